@@ -111,9 +111,8 @@ def test_a_robot_without_imu_takes_empty_arrays(rng):
     sample = random_sample(robot, rng)
     assert sample.proper_accelerations.shape == (0, 3)
     assert np.isfinite(estimator.update(sample).torques).all()
-    for wrong, _ in ((None, r'\(\)'), (np.zeros((1, 3)), r'\(1, 3\)')):
-        with pytest.raises(ShapeError):
-            estimator.update(sample._replace(proper_accelerations=wrong))
+    with pytest.raises(ShapeError):
+        estimator.update(sample._replace(proper_accelerations=np.zeros((1, 3))))
 
 
 POSE = [0.1, -0.2, 0.3, 0.4, 0.5, -0.6]
