@@ -28,12 +28,13 @@ import yaml
 
 from bench.report import Goal, Table
 from bench.robots import CONTACTS
-from inertial_estimation.building import accepted_frame_ids, build_robot
+from inertial_estimation.building import build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.equations.wrenches import with_readings
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.cdr import NANOSECONDS, STAMP, STAMP_AT
+from inertial_estimation.signals.router import accepted_frame_ids
 from inertial_estimation.simulation.description import icub_urdf
 
 BASE = 'root_link'

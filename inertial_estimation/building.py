@@ -36,7 +36,6 @@ from inertial_estimation.model.sensors import (
 )
 from inertial_estimation.model.urdf import pose_from_xyz_rpy
 from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.signals.router import accepted_frame_ids as accepted_frame_ids
 from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.stream_noise import StreamFilters, StreamNoise, stream_noise
 

@@ -14,7 +14,6 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_samp
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.building import (
-    accepted_frame_ids,
     build_assembler,
     build_estimator,
     build_robot,
@@ -30,6 +29,7 @@ from inertial_estimation.errors import (
 )
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.signals.router import accepted_frame_ids
 
 # Sums over some thirty links.
 ROUND_OFF = 1e-12

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from inertial_estimation.building import (
-    accepted_frame_ids,
     build_assembler,
     build_contact_stream,
     build_contacts,
@@ -39,6 +38,7 @@ from inertial_estimation.model.inertia import inertia_complaint
 from inertial_estimation.model.inertial_sensors import KINDS
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.usable_parameters import LARGEST_ARM
+from inertial_estimation.signals.router import accepted_frame_ids
 
 QUANTITIES = {'accelerometer': 'accelerations', 'gyroscope': 'angular velocities'}
 

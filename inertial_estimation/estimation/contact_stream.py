@@ -14,8 +14,7 @@ that is not later than the instant counts. A contact that is not repeated is ove
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import dist
 from typing import Any
 
@@ -45,11 +44,6 @@ class ContactStatistics:
     """Contacts at the last instant that was asked for."""
     dropped: int
     """Messages that were one contact too many."""
-    twins: Mapping[str, int] = field(default_factory=dict)
-    """
-    By frame, how often a contact began within `touch_spacing` of another one because both have
-    points of one stamp: two senders that report one spot by one clock.
-    """
 
 
 class _Track:
@@ -106,7 +100,6 @@ class ContactStream:
         self._tracks: list[_Track] = []
         self._last: tuple[Contact, ...] = ()
         self._received = self._dropped = self._asked_ns = 0
-        self._twins: Counter[str] = Counter()
         self.problems: Counter[str] = Counter()
 
     def push(self, stamp_ns: int, frame_id: str, point: Array) -> None:
@@ -150,7 +143,7 @@ class ContactStream:
 
     def statistics(self) -> ContactStatistics:
         """Return what came in so far."""
-        return ContactStatistics(self._received, len(self._last), self._dropped, dict(self._twins))
+        return ContactStatistics(self._received, len(self._last), self._dropped)
 
     def _problem(self, stamp_ns: int, frame_id: str, point: Array) -> str:
         """Say what is wrong with a message, if anything."""
@@ -183,19 +176,14 @@ class ContactStream:
     def _track(self, stamp_ns: int, frame_id: str, point: list[float]) -> _Track | None:
         """Return the contact that a point belongs to, a new one if need be and room is left."""
         near: list[tuple[float, int]] = []
-        has_twin = False
         for k, track in enumerate(self._tracks):
             if track.frame == frame_id:
                 distance, is_taken = track.distance(stamp_ns, point)
-                if distance <= self._settings.touch_spacing:
-                    has_twin |= is_taken
-                    if not is_taken:
-                        near.append((distance, k))
+                if distance <= self._settings.touch_spacing and not is_taken:
+                    near.append((distance, k))
         if near:
             return self._tracks[min(near)[1]]
         if len(self._tracks) >= MAX_TRACKS:
             return None
-        if has_twin:
-            self._twins[frame_id] += 1
         self._tracks.append(_Track(frame_id))
         return self._tracks[-1]

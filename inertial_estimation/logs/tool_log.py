@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.building import accepted_frame_ids
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.tool import ToolFit, ToolMotion
 from inertial_estimation.config import EstimatorSettings
@@ -21,6 +20,7 @@ from inertial_estimation.logs.raw_streams import RawStream, read_imu_topic, read
 from inertial_estimation.logs.recording import TimeRange
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import inverse_pose
+from inertial_estimation.signals.router import accepted_frame_ids
 
 Array = NDArray[np.float64]
 
