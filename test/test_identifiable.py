@@ -114,7 +114,7 @@ def test_structure_and_numbers_agree(robot, rows):
     for submodel in (*robot.submodels, whole(robot)):
         ground = robot.fixed_frame and robot.frame(robot.fixed_frame)[0]
         if rows is Rows.TORQUES and robot.fixed_frame and ground not in submodel.links:
-            with pytest.raises(ModelError, match=submodel.name):
+            with pytest.raises(ModelError):
                 structural_null_space(robot, submodel, rows)
             continue
         structural = structural_null_space(robot, submodel, rows)

@@ -51,7 +51,7 @@ def problem():
     ],
 )
 def test_fields_of_a_problem(problem, name, value):
-    with pytest.raises(InertialEstimationError, match=name):
+    with pytest.raises(InertialEstimationError):
         replace(problem, **{name: value})
 
 
@@ -88,7 +88,7 @@ def test_bounds_of_a_problem(problem, limits):
     ],
 )
 def test_options_of_methods(problem, method, name, value):
-    with pytest.raises(InertialEstimationError, match=name):
+    with pytest.raises(InertialEstimationError):
         SOLVERS[method](problem, **{name: value})
 
 

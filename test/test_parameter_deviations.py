@@ -139,7 +139,7 @@ def test_what_is_no_root_is_refused_and_the_one_before_stays(rng):
     before = uncertainty.of(sample).torques
     bad = roots.copy()
     bad[2, 3, 1] = np.nan
-    with pytest.raises(ModelError, match='parameter_roots hold NaN'):
+    with pytest.raises(ModelError):
         uncertainty.set_parameter_roots(bad)
     for wrong in (roots[:, :, 0], roots[1:], roots[:, :9]):
         with pytest.raises(ShapeError, match='parameter_roots'):

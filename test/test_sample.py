@@ -90,7 +90,7 @@ def test_iteration_ends(samples):
 
 
 def test_no_samples_at_all():
-    with pytest.raises(ValueError, match='at least one sample'):
+    with pytest.raises(ValueError):
         SampleBatch.stack([])
 
 

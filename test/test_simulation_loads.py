@@ -94,7 +94,7 @@ def test_it_is_no_touch(run):
 )  # fmt: skip
 def test_what_is_no_load(wrong):
     given = {'start': 1.0, 'frame': 'l_hand', 'mass': 1.0, 'center': (0.0,) * 3, 'inertia': 0.01}
-    with pytest.raises(ConfigError, match="load at 'l_hand'"):
+    with pytest.raises(ConfigError):
         Load(**(given | wrong))
 
 

@@ -102,5 +102,5 @@ def test_the_truth_as_a_sample_is_complete(snapshot: Snapshot) -> None:
 
 @pytest.mark.parametrize('value', [-0.1, np.nan, np.inf])
 def test_an_impossible_level_is_refused(value: float) -> None:
-    with pytest.raises(ConfigError, match='noise force'):
+    with pytest.raises(ConfigError):
         NoiseLevels(force=value)

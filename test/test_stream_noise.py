@@ -281,5 +281,5 @@ def test_an_assembler_knows_the_rates_of_its_streams():
     ids=lambda given: next(iter(given)),
 )
 def test_noise_that_is_none_is_refused(given):
-    with pytest.raises(ConfigError, match=next(iter(given)).replace('.', r'\.')):
+    with pytest.raises(ConfigError):
         settings_of(**given)

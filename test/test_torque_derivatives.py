@@ -78,5 +78,5 @@ def test_gradient_is_the_slope(robot, rng, which):
 
 
 def test_a_floating_robot_is_refused(two_link):
-    with pytest.raises(ModelError, match="'body' must be the fixed link"):
+    with pytest.raises(ModelError):
         TorqueRegressor(two_link)

@@ -210,5 +210,5 @@ def test_no_body_no_export():
     robot = Robot.from_urdf(nested_humanoid_urdf())
     parameters = robot.parameters.copy()
     parameters[robot.link_names.index('chest'), 4] *= 5
-    with pytest.raises(ModelError, match="'chest' is not fully physically consistent"):
+    with pytest.raises(ModelError):
         export_urdf(robot, parameters)

@@ -123,9 +123,7 @@ def test_what_would_shut_the_estimator_out_is_refused_before_anybody_turns_a_bod
         return plan_of(job, found)
 
     try:
-        with pytest.raises(
-            ConfigError, match="robots refuse .* or give 'rotation', how the two are"
-        ):
+        with pytest.raises(ConfigError):
             plan(None, NONE, FAR, SIDE)
         assert plan(RPY, NONE, FAR, SIDE).wrench_axes == 'sensor'
         # An offset holds whatever the rotation is.
