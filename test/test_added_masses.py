@@ -218,7 +218,7 @@ def test_noisy_dead_channels_and_copies_are_named_before_masses(rng, workshop):
     """Whatever the loads are, each data set tells the rest."""
     sets = data_sets(rng, GOOD, noise=1.0)
     size = sets[0].raw.std(axis=0)
-    for change, why in (
+    for change, _ in (
         (
             lambda raw: 0.02 * size[3] * rng.normal(size=len(raw)),
             'number 4 .tx.* does not follow gravity',

@@ -180,7 +180,6 @@ def test_wrenches_in_other_axes_than_the_sensors_are_refused(tmp_path):
     assert read(path)[1]['wrist_sensor'].axes == 'accelerometer'
     settings = arm_settings(path)
     robot = build_robot(settings, arm_with_wrist_sensor_urdf())
-    why = "wrenches of 'wrist_sensor' are in the axes of an accelerometer"
     with pytest.raises(ConfigError):
         build_calibration(settings, robot)
     in_use = CalibrationInUse(robot, {'wrist_sensor': SensorCalibration()}, [])

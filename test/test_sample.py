@@ -90,7 +90,7 @@ def test_iteration_ends(samples):
 
 
 def test_no_samples_at_all():
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match='samples'):
         SampleBatch.stack([])
 
 

@@ -254,7 +254,7 @@ def test_contradictions_are_named_and_nothing_else(problem):
     limits = np.stack([np.zeros(n), np.full(n, 50.0)], axis=1)
     limits[2, 0] = 5.0
     impossible = bounded(problem, mass=limits, total_mass=np.array([0.0, 4.0]))
-    link, other = problem.unknowns.links[2], problem.unknowns.links[1]
+    other = problem.unknowns.links[1]
     with pytest.raises(ModelError) as error:
         solve_semidefinite(impossible)
     assert 'greatest total mass' in str(error.value)

@@ -407,9 +407,9 @@ def test_supports_that_are_not_there_are_refused(context):
     unknown = Biped(context, tare_supports=['tail'], autostart=False)
     nothing = Biped(context, tare_supports=[], tare_on_start=True, autostart=False)
     try:
-        for bench, error, match in (
-            (unknown, FrameNotFound, "'tare_supports' names 'tail'"),
-            (nothing, ConfigError, "'tare_supports' is empty and there is no fixed link"),
+        for bench, error in (
+            (unknown, FrameNotFound),
+            (nothing, ConfigError),
         ):
             node = bench.estimator
             with pytest.raises(error):
