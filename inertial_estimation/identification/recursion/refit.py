@@ -116,7 +116,8 @@ def alternate(
     method: str = 'entropic',
 ) -> JointRefit:
     """Solve for the offsets of all submodels, then for the parameters of each, until both stay."""
-    offsets, fits = np.zeros(len(names)), []
+    offsets: Array = np.zeros(len(names))
+    fits: list[SubmodelFit] = []
     quadratic = SOLVERS[method].distance is not Distance.ENTROPIC
     for _ in range(MAX_ROUNDS):
         rows = _offset_equations(memories, names, weight, near, SOLVERS[method].distance)
