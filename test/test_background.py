@@ -17,8 +17,6 @@ from inertial_estimation.building import build_noise
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.model_update import (
     ModelInUse,
-    calibration_fingerprint,
-    fingerprint,
 )
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.determined import tellable
@@ -187,10 +185,7 @@ def test_a_tare_of_a_wrong_description_goes_with_it(log):
     refit = identifier.refit()
     assert set(refit.refitted) >= {'l_upper_arm', 'r_upper_arm'}
     model = ModelInUse(WrenchEstimator(wrong, calibration=calibration), 0.0)
-    on = calibration_fingerprint(calibration)
-    offsets = [refit.subtracted.get(sensor.name, np.zeros(6)) for sensor in wrong.ft_sensors]
-    model.offer_offsets(fingerprint(refit.parameters), on, np.nan_to_num(offsets))
-    assert model.offer(refit.parameters)
+    assert model.offer(refit.update(wrong, calibration))
     model.finish()
     arms = [k for k, sensor in enumerate(wrong.ft_sensors) if 'arm' in sensor.name]
     # The sensors themselves have none; without what came with the bodies several newtons are left.

@@ -24,13 +24,16 @@ from inertial_estimation.estimation.model_update import (
     URDF,
     Blend,
     ModelInUse,
-    calibration_fingerprint,
-    fingerprint,
 )
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.parameter_update import (
+    ParameterUpdate,
+    calibration_fingerprint,
+    fingerprint,
+)
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.uncertainty.deviations import Uncertainty
 
@@ -184,7 +187,7 @@ def test_torques_change_by_the_share_of_a_step(period, rng):
     model, sample = ModelInUse(estimator, 0.5), random_sample(robot, rng)
     before, goal = estimator.update(sample), others(robot, rng, 0.9)
     after = WrenchEstimator(robot.with_parameters(goal), estimator.contacts).update(sample)
-    assert model.offer(goal)
+    assert model.offer(ParameterUpdate(goal))
     last, steps, changes = before, 0, 0
     # Cycles end steps.
     longest = -(-STEP_NS // period) * period
@@ -209,12 +212,12 @@ def test_an_update_during_a_change_starts_from_where_it_is(rng):
     robot = make('humanoid')
     estimator = WrenchEstimator(robot)
     model, (one, two) = ModelInUse(estimator, 1.0), (others(robot, rng) for _ in range(2))
-    model.offer(one)
+    model.offer(ParameterUpdate(one))
     model.step(0)
     model.step(NS // 2)
     between = 0.5 * (robot.parameters + one)
     np.testing.assert_allclose(estimator.robot.parameters, between, rtol=ROUND_OFF)
-    model.offer(two)
+    model.offer(ParameterUpdate(two))
     assert model.goal is two
     model.step(NS)
     np.testing.assert_allclose(estimator.robot.parameters, between, rtol=ROUND_OFF)
@@ -230,12 +233,12 @@ def test_updates_that_are_held_are_kept_aside_and_the_newest_is_taken_over(rng):
     heard = []
     model = ModelInUse(WrenchEstimator(robot), 0.0, [heard.append])
     first, second, third = (others(robot, rng) for _ in range(3))
-    model.offer(first)
+    model.offer(ParameterUpdate(first))
     model.step(0)
     np.testing.assert_array_equal(heard, [first])
     model.hold()
-    assert not model.offer(second)
-    assert not model.offer(third)
+    assert not model.offer(ParameterUpdate(second))
+    assert not model.offer(ParameterUpdate(third))
     model.step(1)
     assert model.goal is first
     assert model.release()
@@ -252,9 +255,9 @@ def test_who_goes_back_holds_updates(rng, source):
     robot = make('humanoid')
     estimator = WrenchEstimator(robot)
     model, (first, second, saved) = ModelInUse(estimator, 0.0), (others(robot, rng) for _ in 'abc')
-    model.offer(first)
+    model.offer(ParameterUpdate(first))
     model.hold()
-    model.offer(second)
+    model.offer(ParameterUpdate(second))
     model.revert() if source == URDF else model.restore(saved)
     model.step(0)
     expected = robot.parameters if source == URDF else saved
@@ -264,7 +267,7 @@ def test_who_goes_back_holds_updates(rng, source):
     assert not model.release()
     np.testing.assert_array_equal(model.goal, expected)
     model.hold()
-    model.offer(second)
+    model.offer(ParameterUpdate(second))
     assert model.release()
     assert model.goal is second
 
@@ -276,12 +279,12 @@ def test_how_sure_updates_are_goes_with_them(rng):
     sure = [np.full((len(robot.links), 10, 1), k) for k in range(3)]
     model.offer_roots(fingerprint(first), sure[0])
     assert model.roots is None
-    model.offer(first)
+    model.offer(ParameterUpdate(first))
     # From the start of the change on.
     assert model.progress < 1.0
     assert model.roots is sure[0]
     model.hold()
-    model.offer(second)
+    model.offer(ParameterUpdate(second))
     model.offer_roots(fingerprint(second), sure[1])
     assert model.roots is sure[0]
     model.release()
@@ -293,7 +296,7 @@ def test_how_sure_updates_are_goes_with_them(rng):
     assert model.roots is None
     model.offer_roots(fingerprint(third), sure[2])
     assert model.roots is None
-    model.offer(third)
+    model.offer(ParameterUpdate(third))
     model.release()
     assert model.roots is sure[2]
     model.restore(first)
@@ -318,7 +321,7 @@ def test_offsets_of_an_update_are_blended_with_it_on_top_of_the_calibration(rng,
     said = fingerprint(goal), calibration_fingerprint(calibration), on_top
     if first == 'offsets':
         model.offer_offsets(*said)
-    model.offer(goal)
+    model.offer(ParameterUpdate(goal))
     if first == 'parameters':
         model.offer_offsets(*said)
     np.testing.assert_array_equal(model.offsets, on_top)
@@ -337,9 +340,9 @@ def test_offsets_of_an_update_are_blended_with_it_on_top_of_the_calibration(rng,
     made = WrenchEstimator(robot.with_parameters(goal), calibration=then)
     np.testing.assert_array_equal(estimator.update(sample).wrenches, made.update(sample).wrenches)
     # Whoever goes back goes back from both, and an update without offsets has none.
-    for leave in (model.revert, lambda: model.offer(others(robot, rng))):
+    for leave in (model.revert, lambda: model.offer(ParameterUpdate(others(robot, rng)))):
         model.release()
-        model.offer(goal)
+        model.offer(ParameterUpdate(goal))
         model.finish()
         assert not np.array_equal(estimator.calibration.offsets, calibration.offsets)
         leave()
@@ -356,7 +359,7 @@ def test_a_tare_takes_the_place_of_offsets_of_an_update(rng, held):
     if held:
         model.hold()
     model.offer_offsets(fingerprint(goal), calibration_fingerprint(calibration), on_top)
-    model.offer(goal)
+    model.offer(ParameterUpdate(goal))
     model.step(0)
     model.step(NS // 2)
     # Of one sensor, in the middle of the change.
@@ -374,9 +377,9 @@ def test_a_tare_takes_the_place_of_offsets_of_an_update(rng, held):
     of = fingerprint(late)
     model.offer_offsets(of, calibration_fingerprint(calibration), on_top)
     with pytest.raises(ModelError):
-        model.offer(late)
+        model.offer(ParameterUpdate(late))
     assert model.goal is goal
     model.offer_offsets(of, calibration_fingerprint(tared), on_top)
-    assert model.offer(late)
+    assert model.offer(ParameterUpdate(late))
     model.offer_offsets(of, calibration_fingerprint(calibration), 2.0 * on_top)
     np.testing.assert_array_equal(model.offsets, on_top)

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from hashlib import sha256
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,26 +23,9 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.ft_calibration import FtCalibration
+from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
 
 Array = NDArray[np.float64]
-
-
-def fingerprint(*numbers: Array) -> str:
-    """Return a hash of numbers, to the bit."""
-    digest = sha256()
-    for array in numbers:
-        digest.update(np.ascontiguousarray(array, dtype='<f8').tobytes())
-    return digest.hexdigest()[:16]
-
-
-def calibration_fingerprint(calibration: FtCalibration) -> str:
-    """Return a hash of a calibration."""
-    return fingerprint(
-        calibration.matrices,
-        calibration.offsets,
-        calibration.temperature_coefficients,
-        calibration.reference_temperatures,
-    )
 
 
 class OffsetsOnTop:
@@ -86,7 +69,7 @@ URDF, UPDATE, FILE = 'URDF', 'update', 'file'
 """Where a set of parameters came from."""
 STEP_NS = 10_000_000
 """Least time between two steps of a change, each of which costs as much as a cycle [ns]."""
-HEARD = 2
+MAX_UPDATES = 2
 """Number of updates whose roots and offsets are kept: they may come before the update."""
 
 
@@ -116,19 +99,6 @@ class Blend:
         return self._start + self.progress * self._change
 
 
-@dataclass(eq=False)
-class _Set:
-    """Parameters, and what goes with them."""
-
-    parameters: Array
-    source: str
-    of: str | None
-    """`fingerprint` of an update."""
-    roots: Array | None
-    offsets: Array
-    """On top of the calibration, shape (n_fts, 6) [N, Nm]."""
-
-
 class ModelInUse:
     """
     Gives an estimator its inertial parameters, and remembers where they came from.
@@ -147,13 +117,13 @@ class ModelInUse:
         self._followers, self._subtracted = tuple(followers), subtracted
         self._on_top = OffsetsOnTop(estimator)
         self._urdf = estimator.robot.parameters
-        self._used = self._without_offsets(self._urdf, URDF)
-        self._aside: _Set | None = None
+        self._used, self._source = ParameterUpdate(self._urdf), URDF
+        self._aside: ParameterUpdate | None = None
         self.held = False
         self._blend: Blend | None = None
         self._told = self._on_top.values
-        self._roots: deque[tuple[str, Array]] = deque(maxlen=HEARD)
-        self._offsets: deque[tuple[str, str, Array]] = deque(maxlen=HEARD)
+        self._roots: deque[tuple[str, Array]] = deque(maxlen=MAX_UPDATES)
+        self._offsets: deque[tuple[str, str, Array]] = deque(maxlen=MAX_UPDATES)
 
     @property
     def goal(self) -> Array:
@@ -163,7 +133,7 @@ class ModelInUse:
     @property
     def source(self) -> str:
         """Where it came from: `URDF`, `UPDATE` or `FILE`."""
-        return self._used.source
+        return self._source
 
     @property
     def roots(self) -> Array | None:
@@ -172,8 +142,9 @@ class ModelInUse:
 
     @property
     def offsets(self) -> Array:
-        """Offsets that go with it, on top of the calibration, shape (n_fts, 6) [N, Nm]."""
-        return self._used.offsets
+        """Offsets that belong to it, on top of the calibration, shape (n_fts, 6) [N, Nm]."""
+        offsets = self._used.offsets
+        return np.zeros_like(self._on_top.values) if offsets is None else offsets
 
     @property
     def waiting(self) -> Array | None:
@@ -186,59 +157,45 @@ class ModelInUse:
         return 1.0 if self._blend is None else self._blend.progress
 
     def offer_roots(self, of: str, roots: Array) -> None:
-        """
-        Hear how sure an update is, which may come before it or after it.
-
-        roots (n_links, 10, r).
-        """
+        """Take the root of the covariance of an update, by its fingerprint, (n_links, 10, r)."""
         self._roots.append((of, roots))
-        for one in self._sets(of):
-            one.roots = roots
+        self._complete(of, roots=roots)
 
     def offer_offsets(self, of: str, on: str, offsets: Array) -> None:
-        """
-        Hear which offsets go with an update, which may come before it or after it.
-
-        offsets (n_fts, 6) [N, Nm].
-        """
+        """Take the offsets of an update, (n_fts, 6) [N, Nm]; on: calibration's fingerprint."""
         self._offsets.append((of, on, offsets))
-        if on != calibration_fingerprint(self._on_top.calibration):
-            return
-        for one in self._sets(of):
-            one.offsets = offsets
-            if one is self._used:
-                self._begin(one)
+        if on == calibration_fingerprint(self._on_top.calibration):
+            self._complete(of, offsets=offsets, calibration=on)
+            if self._source == UPDATE and self._used.fingerprint == of:
+                self._begin()
 
-    def offer(self, parameters: Array) -> bool:
-        """
-        Take an update over, or keep it aside while updates are held.
-
-        parameters (n_links, 10).
-        """
-        update = self._without_offsets(parameters, UPDATE)
-        update.of = of = fingerprint(parameters)
-        update.roots = next((found for name, found in self._roots if name == of), None)
-        heard = [(on, offsets) for name, on, offsets in self._offsets if name == of]
-        if heard:
-            on, update.offsets = heard[-1]
-            if on != calibration_fingerprint(self._on_top.calibration):
-                raise ModelError(
-                    'offsets of the update belong to another calibration than is in use'
-                )
+    def offer(self, update: ParameterUpdate) -> bool:
+        """Use an update, with what came for it; return False if updates are held."""
+        of = update.fingerprint
+        for name, roots in self._roots:
+            if name == of:
+                update = replace(update, roots=roots)
+        for name, on, offsets in self._offsets:
+            if name == of:
+                update = replace(update, offsets=offsets, calibration=on)
+        on = calibration_fingerprint(self._on_top.calibration)
+        if update.offsets is not None and update.calibration != on:
+            raise ModelError('offsets of the update belong to another calibration than is in use')
         if self.held:
             self._aside = update
             return False
-        self._begin(update)
+        self._begin(update, UPDATE)
         return True
 
     def set_calibration(self, calibration: FtCalibration) -> None:
         """Go on with another calibration at once."""
-        changed = self._on_top.set_calibration(calibration)
-        for one in (self._used, self._aside):
-            if one is not None:
-                one.offsets = np.where(changed[:, None], 0.0, one.offsets)
+        changed = self._on_top.set_calibration(calibration)[:, None]
+        if self._used.offsets is not None:
+            self._used = replace(self._used, offsets=np.where(changed, 0.0, self._used.offsets))
+        if self._aside is not None and self._aside.offsets is not None:
+            self._aside = replace(self._aside, offsets=np.where(changed, 0.0, self._aside.offsets))
         if self._blend is not None:
-            self._begin(self._used)
+            self._begin()
 
     def hold(self) -> None:
         """Keep updates aside from now on; a change that has begun is finished."""
@@ -248,7 +205,7 @@ class ModelInUse:
         """Take updates over again."""
         update, self._aside, self.held = self._aside, None, False
         if update is not None:
-            self._begin(update)
+            self._begin(update, UPDATE)
         return update is not None
 
     def revert(self) -> None:
@@ -283,24 +240,24 @@ class ModelInUse:
             self._use(_joined(self.goal, self.offsets))
             self._tell_subtracted()
 
-    def _without_offsets(self, parameters: Array, source: str) -> _Set:
-        """Return parameters without roots and offsets."""
-        return _Set(parameters, source, None, None, np.zeros_like(self._on_top.values))
-
-    def _sets(self, of: str) -> list[_Set]:
-        """Return the set in use and the one kept aside, if they are a certain update."""
-        return [one for one in (self._used, self._aside) if one is not None and one.of == of]
+    def _complete(self, of: str, **parts: Any) -> None:
+        """Add parts to the update in use and the one kept aside, if they are the right one."""
+        if self._source == UPDATE and self._used.fingerprint == of:
+            self._used = replace(self._used, **parts)
+        if self._aside is not None and self._aside.fingerprint == of:
+            self._aside = replace(self._aside, **parts)
 
     def _pin(self, parameters: Array, source: str) -> None:
         """Use parameters, and hold updates."""
         self.held, self._aside = True, None
-        self._begin(self._without_offsets(parameters, source))
+        self._begin(ParameterUpdate(parameters), source)
 
-    def _begin(self, one: _Set) -> None:
-        """Begin a change, from where the one before has led to."""
-        self._used = one
+    def _begin(self, update: ParameterUpdate | None = None, source: str = '') -> None:
+        """Begin a change from the present parameters; default: to the update in use."""
+        if update is not None:
+            self._used, self._source = update, source
         here = _joined(self._estimator.robot.parameters, self._on_top.values)
-        self._blend = Blend(here, _joined(one.parameters, one.offsets), self._seconds)
+        self._blend = Blend(here, _joined(self.goal, self.offsets), self._seconds)
 
     def _use(self, numbers: Array) -> None:
         """Give everybody parameters and offsets."""

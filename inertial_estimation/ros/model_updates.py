@@ -16,8 +16,8 @@ from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.estimation.model_update import ModelInUse
 from inertial_estimation.findings import Finding, finding
 from inertial_estimation.identification.parameter_file import from_text, recognises, to_text
+from inertial_estimation.model.parameter_update import ParameterUpdate
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.usable_parameters import check_masses
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.inertial_parameters import (
     OFFSETS_TOPIC,
@@ -117,10 +117,9 @@ class ModelUpdates:
         return callback
 
     def _take_parameters(self, message: Float64MultiArray) -> None:
-        parameters = from_message(self._robot, message)
-        described, factor = self._robot.parameters, self._settings.update_mass_factor
-        check_masses(self._robot.link_names, parameters, described, factor)
-        if self._model.offer(parameters):
+        update = ParameterUpdate(from_message(self._robot, message))
+        update.check(self._robot, self._settings.update_mass_factor)
+        if self._model.offer(update):
             self._taken += 1
             self._note_change()
 

@@ -26,7 +26,6 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.estimation.model_update import fingerprint
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.priors import widened
@@ -34,6 +33,7 @@ from inertial_estimation.identification.recursion.settings import METHODS
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.parameter_update import fingerprint
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.ros import identifier_status

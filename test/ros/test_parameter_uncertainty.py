@@ -23,7 +23,7 @@ from test_set_parameters import others
 
 from inertial_estimation.building import build_estimator
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.model_update import fingerprint
+from inertial_estimation.model.parameter_update import fingerprint
 from inertial_estimation.ros import publishers
 from inertial_estimation.ros.inertial_parameters import (
     UNCERTAINTY_TOPIC,

@@ -26,7 +26,9 @@ from inertial_estimation.identification.recursion.parameter_roots import paramet
 from inertial_estimation.identification.recursion.refit import JointRefit, SubmodelFit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.submodel_identifier import SubmodelIdentifier
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
 from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]
@@ -98,6 +100,31 @@ class Refit:
             name: np.where(self.offset_deviations[name] <= MAX_OFFSET_DEVIATION, offset, np.nan)
             for name, offset in self.offsets.items()
         }
+
+    def update(self, robot: Robot, calibration: FtCalibration) -> ParameterUpdate:
+        """
+        Return what an estimator may use, with zero in place of offsets not determined yet.
+
+        Parameters
+        ----------
+        robot : Robot
+            The identified robot.
+        calibration : FtCalibration
+            Of the readings that were identified from.
+
+        Returns
+        -------
+        ParameterUpdate
+
+        """
+        none = np.zeros(6)
+        offsets = [self.subtracted.get(sensor.name, none) for sensor in robot.ft_sensors]
+        return ParameterUpdate(
+            self.parameters,
+            self.parameter_roots,
+            np.nan_to_num(np.reshape(offsets, (-1, 6))),
+            calibration_fingerprint(calibration),
+        )
 
 
 class UpdatePolicy:
