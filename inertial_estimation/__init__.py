@@ -20,8 +20,21 @@ if TYPE_CHECKING:
     from inertial_estimation.estimation.internal_wrenches import InternalWrenches
     from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
     from inertial_estimation.findings import Finding
+    from inertial_estimation.identification.equations.builder import (
+        EquationBuilder,
+        EquationChoice,
+    )
+    from inertial_estimation.identification.information import Information
+    from inertial_estimation.identification.problem import Bounds, Problem
+    from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
+    from inertial_estimation.identification.recursion.settings import RecursionSettings
+    from inertial_estimation.identification.recursion.update_policy import Refit
+    from inertial_estimation.identification.result import Identification
+    from inertial_estimation.identification.solvers.methods import solve
+    from inertial_estimation.identification.unknowns import Unknowns
     from inertial_estimation.logs.replay import replay
     from inertial_estimation.logs.results import Replay
+    from inertial_estimation.model.parameter_update import ParameterUpdate
     from inertial_estimation.model.robot import Robot
     from inertial_estimation.model.sensors import FtCalibration, FtSpec, LinkSensorSpec
     from inertial_estimation.sample import Sample, SampleBatch, SensorState
@@ -30,18 +43,28 @@ if TYPE_CHECKING:
     from inertial_estimation.uncertainty.sensor_noise import NoiseModel
 
 __all__ = [
+    'Bounds',
     'Contact',
     'ContactKind',
     'ContactSet',
+    'EquationBuilder',
+    'EquationChoice',
     'EstimatorSettings',
     'Finding',
     'FtCalibration',
     'FtSpec',
+    'Identification',
     'InertialEstimationError',
+    'Information',
     'InternalWrenches',
     'LinkSensorSpec',
     'NoiseModel',
+    'ParameterUpdate',
+    'Problem',
     'Quality',
+    'RecursionSettings',
+    'RecursiveIdentifier',
+    'Refit',
     'Replay',
     'Robot',
     'Sample',
@@ -49,13 +72,31 @@ __all__ = [
     'SampleBatch',
     'SensorState',
     'Uncertainty',
+    'Unknowns',
     'WrenchEstimate',
     'WrenchEstimator',
     'dependence_table',
     'replay',
+    'solve',
 ]
 
 _MODULES = {
+    'identification.information': ('Information',),
+    'identification.problem': (
+        'Bounds',
+        'Problem',
+    ),
+    'identification.result': ('Identification',),
+    'identification.solvers.methods': ('solve',),
+    'identification.recursion.identifier': ('RecursiveIdentifier',),
+    'identification.recursion.settings': ('RecursionSettings',),
+    'identification.recursion.update_policy': ('Refit',),
+    'identification.unknowns': ('Unknowns',),
+    'identification.equations.builder': (
+        'EquationBuilder',
+        'EquationChoice',
+    ),
+    'model.parameter_update': ('ParameterUpdate',),
     'config': ('EstimatorSettings',),
     'errors': ('InertialEstimationError',),
     'estimation.contacts': ('Contact', 'ContactKind', 'ContactSet'),

@@ -10,6 +10,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
+from inertial_estimation.errors import NameNotFound
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Identification
 from inertial_estimation.identification.solvers.entropic import solve_entropic
@@ -136,3 +137,31 @@ SOLVERS: Mapping[str, Method] = MappingProxyType(
         ),
     }
 )
+
+
+def solve(problem: Problem, method: str = 'entropic', **options: Any) -> Identification:
+    """
+    Solve an identification problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        Equations, prior and bounds.
+    method : str
+        A key of `SOLVERS`.
+    **options
+        Of the method, e.g. ``weight`` of the prior.
+
+    Returns
+    -------
+    Identification
+
+    Raises
+    ------
+    NameNotFound
+        If there is no such method.
+
+    """
+    if method not in SOLVERS:
+        raise NameNotFound('method', method, SOLVERS)
+    return SOLVERS[method](problem, **options)
