@@ -23,7 +23,7 @@ from inertial_estimation.identification.recursion.identifier import RecursiveIde
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.model.ft_calibration import FtCalibration
-from inertial_estimation.model.usable_parameters import check_masses, check_usable
+from inertial_estimation.model.parameter_update import ParameterUpdate
 from inertial_estimation.outputs.diagnostics import SourceStatus, Status, known_joints_status
 from inertial_estimation.ros.calibration_followed import CalibrationFollower
 from inertial_estimation.ros.configured_node import ConfiguredNode, reported, run_node
@@ -259,11 +259,10 @@ class IdentifierPipeline:
         refusal = None
         # Submodels that were published and are not refitted any more go back to the prior.
         if refit is not None and (refit.refitted or self._published):
-            names, factor = self.robot.link_names, self._settings.update_mass_factor
             try:
                 # As an estimator with these settings does.
-                check_usable(names, refit.parameters)
-                check_masses(names, refit.parameters, self.robot.parameters, factor)
+                update = ParameterUpdate(refit.parameters)
+                update.check(self.robot, self._settings.update_mass_factor)
                 self._outputs.publish(refit, values, self.identifier.calibration)
                 refusal, self._published = '', refit.refitted
             except ModelError as error:
