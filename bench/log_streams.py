@@ -1,0 +1,304 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Real and simulated logs as streams of arrays, edits of them, and bags and tables of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+from scipy.interpolate import make_interp_spline
+
+Array = NDArray[np.float64]
+Edit = Callable[[Any], Any]
+
+DATA = Path(__file__).resolve().parents[2] / 'shared' / 'data'
+STORE = get_typestore(Stores.ROS2_HUMBLE)
+JOINT_STATE, IMU = 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/Imu'
+WRENCH = 'geometry_msgs/msg/WrenchStamped'
+NS, G = 1_000_000_000, 9.80665
+FTS = [f'{side}_{limb}_ft' for limb in ('arm', 'leg', 'foot') for side in 'lr']
+IMUS = ['root_link', 'chest', 'head_imu_0', 'l_upper_leg', 'r_upper_leg', 'l_foot', 'r_foot']
+
+
+class Stream(NamedTuple):
+    """A topic of a bag, or a column of a table of numbers."""
+
+    seconds: Array
+    """Stamps, shape (n,)."""
+    values: Array
+    """Shape (n, k); of joints position, velocity, effort; of IMUs angular velocity first."""
+    type: str = ''
+    """Message type; empty: a table."""
+    frame: str = ''
+    names: tuple[str, ...] = ()
+    """Joints."""
+
+
+Log = dict[str, Stream]
+
+
+def yoga_log(start: float = 13.5, stop: float = 45.0) -> Log:
+    """Return a part of the log of a real iCub that stands on its left foot."""
+    log: Log = {}
+    with np.load(DATA / 'icub_yoga_left' / 'log.npz') as file:
+        origin = min(file[key][0] for key in file if key.startswith('ft/') and key[-2:] == '/t')
+        for key in (key[:-2] for key in file if key.endswith('/t')):
+            kind, name = key.split('/')
+            t = file[f'{key}/t'] - origin
+            kept = (t >= start) & (t < stop)
+            if kind == 'ft':
+                log[f'/icub/ft/{name}'] = Stream(t, file[f'{key}/wrench'], WRENCH, name)
+            else:
+                columns = ('position', 'velocity', 'torque_robot')
+                values = np.hstack([file[f'{key}/{column}'] for column in columns])
+                names = tuple(str(joint) for joint in file[f'{key}/names'])
+                log[f'/icub/{name}/joint_states'] = Stream(t, values, JOINT_STATE, '', names)
+            topic, stream = log.popitem()
+            log[topic] = stream._replace(seconds=t[kept], values=stream.values[kept])
+    return log
+
+
+def humanoid_log(push: tuple[float, float] = (0.0, 0.0)) -> Log:
+    """
+    Return a noisy log of a simulated iCub held at its left sole, 20 s at 100 Hz.
+
+    It holds two poses until 7 s, then all joints move. Meanwhile 25 N act on the right hand
+    between the times of ``push``.
+    """
+    rng, text = np.random.default_rng(0), icub_urdf()
+    for name in FTS:  # to read the wrench through their joints
+        text = text.replace(
+            f'<joint name="{name}_sensor" type="fixed">',
+            f'<joint name="{name}_sensor" type="revolute"><axis xyz="0 0 1"/>'
+            '<limit lower="-1" upper="1" effort="1" velocity="1"/>',
+        )
+    model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
+    data = model.createData()
+    joints = [model.getJointId(n) for n in list(model.names)[2:] if not n.endswith('_ft_sensor')]
+    fts = [model.getJointId(f'{name}_sensor') for name in FTS]
+    rows = np.array([model.joints[j].idx_q for j in joints])
+    low, high = model.lowerPositionLimit[rows], model.upperPositionLimit[rows]
+    middle = np.clip(
+        0.0, np.minimum(low + 0.5, (low + high) / 2), np.maximum(high - 0.5, (low + high) / 2)
+    )
+    t = np.arange(0.0, 20.0, 0.01)
+    motion = smooth_motion(rng, t, np.append(middle, 0.0))
+    axis, weightless = np.array([0.6, 0.8, 0.0]), pin.Force.Zero()
+    foot = model.frames[model.getFrameId('l_sole')].parentJoint
+    hand = model.frames[model.getFrameId('r_hand')].parentJoint
+    frames = [model.getFrameId(name) for name in IMUS]
+    wrenches, inertial = np.zeros((len(t), len(FTS), 6)), np.zeros((len(t), len(IMUS), 6))
+    for k, (q_k, v_k, a_k) in enumerate(np.swapaxes(motion, 0, 1)):
+        q, v, a = pin.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
+        q[rows], v[rows - 1], a[rows - 1] = q_k[:-1], v_k[:-1], a_k[:-1]
+        q[3:7] = pin.Quaternion(pin.AngleAxis(q_k[-1], axis).matrix()).coeffs()
+        v[3:6], a[3:6] = v_k[-1] * axis, a_k[-1] * axis
+        forces = pin.StdVec_Force()
+        forces.extend([weightless] * model.njoints)
+        if push[0] <= t[k] < push[1]:
+            forces[hand] = pin.Force(np.array([15.0, 20.0, 0.0, 0.0, 0.0, 0.0]))
+        needed = pin.Force(pin.rnea(model, data, q, v, a, forces)[:6])
+        forces[foot] = data.oMi[foot].actInv(data.oMi[1].act(needed))
+        pin.rnea(model, data, q, v, a, forces)
+        wrenches[k] = [-data.f[j].vector for j in fts]
+        pin.forwardKinematics(model, data, q, v, a)
+        for s, frame in enumerate(frames):
+            up = pin.updateFramePlacement(model, data, frame).rotation[2]
+            inertial[k, s, :3] = pin.getFrameVelocity(model, data, frame).angular
+            felt = pin.getFrameClassicalAcceleration(model, data, frame).linear
+            inertial[k, s, 3:] = felt + 9.81 * up
+    wrenches += rng.normal(size=wrenches.shape) * np.repeat([0.15, 0.005], 3)
+    inertial += rng.normal(size=inertial.shape) * np.repeat([0.003, 0.03], 3)
+    angles = motion[0, :, :-1] + 1e-4 * rng.normal(size=(len(t), len(joints)))
+    names = tuple(model.names[j] for j in joints)
+    return {
+        '/joint_states': Stream(t, angles, JOINT_STATE, '', names),
+        **{
+            f'/ft/{n}': Stream(t, wrenches[:, k], WRENCH, f'{n}_sensor') for k, n in enumerate(FTS)
+        },
+        **{f'/imu/{n}': Stream(t, inertial[:, k], IMU, n) for k, n in enumerate(IMUS)},
+    }
+
+
+def smooth_motion(rng: np.random.Generator, t: Array, middle: Array) -> Array:
+    """Return positions, velocities and accelerations, shape (3, n, n_joints)."""
+    first, second = 0.2 * rng.choice([-1.0, 1.0], (2, len(middle)))
+    ramps = [0.5 - 0.5 * np.cos(np.pi * np.clip(x, 0, 1))[:, None] for x in (t - 3.5, t / 2 - 3.5)]
+    q = middle + first + ramps[0] * (second - first)
+    for _ in range(3):
+        size, phase = rng.uniform(0.03, 0.08, len(middle)), rng.uniform(0, 6, len(middle))
+        q = q + ramps[1] * size * np.sin(
+            2 * np.pi * t[:, None] * rng.uniform(0.1, 0.8, len(middle)) + phase
+        )
+    spline = make_interp_spline(t, q, k=5)
+    return np.array([spline(t, order) for order in range(3)])
+
+
+def ntnu_log(name: str) -> Log:
+    """Return a wrench and an acceleration of a tool on an arm, in motion or in still poses."""
+    axes = (['fx', 'fy', 'fz', 'tx', 'ty', 'tz'], ['ax', 'ay', 'az'])
+    if name == '0-calibration_fts-accel':
+        file = np.genfromtxt(DATA / 'ntnu_fts_imu' / f'{name}.csv', delimiter=',', names=True)
+        wrench, felt = (np.column_stack([file[axis] for axis in part]) for part in axes)
+        t = np.arange(float(len(file)))
+        return {'raw': Stream(t, wrench), 'accelerometer': Stream(t, G * felt)}
+    log: Log = {}
+    for part, names, topic, type_ in zip(
+        ('wrench', 'accel'), axes, ('/fts/wrench', '/imu'), (WRENCH, IMU), strict=True
+    ):
+        file = np.genfromtxt(
+            DATA / 'ntnu_fts_imu' / f'{name}_{part}.csv', delimiter=',', names=True
+        )
+        values = np.column_stack([file[axis] for axis in names])
+        if type_ == IMU:
+            values = np.hstack([np.full_like(values, np.nan), G * values])
+        log[topic] = Stream(1e-6 * file['t'], values, type_, topic)
+    return log
+
+
+def icub_urdf() -> str:
+    """Return the URDF of the real and the simulated iCub."""
+    return (DATA / 'models' / 'icub_v2_5.urdf').read_text()
+
+
+def write_log(folder: Path, log: Log) -> str:
+    """Write a bag, or a table; return its path."""
+    if not any(stream.type for stream in log.values()):
+        np.savez(
+            folder / 'log.npz',
+            t=next(iter(log.values())).seconds,
+            **{k: s.values for k, s in log.items()},
+        )
+        return str(folder / 'log.npz')
+    with Writer(folder / 'bag', version=8, storage_plugin=StoragePlugin.MCAP) as writer:
+        rows = []
+        for topic, s in log.items():
+            connection = writer.add_connection(topic, s.type, typestore=STORE)
+            stamps = (1_000 * NS + np.round(s.seconds * NS)).astype(int).tolist()
+            rows += [(stamp, connection, s, k) for k, stamp in enumerate(stamps)]
+        for stamp, connection, s, k in sorted(rows, key=lambda row: row[0]):
+            writer.write(connection, stamp, STORE.serialize_cdr(message(s, k, stamp), s.type))
+    return str(folder / 'bag')
+
+
+def message(s: Stream, k: int, stamp: int) -> Any:
+    """Return one message of a stream."""
+    types, v = STORE.types, s.values[k]
+    header = types['std_msgs/msg/Header'](
+        types['builtin_interfaces/msg/Time'](*divmod(stamp, NS)), s.frame
+    )
+    if s.type == JOINT_STATE:
+        n = len(s.names)
+        return types[JOINT_STATE](header, list(s.names), v[:n], v[n : 2 * n], v[2 * n :])
+    one, other = (types['geometry_msgs/msg/Vector3'](*part) for part in (v[:3], v[3:6]))
+    if s.type == WRENCH:
+        return types[WRENCH](header, types['geometry_msgs/msg/Wrench'](one, other))
+    known, absent = np.zeros(9), np.array([-1.0, *[0.0] * 8])
+    turn = types['geometry_msgs/msg/Quaternion'](0.0, 0.0, 0.0, 1.0)
+    return types[IMU](
+        header, turn, absent, one, absent if np.isnan(one.x) else known, other, known
+    )
+
+
+ALL = slice(None)
+DURING = 0.5, 0.7
+"""When passing faults last, as shares of the log."""
+JUMP = (15.0, -10.0, 12.0, 1.0, -1.5, 0.8)
+"""An offset [N, Nm]."""
+FIRST, LAST = slice(0, 3), slice(3, 6)
+"""Forces and moments, or angular velocities and accelerations."""
+
+
+def edit(change: Edit, columns: Any = ALL, start: float = 0.0, stop: float = 1.0) -> Edit:
+    """Return a stream with columns, or joint positions, changed between two shares of the log."""
+
+    def edited(s: Stream) -> Stream:
+        chosen = [s.names.index(n) for n in columns] if isinstance(columns, tuple) else columns
+        values, (first, last) = s.values.copy(), (round(x * len(s.values)) for x in (start, stop))
+        part = np.ix_(np.arange(first, last), np.arange(values.shape[1])[chosen])
+        values[part] = change(values[part])
+        return s._replace(values=values)
+
+    return edited
+
+
+def late(seconds: float) -> Edit:
+    """Return a stream whose stamps are too late."""
+    return lambda s: s._replace(seconds=s.seconds + seconds)
+
+
+def times(factor: float) -> Edit:
+    """Return values of another unit or sign."""
+    return lambda values: factor * values
+
+
+def plus(*offset: float) -> Edit:
+    """Return values with an offset."""
+    return lambda values: values + np.array(offset)
+
+
+def drift(values: Array) -> Array:
+    """Return values whose offset grows from zero."""
+    return np.asarray(values + np.outer(np.linspace(0, 1, len(values)), JUMP))
+
+
+def old(samples: int) -> Edit:
+    """Return values that are some samples old."""
+    return lambda values: np.roll(values, samples, axis=0)
+
+
+def held(values: Array) -> Array:
+    """Return the first row again and again."""
+    return np.repeat(values[:1], len(values), axis=0)
+
+
+def clipped(values: Array) -> Array:
+    """Return values clipped to the middle 60 % of their quantiles."""
+    return np.clip(values, *np.quantile(values, [0.2, 0.8], axis=0))
+
+
+def swapped(values: Array) -> Array:
+    """Return vectors with x for y."""
+    return values.reshape(len(values), -1, 3)[:, :, [1, 0, 2]].reshape(values.shape)
+
+
+def turned(degrees: float) -> Edit:
+    """Return vectors in axes turned about x."""
+    R = pin.AngleAxis(np.radians(degrees), np.array([1.0, 0.0, 0.0])).matrix()
+    return lambda values: (values.reshape(len(values), -1, 3) @ R).reshape(values.shape)
+
+
+def flipped(values: Array) -> Array:
+    """Return two columns exchanged."""
+    return values[:, ::-1]
+
+
+def heavier(link: str, factor: float) -> dict[str, Edit | None]:
+    """Return the fault of a URDF with another mass of a link."""
+    pattern = re.compile(f'(<link name="{link}">.*?<mass value=")([^"]*)', re.DOTALL)
+    return {'urdf': lambda text: pattern.sub(lambda m: f'{m[1]}{factor * float(m[2])}', text, 1)}
+
+
+NAN = times(np.nan)
+
+
+def joint_edits(n_joints: int, one: str, other: str) -> dict[str, Edit | None]:
+    """Return faults of joint states."""
+    return {
+        'columns swapped': edit(flipped, (one, other)),
+        'sign': edit(times(-1.0), (other,)),
+        'frozen': edit(held, (other,), *DURING),
+        'in degrees': edit(np.degrees, slice(n_joints)),
+        'delay 0.1 s': late(0.1),
+        'zero off by 0.2 rad': edit(plus(0.2), (other,)),
+        'joint missing': edit(NAN, (other,)),
+        'topic missing': None,
+    }
