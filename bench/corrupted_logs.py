@@ -134,7 +134,7 @@ def yoga() -> Setting:
         [f'/icub/ft/{name}_ft_sensor' for name in names]
         for names in (('l_leg', 'l_foot'), ('r_leg',), ('l_leg', 'l_foot', 'r_leg', 'r_foot'))
     )
-    names, push = log[leg].names, edit(PUSH, ALL, 0.4, 0.5)
+    names, push = log[leg].names, edit(PUSH, ALL, 0.2, 0.3)
     effort = [2 * len(names) + names.index('r_knee')]
     faults = [
         *faults_of(leg_ft[0], 'r_leg_ft', FT),

@@ -209,7 +209,7 @@ def message(s: Stream, k: int, stamp: int) -> Any:
 
 
 ALL = slice(None)
-DURING = 0.5, 0.7
+DURING = 0.3, 0.5
 """When passing faults last, as shares of the log."""
 JUMP = (15.0, -10.0, 12.0, 1.0, -1.5, 0.8)
 """An offset [N, Nm]."""
