@@ -27,6 +27,7 @@ from inertial_estimation.demo.carrying import NEEDED, carry
 from inertial_estimation.demo.display import Display
 from inertial_estimation.demo.load_results import IDENTIFIER, NOT_UPDATED, UPDATED
 from inertial_estimation.demo.results import ACCELERATION_GOAL, FORCE_GOAL, GAIN_GOAL, LATE
+
 from inertial_estimation.demo.run import find_config
 from inertial_estimation.simulation.scenario import carrying
 
