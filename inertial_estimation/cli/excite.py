@@ -1,213 +1,133 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The verb ``excite``."""
+"""The subcommand ``excite``."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import add_verb
-from inertial_estimation.cli.render import escape, progress_bars, show, table
-from inertial_estimation.errors import CallError, ConfigError
+from inertial_estimation.cli.render import findings_lines, progress_bars, show, table
+from inertial_estimation.errors import CallError, ModelError
 
 if TYPE_CHECKING:
-    from inertial_estimation.excite import ExciteSettings
+    from inertial_estimation.identification.excitation.design import Excitation, ExciteSettings
+    from inertial_estimation.identification.excitation.fourier import FourierMotion
+    from inertial_estimation.simulation.playback import Played
 
 FRICTION = ('viscous', 'coulomb', 'offset', 'drive_inertia')
 ALL, NONE = 'all', 'none'
-WARNINGS = 8
-"""So many are printed: a robot with parts that touch all the time has one for each pair."""
+POINTS = 40
+"""Of a trajectory for each harmonic; polynomials of fifth degree through them err by 1e-7."""
+DIGITS = 10
+MAX_LINES = 200_000
+"""Of a table: 20 s at 10 kHz."""
+SHOWN = 8
+"""Findings that are printed."""
+REACHED = ('lower', 'upper', 'velocity', 'acceleration', 'effort')
 
 
-def add(verbs: Any) -> None:
-    """Add the verb that designs motions for identification."""
+def add(commands: Any) -> None:
+    """Add the subcommand."""
     verb = add_verb(
-        verbs, 'excite', 'design a motion that tells most of what a robot weighs',
+        commands, 'excite', 'design an exciting motion for identification',
         '--robot arm.urdf --acceleration 3 --out-csv motion.csv',
     )  # fmt: skip
     verb.description = (
-        'design a finite Fourier series, from rest to rest, within limits of position, velocity '
-        'and acceleration, without self-collision but of neighbours that are near each other with '
-        'joints at zero, that minimises the condition number of the '
-        'rows of joint efforts and FT sensors over the base parameters (in SI units, not scaled); '
-        'of a robot that FT sensors cut the worst one of its submodels'
+        'Design a Fourier series from rest to rest, within limits and without self-collision, '
+        'that minimises the condition number of the regressor over the base parameters.'
     )
-    verb.add_argument('--robot', required=True, metavar='URDF', help='robot description file')
-    _add_robot(verb)
-    _add_clearance(verb)
-    _add_motion(verb)
-    verb.add_argument(
-        '--out-csv', type=Path, metavar='FILE',
-        help='time, positions, velocities, accelerations (default: no file)',
-    )  # fmt: skip
-    verb.add_argument(
-        '--rate', type=float, default=100.0, metavar='HZ',
-        help='rows per second of that file, more than twice the cycles of the highest harmonic '
-        '(default: %(default)s)',
-    )  # fmt: skip
-    verb.add_argument(
-        '--out-trajectory', type=Path, metavar='FILE',
-        help='YAML with the fields of trajectory_msgs/JointTrajectory (default: no file)',
-    )  # fmt: skip
+    add = verb.add_argument
+    add('--robot', required=True, metavar='URDF', help='URDF file')
+    add('--joints', nargs='+', metavar='JOINT', help='moving joints; default: all')
+    add('--fixed-link', default='', metavar='FRAME', help='frame at rest; default: the root link')
+    add('--gravity', nargs=3, type=float, default=(0.0, 0.0, -9.81), metavar=('X', 'Y', 'Z'),
+        help='in the axes of that frame [m/s^2]')  # fmt: skip
+    add('--limits', metavar='YAML', help='limits of joints: {elbow: {lower: -1.5, upper: 1.5}}')
+    add('--acceleration', type=float, metavar='LIMIT',
+        help='of joints without a limit [rad/s^2 or m/s^2]')  # fmt: skip
+    add('--clearance', type=float, default=0.02, metavar='M', help='between links [m]')
+    add('--ignore', nargs=2, action='append', default=[], metavar='LINK',
+        help='pair of links that is not kept apart; repeatable')  # fmt: skip
+    add('--meshes', nargs='+', type=Path, default=[], metavar='FOLDER',
+        help='folders of package:// and of relative names of meshes')  # fmt: skip
+    add('--ft', nargs='+', default=[NONE], metavar='SENSOR',
+        help="FT sensors that give equations, 'all' or 'none'")  # fmt: skip
+    add('--efforts', nargs='+', default=[ALL], metavar='JOINT',
+        help="joints whose efforts give equations, 'all' or 'none'")  # fmt: skip
+    add('--friction', nargs='+', choices=(*FRICTION, NONE), default=list(FRICTION),
+        help='unknowns of each joint')  # fmt: skip
+    add('--period', type=float, default=20.0, metavar='S', help='of the motion [s]')
+    add('--harmonics', type=int, default=5, metavar='N', help='of the Fourier series')
+    add('--starts', type=int, default=5, metavar='N', help='random starts of the search')
+    add('--time', type=float, default=60.0, metavar='S', help='limit of the search [s]')
+    add('--seed', type=int, default=0, metavar='N', help='of the random starts')
+    add('--out-csv', type=Path, metavar='FILE', help='time, positions, velocities, accelerations')
+    add('--rate', type=float, default=100.0, metavar='HZ', help='lines a second of that file')
+    add('--out-trajectory', type=Path, metavar='FILE',
+        help='YAML with the fields of trajectory_msgs/JointTrajectory')  # fmt: skip
     verb.set_defaults(run=_run)
 
 
-def _add_robot(verb: argparse.ArgumentParser) -> None:
-    """Add what says how the robot stands and may move."""
-    verb.add_argument(
-        '--joints', nargs='+', metavar='JOINT',
-        help='that move, the others stay at zero (default: all)',
-    )  # fmt: skip
-    verb.add_argument(
-        '--fixed-link', default='', metavar='FRAME',
-        help='what is at rest, on the root link (default: the root link)',
-    )  # fmt: skip
-    verb.add_argument(
-        '--gravity', nargs=3, type=float, default=(0.0, 0.0, -9.81), metavar=('X', 'Y', 'Z'),
-        help='in its axes [m/s^2] (default: 0 0 -9.81)',
-    )  # fmt: skip
-    verb.add_argument(
-        '--limits', metavar='YAML',
-        help='for each joint some of lower, upper, velocity, acceleration, in place of the '
-        "description's: {elbow: {lower: -1.5, upper: 1.5}} (default: none)",
-    )  # fmt: skip
-    verb.add_argument(
-        '--acceleration', type=float, metavar='LIMIT',
-        help='of joints that have none there [rad/s^2 or m/s^2] (default: each must have one)',
-    )  # fmt: skip
-
-
-def _add_clearance(verb: argparse.ArgumentParser) -> None:
-    """Add what says which parts keep away from each other, and how far."""
-    verb.add_argument(
-        '--clearance', type=float, default=0.02, metavar='M',
-        help='between links, of neighbours those that keep it with joints at zero (default: '
-        '%(default)s)',
-    )  # fmt: skip
-    verb.add_argument(
-        '--ignore', nargs=2, action='append', default=[], metavar='LINK',
-        help='two links that need not keep away from each other, repeatable (default: none)',
-    )  # fmt: skip
-    verb.add_argument(
-        '--meshes', nargs='+', type=Path, default=[], metavar='FOLDER',
-        help="where 'package://' begins (default: the ROS environment's, and the folder of the "
-        'description)',
-    )  # fmt: skip
-
-
-def _add_motion(verb: argparse.ArgumentParser) -> None:
-    """Add what says which motion is searched for, and how long."""
-    verb.add_argument(
-        '--ft', nargs='+', default=[NONE], metavar='SENSOR',
-        help="FT sensors whose readings give rows, 'all' or 'none' (default: none)",
-    )  # fmt: skip
-    verb.add_argument(
-        '--efforts', nargs='+', default=[ALL], metavar='JOINT',
-        help="joints whose efforts give rows, 'all' or 'none' (default: all)",
-    )  # fmt: skip
-    verb.add_argument(
-        '--friction', nargs='+', choices=(*FRICTION, NONE), default=list(FRICTION),
-        help=f'unknown of each joint beside what links weigh (default: {" ".join(FRICTION)})',
-    )  # fmt: skip
-    verb.add_argument(
-        '--period', type=float, default=20.0, metavar='S', help='(default: %(default)s)'
-    )
-    verb.add_argument(
-        '--harmonics', type=int, default=5, metavar='N',
-        help='the highest has this many cycles in a period (default: %(default)s)',
-    )  # fmt: skip
-    verb.add_argument(
-        '--starts', type=int, default=5, metavar='N',
-        help='random starts, the best result is kept (default: %(default)s)',
-    )  # fmt: skip
-    verb.add_argument(
-        '--time', type=float, default=60.0, metavar='S',
-        help='after which the search ends with what it has (default: %(default)s)',
-    )  # fmt: skip
-    verb.add_argument(
-        '--seed', type=int, default=0, metavar='N',
-        help='of the random starts; the same one gives the same motion if the time suffices '
-        '(default: %(default)s)',
-    )  # fmt: skip
-
-
 def _run(chosen: argparse.Namespace) -> int:
-    """Design a motion."""
-    from inertial_estimation.excite import design
-    from inertial_estimation.excite.tables import design_dict, design_tables
-    from inertial_estimation.excite.writing import check_rate, csv_text, trajectory_text
-    from inertial_estimation.identification.excitation.fourier import FourierBasis
+    """Design a motion, check it in the simulator, and write it."""
+    from inertial_estimation.identification.excitation.design import design_excitation
     from inertial_estimation.output import write_whole
+    from inertial_estimation.simulation.playback import play
 
-    if not 0.0 < chosen.rate < float('inf'):
-        raise CallError(f'--rate is {chosen.rate}, expected a positive number')
-    files.check_outputs(
-        (chosen.json, chosen.out_csv, chosen.out_trajectory),
-        (chosen.robot, chosen.limits),
-    )
-    urdf = files.load_urdf(chosen.robot)
-    if chosen.joints is None:
-        _require_usable(chosen.robot, urdf)
-    settings = _settings(chosen)
-    if chosen.out_csv is not None:
-        check_rate(FourierBasis(chosen.period, chosen.harmonics), chosen.rate)
+    outputs = (chosen.json, chosen.out_csv, chosen.out_trajectory)
+    files.check_outputs(outputs, (chosen.robot, chosen.limits))
+    if chosen.out_csv is not None or chosen.rate <= 0.0:
+        _check_rate(chosen.rate, chosen.period, chosen.harmonics)
+    urdf, settings = files.load_urdf(chosen.robot), _settings(chosen)
     with progress_bars() as progress, files.naming(chosen.robot):
-        found = design(urdf, settings, progress)
-    files.write_json(chosen.json, design_dict(found))
+        found = design_excitation(urdf, settings, progress)
+        clearance = found.keep_away and found.keep_away.clearance
+        try:
+            played = play(found.robot, found.motion.at, settings.period, clearance, progress)
+        except ModelError:
+            played = None
+    files.write_json(chosen.json, _record(found, played))
     if chosen.out_csv is not None:
         write_whole(chosen.out_csv, csv_text(found.motion, chosen.rate))
     if chosen.out_trajectory is not None:
         write_whole(chosen.out_trajectory, trajectory_text(found.motion))
-    show(*(table(*drawn) for drawn in design_tables(found)))
-    _warn(found.warnings)
+    show(*_tables(found, played))
+    lines = findings_lines(found.findings)
+    more = [f'and {len(lines) - SHOWN} more, in --json'] if len(lines) > SHOWN else []
+    show(*lines[:SHOWN], *more)
     return 0
 
 
-def _require_usable(path: str, urdf: str) -> None:
-    """Raise if not all joints of a description can move by themselves."""
-    from inertial_estimation.check.descriptions import usable_joints
-    from inertial_estimation.model.urdf import joint_types, parse
-
-    types = joint_types(parse(urdf))
-    usable, _ = usable_joints(types)
-    others = [name for name, kind in types.items() if kind != 'fixed' and name not in usable]
-    if others:
-        raise ConfigError(
-            f"'{path}': joint '{others[0]}' is of type '{types[others[0]]}', which no motion is "
-            f'designed for: leave it out, with --joints {" ".join(usable)}'
-        )
-
-
-def _warn(warnings: Sequence[str]) -> None:
-    """Print warnings, of many the first ones."""
-    shown = [f'[yellow]warning:[/] {escape(warning)}' for warning in warnings[:WARNINGS]]
-    if len(warnings) > WARNINGS:
-        shown.append(f'and {len(warnings) - WARNINGS} more warnings, which --json lists')
-    show(*shown)
+def _check_rate(rate: float, period: float, harmonics: int) -> None:
+    """Refuse a table that lacks harmonics of the motion, or is too long."""
+    if not (2 * harmonics / period < rate <= MAX_LINES / period and rate < inf):
+        limits = f'above {2 * harmonics / period:.4g} and up to {MAX_LINES / period:.4g} Hz'
+        raise CallError(f'--rate is {rate:g} Hz, expected {limits}')
 
 
 def _settings(chosen: argparse.Namespace) -> ExciteSettings:
-    """Return what is asked for."""
+    """Return the settings of a call."""
     from inertial_estimation.config.files import load_mapping
-    from inertial_estimation.excite import ExciteSettings
+    from inertial_estimation.identification.excitation.design import ExciteSettings
     from inertial_estimation.identification.unknowns import Term
 
     if NONE in chosen.friction and len(chosen.friction) > 1:
         raise CallError(f"--friction is either '{NONE}' or some of {', '.join(FRICTION)}")
-    terms = [term for term in FRICTION if term in chosen.friction]
     return ExciteSettings(
-        joints=None if chosen.joints is None else _once('--joints', chosen.joints),
+        joints=None if chosen.joints is None else _names('--joints', chosen.joints),
         fixed_link=chosen.fixed_link,
         gravity=tuple(chosen.gravity),
         limits=load_mapping(Path(chosen.limits)) if chosen.limits else {},
         acceleration=chosen.acceleration,
-        ft_sensors=_chosen('--ft', chosen.ft),
-        efforts=_chosen('--efforts', chosen.efforts),
-        friction=tuple(map(Term, terms)),
+        ft_sensors=_names('--ft', chosen.ft),
+        efforts=_names('--efforts', chosen.efforts),
+        friction=tuple(Term(one) for one in FRICTION if one in chosen.friction),
         period=chosen.period,
         harmonics=chosen.harmonics,
         starts=chosen.starts,
@@ -219,18 +139,145 @@ def _settings(chosen: argparse.Namespace) -> ExciteSettings:
     )
 
 
-def _chosen(option: str, names: Sequence[str]) -> tuple[str, ...] | None:
+def _names(option: str, names: Sequence[str]) -> tuple[str, ...] | None:
     """Return names; None: all."""
     if list(names) in ([ALL], [NONE]):
         return None if names[0] == ALL else ()
     if ALL in names or NONE in names:
         raise CallError(f"{option} is either '{ALL}', '{NONE}' or names")
-    return _once(option, names)
-
-
-def _once(option: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Return names; raise if one stands twice, where another may have been meant."""
     twice = [name for k, name in enumerate(names) if name in names[:k]]
     if twice:
-        raise CallError(f"{option} names '{twice[0]}' more than once: name it once")
+        raise CallError(f"{option} names '{twice[0]}' more than once")
     return tuple(names)
+
+
+def _reached(found: Excitation) -> list[list[float]]:
+    """Return how far each joint goes, one list for each of `REACHED`."""
+    q, v, a = found.states
+    reached = (q.min(axis=0), q.max(axis=0), abs(v).max(axis=0), abs(a).max(axis=0), found.efforts)
+    return [row.tolist() for row in reached]
+
+
+def _record(found: Excitation, played: Played | None) -> dict[str, Any]:
+    """Return a motion for JSON."""
+    motion, limits, reached = found.motion, found.limits, _reached(found)
+    n = motion.basis.harmonics
+    start, end = found.conditions[0]
+    return {
+        'condition_at_start': start,
+        'condition': end,
+        'base_parameters': found.regressor.rank,
+        'unknowns': found.regressor.n_unknowns,
+        'submodels': [
+            {'name': one.name, 'rows': one.kinds, 'base_parameters': one.base.rank,
+             'condition_at_start': a, 'condition': b}
+            for one, a, b in found.submodel_conditions
+        ],
+        'attempts': [
+            {'condition_at_start': a, 'condition': b, 'complete': attempt.complete}
+            for attempt, (a, b) in zip(found.attempts, found.conditions, strict=True)
+        ],
+        'motion': {
+            'period': motion.basis.period,
+            'harmonics': n,
+            'joints': {
+                name: {'a': row[:n], 'b': row[n:-1], 'q0': row[-1]}
+                for name, row in zip(
+                    motion.joint_names, motion.coefficients.tolist(), strict=True
+                )
+            },
+        },
+        'joints': {
+            name: {
+                **{key: float(getattr(limits, key)[j]) for key in REACHED},
+                'reached': {key: row[j] for key, row in zip(REACHED, reached, strict=True)},
+            }
+            for j, name in enumerate(motion.joint_names)
+        },
+        'clearance': None if found.nearest is None or found.keep_away is None else {
+            'nearest': found.nearest.distance,
+            'links': found.nearest.links,
+            'pairs': len(found.keep_away.clearance.pairs),
+            'unchecked_neighbours': list(found.keep_away.clearance.unchecked),
+        },
+        'played': None if played is None else {
+            'tracking': float(played.tracking.max()),
+            'efforts': dict(zip(limits.joint_names, played.efforts.tolist(), strict=True)),
+            'touching': list(played.touching),
+        },
+        'findings': found.findings,
+    }  # fmt: skip
+
+
+def _tables(found: Excitation, played: Played | None) -> Iterator[Any]:
+    """Yield the tables that are printed."""
+    title = f'Condition number, {found.regressor.rank} base parameters'
+    yield table(title, ('attempt', 'at start', 'at end', 'complete'), [
+        (k, a, b, attempt.complete)
+        for k, (attempt, (a, b)) in enumerate(
+            zip(found.attempts, found.conditions, strict=True), start=1
+        )
+    ])  # fmt: skip
+    if len(found.submodel_conditions) > 1:
+        columns = ('submodel', 'equations', 'base parameters', 'at start', 'at end')
+        yield table('Submodels', columns, [
+            (one.name, one.kinds, one.base.rank, a, b) for one, a, b in found.submodel_conditions
+        ])  # fmt: skip
+    limits = found.limits
+    yield table('Joints: reached / limit', ('joint', *REACHED), [
+        (name, *(f'{row[j]:.3g} / {getattr(limits, key)[j]:.3g}'
+                 for key, row in zip(REACHED, _reached(found), strict=True)))
+        for j, name in enumerate(limits.joint_names)
+    ])  # fmt: skip
+    checks: list[tuple[str, object]] = []
+    if found.nearest is not None and found.keep_away is not None:
+        pairs, unchecked = found.keep_away.clearance.pairs, found.keep_away.clearance.unchecked
+        near = found.nearest.links or 'none within the clearance'
+        checks.append(
+            (f'nearest of {len(pairs)} pairs [m]', f'{found.nearest.distance:.3g}, {near}')
+        )
+        checks.append(('neighbours not checked', len(unchecked)))
+    if played is None:
+        checks.append(('played in MuJoCo', 'no'))
+    else:
+        checks.append(('tracking error in MuJoCo [rad or m]', float(played.tracking.max())))
+        checks.append(('touching in MuJoCo', '; '.join(played.touching) or 'none'))
+    yield table('Checks', ('check', 'result'), checks)
+
+
+def csv_text(motion: FourierMotion, rate_hz: float) -> str:
+    """Return a period as a table of numbers."""
+    import numpy as np
+
+    n = int(np.floor(motion.basis.period * rate_hz * (1 + np.finfo(float).eps)))
+    t = np.arange(n + 1) / rate_hz
+    names = [f'{kind}_{joint}' for kind in 'qva' for joint in motion.joint_names]
+    lines = (
+        ','.join(f'{value:.{DIGITS}g}' for value in line)
+        for line in np.column_stack([t, *motion.at(t)])
+    )
+    return '\n'.join([','.join(['time', *names]), *lines]) + '\n'
+
+
+def trajectory_text(motion: FourierMotion) -> str:
+    """Return a period as YAML with the fields of trajectory_msgs/JointTrajectory."""
+    import numpy as np
+
+    def numbers(values: Any) -> str:
+        # Each with a dot, and without a minus before zero: ROS takes 1 for an integer.
+        rounded = np.round(values, DIGITS) + 0.0
+        return f'[{", ".join(f"{value:.{DIGITS}f}" for value in rounded)}]'
+
+    n = POINTS * motion.basis.harmonics
+    t = motion.basis.period * np.arange(n + 1) / n
+    quoted = ("'" + name.replace("'", "''") + "'" for name in motion.joint_names)
+    lines = ['joint_names:', *(f'- {name}' for name in quoted), 'points:']
+    keys = ('positions', 'velocities', 'accelerations')
+    for time, *states in zip(t, *motion.at(t), strict=True):
+        second, nanosecond = divmod(round(float(time) * 1e9), 10**9)
+        lines += [
+            f'{" " if k else "-"} {key}: {numbers(values)}'
+            for k, (key, values) in enumerate(zip(keys, states, strict=True))
+        ]
+        lines.append(f'  time_from_start: {{sec: {second}, nanosec: {nanosecond}}}')
+    return '\n'.join(lines) + '\n'

@@ -1,0 +1,276 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Design an exciting motion within limits and without self-collision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.findings import Finding, finding
+from inertial_estimation.identification.equations.friction import OF_A_JOINT, JointModel
+from inertial_estimation.identification.excitation.excitation import (
+    ExcitationRegressor,
+    SubmodelRows,
+)
+from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
+from inertial_estimation.identification.excitation.keep_away import KeepAway, Nearest
+from inertial_estimation.identification.excitation.search import Attempt, ExcitationSearch
+from inertial_estimation.identification.unknowns import Term
+from inertial_estimation.model.clearance import SelfClearance
+from inertial_estimation.model.collision_shapes import has_collision_library
+from inertial_estimation.model.joint_limits import JointLimits, joint_limits
+from inertial_estimation.model.meshes import READERS
+from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
+from inertial_estimation.model.torque_derivatives import TorqueRegressor
+
+Array = NDArray[np.float64]
+
+CHECKED = 2000
+"""Samples of a period at which a motion is checked."""
+POOR_CONDITION = 1e3
+"""Condition number that is reported; S calls a hundred good."""
+
+
+@dataclass(frozen=True)
+class ExciteSettings:
+    """
+    Settings of `design_excitation`.
+
+    Attributes
+    ----------
+    joints : tuple of str, optional
+        Moving joints; the others stay at zero. All by default.
+    fixed_link : str
+        The root link by default.
+    gravity : tuple of float
+        In the axes of the fixed link [m/s^2].
+    limits : mapping
+        Of joints: some of lower, upper, velocity, acceleration, instead of those of the URDF.
+    acceleration : float, optional
+        Limit of joints without one [rad/s^2 or m/s^2].
+    ft_sensors : tuple of str, optional
+        Sensors that give equations; None: all.
+    efforts : tuple of str, optional
+        Joints whose efforts give equations; None: all.
+    friction : tuple of Term
+        Unknowns of each joint beside inertial parameters.
+    period : float
+        [s].
+    harmonics, starts, seed : int
+        Of the Fourier series; random starts of the search; their seed.
+    seconds : float
+        Limit of the search [s].
+    clearance : float
+        Between links [m].
+    ignored : sequence of (str, str)
+        Pairs of links that are not kept apart.
+    mesh_folders : sequence of Path
+        Folders in which meshes are searched.
+
+    """
+
+    joints: tuple[str, ...] | None = None
+    fixed_link: str = ''
+    gravity: tuple[float, ...] = STANDARD_GRAVITY
+    limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    acceleration: float | None = None
+    ft_sensors: tuple[str, ...] | None = ()
+    efforts: tuple[str, ...] | None = None
+    friction: tuple[Term, ...] = OF_A_JOINT
+    period: float = 20.0
+    harmonics: int = 5
+    starts: int = 5
+    seconds: float = 60.0
+    seed: int = 0
+    clearance: float = 0.02
+    ignored: Sequence[tuple[str, str]] = ()
+    mesh_folders: Sequence[Path] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Excitation:
+    """
+    A designed motion.
+
+    Attributes
+    ----------
+    robot : Robot
+        Without FT cuts.
+    limits : JointLimits
+        That it keeps.
+    regressor : ExcitationRegressor
+        Whose condition number is minimised.
+    attempts : tuple of Attempt
+        The chosen one first.
+    keep_away : KeepAway, optional
+        None if there is no usable geometry.
+    nearest : Nearest, optional
+        The nearest pair of links of the motion.
+    findings : tuple of Finding
+        What to know before a robot moves like this.
+
+    """
+
+    robot: Robot
+    limits: JointLimits
+    regressor: ExcitationRegressor
+    attempts: tuple[Attempt, ...]
+    keep_away: KeepAway | None
+    nearest: Nearest | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def motion(self) -> FourierMotion:
+        """The chosen motion."""
+        return self.attempts[0].motion
+
+    @cached_property
+    def states(self) -> Array:
+        """Positions, velocities, accelerations of a period, shape (3, n, n_joints)."""
+        return _states(self.motion)
+
+    @cached_property
+    def conditions(self) -> list[tuple[float, float]]:
+        """Condition number of each start, and of its result."""
+        return [
+            tuple(
+                self.regressor.condition(_states(one)) for one in (attempt.start, attempt.motion)
+            )
+            for attempt in self.attempts
+        ]
+
+    @cached_property
+    def submodel_conditions(self) -> list[tuple[SubmodelRows, float, float]]:
+        """Condition number of each submodel, of the start and of its result."""
+        first = self.attempts[0]
+        both = (self.regressor.conditions(_states(one)) for one in (first.start, first.motion))
+        return list(zip(self.regressor.submodels, *both, strict=True))
+
+    @cached_property
+    def efforts(self) -> Array:
+        """Largest effort of each joint by the URDF, without friction [Nm or N]."""
+        return _efforts(self.robot, self.states)
+
+
+def design_excitation(
+    urdf: str | Path,
+    settings: ExciteSettings,
+    progress: Callable[[str, float], None] = lambda stage, done: None,
+) -> Excitation:
+    """
+    Design a motion of least condition number [S section 5.2.2] and check it.
+
+    Parameters
+    ----------
+    urdf : str or Path
+        Text or path of the URDF.
+    settings : ExciteSettings
+        Joints, limits and equations.
+    progress : callable
+        Called with the stage and its share that is done, 0 to 1.
+
+    Returns
+    -------
+    Excitation
+
+    Raises
+    ------
+    ConfigError, NameNotFound, ModelError
+        If a setting is unknown, missing or impossible.
+
+    """
+    robot = _read(urdf, settings, ())
+    limits = joint_limits(robot, settings.limits, settings.acceleration)
+    cut = _read(urdf, settings, settings.ft_sensors)
+    if settings.ft_sensors is None and not cut.ft_sensors:
+        raise ConfigError('the URDF has no tag of an FT sensor')
+    model = JointModel(terms=settings.friction)
+    regressor = ExcitationRegressor(cut, model, settings.efforts, robot.joint_names)
+    keep_away, notes = _keep_away(robot, limits, settings)
+    basis = FourierBasis(settings.period, settings.harmonics)
+    attempts = ExcitationSearch(
+        regressor, limits, basis, keep_away,
+        starts=settings.starts, seconds=settings.seconds, seed=settings.seed, progress=progress,
+    ).run()  # fmt: skip
+    # The search uses few samples and smooth signs.
+    attempts.sort(key=lambda attempt: regressor.condition(_states(attempt.motion)))
+    free, nearest = _first_free(attempts, keep_away)
+    found = Excitation(robot, limits, regressor, free, keep_away, nearest, ())
+    return replace(found, findings=(*_findings(found), *notes))
+
+
+def _read(urdf: str | Path, settings: ExciteSettings, ft: Sequence[str] | None) -> Robot:
+    """Return a robot on a fixed base."""
+    robot = Robot.from_urdf(
+        urdf, joints=settings.joints, ft_sensors=ft, accelerometers=(), gyroscopes=(), imus=(),
+        fixed_link=settings.fixed_link, gravity=settings.gravity,
+    )  # fmt: skip
+    return robot if settings.fixed_link else replace(robot, fixed_frame=robot.link_names[0])
+
+
+def _keep_away(
+    robot: Robot, limits: JointLimits, settings: ExciteSettings
+) -> tuple[KeepAway | None, list[Finding]]:
+    """Return the clearance between links, and which geometry cannot be used."""
+    what = 'collisions are not checked: {}'
+    if not has_collision_library():
+        missing = what.format(f'{" or ".join(READERS)} is not installed')
+        return None, [finding('suboptimal', 'motion', what=missing)]
+    clearance = SelfClearance.of_robot(
+        robot, limits.lower, limits.upper, margin=settings.clearance,
+        mesh_folders=settings.mesh_folders, ignored=settings.ignored,
+    )  # fmt: skip
+    notes = [finding('suboptimal', 'geometry', what=note) for note in clearance.notes]
+    if clearance.pieces:
+        return KeepAway(clearance, settings.clearance), notes
+    return None, [
+        finding('suboptimal', 'motion', what=what.format('the URDF has no usable geometry')),
+        *notes,
+    ]
+
+
+def _first_free(
+    attempts: Sequence[Attempt], keep_away: KeepAway | None
+) -> tuple[tuple[Attempt, ...], Nearest | None]:
+    """Return the attempts from the best one on in which no links touch, and its nearest pair."""
+    if keep_away is None:
+        return tuple(attempts), None
+    for k, attempt in enumerate(attempts):
+        nearest = keep_away.nearest(_states(attempt.motion)[0])
+        if nearest.distance > 0.0:
+            return tuple(attempts[k:]), nearest
+    raise ConfigError(f'{nearest.links} touch in all {len(attempts)} attempts')
+
+
+def _findings(found: Excitation) -> Iterator[Finding]:
+    """Yield what to know before a robot moves like this."""
+    limits = found.limits
+    for one in limits.wider:
+        yield finding(
+            'rating', one.joint, what=f'given {one.key} is', value=one.told, limit=one.described
+        )
+    for name, effort, limit in zip(limits.joint_names, found.efforts, limits.effort, strict=True):
+        if effort > limit:
+            yield finding('rating', name, what='effort by the URDF', value=effort, limit=limit)
+    condition = found.conditions[0][1]
+    if condition > POOR_CONDITION:
+        text = f'condition number {condition:.2g}, limit {POOR_CONDITION:g}'
+        yield finding('unexcited', 'motion', what=text)
+    if not found.attempts[0].complete:
+        yield finding('suboptimal', 'motion', what='the time of the search was over')
+
+
+def _efforts(robot: Robot, states: Array) -> Array:
+    torques = TorqueRegressor(robot).rows(*states).Y @ robot.parameters.reshape(-1)
+    return np.asarray(np.abs(torques).max(axis=0))
+
+
+def _states(motion: FourierMotion) -> Array:
+    return motion.at(motion.basis.instants(CHECKED))
