@@ -609,7 +609,7 @@ def supported_offsets(
 ) -> Numbers:  # fmt: skip
     """Return offsets from the model while supports carry the robot."""
     Stillness = use('Stillness')
-    from_model = use('supported_offsets', near='calibration/')
+    from_model = use('offset_from_model', near='calibration/')
 
     samples = _part(log, *part).without_frozen(names(log.robot)['fts'])
     found = from_model(
@@ -629,10 +629,10 @@ def supported_offsets(
 
 
 def in_situ_offset(wrenches: Array, accelerations: Array, **options: Any) -> Numbers:
-    """Return an offset from readings and accelerations alone; options bias, still_acceleration."""
-    offset_in_situ = use('offset_in_situ')
+    """Return an offset from readings and accelerations alone; options bias, max_acceleration."""
+    in_situ = use('in_situ_offset', near='calibration/')
 
-    found = offset_in_situ(wrenches, accelerations, matrix=np.eye(6), **options)
+    found = in_situ(wrenches, accelerations, matrix=np.eye(6), **options)
     return {
         'offset': found.offset,
         'covariance': found.covariance,
@@ -649,19 +649,19 @@ def in_situ_offset(wrenches: Array, accelerations: Array, **options: Any) -> Num
 def added_mass_matrix(sets: Sequence[Mapping[str, Any]]) -> Numbers:
     """Return a matrix from added masses: raw, accelerations, mass, centre of each set."""
     AddedMass = use('AddedMass')
-    matrix_from_added_masses = use('matrix_from_added_masses')
+    in_situ_matrix = use('in_situ_matrix', near='calibration/')
 
     given = [
         AddedMass(f'set {k}', one['raw'], one['accelerations'], one['mass'], one['centre'])
         for k, one in enumerate(sets)
     ]
-    found = matrix_from_added_masses(given, rotation=np.eye(3), workshop=np.eye(6))
+    found = in_situ_matrix(given, rotation=np.eye(3), former=np.eye(6))
     return {
         'matrix': found.matrix,
         'deviations': found.deviations,
         'body': np.array([found.body.mass, *found.body.first_moment]),
         'residuals': found.residuals,
-        'offsets': found.offsets,
+        'offsets': np.array([found.matrix @ one.offset for one in found.offsets]),
         'singular_values': found.singular_values,
     }
 
@@ -672,16 +672,19 @@ def affine_fit(
 ) -> Numbers:  # fmt: skip
     """Return matrix and offset of a sensor from the model, fitted and tested on parts of a log."""
     sensor_calibrations = use('sensor_calibrations')
-    AffineSettings = use('AffineSettings')
-    AffineRequest = use('AffineRequest')
     calibrate_affine = use('calibrate_affine')
     predict_wrenches = use('predict_wrenches')
     TimeRange = use('TimeRange')
 
     predicted = predict_wrenches(_part(log, *whole), log.robot, log.settings)
     calibrations = sensor_calibrations(log.settings, log.robot)
-    request = AffineRequest((sensor,), TimeRange(*fitted), TimeRange(*tested), AffineSettings())
-    (found,) = calibrate_affine(predicted, calibrations, request).sensors
+    test = TimeRange(*tested).mask(predicted.times)
+    (found,), _ = calibrate_affine(
+        predicted, calibrations, TimeRange(*fitted).mask(predicted.times), test=test,
+        sensors=(sensor,),
+    )  # fmt: skip
+    present = int((test & np.isfinite(found.residuals).all(axis=1)).sum())
+    n_tested = int(found.tested.sum())
     k = names(log.robot)['fts'].index(sensor)
     return {
         **series('predicted', predicted.wrenches[:, k]),
@@ -694,9 +697,9 @@ def affine_fit(
         'rms_offset_only': found.fit.rms_offset_only,
         'rms_held_out': found.fit.rms_held_out,
         'used': np.array(float(found.fit.used.sum())),
-        'tested/rms': found.tested.rms,
-        'tested/rms_before': found.tested.rms_before,
-        'tested/count': np.array([found.tested.n_samples, found.tested.n_disturbed], dtype=float),
+        'tested/rms': found.test_rms[1],
+        'tested/rms_before': found.test_rms[0],
+        'tested/count': np.array([n_tested, present - n_tested], dtype=float),
     }
 
 

@@ -200,7 +200,7 @@ def ntnu() -> Numbers:
     wrenches = _table(path, ('fx', 'fy', 'fz', 'tx', 'ty', 'tz'))
     imu, gravity = _table(path, ('ax', 'ay', 'az')), _table(path, ('gx', 'gy', 'gz'))
     unbiased = package.in_situ_offset(
-        wrenches, 9.81 * imu, bias=np.zeros(3), still_acceleration=0.2 * 9.81
+        wrenches, 9.81 * imu, bias=np.zeros(3), max_acceleration=0.2 * 9.81
     )
     return {
         **prefixed('gravity', package.in_situ_offset(wrenches, -gravity)),

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.calibration.active_calibration import require_usable
 from inertial_estimation.calibration.calibration_file import (
     SensorCalibration,
     stack_calibrations,
 )
 from inertial_estimation.calibration.calibration_file import read as read_calibrations
-from inertial_estimation.calibration.in_use import require_usable
 from inertial_estimation.config import (
     EstimatorSettings,
     FtSettings,

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inertial_estimation.calibration.added_masses import AddedMass
-from inertial_estimation.calibration.weighing import weight_matrix
+from inertial_estimation.calibration.in_situ_matrix import AddedMass, Weighed
 
 GRAVITY = 9.80665
 MASS, CENTRE = 2.9, np.array([0.01, -0.02, 0.15])
@@ -44,7 +43,7 @@ def swinging(n: int) -> np.ndarray:
 
 def wrenches(gravity: np.ndarray, added: float = 0.0, at=(0.0, 0.0, 0.0)) -> np.ndarray:
     """Return the wrench of the body on the sensor with a mass added, shape (n, 6) [N, Nm]."""
-    M = weight_matrix(MASS, MASS * CENTRE) + weight_matrix(added, added * np.array(at))
+    M = Weighed(MASS, MASS * CENTRE).matrix + Weighed(added, added * np.array(at)).matrix
     return gravity @ M.T
 
 

@@ -12,7 +12,11 @@ import pinocchio as pin
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
-from inertial_estimation.calibration.body_readings import FIXED_LINK, MOVED, BodyReadings
+from inertial_estimation.calibration.body_readings import (
+    FIXED_LINK,
+    MAX_JOINT_CHANGE,
+    BodyReadings,
+)
 from inertial_estimation.calibration.collection import CONTACT, JOINTS
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
@@ -64,7 +68,7 @@ def test_gravity_comes_through_the_joints(rng, imu):
             sample, gravity, turning = at_rest(robot, rng)
             readings.begin()
             found = readings.reading(sample)
-            assert found.stamp_ns == sample.stamp_ns and found.spoilt == ''
+            assert found.stamp_ns == sample.stamp_ns and found.disturbance == ''
             np.testing.assert_array_equal(found.raw, sample.ft_readings[k])
             np.testing.assert_allclose(found.acceleration, -gravity[k], atol=ROUND_OFF)
             # All joints at rest: the IMU turns as the body does.
@@ -114,25 +118,26 @@ def test_contacts_beyond_the_sensor_spoil_a_reading(rng):
     sample, *_ = at_rest(robot, rng)
     readings = BodyReadings(robot, 'leg_sensor')
     for frame, said in (('thigh', CONTACT), ('sole', CONTACT), ('hip', ''), ('hand', '')):
-        assert readings.reading(sample, [Contact(frame)]).spoilt == said
+        assert readings.reading(sample, [Contact(frame)]).disturbance == said
 
 
 def test_joints_beyond_the_sensor_must_stay(rng):
     robot = humanoid('head')
     sample, *_ = at_rest(robot, rng)
     readings = BodyReadings(robot, 'leg_sensor')
-    assert readings.reading(sample).spoilt == ''
+    assert readings.reading(sample).disturbance == ''
     for name, by, said in (
-        ('knee', 2 * MOVED, JOINTS), ('knee', -3 * MOVED, JOINTS), ('knee', 0.9 * MOVED, ''),
+        ('knee', 2 * MAX_JOINT_CHANGE, JOINTS), ('knee', -3 * MAX_JOINT_CHANGE, JOINTS),
+        ('knee', 0.9 * MAX_JOINT_CHANGE, ''),
         ('hip_joint', 1.0, ''), ('neck', 1.0, ''), ('knee', np.nan, ''),
     ):  # fmt: skip
         positions = sample.positions.copy()
         positions[robot.joint_names.index(name)] += by
-        assert readings.reading(sample._replace(positions=positions)).spoilt == said
+        assert readings.reading(sample._replace(positions=positions)).disturbance == said
     sample.positions[robot.joint_names.index('knee')] += 1.0
-    assert readings.reading(sample).spoilt == JOINTS
+    assert readings.reading(sample).disturbance == JOINTS
     readings.begin()
-    assert readings.reading(sample).spoilt == ''
+    assert readings.reading(sample).disturbance == ''
 
 
 def test_what_cannot_be_is_refused():
@@ -157,14 +162,14 @@ def test_a_joint_that_nobody_reports_keeps_no_other_from_being_watched(rng):
     readings = BodyReadings(robot, 'leg_sensor')
     silent, moving = (robot.joint_names.index(name) for name in ('sole_joint', 'knee'))
     sample.positions[silent] = np.nan
-    assert readings.reading(sample).spoilt == ''
+    assert readings.reading(sample).disturbance == ''
     moved = sample.positions.copy()
-    moved[moving] += 2.0 * MOVED
-    assert readings.reading(sample._replace(positions=moved)).spoilt == JOINTS
+    moved[moving] += 2.0 * MAX_JOINT_CHANGE
+    assert readings.reading(sample._replace(positions=moved)).disturbance == JOINTS
     # It is held to where it was first reported.
     late = sample.positions.copy()
     late[silent] = 0.3
-    assert readings.reading(sample._replace(positions=late)).spoilt == ''
+    assert readings.reading(sample._replace(positions=late)).disturbance == ''
     late = late.copy()
-    late[silent] += 2.0 * MOVED
-    assert readings.reading(sample._replace(positions=late)).spoilt == JOINTS
+    late[silent] += 2.0 * MAX_JOINT_CHANGE
+    assert readings.reading(sample._replace(positions=late)).disturbance == JOINTS

@@ -3,13 +3,12 @@
 """``calibrate tool``: a simulated tool, and the real one in a bag."""
 
 import json
-import re
 
 import numpy as np
 import pytest
 import yaml
 from shared_data import SHARED
-from test_tool_fit import BODY, OFFSET, POSE, recorded
+from test_tool import BODY, OFFSET, POSE, recorded
 
 from inertial_estimation.calibration.calibration_file import read
 from inertial_estimation.cli import main
@@ -56,15 +55,10 @@ def run(bag, *more):
     ])  # fmt: skip
 
 
-def test_a_simulated_tool(bag, tmp_path, capsys):
+def test_a_simulated_tool(bag, tmp_path):
     told, saved = tmp_path / 'tool.json', tmp_path / 'arm.yaml'
     more = ('--inertia', '--json', told, '--out', saved)
     assert run(bag, *PLACE, *more, '--robot-name', 'arm') == 0
-    out = capsys.readouterr().out
-    assert (
-        'what hangs on wrist' in out
-        and 'time_offset of the IMU, if the FT sensor has none: -0.006' in out
-    )
     found = json.loads(told.read_text())
     assert found['mass'] == pytest.approx(BODY[0], rel=FROZEN)
     np.testing.assert_allclose(found['offset'], OFFSET, atol=FROZEN * 10.0)
@@ -76,19 +70,20 @@ def test_a_simulated_tool(bag, tmp_path, capsys):
     assert 'free motion' in sensors['wrist'].provenance[0].method
 
 
-def test_the_matrix_of_the_file_is_kept_and_used(bag, tmp_path, capsys):
+def test_the_matrix_of_the_file_is_kept_and_used(bag, tmp_path):
     saved = tmp_path / 'arm.yaml'
     matrix = (2.0 * np.eye(6)).tolist()
     sensors = f'{{wrist: {{matrix: {matrix}}}}}'
     saved.write_text(f'ft_calibration: {{version: 1, robot: arm, sensors: {sensors}}}')
     assert run(bag, *PLACE, '--out', saved, '--robot-name', 'arm') == 1
-    assert 'find them with those of the file' in capsys.readouterr().err
     assert run(bag, *PLACE, '--out', saved, '--calibration', saved) == 0
-    robot, sensors = read(saved)
-    sensor = sensors['wrist']
-    assert robot == 'arm'
+    sensor = read(saved)[1]['wrist']
     np.testing.assert_array_equal(sensor.matrix, matrix)
     np.testing.assert_allclose(sensor.offset, 2.0 * OFFSET, atol=0.1)
+    saved.write_text(
+        'ft_calibration: {version: 1, robot: arm, sensors: {wrist: {axes: accelerometer}}}'
+    )
+    assert run(bag, *PLACE, '--calibration', saved) == 1
 
 
 URDF = """
@@ -133,78 +128,46 @@ def test_the_description_of_a_robot_says_how_its_sensors_sit(bag, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('more', 'given', 'code', 'told'),
+    ('more', 'given', 'code', 'named'),
     [
-        (('--ft', 'wrst', '--imu', 'imu'), {}, 1, "--ft names 'wrst', but no FT sensor is named"),
-        (('--ft', 'wrist', '--imu', 'gyro'), {}, 1, "--imu names 'gyro', but no IMU is named"),
-        (('--ft', 'wrist', '--imu', 'imu'), {'frame': 'flange'}, 1, "names frame 'ft', expected"),
-        (
-            ('--ft', 'wrist', '--imu', 'loose'), {'imus': ('imu', 'loose')}, 1,
-            "IMU 'loose' is on loose, which is not what FT sensor 'wrist' carries, tool",
-        ),
-        (('--ft', 'wrist', '--imu', 'imu', '--direction', 'child_to_parent'), {}, 2, 'leave it'),
+        (('--ft', 'wrst', '--imu', 'imu'), {}, 1, '--ft'),
+        (('--ft', 'wrist', '--imu', 'gyro'), {}, 1, '--imu'),
+        (('--ft', 'wrist', '--imu', 'imu'), {'frame': 'flange'}, 1, 'flange'),
+        (('--ft', 'wrist', '--imu', 'loose'), {'imus': ('imu', 'loose')}, 1, 'loose'),
+        (('--ft', 'wrist', '--imu', 'imu', '--direction', 'child_to_parent'), {}, 2,
+         '--direction'),
     ],
 )  # fmt: skip
-def test_sensors_of_a_robot_that_do_not_go_together_are_refused(
-    bag, tmp_path, capsys, more, given, code, told
+def test_sensors_that_do_not_go_together_are_refused(
+    bag, tmp_path, capsys, more, given, code, named
 ):
     assert on_robot(tmp_path, bag, *more, **given) == code
-    assert told in capsys.readouterr().err
-
-
-def test_a_picture_is_drawn(bag, tmp_path):
-    pytest.importorskip('matplotlib')
-    picture = tmp_path / 'left.svg'
-    assert run(bag, *PLACE, '--picture', picture) == 0
-    assert b'<svg' in picture.read_bytes()
+    assert named in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ('more', 'told', 'code'),
+    ('part', 'more', 'named', 'code'),
     [
-        ((), 'axes of the IMU|far from what|are of the other', 1),
-        ((*PLACE, '--direction', 'parent_to_child', '--most-delay', '0'),
-         'comes out as -0.9.* other --direction, .* not those of --imu-rpy', 1),
-        ((*PLACE, '--imu', '/gyro'), "no topic of the bag is named '/gyro'", 1),
-        ((*PLACE, '--imu', '/ft'), 'holds geometry_msgs/msg/WrenchStamped, expected', 1),
-        ((*PLACE, '--most-delay', '0.004'), 'edge of the search: allow a larger --most-delay', 1),
-        ((*PLACE, '--blocks', '1'), '--blocks is 1', 2),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_done_is_said(bag, capsys, more, told, code):
-    assert run(bag, *more) == code
-    assert re.search(told, capsys.readouterr().err)
-
-
-@pytest.mark.parametrize(
-    ('part', 'told'),
-    [
-        ('@20:30', "no message of '/ft' lies between 20.0 s and 30.0 s"),
-        ('@1:1.2', 'too few for 10 blocks of 5: take a longer log, or fewer --blocks'),
+        ('', (), 'wrist', 1),
+        ('', (*PLACE, '--direction', 'parent_to_child', '--most-delay', '0'), '--direction', 1),
+        ('', (*PLACE, '--imu', '/gyro'), '/gyro', 1),
+        ('', (*PLACE, '--imu', '/ft'), 'WrenchStamped', 1),
+        ('', (*PLACE, '--most-delay', '0.004'), '--most-delay', 1),
+        ('', (*PLACE, '--blocks', '1'), '--blocks', 2),
+        ('@20:30', PLACE, '/ft', 1),
+        ('@1:1.2', PLACE, '10 blocks', 1),
     ],
 )
-def test_parts_of_a_log_that_do_not_tell_are_refused(bag, capsys, part, told):
-    assert run(f'{bag}{part}', *PLACE) == 1
-    assert told in capsys.readouterr().err
+def test_errors_name_options(bag, capsys, part, more, named, code):
+    assert run(f'{bag}{part}', *more) == code
+    assert named in capsys.readouterr().err
 
 
-def test_without_a_robot_the_topic_of_the_sensor_must_be_named(bag, capsys):
+def test_readings_and_gyroscopes_are_asked_for(bag, tmp_path, capsys):
     assert main(['calibrate', 'tool', str(bag), '--ft', 'wrist', '--imu', '/imu']) == 2
-    assert 'name its topic with --readings' in capsys.readouterr().err
-
-
-def test_a_matrix_in_other_axes_is_refused(tmp_path, bag, capsys):
-    path = tmp_path / 'wrist.yaml'
-    sensors = '{wrist: {axes: accelerometer}}'
-    path.write_text(f'ft_calibration: {{version: 1, robot: arm, sensors: {sensors}}}')
-    assert run(bag, *PLACE, '--calibration', path) == 1
-    assert "wrenches of 'wrist' are in the axes of an accelerometer" in capsys.readouterr().err
-
-
-def test_an_inertia_needs_gyroscopes(tmp_path, capsys):
     silent = write(tmp_path / 'bag', recorded(seconds=2.0), gyroscope=False)
     assert run(silent, *PLACE, '--inertia') == 2
-    assert 'take an IMU with gyroscopes' in capsys.readouterr().err
+    assert '--inertia' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('name', ['bag_baseline', 'bag_vibrations'])
@@ -221,5 +184,5 @@ def test_the_bags_of_a_real_tool(tmp_path, name):
     assert code == 0
     found = json.loads(told.read_text())
     assert found['mass'] == pytest.approx(0.9323, abs=0.005)
-    np.testing.assert_allclose(found['centre_of_mass'], [0.0, 0.0, 0.044], atol=5e-4)
+    np.testing.assert_allclose(found['centre'], [0.0, 0.0, 0.044], atol=5e-4)
     assert 0.0055 < found['delay'] < 0.0075

@@ -13,25 +13,22 @@ from hanging_body import GRAVITY
 from turned_body import AROUND, RATE, STEP_NS, TurnedBody
 
 from inertial_estimation.calibration import collection as module
+from inertial_estimation.calibration.accelerometer import MOVING, NOT_FINITE, TOUCHED
 from inertial_estimation.calibration.collection import (
     CONTACT,
+    DIRECTIONS,
     DISORDER,
     JOINTS,
     KEPT,
+    NAMES,
     REPEATED,
     SETTLING,
     UNSTEADY,
     WAITING,
     Collection,
-)
-from inertial_estimation.calibration.coverage import (
-    DIRECTIONS,
-    NAMES,
     Wanted,
     coverage_of,
-    nearest,
 )
-from inertial_estimation.calibration.quiet_samples import MOVING, NOT_FINITE, TOUCHED
 
 DOWN = np.array([0.0, 0.0, -GRAVITY])
 MOMENT = 21
@@ -54,7 +51,7 @@ def test_a_body_at_rest_makes_a_moment_every_fifth_of_a_second(body):
     assert said.count(KEPT) == 100 // MOMENT
     assert set(said) == {KEPT, WAITING}
     check_sums(found)
-    moment = found.moments[0]
+    moment = found.poses[0]
     assert moment.n_readings == MOMENT
     # Means of 21 readings with a noise of 0.02 m/s^2 in each axis.
     np.testing.assert_allclose(moment.acceleration, -DOWN, atol=5 * 0.02 / np.sqrt(MOMENT))
@@ -78,7 +75,7 @@ def test_motion_is_left_out_with_what_was_pending_and_until_it_has_settled(body)
 def test_what_others_tell_of_is_left_out_by_its_reason(body, why):
     found = Collection()
     body.hold(found, DOWN, 0.3)
-    assert set(body.hold(found, DOWN, 0.5, spoilt=why)) == {why}
+    assert set(body.hold(found, DOWN, 0.5, disturbance=why)) == {why}
     assert found.state == why
     assert found.counts()[why] == 50 + 30 - MOMENT
     check_sums(found)
@@ -104,7 +101,7 @@ def test_stamps_that_go_back_or_pause_spoil_no_moment(body):
     assert found.update(stamp - STEP_NS, raw, a, w) == DISORDER
     body.stamp_ns += 10**9
     body.hold(found, DOWN, 0.1)
-    assert not found.moments and found.pending == 10
+    assert not found.poses and found.pending == 10
     assert found.counts()[SETTLING] == 10
     check_sums(found)
 
@@ -135,7 +132,7 @@ def test_a_noisy_accelerometer_is_no_motion(body, rng):
     for stamp, raw, a, w in body.readings(DOWN, 300):
         # Of cheap ones, or of a robot whose fans shake.
         found.update(stamp, raw, a + 0.15 * rng.normal(size=3), w)
-    assert len(found.moments) == module.MOST_IN_CELL
+    assert len(found.poses) == module.MAX_ALIKE
 
 
 def test_a_body_that_is_touched_too_often_is_not_enough(body):
@@ -145,16 +142,16 @@ def test_a_body_that_is_touched_too_often_is_not_enough(body):
         body.turn(found)
         body.hold(found, gravity, 0.8)
     (why,) = found.coverage().shortfalls
-    assert 'something touches it often, or is loose' in why
+    assert '9%' in why
 
 
 def test_a_pose_that_is_held_for_long_does_not_outweigh_others(body):
     found = Collection()
     body.hold(found, DOWN, 10.0)
-    assert len(found.moments) == module.MOST_IN_CELL
+    assert len(found.poses) == module.MAX_ALIKE
     assert found.state in (REPEATED, WAITING)
     body.hold(found, -DOWN, 1.0)
-    assert len(found.moments) > module.MOST_IN_CELL
+    assert len(found.poses) > module.MAX_ALIKE
     check_sums(found)
 
 
@@ -164,31 +161,31 @@ def test_a_hand_that_holds_still_is_found_out_in_the_end(body):
     # 3 N on a body of 2.9 kg, at the end of which it is let go.
     body.touch = np.array([3.0, 0.0, 0.0, 0.0, 0.3, 0.0])
     body.go_through(found, AROUND[:5])
-    assert found.doubt == TOUCHED
+    assert found.rejected[-1] == TOUCHED
     body.touch = np.zeros(6)
     body.go_through(found, AROUND[:5])
-    assert found.doubt == ''
-    touched = [not one for one in found.judge()]
+    assert found.rejected[-1] == ''
+    touched = [bool(one) for one in found.rejected]
     assert sum(touched) == sum(touched[-10 - sum(touched) :]) > 0
     assert found.counts()[TOUCHED] == sum(
-        one.n_readings for one, off in zip(found.moments, touched) if off
+        one.n_readings for one, off in zip(found.poses, touched) if off
     )
     check_sums(found)
 
 
 def test_moments_that_were_touched_make_room(body, monkeypatch):
-    monkeypatch.setattr(module, 'MOST_IN_CELL', 2)
+    monkeypatch.setattr(module, 'MAX_ALIKE', 2)
     found = Collection()
     body.go_through(found, AROUND[:26], 1.0)
-    n = len(found.moments)
+    n = len(found.poses)
     body.touch = np.array([3.0, 0.0, 0.0, 0.0, 0.3, 0.0])
     elsewhere = GRAVITY * np.array([0.36, 0.48, 0.8])
     body.go_through(found, [elsewhere], 1.0)
-    assert found.doubt == TOUCHED and len(found.moments) == n + 2
+    assert found.rejected[-1] == TOUCHED and len(found.poses) == n + 2
     body.touch = np.zeros(6)
     body.go_through(found, [elsewhere], 1.0)
-    assert found.doubt == '' and len(found.moments) == n + 2
-    assert found.judge().all()
+    assert found.rejected[-1] == '' and len(found.poses) == n + 2
+    assert not any(found.rejected)
     # Three were, of which the first made room for the third.
     assert found.left_out[TOUCHED] == 3 * MOMENT
     check_sums(found)
@@ -200,7 +197,7 @@ def test_readings_that_shake_are_doubted(body, rng):
     body.turn(found)
     for stamp, raw, a, w in body.readings(DOWN, 100):
         found.update(stamp, raw + rng.normal(size=6) * 20.0 * raw.std(), a, w)
-    assert found.doubt == UNSTEADY
+    assert found.rejected[-1] == UNSTEADY
     assert found.counts()[UNSTEADY] > 0
     check_sums(found)
 
@@ -213,7 +210,7 @@ def test_readings_without_noise_are_steady(body):
         for k in range(80):
             found.update(stamp + k * STEP_NS, raw, a, w)
         body.stamp_ns = stamp + 80 * STEP_NS
-    assert found.judge().all()
+    assert not any(found.rejected)
 
 
 def test_a_collection_is_the_same_whatever_the_raw_unit_is(rng):
@@ -231,7 +228,6 @@ def test_coverage_says_what_is_missing_until_it_is_enough(body):
     found = Collection()
     empty = found.coverage()
     assert not empty.is_enough and empty.missing == NAMES and empty.orientations is None
-    assert empty.condition == float('inf')
     body.hold(found, DOWN, 1.0)
     one = found.coverage()
     assert one.missing == tuple(name for name in NAMES if name != '-z')
@@ -239,7 +235,6 @@ def test_coverage_says_what_is_missing_until_it_is_enough(body):
     body.go_through(found)
     all_of_them = found.coverage()
     assert all_of_them.is_enough and not all_of_them.missing and not all_of_them.suggestions
-    assert all_of_them.condition == pytest.approx(1.0, abs=0.1)
     assert all_of_them.gap > 50
 
 
@@ -261,12 +256,12 @@ def test_following_the_suggestions_is_enough(body):
 
 
 def test_four_poses_never_are_enough(body):
-    found = Collection(wanted=Wanted(moments=20))
+    found = Collection(wanted=Wanted(poses=20))
     four = GRAVITY * np.vstack([np.eye(3), [-0.6, -0.48, -0.64]])
     body.go_through(found, np.tile(four, (2, 1)), 1.0)
     seen = found.coverage()
-    assert seen.n_moments >= 20 and seen.orientations.spreads[-1] > 0.1
-    assert seen.shortfalls == ('4 directions, expected 12',)
+    assert seen.n_poses >= 20 and seen.orientations.spreads[-1] > 0.1
+    assert len(seen.shortfalls) == 1
 
 
 def test_turning_about_one_axis_is_not_enough(body):
@@ -285,16 +280,9 @@ def test_joints_that_move_beyond_the_sensor_are_said(body, rng):
         body.added, body.at = 2.0, tuple(0.3 * rng.normal(size=3))
         body.turn(found)
         body.hold(found, gravity, 0.8)
-    assert 'more than three directions' in ' '.join(found.coverage().shortfalls)
-
-
-def test_directions_have_names_and_belong_to_themselves():
-    assert len(set(NAMES)) == 26
-    np.testing.assert_array_equal(nearest(DIRECTIONS), np.arange(26))
-    assert NAMES[nearest(np.array([0.1, 0.0, -5.0]))] == '-z'
-    assert NAMES[nearest(np.array([1.0, 0.0, -1.0]))] == '+x -z'
+    assert found.coverage().gap < 4.0
 
 
 def test_coverage_counts_gravity_not_its_opposite():
     seen = coverage_of(-np.array([DOWN] * 3), wanted=Wanted(3, 1, 0.03))
-    assert seen.counts[NAMES.index('-z')] == 3 == seen.n_moments
+    assert seen.counts[NAMES.index('-z')] == 3 == seen.n_poses

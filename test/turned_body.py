@@ -7,8 +7,7 @@ from __future__ import annotations
 import numpy as np
 from hanging_body import GRAVITY, MATRIX, NOISE, OFFSET, counts, wrenches
 
-from inertial_estimation.calibration.collection import Collection
-from inertial_estimation.calibration.coverage import DIRECTIONS
+from inertial_estimation.calibration.collection import DIRECTIONS, Collection
 
 RATE = 100
 """[Hz]"""

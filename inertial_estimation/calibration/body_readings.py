@@ -1,12 +1,11 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What an FT sensor and gravity say of the body beyond it, from samples of a robot.
+Readings of an FT sensor with gravity in its axes, from samples of a robot.
 
-Gravity comes from an IMU on that body or, through the joints between, from any other one, or from
-the fixed link [T 3.6]. At rest only rotations matter: it is carried into the axes of the sensor.
-Joints beyond the sensor must stay where they were when the data set began, those between may turn
-from pose to pose. What touches the robot elsewhere does no harm.
+Gravity comes from an IMU on the body beyond the sensor or, through the joints between, from any
+other one, or from the fixed link [T 3.6]. Joints beyond the sensor must stay where they were when
+the data set began. Contacts elsewhere do not matter.
 """
 
 from __future__ import annotations
@@ -32,12 +31,9 @@ from inertial_estimation.sample import Sample
 Array = NDArray[np.float64]
 
 FIXED_LINK = 'fixed link'
-"""In place of an IMU: gravity is known in the axes of the fixed link."""
-MOVED = 0.01
-"""
-Joints beyond the sensor that are so far from where they were when the data set began have moved
-[rad or m]: a leg of 3 kg whose knee bends so much makes 0.05 Nm.
-"""
+"""In place of an IMU."""
+MAX_JOINT_CHANGE = 0.01
+"""Of a joint beyond the sensor [rad or m]: a leg of 3 kg whose knee bends so makes 0.05 Nm."""
 
 
 class Reading(NamedTuple):
@@ -47,7 +43,7 @@ class Reading(NamedTuple):
     raw: Array
     acceleration: Array
     turning: Array | None = None
-    spoilt: str = ''
+    disturbance: str = ''
 
 
 class BodyReadings:
@@ -71,11 +67,11 @@ class BodyReadings:
         self.gravity = self._words(place)
 
     def begin(self) -> None:
-        """Begin a data set: joints beyond the sensor may be elsewhere than in the one before."""
+        """Begin a data set: joints beyond the sensor may have moved since the last."""
         self._held = np.full(len(self._distal), np.nan)
 
     def reading(self, sample: Sample, contacts: Iterable[Contact] = ()) -> Reading:
-        """Return what a sample says of the body."""
+        """Return the reading of a sample."""
         source_R_S = self._rotations.of(sample.positions[None])[0, 0]
         acceleration, turning = self._source(sample)
         return Reading(
@@ -83,22 +79,20 @@ class BodyReadings:
             sample.ft_readings[self._ft],
             acceleration @ source_R_S,
             None if turning is None else turning @ source_R_S,
-            self._spoilt(sample, contacts),
+            self._disturbance(sample, contacts),
         )
 
-    def _spoilt(self, sample: Sample, contacts: Iterable[Contact]) -> str:
-        """Return why a sample does not count, if a contact or a joint tells."""
+    def _disturbance(self, sample: Sample, contacts: Iterable[Contact]) -> str:
+        """Return why a sample is not to be used; empty: it is."""
         if any(self._robot.frame(one.frame)[0] in self._beyond for one in contacts):
             return CONTACT
         q = sample.positions[self._distal]
-        # Each from when it is first reported, and one that nobody reports keeps none waiting.
         first = np.isnan(self._held) & np.isfinite(q)
         self._held[first] = q[first]
-        # A joint that is not reported now has not been seen to move.
-        return JOINTS if (np.abs(q - self._held) > MOVED).any() else ''
+        return JOINTS if (np.abs(q - self._held) > MAX_JOINT_CHANGE).any() else ''
 
     def _source(self, sample: Sample) -> tuple[Array, Array | None]:
-        """Return what the source of gravity reads."""
+        """Return acceleration and turning of the source of gravity."""
         if self._imu < 0:
             return -self._robot.gravity, None
         turning = sample.angular_velocities[self._imu]
@@ -122,17 +116,17 @@ class BodyReadings:
         if robot.fixed_frame:
             return -1
         raise ModelError(
-            'nothing tells gravity: name an IMU with an accelerometer in imus, or a fixed_link'
+            'gravity is not known: name an IMU with an accelerometer in imus, or a fixed_link'
         )
 
     def _place(self) -> LinkSensor | Imu:
-        """Return where gravity is known."""
+        """Return the place of the source of gravity."""
         if self._imu >= 0:
             return self._robot.imus[self._imu]
         return LinkSensor(FIXED_LINK, *self._robot.frame(self._robot.fixed_frame))
 
     def _words(self, place: LinkSensor | Imu) -> str:
-        """Say where gravity comes from."""
+        """Describe the source of gravity."""
         links = self._robot.links
         ways = [_way_up(self._robot, link) for link in (place.link, self.sensor.child)]
         joints = sum(links[k].joint >= 0 for k in ways[0] ^ ways[1])
@@ -145,7 +139,7 @@ class BodyReadings:
 
 
 def _way_up(robot: Robot, link: int) -> set[int]:
-    """Return a link and those above it."""
+    """Return a link and its ancestors."""
     way = set()
     while link >= 0:
         way.add(link)

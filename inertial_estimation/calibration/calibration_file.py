@@ -1,11 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The FT calibration of a robot as one YAML file, and the strict reading of one.
+FT calibration of a robot as one YAML file.
 
-Each sensor has what makes wrenches of its readings and, so that nobody need guess later, where it
-came from: method, date, temperature, number of instants and what remained. The file is for people
-too: every number can be edited, and what is missing has its default.
+Each sensor has its calibration and its provenance: method, date, temperature, number of samples
+and residual of every step. Missing entries have defaults; unknown ones are refused.
 """
 
 from __future__ import annotations
@@ -19,9 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.calibration.wrench_axes import SENSOR, require_known, require_unmixed
 from inertial_estimation.config.files import load_mapping, parse_mapping
-from inertial_estimation.errors import ConfigError, InertialEstimationError
+from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.nested import from_json
@@ -35,6 +33,8 @@ HEAD = """\
 # rows fx fy fz tx ty tz [N, Nm]; temperatures in degrees Celsius
 """
 NO_TEMPERATURE = float('nan')
+SENSOR, ACCELEROMETER = 'sensor', 'accelerometer'
+"""Whose axes wrenches are in [T Remark 5.1]."""
 _NUMBERS = {
     'matrix': (6, 6),
     'offset': (6,),
@@ -45,48 +45,49 @@ _NUMBERS = {
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a calibration came from."""
+    """One step that led to a calibration."""
 
     method: str
-    """What produced it, such as 'offsets from the model, one support: l_sole'."""
+    """Such as 'offsets from the model, one support: l_sole'."""
     date: str
     """When its data were taken, ISO 8601."""
     n_samples: int = 0
-    """Instants that were used."""
     temperature: float = NO_TEMPERATURE
     """Of the sensor meanwhile [degrees Celsius]; NaN: not known."""
     spread: tuple[float, ...] = ()
-    """Root mean square of what remained, fx fy fz tx ty tz [N, Nm]; empty: not known."""
+    """Residual, root mean square, fx fy fz tx ty tz [N, Nm]; empty: not known."""
     notes: tuple[str, ...] = ()
-    """What whoever uses it must know, such as that it is not unique."""
+    """Findings of the calibration."""
 
 
 @dataclass(frozen=True, eq=False)
 class SensorCalibration:
-    """How the raw readings of one sensor become wrenches, and where that came from."""
+    """Calibration of one sensor, see `FtCalibration`, and its provenance."""
 
     matrix: Array = field(default_factory=lambda: np.eye(6))
     """Shape (6, 6), applied to the raw reading first."""
     offset: Array = field(default_factory=lambda: np.zeros(6))
     """Subtracted, shape (6,), [force; torque] [N, Nm]."""
     temperature_coefficients: Array = field(default_factory=lambda: np.zeros(6))
-    """What a degree above the reference adds, shape (6,) [N/K, Nm/K]."""
+    """Added per degree above the reference, shape (6,) [N/K, Nm/K]."""
     reference_temperature: float = 0.0
     """At which the offset holds [degrees Celsius]."""
     provenance: tuple[Provenance, ...] = ()
-    """The steps that led to it, first to last."""
+    """First step first."""
     axes: str = SENSOR
-    """
-    Whose axes the wrenches are in: of the 'sensor', or of an 'accelerometer' that is turned
-    against it in a way that nobody told; about the sensor's origin both.
-    """
+    """`SENSOR`, or `ACCELEROMETER` where the rotation between the two is not known."""
 
     def __post_init__(self) -> None:
         """Check the numbers, and keep read-only copies."""
-        require_known(self.axes)
+        if self.axes not in (SENSOR, ACCELEROMETER):
+            raise ModelError(f"'axes' is {self.axes!r}, expected {SENSOR} or {ACCELEROMETER}")
         for name, shape in _NUMBERS.items():
             found = numbers(name, getattr(self, name), shape)
             object.__setattr__(self, name, float(found) if shape == () else found)
+
+    def same_as(self, other: SensorCalibration) -> bool:
+        """Return whether two calibrations make the same wrenches."""
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _NUMBERS)
 
 
 def stack_calibrations(sensors: Iterable[SensorCalibration]) -> FtCalibration:
@@ -100,13 +101,24 @@ def stack_calibrations(sensors: Iterable[SensorCalibration]) -> FtCalibration:
     )
 
 
+def require_sensor_axes(name: str, axes: str) -> None:
+    """Refuse wrenches that are not in the axes that the URDF places."""
+    if axes != SENSOR:
+        raise ConfigError(f"wrenches of '{name}' are in the axes of an {axes}, not the sensor's")
+
+
 def to_text(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:
-    """Return calibrations as YAML that keeps every digit."""
+    """Return calibrations as YAML with every digit."""
     import yaml
 
     content = {KIND: _content(robot, sensors)}
     text: str = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=99)
     return HEAD + text
+
+
+def to_json(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:
+    """Return calibrations as JSON, which takes a hundredth of the time of YAML."""
+    return json.dumps({KIND: _content(robot, sensors)})
 
 
 def write(
@@ -117,50 +129,58 @@ def write(
     keeps_slopes: bool = False,
     keeps_axes: bool = False,
 ) -> None:
-    """Write calibrations; those of other sensors that the file holds already stay in it."""
+    """
+    Write calibrations; those of other sensors in the file stay.
+
+    keeps_slopes: refuse to replace another matrix or other temperature coefficients.
+    keeps_axes: refuse to replace wrenches in other axes.
+    """
     kept = others_in(path, robot, {name: one.axes for name, one in sensors.items()})
-    for name in sensors.keys() & kept.keys() if keeps_slopes else ():
-        if not _has_slopes_of(sensors[name], kept[name]):
+    for name in sensors.keys() & kept.keys():
+        one, other = sensors[name], kept[name]
+        if keeps_slopes and not all(
+            np.array_equal(getattr(one, key), getattr(other, key))
+            for key in ('matrix', 'temperature_coefficients')
+        ):
             raise ConfigError(
-                f"{path} holds another matrix, or other temperature coefficients, of '{name}' "
-                'than these offsets were found with: find them with those of the file, as '
-                "'calibration_file' of --config or as --calibration, or name another file to write"
+                f"{path} holds another matrix or other temperature coefficients of '{name}'"
             )
-    for name in sensors.keys() & kept.keys() if keeps_axes else ():
-        if sensors[name].axes != kept[name].axes:
-            raise ConfigError(
-                f"{path} holds wrenches of '{name}' in the axes of an {kept[name].axes}, which "
-                'would be lost: name another file to write'
-            )
+        if keeps_axes and one.axes != other.axes:
+            raise ConfigError(f"{path} holds wrenches of '{name}' in the axes of an {other.axes}")
     write_whole(path, to_text(robot, kept | dict(sensors)))
 
 
 def others_in(path: Path, robot: str, axes: Mapping[str, str]) -> dict[str, SensorCalibration]:
-    """Return what a file holds beside which sensors are to be written."""
+    """
+    Return the calibrations that a file holds already.
+
+    Refuse the file of another robot, and one that would mix axes of sensors and accelerometers:
+    robots refuse such a file. axes: of the sensors that are to be written.
+    """
     if not path.exists():
         return {}
     before, held = read(path)
     if before != robot:
+        raise ConfigError(f"{path} is the calibration of robot '{before}', not of '{robot}'")
+    turned = {name for name, of in axes.items() if of != SENSOR}
+    held_turned = {name for name, one in held.items() if one.axes != SENSOR} - axes.keys()
+    usable = [name for name, one in held.items() if one.axes == SENSOR]
+    if (turned and usable) or (held_turned and not turned):
         raise ConfigError(
-            f"{path} is the calibration of robot '{before}', not of '{robot}': name another file"
+            f"{path} would mix wrenches in the sensor's axes and in those of an accelerometer "
+            f'({", ".join(sorted(turned | held_turned))})',
+            about=('rotation',),
         )
-    require_unmixed(path, {name: one.axes for name, one in held.items()}, axes)
     return held
 
 
-def _has_slopes_of(one: SensorCalibration, other: SensorCalibration) -> bool:
-    """Tell whether two calibrations differ in offsets alone."""
-    names = ('matrix', 'temperature_coefficients')
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
-
-
 def read(path: str | Path) -> tuple[str, dict[str, SensorCalibration]]:
-    """Read calibrations."""
+    """Return the name of the robot, and calibrations by sensor."""
     return _read(load_mapping(Path(path)), path)
 
 
 def from_text(text: str, where: str) -> tuple[str, dict[str, SensorCalibration]]:
-    """Read calibrations that `to_text` or `to_json` made a text of."""
+    """Read calibrations from YAML or JSON."""
     try:
         found = from_json(text)
     except ValueError:
@@ -168,40 +188,6 @@ def from_text(text: str, where: str) -> tuple[str, dict[str, SensorCalibration]]
     if not isinstance(found, Mapping):
         raise ConfigError(f'{where} holds no names and values')
     return _read(found, where)
-
-
-def to_json(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:
-    """Return what `to_text` does as JSON, which takes a hundredth of its time."""
-    return json.dumps({KIND: _content(robot, sensors)})
-
-
-def _content(robot: str, sensors: Mapping[str, SensorCalibration]) -> dict[str, Any]:
-    """Return what a file holds."""
-    return {
-        'version': VERSION,
-        'robot': robot,
-        'sensors': {name: as_entry(sensor) for name, sensor in sensors.items()},
-    }
-
-
-def _read(
-    mapping: Mapping[str, Any], path: str | Path
-) -> tuple[str, dict[str, SensorCalibration]]:
-    """Return what a file says."""
-    content = mapping.get(KIND)
-    if not isinstance(content, Mapping):
-        raise ConfigError(f"{path} is no FT calibration: it has no '{KIND}'")
-    if content.get('version') != VERSION:
-        raise ConfigError(
-            f'{path} is of version {content.get("version")}, expected {VERSION}: calibrate anew'
-        )
-    _refuse_unknown(f'{path}', content, ('version', 'robot', 'sensors'))
-    sensors = content.get('sensors')
-    if not isinstance(sensors, Mapping):
-        raise ConfigError(f"{path} holds no 'sensors'")
-    return str(content.get('robot', '')), {
-        str(name): _sensor(f'{path}: {name}', entry) for name, entry in sensors.items()
-    }
 
 
 def as_entry(sensor: SensorCalibration) -> dict[str, Any]:
@@ -213,29 +199,54 @@ def as_entry(sensor: SensorCalibration) -> dict[str, Any]:
     return entry
 
 
+def _content(robot: str, sensors: Mapping[str, SensorCalibration]) -> dict[str, Any]:
+    """Return the content of a file."""
+    return {
+        'version': VERSION,
+        'robot': robot,
+        'sensors': {name: as_entry(sensor) for name, sensor in sensors.items()},
+    }
+
+
 def _step(step: Provenance) -> dict[str, Any]:
-    """Return where a calibration came from, without what is not known."""
-    said: dict[str, Any] = {'method': step.method, 'date': step.date}
+    """Return a step without what is not known."""
+    found: dict[str, Any] = {'method': step.method, 'date': step.date}
     if step.n_samples:
-        said['samples'] = int(step.n_samples)
+        found['samples'] = int(step.n_samples)
     if np.isfinite(step.temperature):
-        said['temperature'] = float(step.temperature)
+        found['temperature'] = float(step.temperature)
     if len(step.spread):
-        said['spread'] = [float(x) for x in step.spread]
+        found['spread'] = [float(x) for x in step.spread]
     if step.notes:
-        said['notes'] = list(step.notes)
-    return said
+        found['notes'] = list(step.notes)
+    return found
+
+
+def _read(
+    mapping: Mapping[str, Any], path: str | Path
+) -> tuple[str, dict[str, SensorCalibration]]:
+    """Check and return the content of a file."""
+    content = mapping.get(KIND)
+    if not isinstance(content, Mapping):
+        raise ConfigError(f"{path} is no FT calibration: it has no '{KIND}'")
+    if content.get('version') != VERSION:
+        raise ConfigError(f'{path} is of version {content.get("version")}, expected {VERSION}')
+    _refuse_unknown(f'{path}', content, ('version', 'robot', 'sensors'))
+    sensors = content.get('sensors')
+    if not isinstance(sensors, Mapping):
+        raise ConfigError(f"{path} holds no 'sensors'")
+    return str(content.get('robot', '')), {
+        str(name): _sensor(f'{path}: {name}', entry) for name, entry in sensors.items()
+    }
 
 
 def _sensor(where: str, entry: Any) -> SensorCalibration:
-    """Return what an entry says."""
+    """Return the calibration of an entry."""
     if not isinstance(entry, Mapping):
-        raise ConfigError(f'{where} is {entry!r}, expected matrix, offset and what else is known')
+        raise ConfigError(f'{where} is {entry!r}, expected names and values')
     _refuse_unknown(where, entry, (*_NUMBERS, 'axes', 'provenance'))
     given = {name: entry[name] for name in _NUMBERS if name in entry}
-    steps = entry.get('provenance') or ()
-    if isinstance(steps, (str, Mapping)) or not isinstance(steps, Iterable):
-        raise ConfigError(f'{where}: provenance is {steps!r}, expected a list of steps')
+    steps = _items(where, 'provenance', entry)
     try:
         provenance = tuple(_read_step(where, step) for step in steps)
         return SensorCalibration(**given, provenance=provenance, axes=entry.get('axes', SENSOR))
@@ -246,24 +257,30 @@ def _sensor(where: str, entry: Any) -> SensorCalibration:
 
 
 def _read_step(where: str, step: Any) -> Provenance:
-    """Return where a calibration came from."""
+    """Return a step of an entry."""
     if not isinstance(step, Mapping) or 'method' not in step:
         raise ConfigError(f'{where}: a step of provenance is {step!r}, expected method and date')
     _refuse_unknown(where, step, ('method', 'date', 'samples', 'temperature', 'spread', 'notes'))
-    spread, notes = step.get('spread'), step.get('notes') or ()
-    if isinstance(notes, (str, Mapping)) or not isinstance(notes, Iterable):
-        raise ConfigError(f'{where}: notes are {notes!r}, expected a list')
+    spread = step.get('spread')
     return Provenance(
         str(step['method']),
         str(step.get('date', '')),
         int(numbers('samples', step.get('samples', 0), ())),
         float(numbers('temperature', step.get('temperature', NO_TEMPERATURE), (), finite=False)),
         () if spread is None else tuple(numbers('spread', spread, (6,), finite=False).tolist()),
-        tuple(str(note) for note in notes),
+        tuple(str(note) for note in _items(where, 'notes', step)),
     )
 
 
+def _items(where: str, name: str, entry: Mapping[str, Any]) -> Iterable[Any]:
+    """Return a list of an entry, which may be missing."""
+    found = entry.get(name) or ()
+    if isinstance(found, (str, Mapping)) or not isinstance(found, Iterable):
+        raise ConfigError(f'{where}: {name} is {found!r}, expected a list')
+    return found
+
+
 def _refuse_unknown(where: str, given: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    """Refuse names that nobody reads: one with a slip would be passed over."""
+    """Refuse unknown names."""
     if odd := [name for name in given if name not in known]:
         raise ConfigError(f"{where}: '{odd[0]}' is not known; known: {', '.join(known)}")

@@ -1,95 +1,211 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Collects the still moments of one data set while the body beyond an FT sensor is turned.
+Still poses of one data set, collected while the body beyond an FT sensor is turned by hand.
 
-Readings come one by one. A moment is a fifth of a second at rest, kept as its mean: the
-accelerometer reads the size of gravity and does not tilt, the gyroscope reads little, and nothing
-tells of a contact or of joints that move. What is not at rest is left out and counted by its
-reason. Two further tests hold moments against each other, and so may change their mind later: the
-spread of the readings within a moment, and how well it fits one rigid body with the others.
+A pose is the mean of a fifth of a second at rest: the accelerometer reads the size of gravity and
+does not tilt, the gyroscope reads little, no contact is reported and no joint moves. Two further
+tests compare poses with each other, and so may change their result later: the spread of the
+readings within a pose, and how well it fits one rigid body with the others.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.calibration.affine_subspace import DIMENSIONS, affine_subspace
-from inertial_estimation.calibration.coverage import (
-    USUALLY_WANTED,
-    Coverage,
-    Wanted,
-    cell_of,
-    coverage_of,
-)
-from inertial_estimation.calibration.excitation import orientations
-from inertial_estimation.calibration.quiet_samples import (
+from inertial_estimation.calibration.accelerometer import (
     GRAVITY,
+    MAX_GRAVITY_ERROR,
+    MAX_REST_ACCELERATION,
+    MAX_REST_TURNING,
+    MIN_GRAVITY_SPREAD,
     MOVING,
     NOT_FINITE,
-    STILL_ACCELERATION,
-    STILL_TURNING,
     TOUCHED,
-    UNIT_DOUBT,
+    Orientations,
+    orientations,
 )
-from inertial_estimation.calibration.raw_slopes import FEWEST, FINEST, fit_slopes, untouched
+from inertial_estimation.calibration.in_situ_offset import (
+    DIMENSIONS,
+    MAX_TOUCHED,
+    MIN_GAP,
+    affine_subspace,
+)
+from inertial_estimation.calibration.raw_slopes import (
+    MIN_NOISE,
+    MIN_SAMPLES,
+    fit_slopes,
+    untouched,
+)
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Indices = NDArray[np.intp]
 
 CONTACT, JOINTS = 'contact', 'joints moved'
-"""Reasons that whoever hands readings over may give."""
 UNSTEADY, SETTLING = 'unsteady readings', 'settling'
 REPEATED, DISORDER = 'enough of this direction', 'out of order'
-"""Reasons of its own, besides those of `quiet_samples`."""
+"""Reasons for which readings are left out, besides those of `accelerometer`."""
 KEPT, WAITING = 'kept', 'at rest'
-"""What `Collection.update` says of a reading that is not left out."""
 
-MOMENT_NS = 200_000_000
-"""Length of a still moment [ns]."""
-FEWEST_READINGS = 6
-"""Of a moment: three in each half."""
+POSE_NS = 200_000_000
+MIN_READINGS = 6
+"""Of a pose: three in each half."""
 SETTLE_NS = 300_000_000
-"""After a motion or a contact, until the body is at rest [ns]."""
-LONGEST_GAP_NS = 250_000_000
-"""Between two readings of a moment [ns]."""
-TILT = 0.1
-"""
-From one half of a moment to the other the accelerometer may change by so much beside its noise
-[m/s^2]: 6 degrees a second, at which delays between sensors of 10 ms are 0.06 degrees.
-"""
-NOISE_OF_HALVES = 4.0
-"""Standard deviations by which noise alone makes two halves differ."""
-SPREAD_FACTOR = 4.0
-"""
-Over the usual spread of the readings within a moment, from which a moment is unsteady. Spreads of
-six channels together over ten readings differ by a fifth of it.
-"""
-ENOUGH_SPREADS = 10
-"""Moments from which the usual spread is known."""
-USUAL = 0.25
-"""Quantile of the spreads that is usual: three of four moments may be touched."""
-MOST_IN_CELL = 10
-"""Moments of directions that are alike, see `cell_of`; more would outweigh the others."""
-MOST_TOUCHED = 0.4
-"""As for `offset_in_situ`."""
-DIRECTIONS_TO_JUDGE = 8
-"""Cells from which moments are held against one rigid body."""
-ENOUGH_SIZES = 5
-"""Moments from which their median tells what size the accelerometer reads."""
-BEYOND_SPREAD = 2.0
-"""
-What a moment leaves of one rigid body, over the spread of the readings within moments, from which
-it is more than noise, be that noise as slow as it may.
-"""
+"""After a motion or a contact, until the body is at rest."""
+MAX_PAUSE_NS = 250_000_000
+"""Between two readings of a pose."""
+MAX_TILT = 0.1
+"""Change of the accelerometer between the halves of a pose, beside noise [m/s^2]: 6 degrees/s."""
+TILT_DEVIATIONS = 4.0
+MAX_SPREAD_RATIO = 4.0
+"""Of the readings within a pose, over the usual spread."""
+MIN_SPREADS, USUAL_QUANTILE = 10, 0.25
+"""Poses from which the usual spread is known, and its quantile: three of four may be touched."""
+MAX_ALIKE = 10
+"""Poses of one direction."""
+MIN_DIRECTIONS = 8
+"""From which poses are compared with one rigid body."""
+MIN_SIZES = 5
+"""Poses from which the size of gravity is known."""
+MIN_RESIDUAL_RATIO = 2.0
+"""Residual of a pose over the spread within poses, from which it is more than noise."""
+MAX_RESIDUAL = 0.05
+"""Of poses over the third spread: hysteresis of 3 % makes 2 %, a hand in every second pose 9 %."""
+DIRECTION_CELLS = 6.0
+"""Directions whose rounded multiples agree are alike, within ten degrees or so."""
+MIN_COSINE = np.cos(np.deg2rad(60.0))
+"""Of a suggested direction with the nearest that was reached."""
+SUGGESTED, SUGGESTED_WEIGHT = 3, 0.1
+
+STEPS = tuple(step for step in product((1, 0, -1), repeat=3) if any(step))
+DIRECTIONS: Array = np.array([np.array(step) / np.linalg.norm(step) for step in STEPS])
+"""Axes, edges and corners of a cube, shape (26, 3)."""
+NAMES = tuple(
+    ' '.join(f'{"+" if sign > 0 else "-"}{axis}' for axis, sign in zip('xyz', step, strict=True)
+             if sign)
+    for step in STEPS
+)  # fmt: skip
+"""Such as '+x -z'."""
 
 
-class Moment(NamedTuple):
-    """A still moment: means of its readings."""
+class Wanted(NamedTuple):
+    """Limits of a complete data set."""
+
+    poses: int = 40
+    """Fewer do not show which are touched, see `raw_slopes`."""
+    directions: int = 12
+    """That differ, see `cell_of`: the readings of four poses always lie in three dimensions."""
+    spread: float = 0.1
+    """Of gravity along each direction, over its size: tilting 40 degrees to each side."""
+
+
+USUALLY_WANTED = Wanted()
+
+
+@dataclass(frozen=True, eq=False)
+class Coverage:
+    """Directions of gravity in a data set."""
+
+    counts: Indices
+    """Poses with gravity nearest to each of the 26 directions, shape (26,)."""
+    orientations: Orientations | None
+    """None: no pose yet."""
+    n_directions: int
+    """That differ, see `cell_of`."""
+    gap: float
+    """Third singular value of the readings over the fourth; NaN: not known yet."""
+    residual: float
+    """Of one rigid body beyond noise, over the third spread of the readings; NaN: not known."""
+    suggestions: tuple[str, ...]
+    """Near directions that excite most, best first."""
+    shortfalls: tuple[str, ...]
+    """Limits that are not reached; empty: complete."""
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the data set is complete."""
+        return not self.shortfalls
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of the directions that were not reached."""
+        return tuple(name for name, n in zip(NAMES, self.counts, strict=True) if not n)
+
+    @property
+    def n_poses(self) -> int:
+        """Number of poses."""
+        return int(self.counts.sum())
+
+
+def coverage_of(
+    accelerations: Array,
+    gap: float = np.nan,
+    wanted: Wanted = USUALLY_WANTED,
+    residual: float = np.nan,
+) -> Coverage:
+    """Return the coverage of poses; accelerations (n, 3) [m/s^2]."""
+    n = len(accelerations)
+    if not n:
+        counts = np.zeros(len(STEPS), dtype=np.intp)
+        short = (f'0 poses, expected {wanted.poses}',)
+        return Coverage(counts, None, 0, np.nan, np.nan, NAMES[:1], short)
+    down = -accelerations / np.linalg.norm(accelerations, axis=1)[:, None]
+    counts = np.bincount(np.argmax(down @ DIRECTIONS.T, axis=-1), minlength=len(STEPS))
+    found = orientations(accelerations)
+    n_directions = len({cell_of(one) for one in accelerations})
+    least = max(wanted.spread, MIN_GRAVITY_SPREAD)
+    short = [
+        *([f'{n} poses, expected {wanted.poses}'] * (n < wanted.poses)),
+        *([f'{n_directions} directions, expected {wanted.directions}']
+          * (n_directions < wanted.directions)),
+        *(f'gravity along ({", ".join(f"{x + 0.0:.2f}" for x in axis)}) spreads by {spread:.1%}, '
+          f'expected {least:.0%}'
+          for spread, axis in zip(found.spreads, found.directions, strict=True)
+          if spread < least),
+    ]  # fmt: skip
+    if gap < MIN_GAP:
+        short.append(f'readings move along more than three directions: gap {gap:.1f}, expected '
+                     f'{MIN_GAP:g}')  # fmt: skip
+    if residual > MAX_RESIDUAL:
+        short.append(f'poses do not fit one rigid body: residual {residual:.0%}, limit '
+                     f'{MAX_RESIDUAL:.0%}')  # fmt: skip
+    return Coverage(
+        counts, found, n_directions, gap, residual, _suggestions(down, counts), tuple(short)
+    )
+
+
+def cell_of(acceleration: Array) -> tuple[int, ...]:
+    """Return a key that like directions share; acceleration (3,)."""
+    unit = acceleration / np.linalg.norm(acceleration)
+    return tuple(int(x) for x in np.round(DIRECTION_CELLS * unit))
+
+
+def _suggestions(down: Array, counts: Indices) -> tuple[str, ...]:
+    """Return near directions that raise the smallest spread most; down (n, 3)."""
+    reached = DIRECTIONS[counts > 0]
+    mean = down.mean(axis=0)
+    square = (down - mean).T @ (down - mean) / len(down)
+    gains = np.full(len(STEPS), -np.inf)
+    for k, direction in enumerate(DIRECTIONS):
+        if counts[k] or (reached @ direction).max() < MIN_COSINE:
+            continue
+        off = direction - mean
+        share = SUGGESTED_WEIGHT / (1.0 + SUGGESTED_WEIGHT)
+        with_it = (square + share * np.outer(off, off)) / (1.0 + SUGGESTED_WEIGHT)
+        gains[k] = np.linalg.eigvalsh(with_it)[0]
+    best = np.argsort(-gains, kind='stable')[:SUGGESTED]
+    return tuple(NAMES[k] for k in best if np.isfinite(gains[k]))
+
+
+class Pose(NamedTuple):
+    """A still pose: means of its readings."""
 
     stamp_ns: int
     """Of its last reading [ns]."""
@@ -104,29 +220,22 @@ class Moment(NamedTuple):
 
 
 class Collection:
-    """
-    The still moments of one data set.
-
-    metric (6, 6).
-    """
+    """Still poses of one data set; metric (6, 6) makes raw channels comparable."""
 
     def __init__(self, metric: Array | None = None, wanted: Wanted = USUALLY_WANTED) -> None:
-        self._metric, self._wanted = metric, wanted
-        self.moments: list[Moment] = []
+        self._metric = np.eye(6) if metric is None else metric
+        self._wanted = wanted
+        self.poses: list[Pose] = []
         self.left_out: Counter[str] = Counter()
         self.received = 0
         self.state = ''
+        """What became of the last reading."""
         self._block: list[tuple[int, Array, Array]] = []
         self._last_ns = self._quiet_from_ns = 0
-        self._cells: dict[tuple[int, ...], list[Moment]] = {}
-        self._judged: dict[int, str] = {}
+        self._cells: dict[tuple[int, ...], list[Pose]] = {}
+        self._rejected: list[str] | None = None
         self._gravity = float('nan')
         self._coverage: Coverage | None = None
-
-    @property
-    def pending(self) -> int:
-        """Readings of the moment that is not complete yet."""
-        return len(self._block)
 
     def update(
         self,
@@ -135,100 +244,82 @@ class Collection:
         acceleration: Array,
         turning: Array | None = None,
         *,
-        spoilt: str = '',
+        disturbance: str = '',
     ) -> str:
         """
-        Take the readings of one instant.
+        Take the readings of one sample; return what becomes of them.
 
-        raw (6,); acceleration (3,) [m/s^2]; turning (3,) [rad/s].
+        raw (6,); acceleration (3,) [m/s^2]; turning (3,) [rad/s]; disturbance: why it is not
+        to be used, if another source tells.
         """
         self.received += 1
-        self.state = self._take(stamp_ns, raw, acceleration, turning, spoilt)
+        self.state = self._take(stamp_ns, raw, acceleration, turning, disturbance)
         return self.state
 
+    def add(self, pose: Pose) -> None:
+        """Add a pose, as from a file."""
+        self.received += pose.n_readings
+        self._keep(pose)
+
     @property
-    def doubt(self) -> str:
-        """Why the newest moment is doubted; empty: it is not, or there is none."""
-        self.judge()
-        return self._judged[len(self.moments) - 1] if self.moments else ''
+    def pending(self) -> int:
+        """Readings of the pose that is not complete."""
+        return len(self._block)
 
-    def interrupt(self) -> None:
-        """Drop the moment that is not complete, as somebody is about to touch the body."""
-        self._drop(SETTLING)
-        self._quiet_from_ns = self._last_ns + SETTLE_NS
-
-    def add(self, moment: Moment) -> None:
-        """Take a moment, such as one from a file."""
-        self.received += moment.n_readings
-        self._keep(moment)
-
-    def judge(self) -> Mask:
-        """
-        Tell which moments agree with each other.
-
-        Returns (n,).
-        """
-        if len(self._judged) != len(self.moments):
-            self._judged = dict(enumerate(_judge(self.moments)))
+    @property
+    def rejected(self) -> list[str]:
+        """Why each pose does not agree with the others; empty: it does."""
+        if self._rejected is None:
+            self._rejected = _reject(self.poses)
             self._coverage = None
-        return np.array([not why for why in self._judged.values()], dtype=bool)
+        return self._rejected
 
-    def rows(self) -> tuple[Array, Array]:
-        """
-        Return the moments that agree with each other.
-
-        Returns (n, 6).
-        """
-        kept = self.judge()
-        raw = np.array([one.raw for one in self.moments]).reshape(-1, 6)
-        accelerations = np.array([one.acceleration for one in self.moments]).reshape(-1, 3)
-        return raw[kept], accelerations[kept]
+    @property
+    def samples(self) -> tuple[Array, Array]:
+        """Poses that agree with each other: raw readings (n, 6), accelerations (n, 3)."""
+        kept = [one for one, why in zip(self.poses, self.rejected, strict=True) if not why]
+        raw = np.array([one.raw for one in kept]).reshape(-1, 6)
+        return raw, np.array([one.acceleration for one in kept]).reshape(-1, 3)
 
     def counts(self) -> dict[str, int]:
-        """Return what became of the readings."""
-        left_out = Counter(self.left_out)
-        self.judge()
-        kept = 0
-        for moment, why in zip(self.moments, self._judged.values(), strict=True):
+        """Return the number of readings that are kept, and of those left out by reason."""
+        left_out, kept = Counter(self.left_out), 0
+        for pose, why in zip(self.poses, self.rejected, strict=True):
             if why:
-                left_out[why] += moment.n_readings
+                left_out[why] += pose.n_readings
             else:
-                kept += moment.n_readings
+                kept += pose.n_readings
         return {KEPT: kept, **{why: n for why, n in left_out.most_common() if n}}
 
     def coverage(self) -> Coverage:
-        """Return what the data set reaches."""
-        self.judge()
+        """Return the coverage of the poses."""
+        rejected = self.rejected
         if self._coverage is None:
-            raw, accelerations = self.rows()
-            gap = disagreement = np.nan
-            if len(raw) >= FEWEST and orientations(accelerations).n_excited == 3:
-                subspace = affine_subspace(raw, self._metric)
-                third = float(subspace.spreads[DIMENSIONS - 1])
+            raw, accelerations = self.samples
+            gap = residual = np.nan
+            if len(raw) >= MIN_SAMPLES and orientations(accelerations).n_excited == 3:
+                subspace, metric = affine_subspace(raw, self._metric), self._metric
                 gap = subspace.gap
-                disagreement = self._unexplained(raw, accelerations) / third
-            self._coverage = coverage_of(accelerations, gap, self._wanted, disagreement)
+                noise = fit_slopes(raw, accelerations).noise
+                left = np.sqrt(np.diagonal(metric @ noise @ metric.T))
+                spreads = [one.spread for one, why in zip(self.poses, rejected) if not why]
+                usual = np.sqrt(metric**2 @ np.median(spreads, axis=0) ** 2)
+                beyond = np.where(left > MIN_RESIDUAL_RATIO * usual, left, 0.0).max()
+                residual = float(beyond / subspace.spreads[DIMENSIONS - 1])
+            self._coverage = coverage_of(accelerations, gap, self._wanted, residual)
         return self._coverage
 
-    def _unexplained(self, raw: Array, accelerations: Array) -> float:
-        """Return what the moments leave of one rigid body, in units of the metric; 0: noise."""
-        metric = np.eye(6) if self._metric is None else self._metric
-        left = np.sqrt(np.diagonal(metric @ fit_slopes(raw, accelerations).noise @ metric.T))
-        spreads = np.array([one.spread for one in self.moments])[self.judge()]
-        usual = np.sqrt(metric**2 @ np.median(spreads, axis=0) ** 2)
-        return float(np.where(left > BEYOND_SPREAD * usual, left, 0.0).max())
-
     def _take(
-        self, stamp_ns: int, raw: Array, acceleration: Array, turning: Array | None, spoilt: str
+        self, stamp_ns: int, raw: Array, acceleration: Array, turning: Array | None, why: str
     ) -> str:
         """Take a reading; return what becomes of it."""
         if stamp_ns <= self._last_ns:
             self.left_out[DISORDER] += 1
             return DISORDER
-        if self._block and stamp_ns - self._last_ns > LONGEST_GAP_NS:
+        if self._block and stamp_ns - self._last_ns > MAX_PAUSE_NS:
             self._drop(SETTLING)
         self._last_ns = stamp_ns
-        if why := spoilt or _why_not(raw, acceleration, turning):
+        if why := why or _why_not_still(raw, acceleration, turning):
             self._drop(why)
             self.left_out[why] += 1
             self._quiet_from_ns = stamp_ns + SETTLE_NS
@@ -237,53 +328,46 @@ class Collection:
             self.left_out[SETTLING] += 1
             return SETTLING
         self._block.append((stamp_ns, raw.copy(), acceleration.copy()))
-        long_enough = stamp_ns - self._block[0][0] >= MOMENT_NS
-        if not long_enough or len(self._block) < FEWEST_READINGS:
+        if stamp_ns - self._block[0][0] < POSE_NS or len(self._block) < MIN_READINGS:
             return WAITING
         return self._close()
 
     def _close(self) -> str:
-        """Make a moment of the block, unless it moved or there are enough like it."""
+        """Make a pose of the block, unless it moved or there are enough like it."""
         stamps, raw, accelerations = zip(*self._block, strict=True)
         a = np.array(accelerations)
-        # Of the mean: single readings are off by the noise of the accelerometer.
+        # Of the mean: single readings have the noise of the accelerometer.
         off = abs(np.linalg.norm(a.mean(axis=0)) - self._gravity)
-        if _tilts(a) or off > STILL_ACCELERATION:
+        if _tilts(a) or off > MAX_REST_ACCELERATION:
             self._drop(MOVING)
             return MOVING
-        moment = Moment(
+        pose = Pose(
             stamps[-1], np.mean(raw, axis=0), a.mean(axis=0), np.std(raw, axis=0), len(stamps)
         )
         self._block.clear()
-        return self._keep(moment)
+        return self._keep(pose)
 
-    def _keep(self, moment: Moment) -> str:
-        """Keep a moment unless there are enough like it; one that is doubted makes room."""
-        cell = cell_of(moment.acceleration)
-        alike = self._cells.setdefault(cell, [])
-        if len(alike) >= MOST_IN_CELL:
-            self.judge()
-            doubted = [
-                k for k, why in self._judged.items()
-                if why and any(self.moments[k] is one for one in alike)
+    def _keep(self, pose: Pose) -> str:
+        """Keep a pose unless there are enough like it; a rejected one makes room."""
+        alike = self._cells.setdefault(cell_of(pose.acceleration), [])
+        if len(alike) >= MAX_ALIKE:
+            spare = [
+                k for k, why in enumerate(self.rejected)
+                if why and any(self.poses[k] is one for one in alike)
             ]  # fmt: skip
-            if not doubted:
-                self.left_out[REPEATED] += moment.n_readings
+            if not spare:
+                self.left_out[REPEATED] += pose.n_readings
                 return REPEATED
-            self._forget(doubted[0], alike)
-        alike.append(moment)
-        self.moments.append(moment)
-        if len(self.moments) >= ENOUGH_SIZES:
-            sizes = [np.linalg.norm(one.acceleration) for one in self.moments]
+            gone = self.poses.pop(spare[0])
+            self.left_out[self.rejected[spare[0]]] += gone.n_readings
+            alike[:] = [one for one in alike if one is not gone]
+        alike.append(pose)
+        self.poses.append(pose)
+        self._rejected = None
+        if len(self.poses) >= MIN_SIZES:
+            sizes = [np.linalg.norm(one.acceleration) for one in self.poses]
             self._gravity = float(np.median(sizes))
         return KEPT
-
-    def _forget(self, k: int, alike: list[Moment]) -> None:
-        """Take a doubted moment out."""
-        gone = self.moments.pop(k)
-        self.left_out[self._judged[k]] += gone.n_readings
-        alike[:] = [one for one in alike if one is not gone]
-        self._judged = {}
 
     def _drop(self, why: str) -> None:
         """Leave the readings of the block out."""
@@ -292,61 +376,53 @@ class Collection:
             self._block.clear()
 
 
-def _why_not(raw: Array, acceleration: Array, turning: Array | None) -> str:
+def _why_not_still(raw: Array, acceleration: Array, turning: Array | None) -> str:
     """Return why a reading is not at rest; empty: it may be."""
     size = float(np.sqrt(acceleration @ acceleration))
     if not (np.isfinite(raw).all() and np.isfinite(size)):
         return NOT_FINITE
-    # Accelerometers are off by a few percent, and noisy, which says nothing of motion.
-    if abs(size - GRAVITY) > UNIT_DOUBT * GRAVITY:
+    if abs(size - GRAVITY) > MAX_GRAVITY_ERROR * GRAVITY:
         return MOVING
-    if turning is not None and float(turning @ turning) > STILL_TURNING**2:
+    if turning is not None and float(turning @ turning) > MAX_REST_TURNING**2:
         return MOVING
     return ''
 
 
 def _tilts(accelerations: Array) -> bool:
-    """Tell whether the accelerometer changes within a moment."""
+    """Return whether the accelerometer changes within a pose; (n, 3) [m/s^2]."""
     n = len(accelerations) // 2
     first, second = accelerations[:n], accelerations[-n:]
     noise = np.sqrt((first.var(axis=0) + second.var(axis=0)).sum() / n)
     change = np.linalg.norm(second.mean(axis=0) - first.mean(axis=0))
-    return bool(change > TILT + NOISE_OF_HALVES * noise)
+    return bool(change > MAX_TILT + TILT_DEVIATIONS * noise)
 
 
-def _judge(moments: list[Moment]) -> list[str]:
-    """Return why moments are doubted; empty: they are not."""
-    if not moments:
+def _reject(poses: list[Pose]) -> list[str]:
+    """Return why poses do not agree with the others; empty: they do."""
+    if not poses:
         return []
-    why = np.full(len(moments), '', dtype=object)
-    raw = np.array([one.raw for one in moments])
-    why[_unsteady(np.array([one.spread for one in moments]), raw)] = UNSTEADY
+    why = np.full(len(poses), '', dtype=object)
+    raw = np.array([one.raw for one in poses])
+    why[_unsteady(np.array([one.spread for one in poses]), raw)] = UNSTEADY
     steady = np.flatnonzero(why == '')
-    accelerations = np.array([moments[k].acceleration for k in steady]).reshape(-1, 3)
-    if not _can_be_judged(accelerations):
+    accelerations = np.array([poses[k].acceleration for k in steady]).reshape(-1, 3)
+    few = len({cell_of(one) for one in accelerations}) < MIN_DIRECTIONS
+    if few or len(steady) < MIN_SAMPLES or orientations(accelerations).n_excited < 3:
         return list(why)
     fits = untouched(raw[steady], accelerations)
-    # With more of them it is not clear which are touched: `Coverage.gap` says so.
-    if (~fits).mean() <= MOST_TOUCHED:
+    # With more of them it is uncertain which are touched: `Coverage.gap` shows it.
+    if (~fits).mean() <= MAX_TOUCHED:
         why[steady[~fits]] = TOUCHED
     return list(why)
 
 
 def _unsteady(spreads: Array, raw: Array) -> Mask:
-    """Tell within which moments the readings spread far more than usual."""
-    if len(spreads) < ENOUGH_SPREADS:
+    """Return the poses within which readings spread far more than usual, (n,)."""
+    if len(spreads) < MIN_SPREADS:
         return np.zeros(len(spreads), dtype=bool)
-    usual = np.quantile(spreads, USUAL, axis=0)
-    # A channel that mostly does not change within a moment is as fine as its steps are.
+    usual = np.quantile(spreads, USUAL_QUANTILE, axis=0)
+    # A channel that mostly is constant within a pose is as fine as its steps.
     usual = np.where(usual > 0.0, usual, spreads.max(axis=0))
-    usual = np.maximum(usual, FINEST * raw.std(axis=0))
+    usual = np.maximum(usual, MIN_NOISE * raw.std(axis=0))
     ratios = np.sqrt(((spreads / np.where(usual > 0.0, usual, 1.0)) ** 2).mean(axis=1))
-    return np.asarray(ratios > SPREAD_FACTOR)
-
-
-def _can_be_judged(accelerations: Array) -> bool:
-    """Tell whether directions are many enough to hold moments against one rigid body."""
-    if len(accelerations) < FEWEST:
-        return False
-    cells = {cell_of(one) for one in accelerations}
-    return len(cells) >= DIRECTIONS_TO_JUDGE and orientations(accelerations).n_excited == 3
+    return np.asarray(ratios > MAX_SPREAD_RATIO)

@@ -1,11 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Two streams with clocks of their own, compared at instants between their samples.
+Streams with clocks of their own, smoothed and interpolated, and the delay between them.
 
-Both are smoothed in the same way before they are evaluated anywhere: a spline through noisy
-samples is less noisy halfway between them than at them, so that without it the best delay would be
-drawn to half a sample.
+A spline through noisy samples is less noisy halfway between them than at them, which would bias
+the delay towards half a sample; so both streams are smoothed alike before they are evaluated.
 """
 
 from __future__ import annotations
@@ -21,16 +20,14 @@ from inertial_estimation.errors import LogError, ShapeError
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-STEPS = 4
+GRID_STEPS = 4
 """Steps of the even grid in one standard deviation of the smoothing."""
-REACH = 4.0
-"""Standard deviations that the smoothing looks to either side."""
-GAP = 4.0
-"""Times the usual period from which on samples are missing."""
-FEWEST = 8
-"""Samples that a stream must have to be smoothed."""
-EXACT = 1e-7
-"""To which a delay is searched for [s]."""
+SMOOTHING_REACH = 4.0
+"""Standard deviations of the smoothing to either side."""
+MIN_GAP_PERIODS = 4.0
+MIN_SAMPLES = 8
+DELAY_TOLERANCE = 1e-7
+"""[s]."""
 
 
 class DelayAtEdge(LogError):
@@ -63,11 +60,7 @@ class SmoothStream(NamedTuple):
     """Where it is not known in between, shape (g, 2) [s]."""
 
     def knows(self, times: Array, around: float = 0.0) -> Mask:
-        """
-        Tell at which times it is known.
-
-        times (n,) [s]; around [s]; returns (n,).
-        """
+        """Return at which times (n,) it is known, `around` [s] before and after."""
         known: Mask = (times - around >= self.first) & (times + around <= self.last)
         for begin, end in self.gaps:
             known &= (times + around < begin) | (times - around > end)
@@ -75,11 +68,7 @@ class SmoothStream(NamedTuple):
 
 
 def clean(what: str, times: Array, values: Array) -> Stream:
-    """
-    Return a stream without the samples that hold NaN or do not come after the one before.
-
-    times (n,) [s]; values (n, m).
-    """
+    """Return a stream without NaN and stamps that go back; times (n,) [s]."""
     if times.ndim != 1:
         raise ShapeError(f'times of {what}', ('n',), times.shape)
     if values.ndim != 2 or len(values) != len(times):
@@ -88,41 +77,34 @@ def clean(what: str, times: Array, values: Array) -> Stream:
     times, values = times[kept], values[kept]
     later = np.ones(len(times), dtype=bool)
     later[1:] = times[1:] > np.maximum.accumulate(times)[:-1]
-    if later.sum() < FEWEST:
-        raise LogError(f'{what}: {later.sum()} usable samples, at least {FEWEST} are needed')
+    if later.sum() < MIN_SAMPLES:
+        raise LogError(f'{what}: {later.sum()} usable samples, at least {MIN_SAMPLES} are needed')
     return Stream(times[later], values[later])
 
 
 def smooth(stream: Stream, width: float) -> SmoothStream:
-    """
-    Smooth a stream with a Gaussian.
-
-    width [s].
-    """
+    """Smooth a stream with a Gaussian of standard deviation `width` [s]."""
     from scipy.interpolate import CubicSpline
     from scipy.ndimage import gaussian_filter1d
 
     times, values = stream
-    margin = REACH * width
+    margin = SMOOTHING_REACH * width
     if times[-1] - times[0] <= 2.0 * margin:
         raise LogError(
             f'a stream of {times[-1] - times[0]:.3g} s is too short to be smoothed over '
-            f'{2.0 * margin:.3g} s: take a longer log'
+            f'{2.0 * margin:.3g} s'
         )
-    grid = np.arange(times[0], times[-1], width / STEPS)
+    grid = np.arange(times[0], times[-1], width / GRID_STEPS)
     even = CubicSpline(times, values)(grid)
-    spline = CubicSpline(grid, gaussian_filter1d(even, STEPS, axis=0, truncate=REACH))
-    wide = np.flatnonzero(np.diff(times) > GAP * stream.period)
+    smoothed = gaussian_filter1d(even, GRID_STEPS, axis=0, truncate=SMOOTHING_REACH)
+    spline = CubicSpline(grid, smoothed)
+    wide = np.flatnonzero(np.diff(times) > MIN_GAP_PERIODS * stream.period)
     gaps = np.column_stack([times[wide] - margin, times[wide + 1] + margin])
     return SmoothStream(spline, times[0] + margin, grid[-1] - margin, gaps)
 
 
 def search_delay(cost: Callable[[float], float], most: float, step: float) -> float:
-    """
-    Return the delay of least cost.
-
-    most [s]; step [s].
-    """
+    """Return the delay of least cost within `most`, on a grid of `step` first [s]."""
     from scipy.optimize import minimize_scalar
 
     n = max(2, int(np.ceil(most / step)))
@@ -131,10 +113,10 @@ def search_delay(cost: Callable[[float], float], most: float, step: float) -> fl
     best = int(np.argmin(costs))
     if best in (0, len(tried) - 1):
         raise DelayAtEdge(
-            f'the streams fit best with a delay of {tried[best]:.3g} s or more, the edge of the '
-            "search: allow a larger 'most_delay', or check that their stamps are of one clock",
-            about=('most_delay',),
+            f"the streams fit best with a delay of {tried[best]:.3g} s, the limit 'max_delay'",
+            about=('max_delay',),
         )
     bounds = (tried[best - 1], tried[best + 1])
-    found = minimize_scalar(cost, bounds=bounds, method='bounded', options={'xatol': EXACT})
+    options = {'xatol': DELAY_TOLERANCE}
+    found = minimize_scalar(cost, bounds=bounds, method='bounded', options=options)
     return float(found.x)

@@ -1,11 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-How raw readings of an FT sensor follow the gravity of one rigid body: raw = b + K a [T 5.4].
+Affine fit of raw FT readings to the gravity of one rigid body: raw = b + K a [T 5.4].
 
-Of the body nothing is known, nor how the accelerometer is turned against the sensor: whatever
-linear map lies between the two is in K. Six readings are fitted to the same four unknowns each,
-so that least squares do not depend on how channels are weighed, nor on their units.
+The body and the rotation of the accelerometer against the sensor are in K. All six channels have
+the same four regressors, so that least squares depends on no weighting of channels.
 """
 
 from __future__ import annotations
@@ -16,42 +15,26 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import LogError
-
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 UNKNOWNS = 4
 """Of each channel: three slopes and the offset."""
-FEWEST = 7
-"""Samples: with fewer, the centred readings of any body lie in five dimensions or less."""
-ENOUGH_TO_JUDGE = 40
-"""Samples from which those that are touched can be told apart."""
-STARTS = 60
-"""Of the search for samples that agree; an untouched draw is among them at 2 of 5 touched."""
-DRAWN = 6
-"""Samples of each start."""
-JUDGES = 400
-"""Samples, evenly spread, that starts are drawn from and held against."""
-MOST_ROUNDS = 30
-"""Of taking the half that fits best; it settles after a few."""
-FAR = 6.0
-"""
-Standard deviations of six channels together beyond which a sample is touched: noise reaches that
-once in 400 000 samples.
-"""
+MIN_SAMPLES = 7
+"""With fewer, the centred readings of any body lie in five dimensions or less."""
+MIN_JUDGED_SAMPLES = 40
+"""Samples from which touched ones can be distinguished."""
+STARTS, START_SAMPLES, SCORED_SAMPLES = 60, 6, 400
+"""Of the random search: an untouched start is among them at two of five samples touched."""
+MAX_ROUNDS = 30
+OUTLIER_DEVIATIONS = 6.0
+"""Of six channels together: noise exceeds it once in 400 000 samples."""
 MEDIAN_OF_SIX = 2.3126
-"""Median distance of Gaussian noise in six directions, in standard deviations."""
-FINEST = 1e-4
-"""
-Of the spread of a channel, the smallest noise that it is believed to have: quantisation and
-hysteresis are not less, and exact data would have none to weigh by.
-"""
-HARMLESS = 2e-3
-"""Of the spread of a channel: `FAR` times that off, a sample does not harm a fit."""
-BLOCKS = 40
-"""Parts of a log whose errors are taken as independent; 10 samples each at least."""
-BLOCK = 10
+"""Median norm of unit Gaussian noise in six dimensions."""
+MIN_NOISE, MIN_TOUCH = 1e-4, 2e-3
+"""Of the spread of a channel: smallest noise assumed, and smallest deviation that is a touch."""
+BLOCKS, MIN_BLOCK_SAMPLES = 40, 10
+"""Parts of a log whose errors are taken as independent."""
 
 
 class RawSlopes(NamedTuple):
@@ -62,10 +45,7 @@ class RawSlopes(NamedTuple):
     offset: Array
     """b, what the sensor would read without weight, shape (6,) [raw unit]."""
     covariance: Array
-    """
-    Of K by columns and then b, shape (24, 24). Errors that last for a while count as such if
-    there are samples enough, `BLOCKS`; otherwise they are taken as independent.
-    """
+    """Of K by columns and then b, (24, 24); by blocks where there are enough samples."""
     noise: Array
     """Covariance of what is left of a sample, shape (6, 6)."""
     gram: Array
@@ -73,20 +53,13 @@ class RawSlopes(NamedTuple):
     drift: Array
     """Change of the offset from the first to the last sample, along a line, (6,) [raw unit]."""
     drift_covariance: Array
-    """
-    Of `drift`, shape (6, 6): beside noise that lasts or does not, what noise of the accelerometer
-    makes of gravity that moves on with time.
-    """
+    """Of `drift`, shape (6, 6), noise of the accelerometer included."""
     n_samples: int
     """Samples that were used."""
 
 
 def fit_slopes(raw: Array, accelerations: Array) -> RawSlopes:
-    """
-    Fit the affine map to samples at rest.
-
-    raw (n, 6); accelerations (n, 3) [m/s^2].
-    """
+    """Fit samples at rest; raw (n, 6), accelerations (n, 3) [m/s^2]."""
     n = len(raw)
     mean, level = accelerations.mean(axis=0), raw.mean(axis=0)
     centred = accelerations - mean
@@ -107,30 +80,29 @@ def fit_slopes(raw: Array, accelerations: Array) -> RawSlopes:
 
 def untouched(raw: Array, accelerations: Array) -> Mask:
     """
-    Tell which samples agree with one affine map; two of five may be anything.
+    Return which samples fit one affine map, by least trimmed squares; two of five may not.
 
     raw (n, 6); accelerations (n, 3) [m/s^2]; returns (n,).
     """
     n = len(raw)
-    if n < ENOUGH_TO_JUDGE:
+    if n < MIN_JUDGED_SAMPLES:
         return np.ones(n, dtype=bool)
     rows = np.column_stack([accelerations, np.ones(n)])
     spread = raw.std(axis=0)
     scaled = (raw - raw.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
     half = _nearest(_best_start(rows, scaled))
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         distances = _distances(rows, scaled, half)
         nearest = _nearest(distances)
         if (nearest == half).all():
             break
         half = nearest
     distances = _distances(rows, scaled, half)
-    # Half of the samples make the covariance too small by a factor that the median tells.
-    kept = distances <= FAR / MEDIAN_OF_SIX * max(np.median(distances), 1.0)
-    # An offset that drifts spreads samples without a gap, a touch leaves one: what is near to
-    # those that are kept is kept as well.
-    for _ in range(MOST_ROUNDS):
-        near = kept | (_distances(rows, scaled, kept) <= FAR)
+    # Half of the samples makes the covariance too small, by a factor that the median shows.
+    kept = distances <= OUTLIER_DEVIATIONS / MEDIAN_OF_SIX * max(np.median(distances), 1.0)
+    # A drifting offset spreads samples without a gap, a touch leaves one: add near samples.
+    for _ in range(MAX_ROUNDS):
+        near = kept | (_distances(rows, scaled, kept) <= OUTLIER_DEVIATIONS)
         if (near == kept).all():
             break
         kept = near
@@ -138,13 +110,13 @@ def untouched(raw: Array, accelerations: Array) -> Mask:
 
 
 def _best_start(rows: Array, scaled: Array) -> Array:
-    """Return how far all samples are from the map of a few that is nearest to most."""
+    """Return the distances (n,) of samples from the best of random starts."""
     generator = np.random.default_rng(0)
-    spread = np.linspace(0, len(rows) - 1, min(len(rows), JUDGES)).astype(int)
+    spread = np.linspace(0, len(rows) - 1, min(len(rows), SCORED_SAMPLES)).astype(int)
     some, of_some = rows[spread], scaled[spread]
     best, found = np.inf, np.zeros((UNKNOWNS, 6))
     for _ in range(STARTS):
-        drawn = generator.choice(len(some), DRAWN, replace=False)
+        drawn = generator.choice(len(some), START_SAMPLES, replace=False)
         solution = np.linalg.lstsq(some[drawn], of_some[drawn], rcond=None)[0]
         middle = float(np.median(np.linalg.norm(of_some - some @ solution, axis=1)))
         if middle < best:
@@ -153,24 +125,24 @@ def _best_start(rows: Array, scaled: Array) -> Array:
 
 
 def _nearest(distances: Array) -> Mask:
-    """Return the smaller half of the distances, and a few more for the unknowns."""
+    """Return the half of the samples that is nearest, and a few more for the unknowns."""
     kept = np.zeros(len(distances), dtype=bool)
     kept[np.argsort(distances, kind='stable')[: (len(distances) + UNKNOWNS + 7) // 2]] = True
     return kept
 
 
 def _distances(rows: Array, scaled: Array, half: Mask) -> Array:
-    """Return how far all samples are from the map of some, in deviations of these."""
+    """Return distances (n,) from the fit of some samples, in their standard deviations."""
     solution = np.linalg.lstsq(rows[half], scaled[half], rcond=None)[0]
     left = scaled - rows @ solution
     spread = left[half].T @ left[half] / max(int(half.sum()) - UNKNOWNS, 1)
-    factor = np.linalg.cholesky(_floored(spread, scaled, HARMLESS))
+    factor = np.linalg.cholesky(_floored(spread, scaled, MIN_TOUCH))
     found: Array = np.linalg.norm(np.linalg.solve(factor, left.T), axis=0)
     return found
 
 
-def _floored(covariance: Array, raw: Array, share: float = FINEST) -> Array:
-    """Return a covariance in which no channel has less than a share of its spread."""
+def _floored(covariance: Array, raw: Array, share: float = MIN_NOISE) -> Array:
+    """Return a covariance with at least a share of the spread of each channel."""
     finest = (share * raw.std(axis=0)) ** 2
     return np.asarray(covariance + np.diag(np.where(finest > 0.0, finest, 1.0)))
 
@@ -178,47 +150,36 @@ def _floored(covariance: Array, raw: Array, share: float = FINEST) -> Array:
 def _drift(
     rows: Array, left: Array, slopes: Array, accelerations: Array, noise: Array
 ) -> tuple[Array, Array]:
-    """Return what a line in time explains beside the other unknowns, (6,), and its covariance."""
+    """Return the slope over time beside the other unknowns, (6,), and its covariance."""
     n = len(rows)
     time = np.linspace(-0.5, 0.5, n)
     by_gravity = np.linalg.lstsq(rows, time, rcond=None)[0]
     own = time - rows @ by_gravity
-    told = max(float(own @ own), np.finfo(float).tiny)
-    drift = own @ left / told
-    squares = told * noise
-    if n >= BLOCKS * BLOCK:
+    size = max(float(own @ own), np.finfo(float).tiny)
+    drift = own @ left / size
+    squares = size * noise
+    if n >= BLOCKS * MIN_BLOCK_SAMPLES:
         last = left - np.outer(own, drift)
         sums = [own[a:b] @ last[a:b] for a, b in pairwise(_edges(n))]
         squares = np.einsum('bi,bj->ij', sums, sums) * BLOCKS / (BLOCKS - UNKNOWNS - 1)
     # Readings of an accelerometer at rest are as long as gravity but for its noise.
     variance = np.linalg.norm(accelerations, axis=1).var()
     of_accelerometer = n * variance * slopes @ by_gravity[:3]
-    return drift, (squares + np.outer(of_accelerometer, of_accelerometer)) / told**2
+    return drift, (squares + np.outer(of_accelerometer, of_accelerometer)) / size**2
 
 
 def _edges(n: int) -> NDArray[np.int_]:
-    """Return where blocks begin and end."""
+    """Return the edges of blocks."""
     return np.linspace(0, n, BLOCKS + 1).astype(int)
 
 
 def _covariance(rows: Array, left: Array, noise: Array) -> Array:
-    """Return the covariance of slopes and level; of blocks where there are enough samples."""
+    """Return the covariance of slopes and level, (24, 24)."""
     n = len(rows)
     inverse = np.linalg.inv(rows.T @ rows)
-    if n < BLOCKS * BLOCK:
+    if n < BLOCKS * MIN_BLOCK_SAMPLES:
         return np.kron(inverse, noise)
     sums = [(rows[a:b].T @ left[a:b]).reshape(-1) for a, b in pairwise(_edges(n))]
     middle = np.einsum('bi,bj->ij', sums, sums) * BLOCKS / (BLOCKS - UNKNOWNS)
     wide = np.kron(inverse, np.eye(6))
     return np.asarray(wide @ middle @ wide.T)
-
-
-def require_samples(n: int, left_out: dict[str, int], what: str) -> None:
-    """Refuse too few samples."""
-    if n >= FEWEST:
-        return
-    reasons = ', '.join(f'{count} {reason}' for reason, count in left_out.items() if count)
-    raise LogError(
-        f'{what}: {n} samples at rest, expected {FEWEST} at least'
-        f'{f"; left out: {reasons}" if reasons else ""}: record more poses, and stay in each'
-    )

@@ -1,108 +1,142 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-How the reading of an FT sensor goes with its temperature.
+Temperature coefficients of an FT sensor from predicted wrenches.
 
-wrench = matrix raw + k (T - T0) - offset: coefficients k and offset are linear in what is missing
-of the predicted wrench. A coefficient is told only by a temperature that changes, and that changes
-otherwise than time and load do: a sensor that warms up evenly drifts in the same way as one whose
-offset walks, and one that is warm where its load is large as one whose matrix is wrong.
+wrench = matrix raw + k (T - T0) - offset: k and offset are linear in what is missing of the
+predicted wrench. The temperature must change, and neither evenly with time, as an offset drifts,
+nor with the load, as with a wrong matrix.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.calibration.blocks import contiguous_blocks, covariances_by_blocks
-from inertial_estimation.calibration.outliers import finite_rows, mild_weights, undisturbed
+from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
+from inertial_estimation.calibration.residual_statistics import (
+    contiguous_blocks,
+    covariances_by_blocks,
+    finite_rows,
+    huber_weights,
+    undisturbed,
+)
 from inertial_estimation.errors import LogError, ModelError, ShapeError
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-ROBUST_STEPS = 10
-MOST_LEFT_OUT = 0.5
-LEAST_TOUCH = np.repeat([3.0, 0.3], 3)
-"""What the best fit misses by less is no touch [N, Nm]."""
-COLDEST, HOTTEST = -60.0, 150.0
-"""
-Of the temperatures that an FT sensor has, by far [degrees Celsius]. Those of rooms are 290 and
-more in kelvin.
-"""
-SAME = 1e-9
-"""A spread below this part of the values is round-off."""
+ROBUST_ROUNDS = 10
+MAX_DISTURBED = 0.5
+MIN_TOUCH = np.repeat([3.0, 0.3], 3)
+"""Residuals below are no touch [N, Nm]."""
+MIN_CELSIUS, MAX_CELSIUS = -60.0, 150.0
+"""Of an FT sensor; rooms have 290 K and more."""
+ROUND_OFF = 1e-9
 
 
 @dataclass(frozen=True)
 class TemperatureSettings:
-    """When a log tells temperature coefficients."""
+    """
+    Settings of `fit_temperature`.
 
-    least_range: float = 2.0
-    """Between the coldest and the warmest twentieth of the samples [K]."""
-    most_explained: float = 0.95
-    """Part of the temperature's variance that time, or the load, may explain."""
+    Parameters
+    ----------
+    min_range : float
+        Between the coldest and the warmest twentieth of the samples [K].
+    max_explained : float
+        Share of the temperature's variance that time, or the load, may explain.
+    n_blocks : int
+        Contiguous parts of the log for deviations.
+    reach : float
+        Duration of a touch before and after its outliers [s].
+
+    """
+
+    min_range: float = 2.0
+    max_explained: float = 0.95
     n_blocks: int = 10
-    """Contiguous parts of the log, the draws that deviations rest on."""
     reach: float = 0.1
-    """How long a touch lasts before and after what shows of it [s]."""
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        if not 0.0 < self.least_range < np.inf:
+        if not 0.0 < self.min_range < np.inf:
             raise ModelError(
-                f"'least_range' is {self.least_range}, expected kelvins above 0",
-                about=('least_range',),
+                f"'min_range' is {self.min_range}, expected kelvins above 0", about=('min_range',)
             )
-        if not 0.0 < self.most_explained < 1.0:
-            raise ModelError(f"'most_explained' is {self.most_explained}, expected 0 to 1")
+        if not 0.0 < self.max_explained < 1.0:
+            raise ModelError(f"'max_explained' is {self.max_explained}, expected 0 to 1")
 
 
 class TemperatureFit(NamedTuple):
-    """Temperature coefficients of a sensor."""
+    """
+    Temperature coefficients of a sensor.
+
+    Attributes
+    ----------
+    coefficients : ndarray, shape (6,)
+        Added per kelvin above the reference [N/K, Nm/K].
+    deviations : ndarray, shape (6,)
+        Of the coefficients.
+    reference : float
+        Temperature at which nothing is added [degrees Celsius].
+    offset : ndarray, shape (6,)
+        That belongs to the coefficients, subtracted [N, Nm].
+    offset_deviations : ndarray, shape (6,)
+    range : tuple of float
+        Temperatures of the coldest and the warmest twentieth [degrees Celsius].
+    explained_by_time, explained_by_load : float
+        Share of the temperature's variance that is linear in time, and in the predicted wrench.
+    rms_before, rms : ndarray, shape (6,)
+        Residual without and with coefficients [N, Nm].
+    used : ndarray of bool, shape (n,)
+        Samples that were used.
+    n_disturbed : int
+        Samples with values that were left out as touched.
+
+    """
 
     coefficients: Array
-    """Added per kelvin above the reference, shape (6,) [N/K, Nm/K]."""
     deviations: Array
-    """Of them, from blocks of the log, shape (6,) [N/K, Nm/K]."""
     reference: float
-    """Temperature at which nothing is added [degrees Celsius]."""
     offset: Array
-    """That goes with them, subtracted, shape (6,) [N, Nm]."""
     offset_deviations: Array
-    """Of it, shape (6,) [N, Nm]."""
     range: tuple[float, float]
-    """Temperatures that a twentieth of the samples is below, and above [degrees Celsius]."""
     explained_by_time: float
-    """Part of the temperature's variance that a straight line over time explains."""
     explained_by_load: float
-    """Part that the predicted wrench explains."""
     rms_before: Array
-    """What is left without coefficients, shape (6,) [N, Nm]."""
     rms: Array
-    """What is left with them, shape (6,) [N, Nm]."""
     used: Mask
-    """Samples that were used, shape (n,)."""
     n_disturbed: int
-    """Samples with values that were left out as something else acts in them."""
+
+    def calibration(
+        self, before: SensorCalibration, support: str, date: str, notes: Sequence[str] = ()
+    ) -> SensorCalibration:
+        """Return the calibration with these coefficients."""
+        step = Provenance(
+            method=f'temperature coefficients and offset from the model, one support: {support}',
+            date=date,
+            n_samples=int(self.used.sum()),
+            temperature=0.5 * sum(self.range),
+            spread=tuple(float(x) for x in self.rms),
+            notes=(f'from {self.range[0]:.1f} to {self.range[1]:.1f} degrees Celsius', *notes),
+        )
+        return SensorCalibration(
+            before.matrix, self.offset, self.coefficients, self.reference,
+            (*before.provenance, step),
+        )  # fmt: skip
 
 
 def implausible(temperatures: Array) -> str:
-    """
-    Say what is wrong with temperatures that no FT sensor has.
-
-    temperatures (n,) [degrees Celsius].
-    """
+    """Return why temperatures (n,) are not those of an FT sensor in Celsius; empty: they are."""
     usual = float(np.median(temperatures))
-    if COLDEST <= usual <= HOTTEST:
+    if MIN_CELSIUS <= usual <= MAX_CELSIUS:
         return ''
-    return (
-        f'its temperature is {usual:.2f}, expected {COLDEST:g} to {HOTTEST:g} degrees Celsius: if '
-        'it is in kelvin, let its driver subtract 273.15, as sensor_msgs/Temperature says'
-    )
+    return f'temperature {usual:.2f}, expected {MIN_CELSIUS:g} to {MAX_CELSIUS:g} degrees Celsius'
 
 
 def fit_temperature(
@@ -125,7 +159,7 @@ def fit_temperature(
     wrenches : ndarray, shape (n, 6)
         matrix raw, NaN where there are none [N, Nm].
     predicted : ndarray, shape (n, 6)
-        What the sensor should say; zero throughout for a load that stays [N, Nm].
+        Wrench without offset; zero throughout for a constant load [N, Nm].
     temperatures : ndarray, shape (n,)
         Of the sensor [degrees Celsius].
     times : ndarray, shape (n,)
@@ -133,9 +167,9 @@ def fit_temperature(
     reference : float, optional
         T0. Default: the mean temperature of the log.
     settings : TemperatureSettings, optional
-        What is asked of the log.
-    name : str, optional
-        What the sensor is called, for messages.
+        Defaults if not given.
+    name : str
+        Name of the sensor in errors.
 
     Returns
     -------
@@ -146,8 +180,8 @@ def fit_temperature(
     ShapeError
         If the arrays do not belong together.
     LogError
-        If the temperature cannot be one, hardly changes, goes with time or with the load, the log
-        is too short, or most of it is disturbed.
+        If the temperature is not in degrees Celsius, hardly changes, or is linear in time or load,
+        the log is too short, or most of it is disturbed.
 
     """
     chosen = settings or TemperatureSettings()
@@ -161,26 +195,30 @@ def fit_temperature(
             raise ShapeError(what, shape, array.shape)
     known = finite_rows(np.column_stack([wrenches, predicted, temperatures]))
     if not known.any():
-        raise LogError(f'no instant has a reading, a predicted wrench and a temperature of {name}')
-    if said := implausible(temperatures[known]):
-        raise LogError(f'{name}: {said}')
-    _require_range(temperatures[known], chosen, name)
+        raise LogError(f'no sample has a reading, a predicted wrench and a temperature of {name}')
+    if reason := implausible(temperatures[known]):
+        raise LogError(f'{name}: {reason}')
+    _range(temperatures[known], chosen, name)
     missing = predicted - wrenches
     used = known.copy()
     used[known] = _undisturbed(missing[known], temperatures[known], times[known], chosen)
     n_disturbed = int(known.sum() - used.sum())
-    if n_disturbed > MOST_LEFT_OUT * known.sum():
+    if n_disturbed > MAX_DISTURBED * known.sum():
         raise LogError(
-            f'{n_disturbed} of {known.sum()} samples of {name} are far from what the others say: '
-            'choose a part of the log in which nothing touches it'
+            f'{n_disturbed} of {known.sum()} samples of {name} are disturbed, limit '
+            f'{MAX_DISTURBED:.0%}'
         )
-    told = temperatures[used]
-    limits = _require_range(told, chosen, name)
-    by_time = _explained(told, times[used, None])
-    by_load = _explained(told, predicted[used])
-    _require_apart(by_time, by_load, chosen, name)
-    zero = float(told.mean()) if reference is None else reference
-    columns = np.column_stack([told - zero, -np.ones(len(told))])
+    warmth = temperatures[used]
+    limits = _range(warmth, chosen, name)
+    by_time, by_load = _explained(warmth, times[used, None]), _explained(warmth, predicted[used])
+    for what, share in (('time', by_time), ('load', by_load)):
+        if share > chosen.max_explained:
+            raise LogError(
+                f'{what} explains {share:.3f} of the variance of the temperature of {name}, limit '
+                f'{chosen.max_explained:g}'
+            )
+    zero = float(warmth.mean()) if reference is None else reference
+    columns = np.column_stack([warmth - zero, -np.ones(len(warmth))])
     found, deviations = _solve(columns, missing[used], times[used], chosen)
     return TemperatureFit(
         coefficients=found[0],
@@ -198,48 +236,26 @@ def fit_temperature(
     )
 
 
-def _require_range(
-    temperatures: Array, settings: TemperatureSettings, name: str
-) -> tuple[float, float]:
-    """Return where most temperatures are; raise if that is too narrow."""
+def _range(temperatures: Array, settings: TemperatureSettings, name: str) -> tuple[float, float]:
+    """Return the range of most temperatures; refuse a narrow one."""
     low, high = (float(limit) for limit in np.quantile(temperatures, [0.05, 0.95]))
-    if high - low < settings.least_range:
+    if high - low < settings.min_range:
         raise LogError(
             f'the temperature of {name} stays between {low:.2f} and {high:.2f} degrees Celsius, '
-            f"by less than 'least_range', {settings.least_range:g} K, which tells no coefficient: "
-            'record the sensor as it warms up',
-            about=('least_range',),
-        )
+            f"less than 'min_range', {settings.min_range:g} K", about=('min_range',),
+        )  # fmt: skip
     return low, high
 
 
-def _require_apart(
-    by_time: float, by_load: float, settings: TemperatureSettings, name: str
-) -> None:
-    """Raise if temperature is not to be told from time or load."""
-    if by_time > settings.most_explained:
-        raise LogError(
-            f'the temperature of {name} goes evenly with time, which explains {by_time:.3f} of '
-            f'its variance, more than {settings.most_explained:g}: a drift of the offset would '
-            'look the same; record a longer log in which it also cools down, or settles'
-        )
-    if by_load > settings.most_explained:
-        raise LogError(
-            f'the temperature of {name} goes with its load, which explains {by_load:.3f} of its '
-            f'variance, more than {settings.most_explained:g}: a wrong matrix would look the '
-            'same; move through the same loads while cold and while warm'
-        )
-
-
 def _explained(values: Array, by: Array) -> float:
-    """Return the part of a variance that a linear combination of columns explains."""
+    """Return the share of the variance of values (n,) that columns (n, k) explain."""
     centred = values - values.mean()
     others = by - by.mean(axis=0)
-    moving = others.std(axis=0) > SAME * np.maximum(np.abs(by).max(axis=0), SAME)
+    moving = others.std(axis=0) > ROUND_OFF * np.maximum(np.abs(by).max(axis=0), ROUND_OFF)
     if not moving.any():
         return 0.0
     scaled = others[:, moving] / others[:, moving].std(axis=0)
-    left = centred - scaled @ np.linalg.lstsq(scaled, centred, rcond=SAME)[0]
+    left = centred - scaled @ np.linalg.lstsq(scaled, centred, rcond=ROUND_OFF)[0]
     return float(1.0 - (left @ left) / (centred @ centred))
 
 
@@ -261,14 +277,14 @@ def _solve(
 def _undisturbed(
     missing: Array, temperatures: Array, times: Array, settings: TemperatureSettings
 ) -> Mask:
-    """Tell which samples nothing else acts in, by a fit on which they do not pull."""
+    """Return the samples (n,) that nothing else acts in, by a robust fit."""
     centred = temperatures - temperatures.mean()
     columns = np.column_stack([centred, np.ones(len(centred))])
     root = np.ones(len(centred))
     left = missing
-    for _ in range(ROBUST_STEPS):
+    for _ in range(ROBUST_ROUNDS):
         weighted = root[:, None] * columns
         found = np.linalg.lstsq(weighted, root[:, None] * missing, rcond=None)[0]
         left = missing - columns @ found
-        root = np.sqrt(mild_weights(left))
-    return undisturbed(times, left, settings.reach, LEAST_TOUCH)
+        root = np.sqrt(huber_weights(left))
+    return undisturbed(times, left, settings.reach, MIN_TOUCH)

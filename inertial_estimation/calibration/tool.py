@@ -1,155 +1,132 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What hangs on an FT sensor, its offset, and the delay of an IMU beside it, from free motion.
+Inertia of a tool on an FT sensor, FT offset and delay of an IMU on the tool, from free motion.
 
 reading = s Y(IMU at t + delay) [m, m c, I] + offset, with Y the Newton-Euler equations of one body
-[T 2.80] about the sensor's origin, and s = -1 if the sensor tells what the tool exerts on it. The
-offset is the one that goes with this IMU: what its accelerometer is off by counts as a force of
-the tool's mass in the sensor's frame, which no motion tells from an offset.
-
-Without angular velocities the terms that need them are left out: they are small in slow motion,
-and none in rest.
+[T 2.80] about the sensor's origin, and s = -1 if the sensor reads the wrench of the tool. A bias
+of the accelerometer acts as a constant force of the tool's mass, and is part of the offset.
+Without angular velocities their terms are left out: they are small in slow motion, none at rest.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.calibration.blocks import contiguous_blocks
-from inertial_estimation.calibration.delay import DelayAtEdge, SmoothStream, Stream, clean, smooth
-from inertial_estimation.calibration.tool_rows import ToolRows
-from inertial_estimation.calibration.tool_solution import Solution, solve
+from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
+from inertial_estimation.calibration.delay import DelayAtEdge, SmoothStream, clean, smooth
+from inertial_estimation.calibration.residual_statistics import contiguous_blocks
+from inertial_estimation.calibration.tool_solution import (
+    Solution,
+    ToolEquations,
+    ToolMotion,
+    ToolProblem,
+    ToolSettings,
+)
 from inertial_estimation.errors import LogError, ModelError, ShapeError
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-MOST_INSTANTS = 20000
-"""Of a longer log as many are used, evenly spread; the smoothing has used all of it."""
-FEWEST_POSES = 4
-"""Ten unknowns, of which a pose tells three by its force and at most two by its moment."""
-MOST_LEFT_OUT = 0.5
-ROTATED = 0.5
-"""Angle from which the axes of the IMU are taken to be wrong [rad]."""
-
-
-@dataclass(frozen=True)
-class ToolSettings:
-    """How a tool is identified."""
-
-    direction: int = 1
-    """+1: the reading is the wrench of the tool on what carries it; -1: the opposite one."""
-    inertia: bool = False
-    """Identify the inertia too, which needs angular velocities that change."""
-    most_delay: float = 0.05
-    """The IMU may be later, or earlier, by so much [s]; 0: by nothing."""
-    least_spread: float = 0.5
-    """By which proper accelerations must spread along two axes [m/s^2]."""
-    n_blocks: int = 10
-    """Contiguous parts of the log, the draws that deviations rest on."""
-    reach: float = 0.05
-    """How long a touch lasts before and after what shows of it [s]."""
-    smoothing: float | None = None
-    """Standard deviation of the smoothing [s]; None: one period of the slower stream."""
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        if self.direction not in (1, -1):
-            raise ModelError(
-                f"'direction' is {self.direction}, expected 1 or -1", about=('direction',)
-            )
-        for name in ('most_delay', 'least_spread', 'reach'):
-            value = getattr(self, name)
-            if not 0.0 <= value < np.inf:
-                raise ModelError(f"'{name}' is {value}, expected 0 or more", about=(name,))
-        if self.smoothing is not None and not 0.0 < self.smoothing < np.inf:
-            raise ModelError(f"'smoothing' is {self.smoothing}, expected seconds above 0")
-
-
-class ToolMotion(NamedTuple):
-    """What an FT sensor and an IMU say, each with a clock of its own."""
-
-    ft_times: Array
-    """Rising, shape (n,) [s]."""
-    readings: Array
-    """matrix raw, [force; moment] in and about the sensor frame, shape (n, 6) [N, Nm]."""
-    imu_times: Array
-    """Rising, shape (k,) [s]."""
-    accelerations: Array
-    """Proper, in the IMU's axes, shape (k, 3) [m/s^2]."""
-    angular_velocities: Array | None = None
-    """In the IMU's axes, shape (k, 3) [rad/s]; None: not measured."""
-    sensor_H_imu: Array | None = None
-    """Pose of the IMU in the sensor frame, shape (4, 4) [m]; None: the same frame."""
+MAX_SAMPLES = 20000
+"""Longer logs are thinned; the smoothing has used all of them."""
+MIN_POSES = 4
+"""Ten unknowns; a pose gives three forces and at most two moments."""
+MAX_DISTURBED = 0.5
+MAX_MISALIGNMENT = 0.5
+"""[rad]."""
 
 
 class ToolFit(NamedTuple):
-    """A tool, an offset and a delay, with their deviations."""
+    """
+    Tool, offset and delay, with their standard deviations.
+
+    Attributes
+    ----------
+    mass, mass_deviation : float
+        [kg].
+    centre, centre_deviations : ndarray, shape (3,)
+        Centre of mass in the sensor frame [m].
+    inertia, inertia_deviations : ndarray, shape (6,), or None
+        About the sensor's origin, xx xy yy xz yz zz [kg m^2]; None: not asked for.
+    offset, offset_deviations : ndarray, shape (6,)
+        Subtracted [N, Nm].
+    delay, delay_deviation : float
+        Of the stamps of the IMU [s]; infinite deviation: not determined, taken as zero.
+    misalignment : float
+        Angle between the IMU's axes and those that fit forces best [rad].
+    spreads : ndarray, shape (3,)
+        Of proper accelerations along their principal axes, falling [m/s^2].
+    rms_offset_only, rms_without_delay, rms : ndarray, shape (6,)
+        Residuals of the offset alone, with no delay, and of the fit [N, Nm].
+    times : ndarray, shape (n,)
+        Samples that were compared, on the clock of the FT sensor [s].
+    residuals, residuals_before : ndarray, shape (n, 6)
+        Of the fit, and of the offset alone [N, Nm].
+    used : ndarray of bool, shape (n,)
+        Samples that were used; in the others something else acts.
+
+    """
 
     mass: float
-    """[kg]."""
     mass_deviation: float
-    """[kg]."""
     centre: Array
-    """Centre of mass in the sensor frame, shape (3,) [m]."""
     centre_deviations: Array
-    """[m]."""
     inertia: Array | None
-    """About the sensor's origin, xx xy yy xz yz zz, shape (6,) [kg m^2]; None: not asked for."""
     inertia_deviations: Array | None
-    """[kg m^2]."""
     offset: Array
-    """Subtracted, shape (6,) [N, Nm]."""
     offset_deviations: Array
-    """[N, Nm]."""
     delay: float
-    """By which the stamps of the IMU are later [s]."""
     delay_deviation: float
-    """[s]; infinite: the log does not tell the delay, which is taken to be zero."""
     misalignment: float
-    """Angle of the turn that would take the IMU's axes to where forces fit best [rad]."""
     spreads: Array
-    """Of the proper accelerations along their principal axes, shape (3,), falling [m/s^2]."""
     rms_offset_only: Array
-    """What is left of the readings without their mean, shape (6,) [N, Nm]."""
     rms_without_delay: Array
-    """What is left with a delay of zero, shape (6,) [N, Nm]."""
     rms: Array
-    """What is left, shape (6,) [N, Nm]."""
     times: Array
-    """Instants that were compared, on the clock of the FT sensor, shape (n,) [s]."""
     residuals: Array
-    """What is left at each, shape (n, 6) [N, Nm]."""
     residuals_before: Array
-    """What is left at each of the readings without their mean, shape (n, 6) [N, Nm]."""
     used: Mask
-    """Instants that were used, shape (n,); in the others something else acts, or just beside."""
 
     @property
     def n_disturbed(self) -> int:
-        """Instants that were left out as something else acts in them."""
+        """Samples that were left out."""
         return int((~self.used).sum())
+
+    def calibration(self, before: SensorCalibration, date: str) -> SensorCalibration:
+        """Return the calibration with this offset."""
+        centre = ', '.join(f'{x:.4f}' for x in self.centre)
+        step = Provenance(
+            method='offset from free motion of a tool',
+            date=date,
+            n_samples=int(self.used.sum()),
+            spread=tuple(float(x) for x in self.rms),
+            notes=(f'with a tool of {self.mass:.4f} kg at ({centre}) m',),
+        )
+        return SensorCalibration(
+            before.matrix, self.offset, before.temperature_coefficients,
+            before.reference_temperature, (*before.provenance, step),
+        )  # fmt: skip
 
 
 def fit_tool(
     motion: ToolMotion, settings: ToolSettings | None = None, *, name: str = 'the FT sensor'
 ) -> ToolFit:
     """
-    Identify what hangs on an FT sensor from free motion.
+    Identify a tool on an FT sensor from free motion.
 
     Parameters
     ----------
     motion : ToolMotion
-        What the sensors say, on a body that nothing else touches.
+        Readings of FT sensor and IMU while nothing touches the tool.
     settings : ToolSettings, optional
-        How.
-    name : str, optional
-        What the sensor is called, for messages.
+        Defaults if not given.
+    name : str
+        Name of the sensor in errors.
 
     Returns
     -------
@@ -163,17 +140,24 @@ def fit_tool(
         If the pose is none, or there are no angular velocities for an inertia.
     LogError
         If the log is too short, does not turn enough, is disturbed most of the time, needs a
-        larger delay, or says that the mass is negative or the axes of the IMU are others.
+        larger delay, or gives a negative mass or other axes of the IMU.
 
     """
     chosen = settings or ToolSettings()
-    ft, imu = _streams(motion, chosen)
-    width = chosen.smoothing or max(ft.period, imu.period)
-    rows = ToolRows.of(imu, motion, chosen, width)
+    values = motion.accelerations
+    if motion.angular_velocities is not None:
+        values = np.hstack([values, motion.angular_velocities])
+    elif chosen.inertia:
+        raise ModelError("'inertia' needs angular velocities", about=('inertia',))
+    ft = clean('the FT readings', motion.ft_times, motion.readings)
+    imu = clean('the readings of the IMU', motion.imu_times, values)
+    period = max(ft.period, imu.period)
+    width = chosen.smoothing or period
+    equations = ToolEquations.of(imu, motion, chosen, width)
     readings = smooth(ft, width)
-    times = _instants(readings, rows.imu, max(ft.period, imu.period), chosen.most_delay)
+    times = _common_times(readings, equations.imu, period, chosen.max_delay)
     blocks = contiguous_blocks(times, chosen.n_blocks)
-    return _fit(rows, times, readings.spline(times), blocks, chosen, name)
+    return _fit(ToolProblem(equations, times, readings.spline(times), blocks, name), chosen)
 
 
 def fit_tool_poses(
@@ -184,9 +168,9 @@ def fit_tool_poses(
     name: str = 'the FT sensor',
 ) -> ToolFit:
     """
-    Identify what hangs on an FT sensor from poses in which it rests.
+    Identify a tool on an FT sensor from poses at rest; `times` are then numbers of poses.
 
-    readings (n, 6) [force; moment]; accelerations (n, 3) [m/s^2].
+    readings (n, 6) [force; moment] [N, Nm]; accelerations (n, 3) in the sensor's axes [m/s^2].
     """
     n = len(readings)
     for what, array, shape in (
@@ -196,144 +180,64 @@ def fit_tool_poses(
         if array.shape != shape:
             raise ShapeError(what, shape, array.shape)
     kept = np.isfinite(np.hstack([readings, accelerations])).all(axis=1)
-    if kept.sum() < FEWEST_POSES:
-        raise LogError(
-            f'{kept.sum()} usable poses of {name} do not tell mass, centre of mass and offset '
-            f'apart: take {FEWEST_POSES} or more'
-        )
-    at_rest = replace(settings or ToolSettings(), inertia=False, most_delay=0.0, reach=0.0)
-    rows = ToolRows.of_poses(accelerations[kept], at_rest.direction)
+    if kept.sum() < MIN_POSES:
+        raise LogError(f'{kept.sum()} usable poses of {name}, {MIN_POSES} are needed')
+    at_rest = replace(settings or ToolSettings(), inertia=False, max_delay=0.0, reach=0.0)
+    equations = ToolEquations.of_poses(accelerations[kept], at_rest.direction)
     numbers = np.flatnonzero(kept)
-    found = _fit(
-        rows, np.arange(len(numbers), dtype=np.float64), readings[kept],
-        np.arange(len(numbers)), at_rest, name,
-    )  # fmt: skip
-    return found._replace(times=numbers.astype(np.float64))
+    poses = np.arange(len(numbers))
+    problem = ToolProblem(equations, poses.astype(np.float64), readings[kept], poses, name)
+    return _fit(problem, at_rest)._replace(times=numbers.astype(np.float64))
 
 
-def _fit(
-    rows: ToolRows,
-    times: Array,
-    measured: Array,
-    blocks: NDArray[np.intp],
-    settings: ToolSettings,
-    name: str,
-) -> ToolFit:
-    """Identify, and refuse what makes no sense."""
-    spreads = _require_turns(rows, times, settings, name)
-    try:
-        found = solve(rows, times, measured, blocks, settings, name)
-    except DelayAtEdge:
-        # With axes that are others no delay fits, which shows without one as well.
-        at_once = replace(settings, most_delay=0.0)
-        _require_sense(solve(rows, times, measured, blocks, at_once, name), name)
-        raise
-    _require_undisturbed(found.used, name)
-    _require_sense(found, name)
-    return _graded(found, rows, times, measured, settings, spreads)
-
-
-def _streams(motion: ToolMotion, settings: ToolSettings) -> tuple[Stream, Stream]:
-    """Return the two streams without what cannot be used."""
-    if settings.inertia and motion.angular_velocities is None:
-        raise ModelError(
-            "'inertia' is asked for, but there are no angular velocities: take an IMU with "
-            'gyroscopes, or leave it out',
-            about=('inertia',),
-        )
-    values = motion.accelerations
-    if motion.angular_velocities is not None:
-        values = np.hstack([values, motion.angular_velocities])
-    ft = clean('the FT readings', motion.ft_times, motion.readings)
-    return ft, clean('the readings of the IMU', motion.imu_times, values)
-
-
-def _instants(readings: SmoothStream, imu: SmoothStream, period: float, most: float) -> Array:
-    """Return when both are known whatever the delay is, evenly spread."""
+def _common_times(readings: SmoothStream, imu: SmoothStream, period: float, most: float) -> Array:
+    """Return times at which both streams are known whatever the delay is, evenly spread [s]."""
     first, last = max(readings.first, imu.first + most), min(readings.last, imu.last - most)
     if last - first < period:
-        raise LogError(
-            f'FT sensor and IMU are known together for {max(0.0, last - first):.3g} s: record '
-            'both for longer, with stamps of one clock'
-        )
-    times = np.arange(first, last, max(period, (last - first) / MOST_INSTANTS))
+        raise LogError(f'FT sensor and IMU are known together for {max(0.0, last - first):.3g} s')
+    times = np.arange(first, last, max(period, (last - first) / MAX_SAMPLES))
     known = times[readings.knows(times) & imu.knows(times, most)]
     if not len(known):
-        raise LogError(
-            f'the readings have gaps so often that at no instant both are known {most:g} s before '
-            'and after it: allow a smaller delay, or record without gaps'
-        )
+        raise LogError(f'gaps leave no sample at which both are known {most:g} s before and after')
     return known
 
 
-def _require_turns(rows: ToolRows, times: Array, settings: ToolSettings, name: str) -> Array:
-    """Return the spreads of proper acceleration; raise if mass or centre are not told."""
-    accelerations = rows.accelerations(times)
-    spreads: Array = np.linalg.svd(accelerations - accelerations.mean(axis=0))[1]
-    spreads = spreads / np.sqrt(len(times))
-    if spreads[1] < settings.least_spread:
-        missing = 'mass and centre of mass' if spreads[0] < settings.least_spread else (
-            'centre of mass along one axis'
-        )  # fmt: skip
+def _fit(problem: ToolProblem, settings: ToolSettings) -> ToolFit:
+    """Identify, and refuse implausible results."""
+    name, times, measured = problem.name, problem.times, problem.measured
+    accelerations = problem.equations.accelerations(times)
+    spreads = np.linalg.svd(accelerations - accelerations.mean(axis=0))[1] / np.sqrt(len(times))
+    if spreads[1] < settings.min_spread:
+        values = ', '.join(f'{x:.2g}' for x in spreads)
         raise LogError(
-            f'gravity in the frame of {name} spreads by {spreads[0]:.2g}, {spreads[1]:.2g} and '
-            f'{spreads[2]:.2g} m/s^2 along its axes, of which two must reach '
-            f'{settings.least_spread:g}: the {missing} cannot be told from an offset; turn it '
-            'about two axes, or about one that is not vertical by more'
+            f'gravity in the frame of {name} spreads by {values} m/s^2 along its axes, two must '
+            f'reach {settings.min_spread:g}'
         )
-    return spreads
-
-
-def _require_undisturbed(used: Mask, name: str) -> None:
-    """Raise if most instants are left out."""
-    if used.sum() < MOST_LEFT_OUT * len(used):
+    try:
+        found = problem.solve(settings)
+    except DelayAtEdge:
+        # With wrong axes no delay fits, which shows without a delay as well.
+        _require_plausible(problem.solve(replace(settings, max_delay=0.0)), name)
+        raise
+    used = found.used
+    if used.sum() < MAX_DISTURBED * len(used):
         raise LogError(
-            f'{(~used).sum()} of {len(used)} instants of {name} are far from what the others '
-            'say: choose a part of the log in which nothing touches the tool'
+            f'{(~used).sum()} of {len(used)} samples of {name} are disturbed, limit '
+            f'{MAX_DISTURBED:.0%}'
         )
-
-
-def _require_sense(found: Solution, name: str) -> None:
-    """Raise if a sign or axes are wrong."""
-    mass = float(found.unknowns[0])
-    if mass <= 0.0:
-        raise LogError(
-            f'the mass on {name} comes out as {mass:.3g} kg: the readings are of the other '
-            "'direction', or the axes of the IMU are not those of 'sensor_H_imu'",
-            about=('direction', 'sensor_H_imu'),
-        )
-    if found.misalignment > ROTATED:
-        raise LogError(
-            f'forces on {name} fit best with the axes of the IMU turned by '
-            f"{np.degrees(found.misalignment):.0f} degrees: its pose in the sensor's frame is "
-            "wrong, see 'sensor_H_imu'",
-            about=('sensor_H_imu',),
-        )
-
-
-def _graded(
-    found: Solution,
-    rows: ToolRows,
-    times: Array,
-    measured: Array,
-    settings: ToolSettings,
-    spreads: Array,
-) -> ToolFit:
-    """Return what was found with what is left and deviations."""
+    _require_plausible(found, name)
     x, deviations = found.unknowns, found.deviations
-    mass, n = float(x[0]), rows.n_inertial
+    mass, n = float(x[0]), problem.equations.n_inertial
     centre = x[1:4] / mass
     # c = h / m, to first order.
     to_centre = np.column_stack([-centre, np.eye(3)]) / mass
-    spread = np.sqrt(np.diag(to_centre @ found.covariance[:4, :4] @ to_centre.T))
-    used = found.used
-    residuals = measured - rows.at(times, found.delay) @ x
-    at_once = measured - rows.at(times, 0.0) @ found.without_delay
+    residuals = measured - problem.equations.at(times, found.delay) @ x
+    at_once = measured - problem.equations.at(times, 0.0) @ found.without_delay
     return ToolFit(
         mass=mass,
         mass_deviation=float(deviations[0]),
         centre=centre,
-        centre_deviations=spread,
+        centre_deviations=np.sqrt(np.diag(to_centre @ found.covariance[:4, :4] @ to_centre.T)),
         inertia=x[4:n] if settings.inertia else None,
         inertia_deviations=deviations[4:n] if settings.inertia else None,
         offset=x[n:],
@@ -350,3 +254,19 @@ def _graded(
         residuals_before=measured - measured[used].mean(axis=0),
         used=used,
     )
+
+
+def _require_plausible(found: Solution, name: str) -> None:
+    """Refuse a negative mass, and axes of the IMU that do not fit."""
+    mass = float(found.unknowns[0])
+    if mass <= 0.0:
+        raise LogError(
+            f"the mass on {name} is {mass:.3g} kg: wrong 'direction' or 'sensor_H_imu'",
+            about=('direction', 'sensor_H_imu'),
+        )
+    if found.misalignment > MAX_MISALIGNMENT:
+        raise LogError(
+            f'forces on {name} fit best with the axes of the IMU turned by '
+            f"{np.degrees(found.misalignment):.0f} degrees against 'sensor_H_imu'",
+            about=('sensor_H_imu',),
+        )

@@ -1,46 +1,193 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Least squares over a tool, an offset and a delay, in which touches do not pull."""
+"""Robust least squares over the parameters of a tool, an FT offset and the delay of an IMU."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.calibration.blocks import covariances_by_blocks
-from inertial_estimation.calibration.delay import search_delay
-from inertial_estimation.calibration.outliers import mild_weights, scales, undisturbed
-from inertial_estimation.calibration.tool_rows import ToolRows
-from inertial_estimation.errors import LogError
-
-if TYPE_CHECKING:
-    from inertial_estimation.calibration.tool import ToolSettings
+from inertial_estimation.calibration.delay import SmoothStream, Stream, search_delay, smooth
+from inertial_estimation.calibration.residual_statistics import (
+    covariances_by_blocks,
+    huber_weights,
+    scales,
+    undisturbed,
+)
+from inertial_estimation.errors import LogError, ModelError, ShapeError
+from inertial_estimation.model.rigid_body import net_wrench
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Blocks = NDArray[np.intp]
 
-ROUNDS = 3
-"""Of weights and unknowns in turn."""
-SEARCHED = 4000
-"""Instants that the delay is searched with."""
-COARSE = 0.002
-"""Step of the first search for a delay [s]."""
-STEP = 1e-4
-"""By which rows are shifted for their slope by the delay [s]."""
-RANK = 1e-8
-"""A singular value of scaled rows below this part of the largest is none."""
-SMALLEST = 1e-12
-"""No size is smaller [N, Nm]."""
-ENOUGH = 40
-"""Instants that tell the size of what is left of each component by itself."""
+N_POINT, N_BODY = 4, 10
+"""Inertial unknowns of a tool without inertia, and with it."""
+NAMES = ('m', 'm cx', 'm cy', 'm cz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
+ROTATION_TOLERANCE = 1e-6
+ROBUST_ROUNDS = 3
+MAX_SEARCHED = 4000
+"""Samples in the search for the delay."""
+COARSE_STEP = 0.002
+"""Of the first search for a delay [s]."""
+DERIVATIVE_STEP = 1e-4
+"""For the derivative of the equations by the delay [s]."""
+RANK_TOLERANCE = 1e-8
+MIN_SIZE = 1e-12
+"""[N, Nm]."""
+MIN_SCALE_SAMPLES = 40
+"""Samples from which each component has a scale of its own."""
 EXACT = 1e-9
-"""Part of the readings' spread below which what is left is round-off."""
+"""Share of the spread of the readings below which a residual is round-off."""
+
+
+@dataclass(frozen=True)
+class ToolSettings:
+    """
+    Settings of `fit_tool`.
+
+    Parameters
+    ----------
+    direction : int
+        +1: the reading is the wrench of the tool on what carries it; -1: the opposite one.
+    inertia : bool
+        Identify the inertia too, which needs angular velocities that change.
+    max_delay : float
+        Largest delay of the IMU, either way [s]; 0: none.
+    min_spread : float
+        Smallest spread of proper accelerations along two axes [m/s^2].
+    n_blocks : int
+        Contiguous parts of the log for deviations.
+    reach : float
+        Duration of a touch before and after its outliers [s].
+    smoothing : float, optional
+        Standard deviation of the smoothing [s]. Default: one period of the slower stream.
+
+    """
+
+    direction: int = 1
+    inertia: bool = False
+    max_delay: float = 0.05
+    min_spread: float = 0.5
+    n_blocks: int = 10
+    reach: float = 0.05
+    smoothing: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if self.direction not in (1, -1):
+            raise ModelError(
+                f"'direction' is {self.direction}, expected 1 or -1", about=('direction',)
+            )
+        for name in ('max_delay', 'min_spread', 'reach'):
+            value = getattr(self, name)
+            if not 0.0 <= value < np.inf:
+                raise ModelError(f"'{name}' is {value}, expected 0 or more", about=(name,))
+        if self.smoothing is not None and not 0.0 < self.smoothing < np.inf:
+            raise ModelError(f"'smoothing' is {self.smoothing}, expected seconds above 0")
+
+
+class ToolMotion(NamedTuple):
+    """
+    Readings of an FT sensor and of an IMU, each with a clock of its own.
+
+    Parameters
+    ----------
+    ft_times : ndarray, shape (n,)
+        Rising [s].
+    readings : ndarray, shape (n, 6)
+        matrix raw, [force; moment] in and about the sensor frame [N, Nm].
+    imu_times : ndarray, shape (k,)
+        Rising [s].
+    accelerations : ndarray, shape (k, 3)
+        Proper, in the IMU's axes [m/s^2].
+    angular_velocities : ndarray, shape (k, 3), optional
+        In the IMU's axes [rad/s].
+    sensor_H_imu : ndarray, shape (4, 4), optional
+        Pose of the IMU in the sensor frame [m]. Default: the same frame.
+
+    """
+
+    ft_times: Array
+    readings: Array
+    imu_times: Array
+    accelerations: Array
+    angular_velocities: Array | None = None
+    sensor_H_imu: Array | None = None
+
+
+class ToolEquations(NamedTuple):
+    """Regressor of inertial unknowns and offset at any time, from an IMU that may be late."""
+
+    imu: SmoothStream
+    """Columns of the inertial unknowns, then the proper acceleration, in the sensor frame."""
+    n_inertial: int
+    """`N_POINT` or `N_BODY`."""
+
+    @classmethod
+    def of(
+        cls, imu: Stream, motion: ToolMotion, settings: ToolSettings, width: float
+    ) -> ToolEquations:
+        """Build the regressor from the readings of an IMU; width of the smoothing [s]."""
+        from scipy.interpolate import CubicSpline
+
+        pose = np.eye(4) if motion.sensor_H_imu is None else np.asarray(motion.sensor_H_imu)
+        if pose.shape != (4, 4):
+            raise ShapeError('sensor_H_imu', (4, 4), pose.shape)
+        R, place = pose[:3, :3], pose[:3, 3]
+        rotates = np.allclose(R.T @ R, np.eye(3), atol=ROTATION_TOLERANCE)
+        if not rotates or np.linalg.det(R) < 0.0:
+            raise ModelError("'sensor_H_imu' holds no rotation", about=('sensor_H_imu',))
+        acceleration = imu.values[:, :3] @ R.T
+        spin = np.zeros_like(acceleration)
+        rate = np.zeros_like(acceleration)
+        if imu.values.shape[1] > 3:
+            spin = imu.values[:, 3:] @ R.T
+            rate = CubicSpline(imu.times, spin)(imu.times, 1)
+        # From the IMU to the sensor's origin, about which the equations are.
+        origin = acceleration - np.cross(rate, place) - np.cross(spin, np.cross(spin, place))
+        n = N_BODY if settings.inertia else N_POINT
+        values = _columns(origin, spin, rate, n, settings.direction)
+        # Products of noisy signals are smoothed like the readings that they are to match.
+        return cls(smooth(Stream(imu.times, values), width), n)
+
+    @classmethod
+    def of_poses(cls, accelerations: Array, direction: int) -> ToolEquations:
+        """Build the regressor of poses at rest, at the numbers of the poses; (n, 3) [m/s^2]."""
+        still = np.zeros_like(accelerations)
+        values = _columns(accelerations, still, still, N_POINT, direction)
+        last = len(values) - 1
+
+        def at(numbers: Array) -> Array:
+            found: Array = values[np.clip(np.rint(numbers), 0, last).astype(np.intp)]
+            return found
+
+        return cls(SmoothStream(at, 0.0, float(last), np.zeros((0, 2))), N_POINT)
+
+    def at(self, times: Array, delay: float) -> Array:
+        """Return the regressor, (n, 6, n_inertial + 6); times (n,) [s], delay [s]."""
+        inertial = self.imu.spline(times + delay)[:, :-3].reshape(len(times), 6, -1)
+        offset = np.broadcast_to(np.eye(6), (len(times), 6, 6))
+        return np.concatenate([inertial, offset], axis=2)
+
+    def accelerations(self, times: Array) -> Array:
+        """Return proper accelerations of the sensor's origin, (n, 3) [m/s^2]."""
+        found: Array = self.imu.spline(times)[:, -3:]
+        return found
+
+
+def _columns(origin: Array, spin: Array, rate: Array, n: int, direction: int) -> Array:
+    """Return the regressor of n inertial unknowns by rows, and the acceleration, (k, 6 n + 3)."""
+    proper = np.hstack([origin, rate])
+    wrenches = [-direction * net_wrench(unit, spin, proper) for unit in np.eye(N_BODY)[:n]]
+    return np.hstack([np.stack(wrenches, axis=2).reshape(len(proper), -1), origin])
 
 
 class Solution(NamedTuple):
-    """What was found."""
+    """Solution of the equations of a tool."""
 
     unknowns: Array
     """m, m c, inertia if asked for, offset."""
@@ -55,180 +202,141 @@ class Solution(NamedTuple):
     used: Mask
 
 
-def solve(
-    rows: ToolRows,
-    times: Array,
-    measured: Array,
-    blocks: NDArray[np.intp],
-    settings: ToolSettings,
-    name: str,
-) -> Solution:
-    """
-    Fit tool, offset and delay.
+class ToolProblem(NamedTuple):
+    """Readings of a tool, and what they are fitted to."""
 
-    times (n,) [s]; measured (n, 6) [N, Nm]; blocks (n,).
-    """
-    told = settings.most_delay > 0.0 and _tells_delay(rows, times, measured, blocks, settings)
-    most = settings.most_delay if told else 0.0
-    sizes, counts = _start_sizes(measured), np.ones(len(times))
-    for _ in range(ROUNDS):
-        delay = _search(rows, times, measured, sizes, counts, most)
-        left = measured - rows.at(times, delay) @ _fit(rows, times, measured, sizes, counts, delay)
-        sizes = np.maximum(_sizes(left), EXACT * _start_sizes(measured))
-        counts = mild_weights(left)
-    used = undisturbed(times, left, settings.reach)
-    if used.sum() <= rows.n_inertial + 6:
-        used = np.ones(len(times), dtype=bool)
-    counts = used.astype(np.float64)
-    delay = _search(rows, times, measured, sizes, counts, most)
-    found = _fit(rows, times, measured, sizes, counts, delay, name)
-    draws = np.unique(blocks[used], return_inverse=True)[1]
-    covariance = _covariance(
-        rows, times[used], measured[used], sizes, found, delay, draws, delayed=told
-    )
-    deviations = np.sqrt(np.diag(covariance))
-    n = len(found)
-    late = float(deviations[n]) if told else np.inf
-    return Solution(
-        unknowns=found,
-        deviations=deviations[:n],
-        covariance=covariance[:n, :n],
-        delay=delay,
-        delay_deviation=late,
-        without_delay=_fit(rows, times, measured, sizes, counts, 0.0),
-        misalignment=_misalignment(rows, times[used], measured[used], found, delay),
-        used=used,
-    )
+    equations: ToolEquations
+    times: Array
+    """Shape (n,) [s]."""
+    measured: Array
+    """Shape (n, 6) [N, Nm]."""
+    blocks: Blocks
+    name: str
+
+    def solve(self, settings: ToolSettings) -> Solution:
+        """Fit tool, offset and delay."""
+        eq, times, measured = self.equations, self.times, self.measured
+        start = _start_sizes(measured)
+        has_delay = settings.max_delay > 0.0 and self._shows_delay(settings.max_delay)
+        most = settings.max_delay if has_delay else 0.0
+        sizes, weights = start, np.ones(len(times))
+        for _ in range(ROBUST_ROUNDS):
+            delay = self._search(sizes, weights, most)
+            left = measured - eq.at(times, delay) @ self._fit(sizes, weights, delay)
+            sizes = np.maximum(_sizes(left), EXACT * start)
+            weights = huber_weights(left)
+        used = undisturbed(times, left, settings.reach)
+        if used.sum() <= eq.n_inertial + 6:
+            used = np.ones(len(times), dtype=bool)
+        weights = used.astype(np.float64)
+        delay = self._search(sizes, weights, most)
+        found = self._fit(sizes, weights, delay, strict=True)
+        draws = np.unique(self.blocks[used], return_inverse=True)[1]
+        kept = self._replace(times=times[used], measured=measured[used], blocks=draws)
+        covariance = kept._covariance(sizes, found, delay, has_delay)
+        deviations, n = np.sqrt(np.diag(covariance)), len(found)
+        return Solution(
+            unknowns=found,
+            deviations=deviations[:n],
+            covariance=covariance[:n, :n],
+            delay=delay,
+            delay_deviation=float(deviations[n]) if has_delay else np.inf,
+            without_delay=self._fit(sizes, weights, 0.0),
+            misalignment=kept._misalignment(found, delay),
+            used=used,
+        )
+
+    def _search(self, sizes: Array, weights: Array, most: float) -> float:
+        """Return the delay of the smallest residual [s]."""
+        if most == 0.0:
+            return 0.0
+        n = len(self.times)
+        few = np.unique(np.linspace(0, n - 1, min(n, MAX_SEARCHED)).astype(np.intp))
+        root = np.sqrt(weights[few])[:, None] / sizes
+
+        def cost(delay: float) -> float:
+            regressor = self.equations.at(self.times[few], delay)
+            whole = np.concatenate([regressor, self.measured[few, :, None]], axis=2)
+            stacked = (root[..., None] * whole).reshape(6 * len(few), -1)
+            # The last diagonal element of the triangle is the norm of the residual.
+            R = np.asarray(np.linalg.qr(stacked, mode='r'))
+            return abs(float(R[-1, -1]))
+
+        return search_delay(cost, most, COARSE_STEP)
+
+    def _fit(self, sizes: Array, weights: Array, delay: float, *, strict: bool = False) -> Array:
+        """Return the unknowns; strict: refuse one that is not determined."""
+        root = np.sqrt(weights)[:, None] / sizes
+        regressor = self.equations.at(self.times, delay)
+        Y = (root[..., None] * regressor).reshape(6 * len(self.times), -1)
+        lengths = np.linalg.norm(Y, axis=0)
+        known = lengths > 0.0
+        U, sigma, Vt = np.linalg.svd(Y / np.where(known, lengths, 1.0), full_matrices=False)
+        kept = sigma > RANK_TOLERANCE * sigma[0]
+        if strict and not kept.all():
+            worst, n = int(np.abs(Vt[-1]).argmax()), self.equations.n_inertial
+            unknown = NAMES[worst] if worst < n else f'offset {worst - n + 1}'
+            raise LogError(
+                f'the log does not determine {unknown} of the tool on {self.name}',
+                about=('inertia',),
+            )
+        projected = U[:, kept].T @ (root * self.measured).ravel()
+        solved: Array = Vt[kept].T @ (projected / sigma[kept])
+        return solved / np.where(known, lengths, 1.0)
+
+    def _covariance(self, sizes: Array, found: Array, delay: float, delayed: bool) -> Array:
+        """Return the covariance of the unknowns and, last, of the delay if it is unknown."""
+        eq, times, step = self.equations, self.times, DERIVATIVE_STEP
+        Y = whole = eq.at(times, delay)
+        if delayed:
+            slope = (eq.at(times, delay + step) - eq.at(times, delay - step)) / (2.0 * step)
+            whole = np.concatenate([Y, (slope @ found)[..., None]], axis=2)
+        whole = whole / sizes[:, None]
+        left = (self.measured - Y @ found) / sizes
+        stacked = whole.reshape(-1, whole.shape[2])
+        lengths = np.linalg.norm(stacked, axis=0)
+        scale = np.where(lengths > 0.0, lengths, 1.0)
+        U, sigma, Vt = np.linalg.svd(stacked / scale, full_matrices=False)
+        kept = sigma > RANK_TOLERANCE * sigma[0]
+        draws = np.repeat(self.blocks, 6)
+        of_basis = covariances_by_blocks(U[:, kept], left.reshape(-1, 1), draws)[0]
+        back = (Vt[kept].T / sigma[kept]) / scale[:, None]
+        covariance: Array = back @ of_basis @ back.T
+        # A delay that changes nothing is not determined.
+        free = np.flatnonzero(lengths == 0.0)
+        covariance[free, free] = np.inf
+        return covariance
+
+    def _shows_delay(self, most: float) -> bool:
+        """Return whether the motion determines a delay, unlike rest."""
+        sizes = _start_sizes(self.measured)
+        found = self._fit(sizes, np.ones(len(self.times)), 0.0)
+        covariance = self._covariance(sizes, found, 0.0, True)
+        return bool(np.sqrt(covariance[-1, -1]) < most)
+
+    def _misalignment(self, found: Array, delay: float) -> float:
+        """Return the angle between the IMU's axes and those that fit forces best [rad]."""
+        Y = self.equations.at(self.times, delay)[:, :3]
+        explained = Y[..., 0] * found[0]
+        wanted = self.measured[:, :3] - Y[..., 1:] @ found[1:]
+        a, f = explained - explained.mean(axis=0), wanted - wanted.mean(axis=0)
+        U, _, Vt = np.linalg.svd(f.T @ a)
+        R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
+        # By the sine where it is small: the cosine of 1e-8 is 1.
+        twist = np.linalg.norm([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+        return float(np.arctan2(twist, np.trace(R) - 1.0))
 
 
 def _start_sizes(measured: Array) -> Array:
-    """Return how much forces and moments vary, one size for each, (6,)."""
+    """Return the spread of forces and of moments, (6,)."""
     spreads = measured.std(axis=0)
     force, moment = np.linalg.norm(spreads[:3]), np.linalg.norm(spreads[3:])
-    sizes: Array = np.maximum(np.repeat([force, moment], 3), SMALLEST)
+    sizes: Array = np.maximum(np.repeat([force, moment], 3), MIN_SIZE)
     return sizes
 
 
 def _sizes(left: Array) -> Array:
-    """
-    Return the size of what is left of each component, (6,); of few instants one for each three.
-    """
-    if len(left) >= ENOUGH:
+    """Return robust scales of residuals (n, 6), of few samples common to three components."""
+    if len(left) >= MIN_SCALE_SAMPLES:
         return scales(left)
     return np.repeat([scales(part.reshape(-1, 1))[0] for part in np.hsplit(left, 2)], 3)
-
-
-def _search(
-    rows: ToolRows, times: Array, measured: Array, sizes: Array, counts: Array, most: float
-) -> float:
-    """Return the delay that leaves least."""
-    if most == 0.0:
-        return 0.0
-    few = np.unique(np.linspace(0, len(times) - 1, min(len(times), SEARCHED)).astype(np.intp))
-
-    def cost(delay: float) -> float:
-        root = np.sqrt(counts[few])[:, None] / sizes
-        whole = np.concatenate([rows.at(times[few], delay), measured[few, :, None]], axis=2)
-        stacked = (root[..., None] * whole).reshape(6 * len(few), -1)
-        # The last diagonal element of the triangle is what least squares leaves.
-        R = np.asarray(np.linalg.qr(stacked, mode='r'))
-        return abs(float(R[-1, -1]))
-
-    return search_delay(cost, most, COARSE)
-
-
-def _fit(
-    rows: ToolRows,
-    times: Array,
-    measured: Array,
-    sizes: Array,
-    counts: Array,
-    delay: float,
-    name: str = '',
-) -> Array:
-    """Return the unknowns; if the sensor is named, raise if one is not told."""
-    root = np.sqrt(counts)[:, None] / sizes
-    Y = (root[..., None] * rows.at(times, delay)).reshape(6 * len(times), -1)
-    lengths = np.linalg.norm(Y, axis=0)
-    known = lengths > 0.0
-    U, sigma, Vt = np.linalg.svd(Y / np.where(known, lengths, 1.0), full_matrices=False)
-    kept = sigma > RANK * sigma[0]
-    if name and not kept.all():
-        worst = int(np.abs(Vt[-1]).argmax())
-        raise LogError(
-            f'the log does not tell {_unknown(worst, rows.n_inertial)} of what hangs on {name}: '
-            "turn it faster and about more axes, or leave 'inertia' out",
-            about=('inertia',),
-        )
-    projected = U[:, kept].T @ (root * measured).ravel()
-    solved: Array = Vt[kept].T @ (projected / sigma[kept])
-    return solved / np.where(known, lengths, 1.0)
-
-
-def _unknown(index: int, n_inertial: int) -> str:
-    """Return the name of an unknown."""
-    names = ('m', 'm cx', 'm cy', 'm cz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
-    offsets = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
-    if index < n_inertial:
-        return names[index]
-    return f'the offset {offsets[index - n_inertial]}'
-
-
-def _covariance(
-    rows: ToolRows,
-    times: Array,
-    measured: Array,
-    sizes: Array,
-    found: Array,
-    delay: float,
-    draws: NDArray[np.intp],
-    delayed: bool = True,
-) -> Array:
-    """Return the covariance of the unknowns and, last, of the delay if that is one of them."""
-    Y = whole = rows.at(times, delay)
-    if delayed:
-        later = (rows.at(times, delay + STEP) - rows.at(times, delay - STEP)) / (2.0 * STEP)
-        whole = np.concatenate([Y, (later @ found)[..., None]], axis=2)
-    whole = whole / sizes[:, None]
-    left = (measured - Y @ found) / sizes
-    stacked = whole.reshape(-1, whole.shape[2])
-    lengths = np.linalg.norm(stacked, axis=0)
-    scale = np.where(lengths > 0.0, lengths, 1.0)
-    U, sigma, Vt = np.linalg.svd(stacked / scale, full_matrices=False)
-    kept = sigma > RANK * sigma[0]
-    of_basis = covariances_by_blocks(U[:, kept], left.reshape(-1, 1), np.repeat(draws, 6))[0]
-    back = (Vt[kept].T / sigma[kept]) / scale[:, None]
-    covariance: Array = back @ of_basis @ back.T
-    # A delay that changes nothing is not told.
-    untold = np.flatnonzero(lengths == 0.0)
-    covariance[untold, untold] = np.inf
-    return covariance
-
-
-def _tells_delay(
-    rows: ToolRows,
-    times: Array,
-    measured: Array,
-    blocks: NDArray[np.intp],
-    settings: ToolSettings,
-) -> bool:
-    """Tell whether anything in a log has an edge in time, unlike in rest, where any delay fits."""
-    sizes = _start_sizes(measured)
-    found = _fit(rows, times, measured, sizes, np.ones(len(times)), 0.0)
-    covariance = _covariance(rows, times, measured, sizes, found, 0.0, blocks)
-    return bool(np.sqrt(covariance[-1, -1]) < settings.most_delay)
-
-
-def _misalignment(
-    rows: ToolRows, times: Array, measured: Array, found: Array, delay: float
-) -> float:
-    """Return the angle between the axes of the IMU as given and as forces fit them best [rad]."""
-    Y = rows.at(times, delay)[:, :3]
-    explained = Y[..., 0] * found[0]
-    wanted = measured[:, :3] - Y[..., 1:] @ found[1:]
-    a, f = explained - explained.mean(axis=0), wanted - wanted.mean(axis=0)
-    U, _, Vt = np.linalg.svd(f.T @ a)
-    R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
-    # By the sine where it is small: the cosine of 1e-8 is 1.
-    twist = np.linalg.norm([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    return float(np.arctan2(twist, np.trace(R) - 1.0))

@@ -91,8 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--version', action=_Version, nargs=0, help='print the version')
     commands = parser.add_subparsers(dest='command', metavar='COMMAND')
     for name in COMMANDS:
-        folder = 'verbs' if name == 'calibrate' else 'cli'
-        import_module(f'inertial_estimation.{folder}.{name}').add(commands)
+        import_module(f'inertial_estimation.cli.{name}').add(commands)
     return parser
 
 

@@ -65,8 +65,7 @@ def replay_findings(replay: Replay) -> Iterator[Finding]:
     for source, problems in replay.recording.problems.items():
         for what, count in problems.items():
             yield finding('refused_message', source, count=count, what=what)
-    for doubt in replay.offsets.doubts:
-        yield doubt.finding
+    yield from replay.offsets.findings
     yield from weight(summary['support'])
     yield from momentum(summary['checks']['momentum'])
     for record in summary['checks']['sensor_residuals']:

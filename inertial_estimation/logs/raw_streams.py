@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import LogError
+from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.logs.bag import IMU, TEMPERATURE, WRENCH, BagReader
 from inertial_estimation.logs.decoding import imu_reader, temperature_reader, wrench_reader
 
@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
 NANOSECONDS = 1_000_000_000
+MAX_EXTRAPOLATION = 10.0
+"""Time before the first and after the last temperature in which it is known [s]."""
 FROZEN_AFTER = 0.05
 """Bit-equal values for so long are those of a frozen sensor [s]."""
 
@@ -100,3 +102,24 @@ def _without_frozen(stream: RawStream) -> RawStream:
         if stream.stamps_ns[end - 1] - stream.stamps_ns[first - 1] > FROZEN_AFTER * NANOSECONDS:
             values[first:end] = np.nan
     return stream._replace(values=values)
+
+
+def read_temperatures(
+    bag: str | Path, topics: Mapping[str, str], names: Sequence[str], stamps_ns: NDArray[np.int64]
+) -> Array:
+    """Return temperatures of FT sensors at stamps (n,), (n, n_fts) [degrees Celsius]."""
+    found = np.full((len(stamps_ns), len(names)), np.nan)
+    for name, topic in topics.items():
+        if name not in names:
+            raise NameNotFound('FT sensor', name, names, f"'topics' names '{name}'")
+        stream = read_temperature_topic(bag, topic)
+        known = np.isfinite(stream.values[:, 0])
+        origin = int(stream.stamps_ns[0])
+        times, values = stream.times(origin)[known], stream.values[known, 0]
+        if not len(times):
+            raise LogError(f"topic '{topic}' of the bag holds no finite temperature")
+        order = np.argsort(times, kind='stable')
+        at = (stamps_ns - origin) / 1e9
+        near = (at > times.min() - MAX_EXTRAPOLATION) & (at < times.max() + MAX_EXTRAPOLATION)
+        found[near, names.index(name)] = np.interp(at[near], times[order], values[order])
+    return found

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""A tool's FT sensor and IMU in a bag, and the calibration that comes of them."""
+"""FT sensor and IMU of a tool in a bag."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
-from inertial_estimation.calibration.tool import ToolFit, ToolMotion
+from inertial_estimation.calibration.calibration_file import SensorCalibration
+from inertial_estimation.calibration.tool import ToolMotion
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.logs.feed import resolve
@@ -134,22 +134,3 @@ def _within(
             f'they span {times.min():.2f} s to {times.max():.2f} s'
         )
     return times[kept], kept
-
-
-def tool_calibration(fit: ToolFit, before: SensorCalibration, date: str) -> SensorCalibration:
-    """Return what a sensor is calibrated with from now on."""
-    centre = ', '.join(f'{x:.4f}' for x in fit.centre)
-    step = Provenance(
-        method='offset from free motion of a tool',
-        date=date,
-        n_samples=int(fit.used.sum()),
-        spread=tuple(float(x) for x in fit.rms),
-        notes=(f'with a tool of {fit.mass:.4f} kg at ({centre}) m',),
-    )
-    return SensorCalibration(
-        before.matrix,
-        fit.offset,
-        before.temperature_coefficients,
-        before.reference_temperature,
-        (*before.provenance, step),
-    )

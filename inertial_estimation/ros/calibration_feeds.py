@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Where a calibration session gets its readings: two topics, or a robot with all its sensors.
-
-Messages wait in the middleware and are taken now and then, so that sensors of 1 kHz cost little.
-"""
+"""Readings of a calibration session: of two topics, or of a robot with all its sensors."""
 
 from collections import deque
 from collections.abc import Callable, Iterator

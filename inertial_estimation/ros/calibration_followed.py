@@ -9,9 +9,9 @@ from rclpy.subscription import Subscription
 from std_msgs.msg import String
 
 from inertial_estimation.building import calibration_path, sensor_calibrations
+from inertial_estimation.calibration.active_calibration import ActiveCalibration
 from inertial_estimation.calibration.calibration_file import from_text, stack_calibrations
-from inertial_estimation.calibration.in_use import CalibrationInUse
-from inertial_estimation.calibration.tared import is_tared
+from inertial_estimation.calibration.offset_from_model import is_tared
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.findings import Finding, finding
@@ -36,7 +36,7 @@ class CalibrationFollower:
     ) -> None:
         self._node, self._follow = node, follow
         sensors = sensor_calibrations(settings, robot, new_file=True)
-        self._in_use = CalibrationInUse(robot, sensors, [self._begin_anew])
+        self._in_use = ActiveCalibration(robot, sensors, [self._begin_anew])
         self.calibration = stack_calibrations(sensors.values())
         path = calibration_path(settings)
         self._from = 'the parameters'

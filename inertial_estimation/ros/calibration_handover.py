@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hands a calibration file to a running estimator, and says what it answered."""
+"""Handover of a calibration file to a running estimator."""
 
 import time
 from pathlib import Path
@@ -22,34 +22,28 @@ PARAMETER = 'calibration_file'
 
 
 class Handover(NamedTuple):
-    """What came of it."""
+    """Result of a handover."""
 
     done: bool
-    """Whether the estimator goes on with the file."""
-    said: str
-    """By it, or by us if it was not asked."""
+    """Whether the estimator uses the file."""
+    answer: str
+    """Of the estimator, or why it was not asked."""
 
 
 def hand_over(node: Node, executor: Executor, estimator: str, path: Path) -> Handover:
-    """Ask a running estimator to go on with a calibration file."""
+    """Ask a running estimator to use a calibration file."""
     name = node.resolve_service_name(f'{estimator}/restore').removesuffix('/restore')
     got = _call(
         node, executor, GetParameters, f'{name}/get_parameters',
         GetParameters.Request(names=[PARAMETER]),
     )  # fmt: skip
     if got is None:
-        return Handover(
-            False, f"no estimator answers as '{name}': start it, or call its ~/restore"
-        )
+        return Handover(False, f"no estimator answers as '{name}'")
     read = got.values[0].string_value if got.values else ''
     if not read:
-        return Handover(
-            False, f"'{name}' has no '{PARAMETER}': set it to '{path}', then configure it anew"
-        )
+        return Handover(False, f"'{name}' has no '{PARAMETER}'")
     if Path(read).expanduser().resolve() != path.resolve():
-        return Handover(
-            False, f"'{name}' reads '{read}', not '{path}': write to that file with --out"
-        )
+        return Handover(False, f"'{name}' reads '{read}', not '{path}'")
     answer = _call(node, executor, Trigger, f'{name}/restore', Trigger.Request())
     if answer is None:
         return Handover(False, f"'{name}' does not answer on ~/restore")

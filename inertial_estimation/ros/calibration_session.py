@@ -1,11 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-A calibration session with a robot that publishes: collects, writes, hands over.
+Calibration session with a robot that publishes.
 
-A process of its own for callers without ROS: what to do is the first argument, as JSON; what came
-of it goes to standard output likewise. Keys come from standard input, and what a person is told
-goes to standard error.
+A process of its own for callers without ROS: its first argument is the job as JSON, standard
+output has the result as JSON, standard input takes keys, standard error shows the progress.
 """
 
 import json
@@ -24,14 +23,13 @@ from rclpy.node import Node
 from rclpy.subscription import Subscription
 from std_srvs.srv import Trigger
 
+from inertial_estimation.calibration.calibration_file import SENSOR, as_entry, write
 from inertial_estimation.calibration.conductor import Conductor, Phase
-from inertial_estimation.calibration.coverage_pictures import coverage_svg
-from inertial_estimation.calibration.session import Plan, Session
-from inertial_estimation.calibration.session_file import load_session, save_session
-from inertial_estimation.calibration.wrench_axes import SENSOR
+from inertial_estimation.calibration.session import Outcome, Session
 from inertial_estimation.errors import InertialEstimationError, is_wrong_call
-from inertial_estimation.output import check_writable, write_whole
-from inertial_estimation.ros.calibration_results import Found, finish
+from inertial_estimation.findings import Level
+from inertial_estimation.output import check_writable
+from inertial_estimation.ros.calibration_handover import hand_over
 from inertial_estimation.ros.calibration_setup import Setup, plan_of, set_up
 from inertial_estimation.ros.calibration_terminal import AGAIN, PROCEED, STOP, Display, keys
 from inertial_estimation.ros.executors import PolledGroup, note_signals
@@ -39,18 +37,13 @@ from inertial_estimation.ros.startup import init
 
 NODE = 'ft_calibration'
 SAVE_PERIOD = 5.0
-"""Time between two times that a session is saved while it grows [s]."""
-WILL_BE_TURNED = (
-    "what is found will be in the accelerometer's axes, and not handed over: an estimator takes "
-    "wrenches in the sensor's, for which the rotation between the two must be told (--imu-rpy, or "
-    '--config of a robot)'
-)
+"""[s]"""
 STOPPED = 130
-"""Exit code of a session that is to go on later, as of one that was interrupted."""
+"""Exit code of a session that was interrupted."""
 
 
 class SessionNode(Node):
-    """Talks for a session."""
+    """Node of a session."""
 
     def __init__(self, **kwargs) -> None:
         super().__init__(NODE, **kwargs)
@@ -67,15 +60,15 @@ class SessionNode(Node):
         return (one for one in found if not isinstance(one.callback_group, PolledGroup))
 
     def _ask(self, key: str, answer: Trigger.Response) -> Trigger.Response:
-        """Ask as a key does."""
+        """Take a request like a key."""
         self.asked.append(key)
-        answer.success, answer.message = True, 'asked; what comes of it is on the terminal'
+        answer.success, answer.message = True, 'see the terminal'
         return answer
 
 
 @dataclass
 class Running:
-    """A session while it runs."""
+    """A running session."""
 
     node: SessionNode
     executor: SingleThreadedExecutor
@@ -83,13 +76,12 @@ class Running:
     conductor: Conductor
     path: Path | None
     """Where the session is saved."""
-    picture: Path | None
     saved_at: float = float('-inf')
     saved: int = -1
-    """Moments that were saved, and data sets."""
+    """Poses and data sets that were saved."""
 
     def step(self, pressed: str) -> None:
-        """Spin for a moment, and do what is due."""
+        """Spin, and advance."""
         now = time.monotonic()
         self.executor.spin_once(timeout_sec=0.05)
         begun = self.conductor.look(now)
@@ -107,45 +99,66 @@ class Running:
             self.save()
 
     def save(self) -> None:
-        """Write session and picture, if there is something new."""
+        """Write the session, if there is something new."""
         session = self.conductor.session
-        size = sum(1 + len(one.moments) for one in session.collections) + session.is_closed
-        if size == self.saved:
-            return
-        self.saved = size
-        if self.path is not None:
-            save_session(self.path, session)
-        if self.picture is not None:
-            sets = zip(session.plan.loads, session.collections, strict=False)
-            write_whole(self.picture, coverage_svg({load.name: one for load, one in sets}))
+        size = sum(1 + len(one.poses) for one in session.collections) + session.is_closed
+        if size != self.saved and self.path is not None:
+            self.saved = size
+            session.save(self.path)
+
+    def collect(self, signals: Sequence[int]) -> bool:
+        """Collect until all data sets are closed; return whether they are."""
+        caller = os.getppid()
+        with keys() as pressed, Display(self.conductor) as display:
+            while self.conductor.phase is not Phase.DONE:
+                given = pressed()
+                # Without its caller a session has no reader.
+                if signals or STOP in given or os.getppid() != caller:
+                    return False
+                self.step(given)
+                display.show(time.monotonic(), self.setup.complaints())
+        return True
 
 
-def run(job: dict[str, Any], signals: Sequence[int]) -> Found:
+def run(job: dict[str, Any], signals: Sequence[int]) -> dict[str, Any]:
     """Run a session until it is done or stopped."""
-    path, picture = _path(job, 'session'), _path(job, 'picture')
-    for one in (path, picture):
-        if one is not None:
-            check_writable(one)
+    path = Path(job['session']) if job['session'] else None
+    if path is not None:
+        check_writable(path)
     init([], NODE)
     node = SessionNode(namespace=job['namespace'])
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     try:
         holder: list[Conductor] = []
-        setup = set_up(node, executor, job, lambda one: _take(holder, one))
-        session = _session(path, plan_of(job, setup), restated=job['restate'])
+
+        def take(reading: Any) -> None:
+            for conductor in holder:
+                conductor.take(reading, time.monotonic())
+
+        setup = set_up(node, executor, job, take)
+        plan = plan_of(job, setup)
+        if path is not None and path.exists():
+            session = Session.load_file(path, plan, restated=job['restate'])
+        else:
+            session = Session(plan)
         holder.append(Conductor(session, job['unattended']))
-        if session.plan.wrench_axes != SENSOR and not session.is_closed:
-            holder[0].notes.insert(0, WILL_BE_TURNED)
-        running = Running(node, executor, setup, holder[0], path, picture)
+        if plan.wrench_axes != SENSOR and not session.is_closed:
+            holder[0].notes.append(
+                "wrenches will be in the accelerometer's axes, which no estimator accepts"
+            )
+        running = Running(node, executor, setup, holder[0], path)
         try:
-            done = _collect(running, signals)
+            done = running.collect(signals)
         finally:
             running.save()
         if not done:
-            return _stopped(running)
-        now = datetime.now(timezone.utc).isoformat(timespec='seconds')
-        return finish(node, executor, job, setup, session, now)
+            number = f'{session.step + 1} of {len(plan.loads)}'
+            how = f"saved to '{path}'" if path else 'nothing was saved, as without --session'
+            return {'stopped': True, 'lines': [f'stopped at data set {number}; {how}'],
+                    'findings': [], 'refused': ''}  # fmt: skip
+        date = datetime.now(timezone.utc).isoformat(timespec='seconds')
+        return _finish(running, job, date)
     finally:
         executor.shutdown()
         node.destroy_node()
@@ -153,7 +166,7 @@ def run(job: dict[str, Any], signals: Sequence[int]) -> Found:
 
 
 def main() -> int:
-    """Run what the first argument asks for."""
+    """Run the job of the first argument."""
     signals = note_signals()
     job = json.loads(sys.argv[1])
     try:
@@ -163,49 +176,72 @@ def main() -> int:
         failed = {'failed': error.said_with(names), 'wrong_call': is_wrong_call(error, names)}
         sys.stdout.write(json.dumps(failed) + '\n')
         return 1
-    sys.stdout.write(json.dumps(found.as_dict()) + '\n')
-    return STOPPED if found.stopped else 0
+    sys.stdout.write(json.dumps(found) + '\n')
+    return STOPPED if found['stopped'] else 0
 
 
-def _collect(running: Running, signals: Sequence[int]) -> bool:
-    """Collect until all data sets are closed; return whether they are."""
-    conductor, setup = running.conductor, running.setup
-    caller = os.getppid()
-    with keys() as pressed, Display(conductor) as display:
-        while conductor.phase is not Phase.DONE:
-            given = pressed()
-            # Nobody would read the result of a session whose caller is gone.
-            if signals or STOP in given or os.getppid() != caller:
-                return False
-            running.step(given)
-            now = time.monotonic()
-            display.show(now, setup.complaints())
-    return True
+def _finish(running: Running, job: dict[str, Any], date: str) -> dict[str, Any]:
+    """Return the result of a session; write it and hand it to the estimator."""
+    setup, session, sensor = running.setup, running.conductor.session, job['sensor']
+    given = job['temperature']
+    outcome = session.outcome(date, setup.feed.temperature if given is None else given)
+    errors = [str(one) for one in outcome.findings if one.level >= Level.ERROR]
+    lines, estimator = [*_lines(outcome), *setup.notes], None
+    if setup.output is not None and not errors:
+        write(setup.output, setup.robot, {sensor: outcome.calibration})
+        lines.append(f"wrote {sensor} to '{setup.output}'")
+        if job['estimator'] and outcome.calibration.axes != SENSOR:
+            lines.append(f"not handed over: wrenches are in the {outcome.calibration.axes}'s axes")
+        elif job['estimator']:
+            told = hand_over(running.node, running.executor, job['estimator'], setup.output)
+            estimator = {'taken_over': told.done, 'answer': told.answer}
+            lines.append(told.answer)
+    target = f"written to '{setup.output}'" if setup.output is not None else 'usable'
+    return {
+        'stopped': False,
+        'lines': lines,
+        'findings': [one.as_dict() for one in outcome.findings],
+        'refused': f'calibration not {target}: {"; ".join(errors)}' if errors else '',
+        'sensor': sensor,
+        'date': date,
+        'gravity': session.plan.gravity,
+        'readings': {
+            load.name: one.counts()
+            for load, one in zip(session.plan.loads, session.collections, strict=True)
+        },
+        'output': None if setup.output is None or errors else str(setup.output),
+        'estimator': estimator,
+        'calibration': as_entry(outcome.calibration),
+        **_figures(outcome, session),
+    }
 
 
-def _take(holder: list[Conductor], reading: Any) -> None:
-    """Hand a reading to the conductor, once there is one."""
-    for conductor in holder:
-        conductor.take(reading, time.monotonic())
+def _figures(outcome: Outcome, session: Session) -> dict[str, Any]:
+    """Return the figures of an offset or a matrix."""
+    found = outcome.matrix
+    if found is None:
+        assert outcome.offset is not None
+        _, deviations = outcome.offset.in_wrench(session.plan.matrix)
+        return {'deviations': deviations.tolist(), 'gap': outcome.offset.subspace.gap}
+    change = found.change(
+        None if session.plan.before is None else session.plan.matrix,
+        turned=session.plan.before is not None and session.plan.before.axes != SENSOR,
+    )
+    return {
+        'matrix': found.matrix.tolist(),
+        'deviations': found.deviations.tolist(),
+        'axes': 'sensor' if found.in_sensor_axes else 'accelerometer',
+        'body_mass': found.body.mass,
+        'residuals_over_noise': found.residuals.tolist(),
+        'change': None if change != change else change,
+    }
 
 
-def _session(path: Path | None, plan: Plan, *, restated: bool) -> Session:
-    """Go on with a session, or begin one."""
-    if path is None or not path.exists():
-        return Session(plan)
-    return load_session(path, plan, restated=restated)
-
-
-def _stopped(running: Running) -> Found:
-    """Say how to go on."""
-    session = running.conductor.session
-    how = f"the same call goes on, from '{running.path}'" if running.path else (
-        'nothing was kept: name a file with --session'
-    )  # fmt: skip
-    said = f'stopped at data set {session.step + 1} of {len(session.plan.loads)}; {how}'
-    return Found(stopped=True, said=(said,))
-
-
-def _path(job: dict[str, Any], name: str) -> Path | None:
-    """Return a file that a job may name."""
-    return Path(job[name]) if job[name] else None
+def _lines(outcome: Outcome) -> Iterator[str]:
+    """Yield the offset and the matrix."""
+    one = outcome.calibration
+    yield f'offset [N, Nm]: {" ".join(f"{x:.4g}" for x in one.offset)}'
+    if outcome.matrix is not None:
+        yield f"matrix [N, Nm per raw unit], in the {one.axes}'s axes:"
+        yield from (' '.join(f'{x:10.5g}' for x in row) for row in one.matrix)
+        yield f'body {outcome.matrix.body.mass:.3f} kg'

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a calibration session needs to know before it begins: robot, topics, former calibration."""
+"""Setup of a calibration session: robot, topics, former calibration."""
 
 import time
 from collections.abc import Callable
@@ -18,14 +18,14 @@ from std_msgs.msg import String
 from inertial_estimation.building import calibration_path, sensor_calibrations
 from inertial_estimation.calibration.body_readings import Reading
 from inertial_estimation.calibration.calibration_file import (
+    SENSOR,
     SensorCalibration,
     as_entry,
     others_in,
     read,
 )
-from inertial_estimation.calibration.coverage import Wanted
+from inertial_estimation.calibration.collection import Wanted
 from inertial_estimation.calibration.session import Load, Plan
-from inertial_estimation.calibration.wrench_axes import SENSOR
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.model.robot import Robot
@@ -36,36 +36,36 @@ DESCRIPTION = 'robot_description'
 WAIT = 10.0
 """For the robot description [s]."""
 SOME_ROBOT = 'robot'
-"""Name in a file of which nobody said the name."""
+"""Name in a file of which no name is known."""
 Take = Callable[[Reading], None]
 
 
 @dataclass
 class Setup:
-    """What was found out."""
+    """Sources and former calibration of a session."""
 
     node: Node
     feed: TopicFeed | RobotFeed
     before: SensorCalibration | None
-    """Of the sensor; None: none is known, and readings are taken for wrenches."""
+    """Of the sensor; None: not known."""
     output: Path | None
     """Where the calibration goes."""
     robot: str
     """Name of the robot in that file."""
     rotation: np.ndarray | None
     direction: int
-    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def complaints(self) -> list[str]:
-        """Return what is wrong with the topics that matter."""
-        said = []
+        """Return faults of the topics."""
+        found = []
         for source in self._relevant():
             if source.kind != 'contacts' and not self.node.count_publishers(
                 self.node.resolve_topic_name(source.topic)
             ):
-                said.append(f"nobody publishes '{self.node.resolve_topic_name(source.topic)}'")
-            said += [f"'{source.topic}': {why}" for why, _ in source.problems.most_common(1)]
-        return said
+                found.append(f"no publisher of '{self.node.resolve_topic_name(source.topic)}'")
+            found += [f"'{source.topic}': {why}" for why, _ in source.problems.most_common(1)]
+        return found
 
     def _relevant(self) -> list[Any]:
         """Return the sources of which readings are made."""
@@ -137,12 +137,12 @@ def _of_robot(node: Node, executor: Executor, job: dict[str, Any], take: Take) -
     output = Path(job['output']) if job['output'] else calibration_path(settings)
     given = settings.ft_of(sensor)
     twice = [f'ft.{sensor}.{key}' for key in ('matrix', 'offset') if any(getattr(given, key))]
-    warnings = ()
+    notes = ()
     if twice and output is not None:
-        warnings = (f'before the next start take {", ".join(twice)} out of the parameters',)
+        notes = (f'before the next start take {", ".join(twice)} out of the parameters',)
     return Setup(
         node, feed, before, output, job['robot_name'] or name, np.eye(3),
-        feed.body.sensor.direction, warnings,
+        feed.body.sensor.direction, notes,
     )  # fmt: skip
 
 

@@ -12,13 +12,13 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from inertial_estimation.building import calibration_path
+from inertial_estimation.calibration.active_calibration import ActiveCalibration
 from inertial_estimation.calibration.calibration_file import (
     SensorCalibration,
     read,
     to_json,
     write,
 )
-from inertial_estimation.calibration.in_use import CalibrationInUse
 from inertial_estimation.calibration.temperature import implausible
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError
@@ -44,7 +44,7 @@ class CalibrationUpdates:
         node: LifecycleNode,
         robot: Robot,
         settings: EstimatorSettings,
-        in_use: CalibrationInUse,
+        in_use: ActiveCalibration,
         announce: Callable[[], None],
         background: Background,
     ) -> None:

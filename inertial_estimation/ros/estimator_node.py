@@ -17,8 +17,8 @@ from inertial_estimation.building import (
     build_robot,
     sensor_calibrations,
 )
+from inertial_estimation.calibration.active_calibration import ActiveCalibration
 from inertial_estimation.calibration.calibration_file import stack_calibrations
-from inertial_estimation.calibration.in_use import CalibrationInUse
 from inertial_estimation.config.settings import NODE_NAME, EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
@@ -99,7 +99,7 @@ class Pipeline:
         except InertialEstimationError:
             self.publishers.destroy()
             raise
-        in_use = CalibrationInUse(robot, sensors, [self._model.set_calibration])
+        in_use = ActiveCalibration(robot, sensors, [self._model.set_calibration])
         self._updates = ModelUpdates(node, robot, settings, self._model, lambda: self.active)
         self._background = Background(node)
         self._calibration = CalibrationUpdates(

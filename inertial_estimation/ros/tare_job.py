@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""How offsets are found beside the cycles; `background_process` runs it."""
+"""Offsets of a tare, computed in the process of `background_process`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,40 +8,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertial_estimation.building import build_contacts, build_robot, noisy_sensors
-from inertial_estimation.calibration.calibration_file import (
-    SensorCalibration,
-    stack_calibrations,
+from inertial_estimation.calibration.calibration_file import SensorCalibration, stack_calibrations
+from inertial_estimation.calibration.offset_from_model import (
+    MIN_SAMPLES,
+    ModelOffsets,
+    offset_from_model,
 )
-from inertial_estimation.calibration.supported_offsets import (
-    LEAST_INSTANTS,
-    SupportedOffsets,
-    supported_offsets,
-)
-from inertial_estimation.calibration.tared import in_words, tared
+from inertial_estimation.calibration.second_supports import second_supports
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.logs.supports import beside_level, find_doubts
+from inertial_estimation.findings import CODES
 from inertial_estimation.sample import SampleBatch
 
-MOSTLY = 0.5
-"""
-Share of the instants that is needed: where the others are spoilt, what spoilt them may well have
-gone unnoticed in the rest.
-"""
-CONTRADICTION, LEAST = 0.4, 3.0
-"""
-Of the load of a sensor, by how much poses may differ, root mean square over pairs of them, and by
-how many newtons they may in any case: no offset worth to be taken explains what differs by more.
-"""
-
-Found = tuple[dict[str, SensorCalibration], str]
+MIN_USED = 0.5
+"""Share of the samples: what disturbs most of them may affect the rest unnoticed."""
+MAX_DIFFERENCE, MIN_DIFFERENCE = 0.4, 3.0
+"""Root mean square between poses over the load of a sensor, and at least [N]."""
 
 
 @dataclass(frozen=True, eq=False)
 class TareJob:
-    """What offsets are found from."""
+    """Input of a tare."""
 
     settings: EstimatorSettings
     urdf: str
@@ -54,11 +43,12 @@ class TareJob:
     """Whose offsets are wanted; None: all."""
     samples: SampleBatch
     felt: np.ndarray
-    """Where another link than those of supports was touched, shape (n,)."""
+    """Contacts on other links than supports, shape (n,)."""
     date: str
 
 
-def find_offsets(job: TareJob) -> Found:
+def find_offsets(job: TareJob) -> tuple[dict[str, SensorCalibration], str]:
+    """Return new calibrations, and the answer of the service."""
     settings = job.settings
     robot = build_robot(settings, job.urdf).with_parameters(job.parameters)
     estimator = WrenchEstimator(
@@ -68,43 +58,53 @@ def find_offsets(job: TareJob) -> Found:
         length_scale=settings.length_scale,
         acceleration_arrays=settings.angular_acceleration_source == 'array',
     )
-    found = supported_offsets(
+    found = offset_from_model(
         estimator,
         job.samples,
         job.supports,
         sensors=job.sensors,
         accept_split=settings.tare_accept_split,
         felt=job.felt,
-        least_instants=max(LEAST_INSTANTS, round(MOSTLY * len(job.samples))),
+        min_samples=max(MIN_SAMPLES, round(MIN_USED * len(job.samples))),
         noisy=noisy_sensors(settings, robot),
     )
-    _require_agreement(found, tuple(job.before))
-    doubts: tuple[str, ...] = ()
+    names = tuple(job.before)
+    _require_agreement(found, names)
+    findings = []
     if len(job.supports) == 1:
         estimator.set_calibration(found.calibration)
-        used = np.flatnonzero(found.instants.used.any(axis=1))
-        contacts = tuple(build_contacts(settings))
-        speaking = find_doubts(job.samples.take(used), estimator, contacts)
-        if settings.tare_supports:
-            speaking = beside_level(speaking)
-        doubts = tuple(doubt.text for doubt in speaking)
-    words = in_words(found, tuple(job.before), doubts)
-    return tared(found, job.before, job.date, doubts), words
+        used = np.flatnonzero(found.used.any(axis=1))
+        others = second_supports(job.samples.take(used), estimator, build_contacts(settings))
+        # Of supports that are named, level contacts are known not to carry.
+        limit = CODES['second_support'].limit if settings.tare_supports else 0.0
+        findings = [one for one in others if one.values['part'] > limit]
+    lines = []
+    for k in np.flatnonzero(found.found):
+        sizes = (
+            f'{force:.3g} N {moment:.2g} Nm'
+            for force, moment in (
+                np.linalg.norm(values[k].reshape(2, 3), axis=1)
+                for values in (found.offsets, found.spread, found.deviations)
+            )
+        )
+        lines.append('{}: offset {}, spread {}, deviation {}'.format(names[k], *sizes))
+    lines += [f'{name} not changed: {reason}' for name, reason in found.silent.items()]
+    lines.append(f'left out of {len(job.samples)} samples: {found.left_out}')
+    lines += [str(one) for one in (*found.findings(names), *findings)]
+    return found.calibrations(job.before, job.date, findings), '; '.join(lines)
 
 
-def _require_agreement(found: SupportedOffsets, names: tuple[str, ...]) -> None:
-    """Raise if what a sensor reads besides its load differs between poses by much of the load."""
+def _require_agreement(found: ModelOffsets, names: tuple[str, ...]) -> None:
+    """Refuse readings that differ between poses by much of the load."""
     for name, poses in found.poses.items():
-        k = names.index(name)
-        load = found.loads.readings[found.instants.used[:, k], k, :3]
+        k, n = names.index(name), len(poses.residuals)
+        load = found.loads.readings[found.used[:, k], k, :3]
         size = float(np.sqrt((load**2).sum(axis=1).mean()))
-        n = len(poses.residuals)
-        # Of two poses half the difference is what each is off their mean.
-        differ = float(poses.rotating[0]) * np.sqrt(2.0 * n / (n - 1)) if n > 1 else 0.0
-        if differ > max(CONTRADICTION * size, LEAST):
+        # Of two poses, half the difference is what each is off their mean.
+        differ = float(poses.differing[0]) * np.sqrt(2.0 * n / (n - 1)) if n > 1 else 0.0
+        limit = max(MAX_DIFFERENCE * size, MIN_DIFFERENCE)
+        if differ > limit:
             raise CalibrationError(
-                f"the poses contradict each other: what '{name}' reads besides its load of "
-                f'{size:.3g} N differs by {differ:.3g} N between {n} of them, '
-                'which no offset explains: something touched the robot in one of them, or a mass '
-                'is far off; begin anew with a tare of the pose that it is in'
+                f"{n} poses contradict each other: reading minus prediction of '{name}' differs "
+                f'by {differ:.3g} N, limit {limit:.3g} N'
             )

@@ -21,7 +21,7 @@ from std_srvs.srv import Trigger
 from turned_body import TurnedBody
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
-from inertial_estimation.calibration.coverage import DIRECTIONS
+from inertial_estimation.calibration.collection import DIRECTIONS
 from inertial_estimation.ros.conversions import ns_to_stamp, point_to_message, wrench_to_message
 
 MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main(sys.argv[1:]))'
@@ -134,7 +134,7 @@ def lead_through(bench, body, options):
     try:
         for k in range(3) if body else ():
             if k:
-                bench.spin_until(lambda k=k: has_said(f"hang load 'load {k}' on"))
+                bench.spin_until(lambda k=k: has_said(f"mount load 'load {k}'"))
             body.load(k)
             if k:
                 bench.spin_until(lambda k=k: has_said(f'data set {k + 1} of 3 begins'))

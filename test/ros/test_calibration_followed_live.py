@@ -27,7 +27,7 @@ from inertial_estimation.calibration.calibration_file import (
     SensorCalibration,
     to_json,
 )
-from inertial_estimation.calibration.tared import METHOD
+from inertial_estimation.calibration.offset_from_model import METHOD
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.information import Information
 from inertial_estimation.model.robot import Robot

@@ -16,12 +16,10 @@ SAID = 'inertial-estimation calibrate: '
 @pytest.mark.parametrize(
     ('more', 'told', 'code'),
     [
-        (('--load', '0.5', '0', '0', '0'), '1 load is to be hung on in 2 data sets: ', 2),
-        (('--load', '0.5', '0', '0', '0'), 'say more of --load, or none', 2),
-        (('--loads', 'loads.yaml'), 'say more of --loads, or none', 2),
+        (('--load', '0.5', '0', '0', '0'), '--load', 2),
+        (('--loads', 'loads.yaml'), '--loads', 2),
         (('--config', 'none.yaml'), 'none.yaml', 1),
-        (('--config', 'node.yaml', '--robot', 'robot.urdf'),
-         "--ft names 'foot', but no FT sensor is named 'foot'", 1),
+        (('--config', 'node.yaml', '--robot', 'robot.urdf'), '--ft', 1),
     ],
 )  # fmt: skip
 def test_errors_of_the_session_are_those_of_the_command(

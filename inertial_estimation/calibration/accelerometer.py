@@ -1,0 +1,187 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Accelerometer samples at rest: their selection, their bias and their spread of orientations."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.calibration.residual_statistics import covariances_by_blocks
+from inertial_estimation.errors import LogError, ShapeError
+from inertial_estimation.model.arguments import numbers
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+GRAVITY = 9.80665
+"""Standard gravity [m/s^2]."""
+MAX_GRAVITY_ERROR = 0.1
+"""Share of gravity by which the median reading may differ: more is another unit."""
+MAX_REST_ACCELERATION = 0.3
+"""Difference of a reading at rest from the median size [m/s^2]; biases and gains make 0.1."""
+MAX_REST_TURNING = 0.2
+"""[rad/s]: 1 m off the axis the centripetal acceleration is 0.04 m/s^2."""
+NOT_FINITE, MOVING, TOUCHED = 'not finite', 'moving', 'touched'
+"""Reasons for which samples are left out."""
+MIN_GRAVITY_SPREAD = 0.03
+"""
+Spread of gravity along a direction, over its size, from which that direction is excited: tilting
+20 degrees to each side. Accelerometer noise is a tenth of it.
+"""
+MIN_BIAS_SAMPLES = 10
+MIN_BIAS_SPREAD = 0.25
+"""Spread of gravity, as above, from which orientations determine a bias; 0.58 is a sphere."""
+BIAS_BLOCKS = 20
+MAX_BIAS_ROUNDS = 20
+BIAS_DEVIATIONS, MIN_BIAS, MAX_BIAS_DEVIATION = 5.0, 0.03, 0.05
+"""A bias is subtracted if it exceeds these deviations, this size, and is known to this [m/s^2]."""
+
+
+class Orientations(NamedTuple):
+    """Spread of gravity in the axes of a body."""
+
+    spreads: Array
+    """Root mean square about the mean over the size of gravity, falling, shape (3,)."""
+    directions: Array
+    """Unit vectors in the accelerometer's axes, rows, shape (3, 3)."""
+
+    @property
+    def n_excited(self) -> int:
+        """Number of directions along which gravity moves."""
+        return int((self.spreads >= MIN_GRAVITY_SPREAD).sum())
+
+    def require_three(self, what: str) -> None:
+        """Refuse orientations that leave a direction out."""
+        n = self.n_excited
+        if n < 3:
+            axis = ', '.join(f'{x + 0.0:.2f}' for x in self.directions[n])
+            raise LogError(
+                f'{what}: gravity moves along {n} of 3 directions of the body: along ({axis}) of '
+                f'the accelerometer its spread is {self.spreads[n]:.2%} of g, limit '
+                f'{MIN_GRAVITY_SPREAD:.0%}'
+            )
+
+
+def orientations(accelerations: Array) -> Orientations:
+    """Return the spread of gravity; accelerations (n, 3) [m/s^2]."""
+    mean = accelerations.mean(axis=0)
+    size = float(np.sqrt((accelerations**2).sum(axis=1).mean())) or 1.0
+    triangle = np.linalg.qr(np.vstack([accelerations - mean, np.zeros((3, 3))]), mode='r')
+    _, sigma, Vt = np.linalg.svd(triangle)
+    return Orientations(sigma / (np.sqrt(len(accelerations)) * size), Vt)
+
+
+class Bias(NamedTuple):
+    """Bias of an accelerometer."""
+
+    bias: Array
+    """Shape (3,) [m/s^2]."""
+    deviations: Array
+    """Standard deviations, shape (3,) [m/s^2]; infinite if orientations do not determine it."""
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether it is known and not zero."""
+        beyond = np.abs(self.bias) > np.maximum(BIAS_DEVIATIONS * self.deviations, MIN_BIAS)
+        return bool((self.deviations < MAX_BIAS_DEVIATION).all() and beyond.any())
+
+
+def accelerometer_bias(accelerations: Array) -> Bias:
+    """
+    Return the bias d with which readings at rest are equally long: |a|^2 = 2 d a + c.
+
+    Least trimmed squares, then all samples that fit. Orientations all around determine it; those
+    of a swinging leg do not, as gains that differ by a percent look the same there.
+    accelerations (n, 3) [m/s^2].
+    """
+    n = len(accelerations)
+    unknown = Bias(np.zeros(3), np.full(3, np.inf))
+    if n < MIN_BIAS_SAMPLES or orientations(accelerations).spreads[2] < MIN_BIAS_SPREAD:
+        return unknown
+    rows = np.column_stack([2.0 * accelerations, np.ones(n)])
+    squares = (accelerations**2).sum(axis=1)
+    half = np.ones(n, dtype=bool)
+    found = np.zeros(4)
+    for _ in range(MAX_BIAS_ROUNDS):
+        found, _, rank, _ = np.linalg.lstsq(rows[half], squares[half], rcond=1e-6)
+        if rank < 4:
+            return unknown
+        left = np.abs(squares - rows @ found)
+        nearest = np.zeros(n, dtype=bool)
+        nearest[np.argsort(left, kind='stable')[: (n + 5) // 2]] = True
+        if (nearest == half).all():
+            break
+        half = nearest
+    left = np.abs(squares - rows @ found)
+    # The median of the absolute values of noise is 0.6745 of its deviation.
+    noise = float(np.median(left)) / 0.6745
+    kept = left <= max(BIAS_DEVIATIONS * noise, 1e-9 * float(squares.max()))
+    rows, squares = rows[kept], squares[kept]
+    found = np.linalg.lstsq(rows, squares, rcond=None)[0]
+    scale = np.sqrt((rows**2).mean(axis=0))
+    Q, R = np.linalg.qr(rows / scale)
+    blocks = np.arange(len(rows)) * min(BIAS_BLOCKS, len(rows)) // len(rows)
+    back = np.linalg.inv(R) / scale[:, None]
+    left = (squares - rows @ found)[:, None]
+    covariance = back @ covariances_by_blocks(Q, left, blocks)[0] @ back.T
+    return Bias(found[:3], np.sqrt(np.diagonal(covariance))[:3])
+
+
+class RestSamples(NamedTuple):
+    """Samples at rest."""
+
+    kept: Mask
+    """Shape (n,)."""
+    left_out: dict[str, int]
+    """Samples by reason, all reasons."""
+    gravity: float
+    """Median size of the accelerometer's readings, less their bias [m/s^2]."""
+    bias: Bias
+    """Subtracted; zero if it is not significant."""
+
+
+def rest_samples(
+    raw: Array,
+    accelerations: Array,
+    turning: Array | None = None,
+    *,
+    bias: Array | None = None,
+    max_acceleration: float = MAX_REST_ACCELERATION,
+    what: str = 'the log',
+) -> RestSamples:
+    """
+    Select samples at rest.
+
+    raw (n, 6); accelerations (n, 3) [m/s^2]; turning (n, 3) [rad/s]; bias (3,),
+    max_acceleration: from the median size [m/s^2].
+    """
+    n = len(raw)
+    for name, array in (('accelerations', accelerations), ('turning', turning)):
+        if array is not None and array.shape != (n, 3):
+            raise ShapeError(name, (n, 3), array.shape)
+    finite = np.isfinite(raw).all(axis=1) & np.isfinite(accelerations).all(axis=1)
+    if not finite.any():
+        raise LogError(
+            f'{what}: no sample has finite readings of both the FT sensor and the accelerometer'
+        )
+    if bias is not None:
+        off = Bias(numbers('bias', bias, (3,)), np.zeros(3))
+    else:
+        found = accelerometer_bias(accelerations[finite])
+        off = found if found.is_significant else Bias(np.zeros(3), np.zeros(3))
+    sizes = np.linalg.norm(accelerations - off.bias, axis=1)
+    gravity = float(np.median(sizes[finite]))
+    if abs(gravity - GRAVITY) > MAX_GRAVITY_ERROR * GRAVITY:
+        raise LogError(
+            f"{what}: the accelerometer reads {gravity:.3g} at the median, expected {GRAVITY:.2f} "
+            "m/s^2: state its 'unit'", about=('unit',),
+        )  # fmt: skip
+    with np.errstate(invalid='ignore'):
+        moves = np.abs(sizes - gravity) > max_acceleration
+        if turning is not None:
+            moves |= np.linalg.norm(turning, axis=1) > MAX_REST_TURNING
+    left_out = {NOT_FINITE: int((~finite).sum()), MOVING: int((finite & moves).sum()), TOUCHED: 0}
+    return RestSamples(finite & ~moves, left_out, gravity, off)

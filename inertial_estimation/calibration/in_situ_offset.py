@@ -1,0 +1,329 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Offset of an FT sensor from raw readings and an accelerometer alone [T 5.3-5.10].
+
+One rigid body beyond the sensor makes readings affine in gravity: six channels move along three
+directions, on an ellipsoid whose centre is the offset. Neither the body nor the matrix need be
+known, nor the rotation of the accelerometer, which must be fixed to that body [T Remark 5.1]. Its
+bias shifts the force offset by mass times bias, unless orientations all around determine it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.calibration.accelerometer import (
+    MAX_REST_ACCELERATION,
+    TOUCHED,
+    Bias,
+    Orientations,
+    orientations,
+    rest_samples,
+)
+from inertial_estimation.calibration.calibration_file import (
+    NO_TEMPERATURE,
+    Provenance,
+    SensorCalibration,
+)
+from inertial_estimation.calibration.channels import require_live, require_unsaturated
+from inertial_estimation.calibration.raw_slopes import (
+    MIN_SAMPLES,
+    RawSlopes,
+    fit_slopes,
+    untouched,
+)
+from inertial_estimation.errors import CallError, LogError
+from inertial_estimation.findings import Finding, finding
+from inertial_estimation.model.arguments import numbers, stacked
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+DIMENSIONS = 3
+LENGTH_SCALE = 0.1
+"""Moment over force that counts as equally large [m]."""
+MIN_GAP = 4.0
+"""
+Third singular value over the fourth. A body of 1 kg tilted by 35 degrees makes 8 against a noise
+of 0.1 N; limbs of a real iCub whose joints move 1.3 to 1.9, tools on real arms 100.
+"""
+MAX_UNEXPLAINED = 0.5
+"""Residual of the accelerometer's fit over the third spread of the readings."""
+MAX_TOUCHED = 0.4
+"""Share of samples at rest that may be touched: above it the majority is uncertain."""
+MAX_DRIFT_DEVIATIONS = 5.0
+MAX_LEFT_OUT = 0.1
+ROUND_OFF = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class AffineSubspace:
+    """Three-dimensional affine subspace of raw readings [T Lemma 5.1, 5.6-5.9]."""
+
+    point: Array
+    """Mean of the readings, shape (6,) [raw unit], T 5.6."""
+    metric: Array
+    """From raw readings to units in which channels are comparable, shape (6, 6)."""
+    basis: Array
+    """Orthonormal in these units, columns, shape (6, 6); the first three span it, T 5.7."""
+    singular_values: Array
+    """Of the centred readings in these units, falling, shape (6,)."""
+    n_samples: int
+
+    @property
+    def gap(self) -> float:
+        """Third singular value over the fourth; infinite if the fourth alone is zero."""
+        third, fourth = self.singular_values[DIMENSIONS - 1 : DIMENSIONS + 1]
+        if third == 0.0:
+            return 0.0
+        return float(third / fourth) if fourth > 0.0 else float('inf')
+
+    @property
+    def spreads(self) -> Array:
+        """Root mean square of the readings along each direction, shape (6,)."""
+        return np.asarray(self.singular_values / np.sqrt(self.n_samples))
+
+    def coordinates(self, raw: Array) -> Array:
+        """Return coordinates, the first three within the subspace [T 5.9]; raw (..., 6)."""
+        return np.asarray((raw - self.point) @ self.metric.T @ self.basis)
+
+    def projection(self) -> Array:
+        """Return the projection of differences of raw readings onto the subspace, (6, 6)."""
+        within = self.basis[:, :DIMENSIONS]
+        return np.asarray(np.linalg.solve(self.metric, within @ within.T @ self.metric))
+
+    def require_gap(self, what: str, least: float = MIN_GAP) -> None:
+        """Refuse readings that move along more than three directions."""
+        if self.spreads[0] <= ROUND_OFF * np.abs(self.metric @ self.point).max():
+            raise LogError(f'{what}: the FT readings do not change while gravity does')
+        if self.gap < least:
+            values = ', '.join(f'{x:.3g}' for x in self.spreads)
+            raise LogError(
+                f'{what}: the readings move along more than three directions (spreads {values}; '
+                f'third over fourth {self.gap:.2g}, limit {least:g}): not one rigid body at '
+                "rest, a load too light for the noise, or raw units that need a 'matrix'",
+                about=('matrix',),
+            )
+
+
+def affine_subspace(raw: Array, metric: Array | None = None) -> AffineSubspace:
+    """Return the subspace of readings; raw (n, 6), metric (6, 6)."""
+    units = np.eye(6) if metric is None else metric
+    point = raw.mean(axis=0)
+    triangle = np.linalg.qr((raw - point) @ units.T, mode='r')
+    _, sigma, Vt = np.linalg.svd(triangle)
+    return AffineSubspace(point, units, Vt.T, sigma, len(raw))
+
+
+@dataclass(frozen=True, eq=False)
+class InSituOffset:
+    """
+    Offset without a model.
+
+    Attributes
+    ----------
+    offset : ndarray, shape (6,)
+        b in the raw unit: wrench = matrix (raw - b).
+    covariance : ndarray, shape (6, 6)
+        Of `offset`.
+    slopes : RawSlopes
+        Affine fit before the projection onto the subspace.
+    subspace : AffineSubspace
+    orientations : Orientations
+    unexplained : float
+        Residual within the subspace over the third spread of the readings.
+    gravity : float
+        Median size of the accelerometer's readings, less its bias [m/s^2].
+    bias : Bias
+        Of the accelerometer, subtracted; zero if not known.
+    kept : ndarray of bool, shape (n,)
+        Samples that were used.
+    left_out : dict of str to int
+        Other samples by reason.
+
+    """
+
+    offset: Array
+    covariance: Array
+    slopes: RawSlopes
+    subspace: AffineSubspace
+    orientations: Orientations
+    unexplained: float
+    gravity: float
+    bias: Bias
+    kept: Mask
+    left_out: dict[str, int]
+
+    @property
+    def deviations(self) -> Array:
+        """Standard deviations of `offset`, shape (6,) [raw unit]."""
+        return np.asarray(np.sqrt(np.diagonal(self.covariance)))
+
+    def in_wrench(self, matrix: Array) -> tuple[Array, Array]:
+        """Return the offset to subtract, (6,) [N, Nm], and its standard deviations."""
+        C = numbers('matrix', matrix, (6, 6))
+        return C @ self.offset, np.sqrt(np.diagonal(C @ self.covariance @ C.T))
+
+    def drift(self, matrix: Array) -> tuple[Array, Array]:
+        """Return the change of the offset in the log, (6,) [N, Nm], and its deviations."""
+        squares = np.diagonal(matrix @ self.slopes.drift_covariance @ matrix.T)
+        return matrix @ self.slopes.drift, np.sqrt(squares)
+
+    def ellipsoid(self) -> tuple[Array, Array]:
+        """Return centre (3,) and half axes (3, 3) of the ellipsoid of readings [T Lemma 5.1]."""
+        within = self.subspace.basis[:, :DIMENSIONS]
+        centre = self.subspace.coordinates(self.offset)[:DIMENSIONS]
+        return centre, within.T @ self.subspace.metric @ self.slopes.slopes * self.gravity
+
+    def findings(self, matrix: Array, subject: str) -> Iterator[Finding]:
+        """Yield drift, and many samples left out; matrix (6, 6)."""
+        drift, deviations = self.drift(matrix)
+        if (np.abs(drift) > MAX_DRIFT_DEVIATIONS * deviations).any():
+            force, moment = np.linalg.norm(drift.reshape(2, 3), axis=1)
+            text = f'offset drifts by {force:.3g} N, {moment:.2g} Nm during the log'
+            yield finding('offset_drift', subject, what=text, drift=drift.tolist())
+        share = 1.0 - float(self.kept.mean())
+        if share > MAX_LEFT_OUT:
+            yield finding('disturbed', subject, share=share, **self.left_out)
+
+    def calibration(
+        self, before: SensorCalibration, date: str, temperature: float = NO_TEMPERATURE
+    ) -> SensorCalibration:
+        """Return a calibration with this offset; temperature [degrees Celsius]."""
+        thermal = bool(before.temperature_coefficients.any())
+        if thermal and np.isnan(temperature):
+            raise CallError(
+                "the calibration has temperature coefficients: give 'temperature'",
+                about=('temperature',),
+            )
+        squares = np.diagonal(before.matrix @ self.slopes.noise @ before.matrix.T)
+        step = Provenance(
+            'offset without a model', date, self.slopes.n_samples, temperature,
+            tuple(np.sqrt(squares).tolist()),
+            tuple(one.text for one in self.findings(before.matrix, '')),
+        )  # fmt: skip
+        return replace(
+            before,
+            offset=self.in_wrench(before.matrix)[0],
+            reference_temperature=temperature if thermal else before.reference_temperature,
+            provenance=(*before.provenance, step),
+        )
+
+
+def in_situ_offset(
+    raw: Array,
+    accelerations: Array,
+    *,
+    turning: Array | None = None,
+    matrix: Array | None = None,
+    bias: Array | None = None,
+    length_scale: float = LENGTH_SCALE,
+    min_gap: float = MIN_GAP,
+    max_unexplained: float = MAX_UNEXPLAINED,
+    max_acceleration: float = MAX_REST_ACCELERATION,
+    what: str = 'the log',
+) -> InSituOffset:
+    """
+    Identify the offset of a sensor that carries one rigid body in several orientations.
+
+    Samples that move or are touched are left out and counted.
+
+    Parameters
+    ----------
+    raw : ndarray, shape (n, 6)
+        Raw readings in the order of time, in any unit.
+    accelerations : ndarray, shape (n, 3)
+        Of an accelerometer on the same rigid body, in its own axes [m/s^2].
+    turning : ndarray, shape (n, 3), optional
+        Of a gyroscope on it [rad/s]. Default: none.
+    matrix : ndarray, shape (6, 6), optional
+        Approximate calibration matrix; makes channels comparable, and the result independent of
+        raw units. Default: channels are comparable as they are, as counts of six like gauges.
+    bias : ndarray, shape (3,), optional
+        Of the accelerometer [m/s^2]. Default: from gravity, if orientations determine it.
+    length_scale : float
+        Moment over force that counts as equally large [m].
+    min_gap : float
+        Smallest ratio of the third to the fourth singular value of the readings.
+    max_unexplained : float
+        Largest residual over the third spread of the readings.
+    max_acceleration : float
+        Largest difference of an acceleration at rest from the median size [m/s^2].
+    what : str
+        Name of the log in errors.
+
+    Returns
+    -------
+    InSituOffset
+
+    Raises
+    ------
+    ShapeError, ModelError
+        If the arrays do not belong together, or are no numbers.
+    LogError
+        If too few samples are at rest, orientations leave a direction out, a channel is dead or
+        saturated, the readings move along more than three directions, or do not follow the
+        accelerometer.
+
+    """
+    raw, accelerations = stacked('raw', raw, 6), stacked('accelerations', accelerations, 3)
+    rest = rest_samples(
+        raw, accelerations, turning, bias=bias, max_acceleration=max_acceleration, what=what
+    )
+    left_out, n = rest.left_out, int(rest.kept.sum())
+    accelerations = accelerations - rest.bias.bias
+    if n < MIN_SAMPLES:
+        reasons = ', '.join(f'{count} {reason}' for reason, count in left_out.items())
+        raise LogError(
+            f'{what}: {n} samples at rest, {MIN_SAMPLES} are needed; left out: {reasons}'
+        )
+    resting, gravity = raw[rest.kept], accelerations[rest.kept]
+    orientations(gravity).require_three(what)
+    metric = None
+    if matrix is not None:
+        matrix = numbers('matrix', matrix, (6, 6))
+        metric = np.repeat([1.0, 1.0 / length_scale], 3)[:, None] * matrix
+    require_live(resting, gravity, matrix, length_scale, what)
+    kept = rest.kept.copy()
+    kept[rest.kept] = untouched(resting, gravity)
+    left_out[TOUCHED] = n - int(kept.sum())
+    if left_out[TOUCHED] > MAX_TOUCHED * n:
+        raise LogError(
+            f'{what}: {left_out[TOUCHED]} of {n} samples at rest do not fit one rigid body with '
+            f'the others, limit {MAX_TOUCHED:.0%}'
+        )
+    r, a = raw[kept], accelerations[kept]
+    found = orientations(a)
+    found.require_three(f'{what}, without samples that are touched')
+    subspace = affine_subspace(r, metric)
+    slopes = fit_slopes(r, a)
+    require_unsaturated(resting, gravity, slopes, what)
+    subspace.require_gap(what, min_gap)
+    residuals = r - slopes.offset - a @ slopes.slopes.T
+    within = residuals @ subspace.metric.T @ subspace.basis[:, :DIMENSIONS]
+    rms = np.sqrt((within**2).mean(axis=0)).max()
+    unexplained = float(rms / subspace.spreads[DIMENSIONS - 1])
+    if unexplained > max_unexplained:
+        raise LogError(
+            f'{what}: the readings do not follow the accelerometer: residual {unexplained:.0%} of '
+            f'their third spread, limit {max_unexplained:.0%}'
+        )
+    of_bias = slopes.slopes * rest.bias.deviations
+    return InSituOffset(
+        offset=subspace.point + subspace.projection() @ (slopes.offset - subspace.point),
+        # Not projected: off the subspace, the uncertainty of the subspace limits the offset.
+        covariance=slopes.covariance[18:, 18:] + of_bias @ of_bias.T,
+        slopes=slopes,
+        subspace=subspace,
+        orientations=found,
+        unexplained=unexplained,
+        gravity=rest.gravity,
+        bias=rest.bias,
+        kept=kept,
+        left_out=left_out,
+    )

@@ -1,0 +1,559 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+FT offsets from the model while nothing but some supports touches the robot [T 4.7].
+
+With one support all readings are predicted, and the offset is the mean of reading minus
+prediction. With several, the sharing of the load is unknown: what it changes is projected out at
+each sample, and combinations of offsets that look like another sharing in all poses are not
+determined; for them the smallest support wrenches are assumed, if the caller accepts that.
+
+The supports are presumed to be the only contacts [T Assumption 4.3]; another constant contact
+becomes a part of the offsets. An offset is constant in the sensor's frame, whatever the pose; a
+mass dm and a first moment dh that the model lacks turn with gravity g:
+
+    force  = offset + s dm g        moment = offset + s dh x g
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
+from inertial_estimation.calibration.channels import constant_channels, names_of
+from inertial_estimation.calibration.residual_statistics import deviations_of_means
+from inertial_estimation.calibration.still_samples import Stillness, StillSamples, find_still
+from inertial_estimation.calibration.support_loads import SupportLoads, support_loads
+from inertial_estimation.calibration.temperature import implausible
+from inertial_estimation.errors import (
+    CalibrationError,
+    ModelError,
+    OffsetsNotUnique,
+    ShapeError,
+)
+from inertial_estimation.estimation.contacts import noise_scale
+from inertial_estimation.estimation.faults import SampleShapes, with_known_temperatures
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.findings import Finding, finding
+from inertial_estimation.model.arguments import check_kind, names, numbers, rows
+from inertial_estimation.model.ft_calibration import FtCalibration
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import hat
+from inertial_estimation.sample import SampleBatch, SensorState
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+METHOD = 'offsets from the model'
+DEFAULT_LENGTH_SCALE = 0.1
+MIN_SAMPLES = 10
+MIN_SHOWN = 0.3
+"""
+Share of a combination of offsets that readings must show with the sharing projected out: below it
+model errors would be magnified by three and more.
+"""
+SHARE_ROUND_OFF, RANK_ROUND_OFF, TINY = 1e-6, 1e-9, 1e-300
+MIN_POSE_SAMPLES = 10
+MIN_TURN = np.deg2rad(15.0)
+"""Of gravity in a sensor, from which poses show errors of the model, magnified by four then."""
+POSE_DEVIATIONS, MIN_POSE_DIFFERENCE = 3.0, np.array([0.3, 0.03])
+"""Difference between poses that is reported: over its noise, and at least [N, Nm]."""
+MASS_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class PoseErrors:
+    """Differences of a sensor's readings between poses."""
+
+    residuals: Array
+    """Mean of reading minus prediction and offset in each pose, shape (n_poses, 6) [N, Nm]."""
+    gravity: Array
+    """In the sensor's axes in each pose, shape (n_poses, 3) [m/s^2]."""
+    turn: float
+    """Largest angle between two of these [rad]."""
+    differing: Array
+    """Root mean square about the mean of poses, force and moment, (2,) [N, Nm]; NaN: no pose."""
+    noise: Array
+    """Of the means, likewise."""
+    mass: float
+    """That explains the differences best [kg]; NaN if gravity does not turn enough."""
+    first_moment: Array
+    """Likewise, about the sensor in its axes, shape (3,) [kg m]."""
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether poses differ by more than noise."""
+        limit = np.maximum(POSE_DEVIATIONS * self.noise, MIN_POSE_DIFFERENCE)
+        return len(self.residuals) > 1 and bool((self.differing > limit).any())
+
+
+@dataclass(frozen=True, eq=False)
+class ModelOffsets:
+    """
+    Offsets from the model.
+
+    Attributes
+    ----------
+    supports : tuple of str
+        Frames that were presumed to be the only contacts.
+    sensors : tuple of str
+        FT sensors whose offsets were found, in the order of the robot's.
+    silent : dict of str to str
+        Other sensors, with the reason; empty if sensors were named.
+    calibration : FtCalibration
+        With the offsets found; those of other sensors are unchanged.
+    found : ndarray of bool, shape (n_fts,)
+    unique : ndarray of bool, shape (n_fts,)
+        Offsets that the data determine, without an assumed sharing of the load.
+    undetermined : ndarray, shape (k, n_fts, 6)
+        Combinations of offsets that the data do not determine, moments over the length scale.
+    poses : dict of str to PoseErrors
+        By sensor; of those that share no load.
+    spread : ndarray, shape (n_fts, 6)
+        Standard deviation of reading minus prediction [N, Nm]; NaN where nothing was found.
+    deviations : ndarray, shape (n_fts, 6)
+        Of the offsets, as means of correlated samples; constant model errors are no part.
+    n_samples : ndarray, shape (n_fts,)
+        Samples that were used for each sensor.
+    left_out : dict of str to int
+        Other samples by reason.
+    assumed : ndarray of bool, shape (n_fts,)
+        Offsets that depend on an assumed joint.
+    temperatures : ndarray, shape (n_fts,)
+        Mean of each sensor [degrees Celsius]; NaN: not known.
+    length_scale : float
+    used : ndarray of bool, shape (n, n_fts)
+        Samples by sensor.
+    differences : ndarray, shape (n, n_fts, 6)
+        Reading minus prediction at all samples [N, Nm]; NaN: not known.
+    loads : SupportLoads
+        The prediction.
+
+    """
+
+    supports: tuple[str, ...]
+    sensors: tuple[str, ...]
+    silent: dict[str, str]
+    calibration: FtCalibration
+    found: Mask
+    unique: Mask
+    undetermined: Array
+    poses: dict[str, PoseErrors]
+    spread: Array
+    deviations: Array
+    n_samples: NDArray[np.int64]
+    left_out: dict[str, int]
+    assumed: Mask
+    temperatures: Array
+    length_scale: float
+    used: Mask = field(repr=False)
+    differences: Array = field(repr=False)
+    loads: SupportLoads = field(repr=False)
+
+    @property
+    def offsets(self) -> Array:
+        """Offsets of all sensors, shape (n_fts, 6), subtracted [N, Nm]."""
+        return self.calibration.offsets
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether the data determine all offsets that were found."""
+        return bool(self.unique[self.found].all())
+
+    def findings(self, names: Sequence[str]) -> Iterator[Finding]:
+        """Yield offsets that are not unique, and poses that differ; names of all FT sensors."""
+        for k, name in enumerate(names):
+            if self.found[k] and not self.unique[k]:
+                text = f'{" and ".join(self.supports)} share the load, smallest wrenches assumed'
+                yield finding('unexcited', name, what=text)
+        for name, poses in self.poses.items():
+            if poses.is_significant:
+                text = (
+                    f'reading minus prediction differs by {poses.differing[0]:.2g} N, '
+                    f'{poses.differing[1]:.2g} Nm between {len(poses.residuals)} poses'
+                )
+                if np.isfinite(poses.mass):
+                    text += f', best explained by {poses.mass:+.2f} kg'
+                yield finding('offset_drift', name, what=text)
+
+    def calibrations(
+        self,
+        before: Mapping[str, SensorCalibration],
+        date: str,
+        findings: Sequence[Finding] = (),
+    ) -> dict[str, SensorCalibration]:
+        """Return the calibrations of the sensors whose offsets were found, in place of a tare."""
+        changed = {}
+        kind = 'supports' if len(self.supports) > 1 else 'one support'
+        every = (*self.findings(tuple(before)), *findings)
+        for k, (name, sensor) in enumerate(before.items()):
+            if not self.found[k]:
+                continue
+            notes = [
+                one.text if one.subject == name else str(one)
+                for one in every
+                if one.subject == name or one.subject not in before
+            ]
+            if self.assumed[k]:
+                notes.append('depends on assumed joints')
+            step = Provenance(
+                method=f'{METHOD}, {kind}: {", ".join(self.supports)}',
+                date=date,
+                n_samples=int(self.n_samples[k]),
+                temperature=float(self.temperatures[k]),
+                spread=tuple(self.spread[k].tolist()),
+                notes=tuple(notes),
+            )
+            earlier = sensor.provenance[:-1] if is_tared(sensor) else sensor.provenance
+            changed[name] = replace(sensor, offset=self.offsets[k], provenance=(*earlier, step))
+        return changed
+
+
+def is_tared(sensor: SensorCalibration) -> bool:
+    """Return whether an offset from the model was the last step of a calibration."""
+    return bool(sensor.provenance) and sensor.provenance[-1].method.startswith(METHOD)
+
+
+def offset_from_model(
+    estimator: WrenchEstimator,
+    samples: SampleBatch,
+    supports: Sequence[str],
+    *,
+    sensors: Sequence[str] | None = None,
+    accept_split: bool = False,
+    stillness: Stillness | None = Stillness(),  # noqa: B008, it is frozen
+    felt: Mask | None = None,
+    length_scale: float = DEFAULT_LENGTH_SCALE,
+    min_samples: int = MIN_SAMPLES,
+    noisy: Mask | None = None,
+) -> ModelOffsets:
+    """
+    Identify the offsets of FT sensors from the model.
+
+    Parameters
+    ----------
+    estimator : WrenchEstimator
+        Robot, inertial parameters and calibration: matrices and temperature coefficients are
+        applied, offsets are identified. It is not changed.
+    samples : SampleBatch
+        Readings while the supports carry the robot, in the order of their stamps.
+    supports : sequence of str
+        Frames at which the environment touches the robot, with any wrench; nowhere else.
+    sensors : sequence of str, optional
+        FT sensors whose offsets are wanted. Default: all that can be determined.
+    accept_split : bool
+        Assume the smallest support wrenches where the data do not determine the sharing.
+    stillness : Stillness, optional
+        Limits of motion. None: use all samples.
+    felt : ndarray of bool, shape (n,), optional
+        Samples with other touches, as of a skin. Default: none.
+    length_scale : float
+        Moment over force that counts as equally large [m].
+    min_samples : int
+        Fewer are refused.
+    noisy : ndarray of bool, shape (n_fts,), optional
+        Sensors with noise: a channel that never changes while others do is dead. Default: all.
+
+    Returns
+    -------
+    ModelOffsets
+
+    Raises
+    ------
+    OffsetsNotUnique
+        If the sharing of the load is not determined, and `accept_split` is not set.
+    CalibrationError
+        If too few samples are left, or a sensor that was named has no reading or a dead channel.
+    ModelError, NameNotFound, FrameNotFound, ShapeError
+        If arguments are inconsistent, or name what the robot does not have.
+
+    """
+    check_kind('estimator', estimator, WrenchEstimator, 'WrenchEstimator(robot) makes one')
+    robot, calibration = estimator.robot, estimator.calibration
+    SampleShapes(robot).check_batch(samples)
+    supports = _checked_supports(robot, supports)
+    if not numbers('length_scale', length_scale, ()) > 0.0:
+        raise ModelError(f'length_scale is {length_scale}, expected a positive length')
+    if not len(samples):
+        raise CalibrationError('no samples')
+    if (np.diff(samples.stamp_ns) < 0).any():
+        raise ModelError('the stamps of the samples go back')
+    n, n_fts = len(samples), len(robot.ft_sensors)
+    felt = np.zeros(n, dtype=bool) if felt is None else np.asarray(felt, dtype=bool)
+    if felt.shape != (n,):
+        raise ShapeError('felt', (n,), felt.shape)
+    noisy = np.ones(n_fts, dtype=bool) if noisy is None else noisy
+    given, samples = samples, with_known_temperatures(samples, calibration)
+    bare = calibration.with_offsets(np.zeros_like(calibration.offsets))
+    wrenches = bare.apply(samples.ft_readings, samples.ft_temperatures)
+    loads, free = support_loads(estimator, samples, supports, length_scale)
+    differences = wrenches - loads.readings
+    known: Mask = np.logical_and.reduce(np.isfinite(differences), axis=2)
+    reasons = [
+        _why_silent(given, calibration, k, loads.readings[:, k], bool(noisy[k]))
+        for k in range(n_fts)
+    ]
+    chosen = _choose(robot, sensors, known, reasons, min_samples)
+    known &= chosen
+    shared = chosen & loads.shared
+    # The sharing is found at each sample, from all sensors that depend on it.
+    known[:, shared] = np.logical_and.reduce(known[:, shared], axis=1, keepdims=True)
+    plain = np.where(known[..., None], differences, np.nan)
+    still = find_still(
+        robot, samples, free, wrenches, _without_sharing(plain, loads, shared, length_scale),
+        loads.gravity, known, ~known[:, chosen].all(axis=1), felt,
+        Stillness(*[np.inf] * 6) if stillness is None else stillness,
+    )  # fmt: skip
+    counts = still.used.sum(axis=0)
+    found = chosen & (counts >= min_samples)
+    if not found.any() or (sensors is not None and not found[chosen].all()):
+        raise CalibrationError(_too_few(still, int(counts[chosen & ~found].min()), min_samples))
+    used = np.where(still.used[..., None], differences, np.nan)
+    offsets, spread, deviations, undetermined = _means(used, loads, found, length_scale)
+    unsure: Mask = np.logical_or.reduce(np.abs(undetermined) > SHARE_ROUND_OFF, axis=(0, 2))
+    known_names = [sensor.name for sensor in robot.ft_sensors]
+    if unsure.any() and not accept_split:
+        unsure_names = tuple(known_names[k] for k in np.flatnonzero(unsure))
+        raise OffsetsNotUnique(
+            f'{" and ".join(supports)} share the load, which does not determine the offsets of '
+            f"{', '.join(unsure_names)}: stand on one support, or set 'accept_split'",
+            unsure_names,
+        )
+    return ModelOffsets(
+        supports=supports,
+        sensors=tuple(name for name, is_in in zip(known_names, found) if is_in),
+        silent={}
+        if sensors is not None
+        else {
+            name: reasons[k] or f'{counts[k]} samples can be used, {min_samples} are needed'
+            for k, name in enumerate(known_names)
+            if not found[k]
+        },
+        calibration=calibration.with_offsets(
+            np.where(found[:, None], offsets, calibration.offsets)
+        ),
+        found=found,
+        unique=found & ~unsure,
+        undetermined=undetermined,
+        poses={
+            known_names[k]: _pose_errors(robot, used[:, k] - offsets[k], loads, still, int(k))
+            for k in np.flatnonzero(found & ~loads.shared)
+        },
+        spread=spread,
+        deviations=deviations,
+        n_samples=np.where(found, counts, 0),
+        left_out=still.left_out,
+        assumed=found & loads.assumed,
+        temperatures=_mean_temperatures(samples, still.used),
+        length_scale=length_scale,
+        used=still.used,
+        differences=differences,
+        loads=loads,
+    )
+
+
+def _checked_supports(robot: Robot, given: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of supports."""
+    supports = names('supports', given)
+    if not supports:
+        raise ModelError("'supports' is empty", about=('supports',))
+    for k, support in enumerate(supports):
+        robot.frame(support, f"'supports' names '{support}'")
+        if support in supports[:k]:
+            raise ModelError(f"'supports' names '{support}' twice", about=('supports',))
+    return supports
+
+
+def _choose(
+    robot: Robot, sensors: Sequence[str] | None, known: Mask, reasons: Sequence[str], least: int
+) -> Mask:
+    """Return which offsets are to be found, (n_fts,); known (n, n_fts)."""
+    every = [sensor.name for sensor in robot.ft_sensors]
+    count = np.where([bool(reason) for reason in reasons], 0, known.sum(axis=0))
+    if sensors is None:
+        if not count.any():
+            why = '; '.join(f'{name}: {reason}' for name, reason in zip(every, reasons) if reason)
+            raise CalibrationError(
+                f'no sample has both an FT reading and a predicted wrench{why and ": "}{why}'
+            )
+        # A sensor with few samples would limit those that share its load.
+        return np.asarray(count >= least if (count >= least).any() else count > 0)
+    asked = rows('sensors', sensors, 'FT sensor', every)
+    if not asked:
+        raise ModelError("'sensors' is empty", about=('sensors',))
+    chosen = np.zeros(len(every), dtype=bool)
+    chosen[list(asked)] = True
+    for k in np.flatnonzero(chosen & (count == 0)):
+        reason = reasons[k] or 'no sample has both a reading and a prediction'
+        raise CalibrationError(f"FT sensor '{every[k]}': {reason}", about=('sensors',))
+    return chosen
+
+
+def _why_silent(
+    samples: SampleBatch, calibration: FtCalibration, k: int, predicted: Array, is_noisy: bool
+) -> str:
+    """Return why a sensor cannot be used; empty: it can."""
+    reads: Mask = np.logical_and.reduce(np.isfinite(samples.ft_readings[:, k]), axis=1)
+    if not reads.any():
+        if samples.ft_states is None:
+            return 'no reading'
+        states, counts = np.unique(samples.ft_states[:, k], return_counts=True)
+        state = SensorState(int(states[counts.argmax()]))
+        # Logs remove repeated readings, which were fresh when they arrived.
+        return f'readings {(state or SensorState.FROZEN).name.lower()}'
+    if calibration.needs_temperature[k]:
+        given = samples.ft_temperatures
+        warmth = np.full(len(reads), np.nan) if given is None else given[:, k]
+        warmth = warmth[reads & np.isfinite(warmth)]
+        if not len(warmth):
+            return 'no temperature'
+        if reason := implausible(warmth):
+            return reason
+    if not np.isfinite(predicted[reads]).all(axis=1).any():
+        return 'no prediction: a joint or an IMU is missing or frozen'
+    dead = constant_channels(samples.ft_readings[:, k])
+    if is_noisy and dead.any():
+        return f'channel {names_of(dead)} never changes'
+    return ''
+
+
+def _too_few(still: StillSamples, n: int, needed: int) -> str:
+    """Return the error of too few samples."""
+    reasons = ', '.join(f'{reason} {count}' for reason, count in still.left_out.items() if count)
+    signs = f' ({"; ".join(still.signs[:3])})' if still.signs else ''
+    return (
+        f'{n} of {len(still.used)} samples can be used, {needed} are needed; left out: '
+        f'{reasons or "none"}{signs}'
+    )
+
+
+def _means(
+    differences: Array, loads: SupportLoads, found: Mask, length_scale: float
+) -> tuple[Array, Array, Array, Array]:
+    """
+    Return offsets, spreads and deviations, (n_fts, 6), and undetermined combinations.
+
+    Those of sensors with a shared load are means without the sharing.
+    """
+    n_fts = differences.shape[1]
+    values = differences.copy()
+    shared = found & loads.shared
+    m = int(shared.sum())
+    undetermined = np.zeros((0, n_fts, 6))
+    if m:
+        used = np.isfinite(differences[:, shared]).all(axis=(1, 2))
+        scale = np.tile(noise_scale(length_scale), m)
+        freedom = loads.freedom[used][:, shared]
+        each, left = _fit_free(
+            differences[used][:, shared].reshape(-1, len(scale)) / scale,
+            freedom.reshape(-1, len(scale), freedom.shape[3]) / scale[:, None],
+        )
+        values[np.ix_(used, shared)] = (each * scale).reshape(-1, m, 6)
+        undetermined = np.zeros((left.shape[1], n_fts, 6))
+        undetermined[:, shared] = left.T.reshape(-1, m, 6)
+    offsets, spread, deviations = np.full((3, n_fts, 6), np.nan)
+    for k in np.flatnonzero(found):
+        own = values[np.isfinite(values[:, k]).all(axis=1), k]
+        offsets[k] = own.mean(axis=0)
+        spread[k] = own.std(axis=0)
+        deviations[k] = deviations_of_means(own)
+    return offsets, spread, deviations, undetermined
+
+
+def _fit_free(differences: Array, freedom: Array) -> tuple[Array, Array]:
+    """
+    Return what each sample determines of offsets whatever the sharing is, and what none does.
+
+    differences (n, m); freedom (n, m, k); returns (n, m), whose mean is the offsets, and
+    orthonormal columns (m, j).
+    """
+    project = _projections(freedom)
+    start = differences.mean(axis=0)
+    seen = (project @ (differences - start)[..., None])[..., 0]
+    shown, directions = np.linalg.eigh(project.mean(axis=0))
+    shows = shown > MIN_SHOWN**2
+    basis = directions[:, shows]
+    # With one pose a direction shows fully or not at all, and this changes nothing.
+    offsets = start + basis @ (seen.mean(axis=0) @ basis / shown[shows])
+    # About the offsets: about the start, poses would differ by what they show of the change.
+    off = differences - offsets
+    left = (project @ off[..., None])[..., 0]
+    each = differences - off @ basis @ basis.T + (left @ basis) / shown[shows] @ basis.T
+    return each, directions[:, ~shows]
+
+
+def _projections(freedom: Array) -> Array:
+    """Return projections (n, m, m) that remove changes of the sharing; freedom (n, m, k)."""
+    u, s, _ = np.linalg.svd(freedom, full_matrices=False)
+    u = u * (s > RANK_ROUND_OFF * np.maximum(s[:, :1], TINY))[:, None, :]
+    onto: Array = np.eye(freedom.shape[1]) - u @ u.swapaxes(1, 2)
+    return onto
+
+
+def _without_sharing(
+    differences: Array, loads: SupportLoads, shared: Mask, length_scale: float
+) -> Array:
+    """Return differences (n, n_fts, 6) that no change of the sharing changes."""
+    if not shared.any():
+        return differences
+    plain, n = differences.copy(), len(differences)
+    scale = np.tile(noise_scale(length_scale), int(shared.sum()))
+    freedom = loads.freedom[:, shared].reshape(n, len(scale), -1) / scale[:, None]
+    flat = differences[:, shared].reshape(n, -1, 1) / scale[:, None]
+    known: Mask = np.logical_and.reduce(np.isfinite(flat), axis=(1, 2))
+    flat[known] = _projections(freedom[known]) @ flat[known]
+    plain[:, shared] = (flat[..., 0] * scale).reshape(n, -1, 6)
+    return plain
+
+
+def _pose_errors(
+    robot: Robot, residuals: Array, loads: SupportLoads, still: StillSamples, k: int
+) -> PoseErrors:
+    """Return the differences of sensor k between poses; residuals (n, 6) [N, Nm]."""
+    known: Mask = np.logical_and.reduce(np.isfinite(residuals), axis=1)
+    held = [
+        rows
+        for pose in range(still.poses.max(initial=-1) + 1)
+        if (rows := known & (still.poses == pose)).sum() >= MIN_POSE_SAMPLES
+    ]
+    means = np.array([residuals[rows].mean(axis=0) for rows in held]).reshape(-1, 6)
+    pulls = np.array([loads.gravity[rows, k].mean(axis=0) for rows in held]).reshape(-1, 3)
+    noise = np.array([deviations_of_means(residuals[rows]) for rows in held]).reshape(-1, 6)
+    turn, mass, first_moment = 0.0, np.nan, np.full(3, np.nan)
+    if len(held) > 1:
+        directions = pulls / np.linalg.norm(pulls, axis=1, keepdims=True)
+        turn = float(np.arccos(np.clip(directions @ directions.T, -1.0, 1.0)).max())
+    if turn >= MIN_TURN:
+        sign = robot.ft_sensors[k].direction * (-1.0 if loads.beyond[k].all() else 1.0)
+        ones = np.tile(np.eye(3), (len(held), 1))
+        A = np.hstack([ones, sign * pulls.reshape(-1, 1)])
+        B = np.hstack([ones, np.vstack([-hat(sign * g) for g in pulls])])
+        force, moment = (
+            np.linalg.lstsq(matrix, values.ravel(), rcond=MASS_TOLERANCE)[0]
+            for matrix, values in ((A, means[:, :3]), (B, means[:, 3:]))
+        )
+        mass, first_moment = float(force[3]), moment[3:]
+    centred = means - means.mean(axis=0) if len(held) else means
+    return PoseErrors(means, pulls, turn, _rms(centred), _rms(noise), mass, first_moment)
+
+
+def _rms(values: Array) -> Array:
+    """Return the root mean square of forces and of moments (n, 6), (2,); NaN without any."""
+    if not len(values):
+        return np.full(2, np.nan)
+    return np.asarray(np.sqrt((values.reshape(-1, 2, 3) ** 2).sum(axis=2).mean(axis=0)))
+
+
+def _mean_temperatures(samples: SampleBatch, used: Mask) -> Array:
+    """Return the mean temperature of each sensor, (n_fts,); NaN: not known."""
+    if samples.ft_temperatures is None:
+        return np.full(used.shape[1], np.nan)
+    known = used & np.isfinite(samples.ft_temperatures)
+    total = np.where(known, samples.ft_temperatures, 0.0).sum(axis=0)
+    with np.errstate(invalid='ignore'):
+        mean: Array = total / known.sum(axis=0)
+    return mean

@@ -1,0 +1,162 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Robust residual scales, and covariances of fits to correlated samples.
+
+Neighbouring samples of a log share posture, touches and filters. Contiguous blocks of them serve
+as the draws for covariances, and as the parts that cross-validation holds out.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.errors import LogError, ModelError
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+MIN_BLOCKS, MIN_BLOCK_SAMPLES = 3, 5
+MAX_BLOCK_SHARE = 0.95
+"""Share of a direction above which one block holds too much of it to show its own errors."""
+QUANTILE, NORMAL_QUANTILE = 0.8, 1.2816
+"""Quantile of absolute residuals that gives their scale, and its value for unit normal noise."""
+OUTLIER_DEVIATIONS = 6.0
+HUBER_DEVIATIONS = 2.0
+CORRELATION_ROUNDS = 4
+"""Corrections of the correlations for the estimated mean, see `deviations_of_means`."""
+ROUND_OFF = 1e-12
+
+
+def finite_rows(values: Array) -> Mask:
+    """Return which samples are finite; values (n, m), returns (n,)."""
+    found: Mask = np.logical_and.reduce(np.isfinite(values), axis=1)
+    return found
+
+
+def scales(residuals: Array) -> Array:
+    """Return robust standard deviations of columns; residuals (n, m), returns (m,)."""
+    found: Array = np.quantile(np.abs(residuals), QUANTILE, axis=0) / NORMAL_QUANTILE
+    return found
+
+
+def distances(residuals: Array, least: Array | float = 0.0) -> Array:
+    """Return the largest residual of each sample in robust deviations of its column, (n,)."""
+    size = np.maximum(scales(residuals), least)
+    floor = 1e-9 * max(1.0, float(np.abs(residuals).max(initial=0.0)))
+    found: Array = (np.abs(residuals) / np.maximum(size, floor)).max(axis=1)
+    return found
+
+
+def huber_weights(residuals: Array) -> Array:
+    """Return the Huber weight of each sample; residuals (n, m), returns (n,)."""
+    found: Array = np.minimum(
+        1.0, HUBER_DEVIATIONS / np.maximum(distances(residuals), HUBER_DEVIATIONS)
+    )
+    return found
+
+
+def undisturbed(times: Array, residuals: Array, reach: float, least: Array | float = 0.0) -> Mask:
+    """
+    Return which samples are neither outliers nor within `reach` [s] of one.
+
+    times (n,) [s]; residuals (n, m); least (m,): smaller residuals are no outliers; returns (n,).
+    """
+    bad = times[distances(residuals, np.asarray(least) / OUTLIER_DEVIATIONS) > OUTLIER_DEVIATIONS]
+    if not len(bad):
+        return np.ones(len(times), dtype=bool)
+    after = np.searchsorted(bad, times, side='left')
+    following = bad[np.minimum(after, len(bad) - 1)]
+    last = bad[np.maximum(after - 1, 0)]
+    found: Mask = np.minimum(np.abs(following - times), np.abs(times - last)) > reach
+    return found
+
+
+def contiguous_blocks(times: Array, n_blocks: int) -> NDArray[np.intp]:
+    """Return the block of each sample, equally many samples in each; times (n,) [s]."""
+    if n_blocks < MIN_BLOCKS:
+        raise ModelError(
+            f"'n_blocks' is {n_blocks}, expected {MIN_BLOCKS} or more", about=('n_blocks',)
+        )
+    if not np.isfinite(times).all() or (np.diff(times) < 0.0).any():
+        raise ModelError("'times' go back or are not finite")
+    if len(times) < n_blocks * MIN_BLOCK_SAMPLES:
+        raise LogError(
+            f'{len(times)} usable samples, {n_blocks} blocks need '
+            f'{n_blocks * MIN_BLOCK_SAMPLES}', about=('n_blocks',),
+        )  # fmt: skip
+    return np.arange(len(times)) * n_blocks // len(times)
+
+
+def covariances_by_blocks(basis: Array, left: Array, blocks: NDArray[np.intp]) -> Array:
+    """
+    Return covariances of least squares whose independent draws are whole blocks.
+
+    basis (n, p): orthonormal columns; left (n, k): residuals; blocks (n,); returns (k, p, p).
+    """
+    edges = np.searchsorted(blocks, np.arange(int(blocks[-1]) + 2))
+    draws = np.zeros((len(edges) - 1, left.shape[1], basis.shape[1]))
+    alone, known = np.zeros((basis.shape[1],) * 2), 0.0
+    for block, (first, last) in enumerate(pairwise(edges)):
+        rows = basis[first:last]
+        shares, axes = np.linalg.eigh(rows.T @ rows)
+        shows = shares < MAX_BLOCK_SHARE
+        shown, hidden = axes[:, shows], axes[:, ~shows]
+        whole = shown.T @ (rows.T @ left[first:last]) / np.sqrt(1.0 - shares[shows, None])
+        draws[block] = (shown @ whole).T
+        known += float(shares[shows].sum())
+        alone += hidden * shares[~shows] @ hidden.T
+    found = [_shrunk(draws[:, k], known, alone, basis.T @ basis) for k in range(left.shape[1])]
+    return np.array(found)
+
+
+def _shrunk(draws: Array, known: float, alone: Array, gram: Array) -> Array:
+    """Return the covariance of a sum of draws, shrunk towards white noise [Ledoit, Wolf 2004]."""
+    size = (draws**2).sum() / known if known > 0.0 else np.nan
+    plain, target = draws.T @ draws + size * alone, size * gram
+    apart = ((plain - target) ** 2).sum()
+    if not apart > 0.0:
+        return target
+    products = np.einsum('bi,bj->bij', draws, draws)
+    n = len(draws)
+    noise = ((n * products - plain) ** 2).sum() / n**2
+    share = min(1.0, noise / apart)
+    found: Array = share * target + (1.0 - share) * plain
+    return found
+
+
+def deviations_of_means(signals: Array) -> Array:
+    """
+    Return standard deviations of means of correlated signals [Sokal 1997, section 3].
+
+    Subtracting the mean lowers the estimated correlations; `CORRELATION_ROUNDS` give that back.
+    signals (n, m); returns (m,).
+    """
+    n = len(signals)
+    if n < 2:
+        return np.full(signals.shape[1], np.nan)
+    centred = signals - signals.mean(axis=0)
+    variances = (centred**2).mean(axis=0)
+    varies = variances > (ROUND_OFF * np.abs(signals).max(axis=0)) ** 2
+    length = 1 << (2 * n - 1).bit_length()
+    spectrum = np.abs(np.fft.rfft(centred, length, axis=0)) ** 2
+    covariances = np.fft.irfft(spectrum, length, axis=0)[:n] / n
+    overlap = (1.0 - np.arange(n) / n)[:, None]
+    squares = np.zeros(signals.shape[1])
+    for _ in range(CORRELATION_ROUNDS):
+        squares = _squares_of_means(covariances + overlap * squares, varies)
+    return np.asarray(np.where(varies, np.sqrt(squares), 0.0))
+
+
+def _squares_of_means(covariances: Array, varies: NDArray[np.bool_]) -> Array:
+    """Return variances of means of signals with these autocovariances (n, m), (m,)."""
+    n = len(covariances)
+    correlations = covariances / np.where(varies, covariances[0], 1.0)
+    pairs = correlations[: n // 2 * 2].reshape(-1, 2, covariances.shape[1]).sum(axis=1)
+    positive = np.logical_and.accumulate(pairs > 0.0, axis=0)
+    times = np.clip(2.0 * np.where(positive, pairs, 0.0).sum(axis=0) - 1.0, 1.0, n)
+    found: Array = covariances[0] * times / n
+    return found

@@ -1,0 +1,528 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calibration from the log of a robot: offsets, affine, temperature, tool."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timezone
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from inertial_estimation.cli import files
+from inertial_estimation.cli.arguments import add_verb
+from inertial_estimation.cli.calibrate import (
+    DIRECTIONS,
+    add_options,
+    check_files,
+    draw,
+    finish,
+    former,
+    robot_name,
+    wrench_table,
+)
+from inertial_estimation.cli.render import escape, progress_bars, show, table
+from inertial_estimation.errors import CalibrationError, CallError
+
+if TYPE_CHECKING:
+    from inertial_estimation.calibration.calibration_file import SensorCalibration
+    from inertial_estimation.calibration.sensor_fits import PredictedWrenches
+    from inertial_estimation.config import EstimatorSettings
+    from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+    from inertial_estimation.logs.recording import Recording, TimeRange
+    from inertial_estimation.logs.stretch import Stretch
+    from inertial_estimation.model.robot import Robot
+
+NAMES = {
+    'supports': '--support', 'sensors': '--ft', 'accept_split': '--accept-split',
+    'weight': '--prior-weight', 'prior_deviation': '--prior-deviation', 'n_blocks': '--blocks',
+    'test': '--validate', 'topics': '--temperature-topic', 'min_range': '--least-change',
+    'ft': '--ft', 'imu': '--imu', 'direction': '--direction', 'sensor_H_imu': '--imu-rpy',
+    'inertia': '--inertia', 'max_delay': '--most-delay',
+}  # fmt: skip
+"""Options for arguments of the library."""
+MAX_SAMPLES = 20_000
+"""Longer ranges are thinned for offsets: constants need no more."""
+
+
+def add(ways: Any) -> None:
+    """Add the methods."""
+    of_robot = ('log', '--robot', '--config', '--calibration')
+    way = add_verb(
+        ways, 'offsets', 'offsets from the model, while supports carry the robot',
+        'stand.mcap --robot robot.urdf --config node.yaml --support l_sole --out ft.yaml',
+        'calibrate',
+    )  # fmt: skip
+    add_options(way, *of_robot, '--fts', '--out', '--picture', required=of_robot[1:3])
+    way.add_argument(
+        '--support', nargs='+', default=[], metavar='FRAME',
+        help='all contacts of the robot (default: fixed_link)',
+    )  # fmt: skip
+    way.add_argument(
+        '--accept-split', action='store_true',
+        help='of several supports, assume the smallest wrenches that add up',
+    )  # fmt: skip
+    way.add_argument('--moving', action='store_true', help='use samples in motion as well')
+    way.set_defaults(run=_offsets, names=NAMES)
+
+    way = add_verb(
+        ways, 'affine', 'matrices and offsets from the model, while one contact carries the robot',
+        'swing.mcap@5:40 --validate swing.mcap@40:75 --robot robot.urdf --config robot.yaml',
+        'calibrate',
+    )  # fmt: skip
+    shared = (*of_robot, '--support', '--fts', '--out', '--picture')
+    add_options(way, *shared, '--blocks', required=of_robot[1:3])
+    way.add_argument(
+        '--validate', metavar='LOG@FROM:TO', help='other part of the log, to test the result'
+    )
+    way.add_argument(
+        '--prior-weight', type=float, metavar='W',
+        help='of the former matrix [N^2], inf: keep it (default: by cross-validation)',
+    )  # fmt: skip
+    way.add_argument(
+        '--prior-deviation', type=float, default=0.1, metavar='D',
+        help='of elements of the former matrix (default: %(default)s)',
+    )  # fmt: skip
+    way.add_argument('--accept-doubts', action='store_true', help='write it despite errors')
+    way.set_defaults(run=_affine, names=NAMES)
+
+    way = add_verb(
+        ways, 'temperature', 'temperature coefficients, while one contact carries the robot',
+        'warm_up.mcap --robot robot.urdf --config robot.yaml '
+        '--temperature-topic l_leg_ft=/l_leg/temperature',
+        'calibrate',
+    )  # fmt: skip
+    add_options(way, *shared, required=of_robot[1:3])
+    way.add_argument(
+        '--temperature-topic', action='append', default=[], metavar='SENSOR=TOPIC',
+        help='sensor_msgs/Temperature of a sensor (default: of --config)',
+    )  # fmt: skip
+    way.add_argument(
+        '--reference-temperature', type=float, metavar='T',
+        help='at which nothing is added [degrees Celsius] (default: mean of the log)',
+    )  # fmt: skip
+    way.add_argument(
+        '--least-change', type=float, default=2.0, metavar='K',
+        help='of the temperature (default: %(default)s)',
+    )  # fmt: skip
+    way.set_defaults(run=_temperature, names=NAMES)
+
+    way = add_verb(
+        ways, 'tool', 'mass of a tool, FT offset and delay of an IMU on it, from free motion',
+        'free.mcap --robot arm.urdf --config arm.yaml --ft wrist_ft --imu tool_imu',
+        'calibrate',
+    )  # fmt: skip
+    add_options(
+        way, *of_robot, '--ft', '--imu-rpy', '--direction', '--accelerometer-offset', '--blocks',
+        '--robot-name', '--out', '--picture',
+    )  # fmt: skip
+    way.add_argument(
+        '--imu', required=True, metavar='NAME|TOPIC',
+        help='IMU on the tool: its name with --config, else its topic',
+    )  # fmt: skip
+    way.add_argument('--readings', metavar='TOPIC', help='of the FT sensor, without --config')
+    way.add_argument(
+        '--imu-xyz', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
+        help="origin of the IMU in the sensor's frame, without --config [m]",
+    )  # fmt: skip
+    way.add_argument('--inertia', action='store_true', help='identify the inertia too')
+    way.add_argument(
+        '--most-delay', type=float, default=0.05, metavar='S',
+        help='of the IMU, either way (default: %(default)s)',
+    )  # fmt: skip
+    way.set_defaults(run=_tool, names=NAMES)
+
+
+def _offsets(chosen: argparse.Namespace) -> None:
+    """Identify offsets from the model."""
+    import numpy as np
+
+    from inertial_estimation.building import noisy_sensors
+    from inertial_estimation.calibration.offset_from_model import offset_from_model
+    from inertial_estimation.calibration.second_supports import second_supports
+    from inertial_estimation.calibration.still_samples import Stillness
+    from inertial_estimation.estimation.contacts import Contact
+    from inertial_estimation.findings import Level
+    from inertial_estimation.logs.recording import require_derivatives
+
+    with progress_bars() as progress:
+        log = _Log.read(chosen, lambda settings: settings, progress)
+        supports = tuple(chosen.support) or _fixed(log.settings)
+        for support in supports:
+            log.robot.frame(support, f"'supports' names '{support}'")
+        part, samples = log.part(_range(_part(chosen)), MAX_SAMPLES)
+        felt = None
+        if part.touches is not None:
+            known = {log.robot.frame(support)[0] for support in supports}
+            felt = np.array([
+                any(log.robot.frame(contact.frame)[0] not in known for contact in contacts)
+                for contacts in part.touches.sets
+            ], dtype=bool)[part.touches.rows]  # fmt: skip
+        estimator = log.estimator()
+        try:
+            found = offset_from_model(
+                estimator, samples, supports, sensors=chosen.ft or None,
+                accept_split=chosen.accept_split, felt=felt,
+                stillness=Stillness.none() if chosen.moving else Stillness(),
+                length_scale=log.settings.length_scale,
+                noisy=noisy_sensors(log.settings, log.robot),
+            )  # fmt: skip
+        except CalibrationError:
+            require_derivatives(log.recording)
+            raise
+    names = [sensor.name for sensor in log.robot.ft_sensors]
+    findings = list(found.findings(names))
+    if len(supports) == 1:
+        used = np.flatnonzero(found.used.any(axis=1))
+        # Offsets of other sensors would appear as forces.
+        with np.errstate(invalid='ignore'):
+            means = np.nan_to_num(_nan_mean(found.differences[used]))
+        alone = log.estimator(
+            contacts=(Contact(supports[0]),), calibration=found.calibration.with_offsets(means)
+        )
+        level = Level.WARNING if chosen.support else Level.ERROR
+        findings += [
+            replace(one, level=level)
+            for one in second_supports(samples.take(used), alone, estimator.contacts)
+        ]
+    rows = np.flatnonzero(found.found)
+    figures = {
+        name: getattr(found, name)
+        for name in ('supports', 'is_unique', 'left_out', 'silent', 'undetermined')
+    } | {
+        'support_assumed': not chosen.support,
+        'sensors': {
+            names[k]: {
+                'offset': found.offsets[k], 'spread': found.spread[k],
+                'deviation': found.deviations[k], 'samples': found.n_samples[k],
+                'unique': found.unique[k], 'assumed': found.assumed[k],
+                'temperature': found.temperatures[k],
+                'poses': vars(found.poses[names[k]]) if names[k] in found.poses else None,
+            }
+            for k in rows
+        },
+    }  # fmt: skip
+    tables = [
+        wrench_table('Offsets, subtracted [N, Nm]', {names[k]: found.offsets[k] for k in rows}),
+        wrench_table('Standard deviation of reading - prediction',
+                     {names[k]: found.spread[k] for k in rows}),
+        escape(f'samples left out: {found.left_out}'),
+        *(escape(f'not found: {name}: {reason}') for name, reason in found.silent.items()),
+    ]  # fmt: skip
+    draw(chosen.picture, part.times, {
+        names[k]: (found.differences[:, k] - log.calibrations[names[k]].offset,
+                   found.differences[:, k] - found.offsets[k], found.used[:, k])
+        for k in rows
+    })  # fmt: skip
+    # A support that was named is known to be the only one.
+    finish(
+        chosen, log.robot.name, found.calibrations(log.calibrations, log.date, findings), findings,
+        figures, tables, insists=chosen.out is None, keeps_slopes=True,
+    )  # fmt: skip
+
+
+def _affine(chosen: argparse.Namespace) -> None:
+    """Fit matrices and offsets to predicted wrenches."""
+    from inertial_estimation.calibration.affine import AffineSettings
+    from inertial_estimation.calibration.sensor_fits import affine_calibration, calibrate_affine
+    from inertial_estimation.logs.predicted_wrenches import in_hindsight
+
+    fitted = _part(chosen)
+    tested = None if chosen.validate is None else _tested(chosen.validate, fitted)
+    settings = AffineSettings(
+        weight=chosen.prior_weight, prior_deviation=chosen.prior_deviation, n_blocks=chosen.blocks
+    )
+    with progress_bars() as progress:
+        log = _Log.read(chosen, in_hindsight, progress)
+        ranges = [_range(one) for one in (fitted, tested) if one is not None]
+        predicted = log.predict(chosen, ranges)
+        masks = [one.mask(predicted.times) for one in ranges]
+        found, refused = calibrate_affine(
+            predicted, log.calibrations, masks[0], test=masks[1] if tested else None,
+            sensors=chosen.ft, settings=settings,
+        )  # fmt: skip
+    figures, tables, calibrations = {}, [], {}
+    warmth = predicted.samples.ft_temperatures
+    for one in found:
+        fit, k = one.fit, list(log.calibrations).index(one.name)
+        mean = float('nan') if warmth is None else float(_nan_mean(warmth[masks[0], k]))
+        calibrations[one.name] = affine_calibration(
+            one, log.calibrations[one.name], predicted.support, log.date, mean
+        )
+        rows = {'offset': fit.offset, 'residual, former': fit.rms_offset_only, 'fitted': fit.rms,
+                'held out': fit.rms_held_out}  # fmt: skip
+        entry = {key: value for key, value in fit._asdict().items()
+                 if key not in ('used', 'validation')}  # fmt: skip
+        entry |= {'samples': int(one.used.sum()), 'assumed': one.assumed}
+        if fit.validation is not None:
+            scores = fit.validation.scores()
+            entry['cross_validation'] = {'weights': fit.validation.weights, 'scores': scores}
+        if one.tested is not None:
+            before, after = one.test_rms
+            rows |= {'test, former': before, 'test, fitted': after}
+            entry['test'] = {'rms_before': before, 'rms': after, 'samples': int(one.tested.sum())}
+        title = f'{one.name}: {entry["samples"]} samples, {fit.n_disturbed} disturbed [N, Nm]'
+        tables += [
+            wrench_table(title, rows),
+            wrench_table(
+                f'{one.name}: matrix over the former one',
+                dict(zip(('fx', 'fy', 'fz', 'tx', 'ty', 'tz'), fit.correction, strict=True)),
+            ),
+        ]
+        figures[one.name] = entry
+    tables += [escape(f'not fitted: {reason}') for reason in refused.values()]
+    draw(chosen.picture, predicted.times, {
+        one.name: (one.residuals_before, one.residuals, one.used) for one in found
+    })  # fmt: skip
+    finish(
+        chosen, log.robot.name, calibrations, [f for one in found for f in one.findings],
+        {**figures, 'refused': refused}, tables,
+        insists=chosen.accept_doubts or chosen.out is None,
+    )  # fmt: skip
+
+
+def _temperature(chosen: argparse.Namespace) -> None:
+    """Fit temperature coefficients to predicted wrenches."""
+    import numpy as np
+
+    from inertial_estimation.calibration.sensor_fits import (
+        calibrate_temperature,
+        temperature_calibration,
+    )
+    from inertial_estimation.calibration.temperature import TemperatureSettings
+    from inertial_estimation.logs.predicted_wrenches import in_hindsight
+    from inertial_estimation.logs.raw_streams import read_temperatures
+
+    topics = {}
+    for one in chosen.temperature_topic:
+        sensor, equals, topic = one.partition('=')
+        if not (sensor and equals and topic):
+            raise CallError(f'--temperature-topic {one}: expected SENSOR=TOPIC')
+        topics[sensor] = topic
+    part = _part(chosen)
+    with progress_bars() as progress:
+        log = _Log.read(chosen, in_hindsight, progress)
+        predicted = log.predict(chosen, [_range(part)])
+        samples = predicted.samples
+        warmth = read_temperatures(part.path, topics, list(log.calibrations), samples.stamp_ns)
+        if samples.ft_temperatures is not None:
+            warmth = np.where(np.isfinite(warmth), warmth, samples.ft_temperatures)
+        found = calibrate_temperature(
+            predicted, warmth, log.calibrations, reference=chosen.reference_temperature,
+            sensors=chosen.ft, settings=TemperatureSettings(min_range=chosen.least_change),
+        )  # fmt: skip
+    figures, tables, calibrations = {}, [], {}
+    for one in found:
+        fit = one.fit
+        calibrations[one.name] = temperature_calibration(
+            one, log.calibrations[one.name], predicted.support, log.date
+        )
+        entry = {key: value for key, value in fit._asdict().items() if key != 'used'}
+        figures[one.name] = entry | {'samples': int(fit.used.sum()), 'assumed': one.assumed}
+        title = f'{one.name}: {fit.range[0]:.1f} to {fit.range[1]:.1f} degrees Celsius [N, Nm]'
+        tables.append(wrench_table(title, {
+            f'per K above {fit.reference:.2f}': fit.coefficients, 'deviation': fit.deviations,
+            'offset': fit.offset, 'residual, former': fit.rms_before, 'fitted': fit.rms,
+        }))  # fmt: skip
+    draw(chosen.picture, predicted.times, {
+        one.name: (one.residuals_before, one.residuals, one.used) for one in found
+    })  # fmt: skip
+    finish(chosen, log.robot.name, calibrations, (), figures, tables)
+
+
+def _tool(chosen: argparse.Namespace) -> None:
+    """Identify a tool from free motion."""
+    from inertial_estimation.building import build_robot, sensor_calibrations
+    from inertial_estimation.calibration.calibration_file import (
+        SensorCalibration,
+        require_sensor_axes,
+    )
+    from inertial_estimation.calibration.tool import ToolSettings, fit_tool
+    from inertial_estimation.logs.tool_log import ToolSource, read_tool_log, source_on_robot
+    from inertial_estimation.model.urdf import pose_from_xyz_rpy
+
+    part = _part(chosen)
+    check_files(chosen, (part.path, chosen.robot, *files.config_files(chosen.config)))
+    if bool(chosen.robot) != bool(chosen.config):
+        raise CallError('--robot and --config go together')
+    if chosen.config:
+        for option in ('readings', 'imu_rpy', 'imu_xyz', 'direction'):
+            if getattr(chosen, option):
+                raise CallError(f'--{option.replace("_", "-")} is not for --config')
+        settings = _settings(chosen)
+        robot = build_robot(settings, files.load_urdf(chosen.robot))
+        source = source_on_robot(robot, settings, chosen.ft, chosen.imu)
+        before = sensor_calibrations(settings, robot, new_file=True)[chosen.ft]
+        name = chosen.robot_name or robot.name
+    else:
+        if not chosen.readings:
+            raise CallError('name --config, or --readings')
+        zero = [0.0] * 3
+        pose = pose_from_xyz_rpy(chosen.imu_xyz or zero, chosen.imu_rpy or zero)
+        direction = DIRECTIONS[chosen.direction or 'child_to_parent']
+        source = ToolSource(chosen.readings, chosen.imu, pose, direction)
+        before = former(chosen) or SensorCalibration()
+        require_sensor_axes(chosen.ft, before.axes)
+        name = robot_name(chosen)
+    log = read_tool_log(
+        part.path, source, _range(part), before, chosen.accelerometer_offset or (0.0, 0.0, 0.0)
+    )
+    fit = fit_tool(
+        log.motion,
+        ToolSettings(direction=source.direction, inertia=chosen.inertia,
+                     max_delay=chosen.most_delay, n_blocks=chosen.blocks),
+        name=chosen.ft,
+    )  # fmt: skip
+    figures = {key: value for key, value in fit._asdict().items()
+               if key not in ('times', 'residuals', 'residuals_before', 'used')}  # fmt: skip
+    figures |= {'samples': int(fit.used.sum()), 'disturbed': fit.n_disturbed}
+    known = fit.delay_deviation < inf
+    if not known:
+        figures['delay'] = None
+    rows = [
+        ('mass [kg]', fit.mass, fit.mass_deviation),
+        *((f'centre of mass {axis} [m]', *pair) for axis, *pair in
+          zip('xyz', fit.centre.tolist(), fit.centre_deviations.tolist())),
+        ('delay of the IMU [s]', fit.delay if known else None, fit.delay_deviation),
+        ('misalignment of the IMU [rad]', fit.misalignment, None),
+    ]  # fmt: skip
+    if fit.inertia is not None and fit.inertia_deviations is not None:
+        rows += [
+            (f'inertia {axes} about the sensor [kg m^2]', *pair)
+            for axes, *pair in zip(('xx', 'xy', 'yy', 'xz', 'yz', 'zz'), fit.inertia.tolist(),
+                                   fit.inertia_deviations.tolist())
+        ]  # fmt: skip
+    tables: list[Any] = [
+        table(f'Tool on {chosen.ft}, {figures["samples"]} samples, {fit.n_disturbed} disturbed',
+              ('', 'value', 'deviation'), rows),
+        wrench_table('Offset and residuals [N, Nm]', {
+            'offset': fit.offset, 'deviation': fit.offset_deviations,
+            'residual, offset only': fit.rms_offset_only, 'without delay': fit.rms_without_delay,
+            'tool': fit.rms,
+        }),
+    ]  # fmt: skip
+    if known and abs(fit.delay) > fit.delay_deviation:
+        offset = source.imu_time_offset - fit.delay
+        tables.append(f'time_offset of the IMU, if the FT sensor has none: {offset:.5f}')
+    draw(chosen.picture, fit.times, {chosen.ft: (fit.residuals_before, fit.residuals, fit.used)})
+    calibration = fit.calibration(before, _date(log.origin_ns))
+    finish(chosen, name, {chosen.ft: calibration}, (), figures, tables, keeps_slopes=True)
+
+
+class _Log(NamedTuple):
+    """Log of a robot."""
+
+    robot: Robot
+    settings: EstimatorSettings
+    recording: Recording
+    calibrations: dict[str, SensorCalibration]
+    """Former, in the order of the robot's FT sensors."""
+    date: str
+
+    @classmethod
+    def read(
+        cls,
+        chosen: argparse.Namespace,
+        adapt: Callable[[EstimatorSettings], EstimatorSettings],
+        progress: Callable[[str, float], None],
+    ) -> _Log:
+        """Read the log of --robot and --config."""
+        from inertial_estimation.building import build_robot, sensor_calibrations
+        from inertial_estimation.logs.recording import read_samples
+
+        part = _part(chosen)
+        check_files(chosen, (part.path, chosen.robot, *files.config_files(chosen.config)))
+        settings = adapt(_settings(chosen))
+        if settings.fixed_link and not chosen.support:
+            show(escape(f'support: fixed_link {settings.fixed_link}, assumed the only contact'))
+        elif not chosen.support:
+            raise CallError('name --support, or give a fixed_link')
+        urdf = files.load_urdf(chosen.robot)
+        with files.naming(chosen.robot):
+            robot = build_robot(settings, urdf)
+        calibrations = sensor_calibrations(settings, robot, new_file=True)
+        recording = read_samples(part.path, robot, settings, progress)
+        first = recording.within(_range(part)).samples.stamp_ns[0]
+        return cls(robot, settings, recording, calibrations, _date(int(first)))
+
+    def part(self, range_: TimeRange, most: int) -> tuple[Recording, Any]:
+        """Return a thinned part, and its samples without frozen FT readings."""
+        part = self.recording.within(range_).thinned(most)
+        return part, part.without_frozen(sensor.name for sensor in self.robot.ft_sensors)
+
+    def estimator(self, **options: Any) -> WrenchEstimator:
+        """Return the estimator of the settings."""
+        from inertial_estimation.building import build_estimator
+
+        return build_estimator(self.settings, self.robot, **options)
+
+    def predict(self, chosen: argparse.Namespace, ranges: list[TimeRange]) -> PredictedWrenches:
+        """Return the predicted wrenches of a part that holds some ranges."""
+        from inertial_estimation.logs.predicted_wrenches import predict_wrenches
+        from inertial_estimation.logs.recording import TimeRange
+
+        for one in ranges:
+            self.recording.within(one)  # Raises if it is empty.
+        whole = TimeRange(min(one.start for one in ranges), max(one.stop for one in ranges))
+        part = self.recording.within(whole)
+        return predict_wrenches(part, self.robot, self.settings, chosen.support)
+
+
+def _settings(chosen: argparse.Namespace) -> EstimatorSettings:
+    """Return the parameters of the node, with the calibration of --calibration."""
+    from inertial_estimation.config import EstimatorSettings
+
+    settings = EstimatorSettings.from_yaml(chosen.config)
+    if chosen.calibration is None:
+        return settings
+    chosen.names = {**chosen.names, 'calibration_file': '--calibration'}
+    return replace(settings, calibration_file=str(chosen.calibration))
+
+
+def _fixed(settings: EstimatorSettings) -> tuple[str, ...]:
+    """Return the fixed link, if there is one."""
+    return (settings.fixed_link,) if settings.fixed_link else ()
+
+
+def _part(chosen: argparse.Namespace) -> Stretch:
+    """Return the part of the log."""
+    from inertial_estimation.logs.stretch import Stretch
+
+    return Stretch.parse(chosen.log)
+
+
+def _range(part: Stretch) -> TimeRange:
+    """Return a part as times after the first FT message."""
+    from inertial_estimation.logs.recording import TimeRange
+
+    # Joint states may come before the first FT message.
+    return TimeRange(part.start or -inf, part.stop)
+
+
+def _tested(text: str, fitted: Stretch) -> Stretch:
+    """Return the part that tests the result, disjoint from the fitted one."""
+    from inertial_estimation.logs.stretch import Stretch
+
+    tested = Stretch.parse(text)
+    if tested.path.resolve() != fitted.path.resolve():
+        raise CallError(f"'{tested}' of --validate is no part of '{fitted.path}'")
+    if tested.overlaps(fitted):
+        raise CallError(f"'{tested}' of --validate overlaps '{fitted}'")
+    return tested
+
+
+def _date(stamp_ns: int) -> str:
+    """Return a stamp as ISO 8601."""
+    return datetime.fromtimestamp(stamp_ns // 1_000_000_000, timezone.utc).isoformat()
+
+
+def _nan_mean(values: Any) -> Any:
+    """Return the mean over samples of known values, NaN where none is."""
+    import numpy as np
+
+    known = np.isfinite(values)
+    total = np.where(known, values, 0.0).sum(axis=0)
+    with np.errstate(invalid='ignore', divide='ignore'):
+        return total / known.sum(axis=0)
