@@ -57,8 +57,7 @@ MAY_IMPORT |= {
     job: {*MATHEMATICS, 'output', 'logs', 'simulation'} for job in ('check', 'demo', 'excite')
 }
 MAY_IMPORT['ros'] |= {'check', 'output'}
-MAY_IMPORT['cli'] = {*MAY_IMPORT, 'verbs'} - {'ros', *PROCESSES}
-MAY_IMPORT['verbs'] = {*MAY_IMPORT, 'cli'} - {'ros', *PROCESSES}
+MAY_IMPORT['cli'] = {*MAY_IMPORT} - {'ros', *PROCESSES}
 MAY_IMPORT['__main__'] = {'cli'}
 NEED_ROS = (
     'ros/',
