@@ -18,9 +18,8 @@ from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.solvers import entropic
 from inertial_estimation.identification.solvers.cone_newton import ConeNewton
-from inertial_estimation.identification.solvers.entropic import solve_entropic
-from inertial_estimation.identification.solvers.interior import within_bounds
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.solvers.constraints import LinearBounds
+from inertial_estimation.identification.solvers.entropic import solve_entropic, within_bounds
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import pseudo_inertia
 

@@ -19,7 +19,6 @@ from inertial_estimation.config import (
     IdentifierSettings,
     ImuSettings,
     LinkSensorSettings,
-    identifier,
     settings_of,
 )
 from inertial_estimation.config.files import load_mapping, load_parameters
@@ -27,7 +26,6 @@ from inertial_estimation.config.groups import GROUPS
 from inertial_estimation.config.identifier import IDENTIFIER_NAME
 from inertial_estimation.config.unused import name_unused, split_unused
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.identification.recursion import settings as recursion_settings
 
 CONFIG = Path(__file__).parents[1] / 'config'
 READ = EstimatorSettings.from_dict
@@ -358,10 +356,6 @@ def test_the_file_of_an_arm_by_efforts_is_for_both_nodes(name, gains):
     assert shared.ft_sensors == own.ft_sensors
     assert own.efforts == ('all',)
     assert len(own.effort_gains) == gains
-
-
-def test_the_identifier_offers_the_methods_of_the_library():
-    assert identifier.METHODS == recursion_settings.METHODS
 
 
 def test_a_file_of_the_identifier_is_told_from_one_of_the_estimator(tmp_path):

@@ -19,9 +19,9 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.solvers.coordinates import LEAST_WEIGHT, Coordinates
-from inertial_estimation.identification.solvers.curvature import Curvature, deviations
-from inertial_estimation.identification.solvers.discrepancy import solve_within
+from inertial_estimation.identification.solvers.deviations import Curvature, deviations
 from inertial_estimation.identification.solvers.divergence import (
     components,
     entropic_divergence,
@@ -34,8 +34,7 @@ from inertial_estimation.identification.solvers.divergence import (
     whitening,
 )
 from inertial_estimation.identification.solvers.entropic import solve_entropic
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
-from inertial_estimation.identification.solvers.quadratic_priors import solve_pullback
+from inertial_estimation.identification.solvers.quadratic import solve_pullback
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.inertia import pseudo_inertia
 
@@ -303,24 +302,6 @@ def test_bounds_in_the_wrong_order_are_named(noisy):
     mass[3] = [5.0, 4.0]
     with pytest.raises(ModelError):
         solve_entropic(replace(noisy, bounds=Bounds(mass=mass)))
-
-
-def test_a_residual_that_is_given_is_kept(noisy):
-    best = solve_entropic(noisy, weight=1e-6).mean_square
-    greatest = 0.5 * (best + noisy.mean_square(noisy.prior_point()))
-    result, weight = solve_within(noisy, greatest, solve_entropic)
-    assert result.mean_square == pytest.approx(greatest, rel=1e-7)
-    assert solve_entropic(noisy, weight=1.1 * weight).mean_square > greatest
-
-
-def test_a_residual_that_the_prior_has_is_refused(noisy):
-    with pytest.raises(ModelError):
-        solve_within(noisy, 2.0 * noisy.mean_square(noisy.prior_point()), solve_entropic)
-
-
-def test_a_residual_that_nothing_has_is_refused(noisy):
-    with pytest.raises(ModelError):
-        solve_within(noisy, 1.0, solve_entropic)
 
 
 def test_the_curvature_comes_from_rows_where_their_product_is_too_inexact(case, monkeypatch):

@@ -22,7 +22,7 @@ from inertial_estimation.identification.feasibility.feasibility import (
 )
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.result import Grade
-from inertial_estimation.identification.solvers.cones import Consistency
+from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import structural_null_space

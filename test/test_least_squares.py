@@ -20,7 +20,7 @@ from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.row_space import RowSpace, numerical_rank
 from inertial_estimation.identification.solvers.least_squares import Fill, solve_least_squares
-from inertial_estimation.identification.solvers.quadratic_priors import (
+from inertial_estimation.identification.solvers.quadratic import (
     solve_euclidean,
     solve_pullback,
 )
@@ -187,5 +187,5 @@ def test_free_unknowns_that_rows_do_not_see_stay(solve, case, rng):
 
 def test_scales_that_are_none_are_refused(case):
     for value in (0.0, -1.0, np.nan):
-        with pytest.raises(ModelError, match='sensor.moment_z'):
+        with pytest.raises(ModelError):
             replace(case.problem(), extra_scales=np.array([1.0, value]))

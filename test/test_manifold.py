@@ -24,9 +24,9 @@ from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.solvers.entropic import solve_entropic
-from inertial_estimation.identification.solvers.landscape import Landscape
 from inertial_estimation.identification.solvers.least_squares import solve_least_squares
 from inertial_estimation.identification.solvers.manifold import solve_manifold
+from inertial_estimation.identification.solvers.manifold_objective import Landscape
 from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
 from inertial_estimation.identification.unknowns import Unknowns

@@ -25,19 +25,17 @@ from inertial_estimation.identification.solvers.bounded_least_squares import (
     BoundedProblem,
     fit_bounded,
 )
-from inertial_estimation.identification.solvers.geometric_prior import (
-    mass_errors,
-    middle_bodies,
-    prior_roots,
-    to_box,
-)
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.solvers.mass_points import solve_mass_points
 from inertial_estimation.identification.solvers.point_grids import (
     box_grid,
     composition,
     hull_grid,
     link_grids,
+    mass_errors,
+    middle_bodies,
+    prior_roots,
+    to_box,
 )
 from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 from inertial_estimation.identification.unknowns import Unknowns

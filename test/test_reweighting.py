@@ -19,8 +19,8 @@ from inertial_estimation.identification.noise import (
     noise_levels,
     spread,
 )
+from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.solvers.divergence import pullback_distance
-from inertial_estimation.identification.solvers.quadratic_priors import prior_rows
 
 LEVELS = {'force': 2.0, 'moment': 0.05, 'effort': 0.4}
 ROWS = {'force': 300, 'moment': 240, 'effort': 15}
@@ -165,7 +165,7 @@ def test_a_wrong_prior_does_not_pass_for_noise(rng):
 
 def test_rows_of_a_prior_are_its_pullback_distance(rng):
     case = humanoid_case(rng)
-    rows = prior_rows(case.unknowns, case.prior, 3.0)
+    rows = entropic_model(case.unknowns, case.prior, case.prior, None, 3.0)
     distance = pullback_distance(case.parameters, case.prior).sum()
     assert 0.5 * rows.squared_residual(case.truth) == pytest.approx(3.0 * distance, rel=1e-9)
     assert rows.count == 0.0

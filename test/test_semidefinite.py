@@ -18,24 +18,29 @@ from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
-from inertial_estimation.identification.solvers.body_program import BodyProgram
-from inertial_estimation.identification.solvers.cones import Consistency, matrix, vector
 from inertial_estimation.identification.solvers.conic import (
     Block,
+    Consistency,
     Kind,
     _contradict,
+    matrix,
     minimise,
+    vector,
 )
-from inertial_estimation.identification.solvers.constraints import body_block, drawn_inside
+from inertial_estimation.identification.solvers.constraints import (
+    LinearBounds,
+    body_block,
+    drawn_inside,
+)
 from inertial_estimation.identification.solvers.entropic import solve_entropic
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.solvers.quadratic_priors import (
+from inertial_estimation.identification.solvers.quadratic import (
     solve_euclidean,
     solve_pullback,
 )
 from inertial_estimation.identification.solvers.semidefinite import (
     MARGIN,
+    BodyProgram,
     PriorTerm,
     solve_semidefinite,
 )

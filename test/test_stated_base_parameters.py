@@ -18,7 +18,7 @@ from inertial_estimation.identification.feasibility.stated_base_parameters impor
     read_base_parameters,
     ruled_out_by_drives,
 )
-from inertial_estimation.identification.solvers.cones import Consistency
+from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import Rows, structural_null_space

@@ -36,7 +36,7 @@ from shared_data import SHARED
 from inertial_estimation.identification.feasibility.feasibility import Verdict
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.solvers.cones import Consistency
+from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
 from inertial_estimation.model.base_parameters import BaseParameters
 

@@ -17,7 +17,7 @@ from inertial_estimation.identification.feasibility.stated_base_parameters impor
     read_base_parameters,
     ruled_out_by_drives,
 )
-from inertial_estimation.identification.solvers.cones import Consistency
+from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.table import Table
 

@@ -20,6 +20,7 @@ from inertial_estimation.cli.render import (
     table,
     write_json,
 )
+from inertial_estimation.config.methods import METHODS
 from inertial_estimation.errors import CallError, ConfigError, ModelError
 
 if TYPE_CHECKING:
@@ -28,11 +29,6 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
-METHODS = (
-    'entropic', 'semidefinite', 'mass_points', 'manifold', 'pullback', 'euclidean',
-    'least_squares',
-)  # fmt: skip
-"""Those of `identification.solvers.methods`, which takes too long to import for a help text."""
 MAX_FINDINGS = 12
 """Findings that are printed without --full."""
 FULL_WIDTH = 120

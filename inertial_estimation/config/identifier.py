@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from inertial_estimation.config.methods import LIVE_METHODS
 from inertial_estimation.config.schema import setting
 from inertial_estimation.config.settings import EstimatorSettings
 
 IDENTIFIER_NAME = 'parameter_identifier'
-METHODS = ('entropic', 'semidefinite', 'pullback', 'euclidean')
-"""Those of `identification.recursion.settings`, which settings do not import."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class IdentifierSettings(EstimatorSettings):
         0.2, 'A touch spoils rows so long before and after [s]', range=(0.0, 10.0)
     )
     method: str = setting(
-        'entropic', 'What refits the bodies', choices=METHODS
+        'entropic', 'What refits the bodies', choices=LIVE_METHODS
     )  # fmt: skip
     prior_weight: float = setting(
         0.1,

@@ -46,8 +46,8 @@ from inertial_estimation.identification.shared_offsets import (
     disagreement,
     told_by_others,
 )
+from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.solvers.coordinates import require_weight
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import Unknowns, gain_columns
 from inertial_estimation.model.robot import Robot

@@ -43,9 +43,8 @@ from inertial_estimation.identification.outliers import (
     least_trimmed,
     regimes,
 )
-from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.priors import entropic_model, widened
 from inertial_estimation.identification.row_space import RowSpace
-from inertial_estimation.identification.solvers.quadratic_priors import prior_rows
 from inertial_estimation.identification.unknowns import gain_columns
 from inertial_estimation.model.robot import Robot
 
@@ -183,7 +182,7 @@ def _prior(robot: Robot, evidence: Evidence, weight: float, count: float, x: Arr
     """Return rows of the prior: of bodies with a weight, of friction as weak as in a fit."""
     unknowns, links = evidence.block.unknowns, list(evidence.block.submodel.links)
     bodies, _ = widened(robot.link_names, robot.parameters)
-    known = prior_rows(unknowns, bodies[links], weight)
+    known = entropic_model(unknowns, bodies[links], bodies[links], None, weight)
     rows = np.zeros((len(unknowns.extras), len(unknowns)))
     scales = friction_scales(evidence, x)
     rows[:, unknowns.n_inertial :] = np.diag(np.sqrt(WEIGHT * count) / scales)

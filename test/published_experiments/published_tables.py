@@ -19,7 +19,7 @@ from inertial_estimation.identification.feasibility.feasibility import (
     BaseParameterCheck,
     check_base_parameters,
 )
-from inertial_estimation.identification.solvers.cones import Consistency
+from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from published_experiments.data_sets import read_table

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from inertial_estimation.identification.feasibility.feasibility import check_base_parameters
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
-from inertial_estimation.identification.solvers.cones import Consistency
+from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
 from published_experiments.wam_arm import N_UNKNOWNS, WamArm
 

@@ -23,9 +23,16 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
-from inertial_estimation.identification.solvers.cones import Consistency, matrix, vector
-from inertial_estimation.identification.solvers.conic import Block, ConicSolution, Kind, minimise
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.solvers.conic import (
+    Block,
+    ConicSolution,
+    Consistency,
+    Kind,
+    matrix,
+    minimise,
+    vector,
+)
+from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 

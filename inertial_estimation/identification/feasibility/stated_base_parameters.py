@@ -37,7 +37,7 @@ from inertial_estimation.identification.feasibility.feasibility import (
 )
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.problem import Bounds
-from inertial_estimation.identification.solvers.cones import Consistency
+from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.combinations import parse_combination

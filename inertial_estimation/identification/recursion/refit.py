@@ -28,9 +28,9 @@ from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.offsets import placed
 from inertial_estimation.identification.row_space import RowSpace, eliminated
-from inertial_estimation.identification.solvers.cone_steps import edge
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import (
+    edge,
     entropic_gradient,
     entropic_hessian,
     symmetric,

@@ -9,12 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from inertial_estimation.config.methods import LIVE_METHODS
 from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.identification.equations.blocks import EquationChoice
 from inertial_estimation.identification.solvers.coordinates import require_weight
-
-METHODS = ('entropic', 'semidefinite', 'pullback', 'euclidean')
-"""Solvers that are fast enough and have a prior."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class RecursionSettings:
     errors of sensors exceed their noise by far, so parameters follow what explains more than that.
     """
     method: str = 'entropic'
-    """Solver, one of `METHODS`."""
+    """Solver, one of `LIVE_METHODS`."""
     half_life: float = np.inf
     """Time with equations after which they count half [s]; infinite: no forgetting."""
     force_walk: float = 0.0
@@ -62,8 +60,10 @@ class RecursionSettings:
     """Combinations that equations must determine better than the prior before an update."""
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ConfigError(f"method is '{self.method}', expected one of {', '.join(METHODS)}")
+        if self.method not in LIVE_METHODS:
+            raise ConfigError(
+                f"method is '{self.method}', expected one of {', '.join(LIVE_METHODS)}"
+            )
         try:
             require_weight(self.weight)
         except ModelError as error:

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.solvers.conic import Block, Kind, minimise
-from inertial_estimation.identification.solvers.constraints import contradiction
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.solvers.constraints import LinearBounds, contradiction
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -27,17 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.result import Grade
-from inertial_estimation.identification.solvers.cone_steps import (
-    edge,
-    edge_of_line,
-    has_root,
-    product_hessian,
-    solve_root,
-)
 from inertial_estimation.identification.solvers.coordinates import Coordinates
-from inertial_estimation.identification.solvers.curvature import Curvature
+from inertial_estimation.identification.solvers.deviations import Curvature, solve_root
 from inertial_estimation.identification.solvers.divergence import (
     components,
+    edge,
     entropic_gradient,
     symmetric,
 )
@@ -296,3 +290,39 @@ class ConeNewton:
         if gap <= OPTIMAL and not missed.any():
             grade = Grade.OPTIMAL
         return Minimum(state.u, gap, grade, steps, np.flatnonzero(missed), curvature)
+
+
+def product_hessian(V: Array, Y: Array) -> Array:
+    """
+    Return the matrix of ``B -> V B Y``, symmetrised, by the components of B.
+
+    V, Y (n, 4, 4); returns (n, 10, 10).
+    """
+    basis = symmetric(np.eye(10))
+    images = V[:, None] @ basis @ Y[:, None]
+    return components((images + np.swapaxes(images, -1, -2)) / 2)
+
+
+def has_root(matrices: Array) -> bool:
+    """
+    Return whether symmetric matrices have a Cholesky factor in spite of round-off.
+
+    matrices (n, m, m).
+    """
+    if not np.isfinite(matrices).all():
+        return False
+    try:
+        np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def edge_of_line(values: Array, change: Array) -> float:
+    """
+    Return the step at which the first of some positive numbers stops being positive.
+
+    values (n,); change (n,).
+    """
+    least = float((change / values).min(initial=0.0))
+    return -1.0 / least if least < 0.0 else np.inf

@@ -1,12 +1,15 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Quadratic programs over cones, with Clarabel; what is in the cones has a name."""
+"""
+Conic programs with Clarabel, and links as matrices that must be positive semidefinite [S 16-28].
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from importlib import import_module
 from time import perf_counter
 from types import ModuleType
@@ -17,12 +20,100 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.result import Grade
-from inertial_estimation.identification.solvers.cones import matrix, vector
+from inertial_estimation.model.inertia import pseudo_inertia
+from inertial_estimation.model.spatial import hat
 
 if TYPE_CHECKING:
     from scipy.sparse import sparray
 
 Array = NDArray[np.float64]
+
+
+class Consistency(str, Enum):
+    """What is asked of the parameters of a link."""
+
+    PHYSICAL = 'physical'
+    """Positive mass and positive inertia about the centre of mass: the 6x6 cone [S 17]."""
+    FULL = 'full'
+    """The triangle inequality as well: the 4x4 cone [W; T Definition 6.2]."""
+
+    def matrix(self, parameters: Array) -> Array:
+        """
+        Return the matrix that has to be positive semidefinite.
+
+        parameters (..., 10); returns (..., 4, 4).
+        """
+        return pseudo_inertia(parameters) if self is Consistency.FULL else spatial(parameters)
+
+    def margins(self, parameters: Array) -> Array:
+        """
+        Return the smallest eigenvalue of that matrix.
+
+        parameters (..., 10); returns (...).
+        """
+        return np.asarray(np.linalg.eigvalsh(self.matrix(parameters))[..., 0], dtype=np.float64)
+
+    def rows(self, congruence: Array | None = None) -> Array:
+        """
+        Return the map of the parameters of a link to its matrix as a vector.
+
+        congruence (..., k, k); returns (..., k (k + 1).
+        """
+        matrices = self.matrix(np.eye(10))
+        if congruence is not None:
+            C = congruence[..., None, :, :]
+            matrices = C @ matrices @ np.swapaxes(C, -1, -2)
+        return np.swapaxes(vector(matrices), -1, -2)
+
+
+def spatial(parameters: Array) -> Array:
+    """
+    Return the spatial inertia of links, [angular; linear] [S 17].
+
+    parameters (..., 10); returns (..., 6, 6).
+    """
+    m, _, _, _, xx, xy, yy, xz, yz, zz = np.moveaxis(np.asarray(parameters), -1, 0)
+    inertia = np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), (0, 1), (-2, -1))
+    moment = hat(np.asarray(parameters)[..., 1:4])
+    mass = m[..., None, None] * np.eye(3)
+    return np.concatenate(
+        [
+            np.concatenate([inertia, -moment], axis=-1),
+            np.concatenate([moment, mass], axis=-1),
+        ],
+        axis=-2,
+    )
+
+
+def vector(matrices: Array) -> Array:
+    """
+    Return symmetric matrices as vectors of the same inner product.
+
+    matrices (..., k, k); returns (..., k (k + 1).
+    """
+    rows, columns, factors = _triangle(matrices.shape[-1])
+    return np.asarray(matrices[..., rows, columns] * factors)
+
+
+def matrix(vectors: Array) -> Array:
+    """
+    Undo `vector`.
+
+    vectors (..., k (k + 1); returns (..., k, k).
+    """
+    size = int(np.sqrt(2 * vectors.shape[-1]))
+    rows, columns, factors = _triangle(size)
+    full = np.zeros((*vectors.shape[:-1], size, size))
+    full[..., rows, columns] = full[..., columns, rows] = vectors / factors
+    return full
+
+
+@cache
+def _triangle(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+    """Return rows, columns and factors of the upper triangle, column by column."""
+    columns, rows = np.tril_indices(size)
+    return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
+
 
 TOLERANCE = 1e-8
 """Of gaps and residuals that count as solved, relative to the numbers of the program."""

@@ -151,3 +151,16 @@ def entropic_roots(S: Array) -> Array:
     half = np.linalg.solve(L, symmetric(np.eye(10))[None])
     seen = np.linalg.solve(L, np.swapaxes(half, -1, -2))
     return np.swapaxes(components(seen), -1, -2)
+
+
+def edge(bodies: Array, change: Array) -> float:
+    """
+    Return the step at which the first of some matrices stops being positive definite.
+
+    bodies (n, 4, 4); change (n, 4, 4).
+    """
+    root = np.linalg.cholesky(bodies)
+    half = np.linalg.solve(root, change)
+    rates = np.linalg.eigvalsh(np.linalg.solve(root, np.swapaxes(half, -1, -2)))
+    least = float(rates.min())
+    return -1.0 / least if least < 0.0 else np.inf

@@ -13,6 +13,7 @@ in a few steps; where the prior rules they are those of Newton's method.
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from time import perf_counter
 
 import numpy as np
@@ -29,14 +30,59 @@ from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
 from inertial_estimation.identification.row_space import numerical_rank
 from inertial_estimation.identification.solvers.cone_newton import ConeNewton, Minimum
+from inertial_estimation.identification.solvers.conic import Consistency, minimise
+from inertial_estimation.identification.solvers.constraints import (
+    LinearBounds,
+    body_block,
+    bound_blocks,
+    contradiction,
+    drawn_inside,
+    missed,
+)
 from inertial_estimation.identification.solvers.coordinates import Coordinates, require_weight
-from inertial_estimation.identification.solvers.curvature import deviations
+from inertial_estimation.identification.solvers.deviations import deviations
 from inertial_estimation.identification.solvers.divergence import symmetric
-from inertial_estimation.identification.solvers.interior import within_bounds
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.solvers.semidefinite import BodyProgram, PriorTerm
 from inertial_estimation.model.inertia import consistency_margin
 
 Array = NDArray[np.float64]
+
+MARGINS = (1e-2, 1e-6, 0.0)
+"""Shares of the prior that bodies are to exceed, one after the other until some do."""
+
+ROUGH = 1e-5
+"""Share of the largest variable by which a start may miss a bound."""
+
+
+def within_bounds(problem: Problem) -> Array | None:
+    """
+    Return unknowns that keep all bounds, inside the cone and near the prior.
+
+    Returns (n,).
+    """
+    from scipy.sparse import csc_array, identity
+
+    if find_spec('clarabel') is None:
+        return None
+    program = BodyProgram.of(problem, 1.0, PriorTerm.PULLBACK, None)
+    (bounds,) = bound_blocks(LinearBounds.of(problem), problem.prior_point(), program.to_x)
+    near, no_slope = csc_array(identity(program.n)), np.zeros(program.n)
+    for margin in MARGINS:
+        bodies = body_block(
+            problem.unknowns, problem.prior, program.maps, program.n, Consistency.FULL, margin
+        )
+        # Rows take no part: their numbers may be so large that none of these are left exact.
+        found = minimise(near, no_slope, [bodies, bounds])
+        z = drawn_inside(bodies, np.nan_to_num(found.x))
+        if not missed(bounds, z, ROUGH):
+            return np.asarray(problem.prior_point() + program.to_x @ z)
+    bad = contradiction([bodies], bounds, found)
+    if not bad:
+        return None
+    raise ModelError(
+        f'no bodies keep all bounds; these are against each other: {", ".join(bad)}; widen them'
+    )
+
 
 WITHIN = 1e-2
 """Least slack to start with from bodies that keep the bounds."""

@@ -21,7 +21,7 @@ from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
 from inertial_estimation.identification.row_space import RANK_TOLERANCE, RowSpace
-from inertial_estimation.identification.solvers.linear_deviations import by_rows
+from inertial_estimation.identification.solvers.deviations import by_rows
 
 Array = NDArray[np.float64]
 

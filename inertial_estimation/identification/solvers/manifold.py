@@ -32,11 +32,11 @@ from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
 from inertial_estimation.identification.row_space import RowSpace, numerical_rank
+from inertial_estimation.identification.solvers.constraints import require_order
 from inertial_estimation.identification.solvers.coordinates import require_weight
+from inertial_estimation.identification.solvers.deviations import by_prior, by_rows
 from inertial_estimation.identification.solvers.divergence import symmetric, whitening
-from inertial_estimation.identification.solvers.landscape import Landscape, Point, Slope
-from inertial_estimation.identification.solvers.linear_bounds import require_order
-from inertial_estimation.identification.solvers.linear_deviations import by_prior, by_rows
+from inertial_estimation.identification.solvers.manifold_objective import Landscape, Point, Slope
 from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 
 Array = NDArray[np.float64]

@@ -37,11 +37,14 @@ from inertial_estimation.identification.solvers.bounded_least_squares import (
     BoundedProblem,
     fit_bounded,
 )
+from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.solvers.coordinates import require_weight
-from inertial_estimation.identification.solvers.geometric_prior import prior_roots
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
-from inertial_estimation.identification.solvers.linear_deviations import by_rows, by_rows_and_pull
-from inertial_estimation.identification.solvers.point_grids import PointGrid, link_grids
+from inertial_estimation.identification.solvers.deviations import by_rows, by_rows_and_pull
+from inertial_estimation.identification.solvers.point_grids import (
+    PointGrid,
+    link_grids,
+    prior_roots,
+)
 
 Array = NDArray[np.float64]
 

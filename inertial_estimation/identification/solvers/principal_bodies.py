@@ -129,3 +129,30 @@ def _moments_of_inertia(second: Array) -> Array:
     """Return Ixx, Ixy, Iyy, Ixz, Iyz, Izz from second moments of mass, shape (..., 6)."""
     inertia = np.trace(second, axis1=-2, axis2=-1)[..., None, None] * _E - second
     return np.asarray(inertia[..., [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]])
+
+
+def bending(bodies: PrincipalBodies, gradient: Array, free: NDArray[np.bool_]) -> Array:
+    """
+    Return what the curvature of the manifold adds to the Hessian.
+
+    gradient (n_links, 10); free (n_links, 10); returns (n_links, 10, 10).
+    """
+    by_second = _by_second_moments(gradient)
+    bend = np.zeros((len(gradient), 10, 10))
+    mixed = gradient[:, 1:4] + 2.0 * np.einsum('lij,lj->li', by_second, bodies.center)
+    bend[:, 0, 1:4] = bend[:, 1:4, 0] = mixed
+    bend[:, 1:4, 1:4] = 2.0 * bodies.mass[:, None, None] * by_second
+    pulls = np.einsum('lji,ljk,lki->li', bodies.axes, by_second, bodies.axes)
+    for column, (i, j) in enumerate(PAIRS, 7):
+        for here, other in ((i, j), (j, i)):
+            gap = bodies.moments[:, other] - bodies.moments[:, here]
+            turns = ~free[:, 4 + here] & (gap > 0.0)
+            bend[turns, column, column] += 2.0 * pulls[turns, here] / gap[turns]
+    return bend
+
+
+def _by_second_moments(gradient: Array) -> Array:
+    """Return the gradient by second moments of mass about the link's origin, (n_links, 3, 3)."""
+    xx, xy, yy, xz, yz, zz = gradient[:, 4:].T
+    rows = [[yy + zz, -xy / 2, -xz / 2], [-xy / 2, xx + zz, -yz / 2], [-xz / 2, -yz / 2, xx + yy]]
+    return np.moveaxis(np.array(rows), (0, 1), (1, 2))

@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.solvers.cone_steps import edge
-from inertial_estimation.identification.solvers.divergence import entropic_divergence
-from inertial_estimation.identification.solvers.manifold_curvature import bending
-from inertial_estimation.identification.solvers.principal_bodies import PAIRS, PrincipalBodies
+from inertial_estimation.identification.solvers.divergence import edge, entropic_divergence
+from inertial_estimation.identification.solvers.principal_bodies import (
+    PAIRS,
+    PrincipalBodies,
+    bending,
+)
 from inertial_estimation.model.inertia import pseudo_inertia
 
 Array = NDArray[np.float64]

@@ -1,9 +1,12 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Second derivative of a fit with a prior: its root, steps by it, and how sure the answer is.
+Second derivative of a fit with a prior, and standard deviations of its unknowns.
 
     H = factor' factor + weight * G        G: of the prior's distance, one block for each link
+
+Constraints are ignored: where a link is at the edge of consistency or a bound holds, the answer is
+more certain than stated, since projection on a convex set never increases a distance.
 """
 
 from __future__ import annotations
@@ -13,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.solvers.cone_steps import solve_root
+from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import entropic_hessian, entropic_roots
 
 Array = NDArray[np.float64]
-
 
 CANCELLED = 1e-6
 """Share of its terms below which a difference of variances is computed in another way."""
@@ -151,3 +154,76 @@ def _variances(coordinates: Coordinates, left: Array, right: Array | None) -> Ar
     inertial = np.sum((coordinates.links @ own) * coordinates.links, axis=-1)
     extras = np.sum((coordinates.extras @ rest) * coordinates.extras, axis=-1)
     return np.concatenate([inertial.reshape(-1), extras])
+
+
+def by_rows(problem: Problem, x: Array, space: RowSpace, noise: float | None = None) -> Array:
+    """
+    Return the standard deviation of each unknown that only rows tell of [S 81-83].
+
+    x (n,); returns (n,).
+    """
+    variances = space.variances()
+    sigma = np.sqrt(_variance(problem, x, float(space.rank), noise))
+    with np.errstate(invalid='ignore'):
+        return np.where(np.isfinite(variances), np.sqrt(variances) * sigma, np.inf)
+
+
+def by_rows_and_pull(
+    problem: Problem, x: Array, pull: Array, weight: float, noise: float | None = None
+) -> Array:
+    """
+    Return the same where rows of a prior take part, which need not tell of everything.
+
+    x (n,); pull (p, n); returns (n,).
+    """
+    factor, drawn = problem.factor / np.sqrt(problem.count), np.sqrt(weight) * pull
+    both = np.vstack([factor, drawn])
+    space = RowSpace.of(np.asarray(np.linalg.qr(both, mode='r')))
+    # V V' is the inverse of factor' factor + weight pull' pull where that has one.
+    V = space.directions / space.strengths / space.scales[:, None]
+    seen, held = factor @ V, drawn @ V
+    variance = _variance(problem, x, float(np.sum(seen**2)), noise)
+    by_noise = np.sum((V @ seen.T) ** 2, axis=1) * variance / problem.count
+    by_prior = np.sum((V @ held.T) ** 2, axis=1) * weight
+    return np.where(space.determined, np.sqrt(by_noise + by_prior), np.inf)
+
+
+def by_prior(
+    problem: Problem,
+    x: Array,
+    weight: float,
+    *,
+    links: Array | None = None,
+    shapes: Array | None = None,
+    noise: float | None = None,
+) -> Array:
+    """
+    Return the same where a prior tells of all links, see `curvature.deviations`.
+
+    x (n,); links (n_links, 10, 10); shapes (n_links, 4, 4); returns (n,).
+    """
+    coordinates = Coordinates.of(problem, links)
+    gram = coordinates.factor.T @ coordinates.factor
+    at = np.zeros((len(problem.prior), 4, 4)) if shapes is None else shapes
+    curvature = Curvature.of(coordinates, gram, at, weight)
+    return deviations(coordinates, curvature, problem.mean_square(x), problem.count, noise)
+
+
+def _variance(problem: Problem, x: Array, used: float, noise: float | None) -> float:
+    """Return the variance of a row; NaN if it is to be estimated and the fit uses up all rows."""
+    if noise is not None:
+        return noise**2
+    freedom = problem.count - used
+    # Less than half a row is round-off of a fit that uses up all of them.
+    return problem.mean_square(x) * problem.count / freedom if freedom >= 0.5 else np.nan
+
+
+def solve_root(root: Array, vector: Array) -> Array:
+    """
+    Return the inverse of U'U times a vector.
+
+    root (n, n); vector (n,); returns (n,).
+    """
+    from scipy.linalg.blas import dtrsv
+
+    return np.asarray(dtrsv(root, dtrsv(root, vector, trans=1)))
