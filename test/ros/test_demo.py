@@ -14,7 +14,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
@@ -23,13 +22,7 @@ pytest.importorskip('icub_models', reason='the embedded robot is the iCub of icu
 pytest.importorskip('rich', reason='the tables of the demo')
 pytest.importorskip('yaml', reason='reads parameter files')
 
-from inertial_estimation.demo.carrying import NEEDED, carry
-from inertial_estimation.demo.display import Display
-from inertial_estimation.demo.load_results import IDENTIFIER, NOT_UPDATED, UPDATED
-from inertial_estimation.demo.results import ACCELERATION_GOAL, FORCE_GOAL, GAIN_GOAL, LATE
-
-from inertial_estimation.demo.run import find_config
-from inertial_estimation.simulation.scenario import carrying
+from inertial_estimation.demo.scores import AGE_LIMIT
 
 pytestmark = pytest.mark.live
 
@@ -39,8 +32,8 @@ SEED = 3
 """Not the one that the filter's window was chosen on."""
 TIMEOUT = 120.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
-N_PROCESSES = 6
-"""Robot, watcher, and four estimators."""
+N_PROCESSES = 4
+"""Robot, recorder, and two estimators."""
 
 
 @pytest.fixture
@@ -89,62 +82,27 @@ def wait_for_children(process):
     return children
 
 
-def test_a_short_demo_from_start_to_end(start, tmp_path):
-    process = start('--json', str(tmp_path / 'out.json'), '--seed', str(SEED))
+def test_demo_reaches_its_goals_and_leaves_nothing(start, tmp_path):
+    process = start('--json', str(tmp_path / 'out.json'), '--seed', str(SEED), '--duration', '29')
     children = wait_for_children(process)
-    said, wrong = process.communicate(timeout=TIMEOUT)
+    printed, wrong = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 0, wrong
-    assert not wrong
     assert not any(map(is_alive, children))
     assert [path.name for path in tmp_path.iterdir()] == ['out.json']
     data = json.loads((tmp_path / 'out.json').read_text())
     assert data['seed'] == SEED
-    assert {(s['name'], s['imus'] > 1) for s in data['scenes']} == {
-        (name, several) for name in ('pole', 'standing') for several in (False, True)
-    }
-    for scene in data['scenes']:
-        assert scene['samples'] > 100
-        assert 0.0 < scene['force_rms_n'] <= FORCE_GOAL
-        assert 0.0 < scene['torque_rms_nm'] < 0.2
-        assert scene['force_rms_n'] > scene['noise_free_ft']['force_rms_n']
-        assert scene['joint_acceleration_rms_rad_s2'] >= ACCELERATION_GOAL
-    for name in ('pole', 'standing'):
-        one, several = (
-            next(
-                s['noise_free_ft']['force_rms_n']
-                for s in data['scenes']
-                if s['name'] == name and (s['imus'] > 1) == many
-            )
-            for many in (False, True)
-        )
-        assert several <= (1.0 - GAIN_GOAL) * one
-    for figures in (data['cycle_time_us'], data['age_ms']):
-        assert set(figures) == {'p50', 'p99', 'max'}
-        assert np.all(np.diff([figures['p50'], figures['p99'], figures['max']]) >= 0.0)
-    assert data['missed_cycles'] >= 0
-    assert said.count('met  ') == len(data['goals']) == 4
-    assert 'l_upper_leg' in said and 'root_link' in said, 'the tables of both scenes'
-    assert data['carrying'] is None
-    assert "scene 'carrying' left out" in said
-
-
-def test_a_load_is_identified(capsys):
-    scenario = carrying(NEEDED, SEED)
-    with Display([]) as display:
-        carried = carry(scenario, find_config(), NEEDED, display)
-    assert carried.report['updates'] > 0 == carried.report['inconsistent_updates']
-    missed = [text for text, met in carried.goals() if not met]
-    if missed and carried.age > LATE:
-        pytest.skip(f'too busy a machine: estimates are {carried.age:.0f} ms old; {missed}')
+    figures = data['figures']
+    for scene in ('pole', 'standing'):
+        for one in figures[scene].values():
+            assert one['force_n'] > 0.0 and 0.0 < one['torque_nm'] < 0.2
+            assert one['age_p50_s'] <= one['age_p99_s'] <= one['age_max_s']
+    assert figures['load']['updates'] > 0
+    assert printed.count('met') + printed.count('MISSED') >= len(data['goals'])
+    missed = [goal['name'] for goal in data['goals'] if not goal['reached']]
+    late = max(one['age_p50_s'] for one in figures['carrying'].values())
+    if missed and late > AGE_LIMIT:
+        pytest.skip(f'too busy a machine: estimates are {late:.2f} s old; missed {missed}')
     assert missed == []
-    # Updates once a second, warm-up and start left out.
-    assert carried.report['updates'] > 5
-    assert carried.force(UPDATED, 'before') < FORCE_GOAL
-    assert carried.force(NOT_UPDATED, 'at_last') > 5.0
-    assert set(carried.cpu_percent) == {
-        'watcher', UPDATED, NOT_UPDATED, IDENTIFIER, 'embedded_robot'
-    }  # fmt: skip
-    assert "scene 'carrying'" in capsys.readouterr().out
 
 
 # While processes are being imported, and when all run: one handler is for all signals.
