@@ -32,8 +32,7 @@ from inertial_estimation.output import check_writable
 from inertial_estimation.ros.calibration_handover import hand_over
 from inertial_estimation.ros.calibration_setup import Setup, plan_of, set_up
 from inertial_estimation.ros.calibration_terminal import AGAIN, PROCEED, STOP, Display, keys
-from inertial_estimation.ros.executors import PolledGroup, note_signals
-from inertial_estimation.ros.startup import init
+from inertial_estimation.ros.executors import PolledGroup, init, note_signals
 
 NODE = 'ft_calibration'
 SAVE_PERIOD = 5.0

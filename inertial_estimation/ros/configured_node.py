@@ -14,7 +14,6 @@ import rclpy
 from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.logging import get_logger
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.subscription import Subscription
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -27,14 +26,12 @@ from inertial_estimation.errors import (
     ModelError,
     NameNotFound,
 )
-from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import is_xml
 from inertial_estimation.model.urdf_encoding import decoded
-from inertial_estimation.ros.empty_lists import empty_lists
-from inertial_estimation.ros.executors import PolledGroup, note_signals, spin
-from inertial_estimation.ros.parameters import Parameters
+from inertial_estimation.ros.executors import PolledGroup, init, note_signals, spin
+from inertial_estimation.ros.parameters import Parameters, empty_lists
 from inertial_estimation.ros.services import create_service
-from inertial_estimation.ros.startup import init
+from inertial_estimation.ros.subscriptions import LATCHED
 
 SWITCH_INTERVAL = 5e-4
 """Between threads of the interpreter [s]."""
@@ -42,7 +39,7 @@ Transition = Callable[['ConfiguredNode', LifecycleState], TransitionCallbackRetu
 
 
 def reported(transition: Transition) -> Transition:
-    """Log what goes wrong in a transition: rclpy swallows it without a word."""
+    """Log the error of a transition, which rclpy ignores."""
 
     @wraps(transition)
     def wrapped(node: 'ConfiguredNode', state: LifecycleState) -> TransitionCallbackReturn:
@@ -59,18 +56,18 @@ def reported(transition: Transition) -> Transition:
 
 
 class ConfiguredNode(LifecycleNode):
-    """Reads its settings, waits for the robot description, and builds what it consists of."""
+    """Reads its settings, waits for the robot description, and makes its pipeline."""
+
+    pipeline: Any = None
 
     def __init__(self, name: str, kind: type[EstimatorSettings], make: Callable, **kwargs) -> None:
         super().__init__(name, **kwargs)
-        self.pipeline: Any = None
         self._make = make
         self._declared = Parameters(self, kind)
         self.settings = self._declared.collect()
         self._received_urdf = ''
         create_service(self, Trigger, '~/reset', lambda: self.configured().reset())
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self.create_subscription(String, 'robot_description', self._on_description, latched)
+        self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
         self._to_start = self.settings.autostart
 
     @property
@@ -91,7 +88,13 @@ class ConfiguredNode(LifecycleNode):
         self.settings = self._declared.collect()
         self.pipeline = self._make(self, self.settings, self._find_urdf())
         robot = self.pipeline.robot
-        self._report_unused(robot)
+        try:
+            unused = self._declared.unused_groups(robot)
+        except NameNotFound:
+            self._take_apart()
+            raise
+        if unused:
+            self.get_logger().warning(f'parameters of no listed name: {", ".join(unused)}')
         self._declared.locked = True
         self.get_logger().info(
             f"robot '{robot.name}': {robot.mass:.2f} kg, {len(robot.joint_names)} joints, "
@@ -106,7 +109,7 @@ class ConfiguredNode(LifecycleNode):
         result = super().on_activate(state)
         self.pipeline.start()
         self.pipeline.active = True
-        # What lives now lives long: the collector need not look at it again.
+        # The garbage collector need not look at what lives now again.
         gc.collect()
         gc.freeze()
         return result
@@ -119,13 +122,13 @@ class ConfiguredNode(LifecycleNode):
 
     @reported
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Give everything back, so that parameters may change."""
+        """Destroy the pipeline, so that parameters may change."""
         self._take_apart()
         return super().on_cleanup(state)
 
     @reported
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Give everything back; it does not start any more."""
+        """Destroy the pipeline for good."""
         self._to_start = False
         self._take_apart()
         return super().on_shutdown(state)
@@ -136,20 +139,8 @@ class ConfiguredNode(LifecycleNode):
         self._take_apart()
         return super().on_error(state)
 
-    def _report_unused(self, robot: Robot) -> None:
-        """Name the groups of parameters that are not used; give all back if one is mistyped."""
-        try:
-            unused = self._declared.unused_groups(robot)
-        except NameNotFound:
-            self._take_apart()
-            raise
-        if unused:
-            self.get_logger().warning(
-                f'parameters that are not used, as no list names them: {", ".join(unused)}'
-            )
-
     def start(self) -> None:
-        """Configure and activate if it starts by itself, as soon as there is a description."""
+        """Configure and activate with `autostart`, as soon as there is a robot description."""
         if not self._to_start:
             return
         given = self.settings.robot_description or self.settings.robot_description_file
@@ -162,9 +153,8 @@ class ConfiguredNode(LifecycleNode):
         else:
             name = self.get_fully_qualified_name()
             self.get_logger().error(
-                f'{name} stays unconfigured: correct its parameters and start it again, or set '
-                f"them with 'ros2 param set {name} <parameter> <value>', then call 'ros2 "
-                f"lifecycle set {name} configure' and '... activate'"
+                f'{name} stays unconfigured: correct its parameters, then configure and activate '
+                "it with 'ros2 lifecycle set'"
             )
 
     def prepare_process(self) -> None:
@@ -172,30 +162,23 @@ class ConfiguredNode(LifecycleNode):
 
     def _find_urdf(self) -> str:
         """Return the robot description from parameter, file or topic, in that order."""
-        path = self.settings.robot_description_file
-        if self.settings.robot_description:
-            text, source = self.settings.robot_description, "'robot_description'"
-        elif path:
+        source, text = "parameter 'robot_description'", self.settings.robot_description
+        if not text and (path := self.settings.robot_description_file):
             source = f"'robot_description_file': '{path}'"
             try:
                 text = decoded(read_regular(Path(path).expanduser()), path)
             except (ConfigError, ModelError) as error:
                 raise ConfigError(f"'robot_description_file': {error}") from error
-        else:
-            text, source = self._received_urdf, self.resolve_topic_name('robot_description')
-        if not text:
-            raise ConfigError(
-                'there is no robot description: publish it on '
-                f'{self.resolve_topic_name("robot_description")}, or give the parameter '
-                "'robot_description' or 'robot_description_file'"
-            )
+        elif not text:
+            source = f'topic {self.resolve_topic_name("robot_description")}'
+            text = self._received_urdf
         # The library takes other text for a path.
         if not is_xml(text):
-            raise ConfigError(f'{source} is no URDF')
+            raise ConfigError(f'robot description: {source} is no URDF')
         return text
 
     def _on_description(self, message: String) -> None:
-        """Keep a robot description; start if that is what was waited for."""
+        """Keep a robot description; start if the node waits for it."""
         changed = message.data != self._received_urdf
         self._received_urdf = message.data
         settings = self.settings
@@ -207,6 +190,13 @@ class ConfiguredNode(LifecycleNode):
             )
         elif self._to_start:
             self.start()
+
+    def destroy_node(self) -> None:
+        """Destroy the pipeline too: a signal ends the process without any transition."""
+        # rclpy destroys a node whose constructor failed.
+        if self.pipeline is not None:
+            self._take_apart()
+        super().destroy_node()
 
     def _take_apart(self) -> None:
         """Undo what configuring did."""
@@ -224,7 +214,7 @@ def run_node(
     """Run a node until it is interrupted, be it before it has started."""
     signals = note_signals()
     try:
-        init(args, name)
+        init(args)
         node = make(parameter_overrides=empty_lists(args, name))
     except (InertialEstimationError, ParameterException) as error:
         get_logger(name).fatal(str(error))

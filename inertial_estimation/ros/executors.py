@@ -1,16 +1,23 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Executors, signals that end a node, and timers on the steady clock."""
+"""Command line, executors, signals that end a node, and timers on the steady clock."""
 
 import os
+import re
 import signal
+import sys
 from collections.abc import Callable, Sequence
 
+import rclpy
 from rclpy.callback_groups import CallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
+from rclpy.utilities import remove_ros_args
+
+from inertial_estimation.errors import ConfigError
 
 # Without a timeout some builds of the events executor wait for ever and ignore signals.
 LONG = 1e6
@@ -55,6 +62,19 @@ class SteadyTimer:
     def _call(self) -> None:
         if not self._destroyed:
             self._callback()
+
+
+def init(args: Sequence[str] | None) -> None:
+    """Initialise rclpy without its signal handlers, which would interrupt callbacks anywhere."""
+    try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    except RuntimeError as error:
+        # It names the lines of its own source.
+        text = ' '.join(re.sub(r', at \S+:\d+', '', str(error)).split())
+        raise ConfigError(f'ROS refuses the command line: {text}') from error
+    own = remove_ros_args(sys.argv)[1:] if args is None else remove_ros_args(list(args))
+    if own:
+        raise ConfigError(f"'{own[0]}' on the command line is not after --ros-args")
 
 
 def has_events_executor() -> bool:

@@ -65,12 +65,6 @@ class IdentifierNode(ConfiguredNode):
         self.pipeline.keep()
         return super().on_deactivate(state)
 
-    def destroy_node(self) -> None:
-        """Save the state: a signal ends the process without any transition."""
-        if self.pipeline is not None:
-            self.pipeline.keep()
-        super().destroy_node()
-
 
 class IdentifierPipeline:
     """From messages of sensors to inertial parameters."""

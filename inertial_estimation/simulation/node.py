@@ -29,8 +29,7 @@ from std_msgs.msg import String
 
 from inertial_estimation.errors import InertialEstimationError, NameNotFound
 from inertial_estimation.ros.conversions import ns_to_stamp, point_to_message
-from inertial_estimation.ros.executors import LONG, hand_over, make_executor, note_signals
-from inertial_estimation.ros.startup import init
+from inertial_estimation.ros.executors import LONG, hand_over, init, make_executor, note_signals
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.cdr import FLOAT, NANOSECONDS, STAMP, STAMP_AT
 from inertial_estimation.signals.encoders import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
@@ -250,7 +249,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the node until its scenario is over or it is interrupted."""
     signals = note_signals()
     try:
-        init(args, NODE_NAME)
+        init(args)
         node = EmbeddedRobot()
     except (InertialEstimationError, ParameterException) as error:
         get_logger(NODE_NAME).fatal(str(error))
