@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from inertial_estimation.cli import _parser
+from inertial_estimation.outputs.table import OUTPUTS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
@@ -105,3 +106,8 @@ def test_reference_pages_are_current():
     spec.loader.exec_module(generate)
     for name, page in generate.PAGES.items():
         assert (ROOT / 'docs' / name).read_text(encoding='utf-8') == page(), 'run make reference'
+
+
+def test_topics_page_names_every_output():
+    text = (ROOT / 'docs' / 'topics.md').read_text(encoding='utf-8')
+    assert [output.topic for output in OUTPUTS if f'~/{output.topic}' not in text] == []
