@@ -176,7 +176,7 @@ def calibrate_affine(
         if test is not None:
             tested = test & usable & np.isfinite(after).all(axis=1)
             if not tested.any():
-                raise LogError("the test part holds no undisturbed sample", about=('test',))
+                raise LogError('the test part holds no undisturbed sample', about=('test',))
         findings = tuple(fit.findings(names[k], wanted[k][used], chosen))
         found.append(SensorFit(
             names[k], fit, before - before[used].mean(axis=0), after, used,

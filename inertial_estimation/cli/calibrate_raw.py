@@ -76,9 +76,7 @@ def _add_signals(way: argparse.ArgumentParser) -> None:
         ('--gyroscope', 'COLUMNS', 'of a table [rad/s] (default: gyroscope, if there is one)'),
     ):
         way.add_argument(option, type=_names, metavar=metavar, default=(), help=text)
-    way.add_argument(
-        '--imu', metavar='TOPIC', default='', help='of a bag (default: the only one)'
-    )
+    way.add_argument('--imu', metavar='TOPIC', default='', help='of a bag (default: the only one)')
     way.add_argument('--accelerometer-unit', choices=('m/s^2', 'g'), default='m/s^2')
     way.add_argument(
         '--time', metavar='COLUMN', default='time', help='of a table [s] (default: %(default)s)'

@@ -19,7 +19,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class FtSettings(Checked):
-    """One FT sensor: where its readings come from and what is done to them."""
+    """One FT sensor: source and calibration of its readings."""
 
     topic: str = setting('', 'WrenchStamped topic; empty: ft/<name>')
     frame_id: str = setting(
@@ -32,8 +32,8 @@ class FtSettings(Checked):
     )
     frozen_after: float = setting(
         0.05,
-        "Bit-equal values for so long mean a frozen sensor; must exceed the sensor's own period "
-        'from one new value to the next; 0: off [s]',
+        "Time of bit-equal values after which the sensor counts as frozen; longer than the sensor's "
+        'own period; 0: off [s]',
         range=(0.0, 1e6),
     )
     offset: tuple[float, ...] = setting(
@@ -66,14 +66,14 @@ class FtSettings(Checked):
         sizes=(0, 6),
     )
     direction: str = setting(
-        '', 'Who acts on whom, if the URDF has no tag',
+        '', 'Side that acts, if the URDF has no tag',
         choices=('', 'child_to_parent', 'parent_to_child'),
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ImuSettings(Checked):
-    """One IMU: where it sits and where its readings come from."""
+    """One IMU: place and source of its readings."""
 
     frame: str = setting('', 'Link, frame or sensor where it sits; empty: the name itself')
     pose: tuple[float, ...] = setting(
@@ -90,14 +90,14 @@ class ImuSettings(Checked):
     time_offset: float = setting(0.0, 'Added to the stamps of this IMU [s]', range=(-10.0, 10.0))
     frozen_after: float = setting(
         0.05,
-        "Bit-equal values for so long mean a frozen IMU; must exceed the IMU's own period "
-        'from one new value to the next; 0: off [s]',
+        "Time of bit-equal values after which the IMU counts as frozen; longer than the IMU's own "
+        'period; 0: off [s]',
         range=(0.0, 1e6),
     )
     measures: str = setting(
         '',
-        'What it measures; empty: both, but where imus names tags of both kinds what the tag is '
-        'that it sits at, unless one of the other kind is at its frame that imus does not name',
+        'Quantities that it measures; empty: both, or that of the URDF tag if imus lists tags of '
+        'both kinds',
         choices=('', 'both', 'accelerometer', 'gyroscope'),
     )
     accelerometer_noise: float = setting(
@@ -116,7 +116,7 @@ class ImuSettings(Checked):
 
 @dataclass(frozen=True)
 class LinkSensorSettings(Checked):
-    """One accelerometer or gyroscope: where it sits."""
+    """Place of one accelerometer or gyroscope."""
 
     frame: str = setting('', 'Link, frame or sensor tag of the URDF; empty: the name itself')
     pose: tuple[float, ...] = setting(
@@ -132,10 +132,10 @@ class ContactSettings(Checked):
 
     frame: str = setting('', 'Link or frame of the URDF; empty: the name itself')
     kind: str = setting(
-        'wrench', 'What is unknown', choices=('wrench', 'force', 'axial_force', 'known')
+        'wrench', 'Unknowns of the contact', choices=('wrench', 'force', 'axial_force', 'known')
     )
     point: tuple[float, ...] = setting(
-        (0.0, 0.0, 0.0), 'Where a force acts, in the frame [m]', sizes=(3,)
+        (0.0, 0.0, 0.0), 'Point of application of a force, in the frame [m]', sizes=(3,)
     )
     direction: tuple[float, ...] = setting(
         (0.0, 0.0, 1.0), 'Direction of an axial force, in the frame', sizes=(3,)
@@ -147,9 +147,11 @@ class ContactSettings(Checked):
 
 @dataclass(frozen=True)
 class TouchSettings(Checked):
-    """What is unknown where a frame is touched, as the contacts topic says."""
+    """Kind of contacts that are reported on a frame."""
 
-    kind: str = setting('wrench', 'What is unknown', choices=('wrench', 'force', 'axial_force'))
+    kind: str = setting(
+        'wrench', 'Unknowns of the contact', choices=('wrench', 'force', 'axial_force')
+    )
     direction: tuple[float, ...] = setting(
         (0.0, 0.0, 1.0), 'Direction of an axial force, in the frame', sizes=(3,)
     )

@@ -29,7 +29,7 @@ NODE_NAME = 'wrench_estimator'
 @dataclass(frozen=True)
 class EstimatorSettings(Checked):
     """
-    Everything the estimator node and the replay can be told.
+    Settings of the estimator node and of replays.
 
     The values, and how they fit together, are checked however it is made: `from_yaml`,
     `from_dict`, by hand, or `dataclasses.replace`.
@@ -49,8 +49,7 @@ class EstimatorSettings(Checked):
     fixed_link: str = setting('', 'Link or frame at rest in the world; empty: IMUs instead')
     external_torque_base: str = setting(
         '',
-        'Link or frame that external joint torques take to be at rest; empty: the fixed link, '
-        'else the root',
+        'Base of external joint torques: link or frame; empty: the fixed link, else the root',
     )
     gravity: tuple[float, ...] = setting(
         (0.0, 0.0, -9.81), 'Gravity in the axes of the fixed link, up to 25 [m/s^2]', sizes=(3,)
@@ -59,7 +58,7 @@ class EstimatorSettings(Checked):
         ('joint_states',), 'JointState topics; the first one triggers each cycle'
     )
     joint_max_age: float = setting(0.1, 'Oldest joint position used [s]', range=(0.0, 1e6))
-    assumed_joints: tuple[str, ...] = setting((), 'Joints that nobody reports')
+    assumed_joints: tuple[str, ...] = setting((), 'Joints that are never reported')
     assumed_positions: tuple[float, ...] = setting((), 'Their positions, in that order [rad or m]')
     velocity_source: str = setting(
         'message', 'Joint velocities: from the message or filtered from positions',
@@ -76,35 +75,30 @@ class EstimatorSettings(Checked):
     )
     derivative_filter: str = setting(
         'savitzky_golay',
-        'What differentiates: a polynomial over a fixed window, a Kalman filter, or a window that '
-        'adapts to the motion',
+        'Filter of derivatives: polynomial over a fixed window, Kalman filter, or adaptive window',
         choices=('savitzky_golay', 'kalman', 'adaptive_window'),
     )
     derivative_window: float = setting(
         0.1,
-        'Length of the window of savitzky_golay, in which at least derivative_order + 4 samples '
-        'of each filtered stream must fit; longest window of adaptive_window, which needs 6; '
-        'kalman: not used [s]',
+        'Window of savitzky_golay, at least derivative_order + 4 samples; longest window of '
+        'adaptive_window, at least 6 samples [s]',
         range=(1e-3, 10.0),
     )
-    derivative_order: int = setting(
-        3, 'Degree of the polynomial of savitzky_golay; the others: not used', range=(2, 5)
-    )
+    derivative_order: int = setting(3, 'Degree of the polynomial of savitzky_golay', range=(2, 5))
     derivative_joint_noise: float = setting(
         1e-4,
-        'Standard deviation of joint positions, for kalman, for adaptive_window whose band is '
-        'five times as wide, and for the deviations topics [rad or m]',
+        'Standard deviation of joint positions, for kalman, adaptive_window and the deviations '
+        '[rad or m]',
         range=(1e-9, 1.0),
     )
     derivative_gyroscope_noise: float = setting(
         3e-3,
-        'Standard deviation of the angular velocities of the IMUs, for kalman and '
-        'adaptive_window only; the deviations topics have imu.<name>.gyroscope_noise [rad/s]',
+        'Standard deviation of angular velocities of IMUs, for kalman and adaptive_window [rad/s]',
         range=(1e-9, 10.0),
     )
     derivative_joint_jerk: float = setting(
         3.0,
-        'Root of the density of the jerk of the joints, for kalman; the others: not used '
+        'Root of the spectral density of the jerk of joints, for kalman '
         '[rad/s^3/sqrt(Hz) or m/s^3/sqrt(Hz)]',
         range=(1e-3, 1e6),
     )
@@ -128,8 +122,7 @@ class EstimatorSettings(Checked):
     )
     filter_delay: float = setting(
         0.0,
-        'How long before the newest joint state lies the instant that is estimated, at most half '
-        'of derivative_window except with kalman [s]',
+        'Age of the estimated instant, at most half of derivative_window except with kalman [s]',
         range=(0.0, 0.5),
     )
     smooth_readings: bool = setting(
@@ -147,20 +140,16 @@ class EstimatorSettings(Checked):
     )
     tare_supports: tuple[str, ...] = setting(
         (),
-        'Links, or frames on them, that carry the robot while offsets are found; empty: the '
-        'fixed link',
+        'Supports of the robot during a tare: links or frames; empty: the fixed link',
     )
-    tare_duration: float = setting(
-        2.0, 'Time over which a tare takes samples [s]', range=(0.1, 60.0)
-    )
+    tare_duration: float = setting(2.0, 'Time of collection of a tare [s]', range=(0.1, 60.0))
     tare_accept_split: bool = setting(
         False,
-        'Take offsets over that are not unique: between several supports the smallest ones',
+        'Accept offsets that are not unique: smallest support wrenches of several supports',
     )
     tare_on_start: bool = setting(
         False,
-        'Find offsets when the node is activated, unless a touch of another link than '
-        'tare_supports is reported',
+        'Tare at activation, unless a contact on a link outside tare_supports is reported',
     )
     accelerometers: tuple[str, ...] = setting(
         (), 'Accelerometers of the robot; empty: every tag of the URDF'
@@ -171,7 +160,7 @@ class EstimatorSettings(Checked):
     imus: tuple[str, ...] = setting((), 'IMUs in use; none with a fixed link')
     contacts: tuple[str, ...] = setting((), 'Default contacts, most trusted first')
     touch_kind: str = setting(
-        'wrench', 'What is unknown at a touch that the contacts topic reports',
+        'wrench', 'Kind of contacts that are reported on the topic contacts',
         choices=('wrench', 'force'),
     )  # fmt: skip
     touch_frames: tuple[str, ...] = setting(
@@ -183,36 +172,33 @@ class EstimatorSettings(Checked):
         0.03, 'Touches of one frame that are closer than this are one [m]', range=(0.0, 10.0)
     )
     contact_timeout: float = setting(
-        0.1, 'A touch that is not repeated for so long is over [s]', range=(1e-3, 1e3)
+        0.1, 'Time after which a reported contact that is not repeated ends [s]', range=(1e-3, 1e3)
     )
     length_scale: float = setting(
         0.1, 'Moment noise over force noise, scales moments [m]', range=(1e-4, 10.0)
     )
     rank_tolerance: float = setting(
         1e-2,
-        'Combinations of contacts that show in the sensors by less than this count as zero; noise '
-        'is blown up by its inverse at most',
+        'Combinations of contacts that the sensors show by less than this count as undetermined',
         range=(1e-12, 0.5),
     )
     take_inertial_parameters: bool = setting(
-        True, 'Take over the inertial parameters that come on the topic inertial_parameters'
+        True, 'Take over inertial parameters from the topic inertial_parameters'
     )
     update_mass_factor: float = setting(
         3.0,
-        'Updates whose total mass is more than so many times that of the description, or less '
-        'than one over it, are refused, and so are links far heavier than described; at least 1; '
-        '0: none is for its mass',
+        'Largest ratio of the mass of an update to that of the URDF, and its inverse; '
+        'at least 1; 0: any mass',
         range=(0.0, 1e6),
     )
     model_blend_time: float = setting(
         0.5,
-        'How long inertial parameters take to change to others; 0: one cycle [s]',
+        'Time over which inertial parameters change to an update; 0: one cycle [s]',
         range=(0.0, 60.0),
     )
     model_file: str = setting(
         '',
-        'Where ~/save_model writes inertial parameters and ~/restore_model reads them; empty: '
-        'nowhere',
+        'File of inertial parameters for ~/save_model and ~/restore_model; empty: none',
     )
     reset_on_time_jump: bool = setting(True, 'Clear filters and buffers when time goes back')
     wrench_rate: float = setting(
@@ -223,13 +209,13 @@ class EstimatorSettings(Checked):
     )
     internal_wrench_joints: tuple[str, ...] = setting(
         (),
-        'Joints, or fixed joints that hold an FT sensor, whose whole wrench is published',
+        'Joints whose internal wrench is published, also fixed joints with an FT sensor',
     )
     net_wrench_links: tuple[str, ...] = setting((), 'Links whose net wrench is published')
     deviations_rate: float = setting(
         10.0,
-        'Highest rate of the standard deviations, while somebody subscribes to them or to the '
-        'markers; they take at most a fifth of the time of the cycles; 0: none [Hz]',
+        'Highest rate of standard deviations, while there is a subscriber to them or to the '
+        'markers; 0: none [Hz]',
         range=(0.0, 1000.0),
     )
     queue_depth: int = setting(20, 'History depth of the subscriptions', range=(1, 1000))
