@@ -32,7 +32,7 @@ class FtSettings(Checked):
     )
     frozen_after: float = setting(
         0.05,
-        "Time of bit-equal values after which the sensor counts as frozen; longer than the sensor's "
+        "Time of bit-equal values after which the sensor is frozen; longer than the sensor's "
         'own period; 0: off [s]',
         range=(0.0, 1e6),
     )

@@ -58,7 +58,7 @@ class IdentifierSettings(EstimatorSettings):
     )
     held_frames: tuple[str, ...] = setting(
         (),
-        'Links or frames with an unknown wrench at all times, such as the feet of a standing robot',
+        'Links or frames with an unknown wrench at all times, such as standing feet',
     )
     contact_margin: float = setting(
         0.2,
@@ -95,7 +95,7 @@ class IdentifierSettings(EstimatorSettings):
     )
     gate: float = setting(
         4.0,
-        'Residual over the usual one from which equations are held back; 0: never, else at least 2',
+        'Residual over the usual one from which equations are held back; 0: never; else >= 2',
         range=(0.0, 1e3),
     )
     payload_links: tuple[str, ...] = setting(
