@@ -115,13 +115,6 @@ def test_the_window_grows_at_rest_and_shrinks_in_motion():
     assert np.abs(slopes[rest]).max() < 2.0 * 2.0 * BAND / WINDOW
 
 
-def test_a_quantised_encoder_at_rest_has_no_speed():
-    stamps = regular_stamps(200)
-    step = BAND
-    values = np.where(np.arange(200) % 7 < 3, 0.0, step)[:, None]
-    assert np.abs(fill(stamps, values).evaluate()[0]).max() < 0.5 * step / WINDOW
-
-
 def test_a_value_beyond_the_band_ends_the_window_before_it():
     stamps = regular_stamps(120)
     values = np.zeros((120, 2))
@@ -129,11 +122,3 @@ def test_a_value_beyond_the_band_ends_the_window_before_it():
     length = fill(stamps, values).fit_at(int(stamps[-1]))[1]
     assert length[0, 0] <= 1e-9 * (stamps[-1] - stamps[101]) + 1e-12
     assert length[0, 1] == pytest.approx(WINDOW)
-
-
-def test_the_second_derivative_is_left_out_if_nobody_wants_it():
-    stamps = regular_stamps(120)
-    values = 1e-9 * (stamps - stamps[0])[:, None]
-    first, second = fill(stamps, values, highest=1).evaluate()
-    assert first[0] == pytest.approx(1.0)
-    assert np.isnan(second).all()

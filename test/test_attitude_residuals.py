@@ -14,7 +14,6 @@ from floating_states import random_pose
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
 from inertial_estimation.estimation.attitude_residuals import (
     field_residuals,
     orientation_residuals,
@@ -163,32 +162,6 @@ def test_what_is_missing_takes_what_rests_on_it(log):
     assert_zero(found[~gone])
 
 
-def test_who_never_speaks_has_no_reference(log):
-    log.orientations[:, 3] = np.nan
-    found = log.turned()
-    assert_nan(found.rotations[:, 2:])
-    assert_nan(found.references[2:])
-    assert_zero(found.rotations[:, :2])
-    # Left out, the next nearest takes its place.
-    three = orientation_residuals(
-        log.robot, log.positions, log.orientations[:, :3], ['head', 'board', 'sole']
-    )
-    assert_zero(three.rotations)
-
-
-def test_a_single_imu_is_not_predicted(rng):
-    log = Log(Robot.from_urdf(nested_humanoid_urdf(), imus=['head']), rng)
-    assert_nan(log.turned().rotations)
-    assert_nan(field_residuals(log.robot, log.positions, log.fields))
-
-
-def test_no_instants_and_no_imus_are_no_error(humanoid):
-    none = orientation_residuals(humanoid, np.empty((0, 6)), np.empty((0, 4, 3, 3)))
-    assert none.rotations.shape == (0, 4, 3)
-    nobody = orientation_residuals(humanoid, np.zeros((2, 6)), np.empty((2, 0, 3, 3)), [])
-    assert nobody.rotations.shape == (2, 0, 3)
-
-
 # ---- Magnetometers -----------------------------------------------------------------------------
 
 
@@ -217,51 +190,4 @@ def test_the_field_is_constant_in_the_reference_frame(log):
     assert_zero(found.residuals, LENGTH)
 
 
-def test_a_missing_magnetometer_takes_what_rests_on_it(log):
-    log.fields[1, 0, 1] = np.nan
-    log.positions[2, log.robot.joint_names.index('neck')] = np.nan
-    found = field_residuals(log.robot, log.positions, log.fields)
-    assert_nan(found[1:3, :2])
-    assert_zero(found[1:3, 2:], LENGTH)
-    assert_zero(found[3:], LENGTH)
-
-
 # ---- Arguments ---------------------------------------------------------------------------------
-
-
-def test_what_is_no_rotation_is_refused_by_name(log):
-    log.orientations[3, 2] *= 1.01
-    with pytest.raises(ModelError):
-        log.turned()
-    log.orientations[3, 2] = -rotation_of([0.1, 0.2, 0.3])
-    with pytest.raises(ModelError):
-        log.turned()
-    with pytest.raises(ModelError):
-        reference_field_residuals(log.orientations, log.fields)
-
-
-def test_single_precision_is_good_enough(log):
-    log.orientations = log.orientations.astype(np.float32)
-    np.testing.assert_allclose(log.turned().rotations, 0, rtol=0, atol=1e-5)
-
-
-def test_wrong_arguments_are_named(log):
-    robot, q, R, b = log.robot, log.positions, log.orientations, log.fields
-    with pytest.raises(NameNotFound):
-        orientation_residuals(robot, q, R[:, :1], ['heat'])
-    with pytest.raises(ModelError):
-        orientation_residuals(robot, q, R[:, :2], ['head', 'head'])
-    with pytest.raises(ModelError):
-        orientation_residuals('head', q, R)
-    with pytest.raises(ShapeError):
-        orientation_residuals(robot, q[:, 1:], R)
-    with pytest.raises(ShapeError):
-        orientation_residuals(robot, q, R[:, 1:])
-    with pytest.raises(ShapeError):
-        field_residuals(robot, q, b[1:])
-    with pytest.raises(ShapeError):
-        reference_field_residuals(R, b[0])
-    with pytest.raises(ShapeError):
-        reference_field_residuals(R[1:], b)
-    with pytest.raises(ModelError):
-        orientation_residuals(robot, q, 'north')

@@ -131,18 +131,6 @@ def test_an_external_torque_sums_contacts_away_from_the_base(terms):
         np.testing.assert_array_equal(terms.sensors(factors), 0.0)
 
 
-def test_contacts_know_their_submodel(terms):
-    member_of = brute_force.submodel_roots(terms.robot, terms.used)
-    roots = [submodel.root for submodel in terms.balance.submodels]
-    assert [roots[s] for s in terms.balance.contact_submodel] == member_of
-
-
-def test_no_factor_names_a_sensor_that_is_not_used(terms):
-    unused = [k for k in range(terms.n_fts) if k not in terms.used]
-    for factors in (*terms.balance.submodel_factors, *terms.balance.joint_factors[:, 0]):
-        np.testing.assert_array_equal(terms.sensors(factors)[unused], 0.0)
-
-
 @pytest.mark.parametrize('name', ROBOTS)
 def test_subtrees(name):
     robot = ROBOTS[name]

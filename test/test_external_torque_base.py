@@ -13,9 +13,6 @@ import pytest
 from consistent_readings import ConsistentReadings, random_motion
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
-from inertial_estimation.building import build_robot
-from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import FrameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
@@ -111,14 +108,3 @@ def test_on_a_fixed_base_they_do_not_rest_on_what_holds_it(rng):
         np.testing.assert_array_equal(torques(base, 0.0), torques(base, 100.0))
     np.testing.assert_array_equal(torques('', 0.0), torques('base', 0.0))
     assert np.abs(torques('tool', 0.0) - torques('tool', 100.0)).min() > 1.0
-
-
-def test_the_base_is_a_setting():
-    settings = EstimatorSettings.from_dict({'imus': ['head'], 'external_torque_base': 'sole'})
-    robot = build_robot(settings, HUMANOID)
-    assert robot.link_names[robot.base] == 'foot'
-    assert build_robot(EstimatorSettings(imus=('head',)), HUMANOID).base == 0
-    fixed = build_robot(EstimatorSettings(fixed_link='sole'), HUMANOID)
-    assert fixed.link_names[fixed.base] == 'foot'
-    with pytest.raises(FrameNotFound):
-        floating('soles')

@@ -233,22 +233,3 @@ def test_a_gap_beyond_the_settling_time_starts_anew():
     first = known.index(True)
     np.testing.assert_array_equal(known[100:], known[:100])
     assert first > 5
-
-
-def test_it_says_what_is_wanting():
-    filter_ = KalmanFilter(1, NOISE, JERK)
-    assert filter_.lack
-    for k in range(5):
-        filter_.append(START_NS + 4_000_000 * k, np.ones(1))
-    assert filter_.lack
-    for k in range(5, 100):
-        filter_.append(START_NS + 4_000_000 * k, np.ones(1))
-    assert filter_.ready
-    assert filter_.lack == ''
-
-
-def test_a_stream_too_slow_for_its_jerk_never_settles():
-    filter_ = KalmanFilter(1, 1e-6, 1e3)
-    for k in range(50):
-        assert np.isnan(step(filter_, START_NS + 500_000_000 * k, np.ones(1))).all()
-    assert filter_.lack

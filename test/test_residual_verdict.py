@@ -59,18 +59,3 @@ def test_the_change_of_what_a_still_sensor_is_predicted_from_counts(rng):
     assert not judge_residual(residuals, still, NOISE, change=8.0).doubtful
     biased = residuals + np.array([0.0, 0.0, 1.0])
     assert judge_residual(biased, still, NOISE, change=np.inf).doubtful
-
-
-def test_where_noise_is_stated_in_part_a_bias_stands_out_of_the_scatter(rng):
-    reading = GRAVITY + swing(20.0)
-    for scatter, doubtful in ((1.0, True), (4.0, False)):
-        residuals = scatter * noise(rng) + [0.0, 0.0, 0.6]
-        assert judge_residual(residuals, reading, 0.01, whole=False).doubtful == doubtful
-        assert judge_residual(residuals, reading, 0.01).doubtful
-
-
-def test_few_instants_are_no_doubt_and_none_are_no_numbers(rng):
-    wrong = np.tile([0.0, 0.0, 5.0], (9, 1))
-    assert not judge_residual(wrong, wrong, NOISE).doubtful
-    none = judge_residual(np.empty((0, 3)), np.empty((0, 3)), NOISE)
-    assert np.isnan(none.rms) and not none.doubtful

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.sample import SensorState
 from inertial_estimation.signals.assembler import SampleAssembler
 
@@ -75,15 +74,6 @@ def test_joint_states_that_are_not_wanted_fill_the_filters_all_the_same():
     # Time that is set back wants everything.
     some.wanted_ns = START + 1000 * MS
     assert joint_state(some, 5) is not None
-
-
-def test_the_time_offset_moves_the_stamps_of_one_sensor():
-    assembler = make(**{'ft_sensors': ['leg', 'foot'], 'ft.leg.time_offset': -0.002})
-    for ms in (0, 1, 2, 3, 4):
-        ft(assembler, ms, ms, index=0)
-        ft(assembler, ms, ms, index=1)
-    sample = joint_state(assembler, 2)
-    np.testing.assert_array_equal(sample.ft_readings[:, 0], [4.0, 2.0])
 
 
 def test_a_sensor_that_never_spoke_is_absent_and_an_old_one_stale():
@@ -296,17 +286,6 @@ def test_a_stream_too_slow_for_the_filter_stays_warming_and_says_why():
         assert stream.filter_lack
 
 
-def test_only_the_joint_whose_window_holds_nan_is_warming():
-    assembler = make(acceleration_source='filter')
-    for ms in range(0, 200, 5):
-        positions = np.arange(4.0) * 1e-3 * ms
-        if ms == 150:
-            positions[2] = np.nan
-        sample = joint_state(assembler, ms, JOINTS, positions, velocities=np.zeros(4))
-    fresh = SensorState.FRESH
-    np.testing.assert_array_equal(sample.joint_states, [fresh, fresh, SensorState.WARMING, fresh])
-
-
 def test_a_frozen_imu_does_not_pass_for_a_body_at_rest():
     assembler = make(imus=('head',))
     states, accelerations = [], []
@@ -402,27 +381,6 @@ def test_a_queue_without_joint_states_is_bounded_and_says_so():
     assert statistics.received == 3000
     assert statistics.dropped == 3000 - 1024
     assert joint_state(assembler, 2999).ft_readings[0, 0] == 2999.0
-
-
-def test_rates_and_gaps_are_those_of_the_stamps():
-    assembler = make()
-    for ms in [*range(0, 100, 10), 130]:
-        ft(assembler, ms, ms)
-    statistics = assembler.statistics().fts['leg']
-    assert statistics.rate == pytest.approx(10 / 0.130)
-    assert statistics.longest_gap == pytest.approx(0.040)
-    assert (statistics.first_stamp_ns, statistics.last_stamp_ns) == (START, START + 130 * MS)
-
-
-def test_wrong_assumptions_are_refused():
-    settings = EstimatorSettings(assumed_joints=('tail',), assumed_positions=(0.0,))
-    with pytest.raises(NameNotFound):
-        SampleAssembler(JOINTS, (), (), settings)
-    settings = EstimatorSettings(assumed_joints=JOINTS, assumed_positions=(0.0,) * 4)
-    with pytest.raises(ConfigError):
-        SampleAssembler(JOINTS, (), (), settings)
-    with pytest.raises(ConfigError):
-        EstimatorSettings(assumed_joints=('hip',))
 
 
 # IMUs in part

@@ -88,23 +88,6 @@ def test_what_is_no_temperature_is_not_known(assembler):
     assert assembler.statistics().temperatures['leg_sensor'].refused == 2
 
 
-def test_time_set_back_forgets_them(assembler):
-    assembler.push_temperature(LEG, START + SECOND, 20.0)
-    assert sample_at(assembler, START + SECOND).ft_temperatures[LEG] == 20.0
-    assert np.isnan(sample_at(assembler, START).ft_temperatures[LEG])
-    assembler.push_temperature(LEG, START + 2 * SECOND, 22.0)
-    assembler.push_temperature(LEG, START, 21.0)
-    assert sample_at(assembler, START + 1).ft_temperatures[LEG] == 21.0
-
-
-def test_without_a_topic_there_are_none():
-    settings = EstimatorSettings.from_dict(
-        {name: value for name, value in SETTINGS.items() if 'temperature' not in name}
-    )
-    assembler = build_assembler(settings, build_robot(settings, nested_humanoid_urdf()))
-    assert sample_at(assembler, START).ft_temperatures is None
-
-
 def messages(robot, rng, *, with_temperature=True):
     """Yield ten cycles, the temperature at every other one."""
     joints = list(robot.joint_names)

@@ -10,7 +10,7 @@ say (test/ros/test_slow_touches.py, test_replay_checks.py).
 import numpy as np
 import pytest
 
-from inertial_estimation.estimation.touch_rhythm import KEPT, MAX_FRAMES, TouchRhythm
+from inertial_estimation.estimation.touch_rhythm import TouchRhythm
 
 START_NS = 1_700_000_000_000_000_000
 TIMEOUT = 0.1
@@ -49,19 +49,6 @@ def test_several_points_of_one_message_are_one(points, apart):
     assert slow.n_gaps == 7
 
 
-def test_two_points_that_are_far_apart_are_found_as_well():
-    for n in range(4, 40):
-        (slow,) = noted(*(np.arange(n)[:, None] * PERIOD + [0.0, 0.03]).ravel())
-        assert slow.period == pytest.approx(PERIOD - 0.03, rel=ROUND_OFF)
-        assert slow.n_gaps == n - 1
-
-
-def test_a_lost_message_changes_nothing():
-    (slow,) = noted(*np.delete(SLOW, 3))
-    assert slow.period == pytest.approx(PERIOD, rel=ROUND_OFF)
-    assert slow.n_gaps == 5
-
-
 def test_gaps_of_no_period_are_those_of_what_is_touched():
     assert not noted(*np.cumsum([0.3, 0.7, 0.2, 1.5, 0.4, 3.0, 0.15, 0.9]))
 
@@ -84,52 +71,3 @@ def test_who_has_ended_was_slow():
     assert rhythm.slow_now(START_NS + 2_000_000_000)
     assert not rhythm.slow_now(START_NS + 4_000_000_000)
     assert [slow.n_gaps for slow in rhythm.ever_slow] == [7]
-
-
-def test_who_becomes_fast_was_slow():
-    fast = 1.76 + np.arange(0.0, 1.0, 0.02)
-    rhythm = rhythm_of([*SLOW, *fast])
-    assert not rhythm.slow_now(START_NS + round(1e9 * fast[-1]))
-    assert [slow.n_gaps for slow in rhythm.ever_slow] == [7]
-
-
-def test_gaps_are_counted_once_however_long_it_lasts():
-    (slow,) = noted(*np.arange(5 * KEPT) * PERIOD)
-    assert slow.n_gaps == 5 * KEPT - 1
-    fast, long = 10.0 + np.arange(0.0, 3.0, 0.02), 20.0 + np.arange(KEPT) * PERIOD
-    again = rhythm_of([*SLOW, *fast, *long])
-    # Those before and after the fast messages are not of a sender's period.
-    assert [found.n_gaps for found in again.ever_slow] == [7 + KEPT - 1]
-
-
-def test_time_that_is_set_back_begins_anew():
-    assert not noted(100.0, *np.arange(0.0, 0.6, 0.25))
-    (slow,) = noted(100.0, *np.arange(0.0, 1.1, 0.25))
-    assert slow.n_gaps == 4
-    (again,) = noted(*(100.0 + SLOW), *SLOW)
-    assert again.n_gaps == 14
-    # Nobody has said anything since.
-    assert not rhythm_of(100.0 + SLOW).slow_now(START_NS)
-
-
-def test_stamps_of_zero_say_nothing():
-    rhythm = TouchRhythm(TIMEOUT)
-    for _ in range(9):
-        rhythm.note(0, 'hand')
-    assert not rhythm._frames
-
-
-def test_the_memory_is_bounded():
-    """A sender of ever new names does not hide the others, nor fill the memory."""
-    rhythm = TouchRhythm(TIMEOUT)
-    for k in range(10 * KEPT):
-        stamp = START_NS + k * 250_000_000
-        for name in ('hand', f'frame {k}', f'other {k}'):
-            rhythm.note(stamp, name)
-    assert len(rhythm._frames) == MAX_FRAMES
-    assert len(rhythm._frames['hand'].stamps) == KEPT
-    for name in (f'frame {k}' for k in range(2 * MAX_FRAMES)):
-        for stamp in range(START_NS, START_NS + 1_100_000_000, 250_000_000):
-            rhythm.note(stamp, name)
-    assert len(rhythm._slow) == MAX_FRAMES
-    assert rhythm.ever_slow[0] == ('hand', PERIOD, 10 * KEPT - 1)

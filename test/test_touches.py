@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from robots import nested_humanoid_urdf, random_sample
 
-from inertial_estimation.estimation.contacts import Contact, row_names
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
@@ -79,32 +79,6 @@ def test_several_touches_of_one_link_have_names_of_their_own(estimator):
     names = [contact.name for contact in named.contacts]
     assert names == [*DEFAULTS, 'hand_2', 'shank', 'hand_3']
     assert [contact.point for contact in named.contacts][4] == point
-
-
-def test_rows_are_named_after_frames_and_never_alike(estimator):
-    touches = [Contact('hand', 'force'), Contact('hand', 'force', (0.0, 0.0, 0.1))]
-    named = estimator.with_touches([*touches, Contact('shank')]).contacts
-    assert row_names(named) == [*DEFAULTS, 'hand_2', 'shank']
-    heel, toe = Contact('sole', name='heel'), Contact('sole', name='toe')
-    assert row_names([heel, toe]) == ['sole', 'toe']
-
-
-def test_a_known_wrench_neither_gives_way_nor_lends_its_row(robot, rng):
-    known = Contact('hand', 'known', wrench=(1.0, 2.0, 3.0, 0.0, 0.0, 0.0))
-    estimator = WrenchEstimator(robot, [known, Contact('root')])
-    sample = random_sample(robot, rng)
-    touched = estimator.with_touches([Contact('hand', 'force', name='palm')])
-    estimate = estimator.update(sample, touched)
-    assert [contact.name for contact in estimate.contacts] == ['hand', 'root', 'palm']
-    np.testing.assert_array_equal(estimate.wrenches[0], known.wrench)
-    assert not estimate.contact_quality[:2].any()
-
-
-def test_a_touch_finds_the_default_behind_a_known_one_of_its_frame(robot):
-    known = Contact('hand', 'known', name='load')
-    estimator = WrenchEstimator(robot, [known, Contact('hand', name='grip')])
-    touched = estimator.with_touches([Contact('hand', 'force')])
-    assert [(c.name, c.kind) for c in touched.contacts] == [('load', 'known'), ('grip', 'force')]
 
 
 @pytest.mark.parametrize('lost', ['leg_sensor', 'foot_sensor'])
