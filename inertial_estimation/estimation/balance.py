@@ -82,13 +82,17 @@ def build_balance(
             continue
         own = frozenset(subtree[k]).intersection(submodels[submodel_of[k]].links)
         counts = _counts(own, n_links)
-        net = _net_factors(forest, counts + _tau_counts(forest, link.joint, k, n_links))
+        # Minus what the joint's tau of the forest holds already.
+        held = _counts(forest.below[link.joint], n_links)
+        net = _net_factors(forest, counts + (-held if held[k] else held))
         contacts = [-int(counts[c]) for c in contact_links]
         beyond.append(own)
         by_joint.append([*net, *_sensor_factors(robot, used, counts), *contacts])
-        external.append(
-            [*[0] * n_other, *_external_factors(subtree[k], contact_links, robot.base)]
-        )
+        # In J' f [T 3.64] of the joint above the link.
+        turned = robot.base in subtree[k]
+        sign = -1 if turned else 1
+        factors = [sign if (c in subtree[k]) != turned else 0 for c in contact_links]
+        external.append([*[0] * n_other, *factors])
     n_joints = len(by_joint)
     joint_factors = np.array([by_joint, external], dtype=np.int64)
     joint_factors = joint_factors.reshape(2, n_joints, n_other + n_contacts)
@@ -102,17 +106,6 @@ def build_balance(
         submodel_factors=np.array(by_submodel, dtype=np.float64),
         joint_factors=np.moveaxis(joint_factors, 0, 1).astype(np.float64),
     )
-
-
-def _external_factors(
-    subtree: Sequence[int], contact_links: Sequence[int], base: int
-) -> list[int]:
-    """
-    Return the factors of the contacts in J' f [T 3.64] for the joint that a subtree hangs from.
-    """
-    turned = base in subtree
-    sign = -1 if turned else 1
-    return [sign if (k in subtree) != turned else 0 for k in contact_links]
 
 
 def subtrees(robot: Robot) -> list[list[int]]:
@@ -129,13 +122,6 @@ def _counts(links: Iterable[int], n_links: int) -> Integers:
     counts = np.zeros(n_links, dtype=np.int64)
     counts[list(links)] = 1
     return counts
-
-
-def _tau_counts(forest: Forest, joint: int, child: int, n_links: int) -> Integers:
-    """Return minus what a joint's ``tau`` of the forest holds already."""
-    held = forest.below[joint]
-    counts = _counts(held, n_links)
-    return -counts if child in held else counts
 
 
 def _net_factors(forest: Forest, counts: Integers) -> list[int]:

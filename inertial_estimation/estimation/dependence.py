@@ -75,7 +75,11 @@ def find_sides(
             away = not (alone and loaded)
             links = beyond if away else members - beyond
             rests_on = members if loaded and not alone else links
-            sensors = tuple(n for n in border_sensors(submodel) if _ends(robot, n) & rests_on)
+            sensors = tuple(
+                n
+                for n in border_sensors(submodel)
+                if {robot.ft_sensors[n].parent, robot.ft_sensors[n].child} & rests_on
+            )
             sides[k] = Side(links, away, s, rests_on, sensors)
     return sides
 
@@ -84,11 +88,6 @@ def border_sensors(submodel: Submodel) -> tuple[int, ...]:
     """Return the FT sensors in use around a submodel."""
     root = (submodel.root_sensor,) if submodel.root_sensor >= 0 else ()
     return (*root, *submodel.child_sensors)
-
-
-def _ends(robot: Robot, sensor: int) -> set[int]:
-    """Return the two links that an FT sensor joins."""
-    return {robot.ft_sensors[sensor].parent, robot.ft_sensors[sensor].child}
 
 
 class Rests(NamedTuple):

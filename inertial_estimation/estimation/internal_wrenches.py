@@ -69,16 +69,14 @@ class NetWrenches:
         for i in range(n):
             dynamics.run(samples[i])
             supports[i] = dynamics.poses
-            motions[:, i] = self._motions()
+            data = dynamics.forest_data
+            motions[:, i] = [
+                [part[j].vector for j in self._joints] for part in (data.v, data.a_gf)
+            ]
         v, a = (self._L_X_J @ motions[..., None])[..., 0]
         # From the spatial to the sensor acceleration: the point, not the field, is followed.
         a[..., :3] += np.cross(v[..., 3:], v[..., :3])
         return net_wrench(self.dynamics.parameters, v[..., 3:], a), supports
-
-    def _motions(self) -> Array:
-        """Return velocity and proper spatial acceleration of the links' joints of the forest."""
-        data = self.dynamics.forest_data
-        return np.array([[part[i].vector for i in self._joints] for part in (data.v, data.a_gf)])
 
 
 class InternalSums:

@@ -213,18 +213,14 @@ class MotionPlan:
         """Write the motion of each link into the row of its first IMU."""
         if self.is_plain:
             return sample
-        motion = self._nothing(sample)
+        shape = (*sample.angular_velocities.shape[:-2], len(self._leads), 3)
+        motion = Motions(np.zeros(shape), np.zeros(shape), np.zeros(shape))
         self._find_turn(sample, motion)
         centripetal = _square(motion.turn)
         if self._arrays:
             self._find_spin(sample, motion, centripetal)
         self._find_shift(sample, motion, centripetal)
         return self._written(sample, motion)
-
-    def _nothing(self, sample: Sample | SampleBatch) -> Motions:
-        """Return motions to be written."""
-        shape = (*sample.angular_velocities.shape[:-2], len(self._leads), 3)
-        return Motions(np.zeros(shape), np.zeros(shape), np.zeros(shape))
 
     def _find_turn(self, sample: Sample | SampleBatch, motion: Motions) -> None:
         """Write angular velocities, and angular accelerations if they come with them."""

@@ -259,7 +259,8 @@ def sensor_residuals(
     samples = with_gaps(samples)
     felt = ContactSet.felt(estimator.contacts if contacts is None else contacts)
     rates, accelerations = ImuPrediction(estimator.robot).of(samples)
-    predicted = [_predicted_ft(estimator, samples, felt, k) for k in _fts(estimator)]
+    n_fts = len(estimator.robot.ft_sensors)
+    predicted = [_predicted_ft(estimator, samples, felt, k) for k in range(n_fts)]
     fts = np.stack(predicted, axis=1) if predicted else np.empty((len(samples), 0, 6))
     silent = {
         kind: np.array([imu.measures == kind for imu in estimator.robot.imus], dtype=bool)
@@ -273,11 +274,6 @@ def sensor_residuals(
         accelerations - samples.proper_accelerations,
         fts - estimator.calibration.apply(samples.ft_readings, samples.ft_temperatures),
     )
-
-
-def _fts(estimator: WrenchEstimator) -> range:
-    """Return the rows of the FT sensors."""
-    return range(len(estimator.robot.ft_sensors))
 
 
 def _predicted_ft(

@@ -270,7 +270,11 @@ class WrenchEstimator:
             assumed = (sample.joint_states == SensorState.ASSUMED).tobytes()
         step = self._cache.faultless(assumed, given)
         try:
-            whole = sample if self._is_plain else self._completed(sample)
+            whole = sample
+            if not self._is_plain:
+                # What is missing spreads, and shows in the forces.
+                with np.errstate(over='ignore', invalid='ignore'):
+                    whole = self.motion.nominal.complete(sample)
             step.plan.dynamics.run(whole)
             if _is_faulty(step.plan, whole):
                 faults = find_faults(sample, self.used)
@@ -302,11 +306,6 @@ class WrenchEstimator:
 
         """
         return self._defaults.with_touches(check_contacts(touches))
-
-    def _completed(self, sample: Sample) -> Sample:
-        """Return a sample with the motions of links; what is missing spreads, and shows later."""
-        with np.errstate(over='ignore', invalid='ignore'):
-            return self.motion.nominal.complete(sample)
 
     def _contact_set(self, contacts: Iterable[Contact] | ContactSet | None) -> ContactSet:
         """Return the contacts of an instant."""

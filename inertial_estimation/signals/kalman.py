@@ -109,7 +109,8 @@ class KalmanFilter:
         self._count += 1
         if not self._ready and self._count > 1:
             self._settle()
-        if not self._all_begun or not _is_finite(values):
+        square = float(np.vdot(values, values))
+        if not self._all_begun or square - square != 0.0:
             self._begin_channels(stamp_ns, values)
 
     def evaluate(self) -> Array:
@@ -191,9 +192,3 @@ class KalmanFilter:
 @lru_cache(maxsize=64)
 def _steady(interval_ns: int, density: float) -> Gains:
     return steady_gains(1e-9 * interval_ns, density)
-
-
-def _is_finite(values: Array) -> bool:
-    """Return whether no value is NaN or infinite; quicker than asking each."""
-    total = float(np.vdot(values, values))
-    return total - total == 0.0
