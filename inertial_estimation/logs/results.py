@@ -22,8 +22,12 @@ from inertial_estimation.logs.log import Log, Progress, no_progress
 from inertial_estimation.logs.offsets import Offsets
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
-from inertial_estimation.signals.encoders import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
-from inertial_estimation.signals.names import topic_names
+from inertial_estimation.signals.encoders import (
+    JointEffortEncoder,
+    WrenchEncoder,
+    WrenchesEncoder,
+    topic_names,
+)
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -19,8 +19,12 @@ from inertial_estimation.estimation.contacts import Contact, row_names
 from inertial_estimation.estimation.estimate import WrenchEstimate, result_names
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array
-from inertial_estimation.signals.encoders import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
-from inertial_estimation.signals.names import topic_names
+from inertial_estimation.signals.encoders import (
+    JointEffortEncoder,
+    WrenchEncoder,
+    WrenchesEncoder,
+    topic_names,
+)
 from inertial_estimation.uncertainty.deviations import Deviations
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,3 +102,17 @@ def _append_string(body: bytes, text: str) -> bytes:
     """Return the bytes with a string behind them."""
     encoded = text.encode() + b'\x00'
     return _append_count(body, len(encoded)) + encoded
+
+
+def topic_names(names: Iterable[str]) -> list[str]:
+    """Return names that may stand in a topic, different ones for different names."""
+    safe: list[str] = []
+    for name in names:
+        token = re.sub(r'[^A-Za-z0-9_]', '_', name)
+        if not token or token[0].isdigit():
+            token = '_' + token
+        candidate, count = token, 2
+        while candidate in safe:
+            candidate, count = f'{token}_{count}', count + 1
+        safe.append(candidate)
+    return safe

@@ -14,7 +14,7 @@ from sensor_msgs.msg import Imu, JointState
 
 from inertial_estimation.ros.conversions import ns_to_stamp, stamp_to_ns, wrench_to_message
 from inertial_estimation.signals.decoders import ImuDecoder, JointStateDecoder, WrenchDecoder
-from inertial_estimation.signals.names import topic_names
+from inertial_estimation.signals.encoders import topic_names
 from inertial_estimation.signals.readings import (
     imu_from_message,
     joints_from_message,
