@@ -3,15 +3,12 @@
 """
 Dependence of torques and external wrenches on sensors, joints and links [T Theorem 4.2].
 
-It is found from the tree alone.
+It is found from the tree alone. Both sides of a joint within its submodel give the same wrench
+once those of the contacts are known [T 4.23]. A full wrench that is alone in its submodel is itself
+what the sums leave; the side without it depends on less, and needs no estimate.
 
-Both sides of a joint within its submodel give the same wrench once those of the contacts are known
-[T 4.23]. A full wrench that is alone in its submodel is itself what the sums leave; the side
-without it depends on less, and needs no estimate.
-
-Where contacts share a submodel, all of their wrenches are taken to depend on all of it, a force
-at a point to have a lever about every joint, which are at most too much; elsewhere the
-tables are exact.
+Where contacts share a submodel, all of their wrenches are taken to depend on all of it, a force at
+a point to have a lever about every joint, which are at most too much; elsewhere tables are exact.
 """
 
 from __future__ import annotations
@@ -32,6 +29,7 @@ from inertial_estimation.estimation.sensor_arrays import with_ways
 from inertial_estimation.model.arguments import rows
 from inertial_estimation.model.motion_sources import serving_sources
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtSensor, Imu
 from inertial_estimation.model.submodels import Submodel, decompose
 
 Mask = NDArray[np.bool_]
@@ -47,10 +45,7 @@ class Side:
     submodel: int
     """Row of their submodel."""
     rests_on: frozenset[int]
-    """
-    The links whose motion counts: these; the whole submodel if a contact among them shares it with
-    others or does not explain it.
-    """
+    """Links whose motion counts: these, or all if a contact among them shares the submodel."""
     sensors: tuple[int, ...]
     """FT sensors in use that count."""
 
@@ -246,7 +241,6 @@ class UninformedTorques:
     contact: str
 
     def __str__(self) -> str:
-        """Return it in one clause."""
         return f'torques of {", ".join(self.joints)} depend on no FT sensor'
 
 
@@ -303,9 +297,11 @@ def dependence_table(
         If the IMUs measure the motion of no link, or an argument is of another type.
 
     """
-    contacts, used = check_contacts(contacts), _fts(robot, fts)
+    contacts, used = check_contacts(contacts), _sensors('fts', fts, 'FT sensor', robot.ft_sensors)
     motion = BodyMotion(robot, arrays=acceleration_arrays)
-    working = _imus(robot, imus)
+    working = _sensors('imus', imus, 'IMU', robot.imus)
+    if not (working or robot.fixed_frame):
+        raise ModelError(f"robot '{robot.name}' has no fixed_link, and 'imus' names none")
     plan = motion.plan(tuple(b if k in working else 0 for k, b in enumerate(motion.bits)))
     _, sources = serving_sources(robot, np.flatnonzero(plan.serving).tolist())
     forest = with_ways(build_forest(robot, sources), plan.layout.ways)
@@ -345,8 +341,8 @@ class Informed(NamedTuple):
 
 def find_informed(robot: Robot, contacts: Sequence[Contact], fts: Iterable[str | int]) -> Informed:
     """Find the FT sensors that inform torques, and nothing else: quick enough beside a loop."""
-    contacts = check_contacts(contacts)
-    submodels = decompose(robot.links, robot.ft_sensors, _fts(robot, fts))
+    contacts, used = check_contacts(contacts), _sensors('fts', fts, 'FT sensor', robot.ft_sensors)
+    submodels = decompose(robot.links, robot.ft_sensors, used)
     links = [robot.frame(contact.frame)[0] for contact in contacts]
     sides = find_sides(robot, submodels, links, [contact.unknowns for contact in contacts])
     sensors = {
@@ -356,21 +352,12 @@ def find_informed(robot: Robot, contacts: Sequence[Contact], fts: Iterable[str |
     return Informed(sensors, _uninformed(robot, submodels, sides))
 
 
-def _fts(robot: Robot, given: Iterable[str | int] | None) -> list[int]:
-    """Return the rows of FT sensors."""
-    known = [sensor.name for sensor in robot.ft_sensors]
-    return sorted(
-        set(range(len(known)) if given is None else rows('fts', given, 'FT sensor', known))
-    )
-
-
-def _imus(robot: Robot, given: Iterable[str | int] | None) -> frozenset[int]:
-    """Return the rows of IMUs; some are needed unless a link is fixed."""
-    known = [imu.name for imu in robot.imus]
-    chosen = frozenset(range(len(known)) if given is None else rows('imus', given, 'IMU', known))
-    if not (chosen or robot.fixed_frame):
-        raise ModelError(f"robot '{robot.name}' has no fixed_link, and 'imus' names none")
-    return chosen
+def _sensors(
+    argument: str, given: Iterable[str | int] | None, kind: str, sensors: Sequence[FtSensor | Imu]
+) -> list[int]:
+    """Return the rows of sensors that work."""
+    known = [sensor.name for sensor in sensors]
+    return sorted(set(range(len(known)) if given is None else rows(argument, given, kind, known)))
 
 
 def _named(
@@ -397,17 +384,13 @@ def _uninformed(
     for k in child_links(robot):
         if not sides[k].sensors:
             groups.setdefault((sides[k].submodel, sides[k].away), []).append(k)
-    found = []
+    found, subtree = [], subtrees(robot)
     for (s, away), children in groups.items():
         submodel, contact = submodels[s], ''
         if border_sensors(submodel):
-            contact = robot.link_names[_beyond_most(robot, children) if away else submodel.root]
+            # Away from the root: beyond most of the joints.
+            last = max(children, key=lambda k: sum(k in subtree[other] for other in children))
+            contact = robot.link_names[last if away else submodel.root]
         joints = tuple(robot.joint_names[robot.links[k].joint] for k in children)
         found.append(UninformedTorques(joints, submodel.name, contact))
     return tuple(found)
-
-
-def _beyond_most(robot: Robot, children: Sequence[int]) -> int:
-    """Return which of the child links of some joints has most of these joints above it."""
-    subtree = subtrees(robot)
-    return max(children, key=lambda k: sum(k in subtree[other] for other in children))
