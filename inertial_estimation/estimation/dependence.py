@@ -4,8 +4,8 @@
 Dependence of torques and external wrenches on sensors, joints and links [T Theorem 4.2].
 
 It is found from the tree alone. Both sides of a joint within its submodel give the same wrench
-once those of the contacts are known [T 4.23]. A full wrench that is alone in its submodel is itself
-what the sums leave; the side without it depends on less, and needs no estimate.
+once those of the contacts are known [T 4.23]. A full wrench that is alone in its submodel is what
+the sums leave; the side without it depends on less, and needs no estimate.
 
 Where contacts share a submodel, all of their wrenches are taken to depend on all of it, a force at
 a point to have a lever about every joint, which are at most too much; elsewhere tables are exact.
