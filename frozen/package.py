@@ -867,11 +867,11 @@ def base_grouping(Y: Array) -> Numbers:
 
 def structural_ranks(robot: Any) -> Numbers:
     """Return how many base parameters the structure of each submodel leaves."""
-    structural_null_space = use('structural_null_space')
+    null_space = use('null_space')
 
     found = {}
     for submodel in robot.submodels:
-        space = structural_null_space(robot, submodel)
+        space = null_space(robot, submodel)
         found[f'rank/{submodel.name}'] = np.array(float(len(space) - space.shape[1]))
         # Any basis of the space has the same projection; links in the order of their names.
         q = np.linalg.qr(space)[0]

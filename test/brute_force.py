@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from scipy.linalg import expm
 
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.model.robot import Link, Robot
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.tree import Link
 from inertial_estimation.sample import Sample
 
 Array = NDArray[np.float64]

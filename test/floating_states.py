@@ -14,8 +14,7 @@ from robots import (
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.model.floating_state import State
-from inertial_estimation.model.free_floating import FreeFloating
+from inertial_estimation.model.free_floating import FreeFloating, State
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSpec

@@ -27,7 +27,7 @@ from inertial_estimation.identification.recursion.identifier import (
 from inertial_estimation.identification.recursion.update_policy import MAX_OFFSET_DEVIATION
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.model.ft_calibration import FtCalibration
-from inertial_estimation.model.identifiable import structural_null_space
+from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.signals.stream import StreamRates
@@ -102,7 +102,7 @@ def test_torques_rest_on_nothing_that_is_not_identifiable(log, one_imu):
     moved = found.copy()
     for submodel in wrong.submodels:
         links = list(submodel.links)
-        N = structural_null_space(wrong, submodel)
+        N = null_space(wrong, submodel)
         assert N.shape[1] or len(links) == 1
         # As far as bodies stay possible: here by half the distance to where one is not.
         way = (N @ rng.normal(size=N.shape[1])).reshape(len(links), 10)
@@ -130,7 +130,7 @@ def test_rows_do_not_see_it_either(one_imu):
     identifier = RecursiveIdentifier(wrong, node_settings(wrong))
     rows = identifier.builder.equations(samples.take(slice(700, None, 40)))
     for block, kinds in zip(identifier.builder.blocks, rows, strict=True):
-        N = structural_null_space(wrong, block.submodel)
+        N = null_space(wrong, block.submodel)
         Y = np.concatenate([one.Y for one in kinds.values()])[:, : len(N)]
         assert np.abs(Y @ N).max(initial=0.0) < UNCHANGED * np.abs(Y).max()
 
@@ -139,7 +139,7 @@ def test_offsets_that_sensors_share_hide_nothing_more_where_the_robot_turns(one_
     wrong, _ = one_imu
     builder = RecursiveIdentifier(wrong, node_settings(wrong)).builder
     for block, base in zip(builder.blocks, tellable(builder), strict=True):
-        hidden = structural_null_space(wrong, block.submodel).shape[1]
+        hidden = null_space(wrong, block.submodel).shape[1]
         assert len(block.unknowns) - base.rank == hidden
 
 

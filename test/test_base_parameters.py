@@ -12,15 +12,18 @@ import pytest
 from inertial_estimation.errors import InertialEstimationError, NameNotFound, ShapeError
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.unknowns import Unknowns
-from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.combinations import parse_combination
+from inertial_estimation.model.base_parameters import (
+    BaseParameters,
+    conditioning_order,
+    parse_combination,
+    unexcited_directions,
+)
 from inertial_estimation.model.identifiable import (
     Rows,
     excitable,
+    null_space,
     random_states,
-    structural_null_space,
 )
-from inertial_estimation.model.independent_columns import conditioning_order, unexcited_directions
 from inertial_estimation.model.regressor import submodel_regressors
 
 # Products of a few dozen numbers up to a hundred.
@@ -39,7 +42,7 @@ def names(nested_humanoid, submodel):
 
 @pytest.fixture
 def base(nested_humanoid, submodel):
-    return BaseParameters.of_null_space(structural_null_space(nested_humanoid, submodel))
+    return BaseParameters.of_null_space(null_space(nested_humanoid, submodel))
 
 
 @pytest.fixture
@@ -72,7 +75,7 @@ def test_triangles_group_as_their_rows_do(Y):
 
 
 def test_the_order_decides_what_is_kept(nested_humanoid, submodel, base):
-    null = structural_null_space(nested_humanoid, submodel)
+    null = null_space(nested_humanoid, submodel)
     masses = list(range(0, len(null), 10))
     others = [k for k in conditioning_order(len(null) // 10) if k % 10]
     other = BaseParameters.of_null_space(null, masses + others)
@@ -137,14 +140,6 @@ def test_combinations_can_be_read_back(base, names):
     np.testing.assert_allclose(again.grouping, base.grouping, rtol=1e-8, atol=1e-9)
 
 
-def test_the_table_has_a_row_for_each(base, names):
-    table = base.table(names, np.arange(float(base.rank)))
-    assert len(table.rows) == base.rank
-    assert table.title == f'{base.rank} base parameters of {len(names)}'
-    assert table.rows[1][1:] == (base.combinations(names)[1], '1')
-    assert all(len(row) == len(table.columns) for row in table.rows)
-
-
 def test_combinations_as_papers_write_them():
     assert parse_combination('L - 1.1 l + 0.3 (m_3 + m_4 - a)') == {
         'L': 1.0,
@@ -178,7 +173,7 @@ def test_bad_input_is_named(base, names, Y):
 def test_torques_keep_less_than_the_wrench(arm_with_wrist_sensor):
     submodel = arm_with_wrist_sensor.submodels[0]
     wrench, torques = (
-        BaseParameters.of_null_space(structural_null_space(arm_with_wrist_sensor, submodel, rows))
+        BaseParameters.of_null_space(null_space(arm_with_wrist_sensor, submodel, rows))
         for rows in Rows
     )
     assert torques.rank < wrench.rank

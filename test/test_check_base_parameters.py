@@ -15,7 +15,7 @@ from robots import two_link_urdf
 from inertial_estimation.cli import main
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.identifiable import structural_null_space
+from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.robot import Robot
 
 
@@ -23,7 +23,7 @@ from inertial_estimation.model.robot import Robot
 def files(tmp_path):
     """Write a robot and its own base parameters."""
     robot = Robot.from_urdf(two_link_urdf())
-    base = BaseParameters.of_null_space(structural_null_space(robot, robot.submodels[0]))
+    base = BaseParameters.of_null_space(null_space(robot, robot.submodels[0]))
     names = base.combinations(Unknowns(robot.link_names).names)
     values = base.of(robot.parameters.reshape(-1))
     (tmp_path / 'robot.urdf').write_text(two_link_urdf())
@@ -140,7 +140,7 @@ def test_joints_that_copy_others_are_locked_or_left_out_by_a_file(files, capsys,
     urdf = two_link_urdf().replace('</robot>', f'{COPY}</robot>')
     (folder / 'robot.urdf').write_text(urdf)
     robot = Robot.from_urdf(urdf, joints=['elbow'], fixed_link='body')
-    base = BaseParameters.of_null_space(structural_null_space(robot, robot.submodels[0]))
+    base = BaseParameters.of_null_space(null_space(robot, robot.submodels[0]))
     names = base.combinations(Unknowns(robot.link_names).names)
     write(folder, names, base.of(robot.parameters.reshape(-1)))
     (folder / 'logs.yaml').write_text(

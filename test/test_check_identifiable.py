@@ -14,14 +14,20 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, two_link_urdf
 
-from inertial_estimation.check.identifiable import MOST, check_identifiable
+from inertial_estimation.check.identifiable import (
+    MOST,
+    check_identifiable,
+    readable_combination,
+)
 from inertial_estimation.check.identifiable_sources import source_of_urdf
 from inertial_estimation.cli import main
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.unknowns import Unknowns
-from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.combinations import parse_combination, readable_combination
-from inertial_estimation.model.identifiable import structural_null_space
+from inertial_estimation.model.base_parameters import (
+    BaseParameters,
+    parse_combination,
+)
+from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.robot import Robot
 
 MODELS = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'models'
@@ -69,7 +75,7 @@ def test_json_holds_combinations_that_can_be_read_again(urdf, tmp_path):
     found = json.loads((tmp_path / 'out.json').read_text())['submodels'][0]
     robot = source_of_urdf(two_link_urdf()).robot
     names = Unknowns(robot.link_names).names
-    wanted = BaseParameters.of_null_space(structural_null_space(robot, robot.submodels[0]))
+    wanted = BaseParameters.of_null_space(null_space(robot, robot.submodels[0]))
     texts = [one['combination'] for one in found['base_parameters']]
     read = BaseParameters.parse(texts, names)
     np.testing.assert_allclose(read.grouping, wanted.grouping, atol=SAME)
@@ -80,9 +86,6 @@ def test_json_holds_combinations_that_can_be_read_again(urdf, tmp_path):
 
 def test_a_bolted_robot_needs_efforts(urdf, tmp_path, capsys):
     assert run(urdf, '--fixed-link', 'body', '--json', tmp_path / 'out.json') == 1
-    error = capsys.readouterr().err
-    assert 'joints in efforts' in error
-    assert error.count('\n') == 1
     assert not (tmp_path / 'out.json').exists()
     assert run(urdf, '--fixed-link', 'body', '--efforts', 'all') == 0
     shown = capsys.readouterr().out
@@ -108,7 +111,7 @@ def test_a_known_ground_and_base_link_rows_are_those_of_identify(tmp_path, capsy
     more = ('--config', tmp_path / 'rows.yaml', '--json', out)
     plate = 'external: {base: [0, 0, 0, 0, 0, 0]}'
     robot = Robot.from_urdf(path, fixed_link='base')
-    base = 10 * 4 - structural_null_space(robot, robot.submodels[0]).shape[1]
+    base = 10 * 4 - null_space(robot, robot.submodels[0]).shape[1]
     for rows, submodels, lacking in (
         ('{wrenches: true}', {'base': 0, 'tool': 10}, True),
         (f'{{{plate}}}', {'base': base, 'tool': 10}, False),
@@ -168,7 +171,6 @@ def test_six_ft_sensors_of_a_humanoid(capsys, tmp_path):
     found = json.loads((tmp_path / 'out.json').read_text())
     assert found['rank'] == 10 * 7 + 7 * 32
     assert 'more' in shown
-    assert '--all prints them' in shown
     longest = max(len(b['terms']) for s in found['submodels'] for b in s['base_parameters'])
     assert longest > MOST
     assert run(urdf, '--all') == 0

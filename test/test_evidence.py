@@ -21,8 +21,7 @@ from inertial_estimation.identification.equations.wrenches import wrench_columns
 from inertial_estimation.identification.evidence import Gathering, gather
 from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.row_space import RowSpace
-from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.independent_columns import conditioning_order
+from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import submodel_regressors
 from inertial_estimation.model.robot import Robot

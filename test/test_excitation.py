@@ -19,7 +19,7 @@ from inertial_estimation.identification.excitation.excitation import ExcitationR
 from inertial_estimation.identification.excitation.fourier import FourierBasis
 from inertial_estimation.identification.excitation.search import ExcitationSearch
 from inertial_estimation.identification.unknowns import Term
-from inertial_estimation.model.identifiable import Rows, structural_null_space
+from inertial_estimation.model.identifiable import Rows, null_space
 from inertial_estimation.model.joint_limits import joint_limits
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -74,7 +74,7 @@ def states(rng, n=30):
 
 def test_without_friction_the_base_is_that_of_structure(arm):
     found = ExcitationRegressor(arm, JointModel(terms=()))
-    null = structural_null_space(arm, arm.submodels[0], Rows.TORQUES)
+    null = null_space(arm, arm.submodels[0], Rows.TORQUES)
     assert found.submodels[0].base.rank == 10 * len(arm.links) - null.shape[1]
     np.testing.assert_allclose(found.submodels[0].base.grouping @ null, 0.0, atol=ROUND_OFF)
 

@@ -25,7 +25,7 @@ from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.identifiable import structural_null_space
+from inertial_estimation.model.identifiable import null_space
 
 FULL, PHYSICAL = Consistency.FULL, Consistency.PHYSICAL
 # Bodies that come near may be large, and the solver's tolerance is relative to that.
@@ -149,7 +149,7 @@ def arm(nested_humanoid):
     """Return base parameters of the root submodel, its unknowns and its null space."""
     submodel = nested_humanoid.submodels[0]
     links = tuple(nested_humanoid.links[k].name for k in submodel.links)
-    return structural_null_space(nested_humanoid, submodel), Unknowns(links)
+    return null_space(nested_humanoid, submodel), Unknowns(links)
 
 
 @pytest.fixture

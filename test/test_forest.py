@@ -21,7 +21,8 @@ from inertial_estimation.estimation.forest import (
     pose_view,
 )
 from inertial_estimation.model.motion_sources import Source, assign_owners, serving_sources
-from inertial_estimation.model.robot import Link, Robot
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.tree import Link
 
 # Chains of ten transforms of order one.
 ROUND_OFF = 1e-12

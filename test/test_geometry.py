@@ -146,15 +146,15 @@ def test_a_broken_mesh_and_a_flat_one_are_said(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('shape', 'said'),
+    'shape',
     [
-        ('<box size="0.1 0 0.1"/>', 'not positive'),
-        ('<box size="0.1 much 0.1"/>', 'three finite numbers'),
-        ('<sphere radius="-1"/>', 'no positive size'),
-        ('<cylinder radius="0.1"/>', "length=''"),
+        '<box size="0.1 0 0.1"/>',
+        '<box size="0.1 much 0.1"/>',
+        '<sphere radius="-1"/>',
+        '<cylinder radius="0.1"/>',
     ],
 )
-def test_impossible_sizes_are_refused(shape, said):
+def test_impossible_sizes_are_refused(shape):
     with pytest.raises(ModelError):
         read(urdf(tag('collision', shape)))
 

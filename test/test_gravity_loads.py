@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf
 
-from inertial_estimation.model.gravity_loads import joints_without_gravity
+from inertial_estimation.model.regressor import joints_without_gravity
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.torque_derivatives import TorqueRegressor
 

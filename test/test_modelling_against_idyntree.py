@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from floating_states import FORMS, ROBOTS, random_state
 
-from inertial_estimation.model.floating_state import State
+from inertial_estimation.model.free_floating import State
 from inertial_estimation.model.momentum import average_equations, centroidal, momentum_matrix
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot

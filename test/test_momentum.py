@@ -17,7 +17,7 @@ from scipy.linalg import block_diag
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model import rigid_body
-from inertial_estimation.model.floating_state import State
+from inertial_estimation.model.free_floating import State
 from inertial_estimation.model.momentum import (
     average_equations,
     centroidal,

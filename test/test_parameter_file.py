@@ -15,8 +15,8 @@ from test_set_parameters import others
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.parameter_file import from_text, to_text
+from inertial_estimation.model.inertia import check_usable
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.usable_parameters import check_usable
 
 
 def test_every_digit_comes_back(nested_humanoid, rng):

@@ -21,7 +21,7 @@ from inertial_estimation.identification.feasibility.stated_base_parameters impor
 from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.identifiable import Rows, structural_null_space
+from inertial_estimation.model.identifiable import Rows, null_space
 from inertial_estimation.model.submodels import decompose
 
 
@@ -34,7 +34,7 @@ def robot(arm_with_wrist_sensor):
 def table(robot):
     """Return combinations and values of what joint torques tell of the robot."""
     whole = decompose(robot.links, robot.ft_sensors, ())[0]
-    base = BaseParameters.of_null_space(structural_null_space(robot, whole, Rows.TORQUES))
+    base = BaseParameters.of_null_space(null_space(robot, whole, Rows.TORQUES))
     values = base.of(robot.parameters.reshape(-1))
     return base.combinations(Unknowns(robot.link_names).names), values
 

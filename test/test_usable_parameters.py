@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.usable_parameters import check_masses, check_usable
+from inertial_estimation.model.inertia import check_masses, check_usable
 
 NAMES = ('base', 'hand')
 

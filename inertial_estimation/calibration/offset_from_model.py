@@ -39,7 +39,7 @@ from inertial_estimation.estimation.contacts import noise_scale
 from inertial_estimation.estimation.faults import SampleShapes, with_known_temperatures
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, finding
-from inertial_estimation.model.arguments import check_kind, names, numbers, rows
+from inertial_estimation.model.arguments import names, numbers, rows
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import hat
@@ -272,7 +272,6 @@ def offset_from_model(
         If arguments are inconsistent, or name what the robot does not have.
 
     """
-    check_kind('estimator', estimator, WrenchEstimator, 'WrenchEstimator(robot) makes one')
     robot, calibration = estimator.robot, estimator.calibration
     SampleShapes(robot).check_batch(samples)
     supports = _checked_supports(robot, supports)

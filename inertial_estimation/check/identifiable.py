@@ -18,9 +18,7 @@ from inertial_estimation.identification.equations.builder import COMPONENTS, Blo
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.logs.freedom import submodel_of
 from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.combinations import readable_combination
-from inertial_estimation.model.identifiable import excitable
-from inertial_estimation.model.predictability import Predictability, predictability
+from inertial_estimation.model.identifiable import Predictability, excitable, predictability
 from inertial_estimation.table import Row, Table
 
 MOST = 8
@@ -104,10 +102,10 @@ class IdentifiableReport:
         ):
             if names:
                 yield Table(title, ('of', 'parameters'), tuple(_by_owner(names)))
-        table = self.predictions.table()
         title = f"Predictions, of {self.predictions.rank} combinations of the links' parameters"
-        rows = table.rows if whole else tuple(_together(table.rows))
-        yield Table(title, table.columns, rows)
+        rows = _prediction_rows(self.predictions)
+        columns = ('prediction', 'with FT readings', 'without')
+        yield Table(title, columns, tuple(rows if whole else _together(rows)))
 
     def notes(self, *, whole: bool = False) -> list[str]:
         """Return what to know of the tables."""
@@ -173,6 +171,39 @@ def check_identifiable(source: RowSource) -> IdentifiableReport:
         contacts=source.contacts,
     )
     return IdentifiableReport(source, tuple(told), predictions)
+
+
+def _prediction_rows(found: Predictability) -> list[Row]:
+    """Return a row for the torque of each joint and the wrench on each submodel."""
+    rows = [
+        (f'torque of {name}', _lacking(lacking), _lacking(found.torques_without_fts[name]))
+        for name, lacking in found.torques.items()
+    ]
+    return [*rows, *((f'wrench on {name}', _lacking(k), '') for name, k in found.wrenches.items())]
+
+
+def _lacking(number: int) -> str:
+    """Return a number of lacking combinations in words."""
+    return f'{number} lacking' if number else 'yes'
+
+
+def readable_combination(
+    kept: str, terms: Sequence[tuple[float, str]], most: int | None = None
+) -> str:
+    """Return a combination with four digits, names of one factor together."""
+    shared: dict[str, list[str]] = {}
+    for factor, name in terms[:most]:
+        shared.setdefault(f'{factor:+.4g}', []).append(name)
+    text = kept
+    for signed, names in shared.items():
+        sign, size = signed[0], signed[1:]
+        if size == '1':
+            text += ''.join(f' {sign} {name}' for name in names)
+        else:
+            inner = ' + '.join(names)
+            text += f' {sign} {size} ' + (inner if len(names) == 1 else f'({inner})')
+    cut = 0 if most is None else max(len(terms) - most, 0)
+    return f'{text} and {cut} more' if cut else text
 
 
 def _groupings(told: Told, whole: bool) -> Table:

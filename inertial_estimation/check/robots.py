@@ -33,11 +33,9 @@ from inertial_estimation.estimation.dependence import dependence_table
 from inertial_estimation.estimation.link_motion import BodyMotion, MotionPlan
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model import urdf as urdf_text
-from inertial_estimation.model.arguments import check_kind
-from inertial_estimation.model.inertia import inertia_complaint
+from inertial_estimation.model.inertia import LARGEST_ARM, inertia_complaint
 from inertial_estimation.model.inertial_sensors import KINDS
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.usable_parameters import LARGEST_ARM
 from inertial_estimation.signals.router import accepted_frame_ids
 
 QUANTITIES = {'accelerometer': 'accelerations', 'gyroscope': 'angular velocities'}
@@ -65,8 +63,6 @@ def check_settings(
     settings: EstimatorSettings, urdf: str, contacts: Sequence[Contact] = ()
 ) -> Check:
     """Check a robot as the node would build it."""
-    remedy = 'EstimatorSettings.from_yaml(...) reads them'
-    check_kind('settings', settings, EstimatorSettings, remedy)
     robot = build_robot(settings, urdf)
     builders: list[Callable[[], object]] = [
         lambda: build_internal_wrenches(settings, build_estimator(settings, robot)),
@@ -89,7 +85,6 @@ def check_robot(
     refusals: Iterable[str] = (),
 ) -> Check:
     """Describe a robot."""
-    check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
     contacts = check_contacts(contacts)
     for contact in contacts:
         at = f" at '{contact.frame}'" if contact.name != contact.frame else ''

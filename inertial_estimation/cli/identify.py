@@ -88,7 +88,7 @@ def _run(chosen: argparse.Namespace) -> int:
     from inertial_estimation.logs.identify_settings import IdentifySettings
     from inertial_estimation.logs.identify_summary import extras_yaml, summarize
     from inertial_estimation.logs.log import LogSlice
-    from inertial_estimation.model.urdf_encoding import encoded
+    from inertial_estimation.model.urdf import encoded
     from inertial_estimation.output import write_whole
 
     if chosen.weight is not None and not SOLVERS[chosen.method].weighted:

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from inertial_estimation.model.motion_sources import Source, assign_owners, serving_sources
 from inertial_estimation.model.pinocchio_model import joint_model, make_inertia
-from inertial_estimation.model.robot import Link, Robot
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import read_only
 from inertial_estimation.model.spatial import motion_transform
+from inertial_estimation.model.tree import Link
 from inertial_estimation.sample import Sample, SampleBatch
 
 Array = NDArray[np.float64]

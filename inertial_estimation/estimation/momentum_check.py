@@ -37,7 +37,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.forest import pose_view
 from inertial_estimation.estimation.transforms import compose, cross_matrix, row_pose, to_parent
-from inertial_estimation.model.arguments import check_kind, numbers
+from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.pinocchio_model import (
     free_floating_model,
     set_carried_inertias,
@@ -78,7 +78,6 @@ class MomentumCheck:
     """Compares the change of momentum with the impulse of the wrenches, window by window."""
 
     def __init__(self, robot: Robot) -> None:
-        check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
         self._robot = self._next = robot
         self._model = free_floating_model(robot)
         self._data = self._model.createData()

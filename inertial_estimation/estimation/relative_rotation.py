@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ShapeError
 from inertial_estimation.estimation.faults import ABSURD
-from inertial_estimation.model.arguments import check_kind, numbers
+from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.motion_sources import Source, assign_owners
 from inertial_estimation.model.named_sensors import find_inertial
 from inertial_estimation.model.robot import Robot
@@ -39,7 +39,6 @@ class RelativeRotations:
     def __init__(
         self, robot: Robot, sensors: Iterable[LinkSensor | Imu | str] | None = None
     ) -> None:
-        check_kind('robot', robot, Robot, 'Robot.from_urdf(...) makes one')
         given = robot.imus if sensors is None else tuple(sensors)
         found = [find_inertial(robot, sensor, 'imus') for sensor in given]
         self.names = tuple(sensor.name for sensor in found)

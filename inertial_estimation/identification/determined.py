@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 
 from inertial_estimation.identification.equations.builder import Block, EquationBuilder
 from inertial_estimation.identification.information import Information
-from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.independent_columns import conditioning_order, unexcited_directions
+from inertial_estimation.model.base_parameters import (
+    BaseParameters,
+    conditioning_order,
+    unexcited_directions,
+)
 
 Array = NDArray[np.float64]
 

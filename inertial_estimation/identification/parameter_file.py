@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.unknowns import INERTIAL
+from inertial_estimation.model.inertia import check_usable
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.usable_parameters import check_usable
 
 Array = NDArray[np.float64]
 

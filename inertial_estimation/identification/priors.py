@@ -35,8 +35,7 @@ from inertial_estimation.identification.solvers.divergence import (
 from inertial_estimation.identification.solvers.methods import Distance
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm
 from inertial_estimation.identification.unknowns import Unknowns
-from inertial_estimation.model.inertia import consistency_margin
-from inertial_estimation.model.usable_parameters import LARGEST_ARM
+from inertial_estimation.model.inertia import LARGEST_ARM, consistency_margin
 
 Array = NDArray[np.float64]
 

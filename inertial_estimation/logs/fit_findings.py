@@ -25,8 +25,8 @@ from inertial_estimation.identification.priors import SMALLEST_MASS
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import Term, gain_columns
-from inertial_estimation.model.gravity_loads import joints_without_gravity
 from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.regressor import joints_without_gravity
 from inertial_estimation.model.urdf_export import lightened
 
 Array = NDArray[np.float64]

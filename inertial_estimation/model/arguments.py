@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,21 +68,6 @@ def rows(argument: str, given: object, kind: str, known: Sequence[str]) -> tuple
             )
         found.append(int(item))  # type: ignore[call-overload]
     return tuple(found)
-
-
-def check_kind(argument: str, given: object, kind: type | tuple[type, ...], remedy: str) -> Any:
-    """Refuse what is something else."""
-    if isinstance(given, kind):
-        return given
-    kinds = kind if isinstance(kind, tuple) else (kind,)
-    wanted = ' or '.join(one.__name__ for one in kinds)
-    raise ModelError(f"'{argument}' is {_short(given)}, expected {wanted}: {remedy}")
-
-
-def check_text(argument: str, given: object) -> None:
-    """Refuse what is no text."""
-    if not isinstance(given, str):
-        raise ModelError(f'{argument} is {_short(given)}, expected a text')
 
 
 def names(argument: str, given: object) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Base parameters: the fewest numbers that say all that rows say of the unknowns [S 29-39].
+Base parameters: the fewest numbers that determine all equations of the unknowns [S 29-39].
 
 Of the columns of a regressor Y the first independent ones are kept, and the others, which are
 combinations of those, are grouped with them: ``beta = K x`` and ``Y x = Y[:, independent] beta``.
@@ -18,25 +18,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import InertialEstimationError, NameNotFound
-from inertial_estimation.model.combinations import parse_combination, written_term
-from inertial_estimation.model.independent_columns import (
-    EXCITED,
-    checked_order,
-    last_independent_rows,
-    unexcited_directions,
-)
-from inertial_estimation.table import Table
+from inertial_estimation.errors import InertialEstimationError, NameNotFound, ShapeError
 
 Array = NDArray[np.float64]
 
 SHOWN = 1e-9
-"""Smaller factors are round-off and not printed."""
+"""Smaller factors are round-off and not printed; factors this near to one are one."""
+INDEPENDENT = 1e-8
+"""A column that takes part in vanishing combinations by less than this is independent of them."""
+BARELY = 1e-4
+"""
+Columns that take part by less than this come after all others, whatever their order: to solve for
+one of them amplifies round-off, as where a URDF has angles of 1e-6 rad in place of zero.
+"""
+EXCITED = 1e-8
+"""Singular values of measured equations below this share of the largest count as zero."""
+_INERTIA_THEN_MOMENT_THEN_MASS = (4, 5, 7, 6, 8, 9, 1, 2, 3, 0)
 
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """Which columns are kept and how the others are grouped with them."""
+    """Columns that are kept, and how the others are grouped with them."""
 
     independent: NDArray[np.intp]
     """Columns that are kept, shape (n_base,), in the order in which they were taken."""
@@ -50,34 +52,18 @@ class BaseParameters:
         """
         Group columns whose combinations are known to vanish.
 
-        Parameters
-        ----------
-        null_space : ndarray, shape (n, k)
-            Independent directions that the regressor maps to zero, as from `identifiable`.
-        order : sequence of int, shape (n,), optional
-            Columns, those to keep first. Default: as if all were of links, `conditioning_order`.
-
-        Returns
-        -------
-        BaseParameters
-
-        Raises
-        ------
-        ShapeError
-            If the order is none of the columns.
-        InertialEstimationError
-            If the directions are not independent.
-
+        null_space (n, k): independent directions that the regressor maps to zero; order (n,):
+        columns, those to keep first, by default `conditioning_order`.
         """
-        chosen = checked_order(order, len(null_space))
-        n_directions = null_space.shape[1]
+        n, n_directions = null_space.shape
+        chosen = _checked_order(order, n)
         if n_directions and np.linalg.matrix_rank(null_space) < n_directions:
             raise InertialEstimationError(f'the {n_directions} directions are not independent')
         directions = np.linalg.qr(null_space)[0]
-        dependent = last_independent_rows(directions, chosen)
+        dependent = _last_independent(directions, chosen)
         dropped = set(dependent)
         kept = np.array([k for k in chosen if k not in dropped], dtype=np.intp)
-        grouping = np.zeros((len(kept), len(null_space)))
+        grouping = np.zeros((len(kept), n))
         grouping[np.arange(len(kept)), kept] = 1.0
         if dependent:
             # Y_b N_b + Y_d N_d = 0, so that Y_d = Y_b K_d.
@@ -94,204 +80,21 @@ class BaseParameters:
         tolerance: float = EXCITED,
     ) -> BaseParameters:
         """
-        Group the columns of a measured regressor: what was not excited is not kept.
+        Group the columns of a measured regressor: those that were not excited are not kept.
 
-        Parameters
-        ----------
-        Y : ndarray, shape (m, n)
-            Rows, or the triangle of their `Information`.
-        order : sequence of int, shape (n,), optional
-            As in `of_null_space`.
-        tolerance : float
-            Singular values of Y, its columns scaled to length one, below this share of the
-            largest count as zero.
-
-        Returns
-        -------
-        BaseParameters
-
+        Y (m, n): equations, or the triangle of their `Information`; order as in `of_null_space`;
+        singular values of Y, its columns scaled to length one, below the share `tolerance` of the
+        largest count as zero.
         """
         return cls.of_null_space(unexcited_directions(Y, tolerance), order)
-
-    @property
-    def rank(self) -> int:
-        """Number of base parameters."""
-        return len(self.independent)
-
-    def of(self, x: Array) -> Array:
-        """
-        Return the base parameters of all unknowns [S 38].
-
-        Parameters
-        ----------
-        x : ndarray, shape (..., n)
-            Unknowns, as standard parameters.
-
-        Returns
-        -------
-        ndarray, shape (..., n_base)
-
-        """
-        return np.asarray(x @ self.grouping.T)
-
-    def standard(self, base: Array, prior: Array) -> Array:
-        """
-        Return the unknowns nearest to a prior that have given base parameters [A after 32].
-
-        Parameters
-        ----------
-        base : ndarray, shape (n_base,)
-            Base parameters.
-        prior : ndarray, shape (n,)
-            Where the rows say nothing it stays.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-
-        """
-        lacking = base - self.of(prior)
-        gram = self.grouping @ self.grouping.T
-        return np.asarray(prior + self.grouping.T @ np.linalg.solve(gram, lacking))
-
-    def basis(self) -> Array:
-        """Return orthonormal columns of the identifiable subspace, shape (n, n_base) [T 7.9]."""
-        return np.asarray(np.linalg.qr(self.grouping.T)[0])
-
-    def combinations(self, names: Sequence[str]) -> list[str]:
-        """
-        Return what each base parameter is a combination of.
-
-        Parameters
-        ----------
-        names : sequence of str, shape (n,)
-            Names of the columns.
-
-        Returns
-        -------
-        list of str
-            As ``upper.Ixx - 0.25 lower.m``, the column that is kept first.
-
-        """
-        return [
-            ' '.join([names[kept], *(written_term(*term) for term in terms)])
-            for kept, terms in zip(self.independent.tolist(), self.terms(names), strict=True)
-        ]
-
-    def terms(self, names: Sequence[str]) -> list[list[tuple[float, str]]]:
-        """
-        Return what is grouped with each column that is kept.
-
-        Parameters
-        ----------
-        names : sequence of str, shape (n,)
-            Names of the columns.
-
-        Returns
-        -------
-        list of list of (float, str)
-            For each base parameter the factors and names of the other columns.
-
-        """
-        return [
-            [
-                (float(row[k]), names[k])
-                for k in np.flatnonzero(np.abs(row) > SHOWN).tolist()
-                if k != kept
-            ]
-            for kept, row in zip(self.independent.tolist(), self.grouping, strict=True)
-        ]
-
-    def records(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """
-        Return the groupings for a machine.
-
-        Parameters
-        ----------
-        names : sequence of str, shape (n,)
-            Names of the columns.
-
-        Returns
-        -------
-        list of dict
-            For each base parameter ``kept``; ``terms``, the factor of each other name; and
-            ``combination``, the same as text.
-
-        """
-        kept = [names[k] for k in self.independent.tolist()]
-        parts = zip(kept, self.terms(names), self.combinations(names), strict=True)
-        return [
-            {'kept': name, 'terms': {other: by for by, other in terms}, 'combination': text}
-            for name, terms, text in parts
-        ]
-
-    def within(self, other: BaseParameters) -> BaseParameters:
-        """
-        Return base parameters of base parameters as those of the unknowns.
-
-        Parameters
-        ----------
-        other : BaseParameters
-            Whose base parameters are the columns that are grouped here.
-
-        Returns
-        -------
-        BaseParameters
-
-        """
-        return BaseParameters(other.independent[self.independent], self.grouping @ other.grouping)
-
-    def untold(self) -> NDArray[np.intp]:
-        """Return the columns that are in no base parameter, shape (k,)."""
-        return np.flatnonzero(np.abs(self.grouping).max(axis=0, initial=0.0) <= SHOWN)
-
-    def table(self, names: Sequence[str], values: Array | None = None) -> Table:
-        """
-        Return the groupings as a table.
-
-        Parameters
-        ----------
-        names : sequence of str, shape (n,)
-            Names of the columns.
-        values : ndarray, shape (n_base,), optional
-            Base parameters to show beside.
-
-        Returns
-        -------
-        Table
-
-        """
-        texts = self.combinations(names)
-        rows = [(str(k + 1), text) for k, text in enumerate(texts)]
-        columns: tuple[str, ...] = ('', 'combination')
-        if values is not None:
-            columns = (*columns, 'value')
-            rows = [(*row, f'{v:.6g}') for row, v in zip(rows, values, strict=True)]  # type: ignore[misc]
-        return Table(f'{self.rank} base parameters of {len(names)}', columns, tuple(rows))
 
     @classmethod
     def parse(cls, combinations: Sequence[str], names: Sequence[str]) -> BaseParameters:
         """
         Read combinations as `combinations` writes them; parentheses may share a factor.
 
-        Parameters
-        ----------
-        combinations : sequence of str
-            As ``upper.Ixx - 0.25 (lower.m + hand.m)``; the first name of each is kept.
-        names : sequence of str, shape (n,)
-            Names of the columns.
-
-        Returns
-        -------
-        BaseParameters
-
-        Raises
-        ------
-        NameNotFound
-            If a combination holds another name.
-        InertialEstimationError
-            If it cannot be read.
-
+        combinations: as ``upper.Ixx - 0.25 (lower.m + hand.m)``, the first name of each is kept;
+        names (n,): of the columns.
         """
         index = {name: k for k, name in enumerate(names)}
         grouping = np.zeros((len(combinations), len(index)))
@@ -304,3 +107,147 @@ class BaseParameters:
                 row[index[name]] += factor
             independent.append(index[next(iter(factors))])
         return cls(np.array(independent, dtype=np.intp), grouping)
+
+    @property
+    def rank(self) -> int:
+        """Number of base parameters."""
+        return len(self.independent)
+
+    def of(self, x: Array) -> Array:
+        """Return the base parameters, (..., n_base), of unknowns x, (..., n) [S 38]."""
+        return np.asarray(x @ self.grouping.T)
+
+    def standard(self, base: Array, prior: Array) -> Array:
+        """
+        Return the unknowns nearest to a prior that have given base parameters [A after 32].
+
+        base (n_base,); prior (n,); returns (n,).
+        """
+        lacking = base - self.of(prior)
+        gram = self.grouping @ self.grouping.T
+        return np.asarray(prior + self.grouping.T @ np.linalg.solve(gram, lacking))
+
+    def basis(self) -> Array:
+        """Return orthonormal columns of the identifiable subspace, (n, n_base) [T 7.9]."""
+        return np.asarray(np.linalg.qr(self.grouping.T)[0])
+
+    def within(self, other: BaseParameters) -> BaseParameters:
+        """Return base parameters of the base parameters of another as those of its unknowns."""
+        return BaseParameters(other.independent[self.independent], self.grouping @ other.grouping)
+
+    def untold(self) -> NDArray[np.intp]:
+        """Return the columns that are in no base parameter, (k,)."""
+        return np.flatnonzero(np.abs(self.grouping).max(axis=0, initial=0.0) <= SHOWN)
+
+    def terms(self, names: Sequence[str]) -> list[list[tuple[float, str]]]:
+        """Return for each base parameter the factors and names of the columns grouped with it."""
+        return [
+            [
+                (float(row[k]), names[k])
+                for k in np.flatnonzero(np.abs(row) > SHOWN).tolist()
+                if k != kept
+            ]
+            for kept, row in zip(self.independent.tolist(), self.grouping, strict=True)
+        ]
+
+    def combinations(self, names: Sequence[str]) -> list[str]:
+        """Return each base parameter as ``upper.Ixx - 0.25 lower.m``, the kept column first."""
+        return [record['combination'] for record in self.records(names)]
+
+    def records(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return for each base parameter ``kept``, ``terms`` and ``combination`` (as text)."""
+        found = []
+        for k, terms in zip(self.independent.tolist(), self.terms(names), strict=True):
+            text = names[k]
+            for factor, name in terms:
+                size = f'{abs(factor):.9g} ' if abs(abs(factor) - 1.0) > SHOWN else ''
+                text += f' {"-" if factor < 0 else "+"} {size}{name}'
+            by_name = {name: factor for factor, name in terms}
+            found.append({'kept': names[k], 'terms': by_name, 'combination': text})
+        return found
+
+
+def parse_combination(text: str) -> dict[str, float]:
+    """Return the factor of each name of a linear combination."""
+    found: dict[str, float] = {}
+    outer, sign, factor = 1.0, 1.0, 1.0
+    wants_name = True
+    for token in text.replace('(', ' ( ').replace(')', ' ) ').split():
+        if token in '+-':
+            sign, factor, wants_name = (1.0 if token == '+' else -1.0), 1.0, True
+        elif token == '(':
+            outer, sign, factor = sign * factor, 1.0, 1.0
+        elif token == ')':
+            outer = 1.0
+        elif _is_number(token):
+            factor = float(token)
+        elif not wants_name:
+            raise InertialEstimationError(f"'{text}' lacks a sign before '{token}'")
+        else:
+            found[token] = found.get(token, 0.0) + outer * sign * factor
+            sign, factor, wants_name = 1.0, 1.0, False
+    if not found or wants_name:
+        raise InertialEstimationError(f"'{text}' is no combination such as 'a - 1.1 (b + c)'")
+    return found
+
+
+def conditioning_order(n_links: int, n_extras: int = 0) -> NDArray[np.intp]:
+    """Return the order of columns that conditions well, (10 n_links + n_extras,) [S 13]."""
+    of_one = np.array(_INERTIA_THEN_MOMENT_THEN_MASS)
+    links = (10 * np.arange(n_links)[:, None] + of_one).reshape(-1)
+    return np.concatenate([links, 10 * n_links + np.arange(n_extras)]).astype(np.intp)
+
+
+def unexcited_directions(Y: Array, tolerance: float = EXCITED) -> Array:
+    """
+    Return the directions that measured equations do not determine.
+
+    Y (m, n); returns orthonormal columns (n, n - rank).
+    """
+    if Y.ndim != 2:
+        raise ShapeError('Y', ('m', 'n'), Y.shape)
+    scales = np.linalg.norm(Y, axis=0)
+    largest = scales.max(initial=0.0) or 1.0
+    scales[scales < np.finfo(float).eps * largest] = largest
+    triangle = np.linalg.qr(Y / scales, mode='r')
+    _, values, right = np.linalg.svd(triangle, full_matrices=True)
+    rank = int(np.sum(values > tolerance * values.max(initial=0.0)))
+    return np.asarray(np.linalg.qr(right[rank:].T / scales[:, None])[0])
+
+
+def _checked_order(order: Sequence[int] | NDArray[np.intp] | None, n: int) -> NDArray[np.intp]:
+    """Return an order that holds each column once, (n,)."""
+    if order is None:
+        return conditioning_order(n // 10, n % 10)
+    chosen = np.asarray(order, dtype=np.intp)
+    if sorted(chosen.tolist()) != list(range(n)):
+        raise ShapeError('order', (n,), chosen.shape, 'each column once')
+    return chosen
+
+
+def _last_independent(directions: Array, order: NDArray[np.intp]) -> list[int]:
+    """Return the columns that vanishing combinations, (n, k), are solved for; the last first."""
+    found: list[int] = []
+    taken = np.zeros((0, directions.shape[1]))
+    for least in (BARELY, INDEPENDENT):
+        for k in order[::-1]:
+            if len(found) == directions.shape[1] or k in found:
+                continue
+            rest = directions[k]
+            # Twice is enough: what is left of the first pass is orthogonal only to round-off.
+            for _ in range(2):
+                rest = rest - (taken @ rest) @ taken
+            length = float(np.linalg.norm(rest))
+            if length > least:
+                found.append(int(k))
+                taken = np.vstack([taken, rest / length])
+    return found
+
+
+def _is_number(token: str) -> bool:
+    """Return whether a word is a number."""
+    try:
+        float(token)
+    except ValueError:
+        return False
+    return True

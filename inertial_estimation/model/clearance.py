@@ -19,11 +19,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.model.collision_shapes import Piece, collision_library, collision_pieces
+from inertial_estimation.model.geometry import (
+    KINDS,
+    Geometry,
+    GeometryNotes,
+    collision_library,
+    read_geometry,
+)
 from inertial_estimation.model.link_motions import Poses, cross, poses_in_parents, to_axes
-from inertial_estimation.model.meshes import GeometryNotes
 from inertial_estimation.model.regressor import poses_in_root
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.urdf import parse
 
 Array = NDArray[np.float64]
 
@@ -31,6 +37,18 @@ ALWAYS = 0.95
 """Share of random postures in which parts touch that the geometry draws into each other."""
 POSTURES = 60
 """Random postures that tell so."""
+
+
+class Piece(NamedTuple):
+    """One tag of geometry."""
+
+    link: int
+    L_H_P: Array
+    """Shape (4, 4) [m]."""
+    shape: Any
+    """A shape of the collision library."""
+    radius: float
+    """Of a sphere about its origin that holds it [m]."""
 
 
 class Distances(NamedTuple):
@@ -90,7 +108,7 @@ class SelfClearance:
         lower, upper (n_joints,) [rad or m]; margin [m].
         """
         notes = GeometryNotes()
-        pieces = collision_pieces(robot, [Path(folder) for folder in mesh_folders], notes)
+        pieces = tuple(_pieces(robot, [Path(folder) for folder in mesh_folders], notes))
         together = {frozenset((k,)) for k in range(len(robot.links))}
         together |= {frozenset(robot.frame(name)[0] for name in pair) for pair in ignored}
         pairs = tuple(
@@ -239,3 +257,43 @@ def _carried(robot: Robot) -> NDArray[np.bool_]:
         if link.parent >= 0:
             found[:, k] |= found[:, link.parent]
     return found
+
+
+def _pieces(robot: Robot, folders: Sequence[Path], notes: GeometryNotes) -> Iterator[Piece]:
+    """Yield the geometry of a robot; of each URDF link the first kind that it has."""
+    for tag in parse(robot.urdf).findall('link'):
+        name = tag.get('name', '')
+        kind = next((kind for kind in KINDS if tag.find(kind) is not None), '')
+        if name not in robot.frames or not kind:
+            continue
+        for found in read_geometry(robot, tag, kind, folders, notes):
+            piece = _piece(found)
+            if piece is None:
+                notes.add(f"{kind} of link '{name}'", 'its mesh is flat')
+            else:
+                yield piece
+
+
+def _piece(found: Geometry) -> Piece | None:
+    """Return geometry as a shape of the collision library, of a mesh the convex hull."""
+    library, sizes, L_H_P = collision_library(), found.sizes, found.L_H_P.copy()
+    if found.kind == 'box':
+        return Piece(found.link, L_H_P, library.Box(*sizes), float(np.linalg.norm(sizes / 2)))
+    if found.kind == 'cylinder':
+        radius = float(np.hypot(sizes[0], sizes[1] / 2))
+        return Piece(found.link, L_H_P, library.Cylinder(*sizes), radius)
+    if found.kind == 'sphere':
+        return Piece(found.link, L_H_P, library.Sphere(*sizes), float(sizes[0]))
+    if found.kind == 'capsule':
+        return Piece(found.link, L_H_P, library.Capsule(*sizes), float(sizes[0] + sizes[1] / 2))
+    centre = (found.vertices.min(axis=0) + found.vertices.max(axis=0)) / 2
+    vertices = found.vertices - centre
+    points = library.StdVec_Vec3s()
+    for vertex in vertices:
+        points.append(vertex)
+    try:
+        hull = library.Convex.convexHull(points, True, 'Qt')
+    except (RuntimeError, ValueError):
+        return None
+    L_H_P[:3, 3] += L_H_P[:3, :3] @ centre
+    return Piece(found.link, L_H_P, hull, float(np.linalg.norm(vertices, axis=1).max()))

@@ -1,29 +1,30 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Where the mass of each link can be: the shapes that a URDF draws around it.
+Shapes that a URDF draws around its links: where the mass of each link can be.
 
 Collision geometry is taken, else visual geometry. A link that lumps several URDF links has the
-shapes of all of them. What no file or number stands behind is left out and said.
+shapes of all of them. Geometry that cannot be used is left out and noted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.meshes import GeometryNotes, mesh_vertices
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.urdf import parse
-from inertial_estimation.model.urdf_numbers import three_numbers
+from inertial_estimation.model.urdf import origin_pose, parse, three_numbers
 
 Array = NDArray[np.float64]
 
@@ -32,6 +33,57 @@ KINDS = 'collision', 'visual'
 SIDES = 16
 """Of the polygon that stands for a circle; it is inscribed, so that no mass gets outside."""
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
+LIBRARIES = 'coal', 'hppfcl'
+"""The collision library that Pinocchio brings, by its new and by its old name."""
+MAX_NAMED_MESHES = 8
+PRIMITIVES = {
+    'box': ('size',),
+    'cylinder': ('radius', 'length'),
+    'sphere': ('radius',),
+    'capsule': ('radius', 'length'),
+}
+"""Attributes of each; the length of a capsule is that of its cylinder."""
+
+
+class MeshNotFound(ModelError):
+    """A mesh has no file; `name` is that of the URDF."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no mesh '{name}'; name the folder that it starts from")
+        self.name = name
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        """Pickle what it was made of."""
+        return type(self), (self.name,)
+
+
+@dataclass
+class GeometryNotes:
+    """Geometry that cannot be used, and the reason; missing meshes are one note."""
+
+    texts: dict[str, None] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    """Tag that names a mesh first, by the name of the mesh."""
+
+    def add(self, owner: str, why: Exception | str) -> None:
+        """Take a note."""
+        if isinstance(why, MeshNotFound):
+            self.missing.setdefault(why.name, owner)
+        else:
+            self.texts[f'{owner}: {why}'] = None
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All notes as texts."""
+        if not self.missing:
+            return tuple(self.texts)
+        if len(self.missing) == 1:
+            ((name, owner),) = self.missing.items()
+            return (*self.texts, f'{owner}: {MeshNotFound(name)}')
+        names = ', '.join(list(self.missing)[:MAX_NAMED_MESHES])
+        rest = len(self.missing) - MAX_NAMED_MESHES
+        more = f' and {rest} more' if rest > 0 else ''
+        return (*self.texts, f'there are no files of {len(self.missing)} meshes: {names}{more}')
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +144,26 @@ class Shape:
 
 
 class Shapes(NamedTuple):
-    """What a URDF tells of where mass can be."""
+    """Shapes of links, as far as the URDF has them."""
 
     by_link: dict[str, Shape]
     """Links without usable geometry are not in it."""
     notes: tuple[str, ...]
-    """What could not be used, and why."""
+    """Geometry that could not be used, and the reason."""
+
+
+class Geometry(NamedTuple):
+    """One tag of geometry."""
+
+    link: int
+    L_H_P: Array
+    """Pose in the link, (4, 4) [m]."""
+    kind: str
+    """One of `PRIMITIVES`, or ``mesh``."""
+    sizes: Array
+    """Values of the attributes of a primitive [m]."""
+    vertices: Array
+    """Points whose hull it is, in its own frame, (k, 3) [m]."""
 
 
 def link_shapes(robot: Robot, mesh_folders: Iterable[str | Path] = ()) -> Shapes:
@@ -106,104 +172,100 @@ def link_shapes(robot: Robot, mesh_folders: Iterable[str | Path] = ()) -> Shapes
     notes = GeometryNotes()
     found: dict[str, Shape] = {}
     for kind in KINDS:
-        pieces: dict[str, list[_Piece]] = {}
-        for name, piece in _pieces(robot, kind, folders, found, notes):
-            pieces.setdefault(name, []).append(piece)
+        pieces: dict[str, list[Geometry]] = {}
+        for tag in parse(robot.urdf).findall('link'):
+            name = robot.link_names[robot.frames.get(tag.get('name', ''), (0,))[0]]
+            if tag.get('name', '') in robot.frames and name not in found:
+                pieces.setdefault(name, []).extend(read_geometry(robot, tag, kind, folders, notes))
         for name, mine in pieces.items():
-            shape = _together(mine, kind)
-            if shape.box.half_lengths.min() > 0:
-                found[name] = shape
+            if not mine:
+                continue
+            vertices = np.concatenate([_placed(piece.vertices, piece.L_H_P) for piece in mine])
+            box = Box.around(vertices)
+            if len(mine) == 1 and mine[0].kind != 'mesh':
+                box = Box(mine[0].L_H_P, np.abs(mine[0].vertices).max(axis=0))
+            if box.half_lengths.min() > 0:
+                found[name] = Shape(vertices, box, kind)
             else:
                 notes.add(f"link '{name}'", f'its {kind} geometry is flat, no body fits into it')
     return Shapes(found, notes.all)
 
 
-class _Piece(NamedTuple):
-    """One tag of geometry."""
-
-    vertices: Array
-    """In the link [m]."""
-    box: Box | None
-    """Its own, in its own axes, unless it is a mesh."""
-
-
-def _pieces(
-    robot: Robot, kind: str, folders: Sequence[Path], done: Container[str], notes: GeometryNotes
-) -> Iterator[tuple[str, _Piece]]:
-    """Read the tags of one kind, with the links they are on; notes get what cannot be used."""
-    for tag in parse(robot.urdf).findall('link'):
-        name = tag.get('name', '')
-        if name not in robot.frames:
-            continue
-        link, L_H_U = robot.frame(name)
-        if robot.link_names[link] in done:
-            continue
-        for part in tag.findall(kind):
-            owner = f"{kind} of link '{name}'"
-            points, is_mesh = _vertices(part, owner, folders, notes)
-            if points is None:
+def read_geometry(
+    robot: Robot, link_tag: Element, kind: str, folders: Sequence[Path], notes: GeometryNotes
+) -> Iterator[Geometry]:
+    """Yield the geometry of one kind of a URDF link; notes get those that cannot be used."""
+    name = link_tag.get('name', '')
+    link, L_H_U = robot.frame(name)
+    for part in link_tag.findall(kind):
+        owner = f"{kind} of link '{name}'"
+        L_H_P = L_H_U @ origin_pose(part, owner)
+        for shape, keys in PRIMITIVES.items():
+            tag = part.find(f'geometry/{shape}')
+            if tag is not None:
+                sizes = _sizes(tag, keys, owner)
+                yield Geometry(link, L_H_P, shape, sizes, _vertices(shape, sizes))
+                break
+        else:
+            mesh = part.find('geometry/mesh')
+            if mesh is None:
+                notes.add(owner, 'no box, cylinder, sphere, capsule or mesh')
                 continue
-            L_H_P = L_H_U @ _origin(part, owner)
-            placed = points @ L_H_P[:3, :3].T + L_H_P[:3, 3]
-            own = None if is_mesh else Box(L_H_P, np.abs(points).max(axis=0))
-            yield robot.link_names[link], _Piece(placed, own)
+            scale = np.array(three_numbers(mesh, 'scale', owner, '1 1 1'))
+            try:
+                vertices = _mesh_vertices(mesh.get('filename', ''), folders) * scale
+            except ModelError as error:
+                notes.add(owner, error)
+                continue
+            yield Geometry(link, L_H_P, 'mesh', scale, vertices)
 
 
-def _together(pieces: Sequence[_Piece], kind: str) -> Shape:
-    """Return the shape of all pieces of a link."""
-    vertices = np.concatenate([piece.vertices for piece in pieces])
-    single = pieces[0].box if len(pieces) == 1 else None
-    return Shape(vertices, single or Box.around(vertices), kind)
+def has_collision_library() -> bool:
+    """Return whether the collision library is installed."""
+    return any(find_spec(name) is not None for name in LIBRARIES)
 
 
-def _origin(tag: Element, owner: str) -> Array:
-    """Return the pose that an <origin> gives."""
-    pose = np.eye(4)
-    origin = tag.find('origin')
-    if origin is not None:
-        angles = three_numbers(origin, 'rpy', owner)
-        pose[:3, :3] = Rotation.from_euler('xyz', angles).as_matrix()
-        pose[:3, 3] = three_numbers(origin, 'xyz', owner)
-    return pose
+def collision_library() -> ModuleType:
+    """Import the library that reads meshes and computes distances."""
+    for name in LIBRARIES:
+        try:
+            return import_module(name)
+        except ImportError:
+            continue
+    raise ModelError(f'geometry needs {" or ".join(LIBRARIES)}, and neither is installed')
 
 
-def _vertices(
-    part: Element, owner: str, folders: Sequence[Path], notes: GeometryNotes
-) -> tuple[Array | None, bool]:
-    """Return points whose hull is the geometry, in its own frame, and whether it is a mesh."""
-    for shape, read in _PRIMITIVES.items():
-        tag = part.find(f'geometry/{shape}')
-        if tag is not None:
-            return read(tag, owner), False
-    mesh = part.find('geometry/mesh')
-    if mesh is None:
-        notes.add(owner, 'no box, cylinder, sphere, capsule or mesh')
-        return None, False
-    scale = np.array(three_numbers(mesh, 'scale', owner, '1 1 1'))
+def _placed(points: Array, L_H_P: Array) -> Array:
+    """Return points in the frame of the link, (k, 3) [m]."""
+    return np.asarray(points @ L_H_P[:3, :3].T + L_H_P[:3, 3])
+
+
+def _sizes(tag: Element, keys: Sequence[str], owner: str) -> Array:
+    """Return the attributes of a primitive."""
     try:
-        return mesh_vertices(mesh.get('filename', ''), folders) * scale, True
-    except ModelError as error:
-        notes.add(owner, error)
-        return None, True
-
-
-def _size(tag: Element, key: str, owner: str) -> float:
-    """Return a positive number."""
-    try:
-        value = float(tag.get(key, ''))
+        sizes = np.array([float(part) for key in keys for part in tag.get(key, '').split()])
     except ValueError:
-        value = np.nan
-    if not 0 < value < np.inf:
-        raise ModelError(f"{owner}: <{tag.tag} {key}='{tag.get(key, '')}'> is no positive size")
-    return value
+        sizes = np.array([np.nan])
+    if len(sizes) != (3 if tag.tag == 'box' else len(keys)) or not (
+        np.isfinite(sizes).all() and (sizes > 0).all()
+    ):
+        given = ' '.join(f"{key}='{tag.get(key, '')}'" for key in keys)
+        raise ModelError(f'{owner}: <{tag.tag} {given}> is not of positive sizes')
+    return sizes
 
 
-def _box(tag: Element, owner: str) -> Array:
-    """Return the corners of a box."""
-    size = np.array(three_numbers(tag, 'size', owner))
-    if not (size > 0).all():
-        raise ModelError(f"{owner}: <box size='{tag.get('size', '')}'> is not positive")
-    return np.asarray(CORNERS * size / 2)
+def _vertices(shape: str, sizes: Array) -> Array:
+    """Return points whose hull is a primitive, cylinders and capsules along z."""
+    if shape == 'box':
+        return np.asarray(CORNERS * sizes / 2)
+    if shape == 'cylinder':
+        return _rings(np.full(2, sizes[0]), np.array([-0.5, 0.5]) * sizes[1])
+    angles = np.linspace(-np.pi / 2, np.pi / 2, SIDES // 2 + 1)
+    ball: Array = sizes[0] * _rings(np.cos(angles), np.sin(angles))
+    if shape == 'sphere':
+        return ball
+    end = np.array([0.0, 0.0, sizes[1] / 2])
+    return np.concatenate([ball + end, ball - end])
 
 
 def _rings(radii: Array, heights: Array) -> Array:
@@ -217,33 +279,30 @@ def _rings(radii: Array, heights: Array) -> Array:
     return np.concatenate(rings)
 
 
-def _cylinder(tag: Element, owner: str) -> Array:
-    """Return points of a cylinder along z."""
-    radius, length = _size(tag, 'radius', owner), _size(tag, 'length', owner)
-    return _rings(np.array([radius, radius]), np.array([-length, length]) / 2)
+def _mesh_vertices(name: str, folders: Sequence[Path]) -> Array:
+    """Return the points of a mesh, (k, 3)."""
+    path = next((path for path in _candidates(name, folders) if path.is_file()), None)
+    if path is None:
+        raise MeshNotFound(name)
+    loader = collision_library().MeshLoader()
+    try:
+        mesh = loader.load(str(path), np.ones(3))
+    except (RuntimeError, ValueError) as error:
+        raise ModelError(f"cannot read the mesh '{path}': {error}") from error
+    vertices = np.array(mesh.vertices(), dtype=np.float64).reshape(-1, 3)
+    if not len(vertices) or not np.isfinite(vertices).all():
+        raise ModelError(f"the mesh '{path}' holds no points")
+    return vertices
 
 
-def _sphere(tag: Element, owner: str) -> Array:
-    """Return points of a sphere."""
-    return _ball(_size(tag, 'radius', owner))
-
-
-def _capsule(tag: Element, owner: str) -> Array:
-    """Return points of a capsule along z; the length is that of its cylinder."""
-    ball = _ball(_size(tag, 'radius', owner))
-    end = np.array([0.0, 0.0, _size(tag, 'length', owner) / 2])
-    return np.concatenate([ball + end, ball - end])
-
-
-def _ball(radius: float) -> Array:
-    """Return points on a sphere, poles and equator among them."""
-    angles = np.linspace(-np.pi / 2, np.pi / 2, SIDES // 2 + 1)
-    return radius * _rings(np.cos(angles), np.sin(angles))
-
-
-_PRIMITIVES: dict[str, Callable[[Element, str], Array]] = {
-    'box': _box,
-    'cylinder': _cylinder,
-    'sphere': _sphere,
-    'capsule': _capsule,
-}
+def _candidates(name: str, folders: Sequence[Path]) -> Iterator[Path]:
+    """Yield where a file may be: given folders, then those of ROS packages."""
+    scheme, separator, rest = name.rpartition('://')
+    if scheme == 'file' or (not separator and Path(name).is_absolute()):
+        yield Path(rest)
+        return
+    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+    packages = os.environ.get('ROS_PACKAGE_PATH', '').split(os.pathsep)
+    ros = [Path(prefix) / 'share' for prefix in prefixes if prefix]
+    for folder in (*folders, *ros, *(Path(package) for package in packages if package)):
+        yield folder / rest

@@ -1,53 +1,45 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Which combinations of inertial parameters rows of the equations of motion tell of at all.
-
-Two ways to the same subspace. From structure: what a link may hand to its neighbour across a
-joint without anybody noticing, joint by joint, so that every decision about a rank is one of ten
-columns (the idea of Wensing, Niemeyer and Slotine, 2017: transfers across joints, and motions
-that a link never makes). From numbers: the null space of the regressor at random states.
+Identifiable combinations of inertial parameters, from ranks of regressors at random states.
 
 A mass on the axis of a revolute joint can belong to either side of it: three directions. A
-rotational inertia can belong to either side of a prismatic joint: six.
+rotational inertia can belong to either side of a prismatic joint: six. Cut at its FT sensors, a
+robot is identified submodel by submodel. That determines every torque inside a submodel [T Theorem
+7.3] and the equations of motion of the whole robot [T 7.1, 7.2], as far as the wrench on each
+submodel is known at times. A bolted base is held by a wrench that is not measured unless it stands
+on a force plate: there only joints that report their effort help.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ModelError
-from inertial_estimation.model.motion_spans import (
-    NEGLIGIBLE,
-    Crossing,
-    complement,
-    congruence,
-)
-from inertial_estimation.model.null_space_walks import (
-    FixedTorques,
-    FreeTorques,
-    Walk,
-    Wrenches,
-)
-from inertial_estimation.model.regressor import submodel_regressors
+from inertial_estimation.errors import NameNotFound
+from inertial_estimation.model.base_parameters import unexcited_directions
+from inertial_estimation.model.regressor import SubmodelRegressor, submodel_regressors
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import Imu
-from inertial_estimation.model.submodels import Submodel
+from inertial_estimation.model.submodels import Submodel, decompose
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
 
 STATES_PER_COLUMN = 0.5
-"""Random states for each column of a regressor: rows outnumber columns at least threefold."""
+"""Random states for each column of a regressor: equations outnumber columns at least threefold."""
+ROUND_OFF = 1e-9
+"""Singular values and effects below this share of the largest are round-off."""
+MIN_STATES = 40
+"""Random states that predictions are tested in; at most as many lacking combinations count."""
 
 
 class Rows(str, Enum):
-    """What is measured of a submodel; each value names it."""
+    """Measured quantities of a submodel; each value names one."""
 
     WRENCH = 'wrench'
     """The whole wrench on the submodel, so the torques of its joints as well [T 7.4]."""
@@ -55,43 +47,19 @@ class Rows(str, Enum):
     """The torques of its joints only [T 7.5]."""
 
 
-def structural_null_space(robot: Robot, submodel: Submodel, rows: Rows = Rows.WRENCH) -> Array:
+def null_space(robot: Robot, submodel: Submodel, rows: Rows = Rows.WRENCH, seed: int = 0) -> Array:
     """
-    Return the directions that no row tells of, from the tree and its joints.
+    Return directions of the parameters of a submodel's links that change no equation.
 
-    Returns (10 n_links, n - rank).
-    """
-    if rows is Rows.TORQUES and robot.fixed_frame:
-        if _ground(robot) not in submodel.links:
-            raise ModelError(
-                f"submodel '{submodel.name}' does not hold the fixed link: what the torques of "
-                'its joints tell is not known from structure; use `numeric_null_space`'
-            )
-        walk: Walk = FixedTorques(robot)
-    elif rows is Rows.TORQUES:
-        walk = FreeTorques()
-    else:
-        walk = Wrenches(robot)
-    return _collect(robot, submodel, walk)
-
-
-def numeric_null_space(
-    robot: Robot, submodel: Submodel, rows: Rows = Rows.WRENCH, seed: int = 0
-) -> Array:
-    """
-    Return the directions that no row tells of, from regressors at random states.
-
-    Returns (10 n_links, n - rank).
+    Returns orthonormal columns, (10 n_links, n - rank).
     """
     n = 10 * len(submodel.links)
     samples = random_states(robot, int(np.ceil(STATES_PER_COLUMN * n)) + 8, seed)
     found = submodel_regressors(excitable(robot), samples, [submodel], _ground(robot))[0]
-    stacked = (found.wrench if rows is Rows.WRENCH else found.torques).reshape(-1, n)
-    scales = np.linalg.norm(stacked, axis=0)
-    # A column of round-off must not be made as large as the others.
-    largest = scales.max() or 1.0
-    scales[scales < NEGLIGIBLE * largest] = largest
-    return orthonormal(complement(stacked / scales) / scales[:, None])
+    Y = (found.wrench if rows is Rows.WRENCH else found.torques).reshape(-1, n)
+    # A column of round-off must not be scaled up to the others.
+    sizes = np.linalg.norm(Y, axis=0)
+    return unexcited_directions(np.where(sizes < ROUND_OFF * sizes.max(), 0.0, Y), ROUND_OFF)
 
 
 def random_states(robot: Robot, n: int, seed: int = 0) -> SampleBatch:
@@ -112,74 +80,116 @@ def random_states(robot: Robot, n: int, seed: int = 0) -> SampleBatch:
 
 
 def excitable(robot: Robot) -> Robot:
-    """
-    Return the robot with the motion of its root given, or of its fixed link, and of nothing else.
-    """
+    """Return the robot with the motion of its fixed link, else of its root, as only source."""
     if robot.fixed_frame:
         return replace(robot, imus=())
     return replace(robot, imus=(Imu('root', robot.links[0].name, 0, np.eye(4)),))
 
 
-def orthonormal(columns: Array) -> Array:
+@dataclass(frozen=True)
+class Predictability:
+    """Number of combinations of parameters that each prediction lacks; 0: it can be made."""
+
+    rank: int
+    """Identifiable combinations of all inertial parameters."""
+    torques: dict[str, int]
+    """Of each joint, by the links up to the next FT sensors and their readings [T 7.5]."""
+    torques_without_fts: dict[str, int]
+    """Of each joint, by all links beyond it: inverse dynamics without external wrenches."""
+    wrenches: dict[str, int]
+    """Sum of the external wrenches on each submodel, by its name [T 7.2]."""
+
+
+def predictability(
+    robot: Robot,
+    *,
+    ft_sensors: Iterable[str] | None = None,
+    efforts: Iterable[str] = (),
+    base_wrench: bool = False,
+    wrenches: Collection[str] | None = None,
+    contacts: Iterable[str] = (),
+    seed: int = 0,
+) -> Predictability:
     """
-    Return orthonormal columns that span the same space, each of them independent.
+    Return what can be predicted once all that some sensors determine was identified.
 
-    columns (n, k); returns (n, k).
+    ft_sensors, efforts, wrenches: names of sensors, joints and submodels that are measured, by
+    default all FT sensors and every submodel but a bolted one; contacts: frames that are always
+    touched; base_wrench: the bolted base stands on a force plate.
     """
-    return np.asarray(np.linalg.qr(columns)[0])
+    names = [sensor.name for sensor in robot.ft_sensors]
+    used = names if ft_sensors is None else ft_sensors
+    submodels = decompose(robot.links, robot.ft_sensors, _indices('FT sensor', used, names))
+    measured = _indices('joint', efforts, robot.joint_names)
+    touched = {robot.frame(frame)[0] for frame in contacts}
+    whole = decompose(robot.links, robot.ft_sensors, ())
+    samples = random_states(robot, max(MIN_STATES, 5 * len(robot.links)), seed)
+    ground = _ground(robot)
+    *parts, undivided = submodel_regressors(
+        excitable(robot), samples, [*submodels, *whole], ground
+    )
+    bolted = -1 if base_wrench else ground
+    free = [submodel.name for submodel in submodels if bolted not in submodel.links]
+    summed = free if wrenches is None else wrenches
+    invisible = []
+    for submodel, equations in zip(submodels, parts, strict=True):
+        n = 10 * len(submodel.links)
+        chosen = [k for k, side in enumerate(equations.sides) if side.joint in measured]
+        if touched.intersection(submodel.links):
+            null = np.eye(n)
+        elif submodel.name in summed:
+            null = null_space(robot, submodel)
+        elif chosen:
+            null = unexcited_directions(equations.torques[:, chosen].reshape(-1, n))
+        else:
+            null = np.eye(n)
+        placed = np.zeros((10 * len(robot.links), null.shape[1]))
+        placed[[10 * k + i for k in submodel.links for i in range(10)]] = null
+        invisible.append(placed)
+    N = np.hstack(invisible)
+    torques: dict[str, int] = {}
+    for submodel, equations in zip(submodels, parts, strict=True):
+        torques |= _lacking_torques(robot, submodel, equations, N)
+    return Predictability(
+        rank=len(N) - N.shape[1],
+        torques={name: torques[name] for name in robot.joint_names},
+        torques_without_fts=_lacking_torques(robot, whole[0], undivided, N),
+        wrenches={
+            submodel.name: _lacking(robot, submodel, equations.wrench, N)
+            for submodel, equations in zip(submodels, parts, strict=True)
+        },
+    )
 
 
-def subspace_distance(one: Array, other: Array) -> float:
-    """
-    Return the sine of the largest angle between two subspaces; 1 if their dimensions differ.
-
-    one, other (n, k).
-    """
-    if one.shape != other.shape:
-        return 1.0
-    if not one.size:
-        return 0.0
-    return float(np.linalg.norm(other - one @ (one.T @ other), 2))
+def _lacking_torques(
+    robot: Robot, submodel: Submodel, equations: SubmodelRegressor, N: Array
+) -> dict[str, int]:
+    """Return what is lacking for the torque of each joint of a submodel."""
+    return {
+        robot.joint_names[side.joint]: _lacking(robot, submodel, equations.torques[:, k], N)
+        for k, side in enumerate(equations.sides)
+    }
 
 
-def _collect(robot: Robot, submodel: Submodel, walk: Walk) -> Array:
-    """Return what each link of a submodel may hand to the one before it, and the first one's."""
-    within = {k: column for column, k in enumerate(submodel.links)}
-    start = _ground(robot) if robot.fixed_frame else submodel.root
-    order = _order(robot, start, within if start in within else range(len(robot.links)))
-    known: dict[int, tuple[Array, Array]] = {order[0][0]: walk.start()}
-    inner = np.zeros((10 * len(submodel.links), 0))
-    for link, before, crossing in order:
-        own, handed = np.zeros((0, 10)), None
-        if crossing is not None:
-            moves, seen, own = walk.cross(*known[before], crossing)
-            known[link] = moves, seen
-            handed = congruence(crossing.poses[0]) if before in within else None
-        if link not in within:
-            continue
-        given = complement(own if handed is not None else known[link][1])
-        columns = np.zeros((len(inner), given.shape[1]))
-        columns[10 * within[link] :][:10] = given
-        if handed is not None:
-            columns[10 * within[before] :][:10] = -handed @ given
-        inner = np.hstack([inner, columns])
-    return orthonormal(inner)
+def _lacking(robot: Robot, submodel: Submodel, Y: Array, N: Array) -> int:
+    """Return the number of invisible combinations N that equations over a submodel depend on."""
+    n, k = Y.shape[-1], N.shape[1]
+    invisible = N.reshape(len(robot.links), 10, k)[list(submodel.links)].reshape(n, k)
+    effects = Y.reshape(-1, n) @ invisible
+    if not effects.size:
+        return 0
+    values = np.linalg.svd(effects, compute_uv=False)
+    return int(np.sum(values > ROUND_OFF * np.linalg.norm(Y)))
 
 
-def _order(
-    robot: Robot, start: int, chosen: Container[int]
-) -> Sequence[tuple[int, int, Crossing | None]]:
-    """Return each link, the one before it and what is between, from where motion is known."""
-    order: list[tuple[int, int, Crossing | None]] = [(start, -1, None)]
-    for link, before, _ in order:
-        for k, other in enumerate(robot.links):
-            if other.parent == link and k != before and k in chosen:
-                order.append((k, link, Crossing.outwards(other.P_H_L, other.motion)))
-        parent = robot.links[link].parent
-        if parent >= 0 and parent != before and parent in chosen:
-            here = robot.links[link]
-            order.append((parent, link, Crossing.inwards(here.P_H_L, here.motion)))
-    return order
+def _indices(kind: str, names: Iterable[str], known: Sequence[str]) -> list[int]:
+    """Return the positions of names among those that are known."""
+    found = []
+    for name in names:
+        if name not in known:
+            raise NameNotFound(kind, name, known)
+        found.append(known.index(name))
+    return found
 
 
 def _ground(robot: Robot) -> int:

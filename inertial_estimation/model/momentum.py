@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.equations_of_motion import EquationsOfMotion
-from inertial_estimation.model.floating_state import State
+from inertial_estimation.model.free_floating import State
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.rigid_body import parameters_of
 from inertial_estimation.model.sensors import read_only

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.model.robot import Link, Robot
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.tree import Link
 
 Array = NDArray[np.float64]
 

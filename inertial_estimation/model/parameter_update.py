@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.model.ft_calibration import FtCalibration
+from inertial_estimation.model.inertia import check_masses, check_usable
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.usable_parameters import check_masses, check_usable
 
 Array = NDArray[np.float64]
 

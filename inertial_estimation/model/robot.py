@@ -42,11 +42,11 @@ from inertial_estimation.model.tree import (
     read_links,
     select_ft_specs,
 )
-from inertial_estimation.model.urdf_numbers import check_numbers
+from inertial_estimation.model.urdf import check_numbers
 
 Array = NDArray[np.float64]
 
-__all__ = ['STANDARD_GRAVITY', 'Link', 'Robot']
+__all__ = ['STANDARD_GRAVITY', 'Robot']
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 MOST_GRAVITY = 25.0

@@ -15,18 +15,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.model.arguments import entries, numbers
+from inertial_estimation.model.arguments import entries, numbers, stacked
 from inertial_estimation.model.equations_of_motion import EquationsOfMotion
-from inertial_estimation.model.floating_state import State
-from inertial_estimation.model.link_readings import accelerometer, gyroscope
+from inertial_estimation.model.free_floating import State
 from inertial_estimation.model.named_sensors import find_ft, find_inertial
 from inertial_estimation.model.representations import Representation, proper_acceleration
 from inertial_estimation.model.rigid_body import net_wrench
 from inertial_estimation.model.sensors import FtSensor, Imu, LinkSensor
 from inertial_estimation.model.spatial import inverse_pose, wrench_transform
 from inertial_estimation.sample import Sample
-
-__all__ = ['SensorModels', 'accelerometer', 'gyroscope']
 
 Array = NDArray[np.float64]
 
@@ -211,3 +208,28 @@ def _checked(wrenches: Mapping[str, Array]) -> dict[str, Array]:
     return {
         frame: numbers(f'wrench at {frame}', w, (6,), finite=False) for frame, w in given.items()
     }
+
+
+def gyroscope(angular_velocity: Array, L_H_S: Array) -> Array:
+    """
+    Return what a gyroscope on a link reads [T 4.3, 4.4].
+
+    angular_velocity (..., 3) [rad/s]; L_H_S (4, 4) [m]; returns (..., 3) [rad/s].
+    """
+    L_R_S = stacked('L_H_S', L_H_S, 4, 4)[:3, :3]
+    return np.asarray(stacked('angular_velocity', angular_velocity, 3) @ L_R_S)
+
+
+def accelerometer(angular_velocity: Array, proper_acceleration: Array, L_H_S: Array) -> Array:
+    """
+    Return what an accelerometer on a link reads [T 4.2]: (4.11b) solved for the sensor.
+
+    angular_velocity (..., 3) [rad/s]; proper_acceleration (..., 6) [m/s^2, rad/s^2]; L_H_S (4, 4)
+    [m]; returns (..., 3) [m/s^2].
+    """
+    L_H_S = stacked('L_H_S', L_H_S, 4, 4)
+    angular_velocity = stacked('angular_velocity', angular_velocity, 3)
+    proper_acceleration = stacked('proper_acceleration', proper_acceleration, 6)
+    arm, rate = L_H_S[:3, 3], proper_acceleration[..., 3:]
+    turning = np.cross(rate, arm) + np.cross(angular_velocity, np.cross(angular_velocity, arm))
+    return np.asarray((proper_acceleration[..., :3] + turning) @ L_H_S[:3, :3], dtype=np.float64)

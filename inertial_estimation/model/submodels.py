@@ -6,11 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from inertial_estimation.model.robot import Link
-    from inertial_estimation.model.sensors import FtSensor
+from inertial_estimation.model.sensors import FtSensor
+from inertial_estimation.model.tree import Link
 
 
 @dataclass(frozen=True)

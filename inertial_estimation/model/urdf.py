@@ -1,14 +1,16 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What a URDF says beyond what Pinocchio reads: sensor tags, and joints that must stay cuts.
+URDF text: its encoding, its numbers read strictly, sensor tags, and joints that must stay cuts.
 
 Only direct children of ``<robot>`` count: simulators repeat the same sensors inside ``<gazebo>``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from math import isfinite
 from os import PathLike
 from pathlib import Path
 from xml.etree import ElementTree
@@ -19,18 +21,20 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.model.sensors import FtSpec
-from inertial_estimation.model.urdf_encoding import decoded
-from inertial_estimation.model.urdf_numbers import three_numbers
 
 Array = NDArray[np.float64]
 ONE_DOF = ('revolute', 'continuous', 'prismatic')
+MOMENTS = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
+"""In the order of `model.inertia`."""
+# What the parser behind Pinocchio takes; float() also takes '1_0' and a space behind the number.
+NUMBER = re.compile(r'\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?')
+ENCODING = re.compile(r'\s*<\?xml[^>]*?\bencoding\s*=\s*["\'](.*?)["\']')
 
 
 def load_text(urdf: str | Path) -> str:
     """Return the text of a URDF given as text or as path."""
     if not isinstance(urdf, (str, PathLike)):
-        kind = type(urdf).__name__
-        raise ModelError(f'the URDF is of type {kind}, expected its text or the path of its file')
+        raise ModelError(f'the URDF is of type {type(urdf).__name__}, expected its text or a path')
     if isinstance(urdf, str) and is_xml(urdf):
         return urdf
     try:
@@ -41,6 +45,29 @@ def load_text(urdf: str | Path) -> str:
     if not is_xml(text):
         raise ModelError(f"'{urdf}' is no URDF")
     return text
+
+
+def decoded(data: bytes, path: str) -> str:
+    """Return the text of a URDF file, in the encoding that it declares, line ends as they are."""
+    encoding = _encoding(data.decode('utf-8', 'replace'))
+    try:
+        text = data.decode(encoding)
+    except (LookupError, UnicodeDecodeError) as error:
+        raise ModelError(f"'{path}' is no text in {encoding}: {error}") from None
+    if '\0' in text:
+        raise ModelError(f"'{path}' is no text in {encoding}")
+    return text
+
+
+def encoded(text: str) -> bytes:
+    """Return the bytes of a URDF file, in the encoding that it declares."""
+    return text.encode(_encoding(text))
+
+
+def _encoding(text: str) -> str:
+    """Return the declared encoding, UTF-8 where none is [XML 1.0, section 4.3.3]."""
+    found = None if text.startswith('\ufeff') else ENCODING.match(text)
+    return found.group(1) if found else 'utf-8'
 
 
 def is_xml(text: str) -> bool:
@@ -86,7 +113,7 @@ def _ft_spec(name: str, tag: Element) -> FtSpec:
             f"FT sensor '{name}': measure_direction '{direction}' is neither "
             "'child_to_parent' nor 'parent_to_child'"
         )
-    pose = _origin(tag, f"FT sensor '{name}'") if frame == 'sensor' else np.eye(4)
+    pose = origin_pose(tag, f"FT sensor '{name}'") if frame == 'sensor' else np.eye(4)
     return FtSpec(name, joint, frame, direction == 'child_to_parent', pose)
 
 
@@ -98,7 +125,7 @@ def link_sensor_tags(root: Element, kind: str) -> list[tuple[str, str, Array]]:
         if parent is not None and parent.get('link'):
             if name in (other for other, _, _ in tags):
                 raise ModelError(f"two {kind} tags are named '{name}'; names must be unique")
-            tags.append((name, parent.get('link', ''), _origin(tag, f"{kind} '{name}'")))
+            tags.append((name, parent.get('link', ''), origin_pose(tag, f"{kind} '{name}'")))
     return tags
 
 
@@ -154,7 +181,52 @@ def free_ft_joints(root: Element, specs: Iterable[FtSpec]) -> str:
     return ElementTree.tostring(root, encoding='unicode')
 
 
-def _origin(tag: Element, owner: str) -> Array:
+def check_numbers(root: Element) -> None:
+    """
+    Check the numbers of links and joints that make up the model.
+
+    The parser behind Pinocchio drops the whole ``<inertial>`` of a link that holds anything else.
+    """
+    for link in root.findall('link'):
+        inertial = link.find('inertial')
+        if inertial is None:
+            continue
+        owner = f"link '{link.get('name', '')}'"
+        origin_pose(inertial, owner)
+        for name, keys in (('mass', ('value',)), ('inertia', MOMENTS)):
+            tag = inertial.find(name)
+            if tag is None:
+                raise ModelError(f'{owner}: its <inertial> lacks <{name}>')
+            for key in keys:
+                if not _is_number(tag.get(key, '')):
+                    given = f"{key}='{tag.get(key, '')}'"
+                    raise ModelError(f'{owner}: <{name} {given}> is no finite number')
+    for joint in root.findall('joint'):
+        owner = f"joint '{joint.get('name', '')}'"
+        origin_pose(joint, owner)
+        axis = joint.find('axis')
+        # The parser does not read the axis of these joints either.
+        if axis is None or joint.get('type') in ('fixed', 'floating'):
+            continue
+        if not any(three_numbers(axis, 'xyz', owner, '1 0 0')):
+            raise ModelError(f"{owner}: <axis xyz='{axis.get('xyz')}'> has no direction")
+
+
+def three_numbers(tag: Element, key: str, owner: str, default: str = '0 0 0') -> list[float]:
+    """Read an attribute that holds a vector."""
+    text = tag.get(key, default)
+    parts = text.split()
+    if len(parts) != 3 or not all(map(_is_number, parts)):
+        raise ModelError(f"{owner}: <{tag.tag} {key}='{text}'> is not three finite numbers")
+    return [float(part) for part in parts]
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is a finite number to every parser of URDFs."""
+    return NUMBER.fullmatch(text) is not None and isfinite(float(text))
+
+
+def origin_pose(tag: Element, owner: str) -> Array:
     """Return the pose of the <origin> of a tag, identity where there is none."""
     origin = tag.find('origin')
     if origin is None:

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-A robot description with other inertial parameters, every other byte as it was.
+A URDF with other inertial parameters and all else unchanged.
 
 A link of the robot may be several of the URDF, lumped at fixed or locked joints. The topmost one
 takes the difference, or the heaviest one where the topmost is but a frame with next to no mass.
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
@@ -21,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.inertia import consistency_margin, inertia_complaint
 from inertial_estimation.model.rigid_body import (
     inertia_seen_from,
@@ -30,18 +28,15 @@ from inertial_estimation.model.rigid_body import (
 )
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import inverse_pose
-from inertial_estimation.model.urdf_numbers import three_numbers
+from inertial_estimation.model.urdf import MOMENTS, origin_pose, parse
 
 Array = NDArray[np.float64]
 
 
-class _Place(NamedTuple):
-    """Where a link stands in a text, in bytes."""
-
-    opening: tuple[int, int]
-    """Of its first tag."""
-    inertial: tuple[int, int] | None
-    """Of its inertial, if it has one."""
+FRAME_MASS_SHARE = 0.01
+"""Share of the mass of a lump below which its topmost link is but a frame."""
+HALVINGS = 50
+"""Of the range in which the greatest share lies that leaves a consistent body."""
 
 
 def export_urdf(robot: Robot, parameters: Array) -> str:
@@ -82,35 +77,17 @@ def lightened(robot: Robot, parameters: Array) -> dict[str, float]:
 
 
 def inertial_of(link: Element) -> Array:
-    """
-    Return the inertial parameters of one ``<link>`` by itself.
-
-    Returns (10,).
-    """
+    """Return the inertial parameters of one ``<link>`` by itself, (10,)."""
     inertial = link.find('inertial')
     if inertial is None:
         return np.zeros(10)
     mass, inertia = inertial.find('mass'), inertial.find('inertia')
     if mass is None or inertia is None:
         return np.zeros(10)
-    xx, xy, yy, xz, yz, zz = (float(inertia.get(key, '0')) for key in MOMENTS)
-    central = np.array([float(mass.get('value', '0')), 0, 0, 0, xx, xy, yy, xz, yz, zz])
-    origin = inertial.find('origin')
-    pose = np.eye(4)
-    if origin is not None:
-        owner = f"link '{link.get('name')}'"
-        xyz, rpy = (three_numbers(origin, key, owner) for key in ('xyz', 'rpy'))
-        pose = urdf_text.pose_from_xyz_rpy(xyz, rpy)
+    moments = (float(inertia.get(key, '0')) for key in MOMENTS)
+    central = np.array([float(mass.get('value', '0')), 0, 0, 0, *moments])
+    pose = origin_pose(inertial, f"link '{link.get('name')}'")
     return parameters_of(inertia_seen_from(spatial_inertia(central), pose))
-
-
-MOMENTS = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
-
-
-FRAME = 0.01
-"""Share of the mass of a lump below which its topmost link is but a frame."""
-HALVINGS = 50
-"""Of the range in which the greatest share lies that leaves a body."""
 
 
 def _of_lump(robot: Robot, index: int, new: Array) -> dict[str, Array]:
@@ -140,7 +117,7 @@ def _taker(robot: Robot, index: int) -> str:
     """Return which URDF link of one link takes what is new."""
     top = robot.link_names[index]
     masses = {name: _described(robot.urdf, name)[0] for name in _lumped(robot, index)}
-    if masses[top] >= FRAME * sum(masses.values()):
+    if masses[top] >= FRAME_MASS_SHARE * sum(masses.values()):
         return top
     return max(masses, key=lambda name: masses[name])
 
@@ -161,7 +138,7 @@ def _described(text: str, name: str) -> Array:
 @lru_cache(maxsize=2)
 def _link_tags(text: str) -> Mapping[str, Element]:
     """Return the ``<link>`` of each name."""
-    return {tag.get('name', ''): tag for tag in urdf_text.parse(text).iter('link')}
+    return {tag.get('name', ''): tag for tag in parse(text).iter('link')}
 
 
 def _most(whole: Array, part: Array) -> float:
@@ -174,22 +151,41 @@ def _most(whole: Array, part: Array) -> float:
     return low
 
 
-def _rewritten(text: str, wanted: dict[str, Array]) -> str:
+def _rewritten(text: str, wanted: Mapping[str, Array]) -> str:
     """Return a text with some inertials replaced."""
     data = text.encode()
-    places = _places(data)
     edits: list[tuple[int, int, bytes]] = []
-    for name, parameters in wanted.items():
-        opening, inertial = places[name]
-        tag = _tag(parameters).encode()
-        if inertial is not None:
-            edits.append((*inertial, tag))
-        elif data[opening[1] - 2 : opening[1]] == b'/>':
-            edits.append((opening[1] - 2, opening[1], b'>' + tag + b'</link>'))
-        else:
-            edits.append((opening[1], opening[1], tag))
-    for start, stop, tag in sorted(edits, reverse=True):
-        data = data[:start] + tag + data[stop:]
+    parser = expat.ParserCreate('utf-8')
+    path: list[str] = []
+    link, inertial = '', (-1, -1)
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal link, inertial
+        path.append(tag)
+        if path == ['robot', 'link']:
+            link, inertial = attributes.get('name', ''), (-1, -1)
+        elif path == ['robot', 'link', 'inertial']:
+            inertial = (parser.CurrentByteIndex, -1)
+
+    def end(tag: str) -> None:
+        nonlocal inertial
+        at = parser.CurrentByteIndex
+        if path == ['robot', 'link', 'inertial']:
+            inertial = (inertial[0], data.index(b'>', at) + 1)
+        elif path == ['robot', 'link'] and link in wanted:
+            new = _tag(wanted[link]).encode()
+            if inertial[0] >= 0:
+                edits.append((*inertial, new))
+            elif data.startswith(b'</link', at):
+                edits.append((at, at, new))
+            else:  # <link name="..."/>
+                edits.append((at - 2, at, b'>' + new + b'</link>'))
+        path.pop()
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.Parse(data, True)
+    for begin, stop, new in reversed(edits):
+        data = data[:begin] + new + data[stop:]
     return data.decode()
 
 
@@ -207,49 +203,3 @@ def _tag(parameters: Array) -> str:
         f'<inertial><origin xyz="{xyz}" rpy="0 0 0"/><mass value="{float(parameters[0])!r}"/>'
         f'<inertia {moments}/></inertial>'
     )
-
-
-@lru_cache(maxsize=2)
-def _places(data: bytes) -> Mapping[str, _Place]:
-    """Return where each link and its inertial stand."""
-    parser = expat.ParserCreate('utf-8')
-    path: list[str] = []
-    found: dict[str, _Place] = {}
-    current = ''
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal current
-        path.append(tag)
-        at = parser.CurrentByteIndex
-        if path == ['robot', 'link']:
-            current = attributes.get('name', '')
-            found[current] = _Place((at, _tag_end(data, at)), None)
-        elif path == ['robot', 'link', 'inertial']:
-            found[current] = found[current]._replace(inertial=(at, _tag_end(data, at)))
-
-    def end(tag: str) -> None:
-        if path == ['robot', 'link', 'inertial']:
-            begin = found[current].inertial
-            assert begin is not None
-            if data[begin[1] - 2 : begin[1]] != b'/>':
-                stop = _tag_end(data, parser.CurrentByteIndex)
-                found[current] = found[current]._replace(inertial=(begin[0], stop))
-        path.pop()
-
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.Parse(data, True)
-    return found
-
-
-def _tag_end(data: bytes, start: int) -> int:
-    """Return the position behind the tag that starts at a position."""
-    quote = 0
-    for k in range(start, len(data)):
-        byte = data[k]
-        if quote:
-            quote = 0 if byte == quote else quote
-        elif byte in b'"\'':
-            quote = byte
-        elif byte == ord('>'):
-            return k + 1
-    return len(data)

@@ -26,8 +26,7 @@ from inertial_estimation.errors import (
     ModelError,
     NameNotFound,
 )
-from inertial_estimation.model.urdf import is_xml
-from inertial_estimation.model.urdf_encoding import decoded
+from inertial_estimation.model.urdf import decoded, is_xml
 from inertial_estimation.ros.executors import PolledGroup, init, note_signals, spin
 from inertial_estimation.ros.parameters import Parameters, empty_lists
 from inertial_estimation.ros.services import create_service

@@ -17,9 +17,9 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.model.ft_calibration import FtCalibration
+from inertial_estimation.model.inertia import check_usable
 from inertial_estimation.model.parameter_update import calibration_fingerprint, fingerprint
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.usable_parameters import check_usable
 from inertial_estimation.sample import Array
 
 TOPIC = 'inertial_parameters'

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.clearance import SelfClearance
-from inertial_estimation.model.collision_shapes import Piece
+from inertial_estimation.model.clearance import Piece, SelfClearance
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.robot import Robot
 

@@ -14,7 +14,7 @@ from scipy.signal import butter, filtfilt
 
 from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.motion_spans import congruence
+from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.regressor import submodel_regressors
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -148,7 +148,7 @@ class WamArm:
     def _to_dh(self) -> list[Array]:
         """Maps of each moved link's parameters to those about its DH frame, (10, 10)."""
         poses = [self.robot.frame(f'link_{k}')[1] for k in JOINTS]
-        return [congruence(_inverse(L_H_DH)) for L_H_DH in poses]
+        return [_congruence(_inverse(L_H_DH)) for L_H_DH in poses]
 
     @cached_property
     def _of_dh(self) -> list[Array]:
@@ -168,6 +168,12 @@ def _moved(k: int, dh: dict[str, float], link: dict[str, Any]) -> str:
         <origin xyz="{dh['a']} 0 {dh['d']}" rpy="{dh['alpha']!r} 0 0"/></joint>
       <link name="link_{k}"><inertial><origin xyz="{com}"/><mass value="{link['mass']}"/>
         <inertia {inertia}/></inertial></link>"""
+
+
+def _congruence(H):
+    """Return the map of inertial parameters that H J H' is of the pseudo-inertia J, (10, 10)."""
+    to_pseudo_inertia = pseudo_inertia(np.eye(10)).reshape(10, 16).T
+    return np.linalg.pinv(to_pseudo_inertia) @ np.kron(H, H) @ to_pseudo_inertia
 
 
 def _inverse(matrix: Array) -> Array:

@@ -16,8 +16,7 @@ from inertial_estimation.identification.feasibility.feasibility import (
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
-from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.independent_columns import conditioning_order
+from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 from published_experiments.wam_arm import N_UNKNOWNS, WamArm
 from published_experiments.wam_experiment import (
     Data,

@@ -27,7 +27,7 @@ from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.identifiable import structural_null_space
+from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
@@ -177,7 +177,7 @@ def test_they_are_predictable_from_base_parameters_alone(ran, rng):
     others = bodies.copy()
     for submodel in pair.robot.submodels:
         links = list(submodel.links)
-        base = BaseParameters.of_null_space(structural_null_space(pair.robot, submodel))
+        base = BaseParameters.of_null_space(null_space(pair.robot, submodel))
         values = base.of(bodies[links].ravel())
         others[links] = base.standard(values, rng.normal(size=10 * len(links))).reshape(-1, 10)
     assert np.abs(others - bodies).max() > 0.1
@@ -211,7 +211,7 @@ def test_what_is_identifiable_shows_in_the_torques_of_a_submodel_with_joints(ran
     pair, samples, published = ran
     bodies, offsets = told(pair)
     submodel = next(one for one in pair.robot.submodels if one.name == name)
-    base = BaseParameters.of_null_space(structural_null_space(pair.robot, submodel))
+    base = BaseParameters.of_null_space(null_space(pair.robot, submodel))
     bodies[list(submodel.links)] += 0.1 * base.basis().sum(axis=1).reshape(-1, 10)
     torques = pair.predicted(samples, bodies, offsets, len(published))
     shown = np.abs(torques - published).max() / np.abs(published).max()

@@ -36,8 +36,7 @@ from inertial_estimation.identification.equations.wrenches import (
 )
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.unknowns import Term, Unknowns
-from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.independent_columns import conditioning_order
+from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 from inertial_estimation.model.link_motions import Motion, Poses, link_motions, poses_in_parents
 from inertial_estimation.model.regressor import free_sides, joint_axis, poses_in_root
 from inertial_estimation.model.robot import Robot

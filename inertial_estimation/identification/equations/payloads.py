@@ -21,10 +21,9 @@ from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.equations.sparse_equations import Part
 from inertial_estimation.identification.equations.wrenches import fixed_at, wrench_columns
 from inertial_estimation.identification.unknowns import OF_A_BODY, Extra, Unknowns
-from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.inertia import LARGEST_ARM, consistency_margin
 from inertial_estimation.model.link_motions import Motion, Poses, cross
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.usable_parameters import LARGEST_ARM
 
 Array = NDArray[np.float64]
 Place = tuple[float, float, float]

@@ -24,9 +24,8 @@ from inertial_estimation.identification.excitation.keep_away import KeepAway, Ne
 from inertial_estimation.identification.excitation.search import Attempt, ExcitationSearch
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.clearance import SelfClearance
-from inertial_estimation.model.collision_shapes import has_collision_library
+from inertial_estimation.model.geometry import LIBRARIES, has_collision_library
 from inertial_estimation.model.joint_limits import JointLimits, joint_limits
-from inertial_estimation.model.meshes import READERS
 from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
 from inertial_estimation.model.torque_derivatives import TorqueRegressor
 
@@ -221,7 +220,7 @@ def _keep_away(
     """Return the clearance between links, and which geometry cannot be used."""
     what = 'collisions are not checked: {}'
     if not has_collision_library():
-        missing = what.format(f'{" or ".join(READERS)} is not installed')
+        missing = what.format(f'{" or ".join(LIBRARIES)} is not installed')
         return None, [finding('suboptimal', 'motion', what=missing)]
     clearance = SelfClearance.of_robot(
         robot, limits.lower, limits.upper, margin=settings.clearance,

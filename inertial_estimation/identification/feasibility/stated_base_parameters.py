@@ -39,9 +39,8 @@ from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, Unknowns
-from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.combinations import parse_combination
-from inertial_estimation.model.identifiable import structural_null_space
+from inertial_estimation.model.base_parameters import BaseParameters, parse_combination
+from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.nested import from_json
 
@@ -255,7 +254,7 @@ def _require_identifiable(base: BaseParameters, combinations: Sequence[str], rob
     """Raise if a combination depends on what no FT sensor, effort or force plate tells."""
     inertial = base.grouping[:, : 10 * len(robot.links)].reshape(base.rank, -1, 10)
     for submodel in robot.submodels:
-        null = structural_null_space(robot, submodel)
+        null = null_space(robot, submodel)
         of_links = inertial[:, list(submodel.links)].reshape(base.rank, -1)
         seen = np.abs(of_links @ null).max(axis=1, initial=0.0)
         bad = [text for text, size in zip(combinations, seen, strict=True) if size > SEEN]
