@@ -267,7 +267,7 @@ def _moving_log(robot: Robot, motion: StateNoise) -> tuple[SampleBatch, Array]:
     ]
     noise = FT_OFFSET + FT_NOISE * rng.normal(size=samples.ft_readings.shape)
     noisy = replace(samples, ft_readings=samples.ft_readings + noise)
-    return motion.shaken(noisy, rng), np.stack(held, axis=1)
+    return motion.perturbed(noisy, rng), np.stack(held, axis=1)
 
 
 def reduce_log() -> tuple[int, float, float, float]:

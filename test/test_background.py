@@ -19,7 +19,7 @@ from inertial_estimation.estimation.model_update import (
     ModelInUse,
 )
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.identification.determined import tellable
+from inertial_estimation.identification.determined import determinable
 from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
@@ -138,7 +138,7 @@ def test_rows_do_not_see_it_either(one_imu):
 def test_offsets_that_sensors_share_hide_nothing_more_where_the_robot_turns(one_imu):
     wrong, _ = one_imu
     builder = RecursiveIdentifier(wrong, node_settings(wrong)).builder
-    for block, base in zip(builder.blocks, tellable(builder), strict=True):
+    for block, base in zip(builder.blocks, determinable(builder), strict=True):
         hidden = null_space(wrong, block.submodel).shape[1]
         assert len(block.unknowns) - base.rank == hidden
 

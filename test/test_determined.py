@@ -9,9 +9,9 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.identification.determined import (
+    determinable,
     determined,
     in_words,
-    tellable,
 )
 from inertial_estimation.identification.equations.builder import (
     EquationBuilder,
@@ -35,7 +35,7 @@ def told(builder, samples):
             base,
             weighted_sum(one.kinds.values(), [1.0] * len(one.kinds)),
         )
-        for one, base in zip(gather(builder, samples), tellable(builder), strict=True)
+        for one, base in zip(gather(builder, samples), determinable(builder), strict=True)
     ]
 
 

@@ -62,14 +62,14 @@ class Found(NamedTuple):
 def run(monkeypatch):
     """Return the job, with what it left out last."""
     seen = {}
-    suspects = reduction.suspects
+    find_outliers = reduction.find_outliers
 
     def watched(builder, observed, *rest):
-        found = suspects(builder, observed, *rest)
+        found = find_outliers(builder, observed, *rest)
         seen.update(at=found.at, seconds=observed.samples.stamp_ns * 1e-9)
         return found
 
-    monkeypatch.setattr(reduction, 'suspects', watched)
+    monkeypatch.setattr(reduction, 'find_outliers', watched)
 
     def identify(log, urdf, settings):
         seen.clear()

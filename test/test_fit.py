@@ -140,8 +140,8 @@ def test_a_submodel_of_too_few_rows_stays_as_it_was(scene):
     whole = fit(robot, evidence, 'least_squares')
     found = fit(robot, [short, *others], 'least_squares')
     name = one.block.submodel.name
-    assert list(found.untold) == [name]
-    assert whole.untold == {}
+    assert list(found.undetermined) == [name]
+    assert whole.undetermined == {}
     assert [block.name for block in found.blocks] == [block.name for block in whole.blocks][1:]
     links = list(one.block.submodel.links)
     np.testing.assert_array_equal(found.parameters[links], robot.parameters[links])

@@ -19,7 +19,7 @@ from robots import _ft, _joint, _link, arm_with_wrist_sensor_urdf
 from inertial_estimation.cli import main
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.identification.determined import tellable
+from inertial_estimation.identification.determined import determinable
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.logs.bag_wrenches import at_instants
 from inertial_estimation.logs.freedom import free_submodels
@@ -153,7 +153,7 @@ def run(folder, log='log.npz', *more):
 def base_error(folder, truth=None):
     """Return how far base parameters of the whole robot are off, over their size, and how many."""
     truth = truth or Robot.from_urdf(walker_urdf(), ft_sensors=[], imus=['body'])
-    (base,) = tellable(EquationBuilder(truth))
+    (base,) = determinable(EquationBuilder(truth))
     links = json.loads((folder / 'out.json').read_text())['links']
     found = np.array([list(links[name].values()) for name in truth.link_names])
     wanted = base.grouping @ truth.parameters.reshape(-1)
@@ -415,7 +415,7 @@ def test_an_unknown_contact_costs_the_rows_that_a_known_one_keeps(tmp_path, moti
     truth = Robot.from_urdf(walker_urdf(), imus=['body'])
     (base,) = [
         one
-        for one, submodel in zip(tellable(EquationBuilder(truth)), truth.submodels)
+        for one, submodel in zip(determinable(EquationBuilder(truth)), truth.submodels)
         if submodel.name == 'l_shank'
     ]  # fmt: skip
     links = ['l_shank', 'l_foot']
@@ -534,7 +534,7 @@ def test_an_arm_on_a_known_ground_gives_base_link_rows(tmp_path, rng):
     (tmp_path / 'logs.yaml').write_text(yaml.safe_dump(said))
     (tmp_path / 'walker.urdf').write_text(urdf.replace('value="1.5"', 'value="2.1"'))
     assert run(tmp_path, 'log.npz', '--method', 'least_squares') == 0
-    (base,) = tellable(EquationBuilder(truth, EquationChoice(ground_known=True)))
+    (base,) = determinable(EquationBuilder(truth, EquationChoice(ground_known=True)))
     (block,) = json.loads((tmp_path / 'out.json').read_text())['submodels']
     assert block['determined'] == base.rank
     links = json.loads((tmp_path / 'out.json').read_text())['links']

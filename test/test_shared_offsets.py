@@ -21,8 +21,8 @@ from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.priors import prior_of_method
 from inertial_estimation.identification.shared_offsets import (
     Submodel,
+    determined_by_others,
     disagreement,
-    told_by_others,
 )
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.solvers.methods import SOLVERS, Distance
@@ -202,7 +202,7 @@ def test_offsets_are_told_in_the_order_of_each_submodel(rng):
         x = np.r_[rng.normal(size=10), [truth[extra.of] for extra in unknowns.extras]]
         Y = rng.normal(size=(40, n))
         submodels.append(Submodel(unknowns, Information.of(Y, Y @ x), None))
-    for one, said in zip(submodels, told_by_others(submodels), strict=True):
+    for one, said in zip(submodels, determined_by_others(submodels), strict=True):
         offsets = [truth[extra.of] for extra in one.unknowns.extras]
         x = np.r_[np.zeros(10), offsets]
         assert said.count == 0.0

@@ -19,7 +19,7 @@ from inertial_estimation.identification.errors_in_variables import (
     StateNoise,
     WhiteNoise,
     errors_of_wandered,
-    rows_of_errors,
+    perturbation_errors,
     without_state_errors,
 )
 from inertial_estimation.identification.information import Information
@@ -197,8 +197,8 @@ def test_rows_are_shaken_as_much_as_samples_are(rng):
         np.tile(joints, (len(robot.joint_names), 1, 1)), np.tile(imus, (2, 1, 1))
     )
     builder = EquationBuilder(robot, EquationChoice(offsets=('arm_sensor',)))
-    shaken = builder.equations(noise.shaken(still, rng))
-    found = [rows_of_errors(builder, still, noise, rng) for _ in range(8)]
+    shaken = builder.equations(noise.perturbed(still, rng))
+    found = [perturbation_errors(builder, still, noise, rng) for _ in range(8)]
     for k, (block, kinds) in enumerate(zip(builder.blocks, shaken, strict=True)):
         n = len(block.unknowns)
         for kind, rows in kinds.items():

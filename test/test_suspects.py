@@ -11,7 +11,7 @@ import pytest
 from robots import two_link_urdf
 
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
-from inertial_estimation.identification.outliers import WINDOW, Observed, Presumed, suspects
+from inertial_estimation.identification.outliers import WINDOW, Observed, Reference, find_outliers
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -45,8 +45,8 @@ def pushed(rng):
 @pytest.mark.parametrize('reach', [0.0, 0.3])
 def test_what_is_near_a_push_is_suspect_too(pushed, reach):
     builder, observed, robot = pushed
-    presumed = Presumed(robot.parameters.ravel(), {'effort elbow': 1.0})
-    at = np.flatnonzero(suspects(builder, observed, [presumed], 5.0, reach).at[:, 0])
+    references = Reference(robot.parameters.ravel(), {'effort elbow': 1.0})
+    at = np.flatnonzero(find_outliers(builder, observed, [references], 5.0, reach).at[:, 0])
     margin = round(reach * RATE)
     # A window is off before few of its rows are; how many, the push decides.
     spread = round(WINDOW * RATE / 4)
@@ -58,8 +58,9 @@ def test_what_is_near_a_push_is_suspect_too(pushed, reach):
 
 def test_the_reach_is_that_long(pushed):
     builder, observed, robot = pushed
-    presumed = Presumed(robot.parameters.ravel(), {'effort elbow': 1.0})
+    references = Reference(robot.parameters.ravel(), {'effort elbow': 1.0})
     counts = [
-        int(suspects(builder, observed, [presumed], 5.0, reach).at.sum()) for reach in (0.0, 0.3)
+        int(find_outliers(builder, observed, [references], 5.0, reach).at.sum())
+        for reach in (0.0, 0.3)
     ]
     assert counts[1] - counts[0] == 2 * round(0.3 * RATE)

@@ -13,7 +13,7 @@ import numpy as np
 
 from inertial_estimation.check.identifiable_sources import RowSource
 from inertial_estimation.check.records import Names
-from inertial_estimation.identification.determined import tellable
+from inertial_estimation.identification.determined import determinable
 from inertial_estimation.identification.equations.builder import COMPONENTS, Block, EquationBuilder
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.logs.freedom import submodel_of
@@ -161,7 +161,7 @@ def check_identifiable(source: RowSource) -> IdentifiableReport:
     builder = EquationBuilder(excitable(robot), choice)
     silent = {submodel_of(robot, frame) for frame in source.contacts}
     told = []
-    for k, (block, base) in enumerate(zip(builder.blocks, tellable(builder), strict=True)):
+    for k, (block, base) in enumerate(zip(builder.blocks, determinable(builder), strict=True)):
         nothing = BaseParameters.of_null_space(np.eye(len(block.unknowns)))
         told.append(Told(block, *((nothing, ()) if k in silent else (base, block.kinds))))
     predictions = predictability(

@@ -56,7 +56,7 @@ class Determined:
         return self.seen.rank
 
 
-def tellable(builder: EquationBuilder, seed: int = 0) -> list[BaseParameters]:
+def determinable(builder: EquationBuilder, seed: int = 0) -> list[BaseParameters]:
     """Return the base parameters of each submodel."""
     # Of equations that are not reduced: reduction leaves round-off in columns that are zero.
     found = []

@@ -149,7 +149,7 @@ class StateNoise:
             self, joints=joints[..., None] * self.joints, imus=imus[..., None] * self.imus
         )
 
-    def shaken(self, samples: SampleBatch, rng: np.random.Generator) -> SampleBatch:
+    def perturbed(self, samples: SampleBatch, rng: np.random.Generator) -> SampleBatch:
         """Return samples with noise added."""
         n = len(samples)
         joints = np.einsum(
@@ -177,7 +177,7 @@ def _roots(covariances: Array) -> Array:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])
 
 
-def rows_of_errors(
+def perturbation_errors(
     builder: EquationBuilder,
     samples: SampleBatch,
     noise: StateNoise,
@@ -190,7 +190,7 @@ def rows_of_errors(
     n = len(samples)
     chosen = np.unique(np.linspace(0, n - 1, min(n, PERTURBED_SAMPLES)).astype(int))
     both, m = np.concatenate([chosen, chosen]), len(chosen)
-    once, again = samples.take(both), noise.shaken(samples.take(chosen), rng)
+    once, again = samples.take(both), noise.perturbed(samples.take(chosen), rng)
     stacked = {
         name: np.concatenate([getattr(once, name)[:m], getattr(again, name)])
         for name in (*JOINT_SIGNALS, *IMU_SIGNALS)

@@ -43,8 +43,8 @@ from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Identification
 from inertial_estimation.identification.shared_offsets import (
     Submodel,
+    determined_by_others,
     disagreement,
-    told_by_others,
 )
 from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.solvers.coordinates import require_weight
@@ -115,7 +115,7 @@ class RobotFit:
     """Links whose prior is not that of the robot."""
     blocks: tuple[BlockFit, ...]
     """Submodels with equations."""
-    untold: Mapping[str, str] = field(default_factory=dict)
+    undetermined: Mapping[str, str] = field(default_factory=dict)
     """Submodels with too few equations to determine their noise, and why."""
 
     @property
@@ -183,7 +183,7 @@ def fit(
         tasks.append(_Task(one, prior[list(one.block.submodel.links)], limits, method, chosen))
     if not tasks:
         raise LogError('the logs give no equations')
-    untold: dict[str, str] = {}
+    undetermined: dict[str, str] = {}
     solved, blocks = [], []
     with one_thread():
         for task in tasks:
@@ -191,9 +191,9 @@ def fit(
                 blocks.append(task.fit())
                 solved.append(task)
             except UndeterminedNoiseError as error:
-                untold[task.name] = str(error)
+                undetermined[task.name] = str(error)
         if not blocks:
-            reasons = '; '.join(f'{name}: {why}' for name, why in untold.items())
+            reasons = '; '.join(f'{name}: {why}' for name, why in undetermined.items())
             raise UndeterminedNoiseError(reasons)
         for _ in range(MAX_ROUNDS):
             if disagreement([(one.answer.unknowns, one.answer.x) for one in blocks]) <= AGREEMENT:
@@ -202,10 +202,10 @@ def fit(
             blocks = [
                 found if others is None else replace(one, others=others).fit()
                 for one, found, others in zip(
-                    solved, blocks, told_by_others(submodels), strict=True
+                    solved, blocks, determined_by_others(submodels), strict=True
                 )
             ]
-    return RobotFit(robot, prior, changed, tuple(blocks), untold)
+    return RobotFit(robot, prior, changed, tuple(blocks), undetermined)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,7 +314,7 @@ class _Task:
     def _with_gains(self) -> tuple[NoiseLevels, Identification, Array]:
         """Return the same with unknown gains."""
         gains = gain_columns(self.unknowns)
-        before = bodies_stay(self.evidence, self.prior)
+        before = fitted_at_prior(self.evidence, self.prior)
         # Steps keep the sign of a gain, which a wrong prior may turn in the guess.
         guesses = [before.copy()]
         guesses[0][gains] = np.abs(before[gains])
@@ -362,7 +362,7 @@ class _Task:
         return tuple(np.array(bounds.names)[violated].tolist())
 
 
-def bodies_stay(evidence: Evidence, prior: Array) -> Array:
+def fitted_at_prior(evidence: Evidence, prior: Array) -> Array:
     """Return the prior parameters with all other unknowns fitted, gains among them, (n,)."""
     kinds, unknowns = evidence.kinds, evidence.block.unknowns
 

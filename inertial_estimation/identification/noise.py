@@ -46,13 +46,13 @@ class NoiseLevels:
     iterations: int
     settled: bool
     """Whether the last iteration changed next to nothing."""
-    untold: Mapping[str, str] = field(default_factory=dict)
+    undetermined: Mapping[str, str] = field(default_factory=dict)
     """Kinds that are not used, as nothing is left to determine their noise, and why."""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Kinds that are left out, and whether the search ended."""
-        notes = [f'left out: {why}' for why in self.untold.values()]
+        notes = [f'left out: {why}' for why in self.undetermined.values()]
         if not self.settled:
             notes.append(f'noise still changes after {self.iterations} iterations')
         return tuple(notes)
@@ -102,17 +102,17 @@ def _search(
     settled: float,
 ) -> NoiseLevels:
     """Return the noise of those kinds that determine it."""
-    left, untold = dict(parts), {}
+    left, undetermined = dict(parts), {}
     while True:
         try:
             found = _iterate(left, start, sizes, prior, max_iterations, settled)
         except _UsedUpError as error:
             if len(left) == 1:
                 raise UndeterminedNoiseError(f'noise is not determined: {error}') from error
-            untold[error.kind] = str(error)
+            undetermined[error.kind] = str(error)
             del left[error.kind]
         else:
-            return replace(found, untold=untold)
+            return replace(found, undetermined=undetermined)
 
 
 def _iterate(

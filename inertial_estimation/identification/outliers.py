@@ -13,8 +13,8 @@ P x = p the equations of the prior and n_k those of a kind in H:
 
     sum over kinds of  n_k log s_k  +  1/2 |P x - p|^2
 
-`suspects` then finds the samples whose residuals exceed the noise both in the window that ends
-there and in the one that begins there. A window shows weaker pushes than a sample does, and
+`find_outliers` then finds the samples whose residuals exceed the noise both in the window that
+ends there and in the one that begins there. A window shows weaker pushes than a sample does, and
 samples beside a strong push have one window without it.
 """
 
@@ -175,7 +175,7 @@ class _Search:
         return float((total + 0.5 * pull @ pull) / max(sum(counts.values()), 1))
 
 
-class Presumed(NamedTuple):
+class Reference(NamedTuple):
     """Unknowns and noise of one submodel with which equations are compared."""
 
     x: Array
@@ -198,7 +198,7 @@ class Observed(NamedTuple):
         return Observed(self.samples.take(some), external, self.free[some], self.carried[some])
 
 
-class Suspects(NamedTuple):
+class Outliers(NamedTuple):
     """Samples at which an unknown wrench seems to act."""
 
     at: Mask
@@ -236,21 +236,21 @@ def regimes(robot: Robot, samples: SampleBatch, kind: str) -> Iterator[tuple[str
     yield f'{kind} at rest', slow
 
 
-def suspects(
+def find_outliers(
     builder: EquationBuilder,
     observed: Observed,
-    presumed: Sequence[Presumed | None],
+    references: Sequence[Reference | None],
     limit: float,
     reach: float,
-) -> Suspects:
+) -> Outliers:
     """
     Return the samples at which an unknown wrench seems to act.
 
     limit: residual over the noise; reach: margin around such samples [s].
     """
     found = np.zeros_like(observed.free)
-    unknowns = [None if one is None else one.x for one in presumed]
-    left: list[dict[str, list[Array]]] = [{} for _ in presumed]
+    unknowns = [None if one is None else one.x for one in references]
+    left: list[dict[str, list[Array]]] = [{} for _ in references]
     stamps, span = observed.samples.stamp_ns, round(WINDOW / NANOSECONDS)
     every = -(-len(stamps) // NOISE_SAMPLES)
     for start in range(0, len(stamps), SAMPLES_AT_ONCE):
@@ -259,7 +259,7 @@ def suspects(
         last = int(np.searchsorted(stamps, stamps[stop - 1] + span, side='right'))
         part, inner = slice(first, last), slice(start - first, stop - first)
         for k, kinds in enumerate(residuals_of(builder, observed.take(part), unknowns)):
-            noise = {} if (one := presumed[k]) is None else one.noise
+            noise = {} if (one := references[k]) is None else one.noise
             for kind, values in kinds.items():
                 left[k].setdefault(kind, []).append(values[inner])
                 if kind in noise:
@@ -271,7 +271,7 @@ def suspects(
         all_left = {kind: np.concatenate(parts) for kind, parts in kinds_left.items()}
         some = {kind: values[~column][::every] for kind, values in all_left.items()}
         others.append({kind: values[np.isfinite(values)] for kind, values in some.items()})
-    return Suspects(at, others)
+    return Outliers(at, others)
 
 
 def windowed_size(stamps: NDArray[np.int64], residuals: Array) -> Array:

@@ -37,7 +37,7 @@ class Submodel:
     prior: Information | None
 
 
-def told_by_others(submodels: Sequence[Submodel]) -> list[Information | None]:
+def determined_by_others(submodels: Sequence[Submodel]) -> list[Information | None]:
     """Return for each submodel what the others determine of its offsets."""
     shared = _shared_names([one.unknowns for one in submodels])
     kept = [_columns(one.unknowns, shared) for one in submodels]

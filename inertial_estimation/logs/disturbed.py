@@ -30,7 +30,7 @@ from inertial_estimation.identification.drive_gains import (
 )
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Evidence, friction_scales
-from inertial_estimation.identification.fit import bodies_stay
+from inertial_estimation.identification.fit import fitted_at_prior
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.noise import noise_levels, spread
 from inertial_estimation.identification.one_thread import one_thread
@@ -38,7 +38,7 @@ from inertial_estimation.identification.outliers import (
     NANOSECONDS,
     WINDOW,
     Observed,
-    Presumed,
+    Reference,
     WindowRows,
     least_trimmed,
     regimes,
@@ -67,7 +67,7 @@ def cleanest(
     evidence: Sequence[Evidence],
     logs: Iterable[Observed],
     n_logs: int,
-) -> list[Presumed | None]:
+) -> list[Reference | None]:
     """Return what the cleanest half of some logs says of each submodel."""
     widths = sum(len(block.kinds) * (len(block.unknowns) + 1) for block in builder.blocks)
     most = max(2, NUMBERS // (widths * IN_A_WINDOW * n_logs))
@@ -97,15 +97,15 @@ def cleanest(
 
 
 def refitted(
-    robot: Robot, evidence: Evidence, left: dict[str, Array], before: Presumed | None
-) -> Presumed | None:
-    """Return what the rows say of a submodel that agreed with what was presumed of it before."""
+    robot: Robot, evidence: Evidence, left: dict[str, Array], before: Reference | None
+) -> Reference | None:
+    """Return what the rows say of a submodel that agreed with what was references of it before."""
     if before is None or not any(part.count for part in evidence.kinds.values()):
         return before
     with one_thread():
         x = _fitted(robot, evidence, WEIGHT, before.x)
     noise = {kind: float(spread(some)) for kind, some in left.items()}
-    return Presumed(x, {kind: level for kind, level in noise.items() if level > 0})
+    return Reference(x, {kind: level for kind, level in noise.items() if level > 0})
 
 
 def disturbed_findings(before: Sequence[Evidence], after: Sequence[Evidence]) -> Iterator[Finding]:
@@ -125,7 +125,7 @@ def _guess(robot: Robot, evidence: Evidence) -> Array:
     if not len(gain_columns(unknowns)) or not _count(evidence):
         return x
     bodies, _ = widened(robot.link_names, robot.parameters)
-    x = bodies_stay(evidence, bodies[list(evidence.block.submodel.links)])
+    x = fitted_at_prior(evidence, bodies[list(evidence.block.submodel.links)])
     return _fitted(robot, evidence, WEIGHT, x)
 
 
@@ -157,7 +157,7 @@ def _cleanest(
     guess: Array,
     rows: dict[str, list[WindowRows]],
     n_windows: int,
-) -> Presumed | None:
+) -> Reference | None:
     """Return what the cleanest half of the windows says of one submodel."""
     kinds = {
         kind: WindowRows(
@@ -175,7 +175,7 @@ def _cleanest(
     found = least_trimmed(kinds, n_windows, prior, stiff)
     gains = gain_columns(evidence.block.unknowns)
     found.x[gains] = stepped(guess[gains], found.x[gains])
-    return Presumed(found.x, found.noise)
+    return Reference(found.x, found.noise)
 
 
 def _prior(robot: Robot, evidence: Evidence, weight: float, count: float, x: Array) -> Information:

@@ -78,7 +78,7 @@ def fit_findings(found: RobotFit) -> Iterator[Finding]:
             'inertia', name, level=Level.INFO,
             what='second moments raised to those of a small ball, for the prior to be consistent',
         )  # fmt: skip
-    for name, why in found.untold.items():
+    for name, why in found.undetermined.items():
         yield finding('unexcited', name, what=f'not identified: {why}')
     yield from massless_links(found)
     for block in found.blocks:

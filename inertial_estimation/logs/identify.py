@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
 from inertial_estimation.findings import Finding, Level, finding, raise_errors
-from inertial_estimation.identification.determined import Determined, determined, tellable
+from inertial_estimation.identification.determined import Determined, determinable, determined
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.fit import RobotFit, fit, require_bounds
@@ -162,7 +162,7 @@ def identify(
     bounds = read_bounds(settings.bounds, builder.blocks)
     points = link_points(reader.robot, method, settings.shapes, mesh_folders)
     seen = reduce_logs(fitted, reader, builder, settings, progress)
-    bases = tellable(builder)
+    bases = determinable(builder)
     _require_usable(builder, reader.assumed, settings, seen)
     if settings.reject:
         seen = undisturbed(seen, fitted, reader, builder, settings, progress)
@@ -182,7 +182,7 @@ def identify(
     findings += [
         finding('unexcited', block.submodel.name, what='no equations: its parameters are kept')
         for block in builder.blocks
-        if block.submodel.name not in {*known, *found.untold}
+        if block.submodel.name not in {*known, *found.undetermined}
     ]
     findings += seen.findings
     findings += _unexcited(seen, known, reader.robot.joint_names)

@@ -16,7 +16,7 @@ from inertial_estimation.errors import LogError
 from inertial_estimation.findings import Finding, Level, finding, raise_errors
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Evidence, gather
-from inertial_estimation.identification.outliers import Observed, Presumed, suspects
+from inertial_estimation.identification.outliers import Observed, Reference, find_outliers
 from inertial_estimation.identification.preparation import Prepared, folded_back, independent_share
 from inertial_estimation.logs import checks
 from inertial_estimation.logs.disturbed import cleanest, disturbed_findings, refitted
@@ -101,7 +101,7 @@ class Reduced(NamedTuple):
     reach: Reach
     findings: list[Finding]
     left: list[dict[str, Array]]
-    """Residuals that agree with what was presumed of each submodel; empty without that."""
+    """Residuals that agree with what was references of each submodel; empty without that."""
     constant: Mapping[str, Mapping[str, Finding]]
     """Constant efforts of moving joints, by log and joint."""
     of_logs: Mapping[str, list[Evidence]]
@@ -114,14 +114,14 @@ def reduce_logs(
     builder: EquationBuilder,
     settings: IdentifySettings,
     progress: Progress = no_progress,
-    presumed: Sequence[Presumed | None] = (),
+    references: Sequence[Reference | None] = (),
 ) -> Reduced:
     """Reduce logs one by one, and merge their information."""
     found: list[Reduced] = []
     for done, log in enumerate(logs):
         progress('reducing logs', done / len(logs))
         with _naming(log):
-            found.append(_reduce_one(log, reader, builder, settings, presumed))
+            found.append(_reduce_one(log, reader, builder, settings, references))
     progress('reducing logs', 1.0)
     first, *others = found
     evidence, reach = first.evidence, first.reach
@@ -144,15 +144,15 @@ def _reduce_one(
     reader: LogReader,
     builder: EquationBuilder,
     settings: IdentifySettings,
-    presumed: Sequence[Presumed | None],
+    references: Sequence[Reference | None],
 ) -> Reduced:
     """Reduce one log."""
     how = settings.preparation
     raw, prepared, observed, findings, constant = _read_one(log, reader, settings)
     samples, external, free, there = observed
     left: list[dict[str, Array]] = []
-    if presumed:
-        found = suspects(builder, observed, presumed, settings.reject, how.edges)
+    if references:
+        found = find_outliers(builder, observed, references, settings.reject, how.edges)
         free, left = free & ~found.at, found.left
     share = independent_share(how, prepared.period)
     evidence = gather(builder, samples, external=external, free=free, carried=there, share=share)
@@ -285,16 +285,16 @@ def undisturbed(
 ) -> Reduced:
     """Return what logs say without the instants at which something unknown seems to act."""
     read = (_read_one(log, reader, settings).observed for log in logs)
-    presumed = cleanest(builder, seen.evidence, read, len(logs))
+    references = cleanest(builder, seen.evidence, read, len(logs))
     everything = seen
     for _ in range(MAX_ROUNDS):
         before = seen
-        seen = reduce_logs(logs, reader, builder, settings, progress, presumed)
+        seen = reduce_logs(logs, reader, builder, settings, progress, references)
         if [one.left_out for one in seen.evidence] == [one.left_out for one in before.evidence]:
             break
-        presumed = [
+        references = [
             refitted(reader.robot, *one)
-            for one in zip(seen.evidence, seen.left, presumed, strict=True)
+            for one in zip(seen.evidence, seen.left, references, strict=True)
         ]
     rejected = disturbed_findings(everything.evidence, seen.evidence)
     return seen._replace(findings=[*seen.findings, *rejected])

@@ -22,7 +22,7 @@ from std_msgs.msg import Float64MultiArray
 
 from inertial_estimation.building import build_assembler, build_estimator, build_robot
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.identification.determined import tellable
+from inertial_estimation.identification.determined import determinable
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.solvers.divergence import whitening
@@ -194,7 +194,7 @@ def test_the_base_parameters_that_are_published_are_enough(ran, rng):
     labels = message.layout.dim[0].label.split(SEPARATOR)
     values = dict(zip(labels, np.reshape(message.data, (len(labels), -1))[:, 0]))
     builder = EquationBuilder(pair.robot, EquationChoice())
-    for block, base in zip(builder.blocks, tellable(builder), strict=True):
+    for block, base in zip(builder.blocks, determinable(builder), strict=True):
         name, unknowns = block.submodel.name, block.unknowns
         if name not in FREE:
             continue

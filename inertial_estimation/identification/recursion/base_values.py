@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.determined import EXCITED, tellable
+from inertial_estimation.identification.determined import EXCITED, determinable
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
@@ -46,7 +46,7 @@ class BaseTable:
 
     def __init__(self, builder: EquationBuilder) -> None:
         with one_thread():
-            bases = tellable(builder)
+            bases = determinable(builder)
         self._of = {
             block.submodel.name: (base, tuple(base.combinations(block.unknowns.names)))
             for block, base in zip(builder.blocks, bases, strict=True)

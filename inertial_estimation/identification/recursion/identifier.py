@@ -16,7 +16,7 @@ from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.errors_in_variables import (
     StateNoise,
     WhiteNoise,
-    rows_of_errors,
+    perturbation_errors,
 )
 from inertial_estimation.identification.evidence import Evidence, gather
 from inertial_estimation.identification.one_thread import one_thread
@@ -251,7 +251,7 @@ class RecursiveIdentifier:
         if self.noise is None:
             return evidence
         noise = self.noise.at_most(samples, self._levels)
-        errors = rows_of_errors(
+        errors = perturbation_errors(
             self.builder, samples, noise, self._random, external=external, free=free
         )
         return [replace(one, errors=own) for one, own in zip(evidence, errors)]
