@@ -1031,7 +1031,7 @@ def prepared_log(log: str, urdf: str, config: str) -> tuple[Any, Any, Any]:
     IdentifySettings = use('IdentifySettings')
     prepare_with = use('prepare_with')
     open_logs = use('open_logs')
-    Stretch = use('Stretch', near='logs/')
+    Stretch = use('LogSlice', 'Stretch', near='logs/')
 
     settings, stretch = IdentifySettings.from_yaml(configs() / config), Stretch.parse(log)
     reader = open_logs(urdf, settings, (), stretch, lambda *_: None)
