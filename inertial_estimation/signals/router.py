@@ -93,8 +93,6 @@ class Source:
         self.problems: Counter[str] = Counter()
         self.fallbacks = 0
         """Messages that are not plain little-endian CDR."""
-        self.first_ns = 0
-        """Stamp of the first message [ns]."""
         self.skew: float | None = None
         """Age of a message as it came [s], measured for the next message while `skew_due`."""
         self.skew_due = True
@@ -108,8 +106,6 @@ class Source:
             return None
         if reading.stamp_ns <= 0:
             self.note('header.stamp is zero')
-        elif not self.first_ns:
-            self.first_ns = reading.stamp_ns
         if self.frames is not None and reading.frame_id not in self.frames:
             expected = ' or '.join(f"'{name}'" for name in sorted(self.frames)[:3])
             self._refuse(f"header.frame_id is '{reading.frame_id}', expected {expected}")
