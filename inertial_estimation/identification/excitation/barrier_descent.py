@@ -46,19 +46,11 @@ class LinearLimits:
     """Shape (n_groups, m)."""
 
     def values(self, x: Array) -> Array:
-        """
-        Return what must be between -1 and 1.
-
-        x (n_groups, k); returns (n_groups, m).
-        """
+        """Return what must be between -1 and 1; x (n_groups, k); returns (n_groups, m)."""
         return np.asarray((self.A @ x[..., None])[..., 0] + self.offset)
 
     def barrier(self, x: Array) -> Value:
-        """
-        Return the mean logarithmic barrier of each group, summed.
-
-        x (n_groups, k).
-        """
+        """Return the mean logarithmic barrier of each group, summed; x (n_groups, k)."""
         y = self.values(x)
         room = 1.0 - y**2
         if not room.min() > 0.0:
@@ -90,11 +82,7 @@ def minimise_inside(
     steps: int = 200,
     stop: Callable[[], bool] = lambda: False,
 ) -> Array:
-    """
-    Go down a function, and keep inside its limits.
-
-    x (n_groups, k); returns (n_groups, k).
-    """
+    """Go down a function, and keep inside its limits; x (n_groups, k); returns (n_groups, k)."""
 
     def whole(x: Array) -> Value:
         barrier = limits.barrier(x)

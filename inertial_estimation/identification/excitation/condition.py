@@ -33,21 +33,13 @@ class ConditionBound(NamedTuple):
 
 
 def condition_number(W: Array) -> float:
-    """
-    Return the largest singular value over the least.
-
-    W (m, n).
-    """
+    """Return the largest singular value over the least; W (m, n)."""
     values = np.linalg.svd(np.linalg.qr(W, mode='r'), compute_uv=False)
     return float(values[0] / values[-1]) if values[-1] > 0.0 else float('inf')
 
 
 def condition_bound(Y: Array, P: float) -> ConditionBound:
-    """
-    Return a smooth bound of the condition number.
-
-    Y (n, n_rows, n_columns).
-    """
+    """Return a smooth bound of the condition number; Y (n, n_rows, n_columns)."""
     n, _, columns = Y.shape
     W = Y.reshape(-1, columns) / np.sqrt(n)
     _, values, right = np.linalg.svd(np.linalg.qr(W, mode='r'))

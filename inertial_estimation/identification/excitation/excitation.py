@@ -126,11 +126,7 @@ class ExcitationRegressor:
         ]
 
     def conditions(self, motion: Array) -> list[float]:
-        """
-        Return the condition number of each submodel's rows.
-
-        motion (3, n, n_joints).
-        """
+        """Return the condition number of each submodel's rows; motion (3, n, n_joints)."""
         return [condition_number(W) for W in self.rows(motion)]
 
     def condition(self, motion: Array) -> float:

@@ -54,11 +54,7 @@ class FourierBasis:
         return 2 * self.harmonics + 1
 
     def instants(self, n: int) -> Array:
-        """
-        Return instants that divide the period evenly.
-
-        Returns (n,) [s].
-        """
+        """Return instants that divide the period evenly; returns (n,) [s]."""
         return np.asarray(self.period * np.arange(n) / n)
 
     def overshoot(self, n: int) -> float:

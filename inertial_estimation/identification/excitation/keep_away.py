@@ -49,11 +49,7 @@ class KeepAway:
             raise CallError(f'the clearance is {self.margin} m, expected zero or more')
 
     def penalty(self, positions: Array) -> Value:
-        """
-        Return what nearness costs.
-
-        positions (n, n_joints) [rad or m].
-        """
+        """Return what nearness costs; positions (n, n_joints) [rad or m]."""
         near = self.clearance.near(positions, self.margin + ZONE)
         left = near.distances - self.margin
         gradient = np.zeros_like(positions)
@@ -70,11 +66,7 @@ class KeepAway:
         return Value(float(np.sum(logs**2) / len(positions)), gradient)
 
     def nearest(self, positions: Array) -> Nearest:
-        """
-        Return who comes nearest.
-
-        positions (n, n_joints).
-        """
+        """Return who comes nearest; positions (n, n_joints)."""
         near = self.clearance.near(positions, self.margin + ZONE)
         if not len(near.distances):
             return Nearest(np.inf, '', -1)

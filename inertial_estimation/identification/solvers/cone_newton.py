@@ -104,11 +104,7 @@ class _Aims(NamedTuple):
 
 
 class ConeNewton:
-    """
-    One problem.
-
-    A (k, n_u); b (k,).
-    """
+    """One problem; A (k, n_u); b (k,)."""
 
     def __init__(self, coordinates: Coordinates, weight: float, A: Array, b: Array) -> None:
         self.coordinates, self.weight = coordinates, weight
@@ -120,11 +116,7 @@ class ConeNewton:
         self._others = np.arange(self.size, len(self.gram))
 
     def minimise(self, first: Array, max_iterations: int, room: float = ROOM) -> Minimum:
-        """
-        Return the minimum.
-
-        first (n_u,).
-        """
+        """Return the minimum; first (n_u,)."""
         value, gradient = self.gradient(first)
         state, root = self._start(first, gradient, room)
         step, last, steps = 0.0, False, 0
@@ -153,11 +145,7 @@ class ConeNewton:
         return self._answer(state, value, gradient, steps, steps >= max_iterations)
 
     def gradient(self, u: Array) -> tuple[float, Array]:
-        """
-        Return objective and gradient, without the bounds.
-
-        u (n_u,); returns gradient (n_u,).
-        """
+        """Return objective and gradient, without the bounds; u (n_u,); returns gradient (n_u,)."""
         rows, S, extras = self.coordinates, self._shapes(u), u[self.size :]
         residual = rows.factor @ u - rows.target
         shares = np.linalg.eigvalsh(S)

@@ -46,11 +46,7 @@ class Consistency(str, Enum):
         return pseudo_inertia(parameters) if self is Consistency.FULL else spatial(parameters)
 
     def margins(self, parameters: Array) -> Array:
-        """
-        Return the smallest eigenvalue of that matrix.
-
-        parameters (..., 10); returns (...).
-        """
+        """Return the smallest eigenvalue of that matrix; parameters (..., 10); returns (...)."""
         return np.asarray(np.linalg.eigvalsh(self.matrix(parameters))[..., 0], dtype=np.float64)
 
     def rows(self, congruence: Array | None = None) -> Array:
@@ -96,11 +92,7 @@ def vector(matrices: Array) -> Array:
 
 
 def matrix(vectors: Array) -> Array:
-    """
-    Undo `vector`.
-
-    vectors (..., k (k + 1); returns (..., k, k).
-    """
+    """Undo `vector`; vectors (..., k (k + 1); returns (..., k, k)."""
     size = int(np.sqrt(2 * vectors.shape[-1]))
     rows, columns, factors = _triangle(size)
     full = np.zeros((*vectors.shape[:-1], size, size))
@@ -181,11 +173,7 @@ def minimise(
     tolerance: float = TOLERANCE,
     time_limit: float = np.inf,
 ) -> ConicSolution:
-    """
-    Solve a quadratic program over cones.
-
-    P (n, n); q (n,).
-    """
+    """Solve a quadratic program over cones; P (n, n); q (n,)."""
     from scipy.sparse import csc_array, vstack
 
     clarabel = _library()

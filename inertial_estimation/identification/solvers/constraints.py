@@ -58,11 +58,7 @@ class LinearBounds:
         return cls(rows, limits, tuple(name for _, _, name in found))
 
     def slack(self, x: Array) -> Array:
-        """
-        Return how far unknowns are inside each bound.
-
-        x (n,); returns (k,).
-        """
+        """Return how far unknowns are inside each bound; x (n,); returns (k,)."""
         return np.asarray(self.rows @ x - self.limits)
 
 
@@ -200,11 +196,7 @@ def body_block(
     consistency: Consistency,
     margin: float,
 ) -> Block:
-    """
-    Return the matrix inequalities of all links.
-
-    prior (n_links, 10); maps (n_links, 10, 10).
-    """
+    """Return the matrix inequalities of all links; prior (n_links, 10); maps (n_links, 10, 10)."""
     # About one where a body is its prior, whatever its size and place.
     whiten = np.linalg.inv(np.linalg.cholesky(consistency.matrix(prior)))
     dense = consistency.rows(whiten) @ maps
@@ -245,11 +237,7 @@ def bound_blocks(bounds: LinearBounds, origin: Array, to_x: sparray) -> list[Blo
 
 
 def inside(block: Block, x: Array) -> bool:
-    """
-    Return whether variables are strictly inside the cones of a block.
-
-    x (n,).
-    """
+    """Return whether variables are strictly inside the cones of a block; x (n,)."""
     rows = block.G @ x + block.h
     if block.kind is Kind.SEMIDEFINITE:
         rows = np.linalg.eigvalsh(matrix(rows.reshape(len(block.labels), -1)))
@@ -273,11 +261,7 @@ def drawn_inside(bodies: Block, x: Array) -> Array:
 
 
 def missed(bounds: Block, x: Array, share: float = MISSED) -> list[str]:
-    """
-    Return which bounds are not kept.
-
-    x (n,).
-    """
+    """Return which bounds are not kept; x (n,)."""
     slack = bounds.G @ x + bounds.h
     least = -share * float(np.abs(x).max(initial=1.0))
     return [name for name, one in zip(bounds.labels, slack, strict=True) if one < least]

@@ -54,11 +54,7 @@ class Coordinates:
 
     @classmethod
     def of(cls, problem: Problem, links: Array | None = None) -> Coordinates:
-        """
-        Return the coordinates of a problem.
-
-        links (n_links, 10, 10).
-        """
+        """Return the coordinates of a problem; links (n_links, 10, 10)."""
         problem.require_consistent_prior()
         maps = whitening(problem.prior) if links is None else links
         inertial = problem.unknowns.n_inertial
@@ -83,29 +79,17 @@ class Coordinates:
         return 10 * len(self.links)
 
     def unknowns(self, u: Array) -> Array:
-        """
-        Return the unknowns of coordinates.
-
-        u (n_u,); returns (n,).
-        """
+        """Return the unknowns of coordinates; u (n_u,); returns (n,)."""
         return self.origin + self.directions(u)
 
     def directions(self, u: Array) -> Array:
-        """
-        Return by how much the unknowns change with the coordinates.
-
-        u (n_u,); returns (n,).
-        """
+        """Return by how much the unknowns change with the coordinates; u (n_u,); returns (n,)."""
         z = u[: self.n_inertial].reshape(len(self.links), 10, -1)
         inertial = (self.links @ z).reshape(self.n_inertial, *u.shape[1:])
         return np.concatenate([inertial, self.extras @ u[self.n_inertial :]])
 
     def gradients(self, rows: Array) -> Array:
-        """
-        Return rows on unknowns as rows on coordinates.
-
-        rows (k, n); returns (k, n_u).
-        """
+        """Return rows on unknowns as rows on coordinates; rows (k, n); returns (k, n_u)."""
         return _times_maps(rows, self.links, self.extras)
 
     def coordinates(self, x: Array) -> Array:

@@ -42,11 +42,7 @@ class Curvature:
 
     @classmethod
     def of(cls, coordinates: Coordinates, gram: Array, shapes: Array, weight: float) -> Curvature:
-        """
-        Return the curvature at a point.
-
-        gram (n_u, n_u); shapes (n_links, 4, 4).
-        """
+        """Return the curvature at a point; gram (n_u, n_u); shapes (n_links, 4, 4)."""
         from scipy.linalg.lapack import dpotrf
 
         blocks = entropic_hessian(shapes)
@@ -62,11 +58,7 @@ class Curvature:
         return cls(root, blocks, drawn, weight)
 
     def solve(self, gradient: Array) -> Array:
-        """
-        Return the inverse of H times a vector.
-
-        gradient (n_u,); returns (n_u,).
-        """
+        """Return the inverse of H times a vector; gradient (n_u,); returns (n_u,)."""
         return solve_root(self.root, gradient)
 
     def inverse(self) -> Array:
@@ -97,11 +89,7 @@ def deviations(
     count: float,
     noise: float | None,
 ) -> Array:
-    """
-    Return how far each unknown may well be from the truth.
-
-    Returns (n,).
-    """
+    """Return how far each unknown may well be from the truth; returns (n,)."""
     inverse = curvature.inverse()
     drawn = curvature.weight * _times_prior(curvature, inverse)
     if noise is None:
@@ -219,11 +207,7 @@ def _variance(problem: Problem, x: Array, used: float, noise: float | None) -> f
 
 
 def solve_root(root: Array, vector: Array) -> Array:
-    """
-    Return the inverse of U'U times a vector.
-
-    root (n, n); vector (n,); returns (n,).
-    """
+    """Return the inverse of U'U times a vector; root (n, n); vector (n,); returns (n,)."""
     from scipy.linalg.blas import dtrsv
 
     return np.asarray(dtrsv(root, dtrsv(root, vector, trans=1)))

@@ -30,11 +30,7 @@ _SCALE = np.where(_I == _J, 0.5, np.sqrt(0.5))
 
 
 def symmetric(z: Array) -> Array:
-    """
-    Return symmetric matrices from their components.
-
-    z (..., 10); returns (..., 4, 4).
-    """
+    """Return symmetric matrices from their components; z (..., 10); returns (..., 4, 4)."""
     S = np.zeros((*z.shape[:-1], 4, 4))
     S[..., _I, _J] = _SCALE * z
     return S + np.swapaxes(S, -1, -2)

@@ -55,11 +55,7 @@ ROUGH = 1e-5
 
 
 def within_bounds(problem: Problem) -> Array | None:
-    """
-    Return unknowns that keep all bounds, inside the cone and near the prior.
-
-    Returns (n,).
-    """
+    """Return unknowns that keep all bounds, inside the cone and near the prior; returns (n,)."""
     from scipy.sparse import csc_array, identity
 
     if find_spec('clarabel') is None:
@@ -103,11 +99,7 @@ def solve_entropic(
     with_deviations: bool = True,
     max_iterations: int = 60,
 ) -> Identification:
-    """
-    Return the best fit that stays near the prior in the entropic divergence.
-
-    start (n,).
-    """
+    """Return the best fit that stays near the prior in the entropic divergence; start (n,)."""
     began = perf_counter()
     require_weight(weight)
     require_noise(noise)

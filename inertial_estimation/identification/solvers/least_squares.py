@@ -74,11 +74,7 @@ def solve_least_squares(
 
 
 def relative_gradient(problem: Problem, x: Array) -> float:
-    """
-    Return how far the residual is from being orthogonal to the rows.
-
-    x (n,).
-    """
+    """Return how far the residual is from being orthogonal to the rows; x (n,)."""
     lengths = np.linalg.norm(problem.factor, axis=0)
     gradient = problem.factor.T @ (problem.factor @ x - problem.target)
     moved = lengths > 0.0

@@ -73,11 +73,7 @@ def solve_manifold(
     noise: float | None = None,
     with_deviations: bool = True,
 ) -> Identification:
-    """
-    Return the best fit on the manifold of bodies.
-
-    time_limit [s].
-    """
+    """Return the best fit on the manifold of bodies; time_limit [s]."""
     start = perf_counter()
     require_noise(noise)
     require_budget(max_iterations, time_limit)

@@ -137,11 +137,7 @@ class Landscape:
         return replace(self, weight=weight, pull=weight * known)
 
     def moved(self, point: Point, step: Array, straight: NDArray[np.bool_]) -> Point:
-        """
-        Return where a step leads, within the bounds.
-
-        step (n,); straight (n_links,).
-        """
+        """Return where a step leads, within the bounds; step (n,); straight (n_links,)."""
         own = self._of_links(step)
         bodies = point.bodies.moved_straight(own, self.low, self.high, straight)
         extras = point.extras + step[self.scales.size :] * self.extra_scales
@@ -164,11 +160,7 @@ class Landscape:
         return np.asarray(step[: self.scales.size].reshape(self.scales.shape) * self.scales)
 
     def unknowns(self, point: Point) -> Array:
-        """
-        Return the unknowns of a point.
-
-        Returns (n,).
-        """
+        """Return the unknowns of a point; returns (n,)."""
         return self.problem.unknowns.join(point.bodies.parameters, point.extras)
 
     def value(self, point: Point) -> float:

@@ -42,11 +42,7 @@ class PrincipalBodies:
 
     @classmethod
     def of(cls, parameters: Array) -> PrincipalBodies:
-        """
-        Return the bodies that have given inertial parameters.
-
-        parameters (n_links, 10).
-        """
+        """Return the bodies that have given inertial parameters; parameters (n_links, 10)."""
         J = pseudo_inertia(parameters)
         mass = J[:, 3, 3]
         if not (mass > 0).all():

@@ -157,11 +157,7 @@ class BodyProgram:
         return np.asarray(solve_triangular(self.rows.R, self.rows.rho))
 
     def above(self, z: Array, blocks: Sequence[Block], multipliers: Sequence[Array]) -> float:
-        """
-        Return how far above the least objective some variables are at most.
-
-        z (n,).
-        """
+        """Return how far above the least objective some variables are at most; z (n,)."""
         left, gap = self.gradient(z), 0.0
         for block, y in zip(blocks, multipliers, strict=True):
             left = left - block.G.T @ y
@@ -171,11 +167,7 @@ class BodyProgram:
         return min(abs(gap) + far, self.objective(z))
 
     def relative(self, z: Array, above: float) -> float:
-        """
-        Return how far above the least objective variables are, over the objective.
-
-        z (n,).
-        """
+        """Return how far above the least objective variables are, over the objective; z (n,)."""
         return above / max(self.objective(z), self.floor, float(np.finfo(float).tiny))
 
 
