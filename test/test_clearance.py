@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import ConfigError, FrameNotFound, ModelError
-from inertial_estimation.identification.excitation.keep_away import ZONE, KeepAway
+from inertial_estimation.identification.excitation.search import ZONE, KeepAway
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.robot import Robot
 

@@ -15,7 +15,7 @@ from robots import arm_with_wrist_sensor_urdf
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel
-from inertial_estimation.identification.excitation.excitation import ExcitationRegressor
+from inertial_estimation.identification.excitation.excitation_regressor import ExcitationRegressor
 from inertial_estimation.identification.excitation.fourier import FourierBasis
 from inertial_estimation.identification.excitation.search import ExcitationSearch
 from inertial_estimation.identification.unknowns import Term

@@ -14,8 +14,8 @@ from published_experiments.published_tables import TABLE_1, ThreeLinks
 from shared_data import SHARED
 
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
-from inertial_estimation.identification.feasibility import feasibility
-from inertial_estimation.identification.feasibility.feasibility import (
+from inertial_estimation.identification import base_parameter_check
+from inertial_estimation.identification.base_parameter_check import (
     MARGIN,
     Verdict,
     check_base_parameters,
@@ -259,24 +259,24 @@ def test_a_certificate_that_is_off_by_more_than_it_tells_proves_nothing(table1, 
     values = table1.columns['beta_t2']
     sure = check_base_parameters(table1.base, values, table1.unknowns)
     assert sure.verdict is Verdict.INFEASIBLE
-    exact = feasibility._certificate
+    exact = base_parameter_check._certificate
 
     def spoilt(*given):
         return replace(exact(*given), mismatch=1.0)
 
-    monkeypatch.setattr(feasibility, '_certificate', spoilt)
+    monkeypatch.setattr(base_parameter_check, '_certificate', spoilt)
     found = check_base_parameters(table1.base, values, table1.unknowns)
     assert found.verdict is Verdict.UNDECIDED and found.certificate is None
 
 
 def test_a_solver_that_stopped_short_proves_no_feasibility(table1, rng, monkeypatch):
     values = table1.base.of(bodies(rng, 1)[0])
-    minimise = feasibility.minimise
+    minimise = base_parameter_check.minimise
 
     def poor(*given, **options):
         return replace(minimise(*given, **options), grade=Grade.INACCURATE)
 
-    monkeypatch.setattr(feasibility, 'minimise', poor)
+    monkeypatch.setattr(base_parameter_check, 'minimise', poor)
     found = check_base_parameters(table1.base, values, table1.unknowns)
     assert found.verdict is Verdict.UNDECIDED
 

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.feasibility.feasibility import BaseParameterCheck, Verdict
-from inertial_estimation.identification.feasibility.stated_base_parameters import (
+from inertial_estimation.identification.base_parameter_check import BaseParameterCheck, Verdict
+from inertial_estimation.identification.solvers.conic import Consistency
+from inertial_estimation.identification.stated_base_parameters import (
     StatedBaseParameters,
     check_stated,
     read_base_parameters,
-    ruled_out_by_drives,
 )
-from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.table import Table
 
@@ -35,8 +34,6 @@ class BaseParameterReport:
 
     stated: StatedBaseParameters
     checks: dict[Consistency, BaseParameterCheck]
-    by_drives: tuple[str, ...] = ()
-    """Friction and drives in sums with parameters of links whose sign alone rules them out."""
 
     @property
     def feasible(self) -> bool:
@@ -61,17 +58,6 @@ class BaseParameterReport:
         verdicts = Table('Base parameters', columns, rows)
         return (verdicts, *self._below_zero(), *self._nearest(), *self._certificates())
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the tables do not say."""
-        if not self.by_drives:
-            return ()
-        return (
-            f'what rules them out is the sign of {", ".join(self.by_drives)} in sums with '
-            'parameters of links: were it negative there, bodies would have them. identify leaves '
-            "that open unless 'bounds: {extras: ...}' hold it",
-        )
-
     def as_dict(self) -> dict[str, Any]:
         """Return all of it for a machine."""
         return {
@@ -85,7 +71,6 @@ class BaseParameterReport:
             }
             for kind, check in self.checks.items()
         } | {
-            'ruled_out_by_drives': list(self.by_drives),
             'below_zero': {
                 one.combination: {
                     'value': one.value,
@@ -173,5 +158,4 @@ def check_base_parameters(text: str, robot: Robot) -> BaseParameterReport:
     """Hold base parameters against both cones."""
     stated = read_base_parameters(text, robot)
     checks = {kind: check_stated(robot, stated, consistency=kind) for kind in CONES}
-    by_drives = ruled_out_by_drives(robot, stated, checks[Consistency.FULL])
-    return BaseParameterReport(stated, checks, by_drives)
+    return BaseParameterReport(stated, checks)

@@ -131,7 +131,7 @@ def _check_base_parameters(chosen: argparse.Namespace, urdf: str) -> int:
     with files.naming(chosen.base_parameters):
         report = check_base_parameters(text, robot)
     files.write_json(chosen.json, report.as_dict())
-    notes = (*report.notes, *(() if chosen.config else locked_notes(urdf)))
+    notes = () if chosen.config else locked_notes(urdf)
     show(*(table(*found) for found in report.tables), *map(escape, notes))
     return 0 if report.feasible else 1
 

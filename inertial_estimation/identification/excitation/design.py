@@ -15,13 +15,17 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.findings import Finding, finding
 from inertial_estimation.identification.equations.friction import OF_A_JOINT, JointModel
-from inertial_estimation.identification.excitation.excitation import (
+from inertial_estimation.identification.excitation.excitation_regressor import (
     ExcitationRegressor,
     SubmodelRows,
 )
 from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
-from inertial_estimation.identification.excitation.keep_away import KeepAway, Nearest
-from inertial_estimation.identification.excitation.search import Attempt, ExcitationSearch
+from inertial_estimation.identification.excitation.search import (
+    Attempt,
+    ExcitationSearch,
+    KeepAway,
+    Nearest,
+)
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.geometry import LIBRARIES, has_collision_library

@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,9 @@ from inertial_estimation.identification.excitation.barrier_descent import (
     Value,
     minimise_inside,
 )
-from inertial_estimation.identification.excitation.excitation import ExcitationRegressor
+from inertial_estimation.identification.excitation.excitation_regressor import ExcitationRegressor
 from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
+from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.joint_limits import JointLimits
 
 Array = NDArray[np.float64]
@@ -48,30 +49,63 @@ HALVINGS, PATIENCE = 3, 20
 """How often a motion is made smaller to be free, once more after so many postures."""
 
 
-class Nearest(Protocol):
-    """Two parts of a robot, where they are nearest."""
-
-    @property
-    def distance(self) -> float:
-        """Between them [m]."""
-
-    @property
-    def links(self) -> str:
-        """Their names."""
+ZONE = 0.05
+"""Distance beyond the margin from which on nearness costs nothing [m]."""
 
 
-class Clearance(Protocol):
-    """How far the parts of a robot are from each other."""
+class Nearest(NamedTuple):
+    """The pair of links that come nearest to each other."""
 
-    @property
-    def margin(self) -> float:
-        """That they must keep [m]."""
+    distance: float
+    """Negative where they touch; infinite where nothing comes near [m]."""
+    links: str
+    """Both names, empty where nothing comes near."""
+    instant: int
+    """Row of the positions, -1 where nothing comes near."""
+
+
+@dataclass(frozen=True, eq=False)
+class KeepAway:
+    """
+    Keeps the links of a robot at a margin from each other.
+
+    Of a pair at distance d at one of n instants ``log((d - margin) / zone)^2 / n`` is the cost.
+    """
+
+    clearance: SelfClearance
+    margin: float
+    """[m]"""
+
+    def __post_init__(self) -> None:
+        """Raise unless the margin makes sense."""
+        if not (np.isfinite(self.margin) and self.margin >= 0.0):
+            raise CallError(f'the clearance is {self.margin} m, expected zero or more')
 
     def penalty(self, positions: Array) -> Value:
-        """Return what nearness costs, infinite at contact, and its gradient, (n, n_joints)."""
+        """Return what nearness costs; positions (n, n_joints) [rad or m]."""
+        near = self.clearance.near(positions, self.margin + ZONE)
+        left = near.distances - self.margin
+        gradient = np.zeros_like(positions)
+        if len(left) and left.min() <= 0.0:
+            return Value(np.inf, gradient)
+        inside = left < ZONE
+        if not inside.any():
+            return Value(0.0, gradient)
+        few = near.of(inside)
+        logs = np.log(left[inside] / ZONE)
+        slopes = 2.0 * logs / left[inside] / len(positions)
+        moved = self.clearance.slopes(positions, few)
+        np.add.at(gradient, few.instants, slopes[:, None] * moved)
+        return Value(float(np.sum(logs**2) / len(positions)), gradient)
 
     def nearest(self, positions: Array) -> Nearest:
-        """Return what comes nearest."""
+        """Return who comes nearest; positions (n, n_joints)."""
+        near = self.clearance.near(positions, self.margin + ZONE)
+        if not len(near.distances):
+            return Nearest(np.inf, '', -1)
+        k = int(near.distances.argmin())
+        names = self.clearance.names(int(near.pairs[k]))
+        return Nearest(float(near.distances[k]), names, int(near.instants[k]))
 
 
 _Judge = Callable[[Array, float], tuple[float, Value]]
@@ -96,8 +130,7 @@ class ExcitationSearch:
     regressor: ExcitationRegressor
     limits: JointLimits
     basis: FourierBasis
-    clearance: Clearance | None = None
-    """Default: parts of the robot may be anywhere."""
+    clearance: KeepAway | None = None
     starts: int = 3
     seconds: float = 60.0
     """No start is begun, and none continued, after that long."""

@@ -1,15 +1,15 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-How well efforts and wrenches of a motion tell what a robot weighs, and what would make it better.
+Condition number of the equations of a motion, and a smooth bound of it with its gradient.
 
-The condition number is that of the stacked rows over the base parameters, in SI units and without
-scaling of rows or columns, as S states it: the largest singular value of W over the least. FT
-sensors cut a robot into submodels, each a problem of its own: what counts is the worst of their
-condition numbers. What is minimised is a smooth bound of it, see `condition`.
+The condition number is that of the stacked equations over the base parameters, in SI units and
+unscaled [S], the worst of all submodels. Where singular values meet it has a kink; with P growing
 
-Rows over friction and drive inertia follow S 27. The sign of a velocity has no slope: while a
-motion is being made better it is a tanh.
+    log ||W||_P + log ||W^+||_P      P-norms of singular values
+
+decreases to its logarithm. Friction and drive inertia follow S 27, with a tanh for the sign of a
+velocity.
 """
 
 from __future__ import annotations
@@ -23,11 +23,6 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.identification.equations.friction import JointModel
-from inertial_estimation.identification.excitation.condition import (
-    condition_bound,
-    condition_number,
-    worst_bound,
-)
 from inertial_estimation.identification.unknowns import Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 from inertial_estimation.model.identifiable import STATES_PER_COLUMN, excitable, random_states
@@ -226,3 +221,53 @@ def _smooth_columns(joint: JointModel, motion: Array, widths: Array) -> tuple[Ar
     for k, term in enumerate(joint.terms):
         found[..., k] = each[term]
     return found[0], found[1:]
+
+
+class ConditionBound(NamedTuple):
+    """A smooth bound of the condition number of rows, and its gradient."""
+
+    bound: float
+    """Its logarithm."""
+    condition: float
+    """The condition number itself."""
+    slopes: Array
+    """Gradient of `bound` over the rows, shape (n, n_rows, n_columns)."""
+
+
+def condition_number(W: Array) -> float:
+    """Return the largest singular value over the least; W (m, n)."""
+    values = np.linalg.svd(np.linalg.qr(W, mode='r'), compute_uv=False)
+    return float(values[0] / values[-1]) if values[-1] > 0.0 else float('inf')
+
+
+def condition_bound(Y: Array, P: float) -> ConditionBound:
+    """Return a smooth bound of the condition number; Y (n, n_rows, n_columns)."""
+    n, _, columns = Y.shape
+    W = Y.reshape(-1, columns) / np.sqrt(n)
+    _, values, right = np.linalg.svd(np.linalg.qr(W, mode='r'))
+    values = np.maximum(values, np.finfo(float).tiny)
+    bound, of_values = _of_values(values, P)
+    # Of W = U S V' the slopes are U diag(..) V', and U = W V / S.
+    of_W = W @ ((right.T * (of_values / values)) @ right)
+    slopes = of_W.reshape(Y.shape) / np.sqrt(n)
+    return ConditionBound(bound, float(values[0] / values[-1]), slopes)
+
+
+def worst_bound(bounds: Sequence[float], P: float) -> tuple[float, Array]:
+    """
+    Return the logarithm of the P-norm of what has these logarithms.
+
+    bounds (k,); returns shares (k,).
+    """
+    found = np.array(bounds)
+    worst = float(found.max())
+    weights = np.exp(P * (found - worst))
+    total = float(weights.sum())
+    return worst + float(np.log(total)) / P, weights / total
+
+
+def _of_values(values: Array, P: float) -> tuple[float, Array]:
+    """Return the logarithm of the bound from singular values, largest first, and slopes."""
+    up, down = (values / values[0]) ** P, (values[-1] / values) ** P
+    bound = np.log(values[0] / values[-1]) + np.log(up.sum() * down.sum()) / P
+    return float(bound), (up / up.sum() - down / down.sum()) / values

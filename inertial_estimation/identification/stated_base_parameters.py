@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Base parameters as somebody states them: combinations and values, as text with commas.
+Stated base parameters: combinations and values, as text with commas.
 
     combination,value
     upper.Izz + tool.Izz + 0.09 tool.m,0.1432
@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, NameNotFound
-from inertial_estimation.identification.feasibility.feasibility import (
+from inertial_estimation.identification.base_parameter_check import (
     BaseParameterCheck,
     check_base_parameters,
 )
@@ -51,8 +51,6 @@ NOT_NEGATIVE = (Term.VISCOUS, Term.COULOMB, Term.DRIVE_INERTIA)
 """Other unknowns that are not negative in any robot [S 28]."""
 COUPLED = '+'
 """Between the joints of a coupling, as `Coupling.name` has it."""
-RESTED_ON = 1e-3
-"""Share of the largest weight of friction or a drive in a certificate from which it matters."""
 SEEN = 1e-6
 """A combination that changes more along a direction that no sensor sees is no base parameter."""
 
@@ -122,16 +120,14 @@ def read_base_parameters(text: str, robot: Robot) -> StatedBaseParameters:
 def check_stated(
     robot: Robot,
     stated: StatedBaseParameters,
-    *,
     consistency: Consistency = Consistency.FULL,
-    any_sign: bool = False,
 ) -> BaseParameterCheck:
     """Return whether bodies have stated base parameters, up to their rounding."""
     n = stated.unknowns.n_inertial
     columns = stated.base.grouping[stated.of_bodies, n:].T
     with_bodies = [bool(column.any()) for column in columns]
     limits = [
-        [0.0 if among and not any_sign and extra.term in NOT_NEGATIVE else -np.inf, np.inf]
+        [0.0 if among and extra.term in NOT_NEGATIVE else -np.inf, np.inf]
         for extra, among in zip(stated.unknowns.extras, with_bodies, strict=True)
     ]
     return check_base_parameters(
@@ -143,28 +139,6 @@ def check_stated(
         rounding=stated.rounding,
         scale=_sizes(robot),
     )
-
-
-def ruled_out_by_drives(
-    robot: Robot, stated: StatedBaseParameters, found: BaseParameterCheck
-) -> tuple[str, ...]:
-    """Return the friction and drives whose sign alone rules base parameters out."""
-    if found.certificate is None:
-        return ()
-    n = stated.unknowns.n_inertial
-    # Of a certificate these are the multipliers of the bounds of friction and drives.
-    shares = (found.certificate.normal @ stated.base.grouping)[n:]
-    least = RESTED_ON * np.abs(shares).max(initial=0.0)
-    names = tuple(
-        str(extra)
-        for extra, share in zip(stated.unknowns.extras, shares, strict=True)
-        if extra.term in NOT_NEGATIVE and share > least
-    )
-    if not names:
-        return ()
-    free = check_stated(robot, stated, consistency=found.consistency, any_sign=True)
-    # Bodies with a margin, even if the search for the widest one ended early.
-    return names if free.margin > 0.0 else ()
 
 
 def _rows(text: str) -> tuple[list[dict[str, str]], tuple[str, ...]]:
