@@ -20,8 +20,8 @@ from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.problem import Bounds
-from inertial_estimation.identification.unknowns import INERTIAL, OF_A_BODY, Term, gain_columns
-from inertial_estimation.logs.fit_findings import fit_findings, uncertain_gains
+from inertial_estimation.identification.unknowns import Term, gain_columns
+from inertial_estimation.logs.fit_findings import uncertain_gains
 from inertial_estimation.model.rigid_body import inertia_seen_from, parameters_of, spatial_inertia
 from inertial_estimation.model.robot import Robot
 
@@ -85,10 +85,6 @@ def identified(builder, samples, there, method='least_squares', bounds=None, **o
 def gains_of(block):
     columns = gain_columns(block.answer.unknowns)
     return block.answer.x[columns], block.answer.deviations[columns]
-
-
-def test_unknowns_of_a_payload_are_named_as_those_of_links():
-    assert tuple(term.value for term in OF_A_BODY) == INERTIAL
 
 
 @pytest.mark.parametrize('known', [{}, {'center_of_mass': FULL['center_of_mass']}, FULL])
@@ -178,31 +174,12 @@ def test_gains_that_are_hardly_told_are_named(rng):
         assert [f'{name}.drive_gain' in names for name in GEARED] == [hardly] * 3
 
 
-def test_a_payload_that_is_no_body_is_told(rng):
-    builder, samples, there = currents(arm(ft_sensors=[]), payload(), rng)
-    found = fit(builder.robot, gather(builder, samples, carried=there), 'least_squares')
-    assert 'disc' not in {one.subject for one in fit_findings(found)}
-    (block,) = found.blocks
-    x = block.answer.x.copy()
-    x[block.answer.unknowns.columns(['disc.Izz'])] = -1.0
-    worse = replace(found, blocks=(replace(block, answer=replace(block.answer, x=x)),))
-    assert 'disc' in {one.subject for one in fit_findings(worse)}
-
-
 @pytest.mark.parametrize('known', [{}, FULL])
 def test_a_payload_that_is_always_there_tells_no_gains(rng, known):
     """It may be a part of the link, and all else as large as one likes."""
     builder, samples, there = currents(arm(ft_sensors=[]), payload(**known), rng)
     with pytest.raises(LogError):
         identified(builder, samples, np.ones_like(there))
-
-
-def test_another_payload_of_unknown_mass_is_no_measure_beside_one_that_is_else_always_there(rng):
-    robot, body = arm(ft_sensors=[]), payload()
-    builder, samples, there = currents(robot, body, rng)
-    both = replace(builder.choice, payloads=(body, Payload('other', 'tip')))
-    with pytest.raises(LogError):
-        identified(EquationBuilder(robot, both), samples, np.hstack([there, 1.0 - there]))
 
 
 @pytest.mark.parametrize('there', [None, 'never'])

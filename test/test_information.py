@@ -1,9 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Rows that are reduced, merged and forgotten, against exact arithmetic and all rows at once.
+Reduced equations: triangles, merging, forgetting, rank.
 
-Where the rows come from is not tested here; nor is how long a reduction takes.
+Not covered: speed.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import pytest
 
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.information import (
-    EQUATIONS_AT_ONCE,
     Information,
-    weighted_sum,
 )
+from inertial_estimation.identification.row_space import RowSpace, column_basis
 
 ROUND_OFF = 1e-12
 """Orthogonal transforms of numbers of about one, a few thousand of them."""
@@ -70,15 +69,6 @@ def test_rows_may_come_one_after_the_other(rows, first):
     same(Information.of(Y[:first], y[:first]).add(Y[first:], y[first:]), together)
 
 
-def test_more_rows_than_are_reduced_at_once(rng):
-    m = 2 * EQUATIONS_AT_ONCE + 17
-    Y, y = rng.normal(size=(m, 4)), rng.normal(size=m)
-    information = Information.of(Y, y)
-    expected, energy, *_ = np.linalg.lstsq(Y, y, rcond=None)
-    np.testing.assert_allclose(solution(information), expected, atol=ROUND_OFF)
-    np.testing.assert_allclose(information.energy, energy[0], rtol=1e-12)
-
-
 def test_order_of_rows_does_not_matter(rows, rng):
     Y, y = rows
     order = rng.permutation(len(Y))
@@ -94,19 +84,6 @@ def test_merging_is_commutative_and_associative(rows):
     for merged in (a.merge(b).merge(c), a.merge(b.merge(c)), c.merge(a, b), b.merge(c, a)):
         same(merged, together)
         np.testing.assert_allclose(merged.R, together.R, atol=ROUND_OFF)
-
-
-def test_merging_with_nothing_changes_nothing(rows):
-    one = Information.of(*rows)
-    same(one.merge(Information.empty(7)), one)
-    same(Information.empty(7).merge(one), one)
-
-
-def test_merging_leaves_the_parts_as_they_are(rows):
-    one = Information.of(*rows)
-    before = one.R.copy()
-    one.merge(one)
-    np.testing.assert_array_equal(one.R, before)
 
 
 def test_fewer_rows_than_unknowns(rng):
@@ -158,13 +135,6 @@ def exact_least_squares(Y: np.ndarray, y: np.ndarray) -> list[Fraction]:
     return [rows[k][n] / rows[k][k] for k in range(n)]
 
 
-def test_weighted_sum_is_that_of_weighted_rows(rows):
-    Y, y = rows
-    parts = [Information.of(Y[:25], y[:25]), Information.of(Y[25:], y[25:])]
-    weights = np.repeat([3.0, 0.5], [25, 35])
-    same(weighted_sum(parts, [3.0, 0.5]), Information.of(weights[:, None] * Y, weights * y))
-
-
 def test_weights_of_rows(rows, rng):
     Y, y = rows
     weights = rng.uniform(size=60)
@@ -199,3 +169,21 @@ def test_weights_out_of_range_are_refused(rows, bad):
     weights[7] = bad
     with pytest.raises(InertialEstimationError):
         Information.empty(7).add(Y, y, weights)
+
+
+@pytest.mark.parametrize('weak', [1.0, 1e-4, 1e-8, 1e-11, 1e-14, 0.0])
+def test_column_basis_spans_what_singular_values_say(rng, weak):
+    left, _ = np.linalg.qr(rng.normal(size=(30, 8)))
+    right, _ = np.linalg.qr(rng.normal(size=(8, 8)))
+    factor = left * np.array([*np.ones(7), weak]) @ right
+    wanted = RowSpace.of(factor).left
+    found = column_basis(factor)
+    assert found.shape == wanted.shape
+    # The weakest direction is known to round-off over its strength.
+    known = 1e-13 if weak < 1e-10 else 1e-13 / weak
+    np.testing.assert_allclose(found @ found.T, wanted @ wanted.T, atol=known)
+
+
+def test_column_basis_of_nothing_is_nothing():
+    assert column_basis(np.zeros((4, 0))).shape == (4, 0)
+    assert column_basis(np.zeros((0, 3))).shape == (0, 0)

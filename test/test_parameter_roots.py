@@ -193,20 +193,6 @@ def test_how_far_answers_move_tells_how_far_descriptions_are_off(rng, off, noise
     assert abs(squares.mean() - expected) < 4.0 * squares.std() / np.sqrt(draws)
 
 
-def test_submodels_that_tell_nothing_have_zeros(robot, prior):
-    samples, _ = log(robot, 4.0)
-    arm = next(s for s in robot.submodels if s.name == 'l_upper_arm')
-    free = np.ones((len(samples), len(robot.submodels)), dtype=bool)
-    free[:, [s.name for s in robot.submodels].index(arm.name)] = False
-    identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot, weight=1e-4))
-    identifier.add(samples, free=free)
-    found = identifier.refit()
-    for submodel in robot.submodels:
-        rows = found.parameter_roots[list(submodel.links)]
-        assert rows.any() == (submodel.name in found.refitted)
-    assert arm.name not in found.refitted and found.refitted
-
-
 def test_draws_scatter_as_is_said(robot):
     rng = np.random.default_rng(3)
     truth, _ = widened(robot.link_names, robot.parameters)
@@ -246,15 +232,3 @@ def test_bodies_that_could_not_exist_leave_the_others_their_deviations(robot, pr
     found = identifier.refit()
     assert found.least_margin < 0.0
     assert np.isfinite(found.parameter_roots).all()
-
-
-def test_too_few_rows_keep_the_noise_that_they_came_with(robot, prior):
-    known = known_of(robot, prior)[-1:]
-    whole = known[0].information
-    found = []
-    for energy in (whole.energy, 100.0 * whole.energy):
-        # As many as are left of rows that have faded: fewer than the answer uses up.
-        known[0].information = replace(whole, count=5.0, energy=energy)
-        found += parameter_roots(joint_refit(known, WEIGHT), WEIGHT).values()
-    assert np.isfinite(found[0]).all() and found[0].any()
-    np.testing.assert_allclose(found[1], found[0], rtol=DENSE, atol=DENSE)

@@ -37,7 +37,6 @@ from inertial_estimation.identification.recursion.submodel_identifier import Sub
 from inertial_estimation.identification.row_space import eliminated, wandered
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.unknowns import Term
-from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.simulation.description import icub_urdf
 
@@ -417,19 +416,6 @@ def test_steps_of_all_at_once_end_where_submodels_in_turn_do(robot, prior, weigh
         assert moved < 1e-3
     for name, offset in at_once.offsets.items():
         assert offset == pytest.approx(in_turn.offsets[name], abs=1e-3)
-
-
-def test_a_prior_that_hardly_holds_is_left_to_submodels_in_turn(robot, prior):
-    samples, _ = log(robot, 5.0)
-    identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot))
-    identifier.add(samples)
-    known = [one for one in identifier.memories if one.information is not None]
-    names = tuple(dict.fromkeys(name for one in known for name in one.offset_names))
-    near = {one.block.submodel.name: one.prior for one in known}
-    problems = [_problem(one) for one in known]
-    assert joint_minimum(known, problems, names, 1e-12, near) is None
-    found = joint_refit(known, 1e-12)
-    assert all(consistency_margin(bodies.parameters).min() > 0.0 for bodies in found.fits)
 
 
 def test_offsets_that_wander_are_no_load(rng):

@@ -32,7 +32,7 @@ from inertial_estimation.identification.recursion.memory import (
 )
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.row_space import eliminated, wandered
+from inertial_estimation.identification.row_space import eliminated
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.unknowns import FT_OFFSET, Term
 from inertial_estimation.model.robot import Robot
@@ -105,23 +105,6 @@ def test_offsets_wander_by_the_root_of_time_and_nothing_else_does(robot, rng):
     np.testing.assert_allclose(covariance(known.information), wanted, atol=DENSE)
 
 
-def test_wandering_goes_by_the_columns_that_are_named(rng):
-    information = Information.of(rng.normal(size=(30, 5)), rng.normal(size=30))
-    after = wandered(information, np.array([3, 0]), np.array([2.0, 0.5]))
-    wanted = covariance(information)
-    wanted[[3, 0], [3, 0]] += [4.0, 0.25]
-    np.testing.assert_allclose(covariance(after), wanted, atol=DENSE)
-
-
-def test_elimination_counts_squares_that_it_alone_can_tell(rng):
-    # Two rows for one unknown beside one that is to go: what is left over-determines the other.
-    R = np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
-    information = Information(R, np.array([1.0, 2.0, 4.0]), 0.5, 3.0)
-    left = eliminated(information, np.array([0, 1]))
-    assert left.rho[0] / left.R[0, 0] == pytest.approx(3.0)
-    assert left.energy == pytest.approx(0.5 + 2.0)
-
-
 def test_rows_count_half_after_half_of_their_life(robot, rng):
     known = of_foot(robot, half_life=8.0)
     n = len(known.block.unknowns)
@@ -179,33 +162,6 @@ def test_errors_of_the_state_are_in_units_of_the_noise_of_their_rows(arm, rng):
     assert told.squared_residual(np.zeros(n)) != known.information.squared_residual(np.zeros(n))
     known.errors = StateErrors.of([], n)
     assert known.corrected is known.information
-
-
-def test_errors_of_the_state_of_what_is_let_go_are_gone(robot, rng):
-    known = of_foot(robot)
-    n = len(known.block.unknowns)
-    known.information = Information.of(rng.normal(size=(3 * n, n)), rng.normal(size=3 * n))
-    known.errors = StateErrors.of([rng.normal(size=(n, n + 1))], n)
-    known.release(known.offsets, np.full(len(known.offsets), np.inf))
-    scale = np.abs(known.errors.gram).max()
-    assert scale > 0.0
-    np.testing.assert_allclose(known.errors.gram[known.offsets], 0.0, atol=DENSE * scale)
-    np.testing.assert_allclose(known.errors.cross[known.offsets], 0.0, atol=DENSE * scale)
-
-
-def test_errors_of_the_state_fade_with_their_rows_whether_new_rows_have_any(robot, rng):
-    known = of_foot(robot, half_life=8.0)
-    n = len(known.block.unknowns)
-    rows = Information.of(rng.normal(size=(3 * n, n)), rng.normal(size=3 * n))
-    errors = StateErrors.of([rng.normal(size=(n, n + 1))], n)
-    known.information = rows
-    known.absorb(rows, 2.0)
-    assert known.errors is None
-    known.absorb(rows, 2.0, errors)
-    for _ in range(4):
-        known.absorb(rows, 2.0)
-    np.testing.assert_allclose(known.errors.gram, 0.5 * errors.gram)
-    np.testing.assert_allclose(known.errors.cross, 0.5 * errors.cross)
 
 
 def test_what_is_described_has_the_bodies_of_the_prior_and_the_rest_fitted(robot):
@@ -309,20 +265,6 @@ def test_noise_follows_what_is_left_as_a_mean_over_its_memory(robot):
     assert 0.2 < known.noise['moment_y'] < 0.4
 
 
-def evidence_of(robot):
-    return gather(EquationBuilder(robot, settings(robot).equations), log(robot, 1.0))
-
-
-def test_noise_that_is_stated_is_used(robot):
-    identifier = RecursiveIdentifier(robot, settings(robot, noise={'force_x': 5.0}))
-    for part in equal_parts(log(robot, 6.0), 1.0):
-        identifier.add(part)
-        identifier.refit()
-    noise = by_name(identifier, 'foot').noise
-    assert noise['force_x'] == 5.0
-    assert noise['force_y'] == noise['force_z'] == pytest.approx(NOISE, rel=0.2)
-
-
 def with_efforts(arm, **others):
     choice = EquationChoice(efforts=arm.joint_names, joint=JointModel((Term.VISCOUS,)))
     return RecursiveIdentifier(arm, RecursionSettings(choice, **others))
@@ -399,19 +341,6 @@ def test_a_refit_does_not_depend_on_where_it_starts(robot):
         # they were not, offsets would be off by 5e-3.
         assert near.offsets[name] == pytest.approx(offset, abs=1e-4)
         assert far.offsets[name] == pytest.approx(offset, abs=1e-4)
-
-
-def test_the_change_of_bodies_is_that_of_the_one_that_changes_most(robot):
-    chosen = settings(robot)
-    (block,) = (
-        b for b in EquationBuilder(robot, chosen.equations).blocks if b.submodel.name == 'thigh'
-    )
-    prior = robot.parameters[list(block.submodel.links)]
-    known = SubmodelMemory(block, prior, chosen)
-    z = np.zeros((len(prior), 10))
-    z[0, 3], z[1, 5] = 0.02, -0.3
-    changes = np.einsum('lij,lj->li', whitening(prior), z)
-    assert known.largest_change(changes) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize('gate', [2.0, 4.0])

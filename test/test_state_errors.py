@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from robots import nested_humanoid_urdf, random_sample
 
-from inertial_estimation.errors import ShapeError
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.errors_in_variables import (
     StateErrors,
@@ -143,30 +142,6 @@ def test_errors_that_two_bodies_share_stay_when_one_is_let_go(rng, deviation):
     assert errors_of_wandered(errors, rows, columns, np.zeros(1)) is errors
 
 
-def test_round_off_of_what_rows_do_not_have_takes_no_part(rng):
-    E = 0.1 * rng.normal(size=N)
-    plain = Information.of(np.column_stack([rng.normal(size=N), np.zeros(N)]), rng.normal(size=N))
-    errors = StateErrors.of([np.column_stack([E, 1e-15 * E, np.zeros(N)])], 2)
-    found = without_state_errors(plain, errors, np.ones(2))
-    removed = plain.R[0, 0] ** 2 - found.R[0, 0] ** 2
-    # All of it, but for what round-off weighs beside what may say nothing.
-    assert removed == pytest.approx(E @ E, rel=1e-3)
-
-
-def test_the_square_at_the_description_stays(rng):
-    x = np.array([2.0, -1.0, 0.5])
-    Y, y, E = noisy_rows(rng, 0.2, 0.0, x)
-    plain = Information.of(Y, y)
-    found = without_state_errors(plain, StateErrors.of([E], 3), x)
-    assert found.squared_residual(x) == pytest.approx(plain.squared_residual(x), rel=1e-9)
-    assert found.count == plain.count
-
-
-def test_no_errors_change_nothing(rng):
-    plain = Information.of(rng.normal(size=(20, 3)), rng.normal(size=20))
-    assert without_state_errors(plain, StateErrors.of([], 3), np.ones(3)) is plain
-
-
 def test_errors_fade_and_are_let_go_as_rows_are(rng):
     one, other = (StateErrors.of([rng.normal(size=(9, 4))], 3) for _ in range(2))
     both = one.add(other, kept=0.25)
@@ -175,15 +150,6 @@ def test_errors_fade_and_are_let_go_as_rows_are(rng):
     left = both.without(np.array([1]))
     assert not left.gram[1].any() and not left.gram[:, 1].any() and not left.cross[1]
     assert left.gram[0, 2] == both.gram[0, 2]
-
-
-def test_what_is_known_of_an_unknown_can_be_taken_from_the_right_side(rng):
-    rows, change = rng.normal(size=(9, 4)), np.array([2.0])
-    taken = rows.copy()
-    taken[:, -1] -= 2.0 * rows[:, 1]
-    found = StateErrors.of([rows], 3).shifted(np.array([1]), change)
-    np.testing.assert_allclose(found.cross, StateErrors.of([taken], 3).cross)
-    np.testing.assert_allclose(found.gram, StateErrors.of([taken], 3).gram)
 
 
 def test_rows_are_shaken_as_much_as_samples_are(rng):
@@ -230,29 +196,6 @@ def test_what_shakes_for_a_while_is_no_noise(rng):
     for k in range(60):
         found = levels.update(moving(rng, noise=1e-2 if k % 3 else 1e-3))
     np.testing.assert_allclose(np.sqrt(found), 1e-3, rtol=0.2)
-
-
-def test_signals_that_say_nothing_have_no_limit(rng):
-    signals = moving(rng)
-    signals[:, 1] = np.nan
-    levels = WhiteNoise()
-    with np.errstate(all='raise'):
-        for _ in range(2):
-            found = levels.update(signals)
-    assert np.isinf(found[1]) and np.isfinite(found[[0, 2]]).all()
-    assert np.isinf(WhiteNoise().update(signals[:3])).all()
-
-
-@pytest.mark.parametrize('size', [3, 5, 8, 15])
-def test_stretches_of_few_samples_tell_noise_together_or_not(rng, size):
-    levels = WhiteNoise()
-    for _ in range(1000):
-        found = levels.update(rng.normal(size=(size, 5)))
-    if size < 5:
-        assert np.isinf(found).all()
-    else:
-        # The lowest of hundreds of levels of 90 differences.
-        np.testing.assert_allclose(found, 1.0, atol=0.5)
 
 
 def test_readings_that_are_stuck_for_a_while_are_not_without_noise(rng):
@@ -303,19 +246,3 @@ def test_accelerations_err_as_positions_do_where_velocities_are_measured(rng):
     assert not shares[:, 1].any()
     np.testing.assert_allclose(shares[:, 0], 0.1, rtol=0.5)
     np.testing.assert_allclose(shares[:, 2], shares[:, 0])
-
-
-def test_each_signal_of_an_imu_has_a_limit_of_its_own(rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root'])
-    samples = noisy_samples(robot, rng, 0.0)
-    samples.proper_accelerations[:] += 0.1 * rng.normal(size=(100, 1, 3))
-    samples.angular_velocities[:] += 1e-3 * rng.normal(size=(100, 1, 3))
-    imus = np.array([[1e-4, 0, 1e-3], [0, 1e-2, 0], [1e-3, 0, 1e-1]])
-    noise = StateNoise.of(np.zeros((len(robot.joint_names), 3, 3)), imus[None])
-    shares = np.linalg.norm(noise.at_most(samples, WhiteNoise()).imus, axis=2)
-    np.testing.assert_allclose(shares / np.sqrt(np.diag(imus)), [[0.1, 1.0, 0.1]], rtol=0.3)
-
-
-def test_noise_of_another_shape_is_refused():
-    with pytest.raises(ShapeError):
-        StateNoise(np.zeros((2, 3, 3)), np.zeros((1, 9, 9)))

@@ -1,22 +1,27 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What of the offsets that are found is subtracted.
+Tracked FT offsets, and offsets beside the parameters in use.
 
-Not covered: which offsets fit which bodies (`test_offsets_in_use.py`), and what estimators do with
-them (`test_set_parameters.py`).
+Not covered: whole recursions.
 """
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from test_recursion import KINDS, NOISE, log, prior, robot, settings
 
+from inertial_estimation.identification.equations.wrenches import COMPONENTS
+from inertial_estimation.identification.recursion import offsets as offset_module
+from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.offsets import (
     MAX_INTERVAL,
     SETTLING,
     OffsetTracker,
+    fitted_offsets,
 )
+from inertial_estimation.identification.recursion.refit import joint_refit
 
 FORCES = tuple(f'arm.force_{axis}' for axis in 'xyz')
 MOMENTS = tuple(f'arm.moment_{axis}' for axis in 'xyz')
@@ -87,15 +92,6 @@ def test_at_first_it_is_the_mean_of_what_readings_ask_for(rng):
     assert followed.values == before
 
 
-def test_time_in_which_nothing_tells_an_offset_is_no_part_of_its_mean():
-    followed = OffsetTracker(0.0, 0.0)
-    for asked, told in ((10.0, NAMES), (10.0, NAMES), *[(0.0, ())] * 3, (13.0, NAMES)):
-        found = offsets(asked)
-        followed.take(followed.proposed(found, found, told, MAX_INTERVAL), told, MAX_INTERVAL)
-    # Ten, which was there for ten seconds in which it was told, and thirteen for as many.
-    assert followed.values == pytest.approx(offsets(11.5), abs=ROUND_OFF)
-
-
 def test_what_bodies_change_is_taken_at_once(followed):
     # Beside the bodies so far rows ask for nothing else; beside the new ones for three more.
     found = followed.proposed(offsets(13.0), offsets(10.0), NAMES, 1.0)
@@ -126,20 +122,6 @@ def test_bodies_that_sway_hide_no_more_of_a_push_than_a_drift_does(followed, rng
     assert hidden < 20.0 * 0.1 + np.linalg.norm(np.ptp(sways[:, :3], axis=0))
 
 
-def test_what_was_refused_is_forgotten(followed):
-    followed.take(followed.proposed(offsets(27.0), offsets(30.0), NAMES, 1.0), NAMES, 1.0)
-    at = followed.values[FORCES[0]]
-    # Three newtons against the push were refused: right after it they are made up for first.
-    found = followed.proposed(offsets(at + 3.0), offsets(at), NAMES, 1.0)
-    assert found.values[FORCES[0]] < at + 0.3
-    for _ in range(20):
-        asked = dict(followed.values)
-        followed.take(followed.proposed(asked, asked, NAMES, MAX_INTERVAL), NAMES, MAX_INTERVAL)
-    asked = {name: value + 3.0 for name, value in followed.values.items()}
-    found = followed.proposed(asked, dict(followed.values), NAMES, 1.0)
-    assert found.values == pytest.approx(asked, abs=1e-3)
-
-
 def test_a_load_that_was_an_offset_until_it_was_found_in_a_body_leaves_none(followed):
     # Readings ask for five more, as if somebody pushed, until a body explains them.
     for _ in range(4):
@@ -167,3 +149,98 @@ def test_what_has_jumped_is_taken_anew_and_a_tare_shifts_it(followed):
     assert followed.values[FORCES[0]] == 0.0
     assert followed.values[FORCES[1]] == 20.0
     assert 'leg.force_x' not in followed.values
+
+
+__all__ = ['prior', 'robot']
+
+# Least squares of a thousand rows two ways; offsets are of the size of 10.
+SAME = 1e-6
+APART = 0.1
+"""Of offsets by the rows of one submodel and by those of both beside a sensor [N, Nm]."""
+STATED = dict(zip(KINDS, NOISE.tolist(), strict=True))
+NOBODY = 10_000
+"""Combinations that no rows tell."""
+
+
+@pytest.fixture(scope='module')
+def told(robot, prior):
+    """Return an identification that tells no body, its samples, and a refit."""
+    samples, _ = log(robot, 4.0)
+    identifier = RecursiveIdentifier(
+        robot.with_parameters(prior),
+        settings(robot, noise=STATED, warm_up=1.0, weight=0.1, excited=NOBODY),
+    )
+    identifier.add(samples)
+    return identifier, samples, identifier.refit()
+
+
+def test_without_bodies_they_fit_the_description(robot, prior, told):
+    """Of two submodels beside a sensor the outer one says its offset."""
+    identifier, samples, refit = told
+    assert refit.refitted == ()
+    np.testing.assert_array_equal(refit.parameters, prior)
+    offsets = {}
+    rows = list(zip(identifier.builder.blocks, identifier.builder.equations(samples), strict=True))
+    for block, kinds in reversed(rows):
+        n, names = block.unknowns.n_inertial, block.unknowns.names
+        bodies = prior[list(block.submodel.links)].reshape(-1)
+        new = [k for k, name in enumerate(names[n:], start=n) if name not in offsets]
+        known = [k for k in range(n, len(names)) if k not in new]
+        Y, y = [], []
+        for kind, part in kinds.items():
+            given = part.Y[:, known] @ [offsets[names[k]] for k in known] if known else 0.0
+            Y.append(part.Y[:, new] / STATED[kind])
+            y.append((part.y - part.Y[:, :n] @ bodies - given) / STATED[kind])
+        if new:
+            found = np.linalg.lstsq(np.concatenate(Y), np.concatenate(y), rcond=None)[0]
+            offsets |= dict(zip([names[k] for k in new], found.tolist(), strict=True))
+    for sensor in robot.ft_sensors:
+        wanted = [offsets[f'{sensor.name}.{part}'] for part in COMPONENTS]
+        # The other submodel counts a thousandth, and offsets are drawn to zero a little.
+        np.testing.assert_allclose(refit.offsets[sensor.name], wanted, atol=1e-4)
+
+
+def test_an_offset_that_the_innermost_alone_tells_is_told_however_many_sensors_lie_further_out(
+    prior, told, monkeypatch
+):
+    identifier, *_ = told
+    inner, *outer = (one for one in identifier.memories if one.information is not None)
+    beside = next(one for one in outer if set(one.offset_names) & set(inner.offset_names))
+    others = [one for one in outer if one is not beside]
+    bodies = {
+        one.block.submodel.name: prior[list(one.block.submodel.links)] for one in (inner, *others)
+    }
+    alone = set(inner.offset_names) - {name for one in others for name in one.offset_names}
+    assert alone
+    found = fitted_offsets([inner, *others], bodies)
+    monkeypatch.setattr(offset_module, '_depths', lambda known: [0] + [6] * len(others))
+    far = fitted_offsets([inner, *others], bodies)
+    for name in alone:
+        assert far[name] == pytest.approx(found[name], abs=1e-4)
+
+
+def test_beside_bodies_that_are_told_they_are_those_of_the_refit(told):
+    identifier, _, refit = told
+    known = [one for one in identifier.memories if one.information is not None]
+    fit = joint_refit(known, 0.1)
+    found = fit.offsets
+    bodies = {one.memory.block.submodel.name: one.parameters for one in fit.fits}
+    # The refit's minimum, which all submodels agree on, is one beside its bodies as well.
+    everything = fitted_offsets(known, bodies)
+    for name, value in found.items():
+        assert everything[name] == pytest.approx(value, abs=APART)
+    mixed = {one.block.submodel.name: one.prior for one in known}
+    mixed['l_upper_arm'] = bodies['l_upper_arm']
+    used = fitted_offsets(known, mixed)
+    assert used.keys() == found.keys()
+    for name, value in used.items():
+        sensor, part = name.split('.')
+        # Whatever is told of the trunk and of the other arm.
+        if sensor == 'r_arm_ft':
+            wanted = refit.offsets[sensor][COMPONENTS.index(part)]
+            assert value == pytest.approx(wanted, abs=1e-4)
+        elif sensor == 'l_arm_ft':
+            assert value == pytest.approx(everything[name], abs=1e-4)
+    # With other bodies they were others.
+    right = [name for name in found if name.startswith('r_arm_ft.force')]
+    assert max(abs(used[name] - found[name]) for name in right) > 0.1
