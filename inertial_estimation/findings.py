@@ -226,6 +226,13 @@ def finding(code: str, subject: str, *, level: Level | None = None, **values: An
     return Finding(kind.level if level is None else level, subject, code, values, text)
 
 
+def limit_of(code: str) -> float:
+    """Return the limit of a code of `CODES` that has one."""
+    limit = CODES[code].limit
+    assert limit is not None
+    return limit
+
+
 def raise_errors(findings: Iterable[Finding]) -> None:
     """Raise `LogError` with the findings of level ERROR, if there are any."""
     errors = [str(one) for one in findings if one.level >= Level.ERROR]

@@ -41,8 +41,9 @@ from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.findings import Level
+from inertial_estimation.logs.log import TimeRange
+from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.predicted_wrenches import in_hindsight, predict_wrenches
-from inertial_estimation.logs.recording import TimeRange, read_samples
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import net_wrench_regressor
 from inertial_estimation.model.robot import Robot
@@ -225,7 +226,7 @@ def tipping():
         pytest.skip('the shared data folder is not beside this checkout')
     settings = EstimatorSettings.from_yaml(CONFIG / 'icub_foot_tipping.yaml')
     robot = build_robot(settings, str(DATA / 'models' / 'icub_genova01.urdf'))
-    return settings, robot, read_samples(bag, robot, settings)
+    return settings, robot, open_log(bag, robot, settings)
 
 
 def test_offsets_of_a_robot_on_both_feet_are_not_written_as_of_one(tipping, tmp_path):
@@ -483,7 +484,7 @@ def icub():
         pytest.skip('no real log')
     settings = in_hindsight(EstimatorSettings.from_yaml(CONFIG / 'icub_yoga_left.yaml'))
     robot = build_robot(settings, urdf.read_text())
-    recording = read_samples(bag, robot, settings).within(TimeRange(FROM, TO))
+    recording = open_log(bag, robot, settings).within(TimeRange(FROM, TO))
     return predict_wrenches(recording, robot, settings), sensor_calibrations(settings, robot)
 
 

@@ -16,8 +16,8 @@ from robots import nested_humanoid_urdf
 
 from inertial_estimation.calibration.offset_from_torques import offset_from_torques
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.logs.log import Log, TimeRange
 from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
-from inertial_estimation.logs.recording import Recording, TimeRange
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch, SensorState
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -62,7 +62,7 @@ def record(robot, rng, n, touched):
 def recording_of(robot, samples):
     fts = [sensor.name for sensor in robot.ft_sensors]
     statistics = SampleAssembler(robot.joint_names, fts, (), settings()).statistics()
-    return Recording(samples, SECOND, statistics)
+    return Log(samples, SECOND, statistics)
 
 
 def test_the_model_tells_the_offsets_of_a_robot_with_one_support(fixed_humanoid, rng):

@@ -21,7 +21,8 @@ from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.support_loads import FramePoses
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
-from inertial_estimation.logs.recording import TimeRange, read_samples
+from inertial_estimation.logs.log import TimeRange
+from inertial_estimation.logs.open_log import open_log
 
 DATA = SHARED / 'data'
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason='needs ../shared/data')
@@ -128,7 +129,7 @@ def test_yoga_limbs_whose_joints_move_leave_no_gap():
 def test_tipping_offsets_leave_the_weight_between_leg_and_foot():
     settings = EstimatorSettings.from_yaml(CONFIGS / 'icub_foot_tipping.yaml')
     robot = build_robot(settings, str(DATA / 'models' / 'icub_genova01.urdf'))
-    log = read_samples(DATA / 'icub_foot_tipping' / 'setup07' / 'bag', robot, settings)
+    log = open_log(DATA / 'icub_foot_tipping' / 'setup07' / 'bag', robot, settings)
     samples = log.within(TimeRange(0.0, 2.0)).samples
     names = [sensor.name for sensor in robot.ft_sensors]
     printed = np.array([TIPPING[name] for name in names])

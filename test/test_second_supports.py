@@ -15,8 +15,8 @@ from consistent_readings import ConsistentReadings, Motion
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
+from inertial_estimation.logs.log import Log
 from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
-from inertial_estimation.logs.recording import Recording
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -87,7 +87,7 @@ def stand(robot, right_hip, pushes):
     statistics = SampleAssembler(
         robot.joint_names, ('l_ft', 'r_ft'), (), EstimatorSettings()
     ).statistics()
-    return Recording(SampleBatch.stack(samples), SECOND, statistics)
+    return Log(SampleBatch.stack(samples), SECOND, statistics)
 
 
 def settings(**more):

@@ -27,7 +27,7 @@ from inertial_estimation.calibration.residual_statistics import (
     undisturbed,
 )
 from inertial_estimation.errors import LogError, ModelError, ShapeError
-from inertial_estimation.findings import CODES, Finding, Level, finding
+from inertial_estimation.findings import Finding, Level, finding, limit_of
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -188,7 +188,7 @@ class AffineFit(NamedTuple):
         ratio = self.correction / np.outer(units, 1.0 / units)
         pair = (ratio, np.linalg.inv(ratio))
         change = max(float(np.linalg.norm(one - np.eye(6), 2)) for one in pair)
-        if change > CODES['matrix_change'].limit:
+        if change > limit_of('matrix_change'):
             low, high = self.gains[-1], self.gains[0]
             text = (
                 f'matrix differs from the former one by {change:.2g} times that along some '
@@ -198,7 +198,7 @@ class AffineFit(NamedTuple):
         load = float(np.linalg.norm(predicted.std(axis=0) / units))
         left = float(np.linalg.norm(self.rms / units))
         own = self.shares >= OWN_SHARE
-        if left > CODES['residual'].limit * load and (own.any() or left > settings.min_touch):
+        if left > limit_of('residual') * load and (own.any() or left > settings.min_touch):
             yield finding(
                 'residual', subject, level=Level.ERROR, what='prediction', share=left / load
             )

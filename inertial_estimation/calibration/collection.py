@@ -154,8 +154,8 @@ def coverage_of(
     n = len(accelerations)
     if not n:
         counts = np.zeros(len(STEPS), dtype=np.intp)
-        short = (f'0 poses, expected {wanted.poses}',)
-        return Coverage(counts, None, 0, np.nan, np.nan, NAMES[:1], short)
+        nothing = (f'0 poses, expected {wanted.poses}',)
+        return Coverage(counts, None, 0, np.nan, np.nan, NAMES[:1], nothing)
     down = -accelerations / np.linalg.norm(accelerations, axis=1)[:, None]
     counts = np.bincount(np.argmax(down @ DIRECTIONS.T, axis=-1), minlength=len(STEPS))
     found = orientations(accelerations)

@@ -48,7 +48,7 @@ from inertial_estimation.calibration.in_situ_offset import (
 )
 from inertial_estimation.calibration.raw_slopes import RawSlopes
 from inertial_estimation.errors import LogError, ModelError
-from inertial_estimation.findings import CODES, Finding, Level, finding
+from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.spatial import hat
 
@@ -264,7 +264,7 @@ class InSituMatrix:
     ) -> Iterator[Finding]:
         """Yield what speaks against the matrix; errors if it must not be used."""
         change = self.change(former, turned=turned)
-        if change > CODES['matrix_change'].limit:
+        if change > limit_of('matrix_change'):
             of = 'the former matrix' if former is not None else 'the identity of wrenches'
             text = f'matrix differs from {of} by {change:.2g} times that along some direction'
             yield finding('matrix_change', subject, level=Level.ERROR, what=text, change=change)

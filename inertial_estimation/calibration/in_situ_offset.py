@@ -189,7 +189,7 @@ class InSituOffset:
             yield finding('offset_drift', subject, what=text, drift=drift.tolist())
         share = 1.0 - float(self.kept.mean())
         if share > MAX_LEFT_OUT:
-            yield finding('disturbed', subject, share=share, **self.left_out)
+            yield finding('disturbed', subject, share=share, left_out=self.left_out)
 
     def calibration(
         self, before: SensorCalibration, date: str, temperature: float = NO_TEMPERATURE

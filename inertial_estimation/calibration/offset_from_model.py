@@ -304,7 +304,7 @@ def offset_from_model(
     plain = np.where(known[..., None], differences, np.nan)
     still = find_still(
         robot, samples, free, wrenches, _without_sharing(plain, loads, shared, length_scale),
-        loads.gravity, known, ~known[:, chosen].all(axis=1), felt,
+        loads.gravity, known, ~np.logical_and.reduce(known[:, chosen], axis=1), felt,
         Stillness(*[np.inf] * 6) if stillness is None else stillness,
     )  # fmt: skip
     counts = still.used.sum(axis=0)
@@ -387,8 +387,8 @@ def _choose(
     chosen = np.zeros(len(every), dtype=bool)
     chosen[list(asked)] = True
     for k in np.flatnonzero(chosen & (count == 0)):
-        reason = reasons[k] or 'no sample has both a reading and a prediction'
-        raise CalibrationError(f"FT sensor '{every[k]}': {reason}", about=('sensors',))
+        reason = reasons[int(k)] or 'no sample has both a reading and a prediction'
+        raise CalibrationError(f"FT sensor '{every[int(k)]}': {reason}", about=('sensors',))
     return chosen
 
 

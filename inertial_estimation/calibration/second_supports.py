@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.forest import build_geometry
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.findings import CODES, Finding, finding
+from inertial_estimation.findings import Finding, finding, limit_of
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -54,7 +54,7 @@ def second_supports(
         here = [c for c in contacts if robot.frame(c.frame)[0] in submodel.links]
         named = max(here, key=lambda c: level[c.name], default=None)
         share, part = level[named.name] if named else 0.0, float(changes[row] / weight)
-        if share > MAX_LEVEL_SHARE or part > CODES['second_support'].limit:
+        if share > MAX_LEVEL_SHARE or part > limit_of('second_support'):
             name = named.name if named else submodel.name
             yield finding('second_support', name, share=share, change=part * weight, part=part)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,8 @@ class SensorFit(NamedTuple):
     """Fit of one sensor."""
 
     name: str
-    fit: AffineFit | TemperatureFit
+    fit: Any
+    """`AffineFit` or `TemperatureFit`."""
     residuals_before: Array
     """At all samples with the calibration as it was and the best offset, (n, 6) [N, Nm]."""
     residuals: Array
@@ -189,8 +190,7 @@ def affine_calibration(
     found: SensorFit, before: SensorCalibration, support: str, date: str, temperature: float
 ) -> SensorCalibration:
     """Return the calibration of a sensor with its new matrix; temperature [degrees Celsius]."""
-    fit = found.fit
-    assert isinstance(fit, AffineFit)
+    fit: AffineFit = found.fit
     step = Provenance(
         method=f'matrix and offset from the model, one support: {support}',
         date=date,
@@ -216,7 +216,7 @@ def calibrate_temperature(
 ) -> list[SensorFit]:
     """Fit temperature coefficients of FT sensors; temperatures (n, n_fts) [degrees Celsius]."""
     names = list(calibrations)
-    known = np.isfinite(temperatures).any(axis=0)
+    known: Mask = np.logical_or.reduce(np.isfinite(temperatures), axis=0)
     _require_known(sensors, names)
     lacking = [name for name in sensors if not known[names.index(name)]]
     if lacking or not known.any():
@@ -246,8 +246,8 @@ def temperature_calibration(
     found: SensorFit, before: SensorCalibration, support: str, date: str
 ) -> SensorCalibration:
     """Return the calibration of a sensor with its new temperature coefficients."""
-    assert isinstance(found.fit, TemperatureFit)
-    return found.fit.calibration(before, support, date, _notes(found.assumed))
+    fit: TemperatureFit = found.fit
+    return fit.calibration(before, support, date, _notes(found.assumed))
 
 
 def _notes(assumed: bool) -> tuple[str, ...]:

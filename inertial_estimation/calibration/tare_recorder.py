@@ -46,10 +46,11 @@ class TareRecorder:
     @property
     def samples(self) -> SampleBatch:
         """Recorded samples, as views; a field that one of them lacks is dropped."""
-        return SampleBatch(**{
+        found: dict[str, Any] = {
             name: None if column is None else column[: self.count]
             for name, column in self._columns.items()
-        })  # fmt: skip
+        }
+        return SampleBatch(**found)
 
     @property
     def done(self) -> float:

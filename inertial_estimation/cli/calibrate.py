@@ -70,7 +70,7 @@ def add(commands: Any) -> None:
 def add_options(way: argparse.ArgumentParser, *names: str, required: Iterable[str] = ()) -> None:
     """Add shared options; ``--fts`` is ``--ft`` for several sensors."""
     for name in names:
-        more = {'required': True} if name in required else {}
+        more: dict[str, Any] = {'required': True} if name in required else {}
         way.add_argument(name.replace('--fts', '--ft'), **OPTIONS[name], **more)
 
 

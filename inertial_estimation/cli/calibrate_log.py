@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from inertial_estimation.calibration.sensor_fits import PredictedWrenches
     from inertial_estimation.config import EstimatorSettings
     from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-    from inertial_estimation.logs.recording import Recording, TimeRange
-    from inertial_estimation.logs.stretch import Stretch
+    from inertial_estimation.logs.log import Log, LogSlice, TimeRange
     from inertial_estimation.model.robot import Robot
 
 NAMES = {
@@ -145,7 +144,6 @@ def _offsets(chosen: argparse.Namespace) -> None:
     from inertial_estimation.calibration.still_samples import Stillness
     from inertial_estimation.estimation.contacts import Contact
     from inertial_estimation.findings import Level
-    from inertial_estimation.logs.recording import require_derivatives
 
     with progress_bars() as progress:
         log = _Log.read(chosen, lambda settings: settings, progress)
@@ -170,7 +168,7 @@ def _offsets(chosen: argparse.Namespace) -> None:
                 noisy=noisy_sensors(log.settings, log.robot),
             )  # fmt: skip
         except CalibrationError:
-            require_derivatives(log.recording)
+            log.recording.require_derivatives()
             raise
     names = [sensor.name for sensor in log.robot.ft_sensors]
     findings = list(found.findings(names))
@@ -339,7 +337,8 @@ def _tool(chosen: argparse.Namespace) -> None:
         SensorCalibration,
         require_sensor_axes,
     )
-    from inertial_estimation.calibration.tool import ToolSettings, fit_tool
+    from inertial_estimation.calibration.tool import fit_tool
+    from inertial_estimation.calibration.tool_solution import ToolSettings
     from inertial_estimation.logs.tool_log import ToolSource, read_tool_log, source_on_robot
     from inertial_estimation.model.urdf import pose_from_xyz_rpy
 
@@ -416,7 +415,7 @@ class _Log(NamedTuple):
 
     robot: Robot
     settings: EstimatorSettings
-    recording: Recording
+    recording: Log
     calibrations: dict[str, SensorCalibration]
     """Former, in the order of the robot's FT sensors."""
     date: str
@@ -430,7 +429,7 @@ class _Log(NamedTuple):
     ) -> _Log:
         """Read the log of --robot and --config."""
         from inertial_estimation.building import build_robot, sensor_calibrations
-        from inertial_estimation.logs.recording import read_samples
+        from inertial_estimation.logs.open_log import open_log
 
         part = _part(chosen)
         check_files(chosen, (part.path, chosen.robot, *files.config_files(chosen.config)))
@@ -443,11 +442,11 @@ class _Log(NamedTuple):
         with files.naming(chosen.robot):
             robot = build_robot(settings, urdf)
         calibrations = sensor_calibrations(settings, robot, new_file=True)
-        recording = read_samples(part.path, robot, settings, progress)
+        recording = open_log(part.path, robot, settings, progress=progress)
         first = recording.within(_range(part)).samples.stamp_ns[0]
         return cls(robot, settings, recording, calibrations, _date(int(first)))
 
-    def part(self, range_: TimeRange, most: int) -> tuple[Recording, Any]:
+    def part(self, range_: TimeRange, most: int) -> tuple[Log, Any]:
         """Return a thinned part, and its samples without frozen FT readings."""
         part = self.recording.within(range_).thinned(most)
         return part, part.without_frozen(sensor.name for sensor in self.robot.ft_sensors)
@@ -460,8 +459,8 @@ class _Log(NamedTuple):
 
     def predict(self, chosen: argparse.Namespace, ranges: list[TimeRange]) -> PredictedWrenches:
         """Return the predicted wrenches of a part that holds some ranges."""
+        from inertial_estimation.logs.log import TimeRange
         from inertial_estimation.logs.predicted_wrenches import predict_wrenches
-        from inertial_estimation.logs.recording import TimeRange
 
         for one in ranges:
             self.recording.within(one)  # Raises if it is empty.
@@ -486,26 +485,26 @@ def _fixed(settings: EstimatorSettings) -> tuple[str, ...]:
     return (settings.fixed_link,) if settings.fixed_link else ()
 
 
-def _part(chosen: argparse.Namespace) -> Stretch:
+def _part(chosen: argparse.Namespace) -> LogSlice:
     """Return the part of the log."""
-    from inertial_estimation.logs.stretch import Stretch
+    from inertial_estimation.logs.log import LogSlice
 
-    return Stretch.parse(chosen.log)
+    return LogSlice.parse(chosen.log)
 
 
-def _range(part: Stretch) -> TimeRange:
+def _range(part: LogSlice) -> TimeRange:
     """Return a part as times after the first FT message."""
-    from inertial_estimation.logs.recording import TimeRange
+    from inertial_estimation.logs.log import TimeRange
 
     # Joint states may come before the first FT message.
     return TimeRange(part.start or -inf, part.stop)
 
 
-def _tested(text: str, fitted: Stretch) -> Stretch:
+def _tested(text: str, fitted: LogSlice) -> LogSlice:
     """Return the part that tests the result, disjoint from the fitted one."""
-    from inertial_estimation.logs.stretch import Stretch
+    from inertial_estimation.logs.log import LogSlice
 
-    tested = Stretch.parse(text)
+    tested = LogSlice.parse(text)
     if tested.path.resolve() != fitted.path.resolve():
         raise CallError(f"'{tested}' of --validate is no part of '{fitted.path}'")
     if tested.overlaps(fitted):

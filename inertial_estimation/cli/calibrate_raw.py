@@ -120,13 +120,13 @@ def _matrix(chosen: argparse.Namespace) -> None:
     from inertial_estimation.calibration.in_situ_matrix import in_situ_matrix
     from inertial_estimation.calibration.in_situ_offset import in_situ_offset
     from inertial_estimation.findings import Level
+    from inertial_estimation.logs.log import LogSlice
     from inertial_estimation.logs.raw_log import log_file
-    from inertial_estimation.logs.stretch import Stretch
 
     given = [*chosen.data, *chosen.validate]
-    for one, other in combinations([Stretch.parse(log) for log, *_ in given], 2):
-        if one.overlaps(other):
-            raise CallError(f"'{one}' and '{other}' of --data or --validate overlap")
+    for first, second in combinations([LogSlice.parse(log) for log, *_ in given], 2):
+        if first.overlaps(second):
+            raise CallError(f"'{first}' and '{second}' of --data or --validate overlap")
     check_files(chosen, [log_file(log) for log, *_ in given])
     before = former(chosen)
     matrix = None if before is None else before.matrix

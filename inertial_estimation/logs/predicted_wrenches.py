@@ -12,7 +12,7 @@ from inertial_estimation.building import build_estimator, noisy_sensors
 from inertial_estimation.calibration.sensor_fits import PredictedWrenches
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CallError
-from inertial_estimation.logs.recording import Recording, require_derivatives
+from inertial_estimation.logs.log import Log
 from inertial_estimation.model.robot import Robot
 
 MAX_SAMPLES = 5000
@@ -27,7 +27,7 @@ def in_hindsight(settings: EstimatorSettings) -> EstimatorSettings:
 
 
 def predict_wrenches(
-    recording: Recording, robot: Robot, settings: EstimatorSettings, support: str = ''
+    recording: Log, robot: Robot, settings: EstimatorSettings, support: str = ''
 ) -> PredictedWrenches:
     """Predict FT readings from motion and inertial parameters; support: default the fixed link."""
     if not (support or settings.fixed_link):
@@ -45,5 +45,5 @@ def predict_wrenches(
         length_scale=settings.length_scale, noise=noise, noisy=noisy_sensors(settings, robot),
     )  # fmt: skip
     if not np.isfinite(samples.ft_readings - predicted.wrenches).all(axis=2).any():
-        require_derivatives(recording)
+        recording.require_derivatives()
     return predicted

@@ -18,12 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import CallError, LogError
-from inertial_estimation.logs.bag import IMU, WRENCH, BagReader
+from inertial_estimation.logs.bag import IMU, WRENCH, BagReader, MessageReader, resolve
 from inertial_estimation.logs.bag_wrenches import NANOSECONDS, Stamps, at_instants
-from inertial_estimation.logs.decoding import imu_reader, wrench_reader
-from inertial_estimation.logs.feed import resolve
 from inertial_estimation.logs.layout import MAX_TIME as LATEST
-from inertial_estimation.logs.stretch import Stretch
+from inertial_estimation.logs.log import LogSlice
 from inertial_estimation.logs.table import Signal, Table, load_table, read_signal
 
 Array = NDArray[np.float64]
@@ -71,13 +69,13 @@ class RawLog:
 
 def read_raw_log(said: str, signals: RawSignals) -> RawLog:
     """Read a log or a part of it."""
-    stretch = Stretch.parse(said)
+    stretch = LogSlice.parse(said)
     if stretch.path.suffix in OF_TABLES:
         return _of_table(stretch, signals)
     return _of_bag(stretch, signals)
 
 
-def _of_table(stretch: Stretch, signals: RawSignals) -> RawLog:
+def _of_table(stretch: LogSlice, signals: RawSignals) -> RawLog:
     """Read a table."""
     if signals.imu:
         raise CallError('--imu is for bags: name columns of a table with --accelerometer')
@@ -107,7 +105,7 @@ def _signal(option: str, columns: Sequence[str], kind: str, unit: str = '') -> S
     return read_signal(said, f'--{option}', kind)
 
 
-def _times(table: Table, name: str, n: int, stretch: Stretch) -> tuple[Stamps | None, str]:
+def _times(table: Table, name: str, n: int, stretch: LogSlice) -> tuple[Stamps | None, str]:
     """Return stamps if there are any, and when the log was recorded."""
     whole = (stretch.start, stretch.stop) == (0.0, np.inf)
     written = datetime.fromtimestamp(stretch.path.stat().st_mtime, tz=timezone.utc)
@@ -128,7 +126,7 @@ def _times(table: Table, name: str, n: int, stretch: Stretch) -> tuple[Stamps | 
     return stamps, _iso(_when(float(seconds[0])) if recorded else written)
 
 
-def _of_bag(stretch: Stretch, signals: RawSignals) -> RawLog:
+def _of_bag(stretch: LogSlice, signals: RawSignals) -> RawLog:
     """Read a bag; of the IMU what is in between its messages is interpolated."""
     for option in ('accelerometer', 'gyroscope'):
         if getattr(signals, option):
@@ -136,7 +134,7 @@ def _of_bag(stretch: Stretch, signals: RawSignals) -> RawLog:
     with BagReader(stretch.path) as reader:
         of_ft = _topic(reader, signals.readings, WRENCH, 'readings')
         of_imu = _topic(reader, (signals.imu,) * bool(signals.imu), IMU, 'imu')
-        read_ft, read_imu = wrench_reader().read, imu_reader().read
+        read_ft, read_imu = MessageReader('ft').read, MessageReader('imu').read
         fts, imus = [], []
         for message in reader.messages([of_ft, of_imu]):
             if message.topic == of_ft:
@@ -199,4 +197,4 @@ def _iso(when: datetime) -> str:
 
 
 def log_file(said: str) -> Path:
-    return Stretch.parse(said).path
+    return LogSlice.parse(said).path

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError, NameNotFound
-from inertial_estimation.logs.bag import IMU, TEMPERATURE, WRENCH, BagReader
-from inertial_estimation.logs.decoding import imu_reader, temperature_reader, wrench_reader
+from inertial_estimation.logs.bag import IMU, TEMPERATURE, WRENCH, BagReader, MessageReader
 
 Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]
@@ -21,6 +20,12 @@ Stamps = NDArray[np.int64]
 NANOSECONDS = 1_000_000_000
 MAX_EXTRAPOLATION = 10.0
 """Time before the first and after the last temperature in which it is known [s]."""
+KINDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    'ft': (WRENCH, lambda reading: reading.wrench),
+    'imu': (IMU, lambda one: np.concatenate([one.linear_acceleration, one.angular_velocity])),
+    'temperature': (TEMPERATURE, lambda reading: [reading.celsius]),
+}
+"""Message types, and what a stream keeps of their readings."""
 FROZEN_AFTER = 0.05
 """Bit-equal values for so long are those of a frozen sensor [s]."""
 
@@ -45,51 +50,21 @@ class RawStream(NamedTuple):
         return found
 
 
-def read_wrench_topic(bag: str | Path, topic: str) -> RawStream:
-    """Return the readings of a geometry_msgs/WrenchStamped topic."""
-    reader = wrench_reader()
-
-    def convert(data: bytes) -> tuple[int, str, Array]:
-        reading = reader.read(data)
-        return reading.stamp_ns, reading.frame_id, reading.wrench
-
-    return _without_frozen(_read(bag, topic, WRENCH, convert))
-
-
-def read_imu_topic(bag: str | Path, topic: str) -> RawStream:
-    """Return the readings of a sensor_msgs/Imu topic."""
-    reader = imu_reader()
-
-    def convert(data: bytes) -> tuple[int, str, Array]:
-        reading = reader.read(data)
-        values = np.concatenate([reading.linear_acceleration, reading.angular_velocity])
-        return reading.stamp_ns, reading.frame_id, values
-
-    return _without_frozen(_read(bag, topic, IMU, convert))
-
-
-def read_temperature_topic(bag: str | Path, topic: str) -> RawStream:
-    """Return the readings of a sensor_msgs/Temperature topic."""
-    reader = temperature_reader()
-
-    def convert(data: bytes) -> tuple[int, str, Array]:
-        reading = reader.read(data)
-        return reading.stamp_ns, reading.frame_id, np.array([reading.celsius])
-
-    return _read(bag, topic, TEMPERATURE, convert)
-
-
-def _read(
-    bag: str | Path, topic: str, type_: str, convert: Callable[[bytes], tuple[int, str, Array]]
-) -> RawStream:
-    """Return the messages of one topic."""
+def read_topic(bag: str | Path, topic: str, kind: str) -> RawStream:
+    """Return the readings of a topic of an 'ft', an 'imu' or a 'temperature'."""
+    type_, values_of = KINDS[kind]
+    decoder = MessageReader(kind)
     with BagReader(bag) as reader:
         reader.require(topic, type_)
-        found = [convert(message.data) for message in reader.messages((topic,))]
-    if not found:
+        readings = [decoder.read(message.data) for message in reader.messages((topic,))]
+    if not readings:
         raise LogError(f"topic '{topic}' of the bag has no message")
-    stamps, frames, values = zip(*found, strict=True)
-    return RawStream(np.array(stamps, dtype=np.int64), np.array(values), frozenset(frames))
+    stream = RawStream(
+        np.array([one.stamp_ns for one in readings], dtype=np.int64),
+        np.array([values_of(one) for one in readings]),
+        frozenset(one.frame_id for one in readings),
+    )
+    return stream if kind == 'temperature' else _without_frozen(stream)
 
 
 def _without_frozen(stream: RawStream) -> RawStream:
@@ -112,7 +87,7 @@ def read_temperatures(
     for name, topic in topics.items():
         if name not in names:
             raise NameNotFound('FT sensor', name, names, f"'topics' names '{name}'")
-        stream = read_temperature_topic(bag, topic)
+        stream = read_topic(bag, topic, 'temperature')
         known = np.isfinite(stream.values[:, 0])
         origin = int(stream.stamps_ns[0])
         times, values = stream.times(origin)[known], stream.values[known, 0]

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration
-from inertial_estimation.calibration.tool import ToolMotion
+from inertial_estimation.calibration.tool_solution import ToolMotion
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
-from inertial_estimation.logs.feed import resolve
-from inertial_estimation.logs.raw_streams import RawStream, read_imu_topic, read_wrench_topic
-from inertial_estimation.logs.recording import TimeRange
+from inertial_estimation.logs.bag import resolve
+from inertial_estimation.logs.log import TimeRange
+from inertial_estimation.logs.raw_streams import RawStream, read_topic
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import inverse_pose
 from inertial_estimation.signals.router import accepted_frame_ids
@@ -95,7 +95,7 @@ def read_tool_log(
             'the sensor has temperature coefficients, and no temperatures are read here: start '
             'from a calibration file without them'
         )
-    ft, imu = read_wrench_topic(bag, source.ft_topic), read_imu_topic(bag, source.imu_topic)
+    ft, imu = read_topic(bag, source.ft_topic, 'ft'), read_topic(bag, source.imu_topic, 'imu')
     _check_frames(source.ft_topic, ft, source.ft_frames)
     _check_frames(source.imu_topic, imu, source.imu_frames)
     origin = int(ft.stamps_ns[0])

@@ -19,7 +19,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.findings import CODES
+from inertial_estimation.findings import limit_of
 from inertial_estimation.sample import SampleBatch
 
 MIN_USED = 0.5
@@ -76,7 +76,7 @@ def find_offsets(job: TareJob) -> tuple[dict[str, SensorCalibration], str]:
         used = np.flatnonzero(found.used.any(axis=1))
         others = second_supports(job.samples.take(used), estimator, build_contacts(settings))
         # Of supports that are named, level contacts are known not to carry.
-        limit = CODES['second_support'].limit if settings.tare_supports else 0.0
+        limit = limit_of('second_support') if settings.tare_supports else 0.0
         findings = [one for one in others if one.values['part'] > limit]
     lines = []
     for k in np.flatnonzero(found.found):

