@@ -12,6 +12,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from inertial_estimation.calibration.affine import AffineFit, AffineSettings, fit_affine
+    from inertial_estimation.calibration.in_situ_matrix import (
+        AddedMass,
+        InSituMatrix,
+        in_situ_matrix,
+    )
+    from inertial_estimation.calibration.in_situ_offset import InSituOffset, in_situ_offset
+    from inertial_estimation.calibration.offset_from_model import ModelOffsets, offset_from_model
+    from inertial_estimation.calibration.still_samples import Stillness
+    from inertial_estimation.calibration.temperature import (
+        TemperatureFit,
+        TemperatureSettings,
+        fit_temperature,
+    )
+    from inertial_estimation.calibration.tool import ToolFit, fit_tool
+    from inertial_estimation.calibration.tool_solution import ToolMotion, ToolSettings
     from inertial_estimation.config import EstimatorSettings
     from inertial_estimation.errors import InertialEstimationError
     from inertial_estimation.estimation.contacts import Contact, ContactKind, ContactSet
@@ -43,6 +59,9 @@ if TYPE_CHECKING:
     from inertial_estimation.uncertainty.sensor_noise import NoiseModel
 
 __all__ = [
+    'AddedMass',
+    'AffineFit',
+    'AffineSettings',
     'Bounds',
     'Contact',
     'ContactKind',
@@ -54,10 +73,13 @@ __all__ = [
     'FtCalibration',
     'FtSpec',
     'Identification',
+    'InSituMatrix',
+    'InSituOffset',
     'InertialEstimationError',
     'Information',
     'InternalWrenches',
     'LinkSensorSpec',
+    'ModelOffsets',
     'NoiseModel',
     'ParameterUpdate',
     'Problem',
@@ -71,16 +93,36 @@ __all__ = [
     'SampleAssembler',
     'SampleBatch',
     'SensorState',
+    'Stillness',
+    'TemperatureFit',
+    'TemperatureSettings',
+    'ToolFit',
+    'ToolMotion',
+    'ToolSettings',
     'Uncertainty',
     'Unknowns',
     'WrenchEstimate',
     'WrenchEstimator',
     'dependence_table',
+    'fit_affine',
+    'fit_temperature',
+    'fit_tool',
+    'in_situ_matrix',
+    'in_situ_offset',
+    'offset_from_model',
     'replay',
     'solve',
 ]
 
 _MODULES = {
+    'calibration.affine': ('AffineFit', 'AffineSettings', 'fit_affine'),
+    'calibration.in_situ_matrix': ('AddedMass', 'InSituMatrix', 'in_situ_matrix'),
+    'calibration.in_situ_offset': ('InSituOffset', 'in_situ_offset'),
+    'calibration.offset_from_model': ('ModelOffsets', 'offset_from_model'),
+    'calibration.still_samples': ('Stillness',),
+    'calibration.temperature': ('TemperatureFit', 'TemperatureSettings', 'fit_temperature'),
+    'calibration.tool': ('ToolFit', 'fit_tool'),
+    'calibration.tool_solution': ('ToolMotion', 'ToolSettings'),
     'identification.information': ('Information',),
     'identification.problem': (
         'Bounds',
