@@ -11,10 +11,9 @@ import pytest
 from robots import nested_humanoid_urdf, random_sample
 
 from inertial_estimation.config import EstimatorSettings, ImuSettings
-from inertial_estimation.estimation.contact_stream import ContactStatistics
+from inertial_estimation.estimation.contact_stream import ContactStatistics, SlowSender
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import dependence_table, find_informed
-from inertial_estimation.estimation.touch_rhythm import SlowSender
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Level, finding
 from inertial_estimation.model.robot import Robot

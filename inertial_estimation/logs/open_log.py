@@ -18,7 +18,6 @@ from inertial_estimation.building import build_assembler, build_calibration, bui
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.touch_rhythm import TouchRhythm
 from inertial_estimation.logs.bag import BagReader, bag_deserializer, resolve
 from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.log import Log, LogSlice, Progress, ReportedJoint, no_progress
@@ -98,7 +97,7 @@ def _bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progre
     """Return the samples that the node would have made of a bag."""
     gathering = _Gathering(robot, settings)
     router = Router(
-        settings, robot, gathering, gathering.touch, bag_deserializer(), resolve=resolve,
+        settings, robot, gathering, gathering.push_contact, bag_deserializer(), resolve=resolve,
         strict=True,
     )  # fmt: skip
     needs = build_calibration(settings, robot).needs_temperature
@@ -163,8 +162,8 @@ class _Gathering:
         self.samples: list[Sample] = []
         self._origin_ns = 0
         self._contacts = build_contact_stream(settings, robot)
+        self.push_contact = self._contacts.push
         self._felt: list[tuple[Contact, ...]] = []
-        self._rhythm = TouchRhythm(settings.contact_timeout)
         self._assumed = dict(zip(settings.assumed_joints, settings.assumed_positions))
         self._columns: dict[tuple[str, ...], list[int]] = {}
         self._reported: dict[str, ReportedJoint] = {}
@@ -194,11 +193,6 @@ class _Gathering:
         largest = max(before.largest_difference, abs(position - assumed))
         self._reported[name] = ReportedJoint(name, assumed, before.n_messages + 1, largest)
 
-    def touch(self, stamp_ns: int, frame: str, point: Array) -> None:
-        """Take a point of contact."""
-        self._rhythm.note(stamp_ns, frame)
-        self._contacts.push(stamp_ns, frame, point)
-
     def keep(self, sample: Sample) -> None:
         """Take a sample, and the contacts of its time."""
         self.samples.append(sample)
@@ -214,7 +208,7 @@ class _Gathering:
             self._origin_ns or self.samples[0].stamp_ns,
             self._assembler.statistics(),
             tuple(self._reported.values()),
-            Touches.of(self._felt, contacts, self._rhythm.ever_slow),
+            Touches.of(self._felt, contacts, self._contacts.senders.ever_slow),
             self._assembler.rates(),
             taps.found(),
             problems=problems,

@@ -123,7 +123,7 @@ class RobotFeed:
         self._contacts = build_contact_stream(settings, self.robot)
         self._row = self.robot.ft_sensors.index(self.body.sensor)
         self._warmth, self._n_warm = 0.0, 0
-        router, _ = make_router(node, settings, self.robot, self._assembler, self._contacts)
+        router = make_router(node, settings, self.robot, self._assembler, self._contacts)
         self._inputs = PolledSubscriptions(node, router, self._assembler, settings, self._take)
         self.sources = router.sources
 

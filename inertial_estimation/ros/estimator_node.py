@@ -88,9 +88,7 @@ class Pipeline:
             [self._momentum.set_parameters],
             self.publishers.announce,
         )
-        self._router, self._rhythm = make_router(
-            node, settings, robot, self._assembler, self._contacts
-        )
+        self._router = make_router(node, settings, robot, self._assembler, self._contacts)
         try:
             self._subscriptions = Subscriptions(
                 node, self._router, settings.queue_depth, self._on_sample,
@@ -202,7 +200,7 @@ class Pipeline:
         robot, sources = self.robot, self._router.sources
         statistics, contacts = self._assembler.statistics(), self._contacts.statistics()
         problems = dict(self._contacts.problems)
-        slow = () if sample is None else self._rhythm.slow_now(sample.stamp_ns)
+        slow = () if sample is None else self._contacts.senders.slow_now(sample.stamp_ns)
         totals = {
             'failed cycles': self._failed,
             'decode fallbacks': sum(source.fallbacks for source in sources),

@@ -96,9 +96,7 @@ class IdentifierPipeline:
         self._assembler = build_assembler(settings, robot)
         self._contacts = build_contact_stream(settings, robot)
         self._outputs = IdentifierOutputs(node, robot)
-        self._router, self._rhythm = make_router(
-            node, settings, robot, self._assembler, self._contacts
-        )
+        self._router = make_router(node, settings, robot, self._assembler, self._contacts)
         try:
             self._subscriptions = PolledSubscriptions(
                 node, self._router, self._assembler, settings, self.take
@@ -293,7 +291,7 @@ class IdentifierPipeline:
         own.append(self._calibration.task())
         statistics, contacts = self._assembler.statistics(), self._contacts.statistics()
         problems, sources = dict(self._contacts.problems), self._router.sources
-        slow = () if sample is None else self._rhythm.slow_now(sample.stamp_ns)
+        slow = () if sample is None else self._contacts.senders.slow_now(sample.stamp_ns)
 
         def make() -> Iterable[Status]:
             yield from own

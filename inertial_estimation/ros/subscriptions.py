@@ -17,7 +17,6 @@ from rclpy.subscription import Subscription
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.contact_stream import ContactStream
-from inertial_estimation.estimation.touch_rhythm import TouchRhythm
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.executors import PolledGroup, SteadyTimer
 from inertial_estimation.sample import Sample
@@ -51,20 +50,13 @@ def make_router(
     robot: Robot,
     assembler: SampleAssembler,
     contacts: ContactStream,
-) -> tuple[Router, TouchRhythm]:
-    """Return the router of a node, and what notes when touches are reported."""
-    rhythm = TouchRhythm(settings.contact_timeout)
-
-    def on_contact(stamp_ns: int, frame_id: str, point: Any) -> None:
-        rhythm.note(stamp_ns, frame_id)
-        contacts.push(stamp_ns, frame_id, point)
-
+) -> Router:
+    """Return the router of a node."""
     clock = node.get_clock()
-    router = Router(
-        settings, robot, assembler, on_contact, deserialize,
+    return Router(
+        settings, robot, assembler, contacts.push, deserialize,
         now_ns=lambda: clock.now().nanoseconds,
     )  # fmt: skip
-    return router, rhythm
 
 
 def subscribe(

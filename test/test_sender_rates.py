@@ -10,7 +10,7 @@ say (test/ros/test_slow_touches.py, test_replay_checks.py).
 import numpy as np
 import pytest
 
-from inertial_estimation.estimation.touch_rhythm import TouchRhythm
+from inertial_estimation.estimation.contact_stream import SenderRates
 
 START_NS = 1_700_000_000_000_000_000
 TIMEOUT = 0.1
@@ -22,7 +22,7 @@ ROUND_OFF = 1e-8
 
 
 def rhythm_of(seconds):
-    rhythm = TouchRhythm(TIMEOUT)
+    rhythm = SenderRates(TIMEOUT)
     for second in seconds:
         rhythm.note(START_NS + round(1e9 * second), 'hand')
     return rhythm
