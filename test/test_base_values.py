@@ -65,7 +65,7 @@ def whole_problem(identifier):
     return ready, rows, columns
 
 
-def test_deviations_are_those_of_least_squares_over_all_submodels(robot):
+def test_base_deviations_are_those_of_all_submodels(robot):
     identifier = worked_in(robot, log(robot, 10.0))
     table = BaseTable(identifier.builder)
     values = {one.submodel: one for one in table.values(identifier.memories, identifier.found)}

@@ -170,7 +170,7 @@ def test_a_changed_matrix_begins_the_submodels_beside_it_anew(robot, parts):
             np.testing.assert_array_equal(ours.information.rho, theirs.information.rho)
 
 
-def test_a_tare_takes_an_offset_at_once_that_is_not_followed_otherwise(robot, parts, monkeypatch):
+def test_tare_restarts_tracking_of_an_offset(robot, parts, monkeypatch):
     # Without drift what is subtracted is the mean of the first two seconds.
     monkeypatch.setattr(offset_module, 'SETTLING', 2.0)
     names = [sensor.name for sensor in robot.ft_sensors]
@@ -197,7 +197,7 @@ def test_a_tare_takes_an_offset_at_once_that_is_not_followed_otherwise(robot, pa
         np.testing.assert_allclose(subtracted[names[FOOT]][name], values, atol=ROUND_OFF)
 
 
-def test_what_neighbours_told_of_an_offset_gives_way_to_its_own_submodel(
+def test_offset_of_own_submodel_replaces_that_of_neighbours(
     robot, parts, monkeypatch
 ):
     monkeypatch.setattr(offset_module, 'SETTLING', 2.0)

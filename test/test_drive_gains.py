@@ -138,7 +138,7 @@ def test_an_ft_sensor_tells_gains(rng):
     np.testing.assert_allclose(gains_of(identified(builder, samples, None))[0], GAINS, rtol=EXACT)
 
 
-def test_noise_of_currents_neither_shrinks_gains_nor_goes_beyond_their_deviations(rng):
+def test_gains_with_noise_are_unbiased_within_deviations(rng):
     """With the current as a column, least squares would shrink them."""
     robot, scores, shrunk = arm(ft_sensors=[]), [], []
     for _ in range(30):
@@ -215,7 +215,7 @@ def test_bounds_of_gains_are_kept(rng):
     assert kept[1] == pytest.approx(0.8, rel=1e-3)
 
 
-def test_a_payload_of_unknown_mass_is_weighed_by_torques_but_tells_no_gains(rng):
+def test_payload_of_unknown_mass_needs_torques(rng):
     robot, body = arm(ft_sensors=[]), payload(None)
     builder, samples, there = currents(robot, payload(), rng)
     unknown = EquationBuilder(robot, replace(builder.choice, payloads=(body,)))

@@ -102,7 +102,7 @@ def arm():
     return Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
 
 
-def test_wrenches_and_efforts_of_a_floating_robot_with_known_contacts(humanoid, rng):
+def test_equations_of_floating_robot_with_known_contacts(humanoid, rng):
     samples, wrenches = moved(humanoid, rng, FRAMES)
     builder = EquationBuilder(humanoid, EquationChoice(efforts=humanoid.joint_names))
     found = builder.equations(samples, external=wrenches)
@@ -143,7 +143,7 @@ def test_offsets_are_unknowns_of_both_neighbours(humanoid, rng):
         assert_solved(rows, truth(humanoid, block, np.tile(offset, borders)), block.kinds)
 
 
-def test_friction_and_drive_inertia_are_what_the_effort_holds_beyond_the_links(arm, rng):
+def test_effort_equations_include_friction_and_drive_inertia(arm, rng):
     samples, _ = moved(arm, rng)
     model = JointModel(sign_width=0.3)
     values = rng.normal(0.0, 1.0, (len(arm.joint_names), 4))
@@ -408,7 +408,7 @@ def test_a_wide_dead_zone_leaves_states_to_tell_columns_by():
         }
 
 
-def test_what_is_kept_of_a_kind_comes_in_the_order_of_all_columns(builder):
+def test_base_of_a_kind_keeps_the_order_of_columns(builder):
     for block, kinds in builder.sparse(builder.random_samples()):
         n = len(block.unknowns)
         order = conditioning_order(len(block.unknowns.links), len(block.unknowns.extras))

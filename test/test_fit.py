@@ -50,7 +50,7 @@ def scene():
     return robot, gather(builder, samples)
 
 
-def test_the_prior_takes_part_in_the_search_for_noise_as_in_the_fit(scene, monkeypatch):
+def test_noise_search_uses_the_prior_of_the_fit(scene, monkeypatch):
     robot, evidence = scene
     given = []
 
@@ -69,7 +69,7 @@ def test_the_prior_takes_part_in_the_search_for_noise_as_in_the_fit(scene, monke
         np.testing.assert_allclose(rows.R.T @ rows.R, expected.R.T @ expected.R, rtol=ROUND_OFF)
 
 
-def test_before_is_the_prior_with_all_else_fitted_to_what_it_leaves(scene):
+def test_before_is_the_prior_with_extras_fitted(scene):
     robot, evidence = scene
     found = fit(robot, evidence, 'least_squares')
     fitted = [block for block in found.blocks if block.answer.unknowns.extras]

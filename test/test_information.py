@@ -114,7 +114,7 @@ def test_ill_conditioned_rows_keep_their_solution():
     np.testing.assert_allclose(solution(information), x, rtol=0, atol=ILL * np.abs(x).max())
 
 
-def test_ill_conditioned_rows_with_noise_against_exact_arithmetic():
+def test_ill_conditioned_equations_against_exact_arithmetic():
     Y, y, _ = nearly_dependent_rows()
     y = y + np.random.default_rng(8).integers(-3, 4, size=len(y))
     information = Information.of(Y[:150], y[:150]).merge(Information.of(Y[150:], y[150:]))

@@ -45,7 +45,7 @@ def test_without_a_list_of_libraries_nothing_is_done(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize('given', [None, '2'])
-def test_a_node_has_one_thread_unless_its_environment_says_otherwise(tmp_path, given):
+def test_node_has_one_thread_by_default(tmp_path, given):
     text = 'import os\n\ndef main():\n    print(os.environ["OMP_NUM_THREADS"])\n    return 0\n'
     (tmp_path / 'some_node.py').write_text(text)
     environment = {name: value for name, value in os.environ.items() if name != THREADS}

@@ -133,7 +133,7 @@ def test_friction_is_eliminated(robot, prior):
     check_against_dense(known)
 
 
-def test_what_only_the_prior_holds_is_as_uncertain_as_it_has_shown_to_be(robot, prior):
+def test_roots_scale_prior_error_by_divergence(robot, prior):
     known = known_of(robot, prior)
     deviations = []
     for times in (1.0, 100.0):
@@ -224,7 +224,7 @@ def test_draws_scatter_as_is_said(robot):
 
 
 @pytest.mark.parametrize('method', ['euclidean', 'pullback'])
-def test_bodies_that_could_not_exist_leave_the_others_their_deviations(robot, prior, method):
+def test_inconsistent_submodel_keeps_roots_of_others(robot, prior, method):
     samples, _ = log(robot, 2.0)
     chosen = settings(robot, method=method, weight=1e-6, warm_up=1.0)
     identifier = RecursiveIdentifier(robot.with_parameters(prior), chosen)

@@ -66,7 +66,7 @@ def test_what_has_volume_stays_and_the_rest_gets_some():
     assert np.abs(found - np.array([BODY, *thin])).max() <= 1e-3
 
 
-def test_second_moments_are_raised_to_those_of_a_small_ball_and_no_further():
+def test_widened_raises_second_moments_to_a_small_ball():
     found, _ = widened('ab', np.array([masses_at([(1, 2, 3)]), masses_at([(0, 3, 1), (0, 3, 2)])]))
     ball = SMALLEST_RADIUS**2 / 5
     np.testing.assert_allclose(second_moments(found[0]), 0.5 * ball * np.ones(3), atol=ROUND_OFF)

@@ -138,7 +138,7 @@ def test_recursion_without_forgetting_is_the_batch(robot, prior):
         np.testing.assert_allclose(recursive.offsets[name], offset, atol=SAME)
 
 
-def test_the_joint_refit_is_the_minimum_over_bodies_and_shared_offsets(robot, prior):
+def test_joint_refit_is_the_minimum(robot, prior):
     samples, _ = log(robot, 5.0)
     identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot))
     identifier.add(samples)
@@ -197,7 +197,7 @@ def test_bodies_and_offsets_are_found(robot, prior):
         assert mass == pytest.approx(robot.parameters[links, 0].sum(), rel=0.01)
 
 
-def test_standing_still_blows_nothing_up_and_says_that_it_tells_nothing(robot, prior):
+def test_standing_still_for_an_hour_updates_nothing(robot, prior):
     samples, _ = log(robot, 10.0)
     identifier = RecursiveIdentifier(
         robot.with_parameters(prior),
@@ -274,7 +274,7 @@ def test_a_push_of_twenty_seconds_changes_no_offset(robot, prior):
 
 
 @pytest.mark.parametrize('size', [30.0, 50.0])
-def test_a_constant_push_on_a_robot_that_stands_still_is_no_offset(robot, prior, size):
+def test_constant_push_at_rest_is_no_offset(robot, prior, size):
     n = 4500
     push = np.zeros((n, 6))
     push[1250:3250, :3] = size * np.array([0.6, -0.4, 0.69])
@@ -345,7 +345,7 @@ def test_an_offset_that_jumps_is_taken_for_one(robot, prior):
     assert refits[-1].offsets['l_arm_ft'][1] == pytest.approx(offsets[4, 1] + 40.0, abs=0.3)
 
 
-def test_a_neighbour_that_is_held_lets_go_of_an_offset_that_jumps(robot, prior):
+def test_held_neighbour_releases_an_offset_that_jumps(robot, prior):
     samples, offsets = log(robot, 30.0)
     foot = next(k for k, s in enumerate(robot.ft_sensors) if s.name == 'l_foot_ft')
     samples.ft_readings[1550:, foot, 1] += 40.0

@@ -88,7 +88,7 @@ def by_name(identifier, name):
     return next(one for one in identifier.memories if one.block.submodel.name == name)
 
 
-def test_offsets_wander_by_the_root_of_time_and_nothing_else_does(robot, rng):
+def test_offsets_walk_by_the_root_of_time(robot, rng):
     known = of_foot(robot, force_walk=0.3, moment_walk=0.05)
     n = len(known.block.unknowns)
     known.information = Information.of(rng.normal(size=(3 * n, n)), rng.normal(size=3 * n))
@@ -120,7 +120,7 @@ def test_rows_count_half_after_half_of_their_life(robot, rng):
     assert known.seconds == 8.0
 
 
-def test_an_identification_adds_no_more_noise_to_the_motion_than_it_shows(arm):
+def test_identifier_caps_state_noise_by_samples(arm):
     joints = np.tile(np.diag([1e-3, 1e-2, 0.1]) ** 2, (len(arm.joint_names), 1, 1))
     samples, sizes = log(arm, 3.0, rate=500.0), []
     for is_white in (True, False):
@@ -132,7 +132,7 @@ def test_an_identification_adds_no_more_noise_to_the_motion_than_it_shows(arm):
     assert 0.0 < sizes[0] < 1e-4 * sizes[1]
 
 
-def test_errors_of_the_state_are_in_units_of_the_noise_of_their_rows(arm, rng):
+def test_state_errors_are_whitened(arm, rng):
     chosen = settings(arm, noise=dict.fromkeys((*FORCES, *MOMENTS), 0.5), warm_up=1.0)
     efforts = replace(chosen.equations, efforts=arm.joint_names, joint=JointModel())
     builder = EquationBuilder(arm, efforts)
@@ -164,7 +164,7 @@ def test_errors_of_the_state_are_in_units_of_the_noise_of_their_rows(arm, rng):
     assert known.corrected is known.information
 
 
-def test_what_is_described_has_the_bodies_of_the_prior_and_the_rest_fitted(robot):
+def test_prior_fit_keeps_prior_parameters(robot):
     identifier = RecursiveIdentifier(robot, settings(robot))
     identifier.add(log(robot, 4.0))
     for one in identifier.memories:
@@ -182,7 +182,7 @@ def test_what_is_described_has_the_bodies_of_the_prior_and_the_rest_fitted(robot
 
 
 @pytest.mark.parametrize('weight', [1e-6, 1e-4, 1e-2, 1.0])
-def test_what_rows_tell_is_counted_where_they_weigh_more_than_the_prior(robot, weight):
+def test_excitation_counts_combinations_beyond_the_prior(robot, weight):
     identifier = RecursiveIdentifier(robot, settings(robot))
     identifier.add(log(robot, 4.0))
     for one in identifier.memories:

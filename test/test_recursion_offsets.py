@@ -56,7 +56,7 @@ def followed():
     return followed
 
 
-def test_what_readings_ask_for_is_followed_as_fast_as_sensors_drift(followed):
+def test_tracker_follows_at_drift_rate(followed):
     asked = offsets(13.0, 10.0, 6.0, 10.0, 9.0, 10.0)
     found = followed.proposed(asked, asked, NAMES, 2.0)
     # Along the way there: 5 N, 1 Nm.
@@ -102,7 +102,7 @@ def test_what_bodies_change_is_taken_at_once(followed):
     assert force(found) == pytest.approx((10.0 - 0.1 / ALONG,) * 3)
 
 
-def test_what_bodies_change_against_a_push_may_be_the_load_that_looks_like_one(followed):
+def test_tracker_refuses_parameter_changes_against_readings(followed):
     followed.take(followed.proposed(offsets(13.0), offsets(10.0), NAMES, 1.0), NAMES, 1.0)
     # Beside these bodies rows asked for ten again, were it not for twenty newtons.
     found = followed.proposed(offsets(30.0), offsets(33.0), NAMES, 1.0)
@@ -110,7 +110,7 @@ def test_what_bodies_change_against_a_push_may_be_the_load_that_looks_like_one(f
 
 
 @pytest.mark.parametrize('push', [20.0, -20.0])
-def test_bodies_that_sway_hide_no_more_of_a_push_than_a_drift_does(followed, rng, push):
+def test_swaying_parameters_hide_no_push(followed, rng, push):
     sways = 0.3 * rng.normal(size=(21, 6))
     for before, after in pairwise(sways):
         found = followed.proposed(
@@ -122,7 +122,7 @@ def test_bodies_that_sway_hide_no_more_of_a_push_than_a_drift_does(followed, rng
     assert hidden < 20.0 * 0.1 + np.linalg.norm(np.ptp(sways[:, :3], axis=0))
 
 
-def test_a_load_that_was_an_offset_until_it_was_found_in_a_body_leaves_none(followed):
+def test_tracker_moves_load_from_offset_to_parameters(followed):
     # Readings ask for five more, as if somebody pushed, until a body explains them.
     for _ in range(4):
         pushed = followed.proposed(offsets(15.0), offsets(15.0), NAMES, 1.0)
@@ -200,9 +200,7 @@ def test_without_bodies_they_fit_the_description(robot, prior, told):
         np.testing.assert_allclose(refit.offsets[sensor.name], wanted, atol=1e-4)
 
 
-def test_an_offset_that_the_innermost_alone_tells_is_told_however_many_sensors_lie_further_out(
-    prior, told, monkeypatch
-):
+def test_offset_of_innermost_submodel_counts_at_any_depth(prior, told, monkeypatch):
     identifier, *_ = told
     inner, *outer = (one for one in identifier.memories if one.information is not None)
     beside = next(one for one in outer if set(one.offset_names) & set(inner.offset_names))

@@ -110,7 +110,7 @@ def test_what_only_errors_move_spoils_nothing_else(rng):
         np.testing.assert_allclose(right, wanted, atol=1e-10 * np.abs(wanted).max())
 
 
-def test_directions_of_which_more_than_a_quarter_are_errors_are_not_heard(rng):
+def test_directions_with_a_quarter_of_errors_are_dropped(rng):
     plain = Information.of(rng.normal(size=(N, 3)), rng.normal(size=N))
     H = plain.R.T @ plain.R
     errors = StateErrors(0.5 * H, np.zeros(3))
@@ -198,7 +198,7 @@ def test_what_shakes_for_a_while_is_no_noise(rng):
     np.testing.assert_allclose(np.sqrt(found), 1e-3, rtol=0.2)
 
 
-def test_readings_that_are_stuck_for_a_while_are_not_without_noise(rng):
+def test_stuck_readings_do_not_lower_white_noise(rng):
     levels = WhiteNoise()
     for k in range(20):
         stuck = k in {0, 7}
@@ -235,7 +235,7 @@ def test_stated_noise_is_no_more_than_samples_show(rng):
     assert smooth.at_most(samples, levels) is smooth
 
 
-def test_accelerations_err_as_positions_do_where_velocities_are_measured(rng):
+def test_acceleration_noise_is_capped_with_positions(rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root'])
     joints = np.array([[1e-6, 0, 1e-5], [0, 1e-4, 0], [1e-5, 0, 1e-2]])
     joints_of_all = np.tile(joints, (len(robot.joint_names), 1, 1))

@@ -45,7 +45,7 @@ def changes(robot, pushes):
     return found
 
 
-def test_offsets_that_sway_with_posture_are_no_touch_but_a_push_is(robot):
+def test_sway_of_offsets_is_accepted_and_a_push_rejected(robot):
     push = np.zeros((round(100 * SECONDS), 6))
     push[round(100 * PUSHED) :, :3] = [30.0, -20.0, 34.6]
     noticed = changes(robot, {'r_lower_leg': push})
