@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from inertial_estimation import Contact, EstimatorSettings, Robot, SampleAssembler, WrenchEstimator
+from inertial_estimation.config.files import check_writable
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.output import check_writable
 from inertial_estimation.simulation.noise import SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot
 from inertial_estimation.simulation.scenario import SCENES

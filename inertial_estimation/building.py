@@ -22,7 +22,7 @@ from inertial_estimation.config import (
     ImuSettings,
     LinkSensorSettings,
 )
-from inertial_estimation.config.checks import are_all
+from inertial_estimation.config.groups import are_all
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact, ContactKind

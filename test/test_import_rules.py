@@ -21,7 +21,7 @@ import pytest
 PACKAGE = 'inertial_estimation'
 FOLDER = Path(__file__).resolve().parents[1] / PACKAGE
 
-BASE = {'errors', 'sample', 'findings', 'config', 'table', 'nested'}
+BASE = {'errors', 'sample', 'findings', 'config'}
 ENGINE = {*BASE, 'model', 'signals', 'estimation'}
 MATHEMATICS = {*ENGINE, 'uncertainty', 'building', 'calibration', 'identification'}
 # Modules of folders without ROS that need it: what processes of their own run.
@@ -30,21 +30,17 @@ PROCESSES = ('simulation.node', 'demo.recorder')
 MAY_IMPORT = {
     'errors': set(),
     'findings': {'errors'},
-    'table': set(),
-    'output': {'errors'},
-    'pictures': {'errors', 'output'},
     'sample': {'errors'},
-    'nested': set(),
-    'config': {'errors', 'sample', 'nested', 'output'},
+    'config': {'errors', 'sample'},
     'model': BASE,
     'signals': {*BASE, 'model'},
     'estimation': {*BASE, 'model'},
     'uncertainty': ENGINE,
     'building': {*ENGINE, 'uncertainty', 'calibration'},
-    'calibration': {*BASE, 'model', 'estimation', 'output', 'pictures', 'table'},
+    'calibration': {*BASE, 'model', 'estimation'},
     'identification': {*BASE, 'model'},
     'outputs': MATHEMATICS,
-    'logs': {*MATHEMATICS, 'output', 'outputs'},
+    'logs': {*MATHEMATICS, 'outputs'},
     'ros': {*MATHEMATICS, 'outputs', 'logs'},
     'simulation': {*MATHEMATICS, 'logs'},
     'simulation.node': {*MATHEMATICS, 'logs', 'ros', 'simulation'},
@@ -54,9 +50,9 @@ MAY_IMPORT = {
 # The jobs of the command and the command itself run without ROS: what needs it is a process of
 # its own.
 MAY_IMPORT |= {
-    job: {*MATHEMATICS, 'output', 'logs', 'simulation'} for job in ('check', 'demo', 'excite')
+    job: {*MATHEMATICS, 'logs', 'simulation'} for job in ('check', 'demo', 'excite')
 }
-MAY_IMPORT['ros'] |= {'check', 'output'}
+MAY_IMPORT['ros'] |= {'check'}
 MAY_IMPORT['cli'] = {*MAY_IMPORT} - {'ros', *PROCESSES}
 MAY_IMPORT['__main__'] = {'cli'}
 NEED_ROS = (

@@ -17,7 +17,13 @@ from free_air import smooth_motion, with_readings
 
 from inertial_estimation.calibration import calibration_file
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.config.files import load_mapping, load_parameters
+from inertial_estimation.config.files import (
+    DEEPEST,
+    check_nested,
+    from_json,
+    load_mapping,
+    load_parameters,
+)
 from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.identification import parameter_file
 from inertial_estimation.identification.recursion import state
@@ -27,7 +33,6 @@ from inertial_estimation.identification.recursion.identifier import (
 )
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.model.urdf import load_text, parse
-from inertial_estimation.nested import DEEPEST, check_nested, from_json
 
 DEEP = 3000
 """Beyond what Python's stack has room for."""

@@ -18,12 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.config.files import load_mapping, parse_mapping
+from inertial_estimation.config.files import from_json, load_mapping, parse_mapping, write_whole
 from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
-from inertial_estimation.nested import from_json
-from inertial_estimation.output import write_whole
 
 Array = NDArray[np.float64]
 

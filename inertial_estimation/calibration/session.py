@@ -42,11 +42,10 @@ from inertial_estimation.calibration.in_situ_offset import (
     InSituOffset,
     in_situ_offset,
 )
+from inertial_estimation.config.files import from_json, write_whole
 from inertial_estimation.errors import CallError, ConfigError, LogError
 from inertial_estimation.findings import Finding
 from inertial_estimation.model.arguments import numbers
-from inertial_estimation.nested import from_json
-from inertial_estimation.output import write_whole
 
 Array = NDArray[np.float64]
 

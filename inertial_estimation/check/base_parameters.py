@@ -18,7 +18,7 @@ from inertial_estimation.identification.stated_base_parameters import (
     read_base_parameters,
 )
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.table import Table
+from inertial_estimation.check.table import Table
 
 ROUND_OFF = 1e-6
 """Share of what a table is about, below which its rows are round-off of the solver."""

@@ -13,13 +13,13 @@ import numpy as np
 
 from inertial_estimation.check.identifiable_sources import RowSource
 from inertial_estimation.check.records import Names
+from inertial_estimation.check.table import Row, Table
 from inertial_estimation.identification.determined import determinable
 from inertial_estimation.identification.equations.builder import COMPONENTS, Block, EquationBuilder
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.logs.freedom import submodel_of
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import Predictability, excitable, predictability
-from inertial_estimation.table import Row, Table
 
 MOST = 8
 """So many names are grouped with the one that is kept before a printed combination is cut."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.table import Table
+from inertial_estimation.check.table import Table
 
 FEW = 3
 """So many neighbours are all named."""

@@ -9,9 +9,9 @@ from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
 from inertial_estimation.check.records import Findings, Names, key
+from inertial_estimation.check.table import Table
 from inertial_estimation.estimation.dependence import ResultDependence
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.table import Table
 
 
 class Dependence(NamedTuple):

@@ -76,7 +76,7 @@ def add_options(way: argparse.ArgumentParser, *names: str, required: Iterable[st
 
 def check_files(chosen: argparse.Namespace, inputs: Sequence[str | Path | None]) -> None:
     """Refuse outputs that cannot be written, before anything is read."""
-    from inertial_estimation import pictures
+    from inertial_estimation.cli import pictures
 
     picture = getattr(chosen, 'picture', None)
     # The former calibration may be in the file that is written.
@@ -148,7 +148,7 @@ def draw(path: Path | None, times: Any, sensors: Mapping[str, tuple[Any, Any, An
         return
     import numpy as np
 
-    from inertial_estimation.pictures import pyplot
+    from inertial_estimation.cli.pictures import pyplot
 
     plots = pyplot()
     figure, axes = plots.subplots(

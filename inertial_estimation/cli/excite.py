@@ -76,8 +76,8 @@ def add(commands: Any) -> None:
 
 def _run(chosen: argparse.Namespace) -> int:
     """Design a motion, check it in the simulator, and write it."""
+    from inertial_estimation.config.files import write_whole
     from inertial_estimation.identification.excitation.design import design_excitation
-    from inertial_estimation.output import write_whole
     from inertial_estimation.simulation.playback import play
 
     outputs = (chosen.json, chosen.out_csv, chosen.out_trajectory)

@@ -10,8 +10,8 @@ from itertools import chain
 from pathlib import Path
 
 from inertial_estimation.cli.render import write_json as write_json
+from inertial_estimation.config.files import check_writable
 from inertial_estimation.errors import CallError, ConfigError, ModelError
-from inertial_estimation.output import check_writable
 
 STANDARD = '-'
 """What stands for standard output elsewhere."""

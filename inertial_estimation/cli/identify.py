@@ -83,13 +83,13 @@ def _weight(text: str) -> float | PriorRows:
 
 def _run(chosen: argparse.Namespace) -> int:
     """Identify a robot."""
+    from inertial_estimation.config.files import write_whole
     from inertial_estimation.identification.solvers.methods import SOLVERS
     from inertial_estimation.logs.identify import identify, with_lightened_links
     from inertial_estimation.logs.identify_settings import IdentifySettings
     from inertial_estimation.logs.identify_summary import extras_yaml, summarize
     from inertial_estimation.logs.log import LogSlice
     from inertial_estimation.model.urdf import encoded
-    from inertial_estimation.output import write_whole
 
     if chosen.weight is not None and not SOLVERS[chosen.method].weighted:
         raise CallError(f'--weight is not used by {chosen.method}')

@@ -113,7 +113,7 @@ def plain(value: Any) -> Any:
 
 def write_json(path: Path | None, data: Any) -> None:
     """Write figures as JSON, if a file is named."""
-    from inertial_estimation.output import write_whole
+    from inertial_estimation.config.files import write_whole
 
     if path is not None:
         write_whole(path, json.dumps(plain(data), indent=2) + '\n')

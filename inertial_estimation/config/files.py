@@ -1,22 +1,32 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reading the parameter files of ROS without ROS."""
+"""
+Files: YAML and JSON read strictly, parameter files of ROS without ROS, files written as a whole.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
+from stat import S_ISREG
 from typing import Any
 
-from inertial_estimation.config.owned_file import read_text
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.nested import check_nested
 
 PARAMETERS = 'ros__parameters'
 ROS_OWN = ('use_sim_time', 'qos_overrides', 'start_type_description_service')
-"""Parameters that every ROS node has; they say nothing about the estimator."""
-
+"""Parameters that every ROS node has."""
+MAX_BYTES = 2**28
+"""Greatest size of a file that is read [bytes]."""
+DEEPEST = 60
+"""Lists in lists and names below names; no file of this package has ten."""
+MAX_VALUES = 5_000_000
+"""A few lines of YAML can stand for more than there is memory for."""
 # YAML 1.1, which PyYAML reads, takes 1e-3 for a string; the reader of ROS does not.
 EXPONENT = re.compile(r'^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$')
 
@@ -42,9 +52,7 @@ def leaves(data: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in flatten(data):
         if name in found:
-            raise RepeatedKey(
-                f"'{name}' is said twice, with a dot in its name and without: keep one of them"
-            )
+            raise RepeatedKey(f"'{name}' stands with a dot in its name and without")
         found[name] = value
     return found
 
@@ -96,8 +104,7 @@ def _loader(path: Path) -> Any:
                 name, line = (key.tag, key.value), key.start_mark.line + 1
                 if name in lines:
                     raise RepeatedKey(
-                        f"{path}: '{key.value}' is said twice, in line {lines[name]} and in line "
-                        f'{line}: keep one of them'
+                        f"{path}: '{key.value}' stands in line {lines[name]} and in line {line}"
                     )
                 lines[name] = line
             return node
@@ -141,3 +148,106 @@ def _sections(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Mappi
 def _is_for(section: str, node: str) -> bool:
     """Tell whether a section's name ends in the node's name or a wildcard."""
     return section.split('/')[-1] in (node, '*', '**')
+
+
+def from_json(text: str) -> Any:
+    """Return what a text holds."""
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise ValueError(f'it is nested deeper than {DEEPEST} times, or holds itself') from None
+    check_nested(found)
+    return found
+
+
+def check_nested(data: Any) -> None:
+    """Refuse what nobody can go through."""
+    count, level = 0, [data]
+    for _ in range(DEEPEST + 1):
+        below: list[Any] = []
+        for one in level:
+            parts = one.values() if isinstance(one, Mapping) else one
+            if isinstance(one, (Mapping, list, tuple, set)):
+                count += len(parts)
+                if count > MAX_VALUES:
+                    raise ValueError(f'it holds more than {MAX_VALUES} values')
+                below += (part for part in parts if isinstance(part, (Mapping, list, tuple, set)))
+        if not below:
+            return
+        level = below
+    raise ValueError(f'it is nested deeper than {DEEPEST} times, or holds itself')
+
+
+def read_regular(path: str | Path) -> bytes:
+    """Return the content of a regular file; pipes and devices are not opened for reading."""
+    try:
+        # A pipe without a writer would block.
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if not S_ISREG(os.fstat(number).st_mode):
+                raise ConfigError(f"cannot read '{path}': it is no regular file")
+            with os.fdopen(os.dup(number), 'rb') as file:
+                content = file.read(MAX_BYTES + 1)
+        finally:
+            os.close(number)
+    except OSError as error:
+        raise ConfigError(f"cannot read '{path}': {error.strerror}") from error
+    if len(content) > MAX_BYTES:
+        raise ConfigError(f"cannot read '{path}': it is larger than {MAX_BYTES} bytes")
+    return content
+
+
+def read_text(path: str | Path) -> str:
+    """Return the text of a regular file."""
+    try:
+        return read_regular(path).decode()
+    except UnicodeDecodeError:
+        raise ConfigError(f"cannot read '{path}': it is no UTF-8 text") from None
+
+
+def check_own(path: Path, recognises: Callable[[str], bool]) -> None:
+    """Refuse a path that holds anything but a regular file whose text is recognised."""
+    if os.path.lexists(os.path.realpath(path)) and not recognises(read_text(path)):
+        raise ConfigError(f"'{path}' was not written by this node and is not replaced")
+
+
+def write_own(path: Path, text: str, recognises: Callable[[str], bool]) -> None:
+    """Write a new file, or replace one whose text is recognised."""
+    check_own(path, recognises)
+    write_whole(path, text)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a path that could not be written, and leave it as it is."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ConfigError(f"cannot write '{path}': it is no regular file; name another one")
+    with _beside(path):
+        pass
+
+
+def write_whole(path: Path, text: str | bytes) -> None:
+    """Write a file under another name in the same folder, and rename it when it is complete."""
+    with _beside(path) as part:
+        part.write_bytes(text.encode() if isinstance(text, str) else text)
+        # A link stays one: what it leads to is replaced, with its mode.
+        target = os.path.realpath(path)
+        with suppress(FileNotFoundError):
+            part.chmod(os.stat(target).st_mode & 0o777)
+        part.replace(target)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """Yield an empty file in the folder of a file; it is gone afterwards."""
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f'.{target.name}.{token_hex(4)}')
+    try:
+        # Nobody else may read what replaces a file of a narrow mode.
+        mode = 0o600 if target.exists() else 0o666
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+        yield part
+    except OSError as error:
+        raise ConfigError(f"cannot write '{path}': {error.strerror}") from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)

@@ -1,16 +1,20 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The groups of settings: one sensor, one contact, one frame that may be touched."""
+"""Groups of settings, as of one sensor or contact, and their dotted parameter names."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
+from typing import Any
 
-from inertial_estimation.config.schema import read_fields, setting
+from inertial_estimation.config.files import leaves
+from inertial_estimation.config.schema import Value, read_fields, setting, settings_of
+from inertial_estimation.errors import ConfigError, NameNotFound
 
 
 class Checked:
-    """Settings that no way of making them keeps from being checked."""
+    """Settings whose values are checked however they are made."""
 
     def __post_init__(self) -> None:
         """Check every value by itself."""
@@ -166,3 +170,130 @@ GROUPS: dict[str, type] = {
     'gyroscope': LinkSensorSettings,
 }
 """Kinds of groups, in ``<kind>.<name>.<setting>``."""
+LISTS = {
+    'ft': 'ft_sensors',
+    'imu': 'imus',
+    'contact': 'contacts',
+    'touch': 'touch_frames',
+    'accelerometer': 'accelerometers',
+    'gyroscope': 'gyroscopes',
+}
+"""The list that names the groups of each kind."""
+ALL = ('all',)
+"""In place of the FT sensors in use: all that the URDF has tags of."""
+PLACES = ('frame', 'joint')
+"""Settings of a group that say where on the robot it belongs."""
+
+
+def check_listed(kind: str, groups: Iterable[str], listed: tuple[str, ...]) -> None:
+    """Refuse groups that belong to nothing."""
+    # The FT sensors of the URDF are known when the robot is.
+    if are_all(kind, listed):
+        return
+    for name in groups:
+        if name not in listed:
+            raise NameNotFound(f"entry of '{LISTS[kind]}' for '{kind}.{name}.*'", name, listed)
+
+
+def are_all(kind: str, listed: Iterable[str]) -> bool:
+    """Return whether a list stands for all sensors of the URDF."""
+    return kind == 'ft' and tuple(listed) == ALL
+
+
+def read_parameters(top_class: type, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of settings that nested mappings or dotted names describe."""
+    top = {s.name: s for s in settings_of(top_class)}
+    values: dict[str, Any] = {}
+    groups: dict[str, dict[str, dict[str, Any]]] = {kind: {} for kind in GROUPS}
+    for name, value in leaves(data).items():
+        kind, _, rest = name.partition('.')
+        owner, _, key = rest.rpartition('.')
+        if kind in GROUPS and owner:
+            group = groups[kind].setdefault(owner, {})
+            group[key] = _read_in_group(kind, name, key, value)
+        elif name in top:
+            values[name] = top[name].read(value)
+        else:
+            known = [*top, *(f'{k}.<name>' for k in GROUPS)]
+            raise NameNotFound('parameter', name, known)
+    for kind, group_class in GROUPS.items():
+        check_listed(kind, groups[kind], values.get(LISTS[kind], ALL if kind == 'ft' else ()))
+        values[kind] = {name: group_class(**given) for name, given in groups[kind].items()}
+    return values
+
+
+def write_parameters(settings: Any) -> Iterator[tuple[str, Value]]:
+    """Yield every setting under its dotted name, tuples as lists."""
+    for item in settings_of(type(settings)):
+        yield item.name, _as_list(getattr(settings, item.name))
+    for kind, group_class in GROUPS.items():
+        for name, group in getattr(settings, kind).items():
+            for item in settings_of(group_class):
+                yield f'{kind}.{name}.{item.name}', _as_list(getattr(group, item.name))
+
+
+def complete_groups(kind: str, given: object, listed: tuple[str, ...]) -> dict[str, Any]:
+    """Return one group for each listed name, and whatever else was given and says something."""
+    group_class = GROUPS[kind]
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"'{kind}' is {given!r}, expected a dict of {group_class.__name__}")
+    for name, group in given.items():
+        if not isinstance(group, group_class):
+            expected = f'expected {group_class.__name__}(...)'
+            raise ConfigError(f"'{kind}.{name}' is {group!r}, {expected}")
+    # What a name left of the list must not stop `replace` from taking it off.
+    empty = group_class()
+    is_tag = are_all(kind, listed)
+    listed = () if is_tag else listed
+    kept = {n: g for n, g in given.items() if n in listed or g != empty or is_tag}
+    return {**dict.fromkeys(listed, empty), **kept}
+
+
+def _read_in_group(kind: str, name: str, key: str, value: object) -> Any:
+    """Read one setting of a group."""
+    known = {s.name: s for s in settings_of(GROUPS[kind])}
+    if key not in known:
+        prefix = name.rpartition('.')[0]
+        raise NameNotFound('parameter', name, [f'{prefix}.{item}' for item in known])
+    return known[key].read(value, name)
+
+
+def _as_list(value: Any) -> Value:
+    """Return a tuple as the list that ROS has for it."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def split_unused(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tell parameters in use from those of groups that no list names."""
+    unused = {name: value for name, value in values.items() if _is_left_over(name, values)}
+    return {n: v for n, v in values.items() if n not in unused}, unused
+
+
+def name_unused(unused: Mapping[str, Any], known: Set[str]) -> list[str]:
+    """Return the groups that are not used, or find that one belongs to nothing at all."""
+    groups: dict[str, list[Any]] = {}
+    for name, value in unused.items():
+        group, _, key = name.rpartition('.')
+        groups.setdefault(group, []).extend([value] if key in PLACES else [])
+    for group, places in groups.items():
+        kind, _, owner = group.partition('.')
+        if not any(place in known for place in (owner, *places)):
+            raise NameNotFound(
+                'frame or sensor of the robot',
+                owner,
+                sorted(known),
+                f"'{group}.*' is given and '{LISTS[kind]}' does not name it",
+            )
+    return list(groups)
+
+
+def _is_left_over(name: str, values: Mapping[str, Any]) -> bool:
+    """Tell whether a parameter belongs to a group that its list does not name."""
+    kind, _, rest = name.partition('.')
+    if kind not in LISTS or not rest.rpartition('.')[0]:
+        return False
+    listed = values.get(LISTS[kind], ALL if kind == 'ft' else ())
+    if not isinstance(listed, (list, tuple)):
+        listed = ()
+    # The FT sensors of the URDF are known when the robot is.
+    return not are_all(kind, listed) and rest.rpartition('.')[0] not in listed

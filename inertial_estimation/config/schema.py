@@ -15,8 +15,12 @@ from inertial_estimation.errors import ConfigError
 Scalar = bool | int | float | str
 Value = bool | int | float | str | list[bool] | list[int] | list[float] | list[str]
 
-KIND_NAMES = {bool: 'a bool', int: 'an integer', float: 'a double', str: 'a string'}
-EXAMPLES = {bool: 'true or false', int: '100', float: '100.0', str: "'100'"}
+KIND_NAMES = {
+    bool: 'true or false',
+    int: 'an integer',
+    float: 'a double, as 1.0',
+    str: 'a string',
+}
 
 
 def setting(
@@ -48,7 +52,7 @@ class Setting:
 
     @property
     def constraint(self) -> str:
-        """What the type and the range do not say, in words."""
+        """Choices or number of values, in words."""
         if self.choices:
             return 'one of ' + ', '.join(repr(choice) for choice in self.choices)
         if self.sizes:
@@ -56,26 +60,23 @@ class Setting:
         return ''
 
     def read(self, value: object, name: str = '') -> Any:
-        """Return a value as it is stored, or say what is wrong with it."""
+        """Return a value as it is stored, or raise ConfigError."""
         name = name or self.name
         if value is None:
-            raise ConfigError(f"'{name}' has no value: give it one, or leave the line out")
+            raise ConfigError(f"'{name}' has no value")
         if not self.is_list:
             return self._read_scalar(value, name)
         if isinstance(value, str) or not isinstance(value, Sequence):
-            scalar = isinstance(value, (bool, int, float, str))
-            remedy = f'write [{value!r}]' if scalar else 'make a list of it'
-            raise ConfigError(f"'{name}' is {value!r}, expected a list: {remedy}")
+            raise ConfigError(f"'{name}' is {value!r}, expected a list")
         if self.sizes and len(value) not in self.sizes:
             raise ConfigError(f"'{name}' has {len(value)} values, expected {self.constraint}")
         return tuple(self._read_scalar(v, f'{name}[{i}]') for i, v in enumerate(value))
 
     def _read_scalar(self, value: object, name: str) -> Scalar:
         """Check type, range and choice of one item."""
-        # For Python a bool is an int; for ROS it is not.
+        # For Python a bool is an int; for ROS it is not, nor is an int a double.
         if not isinstance(value, self.kind) or (self.kind is int and isinstance(value, bool)):
-            kind = KIND_NAMES[self.kind]
-            raise ConfigError(f"'{name}' is {value!r}, expected {kind}: {self._remedy(value)}")
+            raise ConfigError(f"'{name}' is {value!r}, expected {KIND_NAMES[self.kind]}")
         if isinstance(value, float) and not isfinite(value):
             raise ConfigError(f"'{name}' is {value}, expected a finite number")
         if self.range and not self.range[0] <= value <= self.range[1]:  # type: ignore[operator]
@@ -84,16 +85,6 @@ class Setting:
         if self.choices and value not in self.choices:
             raise ConfigError(f"'{name}' is '{value}', expected {self.constraint}")
         return value
-
-    def _remedy(self, value: object) -> str:
-        """Say how to write a value of the wrong type."""
-        if self.kind is float and type(value) is int:
-            return f'write {float(value)}'
-        if self.kind is int and isinstance(value, float) and value.is_integer():
-            return f'write {int(value)}'
-        if self.kind is str and isinstance(value, (bool, int, float)):
-            return f"write '{value}' in quotes"
-        return f'write for example {EXAMPLES[self.kind]}'
 
 
 def read_fields(group: Any) -> None:

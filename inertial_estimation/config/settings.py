@@ -1,29 +1,45 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The settings that stand alone: type, default, range and description; `groups` has the others."""
+"""Settings of the estimator: type, default, range and description; `groups` has the others."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.config.checks import ALL, LISTS, check
-from inertial_estimation.config.dotted import complete_groups, read_parameters, write_parameters
 from inertial_estimation.config.files import load_parameters
 from inertial_estimation.config.groups import (
+    ALL,
+    LISTS,
     Checked,
     ContactSettings,
     FtSettings,
     ImuSettings,
     LinkSensorSettings,
     TouchSettings,
+    are_all,
+    check_listed,
+    complete_groups,
+    read_parameters,
+    write_parameters,
 )
 from inertial_estimation.config.schema import Value, setting
+from inertial_estimation.errors import ConfigError, NameNotFound
 
 NODE_NAME = 'wrench_estimator'
+NAME_LISTS = (
+    'joints',
+    'joint_topics',
+    'assumed_joints',
+    'internal_wrench_joints',
+    'net_wrench_links',
+    'tare_supports',
+    *LISTS.values(),
+)
 
 
 @dataclass(frozen=True)
@@ -233,7 +249,7 @@ class EstimatorSettings(Checked):
         for kind, names in LISTS.items():
             groups = complete_groups(kind, getattr(self, kind), getattr(self, names))
             object.__setattr__(self, kind, groups)
-        check(self)
+        _check(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> EstimatorSettings:
@@ -286,89 +302,123 @@ class EstimatorSettings(Checked):
         return cls.from_dict(load_parameters(path, node))
 
     def to_parameters(self) -> dict[str, Value]:
-        """
-        Return every setting under its dotted name, tuples as lists.
-
-        Returns
-        -------
-        dict
-            `from_dict` of it gives equal settings.
-
-        """
+        """Return every setting under its dotted name, tuples as lists; `from_dict` undoes it."""
         return dict(write_parameters(self))
 
     def ft_of(self, name: str) -> FtSettings:
-        """
-        Return the settings of an FT sensor, also of one that only the URDF names.
-
-        Parameters
-        ----------
-        name : str
-            Name of the sensor.
-
-        Returns
-        -------
-        FtSettings
-            With the topic filled in.
-
-        """
+        """Return the settings of an FT sensor, its topic filled in."""
         given = self.ft.get(name, FtSettings())
         return replace(given, topic=given.topic or f'ft/{name}')
 
     def imu_of(self, name: str) -> ImuSettings:
-        """
-        Return the settings of an IMU, also of one that only the URDF names.
-
-        Parameters
-        ----------
-        name : str
-            Name of the IMU.
-
-        Returns
-        -------
-        ImuSettings
-            With topic and frame filled in.
-
-        """
+        """Return the settings of an IMU, its topic and frame filled in."""
         given = self.imu.get(name, ImuSettings())
         topic, frame = given.topic or f'imu/{name}', given.frame or name
         return replace(given, topic=topic, frame=frame)
 
     def contact_of(self, name: str) -> ContactSettings:
-        """
-        Return the settings of a contact.
-
-        Parameters
-        ----------
-        name : str
-            Name of the contact.
-
-        Returns
-        -------
-        ContactSettings
-            With the frame filled in.
-
-        """
+        """Return the settings of a contact, its frame filled in."""
         given = self.contact.get(name, ContactSettings())
         return replace(given, frame=given.frame or name)
 
     def touch_of(self, frame: str) -> TouchSettings:
-        """
-        Return what is unknown where a frame is touched.
-
-        Parameters
-        ----------
-        frame : str
-            Any frame of the robot.
-
-        Returns
-        -------
-        TouchSettings
-
-        """
+        """Return what is unknown where a frame is touched."""
         return self.touch.get(frame) or self._other_touch
 
     @cached_property
     def _other_touch(self) -> TouchSettings:
         """Touches at frames that have no settings of their own; asked for at every touch."""
         return TouchSettings(kind=self.touch_kind)
+
+
+def _check(settings: EstimatorSettings) -> None:
+    """Check that the settings fit together; what needs the robot is checked with the robot."""
+    for name in NAME_LISTS:
+        names = getattr(settings, name)
+        if '' in names:
+            raise ConfigError(f"'{name}' holds an empty name")
+        twice = [other for other, count in Counter(names).items() if count > 1]
+        if twice:
+            raise ConfigError(f"'{name}' names '{twice[0]}' more than once")
+    if not settings.joint_topics:
+        raise ConfigError("'joint_topics' is empty: the first of them triggers each cycle")
+    n_joints, n_values = len(settings.assumed_joints), len(settings.assumed_positions)
+    if n_joints != n_values:
+        raise ConfigError(
+            f"'assumed_joints' has {n_joints} names and 'assumed_positions' {n_values} values"
+        )
+    unknown = set(settings.assumed_joints) - set(settings.joints)
+    if settings.joints and unknown:
+        raise NameNotFound("assumed joint in 'joints'", min(unknown), settings.joints)
+    _check_groups(settings)
+    _check_places(settings)
+    _check_topics(settings)
+    if 0.0 < settings.update_mass_factor < 1.0:
+        raise ConfigError(
+            f"'update_mass_factor' is {settings.update_mass_factor:g}, expected at least 1, or 0"
+        )
+    if settings.fixed_link and settings.imus:
+        raise ConfigError(
+            f"'fixed_link' is '{settings.fixed_link}' and 'imus' is {list(settings.imus)}: "
+            'give one of them'
+        )
+    kind, delay = settings.derivative_filter, settings.filter_delay
+    if settings.smooth_readings and kind != 'savitzky_golay':
+        raise ConfigError(
+            f"'smooth_readings' is true and 'derivative_filter' is '{kind}', expected "
+            'savitzky_golay'
+        )
+    if kind != 'kalman' and delay > 0.5 * settings.derivative_window:
+        raise ConfigError(
+            f"'filter_delay' is {delay:g} s, expected at most half of 'derivative_window', "
+            f'{settings.derivative_window:g} s'
+        )
+
+
+def _check_groups(settings: EstimatorSettings) -> None:
+    """Refuse groups of sensors and contacts that no list names, and forces without direction."""
+    for kind, names in LISTS.items():
+        check_listed(kind, getattr(settings, kind), getattr(settings, names))
+    contacts = {f'contact.{name}': settings.contact_of(name) for name in settings.contacts}
+    touches = {f'touch.{name}': given for name, given in settings.touch.items()}
+    groups: dict[str, ContactSettings | TouchSettings] = {**contacts, **touches}
+    for name, given in groups.items():
+        if given.kind == 'axial_force' and not any(given.direction):
+            raise ConfigError(f"'{name}.direction' is zero: an axial force needs one")
+
+
+def _check_places(settings: EstimatorSettings) -> None:
+    """Check the settings that place sensors."""
+    for name, sensor in settings.ft.items():
+        for key in ('frame', 'pose', 'direction'):
+            value = getattr(sensor, key)
+            if value and not sensor.joint:
+                raise ConfigError(f"'ft.{name}.{key}' is {value!r} without 'ft.{name}.joint'")
+        if bool(sensor.pose) != (sensor.frame == 'sensor'):
+            raise ConfigError(
+                f"'ft.{name}.frame' is '{sensor.frame}' and 'ft.{name}.pose' has "
+                f"{len(sensor.pose)} values: the pose belongs to frame 'sensor', and only to it"
+            )
+        if sensor.joint and name not in settings.ft_sensors:
+            raise ConfigError(
+                f"'ft.{name}.joint' is given and 'ft_sensors' is [all]: name every sensor in it"
+            )
+    for kind in ('imu', 'accelerometer', 'gyroscope'):
+        for name, given in getattr(settings, kind).items():
+            if given.pose and not given.frame:
+                raise ConfigError(f"'{kind}.{name}.pose' is given without '{kind}.{name}.frame'")
+
+
+def _check_topics(settings: EstimatorSettings) -> None:
+    """Refuse one topic for two sensors of a kind."""
+    fts = settings.ft if are_all('ft', settings.ft_sensors) else settings.ft_sensors
+    topics = {'ft': [(name, settings.ft_of(name).topic) for name in fts]}
+    topics['imu'] = [(name, settings.imu_of(name).topic) for name in settings.imus]
+    for kind, pairs in topics.items():
+        owners: dict[str, str] = {}
+        for name, topic in pairs:
+            other = owners.setdefault(topic, name)
+            if other != name:
+                raise ConfigError(
+                    f"'{kind}.{other}.topic' and '{kind}.{name}.topic' are both '{topic}'"
+                )

@@ -22,11 +22,11 @@ from time import monotonic
 from typing import Any
 
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.config.files import check_writable, write_whole
 from inertial_estimation.demo.processes import INTERRUPTS, DemoError, Processes
 from inertial_estimation.demo.scores import AGE_LIMIT, LOAD_TIME, Recording, push_goals, score_load
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.output import check_writable, write_whole
 from inertial_estimation.simulation.description import icub_urdf
 from inertial_estimation.simulation.scenario import PICK_UP, SCENES, Scenario, carrying
 

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.config.files import from_json
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.identification.base_parameter_check import (
     BaseParameterCheck,
@@ -42,7 +43,6 @@ from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, U
 from inertial_estimation.model.base_parameters import BaseParameters, parse_combination
 from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.nested import from_json
 
 Array = NDArray[np.float64]
 

@@ -26,9 +26,9 @@ from std_srvs.srv import Trigger
 from inertial_estimation.calibration.calibration_file import SENSOR, as_entry, write
 from inertial_estimation.calibration.conductor import Conductor, Phase
 from inertial_estimation.calibration.session import Outcome, Session
+from inertial_estimation.config.files import check_writable
 from inertial_estimation.errors import InertialEstimationError, is_wrong_call
 from inertial_estimation.findings import Level
-from inertial_estimation.output import check_writable
 from inertial_estimation.ros.calibration_handover import hand_over
 from inertial_estimation.ros.calibration_setup import Setup, plan_of, set_up
 from inertial_estimation.ros.calibration_terminal import AGAIN, PROCEED, STOP, Display, keys

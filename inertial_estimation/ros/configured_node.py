@@ -18,7 +18,7 @@ from rclpy.subscription import Subscription
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from inertial_estimation.config.owned_file import read_regular
+from inertial_estimation.config.files import read_regular
 from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.errors import (
     ConfigError,

@@ -11,7 +11,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.config.owned_file import read_text, write_own
+from inertial_estimation.config.files import read_text, write_own
 from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.estimation.model_update import ModelInUse
 from inertial_estimation.findings import Finding, finding

@@ -30,8 +30,7 @@ from inertial_estimation.config.files import (
     flatten,
     load_mapping,
 )
-from inertial_estimation.config.groups import GROUPS
-from inertial_estimation.config.unused import name_unused, split_unused
+from inertial_estimation.config.groups import GROUPS, name_unused, split_unused
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.model.robot import Robot
 

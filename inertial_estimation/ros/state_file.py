@@ -7,11 +7,10 @@ from itertools import count
 from pathlib import Path
 from time import monotonic
 
-from inertial_estimation.config.owned_file import check_own, read_text, write_own
+from inertial_estimation.config.files import check_own, check_writable, read_text, write_own
 from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.state import from_text, recognises, to_text
-from inertial_estimation.output import check_writable
 
 ASIDE = '.refused'
 """Added to the name of a file that cannot be used, so that it is not written over."""

@@ -17,9 +17,8 @@ from bench_robot import overrides
 from rclpy.parameter import Parameter
 
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings, settings_of
-from inertial_estimation.config.checks import LISTS
 from inertial_estimation.config.files import load_parameters
-from inertial_estimation.config.groups import GROUPS
+from inertial_estimation.config.groups import GROUPS, LISTS
 from inertial_estimation.config.identifier import IDENTIFIER_NAME
 from inertial_estimation.config.settings import NODE_NAME
 from inertial_estimation.errors import NameNotFound

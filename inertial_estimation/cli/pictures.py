@@ -8,8 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from inertial_estimation.config.files import check_writable
 from inertial_estimation.errors import CallError, ConfigError
-from inertial_estimation.output import check_writable
 
 
 def pyplot() -> Any:
