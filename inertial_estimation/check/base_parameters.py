@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.check.table import Table
 from inertial_estimation.identification.base_parameter_check import BaseParameterCheck, Verdict
 from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.identification.stated_base_parameters import (
@@ -18,7 +19,6 @@ from inertial_estimation.identification.stated_base_parameters import (
     read_base_parameters,
 )
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.check.table import Table
 
 ROUND_OFF = 1e-6
 """Share of what a table is about, below which its rows are round-off of the solver."""
