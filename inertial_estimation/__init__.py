@@ -48,6 +48,10 @@ if TYPE_CHECKING:
     from inertial_estimation.identification.result import Identification
     from inertial_estimation.identification.solvers.methods import solve
     from inertial_estimation.identification.unknowns import Unknowns
+    from inertial_estimation.logs.identify import RobotIdentification, identify
+    from inertial_estimation.logs.identify_settings import IdentifySettings
+    from inertial_estimation.logs.log import Log
+    from inertial_estimation.logs.open_log import open_log
     from inertial_estimation.logs.replay import replay
     from inertial_estimation.logs.results import Replay
     from inertial_estimation.model.parameter_update import ParameterUpdate
@@ -73,12 +77,14 @@ __all__ = [
     'FtCalibration',
     'FtSpec',
     'Identification',
+    'IdentifySettings',
     'InSituMatrix',
     'InSituOffset',
     'InertialEstimationError',
     'Information',
     'InternalWrenches',
     'LinkSensorSpec',
+    'Log',
     'ModelOffsets',
     'NoiseModel',
     'ParameterUpdate',
@@ -89,6 +95,7 @@ __all__ = [
     'Refit',
     'Replay',
     'Robot',
+    'RobotIdentification',
     'Sample',
     'SampleAssembler',
     'SampleBatch',
@@ -107,9 +114,11 @@ __all__ = [
     'fit_affine',
     'fit_temperature',
     'fit_tool',
+    'identify',
     'in_situ_matrix',
     'in_situ_offset',
     'offset_from_model',
+    'open_log',
     'replay',
     'solve',
 ]
@@ -147,6 +156,10 @@ _MODULES = {
     'estimation.internal_wrenches': ('InternalWrenches',),
     'estimation.wrench_estimator': ('WrenchEstimator',),
     'findings': ('Finding',),
+    'logs.identify': ('RobotIdentification', 'identify'),
+    'logs.identify_settings': ('IdentifySettings',),
+    'logs.log': ('Log',),
+    'logs.open_log': ('open_log',),
     'logs.replay': ('replay',),
     'logs.results': ('Replay',),
     'model.robot': ('Robot',),

@@ -18,7 +18,7 @@ from inertial_estimation.building import (
     build_estimator,
     build_robot,
 )
-from inertial_estimation.check import check_robot
+from inertial_estimation.cli.robot_check import check_robot
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings
 from inertial_estimation.errors import (
     ConfigError,
@@ -171,14 +171,14 @@ def test_accelerometers_and_gyroscopes_without_tags():
     for sensor in (robot.accelerometers[1], robot.gyroscopes[0], robot.imus[0]):
         assert robot.link_names[sensor.link] == 'hand'
         np.testing.assert_allclose(sensor.L_H_S, place_in(robot, 'hand'), rtol=0, atol=ROUND_OFF)
-    rows = {(row[0], row[1]): row for row in check_robot(robot).tables[1].rows}
+    sensors = check_robot(robot).records['inertial_sensors']
+    rows = {(row['sensor'], row['kind']): row for row in sensors}
     assert set(rows) == {
         ('skin', 'accelerometer'), ('board', 'accelerometer'), ('board', 'gyroscope'),
         ('board', 'IMU'),
     }  # fmt: skip
-    pose = 'xyz 0.1 -0.2 0.3 m, rpy 0.4 0.5 -0.6 rad'
-    assert rows['board', 'gyroscope'] == ('board', 'gyroscope', 'hand', pose)
-    assert '2 accelerometers, 1 gyroscopes, 1 IMUs' in check_robot(robot).summary
+    pose = {'xyz_m': POSE[:3], 'rpy_rad': POSE[3:]}
+    assert rows['board', 'gyroscope']['pose_in_link'] == pose
 
 
 def test_an_accelerometer_and_a_gyroscope_apart_are_no_imu():

@@ -197,9 +197,7 @@ def test_tare_restarts_tracking_of_an_offset(robot, parts, monkeypatch):
         np.testing.assert_allclose(subtracted[names[FOOT]][name], values, atol=ROUND_OFF)
 
 
-def test_offset_of_own_submodel_replaces_that_of_neighbours(
-    robot, parts, monkeypatch
-):
+def test_offset_of_own_submodel_replaces_that_of_neighbours(robot, parts, monkeypatch):
     monkeypatch.setattr(offset_module, 'SETTLING', 2.0)
     true, late = update_policy.excitation, 'foot'
 

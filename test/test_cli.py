@@ -3,7 +3,7 @@
 """
 How the command behaves as a command: help, wrong files, pipes, interrupts.
 
-Not covered: what the verbs find, which is in test_check, test_replay, test_benchmark and
+Not covered: what the subcommands find, which is in test_check, test_replay, test_benchmark and
 ros/test_demo; files that a user may not read, as tests may run as root.
 """
 

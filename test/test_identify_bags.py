@@ -15,6 +15,8 @@ import yaml
 from robots import arm_with_wrist_sensor_urdf
 from shared_data import SHARED
 
+from inertial_estimation import EstimatorSettings, IdentifySettings, identify, open_log
+from inertial_estimation.building import build_robot
 from inertial_estimation.cli import main
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import net_wrench_regressor
@@ -128,6 +130,21 @@ def test_the_calibration_of_the_node_is_used_and_offsets_come_on_top(files):
     assert 'add them to ft.<sensor>.offset' in text
     offsets = [term['value'] for term in yaml.safe_load(text)['wrist_sensor'].values()]
     np.testing.assert_allclose(offsets, ON_TOP, rtol=0.0, atol=OFFSET_ERROR)
+
+
+def test_open_log_of_a_robot_is_identified(files):
+    """With the calibration of the parameter file, as the command reads it."""
+    folder, truth, (_, stamps, q, raw) = files
+    bag = record(folder / 'bag', stamps, q, raw - np.linalg.solve(MATRIX, ON_TOP))
+    node = EstimatorSettings.from_yaml(folder / 'node.yaml')
+    robot = build_robot(node, (folder / 'arm.urdf').read_text())
+    log = open_log(bag, robot, node)
+    settings = IdentifySettings(parameters=folder / 'node.yaml')
+    found = identify(robot, log, settings, options={'weight': 1e-6})
+    tool = truth.link_names.index('tool')
+    assert found.parameters[tool, 0] == pytest.approx(truth.parameters[tool, 0], rel=MASS_ERROR)
+    same = identify((folder / 'arm.urdf').read_text(), bag, settings, options={'weight': 1e-6})
+    np.testing.assert_array_equal(found.parameters, same.parameters)
 
 
 def test_the_file_of_the_node_alone_is_enough_for_wrenches(files):

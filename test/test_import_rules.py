@@ -49,10 +49,7 @@ MAY_IMPORT = {
 }
 # The jobs of the command and the command itself run without ROS: what needs it is a process of
 # its own.
-MAY_IMPORT |= {
-    job: {*MATHEMATICS, 'logs', 'simulation'} for job in ('check', 'demo', 'excite')
-}
-MAY_IMPORT['ros'] |= {'check'}
+MAY_IMPORT |= {job: {*MATHEMATICS, 'logs', 'simulation'} for job in ('demo', 'excite')}
 MAY_IMPORT['cli'] = {*MAY_IMPORT} - {'ros', *PROCESSES}
 MAY_IMPORT['__main__'] = {'cli'}
 NEED_ROS = (

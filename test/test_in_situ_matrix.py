@@ -100,9 +100,7 @@ def test_the_rotation_of_the_accelerometer_is_taken_into_account_or_named(rng):
     assert known.in_sensor_axes
     np.testing.assert_allclose(relative(known.matrix), 0.0, atol=EXACT)
     # Not known: all is in the accelerometer's axes, the centres of the masses as well.
-    unknown = in_situ_matrix(
-        [replace(one, centre=S_R_A.T @ one.centre) for one in turned]
-    )
+    unknown = in_situ_matrix([replace(one, centre=S_R_A.T @ one.centre) for one in turned])
     assert not unknown.in_sensor_axes
     A_Xf_S = np.kron(np.eye(2), S_R_A.T)
     np.testing.assert_allclose(relative(unknown.matrix, A_Xf_S @ MATRIX), 0.0, atol=EXACT)

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The verb ``demo``."""
+"""The subcommand ``demo``."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import add_verb
 
 
-def add(verbs: Any) -> None:
-    """Add the verb that pushes a simulated robot, and gives it something to carry."""
-    verb = add_verb(
-        verbs, 'demo', 'a simulated iCub is pushed, and carries something: estimates and truth',
+def add(commands: Any) -> None:
+    """Add the subcommand."""
+    command = add_verb(
+        commands, 'demo', 'a simulated iCub is pushed, and carries something: estimates and truth',
         '--duration 20 --json demo.json',
     )  # fmt: skip
-    verb.add_argument(
+    command.add_argument(
         '--duration', type=float, default=60.0, metavar='S',
         help='of all scenes [s]; the load needs 29 (default: %(default)g)',
     )  # fmt: skip
-    verb.add_argument(
+    command.add_argument(
         '--seed', type=int, default=0, help='of motion, pushes and noise (default: %(default)d)'
     )
-    verb.set_defaults(run=_run)
+    command.set_defaults(run=_run)
 
 
 def _run(chosen: argparse.Namespace) -> int:

@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.signals.decoders import OrientationDecoder
 from inertial_estimation.signals.readings import orientation_from_message
-from inertial_estimation.signals.router import IMU as IMU
-from inertial_estimation.signals.router import JOINT_STATE as JOINT_STATE
-from inertial_estimation.signals.router import KINDS
-from inertial_estimation.signals.router import TEMPERATURE as TEMPERATURE
-from inertial_estimation.signals.router import WRENCH as WRENCH
+from inertial_estimation.signals.router import IMU, KINDS
 
 if TYPE_CHECKING:
     from rosbags.interfaces import Connection

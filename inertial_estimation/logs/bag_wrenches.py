@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, LogError
-from inertial_estimation.logs.bag import WRENCH, BagReader, MessageReader, resolve
+from inertial_estimation.logs.bag import BagReader, MessageReader, resolve
 from inertial_estimation.logs.known_wrenches import Known, TopicWrench
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
+from inertial_estimation.signals.router import WRENCH
 
 Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]

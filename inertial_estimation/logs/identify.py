@@ -34,9 +34,10 @@ from inertial_estimation.logs.identify_bounds import read_bounds
 from inertial_estimation.logs.identify_payloads import require_logs
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.identify_shapes import link_points, solver_options
-from inertial_estimation.logs.log import LogSlice, Progress, no_progress
+from inertial_estimation.logs.log import Log, LogSlice, Progress, no_progress
 from inertial_estimation.logs.log_reader import open_logs
 from inertial_estimation.logs.reduction import LogPart, Reduced, reduce_logs, undisturbed
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
 
 
@@ -108,9 +109,9 @@ class RobotIdentification:
 
 
 def identify(
-    robot: str,
-    logs: str | Path | Sequence[str | Path],
-    settings: IdentifySettings,
+    robot: str | Robot,
+    logs: str | Path | Log | Sequence[str | Path | Log],
+    settings: IdentifySettings | None = None,
     *,
     method: str = 'entropic',
     options: Mapping[str, Any] | None = None,
@@ -124,12 +125,14 @@ def identify(
 
     Parameters
     ----------
-    robot : str
-        URDF, as text.
-    logs : str, Path or sequence of them
-        Tables of numbers or bags, or parts of them: ``run.npz@2.5:30``.
-    settings : IdentifySettings
-        Columns or parameter file, filter, equations, bounds, payloads.
+    robot : str or Robot
+        Text of the URDF, which is read as the settings state, or a robot.
+    logs : str, Path, Log or sequence of them
+        Tables of numbers or bags, or parts of them: ``run.npz@2.5:30``; with a Robot also logs
+        that `open_log` returned.
+    settings : IdentifySettings, optional
+        Columns or parameter file, filter, equations, bounds, payloads; by default the wrenches
+        of open logs.
     method : str
         One of `identification.solvers.methods.SOLVERS`.
     options : mapping, optional
@@ -153,11 +156,17 @@ def identify(
         If logs, robot and settings do not fit together.
 
     """
-    paths = [logs] if isinstance(logs, str | Path) else logs
-    fitted, tested = (tuple(map(LogSlice.parse, some)) for some in (paths, validate))
+    settings = IdentifySettings() if settings is None else settings
+    some = [logs] if isinstance(logs, str | Path | Log) else list(logs)
+    given = {Path(f'log {k}'): log for k, log in enumerate(some) if isinstance(log, Log)}
+    fitted = tuple(
+        LogSlice(Path(f'log {k}')) if isinstance(log, Log) else LogSlice.parse(log)
+        for k, log in enumerate(some)
+    )
+    tested = tuple(map(LogSlice.parse, validate))
     findings = list(_overlaps(fitted, tested))
     require_logs(settings.payloads, (*fitted, *tested))
-    reader = open_logs(robot, settings, lock, fitted[0], progress)
+    reader = open_logs(robot, settings, lock, fitted[0], progress, given)
     builder = EquationBuilder(reader.robot, settings.choice(reader.robot), reader.calibration)
     bounds = read_bounds(settings.bounds, builder.blocks)
     points = link_points(reader.robot, method, settings.shapes, mesh_folders)

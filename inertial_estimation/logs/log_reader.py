@@ -8,7 +8,7 @@ Locked joints have to stand still; the robot is read with them fixed where they 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,18 +72,50 @@ class LogReader:
 
 
 def open_logs(
-    urdf: str,
+    robot: str | Robot,
     settings: IdentifySettings,
     lock: Sequence[str],
     first: LogSlice,
     progress: Progress,
+    given: Mapping[Path, Log] | None = None,
 ) -> LogReader:
-    """Return a reader of the logs of a robot; `first` is the log that shows locked positions."""
+    """
+    Return a reader of the logs of a robot, or of its URDF as the settings read it.
+
+    `first` is the log that shows locked positions; `given` are logs that are open, by name.
+    """
+    if isinstance(robot, Robot):
+        if lock:
+            raise ConfigError('joints are locked in the URDF: give its text in place of a Robot')
+        return _of_robot(robot, settings, given or {}, progress)
+    urdf = robot
     if settings.parameters is not None:
         return _bags(urdf, settings.parameters, settings, lock, first, progress)
     if settings.layout is None:
         raise ConfigError("neither 'log' nor 'parameters' is given")
     return _tables(urdf, settings, lock, first)
+
+
+def _of_robot(
+    robot: Robot, settings: IdentifySettings, given: Mapping[Path, Log], progress: Progress
+) -> LogReader:
+    """Return a reader of logs that are open, or are read for a robot as it is."""
+    node = None
+    if settings.parameters is not None:
+        node = EstimatorSettings.from_yaml(settings.parameters)
+    calibration = None if node is None else build_calibration(node, robot)
+    fts = [sensor.name for sensor in robot.ft_sensors]
+
+    def read(path: Path) -> Log:
+        log = given.get(path)
+        if log is None:
+            log = open_log(path, robot, node, layout=settings.layout, progress=progress)
+        samples = _unwrapped(log.without_frozen(fts), robot)
+        known = constants(settings.external, robot, samples)
+        return replace(log, samples=samples, external={**log.external, **known})
+
+    assumed = () if node is None else node.assumed_joints
+    return LogReader(robot, read, robot.joint_names, calibration, assumed)
 
 
 def _tables(

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError, NameNotFound
-from inertial_estimation.logs.bag import IMU, TEMPERATURE, WRENCH, BagReader, MessageReader
+from inertial_estimation.logs.bag import BagReader, MessageReader
+from inertial_estimation.signals.router import IMU, TEMPERATURE, WRENCH
 
 Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]

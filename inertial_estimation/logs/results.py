@@ -17,7 +17,7 @@ from inertial_estimation.errors import LogError
 from inertial_estimation.estimation.contacts import row_names
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate, result_names
 from inertial_estimation.findings import Finding
-from inertial_estimation.logs.bag import JOINT_STATE, MULTI_DOF_JOINT_STATE, WRENCH, BagWriter
+from inertial_estimation.logs.bag import MULTI_DOF_JOINT_STATE, BagWriter
 from inertial_estimation.logs.log import Log, Progress, no_progress
 from inertial_estimation.logs.offsets import Offsets
 from inertial_estimation.model.robot import Robot
@@ -28,6 +28,7 @@ from inertial_estimation.signals.encoders import (
     WrenchesEncoder,
     topic_names,
 )
+from inertial_estimation.signals.router import JOINT_STATE, WRENCH
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

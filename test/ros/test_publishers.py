@@ -25,7 +25,7 @@ from inertial_estimation.building import (
     build_noise,
     build_robot,
 )
-from inertial_estimation.check import check_settings
+from inertial_estimation.cli.robot_check import check_settings
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches

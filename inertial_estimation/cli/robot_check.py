@@ -1,0 +1,295 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Check of a robot: sensors, submodels, motion sources, dependence, and what would be refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element
+
+import numpy as np
+from pinocchio.rpy import matrixToRpy
+
+from inertial_estimation.building import (
+    build_assembler,
+    build_contact_stream,
+    build_contacts,
+    build_estimator,
+    build_internal_wrenches,
+    build_robot,
+)
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import InertialEstimationError, ModelError
+from inertial_estimation.estimation.contacts import Contact, check_contacts
+from inertial_estimation.estimation.dependence import dependence_table
+from inertial_estimation.estimation.link_motion import BodyMotion, MotionPlan
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.findings import Finding, finding
+from inertial_estimation.model import urdf as urdf_text
+from inertial_estimation.model.inertia import LARGEST_ARM, inertia_complaint
+from inertial_estimation.model.inertial_sensors import KINDS
+from inertial_estimation.model.motion_sources import assign_owners, serving_sources
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Array
+from inertial_estimation.signals.router import accepted_frame_ids
+
+Record = dict[str, Any]
+
+
+class RobotCheck(NamedTuple):
+    """What the package makes of a robot."""
+
+    robot: Robot
+    records: Record
+    """Sensors, submodels, clusters, dependence, as written by ``--json``."""
+    findings: tuple[Finding, ...]
+    refusals: tuple[str, ...]
+    """Why the node would not start with it."""
+
+    def as_dict(self) -> Record:
+        """Return all of it for JSON."""
+        return {
+            'summary': self.robot.summary,
+            'findings': [one.as_dict() for one in self.findings],
+            'refusals': list(self.refusals),
+            **self.records,
+        }
+
+
+def check_urdf(
+    urdf: str | Path,
+    *,
+    imus: Iterable[str] | None = None,
+    fixed_link: str = '',
+    contacts: Sequence[Contact] = (),
+) -> RobotCheck:
+    """Check a URDF; joints and sensors that cannot be used are left out and refused."""
+    root = urdf_text.parse(urdf_text.load_text(urdf))
+    joints, refusals = usable_joints(urdf_text.joint_types(root))
+    sensors: list[str] = []
+    for name in urdf_text.ft_specs(root):
+        try:
+            Robot.from_urdf(urdf, joints=joints, ft_sensors=[*sensors, name], imus=())
+        except ModelError as error:
+            refusals.append(f'FT sensor left out: {error}')
+        else:
+            sensors.append(name)
+    robot = Robot.from_urdf(
+        urdf, joints=joints, ft_sensors=sensors, imus=imus, fixed_link=fixed_link
+    )
+    return check_robot(robot, contacts, findings=hidden_sensors(root), refusals=refusals)
+
+
+def check_settings(
+    settings: EstimatorSettings, urdf: str, contacts: Sequence[Contact] = ()
+) -> RobotCheck:
+    """Check a robot as the node would build it."""
+    robot = build_robot(settings, urdf)
+    builders: list[Callable[[], object]] = [
+        lambda: build_internal_wrenches(settings, build_estimator(settings, robot)),
+        partial(build_assembler, settings, robot),
+        partial(build_contact_stream, settings, robot),
+        *(partial(accepted_frame_ids, settings, robot, s) for s in robot.ft_sensors),
+        *(partial(accepted_frame_ids, settings, robot, s) for s in robot.imus),
+    ]
+    refusals = [error for build in builders if (error := _refusal(build))]
+    given = contacts or ([] if refusals else build_contacts(settings))
+    arrays = settings.angular_acceleration_source == 'array'
+    found = check_robot(robot, given, arrays=arrays, refusals=refusals)
+    found.records['motion_of_joints'] = {
+        'joints': [name for name in robot.joint_names if name not in settings.assumed_joints],
+        'velocity': settings.velocity_source,
+        'acceleration': settings.acceleration_source,
+    }
+    return found
+
+
+def check_robot(
+    robot: Robot,
+    contacts: Sequence[Contact] = (),
+    *,
+    arrays: bool = False,
+    findings: Iterable[Finding] = (),
+    refusals: Iterable[str] = (),
+) -> RobotCheck:
+    """Describe a robot; arrays: whether accelerometers give angular accelerations."""
+    contacts = check_contacts(contacts)
+    for contact in contacts:
+        robot.frame(contact.frame, f"the contacts name '{contact.name}'")
+    counts = Counter(contact.name for contact in contacts)
+    twice = [f"contact '{name}' is named more than once" for name, n in counts.items() if n > 1]
+    refused = _refusal(lambda: WrenchEstimator(robot, contacts, acceleration_arrays=arrays))
+    plan = _motion_plan(robot, arrays)
+    records: Record = {
+        'robot': {
+            'name': robot.name,
+            'mass_kg': robot.mass,
+            'links': list(robot.link_names),
+            'joints': list(robot.joint_names),
+            'ft_sensors': [sensor.name for sensor in robot.ft_sensors],
+            'imus': [imu.name for imu in robot.imus],
+            'fixed_link': robot.fixed_frame or None,
+        },
+        'ft_sensors': list(_ft_sensors(robot)),
+        'inertial_sensors': list(_inertial_sensors(robot)),
+        'submodels': list(_submodels(robot)),
+        'clusters': [] if plan is None else list(_clusters(robot, plan)),
+    }
+    found = [*findings, *inertia_findings(robot), *_presumed_imus(robot)]
+    if plan is not None and contacts:
+        table = dependence_table(robot, contacts, acceleration_arrays=arrays)
+        records['contacts'] = [contact.name for contact in contacts]
+        records['torque_dependence'] = [asdict(row) for row in table.torques]
+        records['wrench_dependence'] = [asdict(row) for row in table.wrenches]
+        found += [
+            finding(
+                'uninformed', group.submodel, joints=', '.join(group.joints), contact=group.contact
+            )
+            for group in table.uninformed
+        ]
+    reasons = (*refusals, *twice, *([refused] if refused else ()))
+    return RobotCheck(robot, records, tuple(found), tuple(dict.fromkeys(reasons)))
+
+
+def usable_joints(types: dict[str, str]) -> tuple[list[str], list[str]]:
+    """Return the joints that can be estimated, and why the robot is refused with others."""
+    joints = [name for name, kind in types.items() if kind in urdf_text.ONE_DOF]
+    refusals = [
+        f"joint '{name}' is of type '{kind}': name all others as 'joints'"
+        for name, kind in types.items()
+        if kind != 'fixed' and name not in joints
+    ]
+    return joints, refusals
+
+
+def hidden_sensors(root: Element) -> list[Finding]:
+    """Return FT sensors with a tag inside <gazebo> only."""
+    tag = "sensor[@type='force_torque']"
+    with_tag = {parent.get('joint') for parent in root.findall(f'{tag}/parent')}
+    names = {
+        sensor.get('name', '')
+        for gazebo in root.findall('gazebo')
+        if gazebo.get('reference') not in with_tag
+        for sensor in gazebo.findall(tag)
+    }
+    what = 'FT sensor inside <gazebo> only, not used: put its tag directly under <robot>'
+    return [
+        finding('suboptimal', name, what=what)
+        for name in sorted(names - set(urdf_text.ft_specs(root)))
+    ]
+
+
+def inertia_findings(robot: Robot) -> Iterator[Finding]:
+    """Yield links that no rigid body, or no link of a robot, can be."""
+    for name, parameters in zip(robot.link_names, robot.parameters, strict=True):
+        if complaint := inertia_complaint(parameters):
+            yield finding('inertia', name, what=complaint)
+        mass, arm = parameters[0], float(np.linalg.norm(parameters[1:4]))
+        if mass > 0.0 and arm > LARGEST_ARM * mass:
+            what = f'centre of mass {arm / mass:g} m off the origin, limit {LARGEST_ARM:g} m'
+            yield finding('inertia', name, what=what, distance=arm / mass)
+
+
+def _presumed_imus(robot: Robot) -> Iterator[Finding]:
+    """Yield IMUs with a tag of one kind only, which are taken to measure both quantities."""
+    for kind, presumed in (KINDS, tuple(reversed(KINDS))):
+        for imu in robot.imus:
+            if imu.presumed == presumed:
+                what = f'the URDF shows only a {kind}: set imu.{imu.name}.measures'
+                yield finding('suboptimal', imu.name, what=what)
+
+
+def _refusal(build: Callable[[], object]) -> str:
+    """Return why something cannot be built; empty: it can."""
+    try:
+        build()
+    except InertialEstimationError as error:
+        return str(error)
+    return ''
+
+
+def _motion_plan(robot: Robot, arrays: bool) -> MotionPlan | None:
+    """Return the motion sources of links, if they determine the motion."""
+    if not robot.imus and not robot.fixed_frame:
+        return None
+    try:
+        return BodyMotion(robot, arrays=arrays).nominal
+    except ModelError:
+        return None
+
+
+def _pose(matrix: Array) -> Record:
+    """Return a pose (4, 4) [m] as position and roll, pitch, yaw about fixed axes."""
+    values = (matrix[:3, 3], matrixToRpy(matrix[:3, :3]))
+    xyz, rpy = ((v.round(9) + 0.0).tolist() for v in values)
+    return {'xyz_m': xyz, 'rpy_rad': rpy}
+
+
+def _ft_sensors(robot: Robot) -> Iterator[Record]:
+    """Yield joint, links, sign and pose of each FT sensor."""
+    for sensor in robot.ft_sensors:
+        parent, child = robot.link_names[sensor.parent], robot.link_names[sensor.child]
+        acting, on = (child, parent) if sensor.direction > 0 else (parent, child)
+        yield {
+            'sensor': sensor.name,
+            'joint': sensor.joint,
+            'parent_link': parent,
+            'child_link': child,
+            'reads': {'acting_link': acting, 'on_link': on},
+            'pose_in_child_link': _pose(sensor.child_H_sensor),
+        }
+
+
+def _inertial_sensors(robot: Robot) -> Iterator[Record]:
+    """Yield kind and pose of each accelerometer, gyroscope and IMU."""
+    for kind, sensors in (
+        ('accelerometer', robot.accelerometers),
+        ('gyroscope', robot.gyroscopes),
+        ('IMU', robot.imus),
+    ):
+        for sensor in sensors:
+            measures = getattr(sensor, 'measures', 'both')
+            yield {
+                'sensor': sensor.name,
+                'kind': kind if measures == 'both' else f'{kind}, {measures} only',
+                'on_link': robot.link_names[sensor.link],
+                'pose_in_link': _pose(sensor.L_H_S),
+            }
+
+
+def _submodels(robot: Robot) -> Iterator[Record]:
+    """Yield sensors, mass and links of each submodel."""
+    names = [sensor.name for sensor in robot.ft_sensors]
+    for submodel in robot.submodels:
+        links = list(submodel.links)
+        yield {
+            'submodel': submodel.name,
+            'sensor_towards_root': (
+                names[submodel.root_sensor] if submodel.root_sensor >= 0 else None
+            ),
+            'sensors_beyond': [names[k] for k in submodel.child_sensors],
+            'mass_kg': float(robot.parameters[links, 0].sum()),
+            'links': [robot.link_names[k] for k in links],
+        }
+
+
+def _clusters(robot: Robot, plan: MotionPlan) -> Iterator[Record]:
+    """Yield the links that each motion source serves."""
+    serving, sources = serving_sources(robot, np.flatnonzero(plan.serving).tolist())
+    owners = assign_owners(robot.links, sources)
+    for s, source in enumerate(sources):
+        yield {
+            'source': source.name,
+            'frame': robot.imus[serving[s]].frame if len(serving) else robot.fixed_frame,
+            'on_link': robot.link_names[source.link],
+            'serves': [n for n, o in zip(robot.link_names, owners, strict=True) if o == s],
+        }
+    for k, imu in enumerate(() if robot.fixed_frame else robot.imus):
+        if k not in serving:
+            on_link = robot.link_names[imu.link]
+            yield {'source': imu.name, 'frame': imu.frame, 'on_link': on_link, 'serves': []}
