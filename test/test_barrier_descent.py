@@ -62,21 +62,8 @@ def test_an_optimum_outside_is_approached_from_inside():
     np.testing.assert_allclose(found, [[1.0, 0.0, -1.0]], atol=NEAR)
 
 
-def test_where_the_function_is_infinite_it_does_not_go(limits):
-    def walled(x):
-        value = bowl(np.full((2, 3), 0.3))(x)
-        return value if x[0, 0] < 0.1 else Value(np.inf, np.zeros_like(x))
-
-    found = minimise_inside(walled, limits, np.zeros((2, 3)), 1e-3)
-    assert found[0, 0] < 0.1
-
-
 def test_an_early_end_is_inside_and_no_worse(limits):
     function, start = bowl(np.full((2, 3), 5.0)), np.zeros((2, 3))
     found = minimise_inside(function, limits, start, 0.1, stop=lambda: True)
     assert np.abs(limits.values(found)).max() < 1.0
     assert function(found).value < function(start).value
-
-
-def test_outside_the_barrier_is_infinite(limits):
-    assert limits.barrier(np.full((2, 3), 3.0)).value == np.inf

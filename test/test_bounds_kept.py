@@ -6,7 +6,6 @@ Bounds that some bodies keep are kept, however far the prior is, and refused wit
 Not covered: what bounds of each kind mean, see `test_entropic` and `test_semidefinite`.
 """
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +16,6 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.solvers import entropic
-from inertial_estimation.identification.solvers.cone_newton import ConeNewton
 from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.solvers.entropic import solve_entropic, within_bounds
 from inertial_estimation.identification.unknowns import Unknowns
@@ -80,28 +78,6 @@ def test_a_budget_of_steps_that_ends_accuses_nobody(monkeypatch):
     assert missed(problem, found.x) > KEPT
     (note,) = found.notes
     assert 'before these bounds were kept' in note and 'mass of link_' in note
-
-
-def test_without_the_solver_of_cones_bounds_are_kept_all_the_same(monkeypatch):
-    monkeypatch.setitem(sys.modules, 'clarabel', None)
-    problem, _ = far_off(HARD[0])
-    assert within_bounds(problem) is None
-    assert solve_entropic(problem).grade is Grade.OPTIMAL
-
-
-def test_steps_are_those_of_all_descents(monkeypatch):
-    taken = []
-    step = ConeNewton._step
-
-    def counted(*given):
-        taken.append(given)
-        return step(*given)
-
-    monkeypatch.setattr(ConeNewton, '_step', counted)
-    problem, _ = far_off(HARD[0])
-    for budget in (4, 60):
-        taken.clear()
-        assert solve_entropic(problem, max_iterations=budget).iterations == len(taken)
 
 
 def test_starts_within_bounds_keep_them():

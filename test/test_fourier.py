@@ -9,7 +9,6 @@ Not covered: which of them are good for identification, see `test_excitation`.
 import numpy as np
 import pytest
 
-from inertial_estimation.errors import ConfigError, ShapeError
 from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
 
 # Sums of a dozen numbers of order one.
@@ -63,25 +62,3 @@ def test_nothing_exceeds_the_samples_by_more_than_is_said(rng, n):
     assert share.max() <= BASIS.overshoot(n)
     # The bound is no idle one: somewhere a good part of it is used.
     assert share.max() - 1.0 > 0.1 * (BASIS.overshoot(n) - 1.0)
-
-
-@pytest.mark.parametrize('n', [8, 4])
-def test_too_few_samples_bound_nothing(n):
-    with pytest.raises(ConfigError):
-        BASIS.overshoot(n)
-
-
-@pytest.mark.parametrize('period', [0.0, -1.0, np.nan, np.inf])
-def test_impossible_periods(period):
-    with pytest.raises(ConfigError, match='period'):
-        FourierBasis(period, 3)
-
-
-def test_one_harmonic_never_rests():
-    with pytest.raises(ConfigError):
-        FourierBasis(1.0, 1)
-
-
-def test_coefficients_of_another_basis():
-    with pytest.raises(ShapeError, match='coefficients'):
-        FourierMotion(BASIS, ('a',), np.zeros((1, 3)))

@@ -20,7 +20,7 @@ from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.row_space import RowSpace
-from inertial_estimation.identification.solvers.coordinates import MOST_WEIGHT
+from inertial_estimation.identification.solvers.coordinates import MAX_WEIGHT
 from inertial_estimation.identification.solvers.divergence import parameters_of, whitening
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm
@@ -277,7 +277,7 @@ def test_a_weight_that_is_none_is_refused(method, case, weight):
 def test_the_heaviest_prior_leaves_other_unknowns_free(method, case, noise):
     if not method.weighted:
         pytest.skip('the method has no weight')
-    result = method(case.problem(noise), weight=MOST_WEIGHT)
+    result = method(case.problem(noise), weight=MAX_WEIGHT)
     np.testing.assert_allclose(result.parameters, case.prior, rtol=SAME, atol=SAME)
     free = case.unknowns.join(case.prior, result.x[-2:])
     slopes = case.Y[:, -2:].T @ (case.Y @ free - case.y - noise)

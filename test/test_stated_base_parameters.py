@@ -11,7 +11,7 @@ import json
 import numpy as np
 import pytest
 
-from inertial_estimation.errors import InertialEstimationError, ModelError, NameNotFound
+from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.base_parameter_check import Verdict
 from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.identification.stated_base_parameters import (
@@ -138,47 +138,6 @@ def test_values_are_rounded_as_they_are_printed(robot, table):
     stated = read_base_parameters('\n'.join(['combination,value', *lines]), robot)
     np.testing.assert_allclose(stated.rounding[:4], [0.005, 5e-4, 0.5, 5e-4])
     np.testing.assert_allclose(stated.values[:4], [1.5, -2e-3, 7.0, 0.125])
-
-
-@pytest.mark.parametrize(
-    ('text', 'words'),
-    [
-        ('', 'columns combination, value'),
-        ('combination\nbase.m', 'columns combination, value'),
-        ('combination,value\ntip.m,one', "'one' of 'tip.m' is no number"),
-        ('combination,value\ntool.m,nan', "'nan'"),
-        ('combination,value\nshoulder.viscous,1\nshoulder.viscous,2', 'another name'),
-        ('combination,value\nlower.Ixx,1', "'lower.Ixx' .1 in all. is no base parameter"),
-        ('combination,value\ntool m,1', 'sign'),
-        ('combination,value,deviation\ntool.m,1,-1', "deviation '-1' of 'tool.m' is negative"),
-        ('combination,value,deviation\ntool.m,1,much', "'much'"),
-        ('{"submodels": 1}', 'this JSON is not that of identify'),
-        ('{', 'this JSON is not that of identify'),
-        ('{"submodels": [], "payloads": 3}', 'this JSON is not that of identify'),
-        ('combination,value\nelbow+elbow.viscous,1', 'a coupling is of two joints'),
-        ('{"submodels": []}', 'or the JSON of identify'),
-    ],
-)
-def test_what_makes_no_sense_is_refused(robot, text, words):
-    text = text.replace('tip.m', 'tool.m')
-    words = words.replace('tip.m', 'tool.m')
-    with pytest.raises(InertialEstimationError):
-        read_base_parameters(text, robot)
-
-
-@pytest.mark.parametrize(
-    ('name', 'words'),
-    [
-        ('weight.mc_x', "no link is named 'weight'"),
-        ('elbow+lft.viscous', "'lft'; closest: lift"),
-        ('tol.m', 'tool'),
-        ('elbow.viscos', 'viscous'),
-        ('elbw.viscous', 'elbow'),
-    ],
-)
-def test_unknown_names_are_named(robot, name, words):
-    with pytest.raises(NameNotFound):
-        read_base_parameters(f'combination,value\n{name},1', robot)
 
 
 def test_a_link_that_sensors_tell_by_itself_may_be_stated(robot):

@@ -53,7 +53,7 @@ parameter over their mass where that is more than one, is neither sign for sure.
 GREATEST_MARGIN = 200.0
 """Larger shares of it are not looked for: links that nothing is known of have any margin."""
 LARGER = 10.0
-"""Certificates are to hold for bodies so many times as large as the nearest."""
+"""Size of links for which certificates hold, over the nearest ones."""
 
 
 class Verdict(str, Enum):
@@ -62,7 +62,7 @@ class Verdict(str, Enum):
     FEASIBLE = 'feasible'
     INFEASIBLE = 'infeasible'
     UNDECIDED = 'undecided'
-    """They are on the boundary as far as numbers tell, or the solver failed."""
+    """On the boundary up to round-off, or the solver failed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +155,7 @@ class _Wanted:
     """By how much they may be missed."""
 
     def blocks(self, sizes: Array) -> list[Block]:
-        """Return the rows that say so, in scaled unknowns and one more variable."""
+        """Return them as blocks of scaled unknowns and one more variable."""
         from scipy.sparse import csc_array
 
         K = np.hstack([self.base.grouping * sizes, np.zeros((self.base.rank, 1))])
@@ -174,7 +174,7 @@ class _Wanted:
         return np.asarray(np.abs(self.base.grouping * sizes).max(axis=1))
 
     def normal(self, multipliers: Sequence[Array], labels: list[str], sizes: Array) -> Array:
-        """Return what multipliers of these rows say of base parameters."""
+        """Return the normal of the base parameters by the multipliers of these blocks."""
         normal = np.zeros(self.base.rank)
         exact = self.off == 0.0
         for label, z in zip(labels, multipliers, strict=True):
@@ -266,7 +266,7 @@ def _nearest(cone: _Cone, wanted: _Wanted, margin: float) -> ConicSolution:
 
 
 def _verdict(cone: _Cone, widest: float, solution: ConicSolution, values: Array) -> Verdict:
-    """Return what the largest margin says."""
+    """Return the verdict of the largest margin."""
     size = max(1.0, float(np.abs(values).max(initial=0.0)) / cone.mass)
     resolution = RESOLUTION * cone.unit * size
     if not solution.feasible or widest < -resolution:
@@ -284,7 +284,7 @@ def _proves(certificate: Certificate, wanted: _Wanted, near: Array) -> bool:
 
 
 def _certificate(cone: _Cone, wanted: _Wanted, solution: ConicSolution) -> Certificate:
-    """Return the half-space that multipliers tell of."""
+    """Return the half-space of the multipliers."""
     blocks = [*cone.blocks(None), *wanted.blocks(cone.sizes)]
     labels = [block.labels[0] for block in blocks]
     # The margin counts in units of the scale.

@@ -22,8 +22,8 @@ from inertial_estimation.errors import ConfigError, ModelError, ShapeError
 from inertial_estimation.identification.arguments import choice
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.solvers.coordinates import (
-    LEAST_WEIGHT,
-    MOST_WEIGHT,
+    MAX_WEIGHT,
+    MIN_WEIGHT,
     require_weight,
 )
 from inertial_estimation.identification.solvers.divergence import (
@@ -125,7 +125,7 @@ def prior_weight(text: str) -> float | PriorRows:
         require_weight(weight)
     except (ValueError, ModelError) as error:
         raise ConfigError(
-            f"prior weight is '{text}', expected {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}, or a number "
+            f"prior weight is '{text}', expected {MIN_WEIGHT:g} to {MAX_WEIGHT:g}, or a number "
             f"of equations such as '{DEFAULT_PRIOR_WEIGHT}'"
         ) from error
     return weight

@@ -9,13 +9,11 @@ Stated base parameters: combinations and values, as text with commas.
     wrist_2+wrist_3.viscous,0.2
 
 Names are those of `Unknowns`; ``+`` between two joints is a coupling. A value may be off by half
-of its last digit, as printed numbers are. A column ``deviation`` may say how sure it is; the JSON
-of an identification has all three.
+of its last digit, as printed numbers are. A column ``deviation`` may have its
+standard deviation; the JSON of an identification has all three.
 
-Combinations of friction and drives alone say nothing of bodies, and a small one that was measured
-is below zero as often as not. So verdicts on bodies do not ask for their signs, which are told
-beside them. Nor do they ask whether payloads, which that JSON may name, are bodies: these are no
-part of the robot, and what is found of them alone changes no link.
+The verdict ignores combinations of friction and drives alone, whose small values are measured
+negative half of the time, and the consistency of payloads, which are no part of the robot.
 """
 
 from __future__ import annotations
@@ -225,7 +223,7 @@ def _require_owner(name: str, owner: str, owners: Sequence[str], robot: Robot) -
 
 
 def _require_identifiable(base: BaseParameters, combinations: Sequence[str], robot: Robot) -> None:
-    """Raise if a combination depends on what no FT sensor, effort or force plate tells."""
+    """Raise if a combination depends on what no FT sensor, effort or force plate measures."""
     inertial = base.grouping[:, : 10 * len(robot.links)].reshape(base.rank, -1, 10)
     for submodel in robot.submodels:
         null = null_space(robot, submodel)
@@ -235,7 +233,7 @@ def _require_identifiable(base: BaseParameters, combinations: Sequence[str], rob
         if bad:
             raise ModelError(
                 f"'{bad[0]}' ({len(bad)} in all) is no base parameter of '{robot.name}': it "
-                'changes with parameters that no sensor tells; state it for the frames and '
+                'changes with parameters that no sensor determines; state it for the frames and '
                 'links of this description'
             )
 

@@ -23,7 +23,7 @@ ENOUGH = 1e-4
 SHORTEST = 1e-8
 """Share of a step below which the search along it is given up."""
 CURVATURE = 0.3
-"""What is taken for the second derivative of the function until steps have told it."""
+"""First guess of the second derivative of the function."""
 
 
 class Value(NamedTuple):

@@ -46,7 +46,7 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SubmodelRows:
-    """The rows of one submodel that are used, and what they tell."""
+    """The equations of one submodel and its base parameters."""
 
     name: str
     rows: NDArray[np.intp]
@@ -54,7 +54,7 @@ class SubmodelRows:
     columns: NDArray[np.intp]
     """Of its unknowns among those of all."""
     kinds: str
-    """The rows in words."""
+    """Of the equations: wrench, efforts."""
     base: BaseParameters
     """Of these columns."""
 
@@ -93,7 +93,7 @@ class ExcitationRegressor:
         Y = self._stacked(np.array([states.positions, states.velocities, states.accelerations]))
         found = (self._submodel(submodel, Y) for submodel in robot.submodels)
         self.submodels = tuple(one for one in found if one.base.rank)
-        """Those that rows tell something of."""
+        """Those with base parameters."""
         if not self.submodels:
             raise ModelError(
                 'there is no row: name joints that report efforts, or FT sensors beyond a joint'
@@ -158,7 +158,7 @@ class ExcitationRegressor:
         return Judged(bound, max(one.condition for one in bounds), back)
 
     def _submodel(self, submodel: Submodel, Y: Array) -> SubmodelRows:
-        """Return which rows are of a submodel, and what they tell at random states."""
+        """Return the equations of a submodel, with its base parameters from random states."""
         links = [k for k in submodel.links if self.robot.links[k].joint in self._efforts]
         joints = [self.robot.links[k].joint for k in links]
         wrench = self._regressor.wrench_rows.get(submodel.root, ())
@@ -174,9 +174,9 @@ class ExcitationRegressor:
         order = conditioning_order(len(submodel.links), len(extras))
         stacked = Y[:, rows][:, :, columns].reshape(-1, len(columns))
         base = BaseParameters.of_regressor(stacked, order)
-        said = ['wrench'] if wrench else []
-        said += [f'{len(joints)} effort{"s" if len(joints) > 1 else ""}'] if joints else []
-        return SubmodelRows(submodel.name, rows, columns, ', '.join(said), base)
+        kinds = ['wrench'] if wrench else []
+        kinds += [f'{len(joints)} effort{"s" if len(joints) > 1 else ""}'] if joints else []
+        return SubmodelRows(submodel.name, rows, columns, ', '.join(kinds), base)
 
     def _stacked(self, motion: Array) -> Array:
         """Return all rows over all unknowns, joints in the robot's order."""

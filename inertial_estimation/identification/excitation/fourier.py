@@ -17,7 +17,7 @@ from inertial_estimation.errors import CallError, ConfigError, ShapeError
 
 Array = NDArray[np.float64]
 
-MOST_HARMONICS = 500
+MAX_HARMONICS = 500
 """A search over more would not end: it grows with the square of their number."""
 
 
@@ -43,9 +43,9 @@ class FourierBasis:
                 f'the number of harmonics is {self.harmonics}, expected two or more: one alone '
                 'never rests'
             )
-        if self.harmonics > MOST_HARMONICS:
+        if self.harmonics > MAX_HARMONICS:
             raise CallError(
-                f'the number of harmonics is {self.harmonics}, expected up to {MOST_HARMONICS}'
+                f'the number of harmonics is {self.harmonics}, expected up to {MAX_HARMONICS}'
             )
 
     @property
@@ -60,7 +60,7 @@ class FourierBasis:
     def overshoot(self, n: int) -> float:
         """Return by what factor a motion may exceed its largest value at even instants."""
         if n <= 2 * self.harmonics:
-            raise ConfigError(f'{n} instants do not tell {self.harmonics} harmonics apart')
+            raise ConfigError(f'{n} instants cannot resolve {self.harmonics} harmonics')
         return float(1.0 / np.cos(np.pi * self.harmonics / n))
 
     def at_rest(self) -> Array:

@@ -1,13 +1,12 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Search for motions within limits whose rows tell most of what a robot weighs [S 5.2.2].
+Search for motions within limits with the least condition number [S 5.2.2].
 
-A finite Fourier series that starts and ends at rest is drawn at random, kept within its limits by
-a barrier, and made better by the gradient of the condition number; again from other starts, as
-there are many local minima. Positions, velocities and accelerations are linear in the
-coefficients, so the limits are too; they are held at even instants, with what a series may
-overshoot in between taken off, and so they hold everywhere.
+A random finite Fourier series that starts and ends at rest descends the gradient of the condition
+number inside a barrier of its limits; several starts, as there are many local minima. Limits on
+positions, velocities and accelerations are linear in the coefficients. They hold at even samples,
+reduced by the overshoot of a series in between, and so everywhere.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ OFF_CENTRE = 0.3
 POSTURES = 200
 """Random postures that are tried."""
 HALVINGS, PATIENCE = 3, 20
-"""How often a motion is made smaller to be free, once more after so many postures."""
+"""Halvings of a start that is not free, one more after this many postures."""
 
 
 ZONE = 0.05
@@ -259,7 +258,7 @@ class _Space:
         """Return the space of some limits."""
         n = HELD * basis.harmonics
         rest, matrices = basis.at_rest(), basis.matrices(basis.instants(n))
-        # A limit that no such motion can come to says nothing of its size.
+        # A limit that no such motion can reach does not scale it.
         slowest = 2.0 * np.pi / basis.period
         reached = limits.half * slowest * basis.harmonics, limits.acceleration / slowest
         speeds = np.minimum(limits.velocity, np.minimum(*reached))

@@ -14,8 +14,8 @@ a larger value than in the end [Mehrotra 1992], and what bounds are missed by is
 made up at once, it would push bodies to the edge of their cones, where steps stay short. Without
 bounds products that are too small for that grow while steps are short. Where
 the prior rules, the first step and the last ones are Newton's on the objective, which over the
-weight is self-concordant: there its decrement tells how far the minimum is [Nesterov, Nemirovskii
-1994]. Every iterate is strictly consistent.
+weight is self-concordant: there its decrement bounds the distance to the minimum [Nesterov,
+Nemirovskii 1994]. Every iterate is strictly consistent.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ RESOLUTION = 1e-15
 LAST = 5e-3
 """Newton decrement, over the root of the weight, from which one more step is enough."""
 CERTAIN = 0.5
-"""Newton decrement, over the root of the weight, up to which it tells the gap."""
+"""Newton decrement, over the root of the weight, up to which it bounds the gap."""
 INSIDE = 0.95
 """Share of the way to the edge of the cone that a step goes at most."""
 AIM = 0.02
@@ -270,7 +270,7 @@ class ConeNewton:
         squared = max(0.0, float(force @ curvature.solve(force)))
         gap = 0.5 * squared + float(state.s @ state.y)
         if squared > CERTAIN**2 * self.weight:
-            # Too far for the decrement to tell the gap: what multipliers leave of it.
+            # Too far for the decrement to bound the gap: take the duality gap.
             gap += float(np.sum((IDENTITY + shapes) * state.Y))
         gap /= value + self.weight
         missed = self.A @ state.u - self.b < -VIOLATED

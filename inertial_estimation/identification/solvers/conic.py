@@ -148,7 +148,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ConicSolution:
-    """What the solver says of ``minimise 1/2 x' P x + q' x``, all blocks in their cones."""
+    """Solution of ``minimise 1/2 x' P x + q' x``, all blocks in their cones."""
 
     x: Array
     slacks: tuple[Array, ...]
@@ -234,7 +234,7 @@ _GRADES = {
 
 
 def _library() -> ModuleType:
-    """Import Clarabel, or say how to get it."""
+    """Import Clarabel."""
     try:
         return import_module('clarabel')
     except ImportError as error:

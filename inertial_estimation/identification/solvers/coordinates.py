@@ -23,11 +23,11 @@ from inertial_estimation.identification.solvers.divergence import whitening
 
 Array = NDArray[np.float64]
 
-LEAST_WEIGHT, MOST_WEIGHT = 1e-12, 1e12
+MIN_WEIGHT, MAX_WEIGHT = 1e-12, 1e12
 """
-Of a prior, over a mean squared residual of one. On logs of real arms a smaller one no longer
-changes what is left of the rows in five digits, and Newton steps end in round-off; from 1e14 on
-unknowns without a prior, as offsets, are lost in it. At 1e12 bodies are the prior's to 9 digits.
+Of a prior, over a mean squared residual of one. On logs of real arms a smaller one changes no
+residual in five digits, and Newton steps end in round-off; from 1e14 on unknowns without a prior,
+as offsets, are lost in it. At 1e12 the parameters are the prior's to 9 digits.
 """
 
 
@@ -116,11 +116,11 @@ def _times_maps(rows: Array, links: Array, extras: Array) -> Array:
 
 
 def require_weight(weight: float) -> None:
-    """Raise unless the weight of a prior is one that numbers can tell."""
+    """Raise unless round-off leaves the weight of a prior an effect."""
     require_number('weight', weight)
-    if not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
+    if not MIN_WEIGHT <= weight <= MAX_WEIGHT:
         raise ModelError(
-            f'the weight of the prior must be from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}, not '
+            f'the weight of the prior must be from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}, not '
             f'{weight:g}, where round-off decides; without a prior use least squares, or a method '
             'that can do without, and what is known for sure is a bound'
         )

@@ -146,7 +146,7 @@ def _variances(coordinates: Coordinates, left: Array, right: Array | None) -> Ar
 
 def by_rows(problem: Problem, x: Array, space: RowSpace, noise: float | None = None) -> Array:
     """
-    Return the standard deviation of each unknown that only rows tell of [S 81-83].
+    Return the standard deviations by the equations alone [S 81-83].
 
     x (n,); returns (n,).
     """
@@ -160,7 +160,7 @@ def by_rows_and_pull(
     problem: Problem, x: Array, pull: Array, weight: float, noise: float | None = None
 ) -> Array:
     """
-    Return the same where rows of a prior take part, which need not tell of everything.
+    Return the same with equations of a prior, which need not determine every unknown.
 
     x (n,); pull (p, n); returns (n,).
     """
@@ -186,7 +186,7 @@ def by_prior(
     noise: float | None = None,
 ) -> Array:
     """
-    Return the same where a prior tells of all links, see `curvature.deviations`.
+    Return the same with a prior of all links, see `deviations`.
 
     x (n,); links (n_links, 10, 10); shapes (n_links, 4, 4); returns (n,).
     """

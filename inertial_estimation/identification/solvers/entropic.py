@@ -156,7 +156,7 @@ class _Descents:
         return replace(best, iterations=answer.iterations + sum(one.iterations for one in tried))
 
     def missed(self, answer: Minimum) -> list[str]:
-        """Return what is to be said of bounds that the answer does not keep."""
+        """Return a note of the bounds that the answer violates."""
         names = ', '.join(self.bounds.names[k] for k in answer.missed)
         return [f'iterations ended before these bounds were kept: {names}'] if names else []
 

@@ -1,11 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Ordinary least squares: what rows say, nothing else [S 64-83].
-
-Weighted least squares are the same with weighted rows: `information.weighted_sum` of the kinds
-of rows, whose weights `reweighting.noise_levels` finds. The answer may well be a body that
-cannot exist; the result says so.
+Ordinary least squares [S 64-83]. The answer may be physically inconsistent.
 """
 
 from __future__ import annotations

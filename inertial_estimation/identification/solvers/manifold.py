@@ -1,21 +1,18 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Bodies by optimization on their manifold [M 20-24].
+Identification on the manifold of consistent parameters [M 20-24].
 
     minimise  1/2 mean((factor x - target)^2)  +  weight * sum of log-det divergences to the prior
 
-over mass, centre of mass, principal axes and second moments of each link, which are a body that
-could exist whatever they are. Steps are Levenberg's and Marquardt's with exact derivatives, from
-the prior on; bodies that nothing holds move along lines of their parameters: rows are linear.
-Every iterate is consistent: whenever a budget ends, the answer can be used.
+over mass, centre of mass, principal axes and second moments of each link, all of whose values are
+consistent. Steps are Levenberg-Marquardt with exact derivatives from the prior on; links at no
+bound move along lines of their parameters, in which the equations are linear. Every iterate is
+consistent, so that the answer is usable whenever a budget ends.
 
-Without a prior, as in (M 21), the least of the objective need not be a body. Where rows tell
-little, or noise asks for more than bodies can do, it lies on the boundary (a link without
-extension) or at infinity (masses that grow without end). Along the boundary steps are short. A
-prior that fades leads the search past it, and the best point on the way counts. Masses and moments
-have least values, tiny shares of the prior's. Links that rest on them or run away are in the
-notes, and so is how much better any answer could be if the budget ends first.
+Without a prior, as in (M 21), the minimum may lie on the boundary of the cone (a link without
+extension) or at infinity (a diverging mass), where steps are short: a prior that fades leads past
+it, and the best point on the way counts. Masses and moments keep tiny shares of the prior's.
 """
 
 from __future__ import annotations
@@ -36,7 +33,11 @@ from inertial_estimation.identification.solvers.constraints import require_order
 from inertial_estimation.identification.solvers.coordinates import require_weight
 from inertial_estimation.identification.solvers.deviations import by_prior, by_rows
 from inertial_estimation.identification.solvers.divergence import symmetric, whitening
-from inertial_estimation.identification.solvers.manifold_objective import Landscape, Point, Slope
+from inertial_estimation.identification.solvers.manifold_objective import (
+    ManifoldObjective,
+    Point,
+    Slope,
+)
 from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 
 Array = NDArray[np.float64]
@@ -44,23 +45,23 @@ Array = NDArray[np.float64]
 METHOD = 'manifold'
 OPTIMAL = 1e-7
 """Relative gradient of an answer that is optimal."""
-ENOUGH = 1e-13
+ROUND_OFF = 1e-13
 """Relative gradient from which on further steps are round-off."""
-DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-14, 1e12
+DAMPING, MIN_DAMPING, MAX_DAMPING = 1e-3, 1e-14, 1e12
 """Of steps, over the mean of the Hessian's diagonal."""
 RESOLUTION = 1e-12
-"""Decrease of the objective, over its value, below which the gradient tells more."""
+"""Decrease of the objective, over its value, below which the gradient decides."""
 FIRST_WEIGHT, FADE, LAST_WEIGHT = 1e-2, 0.2, 1e-10
 """
 Of the prior that fades, over the objective at the start: where it starts, what is left of it each
 time, and where it ends.
 """
-CLOSE, STAGE = 0.1, 30
+STAGE_DECREASE, STAGE_STEPS = 0.1, 30
 """Decrease that a step promises, over its weight, and steps after which it fades further."""
-LEAST_SHARE = 1e-9
+MIN_EIGENVALUE = 1e-9
 """Least eigenvalue of a body seen from its prior, where deviations are found."""
-AWAY = 10.0
-"""Masses so many times the prior's, or centres so many of its radii away, are told."""
+MAX_CHANGE = 10.0
+"""Mass over the prior's, or distance of the centre over its radius of gyration, of a note."""
 
 
 @one_thread()
@@ -78,9 +79,9 @@ def solve_manifold(
     require_noise(noise)
     require_budget(max_iterations, time_limit)
     _check(problem, weight)
-    landscape = Landscape.of(problem, 0.0 if weight is None else weight)
-    found = _Search(landscape, max_iterations, start + time_limit).run()
-    x = landscape.unknowns(found.point)
+    objective = ManifoldObjective.of(problem, 0.0 if weight is None else weight)
+    found = _Search(objective, max_iterations, start + time_limit).run()
+    x = objective.unknowns(found.point)
     stated = np.full(len(x), np.nan)
     if with_deviations:
         stated = _deviations(problem, x, weight, noise)
@@ -95,7 +96,7 @@ def solve_manifold(
         grade=_grade(found),
         iterations=found.iterations,
         solve_time=perf_counter() - start,
-        notes=(*_notes(landscape, found.point), *_left(problem, x, weight, found)),
+        notes=tuple(_notes(objective, x, weight, found)),
     )
 
 
@@ -107,7 +108,7 @@ def _deviations(problem: Problem, x: Array, weight: float | None, noise: float |
     z = np.asarray(np.linalg.solve(whitening(problem.prior), moved), dtype=np.float64)
     shares, axes = np.linalg.eigh(symmetric(z[..., 0]))
     # Round-off may put a body at the edge of the cone outside.
-    inside = np.maximum(shares, LEAST_SHARE - 1.0)[:, None]
+    inside = np.maximum(shares, MIN_EIGENVALUE - 1.0)[:, None]
     shapes = axes * inside @ np.swapaxes(axes, -1, -2)
     return by_prior(problem, x, weight, shapes=shapes, noise=noise)
 
@@ -148,16 +149,16 @@ class _Place(NamedTuple):
     optimality: float
 
     @classmethod
-    def of(cls, landscape: Landscape, point: Point) -> _Place:
+    def of(cls, objective: ManifoldObjective, point: Point) -> _Place:
         """Return the place of a point."""
-        value, slope = landscape.value(point), landscape.slope(point)
-        return cls(point, value, slope, _optimality(landscape, slope, value))
+        value, slope = objective.value(point), objective.slope(point)
+        return cls(point, value, slope, _optimality(objective, slope, value))
 
 
 class _Search:
-    """The way to the least of a landscape."""
+    """The way to the least of a objective."""
 
-    def __init__(self, goal: Landscape, max_iterations: int, deadline: float) -> None:
+    def __init__(self, goal: ManifoldObjective, max_iterations: int, deadline: float) -> None:
         self.goal, self.max_iterations, self.deadline = goal, max_iterations, deadline
         self.best = self.point = goal.start()
         self.least = goal.value(self.best)
@@ -174,7 +175,7 @@ class _Search:
         """Let a heavy prior fade to what it is to be, so that no link is at the edge too soon."""
         weight, last = FIRST_WEIGHT * self.least, LAST_WEIGHT * self.least
         while weight > max(self.goal.weight, last) and self._left():
-            self._descend(self.goal.faded(weight), CLOSE * weight, STAGE)
+            self._descend(self.goal.faded(weight), STAGE_DECREASE * weight, STAGE_STEPS)
             if _Place.of(self.goal, self.point).optimality <= OPTIMAL:
                 break
             weight *= FADE
@@ -184,18 +185,18 @@ class _Search:
         """Return whether some of the budget is left."""
         return self.used < self.max_iterations and perf_counter() < self.deadline
 
-    def _descend(self, landscape: Landscape, enough: float, most: int) -> bool:
+    def _descend(self, objective: ManifoldObjective, enough: float, most: int) -> bool:
         """
         Take steps until one would decrease the objective by no more than enough, if that is not 0.
         """
-        place, damping = _Place.of(landscape, self.point), min(self.damping, DAMPING)
+        place, damping = _Place.of(objective, self.point), min(self.damping, DAMPING)
         last, done, stuck = self.used + most, False, False
-        while self.used < last and self._left() and place.optimality > ENOUGH and not done:
+        while self.used < last and self._left() and place.optimality > ROUND_OFF and not done:
             self.used += 1
-            trial = _tried(landscape, place, damping)
+            trial = _tried(objective, place, damping)
             if trial.place is None:
                 # Along a curved boundary small steps go on for ever.
-                done = stuck = place.optimality <= OPTIMAL or damping > MOST_DAMPING
+                done = stuck = place.optimality <= OPTIMAL or damping > MAX_DAMPING
                 damping *= 10.0
             else:
                 # Far from bodies the quadratic model may promise nothing where much can be had.
@@ -225,24 +226,24 @@ class _Trial(NamedTuple):
     """Whether no edge of the cone cut it short."""
 
 
-def _tried(landscape: Landscape, place: _Place, damping: float) -> _Trial:
+def _tried(objective: ManifoldObjective, place: _Place, damping: float) -> _Trial:
     """Return what a step comes to."""
     slope = place.slope
     step = _step(slope, damping)
     if step is None:
         return _Trial()
-    straight = slope.straight(len(landscape.scales))
-    reach = landscape.reach(place.point, step, straight)
+    straight = slope.straight(len(objective.scales))
+    reach = objective.reach(place.point, step, straight)
     step *= reach
     expected = -float(slope.gradient @ step + step @ slope.convex @ step / 2)
-    there = landscape.moved(place.point, step, straight)
+    there = objective.moved(place.point, step, straight)
     gain = 1.0
     if expected > RESOLUTION * place.value:
-        gain = (place.value - landscape.value(there)) / expected
+        gain = (place.value - objective.value(there)) / expected
         better = gain > 0.0
     else:
-        better = _Place.of(landscape, there).optimality < place.optimality
-    return _Trial(_Place.of(landscape, there) if better else None, gain, expected, reach == 1.0)
+        better = _Place.of(objective, there).optimality < place.optimality
+    return _Trial(_Place.of(objective, there) if better else None, gain, expected, reach == 1.0)
 
 
 def _step(slope: Slope, damping: float) -> Array | None:
@@ -250,7 +251,7 @@ def _step(slope: Slope, damping: float) -> Array | None:
     from scipy.linalg.lapack import dposv
 
     free = np.flatnonzero(slope.free)
-    # A bound that is near is reached at once, unless damping says that steps must be short.
+    # A bound that is near is reached at once, unless damping shortens steps.
     step = slope.gaps / (1.0 + damping)
     right = -(slope.gradient + slope.hessian @ step)[free]
     size = float(np.abs(np.diag(slope.convex)).mean()) or 1.0
@@ -267,14 +268,14 @@ def _step(slope: Slope, damping: float) -> Array | None:
 def _adapted(damping: float, gain: float) -> float:
     """Return the damping after a step whose decrease was so much of what was expected."""
     if gain > 0.75:
-        return max(damping / 10.0, LEAST_DAMPING)
+        return max(damping / 10.0, MIN_DAMPING)
     return damping * 4.0 if gain < 0.25 else damping
 
 
-def _optimality(landscape: Landscape, slope: Slope, value: float) -> float:
+def _optimality(objective: ManifoldObjective, slope: Slope, value: float) -> float:
     """Return the gradient of free coordinates, each over the size of its rows, over the target."""
-    target = landscape.problem.target
-    size = np.sqrt(float(target @ target) / landscape.problem.count + 2 * value)
+    target = objective.problem.target
+    size = np.sqrt(float(target @ target) / objective.problem.count + 2 * value)
     lengths = np.sqrt(np.diag(slope.convex))
     moved = slope.free & (lengths > 0.0)
     return float(np.linalg.norm(slope.gradient[moved] / lengths[moved])) / (size or 1.0)
@@ -287,32 +288,23 @@ def _grade(found: _Found) -> Grade:
     return Grade.INACCURATE if found.stuck else Grade.STOPPED
 
 
-def _left(problem: Problem, x: Array, weight: float | None, found: _Found) -> list[str]:
-    """Return how much better any answer could be, of one without prior that is not optimal."""
-    if weight is not None or _grade(found) is Grade.OPTIMAL:
-        return []
-    now = problem.mean_square(x)
-    least = problem.mean_square(RowSpace.of(problem.factor).solve(problem.target))
-    return [
-        f'not at the optimum, where the gradient is {found.optimality:.1g} of what it could be; '
-        f'the mean squared residual is {now:.6g}, and no unknowns whatever, bodies or not, have '
-        f'less than {least:.6g}. A prior (a weight), bounds or more iterations bring it to an end'
-    ]
-
-
-def _notes(landscape: Landscape, point: Point) -> list[str]:
-    """Return which links are where no body of the real world is."""
-    bodies, prior = point.bodies, PrincipalBodies.of(landscape.problem.prior)
-    links = landscape.problem.unknowns.links
-    least = (bodies.flat <= landscape.low)[:, [0, 4, 5, 6]].any(axis=1)
-    radii = np.linalg.norm(bodies.center - prior.center, axis=1) / landscape.scales[:, 1]
-    far = (bodies.mass > AWAY * prior.mass) | (radii > AWAY)
-    texts = {
-        'on the boundary of what bodies can be, where the search holds them just inside': least,
-        'running away, so that the least of the objective may lie at infinity': far,
-    }
-    return [
-        f'{", ".join(link for link, one in zip(links, which) if one)}: {text}'
-        for text, which in texts.items()
-        if which.any()
-    ]
+def _notes(
+    objective: ManifoldObjective, x: Array, weight: float | None, found: _Found
+) -> list[str]:
+    """Return links at or beyond what a real link has, and how far the answer is from optimal."""
+    problem, bodies = objective.problem, found.point.bodies
+    prior, links = PrincipalBodies.of(problem.prior), np.array(problem.unknowns.links)
+    at_edge = links[(bodies.flat <= objective.low)[:, [0, 4, 5, 6]].any(axis=1)]
+    radii = np.linalg.norm(bodies.center - prior.center, axis=1) / objective.scales[:, 1]
+    diverging = links[(bodies.mass > MAX_CHANGE * prior.mass) | (radii > MAX_CHANGE)]
+    notes = [f'at the edge of consistency: {", ".join(at_edge)}'] if len(at_edge) else []
+    if len(diverging):
+        notes.append(f'mass or centre of mass diverges: {", ".join(diverging)}')
+    if weight is None and _grade(found) is not Grade.OPTIMAL:
+        now = problem.mean_square(x)
+        least = problem.mean_square(RowSpace.of(problem.factor).solve(problem.target))
+        notes.append(
+            f'relative gradient {found.optimality:.1g}; mean square {now:.6g}, of least squares '
+            f'{least:.6g}'
+        )
+    return notes

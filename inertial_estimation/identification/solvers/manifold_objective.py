@@ -26,11 +26,11 @@ from inertial_estimation.model.inertia import pseudo_inertia
 
 Array = NDArray[np.float64]
 
-LEAST_MASS, LEAST_MOMENT = 1e-3, 1e-6
+MIN_MASS_SHARE, MIN_MOMENT_SHARE = 1e-3, 1e-6
 """Shares of the prior's mass and mean second moment that a link keeps: strict consistency."""
 EDGE = 1e-3
 """Scaled distance from which on a bound holds a coordinate that is drawn to it."""
-INSIDE = 0.7
+EDGE_SHARE = 0.7
 """Share of the way to the edge of the cone that a step goes at most."""
 _BASIS = pseudo_inertia(np.eye(10))
 
@@ -67,7 +67,7 @@ class Slope(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Landscape:
+class ManifoldObjective:
     """What is minimised."""
 
     problem: Problem
@@ -86,8 +86,8 @@ class Landscape:
     """Shape (n_extras, 2)."""
 
     @classmethod
-    def of(cls, problem: Problem, weight: float) -> Landscape:
-        """Return the landscape of a problem."""
+    def of(cls, problem: Problem, weight: float) -> ManifoldObjective:
+        """Return the objective."""
         prior = PrincipalBodies.of(problem.prior)
         n_links, n_extras = len(prior.mass), len(problem.unknowns.extras)
         mean = prior.moments.mean(axis=1)
@@ -96,7 +96,7 @@ class Landscape:
         scales[:, 1:4] = np.sqrt(3 * mean / prior.mass)[:, None]
         scales[:, 4:] = mean[:, None]
         low, high = np.full((n_links, 7), -np.inf), np.full((n_links, 7), np.inf)
-        low[:, 0], low[:, 4:] = LEAST_MASS * prior.mass, LEAST_MOMENT * mean[:, None]
+        low[:, 0], low[:, 4:] = MIN_MASS_SHARE * prior.mass, MIN_MOMENT_SHARE * mean[:, None]
         bounds = problem.bounds
         if bounds.mass is not None:
             low[:, 0] = np.maximum(low[:, 0], bounds.mass[:, 0])
@@ -130,7 +130,7 @@ class Landscape:
         extras = problem.prior_point()[problem.unknowns.n_inertial :]
         return Point(bodies, np.clip(extras, *self.extra_bounds.T))
 
-    def faded(self, weight: float) -> Landscape:
+    def faded(self, weight: float) -> ManifoldObjective:
         """Return the same with another weight of the prior."""
         scales = self.problem.extra_scales
         known = np.zeros(len(self.pull)) if scales is None else 1.0 * np.isfinite(scales)
@@ -153,7 +153,7 @@ class Landscape:
             return 1.0
         change = np.einsum('lij,lj->li', point.bodies.jacobian, self._of_links(step))
         bodies = pseudo_inertia(point.bodies.parameters[straight])
-        return min(1.0, INSIDE * edge(bodies, pseudo_inertia(change[straight])))
+        return min(1.0, EDGE_SHARE * edge(bodies, pseudo_inertia(change[straight])))
 
     def _of_links(self, step: Array) -> Array:
         """Return the part of a step that links take, unscaled, shape (n_links, 10)."""

@@ -185,7 +185,7 @@ def _with_prior(problem: Problem, pull: Array, weight: float | None) -> tuple[Ar
 
 
 def _without_extras(problem: Problem) -> Array:
-    """Return what rows say of links whatever the other unknowns are, shape (r, 10 n_links)."""
+    """Return the equations with the other unknowns projected out, shape (r, 10 n_links)."""
     n = problem.unknowns.n_inertial
     inertial = problem.factor[:, :n]
     if not problem.unknowns.extras:

@@ -151,7 +151,7 @@ def _unit_grid(per_axis: int) -> Array:
 
 
 MASS_SHARE, LEAST_MASS_ERROR = 0.5, 2.0
-"""A mass may be wrong by this share, and by so many kilograms at least [A section V]."""
+"""Error of a mass: a share of it, and at least this many kilograms [A section V]."""
 
 
 def mass_errors(masses: Array) -> Array:
@@ -165,7 +165,7 @@ def mass_errors(masses: Array) -> Array:
 
 def middle_bodies(grids: Sequence[PointGrid], masses: Array, errors: Array | None = None) -> Array:
     """
-    Return the prior of links of which only box and mass are known: the middle of the bounds.
+    Return the prior of links from box and mass alone: the middle of the bounds.
 
     masses (n_links,) [kg]; errors (n_links,) [kg]; returns (n_links, 10).
     """

@@ -163,7 +163,7 @@ class BodyProgram:
             left = left - block.G.T @ y
             gap += float(y @ (block.G @ z + block.h))
         far = float(np.linalg.norm(left) * np.linalg.norm(z))
-        # No objective is negative: where rows fit to round-off that tells more than duality.
+        # No objective is negative: where rows fit to round-off that is the tighter bound.
         return min(abs(gap) + far, self.objective(z))
 
     def relative(self, z: Array, above: float) -> float:
@@ -204,8 +204,8 @@ def _extra_scales(problem: Problem) -> Array:
 
 MARGIN = 1e-6
 """A pseudo-inertia is to exceed this share of the prior's."""
-HUGE = 3.0
-"""A link as heavy as so many robots of the prior is not what anybody means."""
+MAX_MASS = 3.0
+"""Of a link, over that of the robot of the prior; above it there is a note."""
 EDGE = 1e-4
 """A link this near to the margin, as a share of the prior, is held by it."""
 GAP = 1e-5
@@ -338,22 +338,20 @@ def _deviations(
 
 
 def _notes(problem: Problem, x: Array, consistency: Consistency, margin: float) -> tuple[str, ...]:
-    """Return which links are bodies only just, which are none, and which are huge."""
+    """Return links at the edge of the cone, outside the full one, and much too heavy ones."""
     whiten = np.linalg.inv(np.linalg.cholesky(consistency.matrix(problem.prior)))
     found = consistency.matrix(problem.unknowns.split(x)[0])
     shares = np.linalg.eigvalsh(whiten @ found @ np.swapaxes(whiten, -1, -2))[:, 0]
     links = np.array(problem.unknowns.links)
-    edge = links[shares < EDGE + margin]
-    notes = [f'at the edge of what a body can be: {", ".join(edge)}'] if len(edge) else []
-    impossible = links[Consistency.FULL.margins(problem.unknowns.split(x)[0]) <= 0]
-    if len(impossible):
-        notes.append(f'no body could exist that is like: {", ".join(impossible)}')
-    masses = problem.unknowns.split(x)[0][:, 0]
-    huge = links[masses > HUGE * problem.prior[:, 0].sum()]
-    if len(huge):
-        names = ', '.join(huge)
-        notes.append(f'each as heavy as {HUGE:g} robots: {names}; bounds or a prior help')
-    return tuple(notes)
+    parameters = problem.unknowns.split(x)[0]
+    which = {
+        'at the edge of consistency': shares < EDGE + margin,
+        'not fully consistent': Consistency.FULL.margins(parameters) <= 0,
+        f'mass above {MAX_MASS:g} times the robot': (
+            parameters[:, 0] > MAX_MASS * problem.prior[:, 0].sum()
+        ),
+    }
+    return tuple(f'{text}: {", ".join(links[one])}' for text, one in which.items() if one.any())
 
 
 def _not_kept(found: _Found, bounds: Sequence[Block]) -> list[str]:
