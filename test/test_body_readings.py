@@ -92,16 +92,6 @@ def test_an_imu_counts_before_the_fixed_link_unless_told_otherwise():
     assert 'base' in BodyReadings(robot, 'wrist_sensor', FIXED_LINK).gravity
 
 
-def test_the_nearest_imu_is_taken():
-    robot = humanoid('head', 'thigh', 'shank')
-    said = {ft.name: BodyReadings(robot, ft.name).gravity for ft in robot.ft_sensors}
-    assert said == {
-        'arm_sensor': "IMU 'head' through 2 joints",
-        'leg_sensor': "IMU 'thigh'",
-        'foot_sensor': "IMU 'shank'",
-    }
-
-
 def test_only_joints_on_the_way_need_a_position(rng):
     robot = humanoid('head')
     sample, gravity, _ = at_rest(robot, rng)
@@ -149,27 +139,3 @@ def test_what_cannot_be_is_refused():
         BodyReadings(humanoid('head'), 'leg_sensor', FIXED_LINK)
     with pytest.raises(ModelError):
         BodyReadings(humanoid(), 'leg_sensor')
-
-
-def test_a_joint_that_nobody_reports_keeps_no_other_from_being_watched(rng):
-    ankle = (
-        '<joint name="sole_joint" type="revolute">'
-        '<limit lower="-1" upper="1" effort="1" velocity="1"/>'
-    )
-    urdf = nested_humanoid_urdf().replace('<joint name="sole_joint" type="fixed">', ankle)
-    robot = Robot.from_urdf(urdf, imus=['head'])
-    sample, *_ = at_rest(robot, rng)
-    readings = BodyReadings(robot, 'leg_sensor')
-    silent, moving = (robot.joint_names.index(name) for name in ('sole_joint', 'knee'))
-    sample.positions[silent] = np.nan
-    assert readings.reading(sample).disturbance == ''
-    moved = sample.positions.copy()
-    moved[moving] += 2.0 * MAX_JOINT_CHANGE
-    assert readings.reading(sample._replace(positions=moved)).disturbance == JOINTS
-    # It is held to where it was first reported.
-    late = sample.positions.copy()
-    late[silent] = 0.3
-    assert readings.reading(sample._replace(positions=late)).disturbance == ''
-    late = late.copy()
-    late[silent] += 2.0 * MAX_JOINT_CHANGE
-    assert readings.reading(sample._replace(positions=late)).disturbance == JOINTS

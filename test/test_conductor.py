@@ -104,20 +104,6 @@ def test_the_first_load_is_asked_for_unless_there_is_none():
     assert 'remove' in heavy.instruction(0.0)
 
 
-def test_what_was_closed_before_is_done(rng):
-    session = Session(plan((NOTHING,)))
-    conductor, body = Conductor(session), TurnedBody(rng)
-    go_through(conductor, body)
-    assert Conductor(session).phase is Phase.DONE
-    begun = Session(plan())
-    TurnedBody(rng).hold(begun.collection, DOWN)
-    assert Conductor(begun).phase is Phase.COLLECTING
-    # Whether the load of a later one still hangs is not known.
-    begun.begin_next()
-    TurnedBody(rng).hold(begun.collection, DOWN)
-    assert Conductor(begun).phase is Phase.LOADING
-
-
 def test_a_person_may_close_a_data_set_that_is_not_enough(rng):
     conductor, body = Conductor(Session(plan())), TurnedBody(rng)
     axes = GRAVITY * np.vstack([np.eye(3), -np.eye(3)])
@@ -127,23 +113,6 @@ def test_a_person_may_close_a_data_set_that_is_not_enough(rng):
     assert conductor.phase is Phase.COLLECTING
     conductor.proceed()
     assert conductor.phase is Phase.LOADING
-
-
-def test_what_tells_no_offset_stays_open_and_the_reason_is_said(rng):
-    conductor, body = Conductor(Session(plan())), TurnedBody(rng)
-    hold(conductor, body, DOWN, 3.0)
-    conductor.proceed()
-    conductor.proceed()
-    assert conductor.phase is Phase.COLLECTING
-    assert '0 of 3 directions' in conductor.notes[-1]
-
-
-def test_a_data_set_can_be_begun_anew(rng):
-    conductor, body = Conductor(Session(plan())), TurnedBody(rng)
-    hold(conductor, body, DOWN, 3.0)
-    assert conductor.restart_step() is True
-    assert not conductor.session.collection.poses
-    assert len(conductor.notes) == 1
 
 
 @pytest.mark.parametrize('why', [CONTACT, JOINTS, 'another reason'])

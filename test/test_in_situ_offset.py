@@ -31,7 +31,7 @@ from inertial_estimation.calibration.accelerometer import (
 )
 from inertial_estimation.calibration.in_situ_matrix import Weighed
 from inertial_estimation.calibration.in_situ_offset import affine_subspace, in_situ_offset
-from inertial_estimation.errors import LogError, ModelError, ShapeError
+from inertial_estimation.errors import LogError
 from inertial_estimation.model.spatial import hat
 
 # Round-off of wrenches of some 50 N, through a matrix of condition 200 and back.
@@ -70,28 +70,6 @@ def test_the_rotation_of_the_accelerometer_does_not_matter(rng):
     turned = in_situ_offset(raw, a @ Rotation.random(random_state=3).as_matrix(), matrix=MATRIX)
     np.testing.assert_allclose(turned.offset, plain.offset, rtol=1e-9)
     np.testing.assert_allclose(turned.deviations, plain.deviations, rtol=1e-6)
-
-
-@pytest.mark.parametrize('sign', [1, -1])
-def test_it_does_not_matter_which_side_acts_on_which(rng, sign):
-    g = directions(rng, 50)
-    raw = np.linalg.solve(MATRIX, (sign * wrenches(g) + OFFSET).T).T
-    found = in_situ_offset(raw, -g)
-    np.testing.assert_allclose(found.in_wrench(MATRIX)[0], OFFSET, atol=EXACT)
-
-
-def test_the_unit_of_raw_readings_does_not_matter(rng):
-    raw, a = noisy(rng, 400)
-    change = rng.normal(size=(6, 6)) + 3 * np.eye(6)
-    plain = in_situ_offset(raw, a, matrix=MATRIX)
-    changed = in_situ_offset(raw @ change.T, a, matrix=MATRIX @ np.linalg.inv(change))
-    of_plain, deviations = plain.in_wrench(MATRIX)
-    of_changed, changed_deviations = changed.in_wrench(MATRIX @ np.linalg.inv(change))
-    np.testing.assert_allclose(of_changed, of_plain, atol=EXACT)
-    np.testing.assert_allclose(changed_deviations, deviations, rtol=1e-3)
-    np.testing.assert_allclose(
-        changed.subspace.singular_values, plain.subspace.singular_values, rtol=1e-9
-    )
 
 
 @pytest.mark.parametrize('n', [30, 1000])
@@ -147,13 +125,6 @@ def test_a_joint_that_moves_beyond_the_sensor_is_refused(rng):
         in_situ_offset(counts(found), -g, matrix=MATRIX)
 
 
-def test_one_axis_is_refused_with_what_is_missing():
-    angles = np.linspace(0, 2 * np.pi, 100)
-    g = GRAVITY * np.column_stack([np.sin(angles), np.zeros(100), np.cos(angles)])
-    with pytest.raises(LogError):
-        in_situ_offset(counts(wrenches(g)), -g)
-
-
 @pytest.mark.parametrize('n_excited', [0, 1])
 def test_orientations_in_a_line_are_refused(n_excited):
     g = np.tile([0.0, 0.0, -GRAVITY], (50, 1))
@@ -169,13 +140,6 @@ def test_near_the_plane_it_is_refused_just_below_the_limit(rng):
         tilt = np.sqrt(1 - (across := share * MIN_GRAVITY_SPREAD * np.resize([1, -1], 400)) ** 2)
         g = GRAVITY * np.column_stack([tilt * np.sin(angles), across, tilt * np.cos(angles)])
         assert (orientations(-g).n_excited == 3) is enough
-
-
-@pytest.mark.parametrize('n', [0, 1, 6])
-def test_too_few_samples_are_refused_with_their_number(rng, n):
-    g = directions(rng, n)
-    with pytest.raises(LogError):
-        in_situ_offset(counts(wrenches(g)), -g)
 
 
 def test_samples_that_move_or_are_touched_are_left_out_and_counted(rng):
@@ -239,12 +203,6 @@ def test_gravity_that_moves_on_with_time_is_no_drift(rng, per_pose, of_accelerom
     assert np.abs(ratios).max() < FIVE
 
 
-def test_an_accelerometer_of_another_body_is_refused(rng):
-    raw, a = noisy(rng, 300)
-    with pytest.raises(LogError):
-        in_situ_offset(raw, rng.permutation(a), matrix=MATRIX)
-
-
 def test_an_accelerometer_in_another_unit_is_named(rng):
     raw, a = noisy(rng, 50)
     with pytest.raises(LogError):
@@ -264,16 +222,6 @@ def test_a_channel_that_never_changes_is_named(rng, dead, matrix):
     raw[:, dead] = 77.0
     with pytest.raises(LogError):
         in_situ_offset(raw, a, matrix=matrix)
-
-
-@pytest.mark.parametrize('dead', range(6))
-def test_a_channel_that_stands_still_while_others_follow_is_named(rng, dead):
-    raw, a = noisy(rng, 200)
-    # As a converter flickers without a signal, whatever the unit of its channel.
-    raw[:, dead] = 77.0 + 1e-4 * raw.std(axis=0)[dead] * rng.integers(0, 2, 200)
-    for units in (np.ones(6), np.logspace(-3, 3, 6)):
-        with pytest.raises(LogError):
-            in_situ_offset(raw * units, a, matrix=MATRIX / units)
 
 
 def test_a_force_that_stands_still_is_named_and_the_moment_of_a_body_in_line_is_not(rng):
@@ -324,23 +272,6 @@ def test_pushes_to_the_end_of_the_range_are_touches(rng):
     raw, a = noisy(rng, 600)
     raw[100:140, 1] = raw[:, 1].max() + 1000.0
     assert in_situ_offset(raw, a, matrix=MATRIX).left_out[TOUCHED] == 40
-
-
-def test_wrong_shapes_are_named(rng):
-    raw, a = noisy(rng, 50)
-    with pytest.raises(ShapeError):
-        in_situ_offset(raw, a[:49])
-    with pytest.raises(ShapeError):
-        in_situ_offset(raw[:, :5], a)
-    with pytest.raises(ModelError):
-        in_situ_offset(raw, a, matrix=np.full((6, 6), np.nan))
-
-
-def test_the_answer_is_the_same_each_time(rng):
-    raw, a = noisy(rng, 300)
-    raw[:50] += 100.0
-    first, second = (in_situ_offset(raw, a).offset for _ in range(2))
-    np.testing.assert_array_equal(first, second)
 
 
 def test_a_bias_of_the_accelerometer_goes_into_the_force_as_documented(rng):
@@ -403,18 +334,3 @@ def test_a_leg_that_swings_tells_no_bias(rng):
     found = accelerometer_bias(-g)
     assert np.isinf(found.deviations).all() and not found.is_significant
     assert not found.bias.any()
-
-
-def test_a_bias_too_small_to_matter_stays(rng):
-    g = directions(rng, 5000)
-    found = accelerometer_bias(-g + [0.01, 0.0, 0.0] + 0.01 * rng.normal(size=g.shape))
-    assert found and not found.is_significant
-
-
-def test_motion_now_and_then_does_not_spoil_the_bias(rng):
-    g = directions(rng, 200)
-    read = -g + [0.0, 0.5, 0.0]
-    read[::4] += rng.normal(size=(50, 3)) * 2.0
-    np.testing.assert_allclose(accelerometer_bias(read).bias, [0.0, 0.5, 0.0], atol=1e-6)
-    found = in_situ_offset(counts(wrenches(g)), read)
-    assert 35 <= found.left_out[MOVING] <= 50

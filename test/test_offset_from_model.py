@@ -116,23 +116,6 @@ def _at_root(robot, sample, wrenches):
     return poses, np.array(moved)
 
 
-def test_three_supports(robot, rng, offsets):
-    supports = ('l_sole', 'r_sole', 'hand')
-    shot = standing(robot, pose_of(robot, rng), dict(zip(supports, (0.5, 0.3, 0.2))))
-    samples = repeated([shot], offsets)
-    found = offset_from_model(WrenchEstimator(robot), samples, supports, accept_split=True)
-    assert not found.unique.any()
-    assert len(found.undetermined) == 12
-
-
-def test_supports_on_the_same_side_of_all_sensors_share_as_they_like(robot, rng, offsets):
-    shot = standing(robot, pose_of(robot, rng), {'l_sole': 1.5, 'l_foot': -0.5})
-    samples = repeated([shot], offsets)
-    found = offset_from_model(WrenchEstimator(robot), samples, ('l_sole', 'l_foot'))
-    np.testing.assert_allclose(found.offsets, offsets, atol=EXACT)
-    assert found.is_unique
-
-
 def test_a_split_is_refused_with_what_is_told_and_what_helps(robot, rng, offsets):
     shot = standing(robot, pose_of(robot, rng), {'l_sole': 0.5, 'r_sole': 0.5})
     samples = repeated([shot], offsets)
@@ -142,17 +125,6 @@ def test_a_split_is_refused_with_what_is_told_and_what_helps(robot, rng, offsets
     found = offset_from_model(WrenchEstimator(robot), samples, FEET, sensors=['arm'])
     np.testing.assert_allclose(found.offsets[4], offsets[4], atol=EXACT)
     assert found.sensors == ('arm',)
-
-
-def test_sensors_that_were_not_chosen_keep_their_offsets(robot, rng, offsets):
-    shot = standing(robot, pose_of(robot, rng), {'l_sole': 1.0})
-    before = FtCalibration(np.tile(np.eye(6), (5, 1, 1)), rng.normal(size=(5, 6)))
-    estimator = WrenchEstimator(robot, calibration=before)
-    samples = repeated([shot], offsets)
-    found = offset_from_model(estimator, samples, ['l_sole'], sensors=['r_leg', 'arm'])
-    np.testing.assert_allclose(found.offsets[[2, 4]], offsets[[2, 4]], atol=EXACT)
-    np.testing.assert_array_equal(found.offsets[[0, 1, 3]], before.offsets[[0, 1, 3]])
-    assert estimator.calibration is before
 
 
 def test_matrices_and_temperatures_come_before_the_offsets(robot, rng, offsets):
@@ -392,23 +364,6 @@ def test_what_makes_no_sense_is_refused(robot, rng, supports, sensors, error):
         offset_from_model(WrenchEstimator(robot), samples, supports, sensors=sensors)
 
 
-def test_a_sensor_that_hardly_speaks_does_not_silence_those_that_share_its_load(
-    robot, rng, offsets
-):
-    shot = standing(robot, pose_of(robot, rng), {'l_sole': 0.5, 'r_sole': 0.5})
-    samples = repeated([shot], offsets, times=40)
-    samples.ft_readings[3:, 3] = np.nan
-    found = offset_from_model(WrenchEstimator(robot), samples, FEET, accept_split=True)
-    assert found.sensors == ('l_leg', 'l_foot', 'r_leg', 'arm')
-
-
-@pytest.mark.parametrize('length_scale', [0.0, -0.1, np.nan])
-def test_a_length_is_positive(robot, rng, length_scale):
-    samples = repeated([standing(robot, pose_of(robot, rng), {'l_sole': 1.0})], 0.0)
-    with pytest.raises(ModelError):
-        offset_from_model(WrenchEstimator(robot), samples, ['l_sole'], length_scale=length_scale)
-
-
 def test_a_channel_that_never_changes_while_others_do_tells_no_offset(robot, rng, offsets):
     shot = standing(robot, pose_of(robot, rng), {'l_sole': 1.0})
     samples = repeated([shot], offsets, 40)
@@ -424,13 +379,6 @@ def test_a_channel_that_never_changes_while_others_do_tells_no_offset(robot, rng
     # A simulated sensor may be without noise in some channels.
     given = offset_from_model(estimator, samples, ['l_sole'], noisy=np.arange(5) < 4)
     assert given.sensors == SENSORS and not given.silent
-
-
-def test_a_sensor_without_any_noise_is_not_dead(robot, rng, offsets):
-    shot = standing(robot, pose_of(robot, rng), {'l_sole': 1.0})
-    assert not offset_from_model(
-        WrenchEstimator(robot), repeated([shot], offsets), ['l_sole']
-    ).silent
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from robots import nested_humanoid_urdf
 
 from inertial_estimation.calibration.offset_from_torques import offset_from_torques
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.logs.log import Log, TimeRange
+from inertial_estimation.logs.log import Log
 from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch, SensorState
@@ -75,21 +75,6 @@ def test_the_model_tells_the_offsets_of_a_robot_with_one_support(fixed_humanoid,
     np.testing.assert_allclose(found.model.deviations, 0.0, atol=EXACT)
 
 
-def test_the_support_may_be_beyond_sensors(fixed_humanoid, rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    source = ConsistentReadings(robot)
-    samples = []
-    for k in range(5):
-        sample, *_ = source.sample(random_motion(robot, rng), {'sole': rng.normal(0.0, 50.0, 6)})
-        readings = sample.ft_readings + OFFSETS
-        samples.append(sample._replace(stamp_ns=(k + 1) * SECOND, ft_readings=readings))
-    recording = recording_of(robot, SampleBatch.stack(samples))
-    given = EstimatorSettings.from_dict({'imus': ['head'], 'contacts': list(CONTACTS)})
-    request = OffsetRequest('model', support='sole')
-    found = compute_offsets(request, recording, robot, given)
-    np.testing.assert_allclose(found.calibration.offsets, OFFSETS, atol=EXACT)
-
-
 def standing_on(robot, rng, frame, n=3):
     """Return a recording of a robot that feels nothing but one wrench at a frame."""
     source = ConsistentReadings(robot)
@@ -143,27 +128,6 @@ def test_an_assumed_prior_is_marked_where_something_of_it_is_left(rng):
     assert not without.assumed.any()
 
 
-def test_a_second_contact_shows_in_the_deviations_only_if_it_changes(fixed_humanoid, rng):
-    still = random_motion(fixed_humanoid, rng)
-    source = ConsistentReadings(fixed_humanoid)
-    push = np.array([10.0, -20.0, 30.0, 1.0, 2.0, -3.0])
-    names = [sensor.name for sensor in fixed_humanoid.ft_sensors]
-    deviations = {}
-    for what, pushed in (('stays', [1, 1, 1, 1]), ('comes and goes', [1, 0, 1, 0])):
-        samples = [
-            source.sample(still, {'hand': share * push})[0]._replace(stamp_ns=(k + 1) * SECOND)
-            for k, share in enumerate(pushed)
-        ]
-        recording = recording_of(fixed_humanoid, SampleBatch.stack(samples))
-        found = compute_offsets(OffsetRequest('model'), recording, fixed_humanoid, settings())
-        deviations[what] = found.model.deviations.reshape(-1, 6)
-        assert np.abs(found.calibration.offsets).max() > 1.0, 'taken for an offset, without sign'
-    np.testing.assert_allclose(deviations['stays'], 0.0, atol=EXACT)
-    arm = names.index('arm_sensor')
-    assert (deviations['comes and goes'][arm, :3] > 1.0).any()
-    np.testing.assert_allclose(np.delete(deviations['comes and goes'], arm, 0), 0.0, atol=EXACT)
-
-
 def test_torques_tell_the_offsets_that_they_depend_on(fixed_humanoid, rng):
     recording = record(fixed_humanoid, rng, 40, touched=('thigh', 'sole', 'hand'))
     found = compute_offsets(OffsetRequest('torques'), recording, fixed_humanoid, settings())
@@ -177,32 +141,3 @@ def test_a_known_prior_survives_where_torques_say_nothing(fixed_humanoid, rng):
     recording = record(fixed_humanoid, rng, 40, touched=())
     found = compute_offsets(OffsetRequest('torques'), recording, fixed_humanoid, settings())
     np.testing.assert_allclose(found.calibration.offsets, OFFSETS, atol=EXACT)
-
-
-def test_only_the_stated_range_counts(fixed_humanoid, rng):
-    recording = record(fixed_humanoid, rng, 10, touched=())
-    recording.samples.ft_readings[5:] += 7.0
-    request = OffsetRequest('model', TimeRange(-0.5, 4.5))
-    found = compute_offsets(request, recording, fixed_humanoid, settings())
-    np.testing.assert_allclose(found.calibration.offsets, OFFSETS, atol=EXACT)
-    assert found.model.n_samples == 5
-
-
-def test_failed_readings_cost_their_instants_only(fixed_humanoid, rng):
-    recording = record(fixed_humanoid, rng, 40, touched=())
-    recording.samples.ft_readings[::2, 1] = np.nan
-    recording.samples.ft_readings[5:9, 0, 3] = np.nan
-    for source in ('model', 'torques'):
-        found = compute_offsets(OffsetRequest(source), recording, fixed_humanoid, settings())
-        np.testing.assert_allclose(found.calibration.offsets, OFFSETS, atol=EXACT)
-
-
-def test_a_sensor_that_never_worked_keeps_its_configured_offset(fixed_humanoid, rng):
-    recording = record(fixed_humanoid, rng, 10, touched=())
-    recording.samples.ft_readings[:, 2] = np.nan
-    offset = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
-    names = [sensor.name for sensor in fixed_humanoid.ft_sensors]
-    given = settings(**{'ft_sensors': names, f'ft.{names[2]}.offset': offset})
-    found = compute_offsets(OffsetRequest('model'), recording, fixed_humanoid, given)
-    np.testing.assert_allclose(found.calibration.offsets[:2], OFFSETS[:2], atol=EXACT)
-    np.testing.assert_array_equal(found.calibration.offsets[2], offset)

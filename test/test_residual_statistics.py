@@ -76,22 +76,6 @@ def test_errors_that_are_larger_in_a_direction_are_seen_there(rng):
     assert deviations[1] == pytest.approx(np.sqrt(N / (2 * BLOCKS)), rel=0.35)
 
 
-def test_the_choice_of_axes_does_not_matter(rng):
-    Q = np.linalg.qr(everywhere(rng))[0]
-    turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
-    left = white(rng)[:, :3]
-    left -= Q @ (Q.T @ left)
-    blocks = contiguous_blocks(TIMES, BLOCKS)
-    one, other = (covariances_by_blocks(basis, left, blocks) for basis in (Q, Q @ turn))
-    np.testing.assert_allclose(turn @ other @ turn.T, one, atol=1e-12)
-
-
-def test_an_exact_fit_has_no_deviations(rng):
-    Q = np.linalg.qr(everywhere(rng))[0]
-    told = covariances_by_blocks(Q, np.zeros((N, 2)), contiguous_blocks(TIMES, BLOCKS))
-    np.testing.assert_array_equal(told, 0.0)
-
-
 @pytest.mark.parametrize('memory', [0.0, 0.9])
 def test_means_of_samples_that_resemble_their_neighbours(rng, memory):
     # First-order noise: its correlations add up to (1 + memory) / (1 - memory).

@@ -161,17 +161,6 @@ def test_a_data_set_that_tells_nothing_stays_open(rng):
     assert session.step == 1 and not session.collection.poses
 
 
-def test_loads_that_tell_no_matrix_are_refused_with_the_rank(rng):
-    at = tuple(CENTRE + 0.1)
-    loads = (NOTHING, Load('one', 0.5, at), Load('two', 1.0, at))
-    session, body = Session(plan(loads)), TurnedBody(rng)
-    for load in loads:
-        go_through(session, body, load)
-        session.close_step()
-    with pytest.raises(LogError):
-        session.outcome(DATE)
-
-
 def test_a_matrix_that_is_refused_can_be_had_with_a_further_load(rng, tmp_path):
     path, at = tmp_path / 'session.json', tuple(CENTRE + 0.1)
     loads = (NOTHING, Load('one', 0.5, at), Load('two', 1.0, at))
@@ -301,16 +290,6 @@ def test_plans_that_cannot_work_are_refused():
         plan((Load('bad', -1.0),))
     with pytest.raises(ModelError):
         plan((Load('bad', 1.0, (0.0, 0.0, float('nan'))),))
-
-
-def test_a_sensor_that_needs_its_temperature_is_refused_without(rng):
-    thermal = SensorCalibration(MATRIX, temperature_coefficients=np.ones(6))
-    session, body = Session(Plan('foot', 'x', before=thermal)), TurnedBody(rng)
-    go_through(session, body, NOTHING)
-    session.close_step()
-    with pytest.raises(ConfigError):
-        session.outcome(DATE)
-    assert session.outcome(DATE, 25.0).calibration.reference_temperature == 25.0
 
 
 @pytest.mark.parametrize('before', [None, SensorCalibration()])
