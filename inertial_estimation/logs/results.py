@@ -4,31 +4,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
-from inertial_estimation.estimation.contacts import row_names
-from inertial_estimation.estimation.estimate import Quality, WrenchEstimate, result_names
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.findings import Finding
-from inertial_estimation.logs.bag import MULTI_DOF_JOINT_STATE, BagWriter
+from inertial_estimation.logs.bag import BagWriter
 from inertial_estimation.logs.log import Log, Progress, no_progress
 from inertial_estimation.logs.offsets import Offsets
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
-from inertial_estimation.signals.encoders import (
-    JointEffortEncoder,
-    WrenchEncoder,
-    WrenchesEncoder,
-    topic_names,
-)
-from inertial_estimation.signals.router import JOINT_STATE, WRENCH
+from inertial_estimation.outputs.table import OUTPUTS, Layout, Pace, Results, encoders
+from inertial_estimation.uncertainty.deviations import Deviations
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -153,145 +149,72 @@ class Replay:
 
 
 def _write(path: Path, replay: Replay, progress: Progress) -> None:
-    """Write a bag."""
-    estimate = replay.estimate
-    torques = JointEffortEncoder(replay.robot.joint_names, frame_id=replay.robot.links[0].name)
-    external = _external_encoder(replay)
-    layouts = _layouts(replay)
-    single = [*_single_wrenches(replay), *_residuals(replay), *_inner_wrenches(replay)]
+    """Write a bag: the outputs of the node at every sample, single wrenches where known."""
+    estimate, through, net = replay.estimate, replay.through, replay.net
+    layout = Layout(
+        replay.robot,
+        estimate.contacts[: len(replay.settings.contacts)],
+        () if through is None else tuple(zip(through.names, through.frames)),
+        () if net is None else net.names,
+    )
+    fixed = {one.topic: encoders(one, layout) for one in OUTPUTS if not one.names_contacts}
+    # Touches come and go.
+    there = (estimate.contact_quality & np.uint8(Quality.ABSENT)) == 0
+    patterns, numbers = np.unique(there, axis=0, return_inverse=True)
+    contacts = [tuple(compress(estimate.contacts, pattern)) for pattern in patterns.tolist()]
+    named = [
+        {
+            one.topic: encoders(one, layout._replace(contacts=present))
+            for one in OUTPUTS
+            if one.names_contacts
+        }
+        for present in contacts
+    ]
     stamps = replay.recording.samples.stamp_ns.tolist()
-    deviations = _DeviationsTopics(replay)
+    deviations = replay.deviations
+    rows = {} if deviations is None else {row: m for m, row in enumerate(deviations.rows.tolist())}
     with BagWriter(path) as writer:
-        _write_offsets(writer, replay, stamps[0])
-        for k, (stamp, layout) in enumerate(zip(stamps, layouts, strict=True)):
-            wrenches = layout.wrenches.encode(stamp, estimate.wrenches[k, layout.contacts])
-            writer.write(f'{NAMESPACE}/external_wrenches', MULTI_DOF_JOINT_STATE, stamp, wrenches)
-            for topic, encoder, rows in (
-                ('joint_torques', torques, estimate.torques[k]),
-                ('external_joint_torques', external, estimate.external_torques[k]),
-                ('quality', layout.quality, estimate.quality[k, layout.results]),
-            ):
-                data = encoder.encode(stamp, rows)
-                writer.write(f'{NAMESPACE}/{topic}', JOINT_STATE, stamp, data)
-            for topic, wrench_encoder, rows in single:
-                if np.isfinite(rows[k]).all():
-                    writer.write(topic, WRENCH, stamp, wrench_encoder.encode(stamp, rows[k]))
-            deviations.write(writer, k, stamp, layout)
+        for k, (stamp, number) in enumerate(zip(stamps, numbers.reshape(-1).tolist())):
+            results = _results(replay, k, rows.get(k), contacts[number], patterns[number])
+            topics = fixed | named[number]
+            for output in OUTPUTS:
+                if output.pace is Pace.CHANGE and k:
+                    continue
+                if output.pace is Pace.DEVIATIONS and results.deviations is None:
+                    continue
+                if (values := output.values(results)) is None:
+                    continue
+                for row, (topic, encode) in enumerate(topics[output.topic]):
+                    value = values[row] if output.is_family else values
+                    if not output.is_family or np.isfinite(value).all():
+                        data = encode(stamp, value)
+                        writer.write(f'{NAMESPACE}/{topic}', output.type, stamp, data)
             if k % SAMPLES_PER_TICK == 0:
                 progress('writing', k / len(stamps))
     progress('writing', 1.0)
 
 
-def _single_wrenches(replay: Replay) -> list[tuple[str, WrenchEncoder, Array]]:
-    """Return topic, encoder and wrenches of each default contact."""
-    estimate = replay.estimate
-    defaults = estimate.contacts[: len(replay.settings.contacts)]
-    names = topic_names(contact.name for contact in defaults)
-    return [
-        (f'{NAMESPACE}/external_wrench/{name}', WrenchEncoder(contact.frame), rows)
-        for name, contact, rows in zip(names, defaults, np.moveaxis(estimate.wrenches, 1, 0))
-    ]
-
-
-def _residuals(replay: Replay) -> Iterator[tuple[str, WrenchEncoder, Array]]:
-    """Yield topic, encoder and residuals of each submodel."""
-    names = [submodel.name for submodel in replay.robot.submodels]
-    yield from _topics('residual', names, names, replay.estimate.residuals)
-
-
-def _inner_wrenches(replay: Replay) -> Iterator[tuple[str, WrenchEncoder, Array]]:
-    """Yield topic, encoder and wrenches of each joint and link that was asked for."""
-    for topic, found in (('internal_wrench', replay.through), ('net_wrench', replay.net)):
-        if found is not None:
-            yield from _topics(topic, found.names, found.frames, found.wrenches)
-
-
-def _topics(
-    topic: str, names: Sequence[str], frames: Sequence[str], wrenches: Array
-) -> Iterator[tuple[str, WrenchEncoder, Array]]:
-    """Yield topic, encoder and wrenches of each name, from wrenches (n, n_names, 6)."""
-    for name, frame, rows in zip(topic_names(names), frames, np.moveaxis(wrenches, 1, 0)):
-        yield f'{NAMESPACE}/{topic}/{name}', WrenchEncoder(frame), rows
-
-
-def _external_encoder(replay: Replay) -> JointEffortEncoder:
-    """Return the encoder of external torques, which are about the frame that is at rest."""
-    robot = replay.robot
-    return JointEffortEncoder(robot.joint_names, frame_id=robot.base_frame)
-
-
-class _Layout(NamedTuple):
-    """The messages that name contacts, for the contacts of an instant."""
-
-    contacts: Indices
-    """Columns of the contacts that are there."""
-    results: Indices
-    """Entries of the quality that are then told."""
-    wrenches: WrenchesEncoder
-    quality: JointEffortEncoder
-
-
-def _layouts(replay: Replay) -> list[_Layout]:
-    """Return the layout of each sample: touches come and go."""
-    estimate = replay.estimate
-    there = (estimate.contact_quality & np.uint8(Quality.ABSENT)) == 0
-    patterns, numbers = np.unique(there, axis=0, return_inverse=True)
-    kinds = [_layout(replay, pattern) for pattern in patterns]
-    return [kinds[number] for number in numbers.reshape(-1).tolist()]
-
-
-def _layout(replay: Replay, there: NDArray[np.bool_]) -> _Layout:
-    """Return the layout for the contacts that are there."""
-    estimate = replay.estimate
-    contacts = [c for c, is_there in zip(estimate.contacts, there) if is_there]
-    results = np.ones(estimate.quality.shape[1], dtype=bool)
-    results[: len(there)] = there
-    return _Layout(
-        np.flatnonzero(there),
-        np.flatnonzero(results),
-        WrenchesEncoder(row_names(contacts)),
-        JointEffortEncoder(result_names(replay.robot, contacts)),
+def _results(
+    replay: Replay, k: int, m: int | None, contacts: tuple[Contact, ...], there: NDArray[np.bool_]
+) -> Results:
+    """Return the results of sample k, and deviations m, with the contacts that are there."""
+    batch, found = replay.estimate, replay.deviations
+    rows: list[Any] = [None if value is batch.contacts else value[k] for value in cast(Any, batch)]
+    estimate = WrenchEstimate(*rows)._replace(
+        contacts=contacts,
+        wrenches=batch.wrenches[k, there],
+        contact_quality=batch.contact_quality[k, there],
     )
-
-
-class _DeviationsTopics:
-    """The standard deviations, at the samples for which there are some."""
-
-    def __init__(self, replay: Replay) -> None:
-        self._found = found = replay.deviations
-        rows = () if found is None else found.rows.tolist()
-        self._instants = {row: k for k, row in enumerate(rows)}
-        self._torques = JointEffortEncoder(replay.robot.joint_names)
-        self._external = _external_encoder(replay)
-        self._residuals = WrenchesEncoder([submodel.name for submodel in replay.robot.submodels])
-
-    def write(self, writer: BagWriter, row: int, stamp_ns: int, layout: _Layout) -> None:
-        """Write those of a sample, if there are some."""
-        found, k = self._found, self._instants.get(row)
-        if found is None or k is None:
-            return
-        for topic, kind, encoder, values in (
-            (
-                'external_wrench_deviations', MULTI_DOF_JOINT_STATE, layout.wrenches,
-                found.wrenches[k, layout.contacts],
-            ),
-            ('joint_torque_deviations', JOINT_STATE, self._torques, found.torques[k]),
-            (
-                'external_joint_torque_deviations', JOINT_STATE, self._external,
-                found.external_torques[k],
-            ),
-            (
-                'residual_deviations', MULTI_DOF_JOINT_STATE, self._residuals,
-                found.residuals[k],
-            ),
-        ):  # fmt: skip
-            data = encoder.encode(stamp_ns, values)
-            writer.write(f'{NAMESPACE}/{topic}', kind, stamp_ns, data)
-
-
-def _write_offsets(writer: BagWriter, replay: Replay, stamp_ns: int) -> None:
-    """Write once what was subtracted from each FT sensor."""
-    sensors = [sensor.name for sensor in replay.robot.ft_sensors]
-    for sensor, name, offset in zip(sensors, topic_names(sensors), replay.calibration.offsets):
-        data = WrenchEncoder(sensor).encode(stamp_ns, offset)
-        writer.write(f'{NAMESPACE}/ft_offset/{name}', WRENCH, stamp_ns, data)
+    deviations = None
+    if found is not None and m is not None:
+        deviations = Deviations(
+            int(estimate.stamp_ns), contacts, found.wrenches[m, there], found.torques[m],
+            found.external_torques[m], found.residuals[m],
+        )  # fmt: skip
+    return Results(
+        estimate,
+        deviations,
+        None if replay.through is None else replay.through.wrenches[k],
+        None if replay.net is None else replay.net.wrenches[k],
+        replay.calibration.offsets,
+    )

@@ -25,11 +25,10 @@ from inertial_estimation.signals.encoders import (
     WrenchesEncoder,
     topic_names,
 )
+from inertial_estimation.signals.router import JOINT_STATE, WRENCH
 from inertial_estimation.uncertainty.deviations import Deviations
 
-JOINT_STATE = 'sensor_msgs/msg/JointState'
 MULTI_DOF_JOINT_STATE = 'sensor_msgs/msg/MultiDOFJointState'
-WRENCH = 'geometry_msgs/msg/WrenchStamped'
 Encode = Callable[[int, Array], bytes]
 """Returns the message of a stamp [ns] and of values."""
 
