@@ -122,7 +122,6 @@ class AdaptiveWindowFilter(WindowFilter):
         self._degrees = (LINE, PARABOLA)[:highest]
 
     def evaluate(self) -> Array:
-        """Return the derivatives at the newest sample; returns (2, n_channels) [1/s]."""
         if not self._clock.count:
             return np.full((2, self.n_channels), np.nan)
         return self.evaluate_at(self._clock.newest)[1:]

@@ -64,7 +64,6 @@ class DelayedJointPart(JointPart):
         super().__init__(name, rows, differentiator)
 
     def restart(self) -> None:
-        """Forget the joint states, as at a time jump; the counters go on."""
         super().restart()
         self._held.clear()
         self._message = self.block
@@ -87,14 +86,12 @@ class DelayedJointPart(JointPart):
         return stamps[0] if len(stamps) <= 1 + WAITING else stamps[-1]
 
     def advance(self, stamp_ns: int) -> None:
-        """Move to the newest message that is not later than the instant [ns]."""
         held = self._held
         self._instant_ns = stamp_ns
         while held and held[0][0] <= stamp_ns:
             self.stamp_ns, self._message = held.popleft()
 
     def use(self, filter_velocity: bool, filter_acceleration: bool) -> None:
-        """Write the values at the instant into `block`, which is to enter a sample."""
         self.block = self._measured()
         differentiator = self._differentiator
         if differentiator is None:
@@ -142,18 +139,15 @@ class DelayedSensorStream(ImuStream):
 
     @property
     def needs_all(self) -> bool:
-        """Whether a later instant may ask for any reading: it may."""
         return True
 
     def restart(self) -> None:
-        """Forget the readings, as at a time jump; the counters go on."""
         super().restart()
         self._held.clear()
         self._reading = b''
         self._fed_ns = self._fed_since_ns = 0
 
     def feed(self, stamp_ns: int) -> None:
-        """Let the filter see the readings up to the newest joint state."""
         queue, differentiator = self._queue, self._differentiator
         while queue and queue[0][0] <= stamp_ns:
             message = queue.popleft()
@@ -163,14 +157,12 @@ class DelayedSensorStream(ImuStream):
                 self._feed(differentiator, self._fed_ns, data, self._fed_since_ns)
 
     def advance(self, stamp_ns: int) -> None:
-        """Move to the newest reading that is not later than the instant [ns]."""
         held = self._held
         while held and held[0][0] <= stamp_ns:
             self.stamp_ns, self._reading, self.since_ns = held.popleft()
         self.data = self._reading
 
     def select(self, stamp_ns: int) -> int:
-        """Return whether `data` and `angular_acceleration` may be used for a sample."""
         state = SensorStream.select(self, stamp_ns)
         if state == FRESH and self.is_standing(self._fed_ns - self._fed_since_ns):
             self.used -= 1

@@ -48,7 +48,6 @@ class JointPart(Stream):
         self.restart()
 
     def restart(self) -> None:
-        """Forget the joint states, as at a time jump; the counters go on."""
         super().restart()
         self._queue.clear()
         self.stamp_ns = self._evaluated_ns = 0
@@ -87,7 +86,6 @@ class JointPart(Stream):
         self.used += self._filtered
 
     def statistics(self) -> StreamStatistics:
-        """Return the counters as they are now."""
         lack = self._differentiator.lack if self._differentiator else ''
         return replace(super().statistics(), filter_lack=lack)
 

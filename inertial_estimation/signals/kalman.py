@@ -114,7 +114,6 @@ class KalmanFilter:
             self._begin_channels(stamp_ns, values)
 
     def evaluate(self) -> Array:
-        """Return the derivatives at the newest sample; returns (2, n_channels) [1/s]."""
         return self._settled(self._state[1:].copy(), self._newest_ns)
 
     def evaluate_at(self, stamp_ns: int) -> Array:

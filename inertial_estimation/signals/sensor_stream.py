@@ -76,7 +76,6 @@ class SensorStream(Stream):
         self.restart()
 
     def restart(self) -> None:
-        """Forget the readings, as at a time jump; the counters go on."""
         super().restart()
         self._queue.clear()
         self._value = b''
@@ -85,7 +84,6 @@ class SensorStream(Stream):
         self.stamp_ns = self.since_ns = 0
 
     def push(self, stamp_ns: int, data: bytes, restart_on_jump: bool) -> None:
-        """Take a reading."""
         if len(data) != READING_BYTES:
             raise ShapeError(self.name, (6,), (len(data) // 8,))
         stamp = stamp_ns + self._offset_ns
@@ -168,7 +166,6 @@ class SensorStream(Stream):
         self.invalid += 1
 
     def statistics(self) -> StreamStatistics:
-        """Return the counters as they are now."""
         intervals, count = tuple(self._intervals), self._frozen_count
         if self._stands_still():
             intervals, count = (*intervals, self._interval()), count + 1
@@ -207,18 +204,15 @@ class ImuStream(SensorStream):
 
     @property
     def needs_all(self) -> bool:
-        """Whether a filter needs every reading."""
         return self._differentiator is not None
 
     def restart(self) -> None:
-        """Forget the readings, as at a time jump; the counters go on."""
         super().restart()
         self._evaluated_ns = 0
         if self._differentiator is not None:
             self._differentiator.reset()
 
     def advance(self, stamp_ns: int) -> None:
-        """Move to the newest reading that is not later than a stamp [ns]."""
         queue = self._queue
         differentiator = self._differentiator
         while queue and queue[0][0] <= stamp_ns:
@@ -236,7 +230,6 @@ class ImuStream(SensorStream):
             differentiator.append(stamp_ns, np.frombuffer(data, count=differentiator.n_channels))
 
     def select(self, stamp_ns: int) -> int:
-        """Return whether `data` and `angular_acceleration` may be used for a sample."""
         state = super().select(stamp_ns)
         differentiator = self._differentiator
         if differentiator is None:
@@ -252,7 +245,6 @@ class ImuStream(SensorStream):
         self.used -= 1
 
     def statistics(self) -> StreamStatistics:
-        """Return the counters as they are now."""
         lack = self._differentiator.lack if self._differentiator else ''
         return replace(super().statistics(), filter_lack=lack)
 
