@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from inertial_estimation.estimation.link_motion import MotionPlan
-from inertial_estimation.estimation.sensor_arrays import Body, Measured, array_deviation
+from inertial_estimation.estimation.sensor_arrays import ImuLink, Measured, array_deviation
 from inertial_estimation.model.robot import Robot
 
 FEW = 3
@@ -42,7 +42,7 @@ def report_bodies(
     robot: Robot, plan: MotionPlan, source: str = 'filter'
 ) -> tuple[BodyReport, ...]:
     """Say where the motions of links come from."""
-    return tuple(_report(robot, plan, source, b) for b in range(len(plan.layout.bodies)))
+    return tuple(_report(robot, plan, source, b) for b in range(len(plan.layout.imu_links)))
 
 
 def joint_motion_text(velocity_source: str, acceleration_source: str) -> str:
@@ -56,11 +56,11 @@ def joint_motion_text(velocity_source: str, acceleration_source: str) -> str:
 
 def _report(robot: Robot, plan: MotionPlan, source: str, b: int) -> BodyReport:
     """Say where the motion of one link comes from."""
-    bodies = plan.layout.bodies
+    bodies = plan.layout.imu_links
     body, origins = bodies[b], plan.layout.origins[b]
 
     def told(origin: Measured, own: str) -> str:
-        return own if origin.body == b else _through(robot, bodies[origin.body], origin)
+        return own if origin.source == b else _through(robot, bodies[origin.source], origin)
 
     names = tuple(imu.name for imu in robot.imus)
     return BodyReport(
@@ -73,7 +73,7 @@ def _report(robot: Robot, plan: MotionPlan, source: str, b: int) -> BodyReport:
     )
 
 
-def _own_spin(robot: Robot, body: Body, source: str) -> str:
+def _own_spin(robot: Robot, body: ImuLink, source: str) -> str:
     """Say how an angular acceleration is measured on a link."""
     if source == 'array':
         if not body.is_array:
@@ -92,7 +92,7 @@ def _count(rows: Sequence[int], kind: str) -> str:
     return f'{len(rows)} {kind}{"s" if len(rows) > 1 else ""}'
 
 
-def _through(robot: Robot, body: Body, origin: Measured) -> str:
+def _through(robot: Robot, body: ImuLink, origin: Measured) -> str:
     """Say from where and through which joints a motion comes."""
     joints = [robot.joint_names[j] for j in sorted(origin.way)]
     said = ', '.join(joints) if len(joints) <= FEW else f'{len(joints)} joints'

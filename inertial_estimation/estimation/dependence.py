@@ -24,7 +24,7 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.balance import Balance, build_balance, subtrees
 from inertial_estimation.estimation.contacts import Contact, check_contacts
 from inertial_estimation.estimation.forest import Forest, build_forest
-from inertial_estimation.estimation.link_motion import BodyMotion
+from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.sensor_arrays import with_ways
 from inertial_estimation.model.arguments import rows
 from inertial_estimation.model.motion_sources import serving_sources
@@ -298,7 +298,7 @@ def dependence_table(
 
     """
     contacts, used = check_contacts(contacts), _sensors('fts', fts, 'FT sensor', robot.ft_sensors)
-    motion = BodyMotion(robot, arrays=acceleration_arrays)
+    motion = LinkMotions(robot, arrays=acceleration_arrays)
     working = _sensors('imus', imus, 'IMU', robot.imus)
     if not (working or robot.fixed_frame):
         raise ModelError(f"robot '{robot.name}' has no fixed_link, and 'imus' names none")

@@ -21,7 +21,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import find_dependence
 from inertial_estimation.estimation.estimate import Flags, Quality
 from inertial_estimation.estimation.forest import Dynamics, Forest
-from inertial_estimation.estimation.link_motion import BodyMotion, MotionPlan
+from inertial_estimation.estimation.link_motion import LinkMotions, MotionPlan
 from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE, Bits
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
@@ -164,7 +164,7 @@ class Sizes(NamedTuple):
 class Used(NamedTuple):
     """What of a sample is used while all is well."""
 
-    motion: BodyMotion
+    motion: LinkMotions
     """What each IMU measures."""
     rateless: tuple[int, ...]
     """Joints of which only positions are used: between the trees, and on no way to a link."""
@@ -172,7 +172,7 @@ class Used(NamedTuple):
     """The IMUs used; when one of them fails, the trees change."""
 
     @classmethod
-    def by(cls, motion: BodyMotion, dynamics: Dynamics) -> Used:
+    def by(cls, motion: LinkMotions, dynamics: Dynamics) -> Used:
         """Return what is used."""
         nominal = motion.nominal
         between = dynamics.forest.joints_between_trees
@@ -213,7 +213,7 @@ def with_known_temperatures(sample: S, calibration: FtCalibration) -> S:
     return sample._replace(ft_readings=readings, ft_temperatures=temperatures)
 
 
-def delivered(sample: Sample | SampleBatch, motion: BodyMotion) -> NDArray[np.intp]:
+def delivered(sample: Sample | SampleBatch, motion: LinkMotions) -> NDArray[np.intp]:
     """Return what each IMU delivers; returns (..., n_imus)."""
     _, lack_linear, lack_angular = _find_imu_faults(sample, motion)
     return ACCELEROMETER * ~lack_linear + GYROSCOPE * ~lack_angular
@@ -227,7 +227,7 @@ def with_gaps(samples: SampleBatch) -> SampleBatch:
     )
 
 
-def _find_imu_faults(sample: Sample | SampleBatch, motion: BodyMotion) -> tuple[Mask, Mask, Mask]:
+def _find_imu_faults(sample: Sample | SampleBatch, motion: LinkMotions) -> tuple[Mask, Mask, Mask]:
     """Return which IMUs lack something, which an acceleration, and which an angular velocity."""
     rates, accelerations = sample.angular_velocities, sample.proper_accelerations
     linear = _is_sound(accelerations).all(axis=-1)
@@ -263,7 +263,7 @@ def alike(faults: Mask) -> Iterator[tuple[Mask, Indices]]:
         yield faults[rows[0]], np.array(rows, dtype=np.intp)
 
 
-def working_of(faults: Mask, sizes: Sizes, motion: BodyMotion) -> Working:
+def working_of(faults: Mask, sizes: Sizes, motion: LinkMotions) -> Working:
     """Sort one row of faults by kind; faults (n_flags,)."""
     joints, _, fts, assumed, lack_linear, lack_angular = (
         flags.tolist() for flags in np.split(faults, np.cumsum([*sizes, sizes.joints, sizes.imus]))
@@ -276,7 +276,7 @@ def working_of(faults: Mask, sizes: Sizes, motion: BodyMotion) -> Working:
 
 
 def working_with(
-    motion: BodyMotion,
+    motion: LinkMotions,
     bits: Bits,
     fts: Sequence[bool],
     missing_joints: Sequence[bool],

@@ -23,7 +23,7 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.forest import Forest, carriers, carry, motion_view
 from inertial_estimation.estimation.sensor_arrays import (
     Bits,
-    Body,
+    ImuLink,
     Layout,
     SensorSum,
     array_of,
@@ -42,7 +42,7 @@ S = TypeVar('S', Sample, SampleBatch)
 
 
 class Motions(NamedTuple):
-    """How links move, in the axes of their frames, shape (..., n_bodies, 3) each."""
+    """How links move, in the axes of their frames, shape (..., n_imu_links, 3) each."""
 
     turn: Array
     """Angular velocity [rad/s]."""
@@ -55,19 +55,19 @@ class Motions(NamedTuple):
 class Levers:
     """Points of some links; links (n,); positions (n, 3) [m]."""
 
-    def __init__(self, bodies: Indices, positions: Array) -> None:
-        self._bodies = bodies
+    def __init__(self, imu_links: Indices, positions: Array) -> None:
+        self._imu_links = imu_links
         self._columns, self._hats = positions[..., None], hat(positions)
 
     def term(self, spin: Array, centripetal: Array) -> Array:
         """
         Return by how much the acceleration of the points differs from that of the origins.
 
-        spin (..., n_bodies, 3) [rad/s^2]; centripetal (..., n_bodies, 3, 3) [1/s^2]; returns (...,
-        n, 3) [m/s^2].
+        spin (..., n_imu_links, 3) [rad/s^2]; centripetal (..., n_imu_links, 3, 3) [1/s^2];
+        returns (..., n, 3) [m/s^2].
         """
-        term = centripetal[..., self._bodies, :, :] @ self._columns
-        term -= self._hats @ spin[..., self._bodies, :, None]
+        term = centripetal[..., self._imu_links, :, :] @ self._columns
+        term -= self._hats @ spin[..., self._imu_links, :, None]
         found: Array = term[..., 0]
         return found
 
@@ -76,12 +76,12 @@ class Walk:
     """Carries motions from links to others through the joints."""
 
     def __init__(
-        self, robot: Robot, bodies: Sequence[Body], forest: Forest, known: Indices
+        self, robot: Robot, imu_links: Sequence[ImuLink], forest: Forest, known: Indices
     ) -> None:
-        self.to = np.setdiff1d(np.arange(len(bodies)), known)
+        self.to = np.setdiff1d(np.arange(len(imu_links)), known)
         """The links that are reached."""
-        links = [bodies[b].link for b in self.to]
-        poses = np.array([bodies[b].L_H_B for b in self.to])
+        links = [imu_links[b].link for b in self.to]
+        poses = np.array([imu_links[b].L_H_B for b in self.to])
         turned = np.tile(np.eye(4), (len(links), 1, 1))
         turned[:, :3, :3] = poses[:, :3, :3].swapaxes(1, 2)
         self.levers = Levers(self.to, (turned @ poses)[:, :3, 3])
@@ -152,7 +152,7 @@ PLANS_KEPT = 16
 """Each holds up to three of Pinocchio's workspaces."""
 
 
-class BodyMotion:
+class LinkMotions:
     """The links of a robot, for whatever sensors deliver."""
 
     def __init__(self, robot: Robot, *, arrays: bool = False) -> None:
@@ -163,7 +163,7 @@ class BodyMotion:
         self._plans: dict[Bits, MotionPlan] = {}
         self.nominal = MotionPlan(robot, self.bits, arrays)
         """The plan while every IMU delivers all that it measures."""
-        if self.is_used and not self.nominal.layout.bodies:
+        if self.is_used and not self.nominal.layout.imu_links:
             raise ModelError(_complaint(robot, arrays))
 
     @property
@@ -190,10 +190,10 @@ class MotionPlan:
         if robot.fixed_frame:
             bits = (0,) * len(bits)
         self.layout: Layout = lay_out(robot, bits, arrays=arrays)
-        bodies = self.layout.bodies
+        imu_links = self.layout.imu_links
         self._arrays = arrays
         self._n_imus = len(robot.imus)
-        leads = {body.lead for body in bodies}
+        leads = {imu_link.lead for imu_link in imu_links}
         self.serving = tuple(k in leads for k in range(self._n_imus))
         """For each IMU whether its row holds the motion of a link after `complete`."""
         used = frozenset().union(*self.layout.rows.values())
@@ -201,13 +201,13 @@ class MotionPlan:
         """IMUs of which something is used, shape (n_imus,)."""
         self.joints = frozenset().union(*self.layout.ways.values())
         """Joints through which something goes from link to link."""
-        if bodies and not self.layout.is_plain:
-            self._lay_out(robot, bodies)
+        if imu_links and not self.layout.is_plain:
+            self._lay_out(robot, imu_links)
 
     @property
     def is_plain(self) -> bool:
         """Whether samples stay as they are: no link lacks anything or has two of anything."""
-        return self.layout.is_plain or not self.layout.bodies
+        return self.layout.is_plain or not self.layout.imu_links
 
     def complete(self, sample: S) -> S:
         """Write the motion of each link into the row of its first IMU."""
@@ -261,28 +261,28 @@ class MotionPlan:
             moved = walk.levers.term(motion.spin, centripetal)
             motion.shift[..., walk.to, :] = walk.run(sample, motion).shift + moved
 
-    def _lay_out(self, robot: Robot, bodies: Sequence[Body]) -> None:
+    def _lay_out(self, robot: Robot, imu_links: Sequence[ImuLink]) -> None:
         """Lay out all that does not change with the readings."""
-        self._leads = np.array([body.lead for body in bodies])
-        self._turning = np.flatnonzero([bool(body.gyroscopes) for body in bodies])
-        self._shaken = np.flatnonzero([bool(body.accelerometers) for body in bodies])
-        self._spun = np.flatnonzero([body.is_array for body in bodies])
+        self._leads = np.array([imu_link.lead for imu_link in imu_links])
+        self._turning = np.flatnonzero([bool(imu_link.gyroscopes) for imu_link in imu_links])
+        self._shaken = np.flatnonzero([bool(imu_link.accelerometers) for imu_link in imu_links])
+        self._spun = np.flatnonzero([imu_link.is_array for imu_link in imu_links])
         turning, shaken, spun = (
-            [bodies[b] for b in rows.tolist()]
+            [imu_links[b] for b in rows.tolist()]
             for rows in (self._turning, self._shaken, self._spun)
         )
-        blocks, _ = zip(*(mean_of(body, robot, 'gyroscope') for body in turning))
-        self._gyroscopes = SensorSum([body.gyroscopes for body in turning], blocks)
-        blocks, levers = zip(*(mean_of(body, robot, 'accelerometer') for body in shaken))
-        self._accelerometers = SensorSum([body.accelerometers for body in shaken], blocks)
+        blocks, _ = zip(*(mean_of(imu_link, robot, 'gyroscope') for imu_link in turning))
+        self._gyroscopes = SensorSum([imu_link.gyroscopes for imu_link in turning], blocks)
+        blocks, levers = zip(*(mean_of(imu_link, robot, 'accelerometer') for imu_link in shaken))
+        self._accelerometers = SensorSum([imu_link.accelerometers for imu_link in shaken], blocks)
         self._levers = Levers(self._shaken, np.array(levers))
         if self._arrays:
-            blocks, levers = zip(*(array_of(body, robot) for body in spun))
-            self._array = SensorSum([body.accelerometers for body in spun], blocks)
+            blocks, levers = zip(*(array_of(imu_link, robot) for imu_link in spun))
+            self._array = SensorSum([imu_link.accelerometers for imu_link in spun], blocks)
             self._array_lever = np.array(levers)
         known = (self._turning, self._spun, self._shaken)
         self._walks = [
-            None if forest is None else Walk(robot, bodies, forest, rows)
+            None if forest is None else Walk(robot, imu_links, forest, rows)
             for forest, rows in zip(self.layout.forests, known, strict=True)
         ]
 

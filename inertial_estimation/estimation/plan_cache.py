@@ -12,7 +12,7 @@ from inertial_estimation.estimation.balance import Balance, build_balance
 from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.faults import Qualities, Working, find_qualities, working_with
 from inertial_estimation.estimation.forest import Dynamics
-from inertial_estimation.estimation.link_motion import BodyMotion
+from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.plan import Plan, build_plan
 from inertial_estimation.estimation.sensor_arrays import with_ways
 from inertial_estimation.estimation.step import Step
@@ -47,10 +47,10 @@ class PlanCache:
         robot: Robot,
         length_scale: float,
         rank_tolerance: float,
-        motion: BodyMotion | None = None,
+        motion: LinkMotions | None = None,
     ) -> None:
         self._robot = robot
-        self.motion = motion or BodyMotion(robot)
+        self.motion = motion or LinkMotions(robot)
         self._length_scale = length_scale
         self._rank_tolerance = rank_tolerance
         self._dynamics: dict[tuple[int, ...], Dynamics] = {}

@@ -46,7 +46,7 @@ LEAST_NOISE = 1e-3
 class Measured(NamedTuple):
     """One motion of one link: where it comes from."""
 
-    body: int
+    source: int
     """Index of the link on which it is measured."""
     rows: frozenset[int]
     """IMUs that it depends on, directly or on the way."""
@@ -65,7 +65,7 @@ class Origins(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Body:
+class ImuLink:
     """A link with the sensors on it that deliver, and the frame in which its motion is given."""
 
     link: int
@@ -85,7 +85,7 @@ class Body:
 class Layout:
     """The links of a robot for one set of sensors that deliver."""
 
-    bodies: tuple[Body, ...]
+    imu_links: tuple[ImuLink, ...]
     """Those with a sensor that delivers, in the order of their first IMUs; empty if not enough."""
     origins: tuple[Origins, ...]
     forests: tuple[Forest | None, Forest | None, Forest | None]
@@ -97,16 +97,16 @@ class Layout:
     def ways(self) -> dict[int, frozenset[int]]:
         """Joints that the motion of a link depends on, by its link."""
         return {
-            body.link: frozenset().union(*(origin.joints for origin in origins))
-            for body, origins in zip(self.bodies, self.origins, strict=True)
+            imu_link.link: frozenset().union(*(origin.joints for origin in origins))
+            for imu_link, origins in zip(self.imu_links, self.origins, strict=True)
         }
 
     @property
     def rows(self) -> dict[int, frozenset[int]]:
         """IMUs that the motion of a link depends on, by its link."""
         return {
-            body.link: frozenset().union(*(origin.rows for origin in origins))
-            for body, origins in zip(self.bodies, self.origins, strict=True)
+            imu_link.link: frozenset().union(*(origin.rows for origin in origins))
+            for imu_link, origins in zip(self.imu_links, self.origins, strict=True)
         }
 
 
@@ -117,23 +117,24 @@ def nominal_bits(robot: Robot) -> Bits:
 
 def lay_out(robot: Robot, bits: Bits, *, arrays: bool) -> Layout:
     """Find where the motions of all links come from."""
-    bodies = _bodies(robot, bits)
-    turning = [b for b, body in enumerate(bodies) if body.gyroscopes]
-    shaken = [b for b, body in enumerate(bodies) if body.accelerometers]
-    spun = [b for b, body in enumerate(bodies) if body.is_array] if arrays else turning
+    imu_links = _imu_links(robot, bits)
+    turning = [b for b, imu_link in enumerate(imu_links) if imu_link.gyroscopes]
+    shaken = [b for b, imu_link in enumerate(imu_links) if imu_link.accelerometers]
+    spun = [b for b, imu_link in enumerate(imu_links) if imu_link.is_array] if arrays else turning
     if not (turning and shaken and spun):
         return Layout((), (), (None, None, None), is_plain=False)
     is_plain = not arrays and all(
-        body.accelerometers == body.gyroscopes == (body.lead,) for body in bodies
+        imu_link.accelerometers == imu_link.gyroscopes == (imu_link.lead,)
+        for imu_link in imu_links
     )
     forests: list[Forest | None] = [
-        _forest(robot, bodies, known) if len(known) < len(bodies) else None
+        _forest(robot, imu_links, known) if len(known) < len(imu_links) else None
         for known in (turning, spun, shaken)
     ]
     if not arrays:
         forests[1] = None
-    origins = _origins(bodies, forests, arrays)
-    return Layout(bodies, origins, (forests[0], forests[1], forests[2]), is_plain)
+    origins = _origins(imu_links, forests, arrays)
+    return Layout(imu_links, origins, (forests[0], forests[1], forests[2]), is_plain)
 
 
 def with_ways(forest: Forest, ways: Mapping[int, Iterable[int]]) -> Forest:
@@ -145,16 +146,18 @@ def with_ways(forest: Forest, ways: Mapping[int, Iterable[int]]) -> Forest:
     return replace(forest, path=path)
 
 
-def positions_in(body: Body, imus: Sequence[Imu], rows: Sequence[int]) -> tuple[Array, Array]:
+def positions_in(
+    imu_link: ImuLink, imus: Sequence[Imu], rows: Sequence[int]
+) -> tuple[Array, Array]:
     """
     Return where sensors of a link are in its frame.
 
     Returns rotations (n, 3, 3); positions (n, 3) [m].
     """
-    B_H_L = np.linalg.inv(body.L_H_B)
+    B_H_L = np.linalg.inv(imu_link.L_H_B)
     # The frame is that of one of them: no round-off there.
     poses = np.array(
-        [np.eye(4) if k == body.lead else B_H_L @ imus[k].L_H_S for k in rows]
+        [np.eye(4) if k == imu_link.lead else B_H_L @ imus[k].L_H_S for k in rows]
     ).reshape(-1, 4, 4)
     return poses[:, :3, :3], poses[:, :3, 3]
 
@@ -185,7 +188,7 @@ def spread(positions: Array) -> float:
     return float(np.sqrt(squares.sum()))
 
 
-def _bodies(robot: Robot, bits: Bits) -> tuple[Body, ...]:
+def _imu_links(robot: Robot, bits: Bits) -> tuple[ImuLink, ...]:
     """Return the links with sensors that deliver."""
     on: dict[int, list[int]] = {}
     for k, imu in enumerate(robot.imus):
@@ -196,51 +199,53 @@ def _bodies(robot: Robot, bits: Bits) -> tuple[Body, ...]:
         gyroscopes = tuple(k for k in rows if bits[k] & GYROSCOPE)
         if accelerometers or gyroscopes:
             lead = robot.imus[rows[0]]
-            body = Body(link, rows[0], lead.L_H_S, accelerometers, gyroscopes, is_array=False)
-            found.append(replace(body, is_array=_is_array(robot, body)))
+            imu_link = ImuLink(
+                link, rows[0], lead.L_H_S, accelerometers, gyroscopes, is_array=False
+            )
+            found.append(replace(imu_link, is_array=_is_array(robot, imu_link)))
     return tuple(found)
 
 
-def _is_array(robot: Robot, body: Body) -> bool:
+def _is_array(robot: Robot, imu_link: ImuLink) -> bool:
     """Return whether the accelerometers of a link determine its angular acceleration."""
-    rows = body.accelerometers
+    rows = imu_link.accelerometers
     if len(rows) < 3:
         return False
-    _, positions = positions_in(body, robot.imus, rows)
+    _, positions = positions_in(imu_link, robot.imus, rows)
     return spread(positions) >= ARRAY_SPREAD
 
 
-def _forest(robot: Robot, bodies: Sequence[Body], known: Sequence[int]) -> Forest:
+def _forest(robot: Robot, imu_links: Sequence[ImuLink], known: Sequence[int]) -> Forest:
     """Return trees rooted in the frames of links."""
-    sources = [Source('', bodies[b].link, bodies[b].L_H_B) for b in known]
+    sources = [Source('', imu_links[b].link, imu_links[b].L_H_B) for b in known]
     return build_forest(robot, sources, rigid_sensors=True)
 
 
 def _origins(
-    bodies: Sequence[Body], forests: Sequence[Forest | None], arrays: bool
+    imu_links: Sequence[ImuLink], forests: Sequence[Forest | None], arrays: bool
 ) -> tuple[Origins, ...]:
     """Follow each motion of each link to the sensors."""
-    at = {body.link: b for b, body in enumerate(bodies)}
+    at = {imu_link.link: b for b, imu_link in enumerate(imu_links)}
 
     def through(forest: Forest | None, b: int) -> tuple[int, frozenset[int]]:
         if forest is None:
             return b, frozenset()
-        link = bodies[b].link
+        link = imu_links[b].link
         return at[forest.tops[forest.owner[link]].link], forest.path[link]
 
     turns, spins = [], []
-    for b in range(len(bodies)):
+    for b in range(len(imu_links)):
         source, joints = through(forests[0], b)
-        turns.append(_resting(source, bodies[source].gyroscopes, joints, []))
-    for b in range(len(bodies)):
+        turns.append(_resting(source, imu_links[source].gyroscopes, joints, []))
+    for b in range(len(imu_links)):
         source, joints = through(forests[1] if arrays else forests[0], b)
-        sensors = bodies[source].accelerometers if arrays else bodies[source].gyroscopes
+        sensors = imu_links[source].accelerometers if arrays else imu_links[source].gyroscopes
         spins.append(_resting(source, sensors, joints, [turns[source]]))
     found = []
-    for b in range(len(bodies)):
+    for b in range(len(imu_links)):
         source, joints = through(forests[2], b)
         rests = [turns[source], spins[source]]
-        shift = _resting(source, bodies[source].accelerometers, joints, rests)
+        shift = _resting(source, imu_links[source].accelerometers, joints, rests)
         found.append(Origins(turns[b], spins[b], shift))
     return tuple(found)
 
@@ -264,7 +269,7 @@ class SensorSum:
     """
 
     def __init__(self, rows: Sequence[Sequence[int]], blocks: Sequence[Array]) -> None:
-        self._n_bodies = len(rows)
+        self._n_imu_links = len(rows)
         self._rows = np.array([k for each in rows for k in each], dtype=np.intp)
         self._matrix_T = np.zeros((3 * len(self._rows), 3 * len(rows)))
         start = 0
@@ -274,33 +279,33 @@ class SensorSum:
                 start += 3
 
     def of(self, readings: Array) -> Array:
-        """Return the sums; readings (..., n_imus, 3); returns (..., n_bodies, 3)."""
+        """Return the sums; readings (..., n_imus, 3); returns (..., n_imu_links, 3)."""
         chosen = readings.take(self._rows, axis=-2)
         lead = readings.shape[:-2]
         sums: Array = chosen.reshape(*lead, 3 * len(self._rows)) @ self._matrix_T
-        return sums.reshape(*lead, self._n_bodies, 3)
+        return sums.reshape(*lead, self._n_imu_links, 3)
 
 
-def mean_of(body: Body, robot: Robot, kind: str) -> tuple[Array, Array]:
+def mean_of(imu_link: ImuLink, robot: Robot, kind: str) -> tuple[Array, Array]:
     """
     Return how sensors of a link are averaged in its frame, by the inverse of their variances.
 
     Returns blocks (n, 3, 3); position (3,) [m].
     """
-    rows = body.accelerometers if kind == 'accelerometer' else body.gyroscopes
-    rotations, positions = positions_in(body, robot.imus, rows)
+    rows = imu_link.accelerometers if kind == 'accelerometer' else imu_link.gyroscopes
+    rotations, positions = positions_in(imu_link, robot.imus, rows)
     shares = weights([getattr(robot.imus[k], f'{kind}_noise') for k in rows])
     return shares[:, None, None] * rotations, shares @ positions
 
 
-def array_of(body: Body, robot: Robot) -> tuple[Array, Array]:
+def array_of(imu_link: ImuLink, robot: Robot) -> tuple[Array, Array]:
     """
     Return the matrices from an array of accelerometers to the angular acceleration.
 
     Returns blocks (n, 3, 3); lever (3, 9).
     """
-    rows = body.accelerometers
-    rotations, positions = positions_in(body, robot.imus, rows)
+    rows = imu_link.accelerometers
+    rotations, positions = positions_in(imu_link, robot.imus, rows)
     shares = array_weights([robot.imus[k].accelerometer_noise for k in rows])
     apart = positions - shares @ positions
     normal = np.einsum('i,iab,iac->bc', shares, hat(apart), hat(apart))
@@ -308,9 +313,9 @@ def array_of(body: Body, robot: Robot) -> tuple[Array, Array]:
     return each @ rotations, np.einsum('iab,ic->abc', each, positions).reshape(3, 9)
 
 
-def array_deviation(body: Body, robot: Robot) -> float:
+def array_deviation(imu_link: ImuLink, robot: Robot) -> float:
     """Return the largest standard deviation of the angular acceleration from an array."""
-    blocks, _ = array_of(body, robot)
-    noise = np.array([robot.imus[k].accelerometer_noise for k in body.accelerometers])
+    blocks, _ = array_of(imu_link, robot)
+    noise = np.array([robot.imus[k].accelerometer_noise for k in imu_link.accelerometers])
     covariance = np.einsum('i,iab,icb->ac', noise**2, blocks, blocks)
     return float(np.sqrt(np.linalg.eigvalsh(covariance)[-1]))

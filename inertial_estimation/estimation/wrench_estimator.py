@@ -25,7 +25,7 @@ from inertial_estimation.estimation.faults import (
     without_faults,
     working_of,
 )
-from inertial_estimation.estimation.link_motion import BodyMotion
+from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.plan_cache import PlanCache
 from inertial_estimation.estimation.step import Step
@@ -116,7 +116,7 @@ class WrenchEstimator:
         self.rank_tolerance = rank_tolerance
         self._sizes = Sizes(len(robot.joint_names), len(robot.imus), n_fts)
         self._shapes = SampleShapes(robot)
-        self.motion = BodyMotion(robot, arrays=acceleration_arrays)
+        self.motion = LinkMotions(robot, arrays=acceleration_arrays)
         """How the motions of the links that carry IMUs come about."""
         self._is_plain = self.motion.nominal.is_plain
         self._cache = PlanCache(robot, length_scale, rank_tolerance, self.motion)

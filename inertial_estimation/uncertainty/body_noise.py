@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.link_motion import MotionPlan, Motions
-from inertial_estimation.estimation.sensor_arrays import Body, array_of, mean_of
+from inertial_estimation.estimation.sensor_arrays import ImuLink, array_of, mean_of
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import hat
 from inertial_estimation.sample import Sample
@@ -54,7 +54,7 @@ class BodyNoise:
     def __init__(
         self, robot: Robot, plan: MotionPlan, arrays: bool, imu_roots: Array, *, combined: bool
     ) -> None:
-        bodies = plan.layout.bodies
+        bodies = plan.layout.imu_links
         self._leads = np.array([body.lead for body in bodies])
         self._joints = np.array(sorted(plan.joints), dtype=np.intp)
         self._sources = _sources(robot, bodies, arrays, imu_roots, combined)
@@ -151,7 +151,7 @@ class _Points:
 
 
 def _sources(
-    robot: Robot, bodies: tuple[Body, ...], arrays: bool, roots: Array, combined: bool
+    robot: Robot, bodies: tuple[ImuLink, ...], arrays: bool, roots: Array, combined: bool
 ) -> Array:
     """Return what sources do to the means of the bodies' sensors, shape (n_bodies, n, 9)."""
     n_imus, n_bodies = len(robot.imus), len(bodies)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.estimation.forest import Forest
 from inertial_estimation.estimation.link_motion import Motions, Walk
-from inertial_estimation.estimation.sensor_arrays import Body
+from inertial_estimation.estimation.sensor_arrays import ImuLink
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import hat
 from inertial_estimation.sample import Sample
@@ -53,7 +53,7 @@ class WalkDerivatives(Walk):
     """A walk and its derivatives; Pinocchio has those of the motions of joints."""
 
     def __init__(
-        self, robot: Robot, bodies: Sequence[Body], forest: Forest, known: Indices
+        self, robot: Robot, bodies: Sequence[ImuLink], forest: Forest, known: Indices
     ) -> None:
         super().__init__(robot, bodies, forest, known)
         self._given = _given(self._angular, self._linear, self._v_rows, self._model.nv)

@@ -23,7 +23,7 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
-from inertial_estimation.estimation.link_motion import BodyMotion
+from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.sensor_arrays import array_deviation, spread
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
@@ -130,7 +130,7 @@ def any_subset(robot, rng, *, arrays):
                     for i in (robot.imus[k] for k in chosen)
                 ],
             )
-            BodyMotion(some, arrays=arrays)
+            LinkMotions(some, arrays=arrays)
         except ModelError:
             continue
         if len(some.imus):
@@ -302,7 +302,7 @@ def test_the_mean_has_the_least_variance(rng):
     batch = SampleBatch.stack([still]).take(np.zeros(n, dtype=np.intp))
     batch.angular_velocities[:] = rng.normal(size=(n, 3, 3)) * 0.1 * sigma[:, None]
     batch.proper_accelerations[:] = rng.normal(size=(n, 3, 3)) * sigma[:, None]
-    whole = BodyMotion(robot).nominal.complete(batch)
+    whole = LinkMotions(robot).nominal.complete(batch)
     expected = 1.0 / (sigma**-2).sum()
     assert expected < sigma.min() ** 2
     for values, scale in ((whole.angular_velocities, 0.01), (whole.proper_accelerations, 1.0)):
@@ -314,8 +314,8 @@ def test_the_mean_has_the_least_variance(rng):
 
 def test_noise_of_an_array_is_as_predicted(rng):
     robot = nested()
-    motion = BodyMotion(robot, arrays=True).nominal
-    body = next(b for b in motion.layout.bodies if robot.link_names[b.link] == 'foot')
+    motion = LinkMotions(robot, arrays=True).nominal
+    body = next(b for b in motion.layout.imu_links if robot.link_names[b.link] == 'foot')
     sigma = np.array([imu.accelerometer_noise for imu in robot.imus])
     still = measured_only(robot, random_sample(robot, rng))
     batch = SampleBatch.stack([still]).take(np.zeros(SAMPLES, dtype=np.intp))
