@@ -24,7 +24,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.link_motion import LinkMotions
-from inertial_estimation.estimation.sensor_arrays import array_deviation, spread
+from inertial_estimation.estimation.sensor_arrays import array_of, spread
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import LinkSensorSpec
@@ -321,8 +321,10 @@ def test_noise_of_an_array_is_as_predicted(rng):
     batch = SampleBatch.stack([still]).take(np.zeros(SAMPLES, dtype=np.intp))
     batch.proper_accelerations[:] += rng.normal(size=(SAMPLES, len(sigma), 3)) * sigma[:, None]
     spins = motion.complete(batch).angular_accelerations[:, body.lead]
-    worst = np.sqrt(np.linalg.eigvalsh(np.cov(spins.T))[-1])
-    np.testing.assert_allclose(worst, array_deviation(body, robot), rtol=VARIANCE)
+    blocks = array_of(body, robot)[0]
+    covariance = np.einsum('i,iab,icb->ac', sigma[list(body.accelerometers)] ** 2, blocks, blocks)
+    largest = [np.linalg.eigvalsh(c)[-1] for c in (np.cov(spins.T), covariance)]
+    np.testing.assert_allclose(*np.sqrt(largest), rtol=VARIANCE)
 
 
 def test_only_accelerometers_off_one_line_are_an_array():

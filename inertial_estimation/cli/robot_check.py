@@ -27,7 +27,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.estimation.contacts import Contact, check_contacts
 from inertial_estimation.estimation.dependence import dependence_table
-from inertial_estimation.estimation.link_motion import BodyMotion, MotionPlan
+from inertial_estimation.estimation.link_motion import LinkMotions, MotionPlan
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model import urdf as urdf_text
@@ -218,7 +218,7 @@ def _motion_plan(robot: Robot, arrays: bool) -> MotionPlan | None:
     if not robot.imus and not robot.fixed_frame:
         return None
     try:
-        return BodyMotion(robot, arrays=arrays).nominal
+        return LinkMotions(robot, arrays=arrays).nominal
     except ModelError:
         return None
 

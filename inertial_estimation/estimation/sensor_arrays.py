@@ -311,11 +311,3 @@ def array_of(imu_link: ImuLink, robot: Robot) -> tuple[Array, Array]:
     normal = np.einsum('i,iab,iac->bc', shares, hat(apart), hat(apart))
     each = np.linalg.solve(normal, np.einsum('i,iab->iab', shares, hat(apart)))
     return each @ rotations, np.einsum('iab,ic->abc', each, positions).reshape(3, 9)
-
-
-def array_deviation(imu_link: ImuLink, robot: Robot) -> float:
-    """Return the largest standard deviation of the angular acceleration from an array."""
-    blocks, _ = array_of(imu_link, robot)
-    noise = np.array([robot.imus[k].accelerometer_noise for k in imu_link.accelerometers])
-    covariance = np.einsum('i,iab,icb->ac', noise**2, blocks, blocks)
-    return float(np.sqrt(np.linalg.eigvalsh(covariance)[-1]))
