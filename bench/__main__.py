@@ -14,6 +14,7 @@ JOBS = {
     'derivatives': 'derivative filters: error, lag, time',
     'nodes': 'age, missed cycles and processor time of the nodes beside a bare reader (ROS)',
     'live': 'identification beside a simulated robot',
+    'arms': 'methods of identification on real arms (--data)',
     'yoga': 'readings of a real iCub predicted by what is identified (--data)',
 }
 
@@ -63,6 +64,10 @@ def _run(job: str, chosen: argparse.Namespace):
         from bench import live
 
         yield live.measure(range(chosen.seeds))
+    elif job == 'arms':
+        from bench import arms
+
+        yield arms.measure(chosen.data), []
     else:
         from bench import yoga
 
