@@ -250,10 +250,7 @@ def test_offsets_that_are_no_unknowns_begin_anew(robot, parts, other):
 
 
 def test_what_was_saved_is_restored_beside_other_offsets(robot, parts, other):
-    saved, restored = (
-        identifier(robot, FtCalibration.identity(N_FTS)),
-        identifier(robot, other),
-    )
+    saved, restored = (identifier(robot, FtCalibration.identity(N_FTS)), identifier(robot, other))
     for part in parts:
         saved.add(part)
     assert from_text(restored, to_text(saved))

@@ -14,11 +14,7 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_samp
 
 from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
 from inertial_estimation.identification import evidence
-from inertial_estimation.identification.determined import (
-    determinable,
-    determined,
-    in_words,
-)
+from inertial_estimation.identification.determined import determinable, determined, in_words
 from inertial_estimation.identification.equations.builder import (
     COMPONENTS,
     EquationBuilder,
@@ -468,11 +464,7 @@ FRICTION = JointModel(terms=(Term.VISCOUS, Term.COULOMB))
 def told(builder, samples):
     """Return what samples determine of each block."""
     return [
-        determined(
-            one.block,
-            base,
-            weighted_sum(one.kinds.values(), [1.0] * len(one.kinds)),
-        )
+        determined(one.block, base, weighted_sum(one.kinds.values(), [1.0] * len(one.kinds)))
         for one, base in zip(gather(builder, samples), determinable(builder), strict=True)
     ]
 

@@ -14,9 +14,7 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.identification.information import (
-    Information,
-)
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.row_space import RowSpace, column_basis
 
 ROUND_OFF = 1e-12

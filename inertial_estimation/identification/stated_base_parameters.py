@@ -116,9 +116,7 @@ def read_base_parameters(text: str, robot: Robot) -> StatedBaseParameters:
 
 
 def check_stated(
-    robot: Robot,
-    stated: StatedBaseParameters,
-    consistency: Consistency = Consistency.FULL,
+    robot: Robot, stated: StatedBaseParameters, consistency: Consistency = Consistency.FULL
 ) -> BaseParameterCheck:
     """Return whether bodies have stated base parameters, up to their rounding."""
     n = stated.unknowns.n_inertial
