@@ -14,7 +14,7 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_samp
 
 from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
 from inertial_estimation.identification import evidence
-from inertial_estimation.identification.determined import determinable, determined, in_words
+from inertial_estimation.identification.determined import determinable, determined
 from inertial_estimation.identification.equations.builder import (
     COMPONENTS,
     EquationBuilder,
@@ -509,8 +509,3 @@ def test_one_pose_tells_as_many_combinations_as_it_has_rows(fixed_arm):
     zero = np.zeros_like(pose)
     (found,) = told(builder, replace(samples, positions=pose, velocities=zero, accelerations=zero))
     assert found.reached == len(fixed_arm.joint_names)
-
-
-def test_many_names_are_cut_short():
-    assert in_words(['a', 'b']) == 'a, b'
-    assert in_words(list('abcdefgh'), 3) == 'a, b, c and 5 more'

@@ -13,7 +13,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.row_space import RowSpace, column_basis
 
@@ -133,16 +132,6 @@ def exact_least_squares(Y: np.ndarray, y: np.ndarray) -> list[Fraction]:
     return [rows[k][n] / rows[k][k] for k in range(n)]
 
 
-def test_weights_of_rows(rows, rng):
-    Y, y = rows
-    weights = rng.uniform(size=60)
-    weights[:5] = 0.0
-    found = Information.of(Y, y * 0).add(Y, y, weights)
-    root = np.sqrt(weights)
-    expected = Information.of(np.vstack([Y, root[:, None] * Y]), np.r_[0 * y, root * y])
-    same(found, Information(expected.R, expected.rho, expected.energy, 60 + weights.sum()))
-
-
 def test_forgetting_fades_all_rows_alike(rows):
     Y, y = rows
     faded = Information.of(Y, y).forget(0.25)
@@ -158,15 +147,6 @@ def test_forgetting_sample_by_sample_weighs_by_age(rows):
     root = np.sqrt(0.9 ** np.arange(59, -1, -1))
     expected = Information.of(root[:, None] * Y, root * y)
     same(information, Information(expected.R, expected.rho, expected.energy, np.sum(root**2)))
-
-
-@pytest.mark.parametrize('bad', [-0.1, 1.1, np.nan])
-def test_weights_out_of_range_are_refused(rows, bad):
-    Y, y = rows
-    weights = np.ones(60)
-    weights[7] = bad
-    with pytest.raises(InertialEstimationError):
-        Information.empty(7).add(Y, y, weights)
 
 
 @pytest.mark.parametrize('weak', [1.0, 1e-4, 1e-8, 1e-11, 1e-14, 0.0])

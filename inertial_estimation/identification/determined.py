@@ -9,7 +9,6 @@ does not excite some of them leaves them to the prior.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,13 +79,6 @@ def determined(block: Block, base: BaseParameters, rows: Information) -> Determi
     names = block.unknowns.names
     lost = tuple(names[k] for k in base.independent.tolist() if k not in found)
     return Determined(base, seen, _deviations(rows.R[:, seen.independent]), lost)
-
-
-def in_words(names: Sequence[str], most: int = 6) -> str:
-    """Return some names and how many more there are."""
-    rest = len(names) - most
-    more = f' and {rest} more' if rest > 0 else ''
-    return ', '.join(names[:most]) + more
 
 
 def _deviations(R: Array) -> Array:

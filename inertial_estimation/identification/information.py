@@ -100,7 +100,7 @@ class Information:
         """Number of unknowns."""
         return len(self.rho)
 
-    def add(self, Y: Array, y: Array, weights: Array | None = None) -> Information:
+    def add(self, Y: Array, y: Array) -> Information:
         """
         Return this together with further equations.
 
@@ -110,8 +110,6 @@ class Information:
             Regressor.
         y : ndarray, shape (m,)
             Right-hand sides.
-        weights : ndarray, shape (m,), optional
-            Weight of each squared residual, from 0 to 1. Default: 1.
 
         Returns
         -------
@@ -122,7 +120,7 @@ class Information:
         ShapeError
             If the shapes do not match.
         InertialEstimationError
-            If a number is not finite or a weight out of range.
+            If a number is not finite.
 
         """
         require_array('Y', Y)
@@ -133,22 +131,14 @@ class Information:
             raise ShapeError('y', (len(Y),), y.shape, 'one value for each equation')
         if not (np.isfinite(Y).all() and np.isfinite(y).all()):
             raise InertialEstimationError('equations hold NaN or infinity')
-        if weights is not None:
-            if weights.shape != y.shape:
-                raise ShapeError('weights', y.shape, weights.shape, 'one for each equation')
-            if not ((weights >= 0.0) & (weights <= 1.0)).all():
-                raise InertialEstimationError('weights must be from 0 to 1')
         triangle = self._triangle()
         for start in range(0, len(Y), EQUATIONS_AT_ONCE):
             rows = slice(start, start + EQUATIONS_AT_ONCE)
             # In LAPACK's order from the start: it makes no copy.
             block = np.empty((len(y[rows]), self.n + 1), order='F')
             block[:, :-1], block[:, -1] = Y[rows], y[rows]
-            if weights is not None:
-                block *= np.sqrt(weights)[rows, None]
             triangle = absorb(triangle, block)
-        counted = float(len(Y) if weights is None else weights.sum())
-        return _of_triangle(triangle, self.energy, self.count + counted)
+        return _of_triangle(triangle, self.energy, self.count + len(Y))
 
     def merge(self, *others: Information) -> Information:
         """

@@ -43,7 +43,7 @@ def to_text(identifier: RecursiveIdentifier) -> str:
 
 
 def recognises(text: str) -> bool:
-    """Return whether a text is the state of an identification, even of another robot or damaged."""
+    """Return whether a text is a state, even of another robot or damaged."""
     return HEAD.match(text) is not None
 
 
