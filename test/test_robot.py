@@ -583,37 +583,25 @@ def test_an_imu_that_cannot_be_is_refused(given, message):
         LinkSensorSpec('a', **given)
 
 
-NOT_A_PLACE = 'write the name of a sensor'
-
-
 @pytest.mark.parametrize(
-    ('options', 'said'),
+    ('options', 'name'),
     [
-        ({'imus': ['tup']}, ("'imus' names 'tup', but no frame", NOT_A_PLACE, "'imu.tup.frame'")),
-        (
-            {'accelerometers': ['tup']},
-            ("'accelerometers' names 'tup'", NOT_A_PLACE, "'accelerometer.tup.frame'"),
-        ),
-        ({'gyroscopes': ['tup']}, ("'gyroscopes' names 'tup'", "'gyroscope.tup.frame'")),
-        ({'imus': [('a', 'tup')]}, ("IMU 'a' sits at 'tup' (imu.a.frame), but no frame",)),
-        (
-            {'gyroscopes': [LinkSensorSpec('a', 'tup')]},
-            ("gyroscope 'a' sits at 'tup' (gyroscope.a.frame)",),
-        ),
-        ({'ft_sensors': ['wrist']}, ("'ft_sensors' names 'wrist'", "'ft.wrist.joint'")),
-        ({'ft_sensors': [FtSpec('a', 'wrst')]}, ("FT sensor 'a' sits on joint 'wrst'",)),
-        ({'joints': ['elbw']}, ("'joints' names 'elbw'",)),
-        ({'joints': ['lift'], 'locked_positions': {'elbw': 1.0}}, ("'locked_positions' names",)),
-        ({'fixed_link': 'bse'}, ("'fixed_link' is 'bse', but no frame",)),
-        ({'external_torque_base': 'bse'}, ("'external_torque_base' is 'bse'",)),
+        ({'imus': ['tup']}, 'tup'),
+        ({'accelerometers': ['tup']}, 'tup'),
+        ({'imus': [('a', 'tup')]}, 'tup'),
+        ({'gyroscopes': [LinkSensorSpec('a', 'tup')]}, 'tup'),
+        ({'ft_sensors': ['wrist']}, 'wrist'),
+        ({'ft_sensors': [FtSpec('a', 'wrst')]}, 'wrst'),
+        ({'joints': ['elbw']}, 'elbw'),
+        ({'joints': ['lift'], 'locked_positions': {'elbw': 1.0}}, 'elbw'),
+        ({'fixed_link': 'bse'}, 'bse'),
+        ({'external_torque_base': 'bse'}, 'bse'),
     ],
 )
-def test_a_name_that_is_not_known_comes_with_who_named_it(options, said):
-    """The list or parameter, the name, the closest ones and the remedy."""
+def test_an_unknown_name_is_refused(options, name):
     with pytest.raises(NameNotFound) as error:
         Robot.from_urdf(arm_with_wrist_sensor_urdf(), **options)
-    for part in said:
-        assert part in str(error.value)
+    assert error.value.name == name
 
 
 @pytest.mark.parametrize(

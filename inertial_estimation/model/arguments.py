@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What callers give: made an array or a list here, or refused with its name."""
+"""Arguments of public functions as arrays and tuples, or errors with their names."""
 
 from __future__ import annotations
 

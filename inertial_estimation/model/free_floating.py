@@ -165,22 +165,7 @@ class FreeFloating:
         return equations.inverse_dynamics(acceleration) - equations.gravity_forces
 
     def locate(self, frame: str) -> tuple[int, Array]:
-        """
-        Return where a frame is fixed.
-
-        Parameters
-        ----------
-        frame : str
-            URDF link, joint or sensor tag; empty for the root link.
-
-        Returns
-        -------
-        joint : int
-            Index of the joint of `model` that carries it.
-        J_H_F : ndarray, shape (4, 4)
-            Its pose in the frame of that joint [m].
-
-        """
+        """Return the joint of `model` that carries a frame, and the pose in it, (4, 4)."""
         link, L_H_F = self.robot.frame(frame) if frame else (0, np.eye(4))
         return int(self._joint_of[link]), np.asarray(self._J_H_L[link] @ L_H_F)
 

@@ -138,11 +138,10 @@ def check_masses(names: Sequence[str], parameters: Array, described: Array, fact
     whole, total = float(described[:, 0].sum()), float(parameters[:, 0].sum())
     if factor == 0.0 or not whole > 0.0:
         return
-    remedy = f"raise 'update_mass_factor' ({factor:g}) if the description is that wrong"
     if not whole / factor <= total <= whole * factor:
         raise ModelError(
-            f'the robot would weigh {total:.4g} kg, its description says {whole:.4g} kg, expected '
-            f'{whole / factor:.4g} to {whole * factor:.4g}: check units and sender, or {remedy}'
+            f'the robot would weigh {total:.4g} kg, the URDF has {whole:.4g} kg, expected '
+            f'{whole / factor:.4g} to {whole * factor:.4g} (update_mass_factor {factor:g})'
         )
     bounds = factor * (described[:, 0] + LOAD_SHARE * whole)
     for name, mass, own, bound in zip(
@@ -150,8 +149,8 @@ def check_masses(names: Sequence[str], parameters: Array, described: Array, fact
     ):
         if mass > bound:
             raise ModelError(
-                f"'{name}' has a mass of {mass:.4g} kg, its description says {own:.4g} kg, "
-                f'expected up to {bound:.4g}: check units and sender, or {remedy}'
+                f"'{name}' has a mass of {mass:.4g} kg, the URDF has {own:.4g} kg, expected up to "
+                f'{bound:.4g} (update_mass_factor {factor:g})'
             )
 
 

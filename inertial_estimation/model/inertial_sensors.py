@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from xml.etree.ElementTree import Element
@@ -37,11 +37,7 @@ SAME_BOARD = 0.01
 
 
 def same_place(one: Place, other: Place) -> bool:
-    """
-    Tell whether two frames are one.
-
-    one, other [m].
-    """
+    """Return whether two frames are one."""
     return one[0] == other[0] and np.allclose(one[1], other[1], rtol=0.0, atol=SAME_PLACE)
 
 
@@ -98,10 +94,7 @@ class InertialSensors:
 
     def imus(self, chosen: Iterable[str | tuple[str, str] | LinkSensorSpec]) -> tuple[Imu, ...]:
         """Return IMUs in use."""
-        specs = [
-            _named_at(given) if isinstance(given, tuple) else _described('IMU', given)
-            for given in chosen
-        ]
+        specs = [_described('IMU', given) for given in chosen]
         named = {spec.frame or spec.name for spec in specs if spec.pose is None}
         imus = tuple(self._imu(spec, named) for spec in specs)
         check_unique('IMUs', [imu.name for imu in imus])
@@ -171,15 +164,11 @@ class InertialSensors:
     def _accelerometer_of(self, imu: str, sensor: LinkSensor) -> LinkSensor:
         """Return the accelerometer of the pair that a described sensor belongs to."""
         is_acc = sensor in self.accelerometers
-        others = self.gyroscopes if is_acc else self.accelerometers
-        for other in others:
+        for other in self.gyroscopes if is_acc else self.accelerometers:
             if not _apart(sensor, other):
                 return sensor if is_acc else other
         kind, missing = KINDS if is_acc else reversed(KINDS)
-        raise ModelError(
-            f"IMU '{imu}' is to be {kind} '{sensor.name}', which has no {missing} at its frame: "
-            f'{_nearest(sensor, missing, others)}; put one there, or give the IMU another frame'
-        )
+        raise ModelError(f"IMU '{imu}' is at {kind} '{sensor.name}', which has no {missing} there")
 
 
 def _tagged(root: Element, kind: str, bodies: Mapping[str, Place]) -> dict[str, LinkSensor]:
@@ -215,37 +204,24 @@ def _choose(
 
 
 def _described(kind: str, given: object) -> LinkSensorSpec:
-    """Return a description, also of a name alone."""
+    """Return a description, also of a name alone, or of an IMU's name and frame."""
     if isinstance(given, str):
         return LinkSensorSpec(given)
     if isinstance(given, LinkSensorSpec):
         return given
-    raise ModelError(
-        f"'{LISTS[kind]}' holds {given!r}: write the name of a sensor, or LinkSensorSpec(...)"
-    )
-
-
-def _named_at(given: tuple[str, ...]) -> LinkSensorSpec:
-    """Return the description of an IMU by name and frame."""
-    if len(given) != 2 or not all(isinstance(item, str) for item in given):
-        raise ModelError(f"'imus' holds {given!r}: write (name, frame), or LinkSensorSpec(...)")
-    return LinkSensorSpec(*given)
+    if kind == 'IMU' and isinstance(given, tuple) and len(given) == 2:
+        return LinkSensorSpec(*given)
+    raise ModelError(f"'{LISTS[kind]}' holds {given!r}, expected names or LinkSensorSpec")
 
 
 def _missing(kind: str, spec: LinkSensorSpec, known: Iterable[str]) -> FrameNotFound:
     """Return that a sensor is where the robot has no frame."""
     setting = f'{kind.lower()}.{spec.name}.frame'
     if spec.frame:
-        return FrameNotFound(
-            spec.frame, known, f"{kind} '{spec.name}' sits at '{spec.frame}' ({setting})"
-        )
-    return FrameNotFound(
-        spec.name,
-        known,
-        f"'{LISTS[kind]}' names '{spec.name}'",
-        f"write the name of a sensor's tag, of a link or of a joint, or say in '{setting}' where "
-        'it sits (in Python: LinkSensorSpec)',
-    )
+        where = f"{kind} '{spec.name}' sits at '{spec.frame}' ({setting})"
+        return FrameNotFound(spec.frame, known, where)
+    where = f"'{LISTS[kind]}' names '{spec.name}'"
+    return FrameNotFound(spec.name, known, where, f"or state in '{setting}' where it sits")
 
 
 def _place(
@@ -267,34 +243,14 @@ def _place(
         place = sensors[frame].link, sensors[frame].L_H_S
         if frame not in bodies or not same_place(place, bodies[frame]):
             raise ModelError(
-                f"{kind} '{spec.name}' has a pose in '{frame}', which is a sensor with a place "
-                'of its own: give the pose in a link or joint frame, or leave it out'
+                f"{kind} '{spec.name}' has a pose in sensor '{frame}', expected in a link or joint"
             )
     link, L_H_F = bodies[frame]
     return link, read_only(L_H_F @ spec.pose)
 
 
-def _apart(one: LinkSensor, other: LinkSensor) -> str:
-    """Say what keeps two sensors from being one IMU; empty: nothing."""
-    if one.link != other.link:
-        return 'is on another link'
+def _apart(one: LinkSensor, other: LinkSensor) -> bool:
+    """Return whether two sensors are too far apart, or turned, to be one IMU."""
     turned = np.abs(one.L_H_S[:3, :3] - other.L_H_S[:3, :3]).max()
-    if not turned < SAME_FRAME:
-        return 'has other axes'
-    distance = float(np.linalg.norm(one.L_H_S[:3, 3] - other.L_H_S[:3, 3]))
-    if not distance < SAME_BOARD:
-        return f'is {distance:.3g} m away, with less than {SAME_BOARD:g} m allowed'
-    return ''
-
-
-def _nearest(sensor: LinkSensor, kind: str, others: Sequence[LinkSensor]) -> str:
-    """Say what is wrong with the sensor that comes nearest to being a partner."""
-
-    def distance(other: LinkSensor) -> tuple[bool, float]:
-        apart = other.L_H_S[:3, 3] - sensor.L_H_S[:3, 3]
-        return other.link != sensor.link, float(np.linalg.norm(apart))
-
-    if not others:
-        return f'there is no {kind}'
-    nearest = min(others, key=distance)
-    return f"{kind} '{nearest.name}' {_apart(sensor, nearest)}"
+    distance = np.linalg.norm(one.L_H_S[:3, 3] - other.L_H_S[:3, 3])
+    return one.link != other.link or not turned < SAME_FRAME or not distance < SAME_BOARD

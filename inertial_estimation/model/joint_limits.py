@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""How far, how fast and with what acceleration joints may move: from the URDF, or as told."""
+"""Limits of position, velocity and acceleration of joints: from the URDF, or as given."""
 
 from __future__ import annotations
 
@@ -140,11 +140,7 @@ def _check(name: str, limits: Mapping[str, float]) -> None:
     """Raise unless a joint can move within its limits."""
     for key in KEYS:
         if key not in limits:
-            raise ConfigError(
-                f"joint '{name}' has no limit '{key}': the description says none, give one "
-                'among the limits'
-                + (', or one acceleration for all joints' if key == 'acceleration' else '')
-            )
+            raise ConfigError(f"joint '{name}' has no limit '{key}'")
         if not np.isfinite(limits[key]):
             raise ConfigError(f"limit '{key}' of joint '{name}' is {limits[key]}, not finite")
     if not limits['lower'] < limits['upper']:

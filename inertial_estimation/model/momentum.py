@@ -111,10 +111,7 @@ def _mass_and_com(mixed: EquationsOfMotion) -> tuple[float, Array]:
     """Return total mass and the centre of mass in B[A], from the locked inertia [T 3.54]."""
     parameters = parameters_of(mixed.mass_matrix[:6, :6])
     if not parameters[0] > 0.0:
-        raise ModelError(
-            f'the robot has a mass of {parameters[0]:g} kg in all, so there is no centre of mass; '
-            'give it inertial parameters'
-        )
+        raise ModelError(f'the robot has a mass of {parameters[0]:g} kg: no centre of mass')
     return float(parameters[0]), parameters[1:4] / parameters[0]
 
 
@@ -134,7 +131,4 @@ def _check_regular(inertia: Array, scale: float) -> None:
     """Raise if a 3 x 3 inertia is round-off, measured against moments about a link."""
     moments = np.linalg.eigvalsh(inertia)
     if not np.abs(moments).min() > LEAST_RATIO * scale:
-        raise ModelError(
-            f'the principal moments of inertia of the robot are {moments} kg m^2: where rotation '
-            'about some axis takes no momentum there is no average angular velocity'
-        )
+        raise ModelError(f'no average angular velocity: principal moments {moments} kg m^2')

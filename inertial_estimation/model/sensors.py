@@ -52,17 +52,8 @@ def check_unique(kind: str, names: Sequence[str]) -> None:
 def check_lists(**given: object) -> None:
     """Check that nothing is given alone where a list belongs: a name is a list of letters."""
     for name, value in given.items():
-        if isinstance(value, str):
-            raise ModelError(f"'{name}' is {value!r}, expected a list: write [{value!r}]")
-        if isinstance(value, (FtSpec, LinkSensorSpec)):
-            raise ModelError(f"'{name}' is one {type(value).__name__}: put it into a list")
-        if not (value is None or isinstance(value, Iterable)):
+        if isinstance(value, str) or not (value is None or isinstance(value, Iterable)):
             raise ModelError(f"'{name}' is {value!r}, expected a list of names")
-
-
-def _check_pose(owner: str, pose: Array) -> None:
-    """Check shape and numbers of a sensor's pose."""
-    numbers(f'pose of {owner}', pose, (4, 4))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,23 +86,16 @@ class FtSpec:
     def __post_init__(self) -> None:
         """Check texts, frame and pose."""
         if not isinstance(self.child_to_parent, (bool, np.bool_)):
-            given = self.child_to_parent
-            raise ModelError(
-                f"'child_to_parent' of FT sensor '{self.name}' is {given!r}, expected a bool"
-            )
-        if self.frame == 'parent':
-            raise ModelError(
-                f"FT sensor '{self.name}' reports in frame 'parent': software disagrees about the "
-                "point of its moment; describe it with frame 'sensor' and its pose (in a tag: "
-                '<origin>) in the child link'
-            )
+            raise ModelError(f"'child_to_parent' of FT sensor '{self.name}' is no bool")
+        # Of frame 'parent', software disagrees about the point of the moment.
         if self.frame not in ('child', 'sensor'):
             raise ModelError(
-                f"FT sensor '{self.name}': frame '{self.frame}' is neither 'child' nor 'sensor'"
+                f"FT sensor '{self.name}' has frame '{self.frame}', expected 'child' or 'sensor' "
+                'with its pose in the child link'
             )
-        _check_pose(f"FT sensor '{self.name}'", self.pose)
+        numbers(f"pose of FT sensor '{self.name}'", self.pose, (4, 4))
         if self.frame == 'child' and not np.array_equal(self.pose, np.eye(4)):
-            raise ModelError(f"FT sensor '{self.name}' has a pose: say frame 'sensor'")
+            raise ModelError(f"FT sensor '{self.name}' has a pose, expected frame 'sensor'")
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,21 +133,17 @@ class LinkSensorSpec:
     def __post_init__(self) -> None:
         """Check texts, what it measures, its noise and its pose."""
         if self.measures not in ('', *MEASURES):
-            raise ModelError(
-                f"IMU '{self.name}' measures '{self.measures}': write one of {', '.join(MEASURES)}"
-            )
+            raise ModelError(f"IMU '{self.name}' measures '{self.measures}', expected {MEASURES}")
         for kind in ('accelerometer', 'gyroscope'):
             noise = getattr(self, f'{kind}_noise')
             numbers(f"{kind}_noise of IMU '{self.name}'", noise, (), finite=False)
             if not 0.0 <= noise < inf:
-                raise ModelError(
-                    f"{kind}_noise of IMU '{self.name}' is {noise}, expected 0 or more"
-                )
+                raise ModelError(f"{kind}_noise of IMU '{self.name}' is {noise}")
         if self.pose is None:
             return
-        _check_pose(f"sensor '{self.name}'", self.pose)
+        numbers(f"pose of sensor '{self.name}'", self.pose, (4, 4))
         if not self.frame:
-            raise ModelError(f"sensor '{self.name}' has a pose: name the frame that it is in")
+            raise ModelError(f"sensor '{self.name}' has a pose without a frame")
 
 
 @dataclass(frozen=True, eq=False)

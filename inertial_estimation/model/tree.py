@@ -49,15 +49,9 @@ def select_ft_specs(root: Element, chosen: Iterable[str | FtSpec] | None) -> lis
             specs.append(item)
             continue
         if not isinstance(item, str):
-            raise ModelError(f"'ft_sensors' holds {item!r}: write a sensor's name, or FtSpec(...)")
+            raise ModelError(f"'ft_sensors' holds {item!r}, expected names or FtSpec")
         if item not in tags:
-            raise NameNotFound(
-                'FT sensor tag',
-                item,
-                tags,
-                f"'ft_sensors' names {item!r}",
-                f"or describe the sensor, in 'ft.{item}.joint' (in Python: FtSpec)",
-            )
+            raise NameNotFound('FT sensor tag', item, tags, f"'ft_sensors' names {item!r}")
         found = tags[item]
         if isinstance(found, ModelError):
             raise found
@@ -105,10 +99,7 @@ def _check_locked(
     if types[name] == 'fixed' or name in kept:
         raise ModelError(f"locked_positions names '{name}', which is not a locked joint")
     if types[name] not in (*urdf_text.ONE_DOF, 'mimic'):
-        raise ModelError(
-            f"locked_positions names '{name}' of type '{types[name]}', which one number does not "
-            'place; it can stay at its zero only'
-        )
+        raise ModelError(f"locked_positions names '{name}' of type '{types[name]}'")
     numbers(f'locked_positions[{name!r}]', position, ())
 
 

@@ -150,8 +150,7 @@ def check_joints(types: dict[str, str], selected: Iterable[str] | None) -> list[
             raise ModelError(f"joint '{name}' is fixed; leave it out of the joints")
         if kind not in ONE_DOF:
             raise ModelError(
-                f"joint '{name}' is of type '{kind}', which is not supported: name in 'joints' "
-                'all joints to estimate but this one; it is then locked, at its zero by default'
+                f"joint '{name}' is of type '{kind}': leave it out of 'joints', which locks it"
             )
     return chosen
 
