@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
     from inertial_estimation.calibration.tool import ToolFit, fit_tool
     from inertial_estimation.calibration.tool_solution import ToolMotion, ToolSettings
-    from inertial_estimation.config import EstimatorSettings
+    from inertial_estimation.config import EstimatorSettings, IdentifierSettings
     from inertial_estimation.errors import InertialEstimationError
     from inertial_estimation.estimation.contacts import Contact, ContactKind, ContactSet
     from inertial_estimation.estimation.dependence import dependence_table
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         EquationBuilder,
         EquationChoice,
     )
+    from inertial_estimation.identification.excitation.design import design_excitation
     from inertial_estimation.identification.information import Information
     from inertial_estimation.identification.problem import Bounds, Problem
     from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
@@ -54,74 +55,39 @@ if TYPE_CHECKING:
     from inertial_estimation.logs.open_log import open_log
     from inertial_estimation.logs.replay import replay
     from inertial_estimation.logs.results import Replay
+    from inertial_estimation.model.base_parameters import BaseParameters
+    from inertial_estimation.model.free_floating import FreeFloating
     from inertial_estimation.model.parameter_update import ParameterUpdate
+    from inertial_estimation.model.regressor import submodel_regressors
     from inertial_estimation.model.robot import Robot
-    from inertial_estimation.model.sensors import FtCalibration, FtSpec, LinkSensorSpec
+    from inertial_estimation.model.sensors import (
+        FtCalibration,
+        FtSensor,
+        FtSpec,
+        Imu,
+        LinkSensorSpec,
+    )
     from inertial_estimation.sample import Sample, SampleBatch, SensorState
     from inertial_estimation.signals.assembler import SampleAssembler
     from inertial_estimation.uncertainty.deviations import Uncertainty
     from inertial_estimation.uncertainty.sensor_noise import NoiseModel
 
+# fmt: off
 __all__ = [
-    'AddedMass',
-    'AffineFit',
-    'AffineSettings',
-    'Bounds',
-    'Contact',
-    'ContactKind',
-    'ContactSet',
-    'EquationBuilder',
-    'EquationChoice',
-    'EstimatorSettings',
-    'Finding',
-    'FtCalibration',
-    'FtSpec',
-    'Identification',
-    'IdentifySettings',
-    'InSituMatrix',
-    'InSituOffset',
-    'InertialEstimationError',
-    'Information',
-    'InternalWrenches',
-    'LinkSensorSpec',
-    'Log',
-    'ModelOffsets',
-    'NoiseModel',
-    'ParameterUpdate',
-    'Problem',
-    'Quality',
-    'RecursionSettings',
-    'RecursiveIdentifier',
-    'Refit',
-    'Replay',
-    'Robot',
-    'RobotIdentification',
-    'Sample',
-    'SampleAssembler',
-    'SampleBatch',
-    'SensorState',
-    'Stillness',
-    'TemperatureFit',
-    'TemperatureSettings',
-    'ToolFit',
-    'ToolMotion',
-    'ToolSettings',
-    'Uncertainty',
-    'Unknowns',
-    'WrenchEstimate',
-    'WrenchEstimator',
-    'dependence_table',
-    'fit_affine',
-    'fit_temperature',
-    'fit_tool',
-    'identify',
-    'in_situ_matrix',
-    'in_situ_offset',
-    'offset_from_model',
-    'open_log',
-    'replay',
-    'solve',
+    'AddedMass', 'AffineFit', 'AffineSettings', 'BaseParameters', 'Bounds', 'Contact',
+    'ContactKind', 'ContactSet', 'EquationBuilder', 'EquationChoice', 'EstimatorSettings',
+    'Finding', 'FreeFloating', 'FtCalibration', 'FtSensor', 'FtSpec', 'Identification',
+    'IdentifierSettings', 'IdentifySettings', 'Imu', 'InSituMatrix', 'InSituOffset',
+    'InertialEstimationError', 'Information', 'InternalWrenches', 'LinkSensorSpec', 'Log',
+    'ModelOffsets', 'NoiseModel', 'ParameterUpdate', 'Problem', 'Quality', 'RecursionSettings',
+    'RecursiveIdentifier', 'Refit', 'Replay', 'Robot', 'RobotIdentification', 'Sample',
+    'SampleAssembler', 'SampleBatch', 'SensorState', 'Stillness', 'TemperatureFit',
+    'TemperatureSettings', 'ToolFit', 'ToolMotion', 'ToolSettings', 'Uncertainty', 'Unknowns',
+    'WrenchEstimate', 'WrenchEstimator', 'dependence_table', 'design_excitation', 'fit_affine',
+    'fit_temperature', 'fit_tool', 'identify', 'in_situ_matrix', 'in_situ_offset',
+    'offset_from_model', 'open_log', 'replay', 'solve', 'submodel_regressors',
 ]
+# fmt: on
 
 _MODULES = {
     'calibration.affine': ('AffineFit', 'AffineSettings', 'fit_affine'),
@@ -132,38 +98,36 @@ _MODULES = {
     'calibration.temperature': ('TemperatureFit', 'TemperatureSettings', 'fit_temperature'),
     'calibration.tool': ('ToolFit', 'fit_tool'),
     'calibration.tool_solution': ('ToolMotion', 'ToolSettings'),
-    'identification.information': ('Information',),
-    'identification.problem': (
-        'Bounds',
-        'Problem',
-    ),
-    'identification.result': ('Identification',),
-    'identification.solvers.methods': ('solve',),
-    'identification.recursion.identifier': ('RecursiveIdentifier',),
-    'identification.recursion.settings': ('RecursionSettings',),
-    'identification.recursion.update_policy': ('Refit',),
-    'identification.unknowns': ('Unknowns',),
-    'identification.equations.builder': (
-        'EquationBuilder',
-        'EquationChoice',
-    ),
-    'model.parameter_update': ('ParameterUpdate',),
-    'config': ('EstimatorSettings',),
+    'config': ('EstimatorSettings', 'IdentifierSettings'),
     'errors': ('InertialEstimationError',),
     'estimation.contacts': ('Contact', 'ContactKind', 'ContactSet'),
-    'estimation.estimate': ('Quality', 'WrenchEstimate'),
     'estimation.dependence': ('dependence_table',),
+    'estimation.estimate': ('Quality', 'WrenchEstimate'),
     'estimation.internal_wrenches': ('InternalWrenches',),
     'estimation.wrench_estimator': ('WrenchEstimator',),
     'findings': ('Finding',),
+    'identification.equations.builder': ('EquationBuilder', 'EquationChoice'),
+    'identification.excitation.design': ('design_excitation',),
+    'identification.information': ('Information',),
+    'identification.problem': ('Bounds', 'Problem'),
+    'identification.recursion.identifier': ('RecursiveIdentifier',),
+    'identification.recursion.settings': ('RecursionSettings',),
+    'identification.recursion.update_policy': ('Refit',),
+    'identification.result': ('Identification',),
+    'identification.solvers.methods': ('solve',),
+    'identification.unknowns': ('Unknowns',),
     'logs.identify': ('RobotIdentification', 'identify'),
     'logs.identify_settings': ('IdentifySettings',),
     'logs.log': ('Log',),
     'logs.open_log': ('open_log',),
     'logs.replay': ('replay',),
     'logs.results': ('Replay',),
+    'model.base_parameters': ('BaseParameters',),
+    'model.free_floating': ('FreeFloating',),
+    'model.parameter_update': ('ParameterUpdate',),
+    'model.regressor': ('submodel_regressors',),
     'model.robot': ('Robot',),
-    'model.sensors': ('FtCalibration', 'FtSpec', 'LinkSensorSpec'),
+    'model.sensors': ('FtCalibration', 'FtSensor', 'FtSpec', 'Imu', 'LinkSensorSpec'),
     'sample': ('Sample', 'SampleBatch', 'SensorState'),
     'signals.assembler': ('SampleAssembler',),
     'uncertainty.deviations': ('Uncertainty',),
