@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,27 +42,6 @@ LEAST_NOISE = 1e-3
 """Of the largest noise in an array; what is more exact counts no more."""
 
 
-class Measured(NamedTuple):
-    """One motion of one link: where it comes from."""
-
-    source: int
-    """Index of the link on which it is measured."""
-    rows: frozenset[int]
-    """IMUs that it depends on, directly or on the way."""
-    joints: frozenset[int]
-    """Joints that it depends on, directly or on the way."""
-    way: frozenset[int]
-    """Joints between the two links."""
-
-
-class Origins(NamedTuple):
-    """Where the three motions of a link come from."""
-
-    angular_velocity: Measured
-    angular_acceleration: Measured
-    acceleration: Measured
-
-
 @dataclass(frozen=True, eq=False)
 class ImuLink:
     """A link with the sensors on it that deliver, and the frame in which its motion is given."""
@@ -87,27 +65,14 @@ class Layout:
 
     imu_links: tuple[ImuLink, ...]
     """Those with a sensor that delivers, in the order of their first IMUs; empty if not enough."""
-    origins: tuple[Origins, ...]
+    rows: dict[int, frozenset[int]]
+    """IMUs that the motion of each of these links depends on."""
+    ways: dict[int, frozenset[int]]
+    """Joints that it depends on."""
     forests: tuple[Forest | None, Forest | None, Forest | None]
     """Trees through which each motion reaches the links that lack it; None: none lacks it."""
     is_plain: bool
     """Every link has one whole IMU: its readings are the link's motion."""
-
-    @property
-    def ways(self) -> dict[int, frozenset[int]]:
-        """Joints that the motion of a link depends on, by its link."""
-        return {
-            imu_link.link: frozenset().union(*(origin.joints for origin in origins))
-            for imu_link, origins in zip(self.imu_links, self.origins, strict=True)
-        }
-
-    @property
-    def rows(self) -> dict[int, frozenset[int]]:
-        """IMUs that the motion of a link depends on, by its link."""
-        return {
-            imu_link.link: frozenset().union(*(origin.rows for origin in origins))
-            for imu_link, origins in zip(self.imu_links, self.origins, strict=True)
-        }
 
 
 def nominal_bits(robot: Robot) -> Bits:
@@ -122,7 +87,7 @@ def lay_out(robot: Robot, bits: Bits, *, arrays: bool) -> Layout:
     shaken = [b for b, imu_link in enumerate(imu_links) if imu_link.accelerometers]
     spun = [b for b, imu_link in enumerate(imu_links) if imu_link.is_array] if arrays else turning
     if not (turning and shaken and spun):
-        return Layout((), (), (None, None, None), is_plain=False)
+        return Layout((), {}, {}, (None, None, None), is_plain=False)
     is_plain = not arrays and all(
         imu_link.accelerometers == imu_link.gyroscopes == (imu_link.lead,)
         for imu_link in imu_links
@@ -133,8 +98,10 @@ def lay_out(robot: Robot, bits: Bits, *, arrays: bool) -> Layout:
     ]
     if not arrays:
         forests[1] = None
-    origins = _origins(imu_links, forests, arrays)
-    return Layout(imu_links, origins, (forests[0], forests[1], forests[2]), is_plain)
+    found = dict(zip((one.link for one in imu_links), _sources(imu_links, forests, arrays)))
+    rows = {link: imus for link, (imus, _) in found.items()}
+    ways = {link: joints for link, (_, joints) in found.items()}
+    return Layout(imu_links, rows, ways, (forests[0], forests[1], forests[2]), is_plain)
 
 
 def with_ways(forest: Forest, ways: Mapping[int, Iterable[int]]) -> Forest:
@@ -221,10 +188,14 @@ def _forest(robot: Robot, imu_links: Sequence[ImuLink], known: Sequence[int]) ->
     return build_forest(robot, sources, rigid_sensors=True)
 
 
-def _origins(
+_Sources = tuple[frozenset[int], frozenset[int]]
+"""IMUs and joints that a motion depends on."""
+
+
+def _sources(
     imu_links: Sequence[ImuLink], forests: Sequence[Forest | None], arrays: bool
-) -> tuple[Origins, ...]:
-    """Follow each motion of each link to the sensors."""
+) -> list[_Sources]:
+    """Follow the motions of each link to the sensors."""
     at = {imu_link.link: b for b, imu_link in enumerate(imu_links)}
 
     def through(forest: Forest | None, b: int) -> tuple[int, frozenset[int]]:
@@ -233,32 +204,26 @@ def _origins(
         link = imu_links[b].link
         return at[forest.tops[forest.owner[link]].link], forest.path[link]
 
-    turns, spins = [], []
+    turns: list[_Sources] = []
+    spins: list[_Sources] = []
     for b in range(len(imu_links)):
         source, joints = through(forests[0], b)
-        turns.append(_resting(source, imu_links[source].gyroscopes, joints, []))
+        turns.append((frozenset(imu_links[source].gyroscopes), joints))
     for b in range(len(imu_links)):
         source, joints = through(forests[1] if arrays else forests[0], b)
         sensors = imu_links[source].accelerometers if arrays else imu_links[source].gyroscopes
-        spins.append(_resting(source, sensors, joints, [turns[source]]))
+        spins.append(_joined((frozenset(sensors), joints), turns[source]))
     found = []
     for b in range(len(imu_links)):
         source, joints = through(forests[2], b)
-        rests = [turns[source], spins[source]]
-        shift = _resting(source, imu_links[source].accelerometers, joints, rests)
-        found.append(Origins(turns[b], spins[b], shift))
-    return tuple(found)
+        shift = frozenset(imu_links[source].accelerometers), joints
+        found.append(_joined(shift, turns[source], spins[source], turns[b], spins[b]))
+    return found
 
 
-def _resting(
-    source: int, rows: Iterable[int], way: frozenset[int], rests: Iterable[Measured]
-) -> Measured:
-    """Return a motion that depends on others besides sensors and the joints on the way."""
-    all_rows, all_joints = frozenset(rows), way
-    for other in rests:
-        all_rows |= other.rows
-        all_joints |= other.joints
-    return Measured(source, all_rows, all_joints, way)
+def _joined(*parts: _Sources) -> _Sources:
+    imus, joints = zip(*parts)
+    return frozenset().union(*imus), frozenset().union(*joints)
 
 
 class SensorSum:
