@@ -1,10 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Work that takes longer than a cycle, beside the cycles: in a process of its own.
+Work that takes longer than a cycle, in a process of its own.
 
-A thread would not do: only one at a time runs Python, and a cycle would wait for its turn. The
-process starts when there is something to do for the first time, and ends with the node.
+Cycles would wait for a thread, as one at a time runs Python. The process starts with the first
+work, and ends with the node.
 """
 
 import pickle
@@ -31,7 +31,7 @@ LAST_LINES = 3
 
 
 class Background:
-    """Does one thing after the other."""
+    """Does one piece of work after the other."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -41,7 +41,7 @@ class Background:
         self._timer: Any = None
 
     def run(self, work: Callable, *arguments: Any) -> Future:
-        """Do something once all that was asked for before is done."""
+        """Do some work after all that waits."""
         future = Future(executor=self._node.executor)
         self._waiting.append((work, arguments, future))
         if self._running is None:
@@ -49,7 +49,7 @@ class Background:
         return future
 
     def destroy(self) -> None:
-        """End what is being done, and the process; nobody is told of it."""
+        """End the work and the process; the futures stay open."""
         self._waiting.clear()
         if self._process is not None:
             self._process.kill()
@@ -59,7 +59,7 @@ class Background:
             self._close(self._process)
 
     def _begin(self) -> None:
-        """Begin with what waits longest."""
+        """Begin with the first work that waits."""
         work, arguments, _ = self._waiting[0]
         if self._process is None:
             self._process = subprocess.Popen(
@@ -88,7 +88,7 @@ class Background:
             future.set_exception(error)
 
     def _end(self) -> None:
-        """Give thread and timer back."""
+        """End thread and timer."""
         assert self._running is not None
         self._running.join()
         self._running = None
@@ -122,8 +122,8 @@ class _Running(threading.Thread):
             self._outcome = pickle.load(self._process.stdout)
         except (EOFError, OSError, pickle.PickleError) as error:
             self.has_failed = True
-            said = f'the process that was to do it has ended, and may have said why ({error!r})'
-            self._outcome = CalibrationError.__name__, (said, ())
+            text = f'the process that computes has ended ({error!r})'
+            self._outcome = CalibrationError.__name__, (text, ())
 
     def result(self) -> Any:
         """Return the result, or raise."""
@@ -133,7 +133,7 @@ class _Running(threading.Thread):
         if kind == OffsetsNotUnique.__name__:
             raise OffsetsNotUnique(found[0])
         if kind:
-            said, about = found
-            raise CalibrationError(said, about=about)
+            text, about = found
+            raise CalibrationError(text, about=about)
         last = ' '.join(found.strip().splitlines()[-LAST_LINES:])
-        raise CalibrationError(f'this is a fault of the program, please report it: {last}')
+        raise CalibrationError(f'unexpected error: {last}')

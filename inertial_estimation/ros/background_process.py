@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from inertial_estimation.errors import InertialEstimationError
 
 NICENESS = 10
-"""Whoever runs cycles goes first."""
+"""Below the processes that run cycles."""
 DONE = 'done'
 
 
@@ -26,7 +26,7 @@ def main() -> int:
     """Work until the input ends."""
     # The node decides when it is over, and ctrl-c reaches both.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What libraries print must not get between outcomes.
+    # Libraries may print; outcomes have a stream of their own.
     answers = os.fdopen(os.dup(1), 'wb')
     os.dup2(2, 1)
     _step_back()
@@ -51,7 +51,7 @@ def _next(stream: BinaryIO) -> tuple[Any, tuple]:
 
 
 def _outcome(work: Any, arguments: tuple) -> tuple[str, Any]:
-    """Return what came of a piece of work: a kind, and a result or what went wrong."""
+    """Return the kind of outcome of some work, and its result or error."""
     try:
         return DONE, work(*arguments)
     except InertialEstimationError as error:

@@ -18,11 +18,10 @@ FRICTION = (Term.VISCOUS, Term.COULOMB, Term.OFFSET, Term.DRIVE_INERTIA)
 
 
 def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionSettings:
-    """Return how the recursion remembers."""
+    """Return the settings of the recursion."""
     if not robot.ft_sensors and not settings.efforts:
         raise ConfigError(
-            'neither FT sensors nor efforts of joints are in use, so nothing tells what links '
-            "weigh: name some in 'ft_sensors', or joints in 'efforts'"
+            "neither 'ft_sensors' nor 'efforts' names anything: no equations to identify from"
         )
     offsets = tuple(sensor.name for sensor in robot.ft_sensors) if settings.ft_offsets else ()
     terms = tuple(map(_term, settings.friction))
@@ -48,12 +47,11 @@ def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionS
 
 
 def _gains(settings: IdentifierSettings, efforts: Sequence[str]) -> dict[str, float]:
-    """Return the torque over what each joint reports, by its name."""
+    """Return torque over reported effort of each joint, by its name."""
     gains = settings.effort_gains
     if gains and len(gains) != len(efforts):
         raise ConfigError(
-            f"'effort_gains' has {len(gains)} numbers for {len(efforts)} joints of 'efforts': "
-            'give one for each, in that order, or none where efforts are in Nm or N'
+            f"'effort_gains' has {len(gains)} numbers for {len(efforts)} joints of 'efforts'"
         )
     return dict(zip(efforts, gains, strict=True)) if gains else {}
 

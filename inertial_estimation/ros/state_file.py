@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an identifier knows, in a file that is whole or not there."""
+"""State of an identifier as a file, which is replaced as a whole."""
 
 import os
 from itertools import count
@@ -13,15 +13,11 @@ from inertial_estimation.identification.recursion.identifier import RecursiveIde
 from inertial_estimation.identification.recursion.state import from_text, recognises, to_text
 
 ASIDE = '.refused'
-"""Added to the name of a file that cannot be used, so that it is not written over."""
+"""Added to the name of a state that cannot be used."""
 
 
 class StateFile:
-    """
-    One file, written again and again.
-
-    period [s].
-    """
+    """File that is written every period [s], when it is behind."""
 
     def __init__(self, path: str, period: float) -> None:
         self.path = Path(path).expanduser()
@@ -31,34 +27,32 @@ class StateFile:
         check_writable(self.path)
 
     def save(self, identifier: RecursiveIdentifier) -> str:
-        """Write what is known."""
+        """Write the state."""
         known = sum(one.information is not None for one in identifier.memories)
         if not known:
-            raise ModelError('nothing is known yet that could be saved')
+            raise ModelError('nothing was learned yet')
         self._due = monotonic() + self._period
         write_own(self.path, to_text(identifier), recognises)
         self._saved_ns = identifier.stamp_ns
-        return f"saved what is known of {known} submodels in '{self.path}'"
+        return f"saved {known} submodels in '{self.path}'"
 
     def is_behind(self, identifier: RecursiveIdentifier) -> bool:
-        """Tell whether something is known that is not in the file."""
+        """Tell whether the file lacks something that was learned."""
         known = any(one.information is not None for one in identifier.memories)
         return known and identifier.stamp_ns != self._saved_ns
 
     def is_due(self) -> bool:
-        """Tell whether the last writing, or a try, is long ago."""
+        """Tell whether the last attempt to write is a period ago."""
         return monotonic() >= self._due
 
     def restore(self, identifier: RecursiveIdentifier) -> str:
-        """
-        Read what was known; a file that cannot be used is renamed, so that it stays as it is.
-        """
+        """Read the state; one that cannot be used is renamed."""
         try:
             names = from_text(identifier, self._text())
         except ModelError as error:
             raise ModelError(f"'{self.path}' is refused: {error}; {self._set_aside()}") from error
         self._saved_ns = identifier.stamp_ns
-        return f"restored what was known of {', '.join(names)} from '{self.path}'"
+        return f"restored {', '.join(names)} from '{self.path}'"
 
     def _text(self) -> str:
         """Return the content, if it is that of a state."""
@@ -68,7 +62,7 @@ class StateFile:
         return text
 
     def _set_aside(self) -> str:
-        """Rename the file to what no other has; say its new name."""
+        """Rename the file to a name that is free; return what was done."""
         aside = self.path.with_name(self.path.name + ASIDE)
         for number in count(2):
             if not os.path.lexists(aside):
