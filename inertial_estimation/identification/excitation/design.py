@@ -142,11 +142,10 @@ class Excitation:
     @cached_property
     def conditions(self) -> list[tuple[float, float]]:
         """Condition number of each start, and of its result."""
+        condition = self.regressor.condition
         return [
-            tuple(
-                self.regressor.condition(_states(one)) for one in (attempt.start, attempt.motion)
-            )
-            for attempt in self.attempts
+            (condition(_states(one.start)), condition(_states(one.motion)))
+            for one in self.attempts
         ]
 
     @cached_property
