@@ -20,8 +20,7 @@ from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.simulation.description import icub_urdf
 from inertial_estimation.simulation.noise import NoiseLevels
 from inertial_estimation.uncertainty.deviations import Uncertainty
-from inertial_estimation.uncertainty.filtered_noise import independent
-from inertial_estimation.uncertainty.sensor_noise import NoiseModel
+from inertial_estimation.uncertainty.sensor_noise import NoiseModel, independent
 
 ROUNDS, BLOCK, SAMPLES, BATCH = 100, 50, 64, 1000
 PEER, TUNED, NATIVE = 'iDynTree, Python step', 'iDynTree, tuned Python step', 'iDynTree, C++ calls'

@@ -14,12 +14,12 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
-from inertial_estimation.uncertainty.filtered_noise import (
+from inertial_estimation.uncertainty.sensor_noise import (
+    NoiseModel,
     filter_weights,
     imu_covariance,
     joint_covariance,
 )
-from inertial_estimation.uncertainty.sensor_noise import NoiseModel
 
 SQUEEZE = (
     Contact('hand', 'force', point=(0.0, 0.1, -0.2)),

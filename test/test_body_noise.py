@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from noisy_robots import at_roots, repeated, usual_noise
 from robots import nested_humanoid_urdf, random_sample
-from test_bodies import nested, sensorised, spec
+from test_imu_links import nested, sensorised, spec
 from test_uncertainty import IMU_FIELDS, JOINT_FIELDS, check_coverage
 
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator

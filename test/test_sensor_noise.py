@@ -13,13 +13,14 @@ from inertial_estimation.errors import ConfigError, ShapeError
 from inertial_estimation.signals.adaptive_window import AdaptiveWindowFilter
 from inertial_estimation.signals.kalman import KalmanFilter
 from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
-from inertial_estimation.uncertainty.filtered_noise import (
+from inertial_estimation.uncertainty.sensor_noise import (
+    NoiseModel,
     filter_weights,
     imu_covariance,
     independent,
     joint_covariance,
+    triangular_root,
 )
-from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
 
 RATE = 500.0
 # Standard deviations from 4000 independent channels err by 1.1 %, four times that is allowed.

@@ -29,13 +29,12 @@ from inertial_estimation.signals.derivatives import (
 )
 from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.deviations import Uncertainty
-from inertial_estimation.uncertainty.filtered_noise import (
+from inertial_estimation.uncertainty.sensor_noise import (
     filter_weights,
     imu_covariance,
     joint_covariance,
 )
-from inertial_estimation.uncertainty.live import LiveUncertainty
-from inertial_estimation.uncertainty.stream_noise import StreamFilters
+from inertial_estimation.uncertainty.stream_noise import LiveUncertainty, StreamFilters
 
 JOINT_RATE, IMU_RATE, FT_RATE = 400.0, 200.0, 100.0
 FT_NOISE = [0.1, 0.2, 0.3, 0.004, 0.005, 0.006]

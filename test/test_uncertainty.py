@@ -22,13 +22,14 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch, SensorState
 from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
 from inertial_estimation.uncertainty.deviations import Uncertainty
-from inertial_estimation.uncertainty.filtered_noise import (
+from inertial_estimation.uncertainty.sensor_noise import (
+    NoiseModel,
     filter_weights,
     imu_covariance,
     independent,
     joint_covariance,
+    triangular_root,
 )
-from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
 
 # Two standard deviations hold 95.45 % of a normal distribution. Of 5000 draws within two lie
 # 95.45 +- 0.3 %; what bends the results adds to it.

@@ -26,7 +26,7 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 from inertial_estimation.uncertainty.body_noise import BodyNoise
-from inertial_estimation.uncertainty.parameter_noise import (
+from inertial_estimation.uncertainty.motion_noise import (
     ParameterNoise,
     Parts,
     independent_parts,
