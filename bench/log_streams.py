@@ -295,7 +295,7 @@ def joint_edits(n_joints: int, one: str, other: str) -> dict[str, Edit | None]:
     return {
         'columns swapped': edit(flipped, (one, other)),
         'sign': edit(times(-1.0), (other,)),
-        'frozen': edit(held, (other,), *DURING),
+        'frozen': edit(held, (other,), 0.35, 0.6),
         'in degrees': edit(np.degrees, slice(n_joints)),
         'delay 0.1 s': late(0.1),
         'zero off by 0.2 rad': edit(plus(0.2), (other,)),
