@@ -279,7 +279,8 @@ def run_job(words: list[str]) -> list[dict[str, str]]:
             exit_code = main([*words, '--json', str(path)])
         report = json.loads(path.read_text()) if path.exists() else {}
     found = report.get('findings', [])
-    found += [{'code': 'warning', 'text': text} for text in report.get('warnings', ())]
+    silent = report.get('silent', {}).items()
+    found += [{'code': 'silent', 'subject': name, 'text': why} for name, why in silent]
     if exit_code:
         found.append({'code': 'error', 'text': ' '.join(errors.getvalue().split()[2:])})
     return [
