@@ -24,7 +24,7 @@ from inertial_estimation.calibration.session import Session
 from inertial_estimation.errors import LogError
 
 MAX_SILENCE = 1.0
-"""Time without readings until the instruction says so [s]."""
+"""Time without readings until the instruction reports it [s]."""
 REQUESTS_TO_CLOSE = 2
 """Requests that close a data set although it is not complete."""
 PAUSES = {

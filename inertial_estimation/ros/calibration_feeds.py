@@ -100,8 +100,8 @@ class TopicFeed:
         if imu is None or abs(stamp_ns - imu.stamp_ns) > MOST_APART_NS:
             return Reading(stamp_ns, raw, np.full(3, np.nan), None, APART)
         touched = abs(stamp_ns - self._contact_ns) <= CONTACT_NS
-        said = CONTACT if touched else ''
-        return Reading(stamp_ns, raw, imu.linear_acceleration, imu.angular_velocity, said)
+        reason = CONTACT if touched else ''
+        return Reading(stamp_ns, raw, imu.linear_acceleration, imu.angular_velocity, reason)
 
 
 class RobotFeed:
@@ -146,7 +146,7 @@ class RobotFeed:
         self._inputs.destroy()
 
     def _take(self, sample: Sample) -> None:
-        """Hand over what a sample says."""
+        """Pass on the readings of a sample."""
         self._assembler.wanted_ns = sample.stamp_ns + SAMPLE_NS
         if sample.ft_temperatures is not None and np.isfinite(sample.ft_temperatures[self._row]):
             self._warmth += float(sample.ft_temperatures[self._row])

@@ -24,7 +24,7 @@ from inertial_estimation.ros.subscriptions import LATCHED
 
 class CalibrationFollower:
     """
-    Starts with the calibration of the settings, and follows what the estimator says of its own.
+    Starts with the calibration of the settings, and follows the one that the estimator publishes.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class CalibrationFollower:
         self._subscription: Subscription | None = None
 
     def start(self) -> None:
-        """Begin to follow: who is told must be complete by then."""
+        """Subscribe; all callbacks must be ready by then."""
         if self._is_of_use:
             self._subscription = self._node.create_subscription(
                 String, TOPIC, self._on_change, LATCHED
@@ -90,6 +90,6 @@ class CalibrationFollower:
         )
 
     def _begin_anew(self, calibration: FtCalibration) -> None:
-        """Tell who follows, and note what begins anew."""
+        """Call the callbacks, and note what restarts."""
         tared = {name for name, sensor in self._in_use.sensors.items() if is_tared(sensor)}
         self._anew = self._follow(calibration, tared)

@@ -192,9 +192,9 @@ def _finish(running: Running, job: dict[str, Any], date: str) -> dict[str, Any]:
         if job['estimator'] and outcome.calibration.axes != SENSOR:
             lines.append(f"not handed over: wrenches are in the {outcome.calibration.axes}'s axes")
         elif job['estimator']:
-            told = hand_over(running.node, running.executor, job['estimator'], setup.output)
-            estimator = {'taken_over': told.done, 'answer': told.answer}
-            lines.append(told.answer)
+            answer = hand_over(running.node, running.executor, job['estimator'], setup.output)
+            estimator = {'taken_over': answer.done, 'answer': answer.answer}
+            lines.append(answer.answer)
     target = f"written to '{setup.output}'" if setup.output is not None else 'usable'
     return {
         'stopped': False,

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The calibration of the FT sensors: saved, restored, told to others, changed between cycles."""
+"""The calibration of the FT sensors in use: save, restore, publish, change between cycles."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -31,7 +31,7 @@ from inertial_estimation.ros.subscriptions import LATCHED
 from inertial_estimation.sample import Sample
 
 TOPIC = 'ft_calibration'
-"""Where estimator and identifier meet: the calibration in use as JSON, which is YAML too."""
+"""Topic from the estimator to the identifier: the calibration in use as JSON."""
 NO_FILE_YET = 'no file yet'
 NO_FILE = "'calibration_file' is empty: name a file there, then configure the node anew"
 
@@ -81,14 +81,14 @@ class CalibrationUpdates:
         self._announce()
 
     def take(self, changed: Mapping[str, SensorCalibration]) -> tuple[str, ...]:
-        """Go on with other calibrations of some sensors."""
+        """Replace the calibrations of some sensors; return the names of those that changed."""
         found = self._in_use.take(changed)
         self.remark = ''
         self._note_change(saved=False)
         return found
 
     def task(self, sample: Sample | None, tare: str = 'none') -> Status:
-        """Return the calibration in use, and where it came from."""
+        """Return the status: calibration in use, its origin, findings."""
         values: dict[str, object] = {
             'file': self._path or 'none',
             'changed at [s]': self._changed_at or 'the start',
@@ -104,21 +104,21 @@ class CalibrationUpdates:
         if lacking := self._without_temperature(sample):
             what = f'temperature of {", ".join(lacking)}'
             found.append(finding('missing', 'ft_calibration', what=what, share=1.0))
-        for name, said in self._implausible(sample).items():
-            found.append(finding('suboptimal', 'ft_calibration', what=f'{name}: {said}'))
+        for name, text in self._implausible(sample).items():
+            found.append(finding('suboptimal', 'ft_calibration', what=f'{name}: {text}'))
         if self.remark:
             found.append(finding('suboptimal', 'ft_calibration', what=self.remark))
         return Status('ft_calibration', tuple(found), values)
 
     def destroy(self) -> None:
-        """Give the services and the publisher back."""
+        """Destroy the services and the publisher."""
         for service in self._services:
             self._node.destroy_service(service)
         self._services.clear()
         self._node.destroy_lifecycle_publisher(self._publisher)
 
     async def _on_save(self, request: Trigger.Request, response: Trigger.Response):
-        """Write what is in use to the file."""
+        """Write the calibration in use to the file."""
         sensors = dict(self._in_use.sensors)
         try:
             path = self._named()
@@ -131,16 +131,16 @@ class CalibrationUpdates:
         return _answer(response, f"wrote {', '.join(sensors)} to '{path}'{self._twice(sensors)}")
 
     async def _on_restore(self, request: Trigger.Request, response: Trigger.Response):
-        """Go on with the file."""
+        """Use the calibration of the file."""
         try:
             path = self._named()
             robot, sensors = await self._background.run(read, path)
             changed = self._in_use.restore(robot, sensors)
         except InertialEstimationError as error:
-            said = str(error)
-            if self._path is not None and str(self._path) not in said:
-                said = f"'{self._path}': {said}"
-            return _answer(response, f'nothing was restored: {said}', success=False)
+            text = str(error)
+            if self._path is not None and str(self._path) not in text:
+                text = f"'{self._path}': {text}"
+            return _answer(response, f'nothing was restored: {text}', success=False)
         self._lacks_file = False
         self._note_change(saved=True)
         others = [name for name in sensors if name not in self._in_use.sensors]
@@ -149,7 +149,7 @@ class CalibrationUpdates:
         return _answer(response, f"go on with '{path}': {_changes(changed)}{back}{aside}")
 
     def _on_clear_tare(self, request: Trigger.Request, response: Trigger.Response):
-        """Go back to what was configured, or restored since."""
+        """Use the calibration configured or restored last."""
         changed = self._in_use.clear_tare()
         self.remark = ''
         self._note_change(saved=not self._lacks_file)
@@ -158,7 +158,7 @@ class CalibrationUpdates:
         )
 
     def _back_to_parameters(self, given: Mapping[str, SensorCalibration]) -> str:
-        """Say which sensors a file does not hold, and what they are subtracted from now on."""
+        """Describe the sensors that the file lacks, with their offsets from the parameters."""
         lacking = [
             f'{name} ({_offset(self._in_use.sensors[name])})'
             for name in self._in_use.lacking(given)
@@ -168,13 +168,13 @@ class CalibrationUpdates:
         return f'; not in the file, so as the parameters say again: {", ".join(lacking)}'
 
     def _note_change(self, *, saved: bool) -> None:
-        """Note when, and tell others."""
+        """Store the time of the change and publish it."""
         self._changed_at = f'{1e-9 * self._node.get_clock().now().nanoseconds:.3f}'
         self._saved = saved
         self.announce()
 
     def _without_temperature(self, sample: Sample | None) -> list[str]:
-        """Name the sensors that need a temperature and have none."""
+        """Return the sensors that need a temperature and have none."""
         needs = self._in_use.stacked.needs_temperature
         if sample is None or not needs.any():
             return []
@@ -183,7 +183,7 @@ class CalibrationUpdates:
         return [name for name, lacks in zip(self._in_use.sensors, needs & ~known) if lacks]
 
     def _implausible(self, sample: Sample | None) -> dict[str, str]:
-        """Say what is wrong with temperatures of sensors that need them."""
+        """Return what is implausible about the temperatures of sensors that need them."""
         if sample is None or sample.ft_temperatures is None:
             return {}
         needs = self._in_use.stacked.needs_temperature & np.isfinite(sample.ft_temperatures)
@@ -192,38 +192,38 @@ class CalibrationUpdates:
             for k, name in enumerate(self._in_use.sensors)
             if needs[k]
         }
-        return {name: said for name, said in found.items() if said}
+        return {name: text for name, text in found.items() if text}
 
     def _twice(self, sensors: Mapping[str, SensorCalibration]) -> str:
-        """Say which parameters must go, as the file has them now."""
-        said = [
+        """Describe the parameters that would be applied twice at the next start."""
+        text = [
             f'ft.{name}.{key}'
             for name in sensors
             for key in ('matrix', 'offset')
             if any(getattr(self._settings.ft_of(name), key))
         ]
-        return f'; before the next start take {", ".join(said)} out of the parameters' * bool(said)
+        return f'; before the next start take {", ".join(text)} out of the parameters' * bool(text)
 
     def _named(self) -> Path:
-        """Return the file; refuse if none is named."""
+        """Return the path of the calibration file."""
         if self._path is None:
             raise ConfigError(NO_FILE)
         return self._path
 
 
 def _answer(response, message: str, *, success: bool = True):
-    """Fill in an answer."""
+    """Fill in the response of a service."""
     response.success, response.message = success, message
     return response
 
 
 def _changes(changed: tuple[str, ...]) -> str:
-    """Say what is another now."""
+    """Describe which sensors changed."""
     return f'changed {", ".join(changed)}' if changed else 'nothing is another than before'
 
 
 def _offset(sensor: SensorCalibration) -> str:
-    """Say what is subtracted."""
+    """Describe the offset of a sensor."""
     if not sensor.offset.any():
         return 'offset zero'
     force, moment = np.linalg.norm(sensor.offset.reshape(2, 3), axis=1)
@@ -231,7 +231,7 @@ def _offset(sensor: SensorCalibration) -> str:
 
 
 def _figures(sensor: SensorCalibration) -> dict[str, object]:
-    """Return what is said of one sensor."""
+    """Return the status values of one sensor."""
     steps = sensor.provenance
     force, moment = np.linalg.norm(sensor.offset.reshape(2, 3), axis=1)
     found: dict[str, object] = {
