@@ -124,7 +124,7 @@ def run(job: dict[str, Any], signals: Sequence[int]) -> dict[str, Any]:
     path = Path(job['session']) if job['session'] else None
     if path is not None:
         check_writable(path)
-    init([], NODE)
+    init([])
     node = SessionNode(namespace=job['namespace'])
     executor = SingleThreadedExecutor()
     executor.add_node(node)
