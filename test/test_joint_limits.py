@@ -53,19 +53,19 @@ def test_what_goes_beyond_the_description_is_known(arm_with_wrist_sensor):
 
 
 @pytest.mark.parametrize(
-    ('given', 'acceleration', 'said'),
+    ('given', 'acceleration'),
     [
-        ({}, 4.0, "'shoulder' has no limit 'lower'"),
-        ({'shoulder': SHOULDER}, None, "'shoulder' has no limit 'acceleration'"),
-        ({'shoulder': SHOULDER | {'lower': 2.0}}, 4.0, "'shoulder' cannot move.* 2.0 and 2.0"),
-        ({'shoulder': SHOULDER | {'velocity': 0.0}}, 4.0, "'velocity' .* is 0.0, not positive"),
-        ({'shoulder': SHOULDER | {'upper': np.inf}}, 4.0, "'upper' .* is inf, not finite"),
-        ({'shoulder': SHOULDER}, -1.0, "'acceleration' .* is -1.0, not positive"),
-        ({'shoulder': {'lower': 'far'}}, 4.0, "'lower' .* is 'far', expected a number"),
-        ({'shoulder': 3}, 4.0, "limits of joint 'shoulder' are 3"),
+        ({}, 4.0),
+        ({'shoulder': SHOULDER}, None),
+        ({'shoulder': SHOULDER | {'lower': 2.0}}, 4.0),
+        ({'shoulder': SHOULDER | {'velocity': 0.0}}, 4.0),
+        ({'shoulder': SHOULDER | {'upper': np.inf}}, 4.0),
+        ({'shoulder': SHOULDER}, -1.0),
+        ({'shoulder': {'lower': 'far'}}, 4.0),
+        ({'shoulder': 3}, 4.0),
     ],
 )
-def test_what_is_missing_or_impossible(arm_with_wrist_sensor, given, acceleration, said):
+def test_what_is_missing_or_impossible(arm_with_wrist_sensor, given, acceleration):
     with pytest.raises(ConfigError):
         joint_limits(arm_with_wrist_sensor, given, acceleration)
 

@@ -454,46 +454,34 @@ def test_other_parameters(nested_humanoid, rng):
 
 
 @pytest.mark.parametrize(
-    ('options', 'error', 'complaint'),
+    ('options', 'error'),
     [
-        ({'joints': ['elbw']}, NameNotFound, "joint.*'elbw'.*elbow"),
-        ({'joints': ['tip_joint']}, ModelError, "'tip_joint' is fixed"),
-        ({'ft_sensors': ['wrist']}, NameNotFound, "FT sensor tag.*'wrist'.*wrist_sensor"),
-        ({'ft_sensors': [FtSpec('a', 'elbow')]}, ModelError, "'a'.*'elbow'.*revolute"),
-        ({'ft_sensors': [FtSpec('a', 'wrst')]}, NameNotFound, "joint.*'wrst'"),
-        (
-            {'ft_sensors': ['wrist_sensor', FtSpec('a', 'wrist_sensor_joint')]},
-            ModelError,
-            "'wrist_sensor' and 'a'",
-        ),
-        (
-            {'ft_sensors': ['wrist_sensor', FtSpec('wrist_sensor', 'tip_joint')]},
-            ModelError,
-            "FT sensors are named 'wrist_sensor'",
-        ),
-        ({'imus': ['tup']}, FrameNotFound, "frame.*'tup'.*tip"),
-        ({'imus': [('imu', 'tup')]}, FrameNotFound, "frame.*'tup'.*tip"),
-        ({'imus': ['tip', ('tip', 'tool')]}, ModelError, "IMUs are named 'tip'"),
-        ({'imus': [LinkSensorSpec('a', 'tup', np.eye(4))]}, FrameNotFound, "frame.*'tup'.*tip"),
-        ({'accelerometers': ['tup']}, FrameNotFound, "frame.*'tup'.*tip"),
-        ({'gyroscopes': [LinkSensorSpec('a', 'tup')]}, FrameNotFound, "frame.*'tup'.*tip"),
-        ({'gyroscopes': ['tip', 'tip']}, ModelError, "two gyroscopes are named 'tip'"),
-        ({'fixed_link': 'bse'}, FrameNotFound, "frame.*'bse'.*base"),
-        ({'gravity': (0.0, -9.81)}, ShapeError, "'gravity'"),
-        ({'gravity': (0.0, 0.0, np.nan)}, ModelError, 'gravity.*not finite'),
-        ({'gravity': (0.0, 0.0, -981.0)}, ModelError, "'gravity' is 981 m/s.2, expected up to 25"),
-        ({'gravity': (25.0, 0.0, -1.0)}, ModelError, 'expected up to 25'),
-        ({'joints': ['lift'], 'locked_positions': {'elbw': 1.0}}, NameNotFound, "'elbw'.*elbow"),
-        ({'locked_positions': {'elbow': 1.0}}, ModelError, "'elbow'.*not a locked joint"),
-        ({'locked_positions': {'tip_joint': 1.0}}, ModelError, "'tip_joint'.*not a locked"),
-        (
-            {'joints': [], 'locked_positions': {'elbow': np.inf}},
-            ModelError,
-            "'elbow'.* inf, which is not finite",
-        ),
+        ({'joints': ['elbw']}, NameNotFound),
+        ({'joints': ['tip_joint']}, ModelError),
+        ({'ft_sensors': ['wrist']}, NameNotFound),
+        ({'ft_sensors': [FtSpec('a', 'elbow')]}, ModelError),
+        ({'ft_sensors': [FtSpec('a', 'wrst')]}, NameNotFound),
+        ({'ft_sensors': ['wrist_sensor', FtSpec('a', 'wrist_sensor_joint')]}, ModelError),
+        ({'ft_sensors': ['wrist_sensor', FtSpec('wrist_sensor', 'tip_joint')]}, ModelError),
+        ({'imus': ['tup']}, FrameNotFound),
+        ({'imus': [('imu', 'tup')]}, FrameNotFound),
+        ({'imus': ['tip', ('tip', 'tool')]}, ModelError),
+        ({'imus': [LinkSensorSpec('a', 'tup', np.eye(4))]}, FrameNotFound),
+        ({'accelerometers': ['tup']}, FrameNotFound),
+        ({'gyroscopes': [LinkSensorSpec('a', 'tup')]}, FrameNotFound),
+        ({'gyroscopes': ['tip', 'tip']}, ModelError),
+        ({'fixed_link': 'bse'}, FrameNotFound),
+        ({'gravity': (0.0, -9.81)}, ShapeError),
+        ({'gravity': (0.0, 0.0, np.nan)}, ModelError),
+        ({'gravity': (0.0, 0.0, -981.0)}, ModelError),
+        ({'gravity': (25.0, 0.0, -1.0)}, ModelError),
+        ({'joints': ['lift'], 'locked_positions': {'elbw': 1.0}}, NameNotFound),
+        ({'locked_positions': {'elbow': 1.0}}, ModelError),
+        ({'locked_positions': {'tip_joint': 1.0}}, ModelError),
+        ({'joints': [], 'locked_positions': {'elbow': np.inf}}, ModelError),
     ],
 )
-def test_what_cannot_be_is_named(options, error, complaint):
+def test_what_cannot_be_is_named(options, error):
     with pytest.raises(error):
         Robot.from_urdf(arm_with_wrist_sensor_urdf(), **options)
 
@@ -510,16 +498,16 @@ def test_joints_of_several_degrees_of_freedom(kind):
 
 
 @pytest.mark.parametrize(
-    ('old', 'new', 'complaint'),
+    ('old', 'new'),
     [
-        ('</robot>', '<link name="second_root"/></robot>', 'Pinocchio'),
-        ('"tip_joint"', '"elbow"', 'Pinocchio'),
-        ('<origin xyz="0.3 0 0"', '<origin xyz="0.3 zero 0"', "joint '.*0.3 zero 0"),
-        ('</robot>', ACC.format('a', 'tp', '') + '</robot>', "accelerometer 'a'.*'tp'"),
-        ('</robot>', GYRO.format('g', 'tp', '') + '</robot>', "gyroscope 'g'.*'tp'"),
+        ('</robot>', '<link name="second_root"/></robot>'),
+        ('"tip_joint"', '"elbow"'),
+        ('<origin xyz="0.3 0 0"', '<origin xyz="0.3 zero 0"'),
+        ('</robot>', ACC.format('a', 'tp', '') + '</robot>'),
+        ('</robot>', GYRO.format('g', 'tp', '') + '</robot>'),
     ],
 )
-def test_descriptions_that_make_no_sense(old, new, complaint):
+def test_descriptions_that_make_no_sense(old, new):
     with pytest.raises(ModelError):
         Robot.from_urdf(arm_with_wrist_sensor_urdf().replace(old, new, 1))
 
@@ -571,14 +559,10 @@ def test_a_lone_kind_of_tag_stands_for_a_whole_imu():
 
 
 @pytest.mark.parametrize(
-    ('given', 'message'),
-    [
-        ({'measures': 'acc'}, "'a' measures 'acc': write one of both, accelerometer, gyroscope"),
-        ({'accelerometer_noise': -1.0}, "accelerometer_noise of IMU 'a' is -1.0"),
-        ({'gyroscope_noise': float('nan')}, "gyroscope_noise of IMU 'a' is nan"),
-    ],
+    'given',
+    [{'measures': 'acc'}, {'accelerometer_noise': -1.0}, {'gyroscope_noise': float('nan')}],
 )
-def test_an_imu_that_cannot_be_is_refused(given, message):
+def test_an_imu_that_cannot_be_is_refused(given):
     with pytest.raises(ModelError):
         LinkSensorSpec('a', **given)
 

@@ -157,21 +157,21 @@ def test_roots(rng):
 
 
 @pytest.mark.parametrize(
-    ('change', 'error', 'complaint'),
+    ('change', 'error'),
     [
-        ({'fts': np.ones((3, 5))}, ShapeError, "'fts'.*expected \\(3, 6\\)"),
-        ({'fts': -np.ones((3, 6))}, ConfigError, 'fts.*negative'),
-        ({'imus': np.eye(3)}, ShapeError, "'imus'"),
-        ({'joints': np.full((5, 3, 3), np.nan)}, ConfigError, 'joints.*NaN'),
-        ({'joints': np.tile(-np.eye(3), (5, 1, 1))}, ConfigError, 'negative variance'),
-        ({'joints': np.tile(np.ones((3, 3)) - np.eye(3), (5, 1, 1))}, ConfigError, 'impossible'),
-        ({'joints': np.tile(np.triu(np.ones((3, 3))), (5, 1, 1))}, ConfigError, 'not symmetric'),
-        ({'imus': np.tile(2 * np.ones((3, 3)) - np.eye(3), (1, 1, 1))}, ConfigError, 'impossible'),
-        ({'assumed_positions': np.zeros(4)}, ShapeError, "'assumed_positions'"),
-        ({'assumed_positions': -np.ones(5)}, ConfigError, 'assumed_positions.*negative'),
+        ({'fts': np.ones((3, 5))}, ShapeError),
+        ({'fts': -np.ones((3, 6))}, ConfigError),
+        ({'imus': np.eye(3)}, ShapeError),
+        ({'joints': np.full((5, 3, 3), np.nan)}, ConfigError),
+        ({'joints': np.tile(-np.eye(3), (5, 1, 1))}, ConfigError),
+        ({'joints': np.tile(np.ones((3, 3)) - np.eye(3), (5, 1, 1))}, ConfigError),
+        ({'joints': np.tile(np.triu(np.ones((3, 3))), (5, 1, 1))}, ConfigError),
+        ({'imus': np.tile(2 * np.ones((3, 3)) - np.eye(3), (1, 1, 1))}, ConfigError),
+        ({'assumed_positions': np.zeros(4)}, ShapeError),
+        ({'assumed_positions': -np.ones(5)}, ConfigError),
     ],
 )
-def test_numbers_that_are_no_noise(change, error, complaint):
+def test_numbers_that_are_no_noise(change, error):
     good = {
         'joints': np.tile(np.eye(3), (5, 1, 1)),
         'imus': np.eye(3)[None],

@@ -28,29 +28,29 @@ def test_read_only_copies():
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'error', 'complaint'),
+    ('arguments', 'error'),
     [
-        ({'frame': 'parent'}, ModelError, "'ft'.*'parent'.*disagrees"),
-        ({'frame': 'base'}, ModelError, "'ft'.*'base'"),
-        ({'pose': np.diag([1.0, -1.0, -1.0, 1.0])}, ModelError, "'ft' has a pose"),
-        ({'frame': 'sensor', 'pose': np.full((4, 4), np.nan)}, ModelError, "'ft'.*not finite"),
-        ({'frame': 'sensor', 'pose': np.eye(3)}, ShapeError, r'ft.*\(3, 3\), expected \(4, 4\)'),
+        ({'frame': 'parent'}, ModelError),
+        ({'frame': 'base'}, ModelError),
+        ({'pose': np.diag([1.0, -1.0, -1.0, 1.0])}, ModelError),
+        ({'frame': 'sensor', 'pose': np.full((4, 4), np.nan)}, ModelError),
+        ({'frame': 'sensor', 'pose': np.eye(3)}, ShapeError),
     ],
 )
-def test_a_description_that_makes_no_sense_is_refused(arguments, error, complaint):
+def test_a_description_that_makes_no_sense_is_refused(arguments, error):
     with pytest.raises(error):
         FtSpec('ft', 'joint', **arguments)
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'error', 'complaint'),
+    ('arguments', 'error'),
     [
-        ({'pose': np.eye(4)}, ModelError, "'acc' has a pose.*frame"),
-        ({'frame': 'hand', 'pose': np.full((4, 4), np.inf)}, ModelError, "'acc'.*not finite"),
-        ({'frame': 'hand', 'pose': np.zeros(6)}, ShapeError, r'acc.*\(6,\), expected \(4, 4\)'),
+        ({'pose': np.eye(4)}, ModelError),
+        ({'frame': 'hand', 'pose': np.full((4, 4), np.inf)}, ModelError),
+        ({'frame': 'hand', 'pose': np.zeros(6)}, ShapeError),
     ],
 )
-def test_a_place_that_makes_no_sense_is_refused(arguments, error, complaint):
+def test_a_place_that_makes_no_sense_is_refused(arguments, error):
     with pytest.raises(error):
         LinkSensorSpec('acc', **arguments)
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Reading sensor tags and joints from URDF text, and what is said about text that makes no sense.
+Sensor tags, joints and numbers of URDF text; text that makes no sense is refused.
 
 Not covered: links, inertias and joint placements, which Pinocchio reads (test_robot.py).
 """
@@ -11,11 +11,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.model import urdf
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSpec
 from inertial_estimation.model.urdf import encoded
 
@@ -106,15 +107,10 @@ def test_a_file_that_is_no_text_is_named(tmp_path, data):
 
 
 @pytest.mark.parametrize(
-    ('text', 'complaint'),
-    [
-        ('<robot', 'not valid XML'),
-        ('<robot></sensor>', 'not valid XML'),
-        ('<sdf/>', '<sdf>'),
-        ('<mujoco><robot/></mujoco>', '<mujoco>'),
-    ],
+    'text',
+    ['<robot', '<robot></sensor>', '<sdf/>', '<mujoco><robot/></mujoco>'],
 )
-def test_text_that_is_no_robot_is_refused(text, complaint):
+def test_text_that_is_no_robot_is_refused(text):
     with pytest.raises(ModelError):
         urdf.parse(text)
 
@@ -155,16 +151,16 @@ def test_frame_and_direction(inside, frame, child_to_parent):
 
 
 @pytest.mark.parametrize(
-    ('tag', 'complaint'),
+    'tag',
     [
-        (ft_tag(inside='<frame>parent</frame>'), "'ft'.*'parent'.*disagrees"),
-        (ft_tag(inside='<frame>world</frame>'), "'ft'.*'world'"),
-        (ft_tag(inside='<measure_direction>up</measure_direction>'), "'ft'.*'up'"),
-        (ft_tag(joint=''), "'ft'.*lacks <parent"),
-        ('<sensor name="ft" type="force_torque"/>', "'ft'.*lacks <parent"),
+        ft_tag(inside='<frame>parent</frame>'),
+        ft_tag(inside='<frame>world</frame>'),
+        ft_tag(inside='<measure_direction>up</measure_direction>'),
+        ft_tag(joint=''),
+        '<sensor name="ft" type="force_torque"/>',
     ],
 )
-def test_a_tag_that_cannot_be_used_says_why(tag, complaint):
+def test_a_tag_that_cannot_be_used_says_why(tag):
     reason = urdf.ft_specs(robot_with(tag))['ft']
     assert isinstance(reason, ModelError)
     with pytest.raises(ModelError):
@@ -277,3 +273,56 @@ def test_roll_pitch_yaw_are_about_fixed_axes(rng):
         expected = Rotation.from_euler('xyz', rpy).as_matrix()
         np.testing.assert_allclose(pose[:3, :3], expected, rtol=0, atol=ROUND_OFF)
         np.testing.assert_array_equal(pose[:, 3], [1, 2, 3, 1])
+
+
+MASS = '<mass value="1.5"/>'
+IXX = 'ixx="0.03"'
+COM = 'xyz="0.02 -0.01 0.1"'
+PLACE = 'xyz="0.1 0 0.3"'
+AXIS = '<axis xyz="0 1 0"/>'
+
+
+def read_with(old, new):
+    text = two_link_urdf()
+    assert old in text
+    return Robot.from_urdf(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ('old', 'new'),
+    [
+        (MASS, '<mass value="nan"/>'),
+        (MASS, '<mass value="1.5 "/>'),
+        (MASS, '<mass value="1e400"/>'),
+        (MASS, '<mass value="1_5"/>'),
+        (MASS, '<mass/>'),
+        (MASS, ''),
+        (IXX, 'ixx="inf"'),
+        (IXX, ''),
+        (COM, 'xyz="0.02 nan 0"'),
+        (COM, 'xyz="0.02 0"'),
+        (PLACE, 'xyz="0.1 a 0.3"'),
+        (AXIS, '<axis xyz="0 nan 0"/>'),
+        (AXIS, '<axis xyz="0 0 0"/>'),
+    ],
+)
+def test_numbers_that_are_none_are_refused(old, new, capfd):
+    with pytest.raises(ModelError):
+        read_with(old, new)
+    assert capfd.readouterr().err == ''
+
+
+@pytest.mark.parametrize('mass', [' 1.5', '+1.5', '15e-1', '.15E1', '1.5'])
+def test_numbers_may_be_written_in_any_way(mass, capfd):
+    assert read_with(MASS, f'<mass value="{mass}"/>').parameters[1, 0] == 1.5
+    assert capfd.readouterr().err == ''
+
+
+def test_a_link_may_have_no_inertia_at_all_and_a_fixed_joint_no_axis():
+    text = two_link_urdf().replace(
+        '</robot>',
+        """<link name="tip"/>
+        <joint name="tip_joint" type="fixed"><parent link="arm"/><child link="tip"/>
+        <axis xyz="0 0 0"/></joint></robot>""",
+    )
+    assert Robot.from_urdf(text).frame('tip')[0] == 1

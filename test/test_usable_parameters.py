@@ -37,21 +37,20 @@ def test_what_a_robot_may_have(usable):
 
 
 @pytest.mark.parametrize(
-    ('spoilt', 'said'),
+    'spoilt',
     [
-        (body(10001.0, [0.0, 0.0, 0.0]), 'mass of 10001 kg'),
-        (body(0.0, [0.0, 0.0, 0.0]), 'mass of 0 kg'),
-        (-GOOD, 'mass of -2 kg'),
-        # Far and light: its first moment is small, its centre of mass is 10.1 m off.
-        (body(1e-3, [0.0, 10.1, 0.0]), 'centre of mass 10.1 m off'),
-        (body(1.0, [7.0, 7.0, 7.0]), 'centre of mass 12.12'),
-        (body(1.0, [0.0, 0.0, 0.0], (1.0, 1.0, 2.0 + 1e-9)), 'no body that could exist'),
-        (body(1.0, [0.1, 0.0, 0.0], (0.0, 0.0, 0.0)), 'no body that could exist'),
-        (np.where(np.arange(10) == 7, np.nan, GOOD), 'not finite'),
-        (np.where(np.arange(10) == 0, np.inf, GOOD), 'not finite'),
+        body(10001.0, [0.0, 0.0, 0.0]),
+        body(0.0, [0.0, 0.0, 0.0]),
+        -GOOD,
+        body(1e-3, [0.0, 10.1, 0.0]),
+        body(1.0, [7.0, 7.0, 7.0]),
+        body(1.0, [0.0, 0.0, 0.0], (1.0, 1.0, 2.0 + 1e-9)),
+        body(1.0, [0.1, 0.0, 0.0], (0.0, 0.0, 0.0)),
+        np.where(np.arange(10) == 7, np.nan, GOOD),
+        np.where(np.arange(10) == 0, np.inf, GOOD),
     ],
 )
-def test_what_no_robot_has_is_refused_by_name(spoilt, said):
+def test_what_no_robot_has_is_refused_by_name(spoilt):
     with pytest.raises(ModelError):
         check_usable(NAMES, np.array([GOOD, spoilt]))
 
@@ -66,14 +65,10 @@ def test_masses_near_a_description_may_be_used(given):
 
 
 @pytest.mark.parametrize(
-    ('given', 'said'),
-    [
-        ((100.0, 1.0), 'the robot would weigh 101 kg, its description says 10.1 kg, expected'),
-        ((3.2, 0.1), 'the robot would weigh 3.3 kg'),
-        ((9.0, 3.5), "'hand' has a mass of 3.5 kg, its description says 0.1 kg, expected up to 3"),
-    ],
+    'given',
+    [(100.0, 1.0), (3.2, 0.1), (9.0, 3.5)],
 )  # fmt: skip
-def test_masses_far_from_a_description_are_refused_with_the_remedy(given, said):
+def test_masses_far_from_a_description_are_refused_with_the_remedy(given):
     with pytest.raises(ModelError):
         check_masses(NAMES, masses(*given), masses(10.0, 0.1), 3.0)
     check_masses(NAMES, masses(*given), masses(10.0, 0.1), 0.0)

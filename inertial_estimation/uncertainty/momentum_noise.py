@@ -13,9 +13,6 @@ from inertial_estimation.sample import Array
 from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.stream_noise import StreamFilters
 
-MOST_NAMES = 5
-"""Joints that are named; where more lack a rate it mostly is a whole topic."""
-
 
 class MomentumNoise:
     """What noise makes of joint velocities, and of the check of momentum that takes them."""
@@ -50,18 +47,3 @@ class MomentumNoise:
         """
         gyroscope = self._settings.imu_of(check.imu).gyroscope_noise if check.imu else 0.0
         return check.deviation(gyroscope, self.velocities(rates))
-
-    def lack(self, rates: StreamRates | None) -> str:
-        """Say why it is not known."""
-        unknown = np.isnan(self.velocities(rates))
-        if not unknown.any():
-            return ''
-        said = 'the noise of the joint velocities is not known'
-        if self._settings.derivative_filter == 'adaptive_window':
-            return f'{said}: derivative_filter is adaptive_window, whose noise cannot be stated'
-        names = [name for name, lacks in zip(self._names, unknown, strict=True) if lacks]
-        more = f' and {len(names) - MOST_NAMES} more' if len(names) > MOST_NAMES else ''
-        return (
-            f'{said}: the filters of {", ".join(names[:MOST_NAMES])}{more} have not found their '
-            'rate, or cannot use it'
-        )
