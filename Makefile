@@ -42,7 +42,7 @@ test: .venv/package $(COLCON)
 
 # Tests of the mathematics with the kernels of OpenBLAS for other processors, whose round-off differs.
 KERNELS := Prescott Haswell Zen $(if $(shell grep -m 1 avx512f /proc/cpuinfo),SkylakeX)
-FOLDERS := calibration|estimation|filters|identification|signals
+FOLDERS := calibration|estimation|identification|signals
 test-long: .venv/package
 	for kernel in $(KERNELS); do \
 	    echo "== $$kernel"; \
