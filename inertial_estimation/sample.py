@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the sensors said at one instant, and over a whole log."""
+"""Readings of all sensors at one instant, and over a whole log."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def from_json(text: str) -> Any:
 
 
 def check_nested(data: Any) -> None:
-    """Refuse what nobody can go through."""
+    """Refuse data that are nested too deeply or too large."""
     count, level = 0, [data]
     for _ in range(DEEPEST + 1):
         below: list[Any] = []

@@ -182,7 +182,7 @@ LISTS = {
 ALL = ('all',)
 """In place of the FT sensors in use: all that the URDF has tags of."""
 PLACES = ('frame', 'joint')
-"""Settings of a group that say where on the robot it belongs."""
+"""Settings of a group that place it on the robot."""
 
 
 def check_listed(kind: str, groups: Iterable[str], listed: tuple[str, ...]) -> None:
@@ -233,7 +233,7 @@ def write_parameters(settings: Any) -> Iterator[tuple[str, Value]]:
 
 
 def complete_groups(kind: str, given: object, listed: tuple[str, ...]) -> dict[str, Any]:
-    """Return one group for each listed name, and whatever else was given and says something."""
+    """Return one group for each listed name, and other groups that are not the default."""
     group_class = GROUPS[kind]
     if not isinstance(given, Mapping):
         raise ConfigError(f"'{kind}' is {given!r}, expected a dict of {group_class.__name__}")

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a setting may be, and the strict reading of one value."""
+"""Types, ranges and descriptions of settings, and strict reading of a value."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class EstimatorSettings(Checked):
     ConfigError
         If a value does not fit, or two values do not fit together.
     NameNotFound
-        If a group that says something belongs to nothing that is listed.
+        If a group belongs to no listed name.
 
     """
 

@@ -5,7 +5,7 @@ How far the links of a robot are from each other, by the geometry of its URDF.
 
 Primitives are taken as they are, of meshes the convex hull: distances are never too large. Links
 that a joint ties together are left out where they are near each other with joints at zero, and so
-is what touches in nearly all postures: there hulls are too coarse to say anything. The ground and
+is what touches in nearly all postures: there hulls are too coarse. The ground and
 what else is around a robot are not known.
 """
 
@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 ALWAYS = 0.95
 """Share of random postures in which parts touch that the geometry draws into each other."""
 POSTURES = 60
-"""Random postures that tell so."""
+"""Random postures for it."""
 
 
 class Piece(NamedTuple):

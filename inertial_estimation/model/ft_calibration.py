@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the raw readings of FT sensors become wrenches."""
+"""Calibration of FT sensors: from raw readings to wrenches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 @dataclass(frozen=True, eq=False)
 class FtCalibration:
     """
-    How raw readings become wrenches: wrench = matrix raw + k (T - T0) - offset.
+    Map from raw readings to wrenches: wrench = matrix raw + k (T - T0) - offset.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class FtCalibration:
     temperature_coefficients: Array = None  # type: ignore[assignment]
     reference_temperatures: Array = None  # type: ignore[assignment]
     needs_temperature: NDArray[np.bool_] = field(init=False, repr=False)
-    """Sensors whose readings say nothing without their temperature, shape (n_fts,)."""
+    """Sensors whose readings need their temperature, shape (n_fts,)."""
     _plain: bool = field(init=False, repr=False, default=False)
     is_thermal: bool = field(init=False, repr=False)
     """Whether that is so of any sensor."""

@@ -23,7 +23,7 @@ is the small difference of numbers of that size; at the limit it keeps ten digit
 """
 
 LARGEST_MASS, LARGEST_ARM = 1e4, 10.0
-"""What no link of a robot exceeds: its mass [kg], and how far its centre of mass is off [m]."""
+"""Largest mass of a link [kg] and distance of its centre of mass from its origin [m]."""
 LOAD_SHARE = 0.1
 """Of the robot's mass, what a link may weigh beside its own."""
 

@@ -232,7 +232,7 @@ def _place(
 ) -> Place:
     """Return where a description puts a sensor."""
     frame = spec.frame or spec.name
-    # A sensor wins over a link of the same name: it says where the readings are from.
+    # A sensor wins over a link of the same name.
     if frame in sensors and spec.pose is None:
         return sensors[frame].link, sensors[frame].L_H_S
     if frame not in bodies and frame not in sensors:

@@ -26,12 +26,12 @@ ROUNDED = 1e-5
 
 
 class WiderLimit(NamedTuple):
-    """A limit that was told, and lets a joint do more than the description does."""
+    """A given limit that is wider than that of the URDF."""
 
     joint: str
     key: str
     """One of `KEYS`."""
-    told: float
+    stated: float
     described: float
 
 
@@ -49,7 +49,7 @@ class JointLimits:
     acceleration: Array
     """[rad/s^2 or m/s^2]"""
     effort: Array
-    """[Nm or N]; NaN where the URDF says none."""
+    """[Nm or N]; NaN where the URDF has none."""
     wider: tuple[WiderLimit, ...] = ()
     """Where they go beyond the URDF's."""
 
@@ -74,16 +74,16 @@ def joint_limits(
 
     acceleration [rad/s^2 or m/s^2].
     """
-    told = {name: _checked(name, limits, robot) for name, limits in (given or {}).items()}
+    stated = {name: _checked(name, limits, robot) for name, limits in (given or {}).items()}
     tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}
     rows, wider = [], list[WiderLimit]()
     for name in robot.joint_names:
         limits = {} if acceleration is None else {'acceleration': float(acceleration)}
         described = _of_tag(name, tags[name])
         limits |= described
-        limits |= told.get(name, {})
+        limits |= stated.get(name, {})
         _check(name, limits)
-        wider += _wider(name, told.get(name, {}), described)
+        wider += _wider(name, stated.get(name, {}), described)
         rows.append([limits.get(key, np.nan) for key in (*KEYS, EFFORT)])
     lower, upper, velocity, accelerations, effort = np.array(rows).reshape(-1, len(KEYS) + 1).T
     return JointLimits(
@@ -92,10 +92,10 @@ def joint_limits(
 
 
 def _wider(
-    name: str, told: Mapping[str, float], described: Mapping[str, float]
+    name: str, stated: Mapping[str, float], described: Mapping[str, float]
 ) -> Iterator[WiderLimit]:
-    """Yield limits of a joint that were told and let it do more than the description does."""
-    for key, value in told.items():
+    """Yield given limits of a joint that are wider than those of the URDF."""
+    for key, value in stated.items():
         if key not in described:
             continue
         limit = described[key]
@@ -105,7 +105,7 @@ def _wider(
 
 
 def _of_tag(name: str, tag: Element) -> dict[str, float]:
-    """Return what the URDF says of a joint."""
+    """Return the limits of a joint in the URDF."""
     limit = tag.find('limit')
     found: dict[str, float] = {}
     if limit is None:
@@ -123,7 +123,7 @@ def _of_tag(name: str, tag: Element) -> dict[str, float]:
 
 
 def _checked(name: str, limits: object, robot: Robot) -> dict[str, float]:
-    """Return limits that were told, if they are some."""
+    """Return given limits, checked."""
     if name not in robot.joint_names:
         raise NameNotFound('joint', name, robot.joint_names, 'the limits name it')
     if not isinstance(limits, Mapping):

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Motion of every link from what IMUs or a fixed link say of some, for many instants at once.
+Motion of every link from that of IMUs or a fixed link, for many instants at once.
 
 The estimator leaves this to Pinocchio, one instant at a time; a log of a minute has sixty
 thousand, and regressors need the motions themselves. No linear velocity is needed [T 4.9].
@@ -116,7 +116,7 @@ def cross(a: Array, b: Array) -> Array:
 
 
 def _of_imu(samples: SampleBatch, imu: int) -> Motion:
-    """Return what an IMU says of its own frame."""
+    """Return the motion of the frame of an IMU."""
     return Motion(
         samples.angular_velocities[:, imu],
         samples.angular_accelerations[:, imu],

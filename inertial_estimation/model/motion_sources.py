@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which known motion serves which links: that of an IMU, or of the fixed link [T 4.4.4]."""
+"""Motion source of each link: an IMU, or the fixed link [T 4.4.4]."""
 
 from __future__ import annotations
 

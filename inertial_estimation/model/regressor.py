@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Newton and Euler, linear in what the links weigh [T 7.2-7.5].
+Newton and Euler, linear in inertial parameters [T 7.2-7.5].
 
 The net wrench of a link is ``regressor(motion) @ parameters``. Summed over a submodel about its
 root it is the submodel regressor; projected on a joint's axis, over the links beyond the joint
@@ -147,7 +147,7 @@ def _regressor(
 
 
 def free_sides(robot: Robot, submodel: Submodel, ground: int = -1) -> tuple[FreeSide, ...]:
-    """Return the side of each joint of a submodel that tells its torque [T 4.25]."""
+    """Return the side of each joint of a submodel that its torque moves [T 4.25]."""
     found = []
     for child in submodel.links:
         joint = robot.links[child].joint

@@ -49,8 +49,8 @@ Array = NDArray[np.float64]
 __all__ = ['STANDARD_GRAVITY', 'Robot']
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
-MOST_GRAVITY = 25.0
-"""What no robot stands in: that of Jupiter [m/s^2]. In a pool, or on the moon, there is less."""
+MAX_GRAVITY = 25.0
+"""Largest gravity that is accepted, that of Jupiter [m/s^2]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ class Robot:
         imus : iterable of str, (str, str) or LinkSensorSpec, optional
             IMUs in use: name, name and frame, or description. The frame is an accelerometer or
             gyroscope (one that has no tag must have its partner there, unless the description
-            says what the IMU measures), a link or a joint.
+            states what the IMU measures), a link or a joint.
             Default: none with a fixed link, otherwise each accelerometer and gyroscope of one
             link whose frames agree.
         fixed_link : str, optional
@@ -303,9 +303,9 @@ def _gravity(given: Sequence[float]) -> Array:
     """Return gravity in the axes of the fixed frame, (3,)."""
     gravity = numbers('gravity', given, (3,))
     size = float(np.linalg.norm(gravity))
-    if size > MOST_GRAVITY:
+    if size > MAX_GRAVITY:
         raise ModelError(
-            f"'gravity' is {size:g} m/s^2, expected up to {MOST_GRAVITY:g}: give it in m/s^2, as "
+            f"'gravity' is {size:g} m/s^2, expected up to {MAX_GRAVITY:g}: give it in m/s^2, as "
             f'{list(STANDARD_GRAVITY)}'
         )
     return gravity

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the sensors of a robot are, and where they sit."""
+"""Sensors of a robot: their specifications and places."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 MEASURES = ('both', 'accelerometer', 'gyroscope')
-"""What an IMU may measure."""
+"""Quantities that an IMU may measure."""
 
 
 def read_only(array: object) -> Array:
@@ -174,7 +174,7 @@ class LinkSensor:
     L_H_S: Array
     """Pose of the sensor in the link's frame, shape (4, 4) [m]."""
     has_tag: bool = True
-    """False: a description says where it sits, not a tag of the URDF."""
+    """False: a specification places it, not a tag of the URDF."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ class Imu:
 
     name: str
     frame: str
-    """Name of the frame of the readings; the IMU's own, where a pose says where it sits."""
+    """Name of the frame of the readings; the IMU's own, where a pose places it."""
     link: int
     """Index of the link."""
     L_H_S: Array

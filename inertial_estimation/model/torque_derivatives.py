@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Rows for joint torques and measured wrenches, and how a function of them changes with the motion.
+Regressor of joint torques and measured wrenches, and gradients of functions of it.
 
 `regressor` gives rows for logs, from whatever is known of the motion. Here the motion is chosen:
 a robot on a fixed base, and the gradient of any function of all rows over positions, velocities
@@ -14,7 +14,7 @@ joint of link k and everything in the axes of link k, parent p,
 where ``B(A, V) parameters`` is the net wrench M A + V x* M V [T 4.9], A holding minus gravity at
 the base. Of what is carried along, X m, the change with the joint's position is (X m) x S_k.
 
-FT sensors cut the robot: the torque of a joint tells of the links up to the next sensor, and the
+FT sensors cut the robot: the torque of a joint depends on the links up to the next sensor, and the
 wrench on a submodel beyond a sensor is six more rows, as of six joints at its root link that turn
 and slide about its axes and never move: there the s are the unit vectors.
 """
@@ -80,7 +80,7 @@ class TorqueRegressor:
         if not robot.fixed_frame or robot.frame(robot.fixed_frame)[0] != 0:
             raise ModelError(
                 f"the root link '{robot.link_names[0]}' must be the fixed link: torques of joints "
-                'between the two would balance what nobody measures'
+                'between the two would balance an unmeasured wrench'
             )
         self.robot = robot
         beyond = [submodel for submodel in robot.submodels if submodel.root != 0]
@@ -196,7 +196,7 @@ def _through(S: Array, rate: Array, at: _AtLink, mine: _Back) -> tuple[Array, Ar
 
 
 def _chains(robot: Robot, wrench_rows: Mapping[int, Sequence[int]]) -> list[list[int]]:
-    """Return the rows that tell of each link: its submodel's wrench, then joints up to its own."""
+    """Return the rows of each link: its submodel's wrench, then joints up to its own."""
     found: list[list[int]] = []
     for k, link in enumerate(robot.links):
         if link.joint >= 0:

@@ -41,7 +41,7 @@ HALVINGS = 50
 
 def export_urdf(robot: Robot, parameters: Array) -> str:
     """
-    Return the description of a robot with other inertial parameters.
+    Return the URDF of a robot with other inertial parameters.
 
     parameters (n_links, 10).
     """
@@ -59,7 +59,7 @@ def export_urdf(robot: Robot, parameters: Array) -> str:
 
 def lightened(robot: Robot, parameters: Array) -> dict[str, float]:
     """
-    Return which links of the description an export makes lighter, though nobody measured that.
+    Return the links of the URDF that an export makes lighter without a measurement of them.
 
     parameters (n_links, 10).
     """

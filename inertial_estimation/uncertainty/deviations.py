@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-How sure an estimate is: standard deviations of its results from the noise of the sensors.
+Standard deviations of estimates from the noise of the sensors and errors of the parameters.
 
 To first order: the results are smooth functions of the readings, and noise is small beside what
 bends them. Errors of the inertial parameters are in it where their covariance is given; results
@@ -43,7 +43,7 @@ class Deviations(NamedTuple):
     Standard deviations of the results of one instant, or of many.
 
     Rows follow those of `WrenchEstimate`. NaN: there is no estimate. Infinity: the estimate is the
-    shortest of many that the sensors do not tell apart.
+    shortest of many that the sensors do not distinguish.
     """
 
     stamp_ns: int | NDArray[np.int64]
@@ -64,7 +64,7 @@ class Deviations(NamedTuple):
 
 class Uncertainty:
     """
-    Standard deviations of what an estimator says.
+    Standard deviations of the results of an estimator.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Uncertainty:
 
     def set_parameter_roots(self, roots: Array | None) -> None:
         """
-        Say how sure the inertial parameters are, which are independent of the sensors' noise.
+        Set the covariance of the inertial parameters, independent of the sensors' noise.
 
         Parameters
         ----------
@@ -159,40 +159,15 @@ class Uncertainty:
         """
         Return what each source of noise does to the results of one instant.
 
-        With it, covariances of results and the shares of the sensors can be computed; a noise
-        model of ones gives the derivatives of the results by all readings.
-
-        Parameters
-        ----------
-        sample, contacts
-            As in `of`.
-
-        Returns
-        -------
-        Disturbances
-
+        From it follow covariances of results and the shares of the sensors; a noise model of ones
+        gives the derivatives of the results by all readings.
         """
         return self._evaluate(sample, contacts, combined=False)[1]
 
     def of_batch(
         self, samples: SampleBatch, contacts: Iterable[Contact] | ContactSet | None = None
     ) -> Deviations:
-        """
-        Return the standard deviations of many instants, one after the other.
-
-        Parameters
-        ----------
-        samples : SampleBatch
-            At least one instant.
-        contacts : iterable of Contact, or ContactSet, optional
-            As in `of`, the same for all instants.
-
-        Returns
-        -------
-        Deviations
-            Every array with a leading axis.
-
-        """
+        """Return the standard deviations of many instants; every array has a leading axis."""
         each = [self.of(samples[k], contacts) for k in range(len(samples))]
         wrenches, torques, external, residuals = (
             np.array([deviations[k] for deviations in each]) for k in range(2, 6)
@@ -275,14 +250,10 @@ def _sorted(stamp_ns: int, solver: Step, residual_rows: Indices, deviations: Arr
     residuals[plan.residual_rows] = 0.0
     residuals[plan.residual_rows[residual_rows]] = framed[n_active:]
     if not plan.complete:
-        _lose(plan, wrenches, torques, external, residuals)
+        kinds = wrenches, torques, external, residuals
+        for values, flags in zip(kinds, plan.quality, strict=True):
+            values[(flags & LOST) != 0] = np.nan
     return Deviations(stamp_ns, solver.contacts, wrenches, torques, external, residuals)
-
-
-def _lose(plan: Plan, *kinds: Array) -> None:
-    """Write NaN where nothing could be estimated."""
-    for values, flags in zip(kinds, plan.quality, strict=True):
-        values[(flags & LOST) != 0] = np.nan
 
 
 def _check_rows(robot: Robot, noise: NoiseModel) -> None:

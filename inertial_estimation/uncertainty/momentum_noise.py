@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""How much of a change of momentum noise leaves unexplained, from the noise that is stated."""
+"""Noise of the check of momentum, from the stated noise of readings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MomentumNoise:
             known = {rate: self._filters.joint(rate) for rate in set(own)}
             for j, covariance in enumerate(map(known.get, own)):
                 found[j] = np.nan if covariance is None else np.sqrt(covariance[1, 1])
-        # An assumed joint stands still; no message tells its rate.
+        # An assumed joint stands still and has no rate.
         found[self._assumed] = 0.0
         return found
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What every source of noise does to every result, to first order.
+First-order effects of every source of noise on every result.
 
 Forces of the readings go through linear maps. Noise of the motion changes the net wrenches
 (`motion_noise`), and so do errors of the inertial parameters (`parameter_noise`). Noise of
@@ -63,7 +63,7 @@ class Disturbances(NamedTuple):
     fts: Array
     """Of six for each FT sensor, shape (n_rows, n_fts, 6) [N, Nm]."""
     undetermined: Mask
-    """Rows that hold something the sensors do not tell, shape (n_rows,)."""
+    """Rows that hold something the sensors do not determine, shape (n_rows,)."""
     parameters: Array
     """Of the errors of the inertial parameters, shape (n_rows, n_errors) [N, Nm]."""
 
@@ -194,7 +194,7 @@ class Sensitivities:
         )
 
     def _undetermined(self, covectors: Array, shares: Shares | None) -> Mask:
-        """Return which rows hold some of a combination that the sensors do not tell."""
+        """Return which rows hold some of a combination that the sensors do not determine."""
         rows = np.zeros(len(covectors), dtype=bool)
         if shares is not None:
             for blind in shares.blind:

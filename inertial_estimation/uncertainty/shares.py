@@ -151,7 +151,7 @@ Mask = NDArray[np.bool_]
 
 
 class Blind(NamedTuple):
-    """Combinations of unknowns of one submodel that its sensors do not tell."""
+    """Combinations of unknowns of one submodel that its sensors do not determine."""
 
     columns: Array
     """Wrench of a unit of each unknown about the root link's origin, shape (n_unknowns, 6)."""

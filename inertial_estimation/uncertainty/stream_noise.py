@@ -219,13 +219,13 @@ def _size(weights: Array) -> float:
 
 
 LOOK_NS = 1_000_000_000
-"""How often the rates are looked at [ns]."""
+"""Period at which rates are checked [ns]."""
 CHANGED = 0.05
 """A rate that changes by a larger part changes the noise: 2.5 % of that of a derivative."""
 
 
 class LiveUncertainty:
-    """Standard deviations of what an estimator says about the samples of an assembler."""
+    """Standard deviations of estimates from the samples of an assembler."""
 
     def __init__(self, estimator: WrenchEstimator, settings: EstimatorSettings) -> None:
         self._estimator, self._settings = estimator, settings
@@ -281,7 +281,7 @@ class LiveUncertainty:
         return self._found
 
     def _usable(self, sample: Sample, rates: StreamRates) -> StreamRates:
-        """Return the rates of what is used, else the ones before: two first stamps say little."""
+        """Return the rates of what is used, else those before."""
         states = sample.joint_states, sample.imu_states, sample.ft_states
         return StreamRates(
             *(

@@ -256,7 +256,7 @@ def _findings(found: Excitation) -> Iterator[Finding]:
     limits = found.limits
     for one in limits.wider:
         yield finding(
-            'rating', one.joint, what=f'given {one.key} is', value=one.told, limit=one.described
+            'rating', one.joint, what=f'given {one.key} is', value=one.stated, limit=one.described
         )
     for name, effort, limit in zip(limits.joint_names, found.efforts, limits.effort, strict=True):
         if effort > limit:
