@@ -486,7 +486,7 @@ def read_log(bag: Path, urdf: Path | str, config: str | Mapping[str, Any], **cha
     settings = replace(given, **changes)
     text = urdf.read_text(encoding='utf-8') if isinstance(urdf, Path) else urdf
     robot = use('build_robot')(settings, text)
-    return Log(robot, settings, use('read_samples')(bag, robot, settings))
+    return Log(robot, settings, use('open_log', 'read_samples')(bag, robot, settings))
 
 
 def sample_numbers(log: Log, start: float, stop: float, keep: int = 24) -> Numbers:
