@@ -443,7 +443,7 @@ def test_what_is_no_body_is_not_written_and_all_else_is(files, capsys):
         (('fixed_link: base', 'fixed_link: floor'), 'floor'),
         (('robot: {fixed_link: base}', ''), 'imus'),
         (('cutoff: 20.0', 'cutoff: 400.0'), '400 Hz'),
-        (('[q1, q2, q3]', '[q1, q2]'), 'hold 2 values at an instant, expected 3'),
+        (('[q1, q2, q3]', '[q1, q2]'), '2 values, expected 3 channels'),
         (('[q1, q2, q3]}', '[q1, q2, q3], unit: deg}'), "'lift' slides"),
         (('[q1, q2, q3]}', '[q1, q2, q3], unit: inch}'), "'inch', expected one of rad"),
         (('rows:', 'bounds: {mass: {tool: [2, 1]}}\nrows:'), 'nothing between 2 and 1'),
@@ -475,14 +475,14 @@ def nan(*names):
         (nan('fx'), 'wrist_sensor: wrench'),
         (nan('t'), 'log.time holds NaN'),
         (lambda log: log | {'q1': np.full(len(log['t']), np.inf)}, 'shoulder: position'),
-        (lambda log: {key: log[key][:0] for key in log}, 'is empty'),
-        (lambda log: {key: log[key][:1] for key in log}, '1 instants, too few'),
+        (lambda log: {key: log[key][:0] for key in log}, 'holds no numbers'),
+        (lambda log: {key: log[key][:1] for key in log}, 'too few for derivatives'),
         (
             lambda log: log | {'t': log['t'].round(2)},
-            'but 3199 of them do not, the first at instant',
+            '3199 of 4000 stamps do not increase, the first at sample',
         ),
-        (lambda log: log | {'q1': log['q1'][:-1]}, 'not as long as each other'),
-        (lambda log: log | {'q1': np.full(len(log['t']), 'a')}, 'no plain numbers'),
+        (lambda log: log | {'q1': log['q1'][:-1]}, 'differ in length'),
+        (lambda log: log | {'q1': np.full(len(log['t']), 'a')}, 'holds no numbers'),
     ],
 )
 def test_bad_logs_are_one_sentence_and_write_nothing(files, capsys, change, said):
@@ -512,7 +512,7 @@ def test_signals_that_some_rows_lack_are_told(files, capsys):
 
 
 @pytest.mark.parametrize(
-    ('moment', 'said'), [('-1', '-1 kg m^2 about its centre'), ('nan', 'no finite number')]
+    ('moment', 'said'), [('-1', 'moment of inertia is -1 kg m^2'), ('nan', 'no finite number')]
 )
 def test_inertias_that_no_body_has_are_refused(files, capsys, moment, said):
     folder, _ = files
