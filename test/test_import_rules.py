@@ -1,221 +1,170 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Who may import what, read from the syntax tree of every module.
+Who imports whom, on the syntax tree: floors of folders, no circles, ROS and heavy packages.
 
-Not covered: imports by a computed name (``importlib.import_module``), and what a ROS-free
-installation really imports; the wheel is installed and imported by ``.ci/run``.
+Not covered: what optional packages do once they are imported.
 """
 
 import ast
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
-
-import pytest
 
 PACKAGE = 'inertial_estimation'
-FOLDER = Path(__file__).resolve().parents[1] / PACKAGE
-
-BASE = {'errors', 'sample', 'findings', 'config'}
-ENGINE = {*BASE, 'model', 'signals', 'estimation'}
-MATHEMATICS = {*ENGINE, 'uncertainty', 'building', 'calibration', 'identification'}
-# Modules of folders without ROS that need it: what processes of their own run.
-PROCESSES = ('simulation.node', 'demo.recorder')
-# A module or folder of the package, and which others it may import.
-MAY_IMPORT = {
-    'errors': set(),
-    'findings': {'errors'},
-    'sample': {'errors'},
-    'config': {'errors', 'sample'},
-    'model': BASE,
-    'signals': {*BASE, 'model'},
-    'estimation': {*BASE, 'model'},
-    'uncertainty': ENGINE,
-    'building': {*ENGINE, 'uncertainty', 'calibration'},
-    'calibration': {*BASE, 'model', 'estimation'},
-    'identification': {*BASE, 'model'},
-    'outputs': MATHEMATICS,
-    'logs': {*MATHEMATICS, 'outputs'},
-    'ros': {*MATHEMATICS, 'outputs', 'logs'},
-    'simulation': {*MATHEMATICS, 'logs'},
-    'simulation.node': {*MATHEMATICS, 'logs', 'ros', 'simulation'},
-    'demo.recorder': {*MATHEMATICS, 'ros', 'demo'},
-    '__init__': {*MATHEMATICS, 'logs'},
-}
-# The jobs of the command and the command itself run without ROS: what needs it is a process of
-# its own.
-MAY_IMPORT |= {job: {*MATHEMATICS, 'logs', 'simulation'} for job in ('demo', 'excite')}
-MAY_IMPORT['cli'] = {*MAY_IMPORT} - {'ros', *PROCESSES}
-MAY_IMPORT['__main__'] = {'cli'}
-NEED_ROS = (
-    'ros/',
-    'simulation/node.py',
-    'demo/recorder.py',
+FOLDER = Path(find_spec(PACKAGE).origin).parent
+# A folder imports those of lower floors; folders of one floor do not import each other.
+FLOORS = (
+    {'errors', 'sample', 'findings', 'config'},
+    {'model'},
+    {'signals', 'estimation', 'identification'},
+    {'calibration', 'uncertainty'},
+    {'building'},
+    {'outputs'},
+    {'logs', 'ros'},
+    {'simulation'},
+    {'demo'},
+    {'cli'},
+    {'__init__', '__main__'},
 )
-ROS_MODULES = {'rclpy', 'launch', 'launch_ros', 'ament_index_python', 'builtin_interfaces',
-               'rcl_interfaces', 'rosidl_runtime_py', 'rpyutils', 'std_srvs'}  # fmt: skip
+LEVEL = {name: k for k, floor in enumerate(FLOORS) for name in floor}
+# The lowest floor holds single files, which may import each other.
+TOGETHER = FLOORS[0]
+# A process of its own, in a terminal.
+TERMINAL = 'ros/calibration_terminal.py'
+NEED_ROS = ('ros/', 'simulation/node.py', 'demo/recorder.py')
+ROS = {'rclpy', 'launch', 'launch_ros', 'ament_index_python', 'builtin_interfaces',
+       'rcl_interfaces', 'rosidl_runtime_py', 'std_srvs'}  # fmt: skip
 LIGHT = {*sys.stdlib_module_names, 'numpy', 'scipy', 'pinocchio', PACKAGE}
-HEAVY = ('mujoco', 'rosbags', 'rich', 'yaml', 'rclpy', 'matplotlib', 'clarabel')
+HEAVY = ('mujoco', 'rosbags', 'rich', 'yaml', 'rclpy', 'osqp', 'clarabel')
+ENDS = {'print', 'exit', 'quit', 'sys.exit', 'SystemExit'}
 
 
-class Import(NamedTuple):
-    """One import statement: the full name, its line, and whether it runs at import time."""
-
-    name: str
-    line: int
-    at_top: bool
+def modules():
+    return sorted(FOLDER.rglob('*.py'))
 
 
-def modules() -> list[str]:
-    """Return the path of every module inside the package."""
-    return sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob('*.py'))
+def place(path):
+    return path.relative_to(FOLDER).as_posix()
 
 
-def unit(name: str) -> str:
-    """Return the part of the package that a full module name belongs to."""
-    parts = name.split('.')[1:] or ['__init__']
-    return '.'.join(parts[:2]) if '.'.join(parts[:2]) in PROCESSES else parts[0]
+def imports_of(tree, name):
+    """Yield full names, and whether they are imported with the module."""
+
+    def walk(node, at_top):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and 'TYPE_CHECKING' in ast.unparse(child.test):
+                continue
+            inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+            if isinstance(child, ast.Import):
+                yield from ((alias.name, at_top) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                base = child.module or ''
+                if child.level:
+                    parents = [PACKAGE, *name.split('/')[:-1]]
+                    base = '.'.join(
+                        filter(None, [*parents[: len(parents) + 1 - child.level], base])
+                    )
+                yield from ((f'{base}.{alias.name}', at_top) for alias in child.names)
+            yield from walk(child, at_top and not inside)
+
+    return list(walk(tree, True))
 
 
-def full_name(module: str) -> str:
-    """Return the name under which the module at a path is imported."""
-    return '.'.join([PACKAGE, *module.removesuffix('.py').split('/')])
+def unit(name):
+    parts = name.split('.')
+    return parts[1] if len(parts) > 1 and parts[1] in LEVEL else '__init__'
 
 
-def walk(node: ast.AST, at_top: bool = True) -> Iterator[tuple[ast.AST, bool]]:
-    """Yield every node, and whether it stands outside functions and type-checking blocks."""
-    for child in ast.iter_child_nodes(node):
-        yield child, at_top
-        inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        typing = isinstance(child, ast.If) and 'TYPE_CHECKING' in ast.unparse(child.test)
-        yield from walk(child, at_top and not inside and not typing)
-
-
-def absolute(node: ast.ImportFrom, module: str) -> str:
-    """Return the module that a ``from`` import names, relative ones resolved."""
-    if not node.level:
-        return node.module or ''
-    parents = [PACKAGE, *module.split('/')[:-1]]
-    kept = parents[: len(parents) - node.level + 1]
-    return '.'.join([*kept, node.module] if node.module else kept)
-
-
-def imports_of(tree: ast.AST, module: str) -> list[Import]:
-    """Return the imports of a module; ``from a import b`` counts as a.b."""
+def violations(name, imports):
+    """Return imports that the floors, ROS or the light installation do not allow."""
+    parts = name.removesuffix('.py').split('/')
+    own = parts[0]
     found = []
-    for node, at_top in walk(tree):
-        if isinstance(node, ast.Import):
-            found += [Import(alias.name, node.lineno, at_top) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            origin = absolute(node, module)
-            found += [Import(f'{origin}.{a.name}', node.lineno, at_top) for a in node.names]
+    for full, at_top in imports:
+        top = full.split('.')[0]
+        if top == PACKAGE:
+            other = unit(full)
+            same = other == own or {own, other} <= TOGETHER
+            if not same and LEVEL.get(other, 0) >= LEVEL.get(own, -1):
+                found.append(full)
+            if own in ('cli', 'logs', 'demo') and other == 'ros' and not name.startswith(NEED_ROS):
+                found.append(full)
+        ros = top in ROS or top.endswith('_msgs')
+        if ros and not name.startswith(NEED_ROS):
+            found.append(full)
+        allowed = (ros and name.startswith(NEED_ROS)) or (top == 'rich' and name == TERMINAL)
+        if at_top and top not in LIGHT and not allowed:
+            found.append(full)
     return found
 
 
-def foreign_units(module: str, imports: list[Import]) -> list[tuple[str, int]]:
-    """Return the imports of other parts of the package that a module is not allowed."""
-    own = unit(full_name(module))
-    allowed = {own, *MAY_IMPORT[own]}
-    inside = [i for i in imports if i.name.split('.')[0] == PACKAGE]
-    return [(i.name, i.line) for i in inside if unit(i.name) not in allowed]
+def test_imports_keep_the_floors():
+    found = {}
+    for path in modules():
+        name = place(path)
+        imports = imports_of(ast.parse(path.read_text()), name)
+        if wrong := violations(name, imports):
+            found[name] = wrong
+    assert not found
 
 
-def ros_imports(imports: list[Import]) -> list[tuple[str, int]]:
-    """Return the imports of rclpy, launch and message packages."""
-    tops = [(entry.name.split('.')[0], entry.line) for entry in imports]
-    return [(t, line) for t, line in tops if t in ROS_MODULES or t.endswith('_msgs')]
+def test_violations_are_seen():
+    for name, source in (
+        ('model/robot.py', 'from inertial_estimation.logs import a'),
+        ('signals/x.py', 'from ..estimation import contacts'),
+        ('simulation/robot.py', 'def f():\n    from inertial_estimation.demo import a'),
+        ('logs/x.py', 'from inertial_estimation.ros import conversions'),
+        ('cli/x.py', 'import rclpy.node'),
+        ('model/x.py', 'import yaml'),
+    ):
+        assert violations(name, imports_of(ast.parse(source), name)), name
 
 
-def heavy_imports(imports: list[Import]) -> list[tuple[str, int]]:
-    """Return what is imported with the module and is not part of the light installation."""
-    return [(i.name, i.line) for i in imports if i.at_top and i.name.split('.')[0] not in LIGHT]
+def test_no_circles_between_files():
+    graph = {}
+    names = {'.'.join([PACKAGE, *place(p).removesuffix('.py').split('/')]): p for p in modules()}
+    for full, path in names.items():
+        imports = [one for one, at_top in imports_of(ast.parse(path.read_text()), place(path))]
+        targets = {i if i in names else i.rpartition('.')[0] for i in imports}
+        graph[full] = {t for t in targets if t in names and t != full}
+    done, path = set(), []
+
+    def visit(name):
+        if name in path:
+            raise AssertionError(' -> '.join([*path[path.index(name) :], name]))
+        if name not in done:
+            path.append(name)
+            for target in sorted(graph[name]):
+                visit(target)
+            path.pop()
+            done.add(name)
+
+    for name in graph:
+        visit(name)
 
 
-def noise(tree: ast.AST) -> list[tuple[str, int]]:
-    """Return the calls of print and of the functions that end the process."""
-    calls = [node for node, _ in walk(tree) if isinstance(node, ast.Call)]
-    named = [(ast.unparse(call.func), call.lineno) for call in calls]
-    return [
-        n for n in named if n[0] in {'print', 'exit', 'quit', 'sys.exit', 'os._exit', 'SystemExit'}
+def test_package_neither_prints_nor_exits():
+    found = [
+        f'{place(path)}:{node.lineno}'
+        for path in modules()
+        if not place(path).startswith(('cli/', '__main__'))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ENDS
     ]
+    assert not found
 
 
-def read(module: str) -> tuple[ast.Module, list[Import]]:
-    tree = ast.parse((FOLDER / module).read_text())
-    return tree, imports_of(tree, module)
-
-
-@pytest.mark.parametrize('module', modules())
-def test_module_keeps_the_rules(module):
-    tree, imports = read(module)
-    own = unit(full_name(module))
-    assert own in MAY_IMPORT, f'{module}: give {own} a row in MAY_IMPORT'
-    assert not foreign_units(module, imports)
-    if own not in ('cli', '__main__'):
-        assert not noise(tree)
-    if module.endswith('__init__.py') or not module.startswith(NEED_ROS):
-        assert not ros_imports(imports)
-        assert not heavy_imports(imports)
-
-
-@pytest.mark.parametrize(
-    ('module', 'source'),
-    [
-        ('sample.py', 'import inertial_estimation.model.robot'),
-        ('model/robot.py', 'from inertial_estimation import logs'),
-        ('model/robot.py', 'from ..estimation import contacts'),
-        ('estimation/batch.py', 'def f():\n    from inertial_estimation.ros import a'),
-        ('simulation/robot.py', 'from inertial_estimation.ros import conversions'),
-        ('cli/demo.py', 'from inertial_estimation.simulation import node'),
-    ],
-)
-def test_a_forbidden_part_of_the_package_is_seen(module, source):
-    assert foreign_units(module, imports_of(ast.parse(source), module))
-
-
-def test_allowed_imports_pass():
-    source = 'from . import net_wrench\nfrom ..model.robot import Robot\nimport numpy as np\n'
-    imports = imports_of(ast.parse(source), 'estimation/batch.py')
-    assert not foreign_units('estimation/batch.py', imports)
-    assert not ros_imports(imports)
-    assert not heavy_imports(imports)
-
-
-@pytest.mark.parametrize(
-    'source', ['import rclpy.node', 'def f():\n    from sensor_msgs.msg import Imu']
-)
-def test_a_ros_import_is_seen_wherever_it_stands(source):
-    assert ros_imports(imports_of(ast.parse(source), 'cli.py'))
-
-
-def test_heavy_imports_are_seen_at_the_top_only():
-    source = 'try:\n    import rich\nexcept ImportError:\n    pass\ndef f():\n    import yaml\n'
-    found = heavy_imports(imports_of(ast.parse(source), 'cli.py'))
-    assert found == [('rich', 2)]
-
-
-@pytest.mark.parametrize('source', ['print(1)', 'def f():\n    sys.exit(2)'])
-def test_noise_is_seen(source):
-    assert noise(ast.parse(source))
-
-
-def test_importing_the_package_loads_nothing_heavy(tmp_path):
-    names = [m.removesuffix('.py').replace('/', '.') for m in modules()]
-    light = [n for n in names if not n.startswith(('ros.', *PROCESSES)) and '__' not in n]
-    lines = [f'import {PACKAGE}', *(f'import {PACKAGE}.{name}' for name in light)]
+def test_importing_the_core_loads_nothing_heavy(tmp_path):
+    names = [place(p).removesuffix('.py').replace('/', '.') for p in modules()]
+    skipped = ('ros.', 'simulation.node', 'demo.recorder')
+    lines = [f'import {PACKAGE}.{n}' for n in names if not n.startswith(skipped) and '__' not in n]
     lines += ['import sys', f'print([m for m in {HEAVY} if m in sys.modules])']
     run = subprocess.run(
-        [sys.executable, '-c', '\n'.join(lines)],
-        cwd=tmp_path,
-        env={**os.environ, 'PYTHONPATH': str(Path(find_spec(PACKAGE).origin).parents[1])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        [sys.executable, '-c', '\n'.join(lines)], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, 'PYTHONPATH': str(FOLDER.parent)}, check=False,
+    )  # fmt: skip
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == '[]'

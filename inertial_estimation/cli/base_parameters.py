@@ -57,8 +57,8 @@ class BaseParameterReport:
             for one in self.stated.below_zero
         ]  # fmt: skip
         if below:
-            columns = ('combination', 'stated', 'deviation', 'verdict')
-            yield table('Negative friction and drives', columns, below)
+            named = ('combination', 'stated', 'deviation', 'verdict')
+            yield table('Negative friction and drives', named, below)
         check = self.checks[Consistency.FULL]
         if check.verdict is not Verdict.FEASIBLE:
             yield self._nearest(check)

@@ -16,7 +16,7 @@ from typing import Any
 
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import INTERRUPTED, add_verb
-from inertial_estimation.cli.calibrate import DIRECTIONS, add_options
+from inertial_estimation.cli.calibrate_options import DIRECTIONS, add_options
 from inertial_estimation.cli.calibrate_raw import NAMES
 from inertial_estimation.cli.render import escape, findings_lines, show, write_json
 from inertial_estimation.errors import CalibrationError, CallError, ConfigError

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import add_verb
-from inertial_estimation.cli.calibrate import (
+from inertial_estimation.cli.calibrate_options import (
     DIRECTIONS,
     add_options,
     check_files,

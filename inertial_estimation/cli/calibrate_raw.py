@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli.arguments import add_verb
-from inertial_estimation.cli.calibrate import (
+from inertial_estimation.cli.calibrate_options import (
     AXES,
     DIRECTIONS,
     add_options,

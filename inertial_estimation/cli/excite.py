@@ -87,7 +87,7 @@ def _run(chosen: argparse.Namespace) -> int:
     urdf, settings = files.load_urdf(chosen.robot), _settings(chosen)
     with progress_bars() as progress, files.naming(chosen.robot):
         found = design_excitation(urdf, settings, progress)
-        clearance = found.keep_away and found.keep_away.clearance
+        clearance = found.keep_away.clearance if found.keep_away else None
         try:
             played = play(found.robot, found.motion.at, settings.period, clearance, progress)
         except ModelError:

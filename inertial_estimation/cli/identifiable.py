@@ -122,9 +122,9 @@ class IdentifiableReport:
             if names:
                 yield table(title, ('of', 'parameters'), list(_by_owner(names)))
         lacking, without = self.predictions.torques, self.predictions.torques_without_fts
-        predictions = [(f'torque of {name}', n, without[name]) for name, n in lacking.items()]
-        predictions += [
-            (f'wrench on {name}', n, None) for name, n in self.predictions.wrenches.items()
+        predictions = [
+            *((f'torque of {name}', n, without[name]) for name, n in lacking.items()),
+            *((f'wrench on {name}', n, None) for name, n in self.predictions.wrenches.items()),
         ]
         title = f'Combinations that predictions lack, of {self.predictions.rank} identified'
         yield table(title, ('prediction', 'with FT readings', 'without'), predictions)

@@ -153,8 +153,9 @@ def _overview(found: RobotIdentification, s: Record) -> list[Any]:
             (name, f'{values["m"]:.4g}', *_center(list(values.values())))
             for name, values in s['payloads'].items()
         ]
-        columns = ('payload', 'mass [kg]', 'centre x [m]', 'y', 'z')
-        items.append(table('Payloads', columns, carried))
+        items.append(
+            table('Payloads', ('payload', 'mass [kg]', 'centre x [m]', 'y', 'z'), carried)
+        )
     items.append(table('Residuals, root mean squares', ERRORS, list(_errors(s))))
     determined = sum(one['determined'] for one in s['submodels'])
     possible = sum(one['combinations'] for one in s['submodels'])

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from math import hypot, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -146,7 +147,7 @@ def _summary(found: Replay, chosen: argparse.Namespace) -> list[Any]:
     return [*lines, '', f'Next: {"; ".join(filter(None, rest))}'] if any(rest) else lines
 
 
-def _sensor_table(s: Record) -> Any:
+def _sensor_table(s: Mapping[str, Any]) -> Any:
     """Return a line for each sensor: rate, frozen time, residual against the others and noise."""
     residuals: dict[str, list[Record]] = {}
     for record in s['checks']['sensor_residuals']:
@@ -170,7 +171,7 @@ def _sensor_table(s: Record) -> Any:
     return table('Sensors, against all others', columns, rows)
 
 
-def _contact_table(s: Record) -> Any:
+def _contact_table(s: Mapping[str, Any]) -> Any:
     """Return a line for each contact: norms of the mean wrench, rms and noise."""
     rows = []
     for one in (*s['wrenches'], *s['residuals']):
@@ -187,7 +188,7 @@ def _contact_table(s: Record) -> Any:
     return table('External wrenches', columns, rows)
 
 
-def _tables(s: Record) -> list[Any]:
+def _tables(s: Mapping[str, Any]) -> list[Any]:
     """Return all tables."""
     checks = s['checks']
     frozen = [
@@ -266,7 +267,7 @@ def _torques(title: str, records: list[Record], columns: dict[str, str]) -> Any:
     return records_table(title, records, columns) if records else None
 
 
-def _streams(s: Record) -> Any:
+def _streams(s: Mapping[str, Any]) -> Any:
     """Return counts and rate of each stream."""
     return records_table('Streams', [*s['joint_states'], *s['imus'], *s['fts']], STREAMS)
 

@@ -83,7 +83,8 @@ class Recording:
     def age(self, estimator: str) -> Array:
         """Return ages of the wrenches at their arrival, (n,) [s]."""
         topic = f'{estimator}/external_wrenches'
-        return 1e-9 * (self._data[f'{topic}/arrivals'] - self._data[f'{topic}/stamps'])
+        age: Array = 1e-9 * (self._data[f'{topic}/arrivals'] - self._data[f'{topic}/stamps'])
+        return age
 
     def figures(self, estimator: str) -> dict[str, float]:
         """Return errors, missed cycles and ages of an estimator."""

@@ -359,7 +359,7 @@ class _System(NamedTuple):
 
     columns: Array
     target: Array
-    count: float
+    weight: float
 
 
 def contradictions(
@@ -393,10 +393,10 @@ def contradictions(
 
 def compared(logs: Mapping[str, _System]) -> Iterator[tuple[str, float, float]]:
     """Yield the residual of one fit for all logs, over the signal and over fits of each."""
-    logs = {log: one for log, one in logs.items() if one.count}
+    logs = {log: one for log, one in logs.items() if one.weight}
     systems = list(logs.values())
     alone = [_rest(one.columns, one.target) for one in systems]
-    free = [max(one.count - rank, 0.0) for one, (_, rank) in zip(systems, alone, strict=True)]
+    free = [max(one.weight - rank, 0.0) for one, (_, rank) in zip(systems, alone, strict=True)]
     if len(systems) < 2 or not sum(free) > 0.0:
         return
     noise = np.sqrt(sum(float(rest @ rest) for rest, _ in alone) / sum(free))
@@ -406,7 +406,7 @@ def compared(logs: Mapping[str, _System]) -> Iterator[tuple[str, float, float]]:
     )
     ends = np.cumsum([len(one.target) for one in systems])[:-1]
     for log, one, rest in zip(logs, systems, np.split(together, ends), strict=True):
-        left, signal = (np.linalg.norm(v) / np.sqrt(one.count) for v in (rest, one.target))
+        left, signal = (np.linalg.norm(v) / np.sqrt(one.weight) for v in (rest, one.target))
         if signal > 0.0 and noise > 0.0:
             yield log, float(left / signal), float(left / noise)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,8 @@ def without_frozen_readings(
         return samples, []
     copied = ('positions', 'velocities', 'ft_readings', 'efforts')
     values = {name: getattr(samples, name) for name in copied}
-    kept = replace(samples, **{k: None if v is None else v.copy() for k, v in values.items()})
+    copies: dict[str, Any] = {k: None if v is None else v.copy() for k, v in values.items()}
+    kept = replace(samples, **copies)
     t = np.asarray(samples.stamp_ns * 1e-9, dtype=np.float64)
     findings = []
     for signal in _signals(robot, kept, joints):

@@ -280,7 +280,7 @@ def _unexcited(
     n = len(joint_names)
     still = seen.reach.highs[:n] - seen.reach.lows[:n] <= MIN_MOTION
     for k in np.flatnonzero(still):
-        yield finding('motion', joint_names[k], limit=MIN_MOTION)
+        yield finding('motion', joint_names[int(k)], limit=MIN_MOTION)
     for name, one in known.items():
         if one.missing:
             more = f' and {len(one.missing) - 6} more' if len(one.missing) > 6 else ''

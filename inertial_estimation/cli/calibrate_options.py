@@ -1,0 +1,151 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options, checks, tables and pictures that the methods of ``calibrate`` share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inertial_estimation.cli import files
+from inertial_estimation.cli.render import findings_lines, show, table, write_json
+from inertial_estimation.errors import CalibrationError, ConfigError, NameNotFound
+
+if TYPE_CHECKING:
+    from inertial_estimation.calibration.calibration_file import SensorCalibration
+    from inertial_estimation.findings import Finding
+
+AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
+DIRECTIONS = {'child_to_parent': 1, 'parent_to_child': -1}
+SOME_ROBOT = 'robot'
+"""Name in a file for which no robot is named."""
+OPTIONS: dict[str, dict[str, Any]] = {
+    'log': {'metavar': 'LOG', 'help': 'bag or table; a part of one as LOG@FROM:TO [s]'},
+    '--robot': {'metavar': 'URDF', 'help': 'robot description'},
+    '--config': {'metavar': 'YAML', 'help': 'parameter file of the node'},
+    '--ft': {'required': True, 'metavar': 'SENSOR', 'help': 'FT sensor'},
+    '--fts': {'dest': 'ft', 'nargs': '+', 'default': [], 'metavar': 'SENSOR',
+              'help': 'FT sensors (default: all that can be calibrated)'},
+    '--support': {'default': '', 'metavar': 'FRAME',
+                  'help': 'the only contact (default: fixed_link)'},
+    '--calibration': {'metavar': 'FILE', 'help': 'former calibration (default: of --config)'},
+    '--temperature': {'type': float, 'metavar': 'T', 'default': float('nan'),
+                      'help': 'of the sensor [degrees Celsius]'},
+    '--imu-rpy': {'nargs': 3, 'type': float, 'metavar': ('R', 'P', 'Y'),
+                  'help': "rotation of the IMU in the sensor's frame, as in a URDF [rad]"},
+    '--direction': {'choices': tuple(DIRECTIONS), 'help': 'whose wrench the readings are'},
+    '--accelerometer-offset': {'nargs': 3, 'type': float, 'metavar': ('X', 'Y', 'Z'),
+                               'help': 'subtracted from accelerations [m/s^2]'},
+    '--robot-name': {'default': '', 'metavar': 'NAME', 'help': 'in the file that is written'},
+    '--blocks': {'type': int, 'default': 10, 'metavar': 'N',
+                 'help': 'parts of the log for deviations (default: %(default)s)'},
+    '--out': {'type': Path, 'metavar': 'FILE',
+              'help': 'calibration file to write; its other sensors stay'},
+    '--picture': {'type': Path, 'metavar': 'FILE', 'help': 'draw residuals (png, svg, pdf)'},
+}  # fmt: skip
+
+
+def add_options(way: argparse.ArgumentParser, *names: str, required: Iterable[str] = ()) -> None:
+    """Add shared options; ``--fts`` is ``--ft`` for several sensors."""
+    for name in names:
+        more: dict[str, Any] = {'required': True} if name in required else {}
+        way.add_argument(name.replace('--fts', '--ft'), **OPTIONS[name], **more)
+
+
+def check_files(chosen: argparse.Namespace, inputs: Sequence[str | Path | None]) -> None:
+    """Refuse outputs that cannot be written, before anything is read."""
+    from inertial_estimation.cli import pictures
+
+    picture = getattr(chosen, 'picture', None)
+    # The former calibration may be in the file that is written.
+    files.check_outputs((chosen.json, picture), (chosen.calibration, *inputs))
+    files.check_outputs((chosen.out, chosen.json, picture), inputs)
+    if chosen.calibration is not None and not Path(chosen.calibration).exists():
+        raise ConfigError(f"'{chosen.calibration}' of --calibration does not exist")
+    if picture is not None:
+        pictures.require(picture)
+
+
+def former(chosen: argparse.Namespace) -> SensorCalibration | None:
+    """Return the calibration of --ft in the file of --calibration."""
+    from inertial_estimation.calibration.calibration_file import read
+
+    if chosen.calibration is None:
+        return None
+    _, sensors = read(chosen.calibration)
+    if chosen.ft not in sensors:
+        where = f"--ft names '{chosen.ft}' and --calibration '{chosen.calibration}'"
+        raise NameNotFound('FT sensor', chosen.ft, sensors, where)
+    return sensors[chosen.ft]
+
+
+def robot_name(chosen: argparse.Namespace) -> str:
+    """Return the name of the robot in the file that is written."""
+    from inertial_estimation.calibration.calibration_file import read
+
+    robot: str = chosen.robot_name
+    for path in (chosen.calibration, chosen.out):
+        if not robot and path is not None and Path(path).exists():
+            robot, _ = read(path)
+    return robot or SOME_ROBOT
+
+
+def finish(
+    chosen: argparse.Namespace,
+    robot: str,
+    found: Mapping[str, SensorCalibration],
+    findings: Sequence[Finding],
+    figures: Mapping[str, Any],
+    tables: Iterable[Any],
+    *,
+    insists: bool = False,
+    keeps_slopes: bool = False,
+) -> None:
+    """Print and write results; refuse to write a calibration with errors."""
+    from inertial_estimation.calibration.calibration_file import write
+    from inertial_estimation.findings import Level
+
+    write_json(chosen.json, {**figures, 'findings': list(findings)})
+    show(*tables, *findings_lines(findings))
+    errors = [str(one) for one in findings if one.level >= Level.ERROR]
+    if errors and not insists:
+        target = 'cannot be used' if chosen.out is None else f"not written to '{chosen.out}'"
+        raise CalibrationError(f'calibration {target}: {"; ".join(errors)}')
+    if chosen.out is not None:
+        write(chosen.out, robot, found, keeps_slopes=keeps_slopes)
+
+
+def wrench_table(title: str, rows: Mapping[str, Any]) -> Any:
+    """Return a table of wrenches by name; [N, Nm]."""
+    return table(title, ('', *AXES), [(name, *map(float, row)) for name, row in rows.items()])
+
+
+def draw(path: Path | None, times: Any, sensors: Mapping[str, tuple[Any, Any, Any]]) -> None:
+    """Draw residuals before and after, (n, 6), and grey where samples were not used, (n,)."""
+    if path is None:
+        return
+    import numpy as np
+
+    from inertial_estimation.cli.pictures import pyplot
+
+    plots = pyplot()
+    figure, axes = plots.subplots(
+        6, len(sensors), sharex='col', squeeze=False, figsize=(4.0 + 6.0 * len(sensors), 9.0)
+    )
+    for column, (name, (before, after, used)) in zip(axes.T, sensors.items(), strict=True):
+        column[0].set_title(name)
+        for k, ax in enumerate(column):
+            ax.plot(times, before[:, k], color='tab:red', lw=0.8, label='before')
+            ax.plot(times, after[:, k], color='tab:green', lw=0.8, label='after')
+            shown = np.abs(np.stack([before[used, k], after[used, k]]))
+            limit = 1.3 * float(np.nanmax(shown, initial=0.0)) or 1.0
+            ax.set_ylim(-limit, limit)
+            ax.fill_between(times, -limit, limit, where=~used, color='0.85', lw=0.0)
+            ax.set_ylabel(f'{AXES[k]} [{"N" if k < 3 else "Nm"}]')
+        column[0].legend(loc='upper right', fontsize='small')
+        column[-1].set_xlabel('time [s]')
+    figure.tight_layout()
+    figure.savefig(path)
+    plots.close(figure)
