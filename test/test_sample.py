@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from robots import random_sample
 
+from inertial_estimation.errors import ModelError
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 
@@ -90,7 +91,7 @@ def test_iteration_ends(samples):
 
 
 def test_no_samples_at_all():
-    with pytest.raises(ValueError, match='samples'):
+    with pytest.raises(ModelError):
         SampleBatch.stack([])
 
 

@@ -148,7 +148,7 @@ def test_a_session_ends_when_its_caller_is_gone(tmp_path):
     )  # fmt: skip
     try:
         deadline = time.monotonic() + TIMEOUT
-        while not call.has_said('no readings come') and time.monotonic() < deadline:
+        while not call.has_said('no readings') and time.monotonic() < deadline:
             time.sleep(0.05)
         call.process.kill()
         # Both hold standard error: it ends with the last of them.
