@@ -162,9 +162,9 @@ def test_boxes_that_geometry_makes_idle_and_other_methods_are_told(folder, capsy
     ('shapes', 'said'),
     [
         (f'shapes: {{boxes: {{hand: {BOX}}}}}', "link is named 'hand'"),
-        ('shapes: {boxes: {bare: [[0, 0, 0], [1, 1]]}}', 'a lower and an upper corner'),
-        ('shapes: {boxes: {bare: [[0, 0, 0], [1, 0, 1]]}}', 'between 0 and 0 along y'),
-        ('shapes: {boxes: [1]}', 'links and their boxes'),
+        ('shapes: {boxes: {bare: [[0, 0, 0], [1, 1]]}}', 'shapes.boxes.bare'),
+        ('shapes: {boxes: {bare: [[0, 0, 0], [1, 0, 1]]}}', 'shapes.boxes.bare along y'),
+        ('shapes: {boxes: [1]}', "'shapes.boxes' is [1]"),
         ('shapes: {points: 2}', "'shapes.points' is 2"),
         ('shapes: {hulls: 1}', 'true or false'),
         ('shapes: {mesh_folders: nowhere}', 'expected a list'),

@@ -27,21 +27,22 @@ from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import Block
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.unknowns import Unknowns
-from inertial_estimation.logs.setting_values import as_mapping
+from inertial_estimation.logs.setting_values import as_box, as_mapping, as_numbers, require_order
 
 Array = NDArray[np.float64]
 
+CORNERS = ('lower', 'upper')
 BOUNDS = ('mass', 'center_of_mass', 'ellipsoids', 'total_mass', 'extras')
 
 
-def read_bounds(said: Mapping[str, Any], blocks: Iterable[Block]) -> dict[str, Bounds]:
+def read_bounds(entries: Mapping[str, Any], blocks: Iterable[Block]) -> dict[str, Bounds]:
     """Return the bounds of each submodel."""
-    if all(value is None or value == {} for value in said.values()):
+    if all(value is None or value == {} for value in entries.values()):
         return {}
     blocks = list(blocks)
-    groups = {key: as_mapping(said.get(key) or {}, f'bounds.{key}') for key in BOUNDS[:3]}
-    extras = as_mapping(said.get('extras') or {}, 'bounds.extras')
-    total = said.get('total_mass')
+    groups = {key: as_mapping(entries.get(key) or {}, f'bounds.{key}') for key in BOUNDS[:3]}
+    extras = as_mapping(entries.get('extras') or {}, 'bounds.extras')
+    total = entries.get('total_mass')
     totals = total if isinstance(total, Mapping) else dict.fromkeys(
         [block.submodel.name for block in blocks] if total is not None else [], total
     )  # fmt: skip
@@ -62,11 +63,11 @@ def read_bounds(said: Mapping[str, Any], blocks: Iterable[Block]) -> dict[str, B
     }
 
 
-def _masses(said: Mapping[str, Any], unknowns: Unknowns) -> Array | None:
+def _masses(entries: Mapping[str, Any], unknowns: Unknowns) -> Array | None:
     """Return the bounds of masses, (n_links, 2)."""
     ranges = {
         name: _positive(value, f'bounds.mass.{name}')
-        for name, value in said.items()
+        for name, value in entries.items()
         if name in unknowns.links
     }
     if not ranges:
@@ -74,52 +75,42 @@ def _masses(said: Mapping[str, Any], unknowns: Unknowns) -> Array | None:
     return np.array([ranges.get(link, (-np.inf, np.inf)) for link in unknowns.links])
 
 
-def _boxes(said: Mapping[str, Any], unknowns: Unknowns) -> Array | None:
+def _boxes(entries: Mapping[str, Any], unknowns: Unknowns) -> Array | None:
     """Return the boxes of centres of mass, (n_links, 2, 3)."""
-    if not any(name in unknowns.links for name in said):
+    if not any(name in unknowns.links for name in entries):
         return None
     found = np.empty((len(unknowns.links), 2, 3))
     found[:, 0], found[:, 1] = -np.inf, np.inf
-    for name, value in said.items():
+    for name, value in entries.items():
         if name not in unknowns.links:
             continue
         where = f'bounds.center_of_mass.{name}'
-        box = as_mapping(value, where)
-        if set(box) != {'lower', 'upper'}:
-            raise ConfigError(f"'{where}' holds {sorted(box)}, expected lower and upper")
-        corners = [_numbers(box[key], 3, f'{where}.{key}') for key in ('lower', 'upper')]
-        for axis, low, high in zip('xyz', *corners, strict=True):
-            _require_order(low, high, f'{where} along {axis}')
-        found[unknowns.links.index(name)] = corners
+        box = as_mapping(value, where, CORNERS, CORNERS)
+        corners = [box[key] for key in CORNERS]
+        found[unknowns.links.index(name)] = as_box(corners, where, infinite=True)
     return found
 
 
-def _ellipsoids(said: Mapping[str, Any], unknowns: Unknowns) -> Array | None:
+def _ellipsoids(entries: Mapping[str, Any], unknowns: Unknowns) -> Array | None:
     """Return the ellipsoids that hold all mass, (n_links, 4, 4)."""
-    if not any(name in unknowns.links for name in said):
+    if not any(name in unknowns.links for name in entries):
         return None
     found = np.full((len(unknowns.links), 4, 4), np.nan)
-    for name, value in said.items():
+    for name, value in entries.items():
         if name in unknowns.links:
             found[unknowns.links.index(name)] = _ellipsoid(value, f'bounds.ellipsoids.{name}')
     return found
 
 
-def _ellipsoid(said: object, where: str) -> Array:
+def _ellipsoid(entry: object, where: str) -> Array:
     """Return the matrix of one ellipsoid."""
-    if not isinstance(said, Mapping):
-        rows = said if isinstance(said, list) and len(said) == 4 else [said]
-        return _checked(np.array([_numbers(row, 4, where) for row in rows]), where)
-    if set(said) != {'center', 'semi_axes'}:
-        raise ConfigError(
-            f"'{where}' holds {sorted(map(str, said))}, expected center and semi_axes [m], or "
-            'four rows of four numbers'
-        )
-    center, axes = (
-        np.array(_numbers(said[k], 3, f'{where}.{k}')) for k in ('center', 'semi_axes')
-    )
-    if not ((axes > 0.0) & np.isfinite(axes) & np.isfinite(center)).all():
-        raise ConfigError(f"'{where}' is {said!r}, expected finite numbers and semi_axes above 0")
+    if not isinstance(entry, Mapping):
+        return _checked(as_numbers(entry, where, (4, 4)), where)
+    keys = ('center', 'semi_axes')
+    as_mapping(entry, where, keys, keys)
+    center, axes = (as_numbers(entry[key], f'{where}.{key}', (3,)) for key in keys)
+    if not (axes > 0.0).all():
+        raise ConfigError(f"'{where}' is {entry!r}, expected semi_axes above 0")
     # (x - center) in semi-axes has a length of one at most.
     to_ball = np.column_stack([np.diag(1.0 / axes), -center / axes])
     return np.asarray(np.diag([0.0, 0.0, 0.0, 1.0]) - to_ball.T @ to_ball)
@@ -127,8 +118,8 @@ def _ellipsoid(said: object, where: str) -> Array:
 
 def _checked(Q: Array, where: str) -> Array:
     """Return a matrix whose points inside are those of an ellipsoid."""
-    if Q.shape != (4, 4) or not np.isfinite(Q).all() or not np.array_equal(Q, Q.T):
-        raise ConfigError(f"'{where}' is no symmetric matrix of four rows of four finite numbers")
+    if not np.array_equal(Q, Q.T):
+        raise ConfigError(f"'{where}' is no symmetric matrix")
     # One direction that grows, three that shrink, and these fill the space of points.
     shrinks = bool((np.linalg.eigvalsh(Q[:3, :3]) < 0.0).all())
     if not shrinks or not np.linalg.eigvalsh(Q)[-1] > 0.0:
@@ -139,52 +130,37 @@ def _checked(Q: Array, where: str) -> Array:
     return Q
 
 
-def _total(said: Mapping[str, Any], name: str) -> Array | None:
+def _total(entries: Mapping[str, Any], name: str) -> Array | None:
     """Return the bounds of the sum of masses, (2,)."""
-    return np.array(_positive(said[name], 'bounds.total_mass')) if name in said else None
+    return np.array(_positive(entries[name], 'bounds.total_mass')) if name in entries else None
 
 
-def _extras(said: Mapping[str, Any], unknowns: Unknowns) -> Array | None:
+def _extras(entries: Mapping[str, Any], unknowns: Unknowns) -> Array | None:
     """Return the bounds of other unknowns, (n_extras, 2); one by its name goes before a term."""
     found = []
     for extra in unknowns.extras:
-        name = next((n for n in (str(extra), extra.term.value) if n in said), None)
-        bound = (-np.inf, np.inf) if name is None else _range(said[name], f'bounds.extras.{name}')
+        name = next((n for n in (str(extra), extra.term.value) if n in entries), None)
+        bound = (
+            (-np.inf, np.inf) if name is None else _range(entries[name], f'bounds.extras.{name}')
+        )
         found.append(bound)
     array = np.array(found).reshape(len(found), 2)
     return array if np.isfinite(array).any() else None
 
 
-def _range(said: object, name: str) -> tuple[float, float]:
+def _range(entry: object, name: str) -> tuple[float, float]:
     """Return a least and a greatest value."""
-    low, high = _numbers(said, 2, name)
-    _require_order(low, high, name)
+    low, high = as_numbers(entry, name, (2,), infinite=True).tolist()
+    require_order(low, high, name)
     return low, high
 
 
-def _positive(said: object, name: str) -> tuple[float, float]:
+def _positive(entry: object, name: str) -> tuple[float, float]:
     """Return a least and a greatest mass."""
-    low, high = _range(said, name)
+    low, high = _range(entry, name)
     if high <= 0:
         raise ConfigError(f"'{name}' ends at {high:g} kg, and no body has a mass like that")
     return low, high
-
-
-def _numbers(said: object, size: int, name: str) -> list[float]:
-    """Return some numbers, which may be infinite."""
-    try:
-        values = np.array(said, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.full(size, np.nan)
-    if values.shape != (size,) or np.isnan(values).any():
-        raise ConfigError(f"'{name}' is {said!r}, expected {size} numbers")
-    return [float(value) for value in values]
-
-
-def _require_order(low: float, high: float, name: str) -> None:
-    """Raise unless a bound leaves something."""
-    if not low < high:
-        raise ConfigError(f"'{name}' leaves nothing between {low:g} and {high:g}")
 
 
 def _require_known(kind: str, groups: Iterable[Mapping[str, Any]], known: list[str]) -> None:

@@ -14,7 +14,7 @@ Which logs were recorded with a payload, from the file of ``identify``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.logs.log import LogSlice
+from inertial_estimation.logs.setting_values import as_list, as_mapping, as_number, as_numbers
 
 Array = NDArray[np.float64]
 
@@ -67,60 +68,32 @@ def require_logs(payloads: Iterable[LoggedPayload], logs: Iterable[LogSlice]) ->
             )
 
 
-def read_payloads(said: object) -> tuple[LoggedPayload, ...]:
+def read_payloads(entries: object) -> tuple[LoggedPayload, ...]:
     """Read what stands under ``payloads``."""
-    if not isinstance(said, Mapping):
-        raise ConfigError(f"'payloads' is {said!r}, expected names and what they stand for")
-    return tuple(_read(str(name), value) for name, value in said.items())
+    found = as_mapping(entries, 'payloads')
+    return tuple(_read(str(name), f'payloads.{name}', value) for name, value in found.items())
 
 
-def _read(name: str, said: object) -> LoggedPayload:
+def _read(name: str, where: str, entry: object) -> LoggedPayload:
     """Return one of them."""
-    where = f'payloads.{name}'
-    if not isinstance(said, Mapping):
-        raise ConfigError(f"'{where}' is {said!r}, expected frame, logs and what is known")
-    for key in said:
-        if key not in KEYS:
-            raise NameNotFound(f"setting of '{where}'", str(key), KEYS)
-    for key in KEYS[:2]:
-        if key not in said:
-            raise ConfigError(f"'{where}' has no '{key}'")
-    logs = said['logs']
-    if isinstance(logs, str) or not isinstance(logs, Sequence) or not logs:
-        raise ConfigError(f"'{where}.logs' is {logs!r}, expected a list of names of logs")
-    mass = said.get('mass')
-    center = said.get('center_of_mass')
-    inertia = said.get('inertia')
+    body = as_mapping(entry, where, KEYS, KEYS[:2])
+    logs = as_list(body['logs'], f'{where}.logs')
+    if not logs:
+        raise ConfigError(f"'{where}.logs' is empty, expected a list of names of logs")
+    mass, center, inertia = (body.get(key) for key in KEYS[2:])
+    if inertia is not None:
+        entries = as_mapping(inertia, f'{where}.inertia', TENSOR, ('ixx', 'iyy', 'izz'))
+        inertia = [entries.get(key, 0.0) for key in TENSOR]
     payload = Payload(
         name,
-        str(said['frame']),
-        None if mass is None else _numbers([mass], f'{where}.mass', 1)[0],
-        None if center is None else _numbers(center, f'{where}.center_of_mass', 3),  # type: ignore[arg-type]
-        None if inertia is None else _tensor(inertia, f'{where}.inertia'),  # type: ignore[arg-type]
+        str(body['frame']),
+        None if mass is None else as_number(mass, f'{where}.mass'),
+        None if center is None else _numbers(center, f'{where}.center_of_mass', 3),
+        None if inertia is None else _numbers(inertia, f'{where}.inertia', 6),
     )
     return LoggedPayload(payload, tuple(map(str, logs)))
 
 
-def _tensor(said: Any, where: str) -> tuple[float, ...]:
-    """Return the six entries of a tensor; products that are not said are zero."""
-    if not isinstance(said, Mapping):
-        raise ConfigError(f"'{where}' is {said!r}, expected {', '.join(TENSOR)}")
-    for key in said:
-        if key not in TENSOR:
-            raise NameNotFound(f"setting of '{where}'", str(key), TENSOR)
-    for key in ('ixx', 'iyy', 'izz'):
-        if key not in said:
-            raise ConfigError(f"'{where}' has no '{key}'")
-    return _numbers([said.get(key, 0.0) for key in TENSOR], where, len(TENSOR))
-
-
-def _numbers(said: object, where: str, n: int) -> tuple[float, ...]:
-    """Return what must be finite numbers."""
-    values = [] if isinstance(said, str) or not isinstance(said, Sequence) else list(said)
-    good = [isinstance(v, int | float) and not isinstance(v, bool) for v in values]
-    if len(values) != n or not all(good) or not np.isfinite(values).all():
-        one = values[0] if n == 1 and values else said
-        raise ConfigError(
-            f"'{where}' is {one!r}, expected {'a number' if n == 1 else f'{n} numbers'}"
-        )
-    return tuple(map(float, values))
+def _numbers(entry: object, where: str, n: int) -> Any:
+    """Return a tuple of n numbers."""
+    return tuple(as_numbers(entry, where, (n,)).tolist())

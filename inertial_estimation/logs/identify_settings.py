@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The file that says how logs become rows.
+Settings of ``identify``: how logs become equations.
 
     robot: {fixed_link: base}            # as Robot.from_urdf takes it; for tables of numbers
     log: {time: t, joints: [...], ...}   # the columns of an npz or csv, see `columns`
@@ -43,7 +43,13 @@ from inertial_estimation.logs.known_wrenches import (
     read_known,
 )
 from inertial_estimation.logs.layout import Layout
-from inertial_estimation.logs.setting_values import as_flag, as_list, as_number
+from inertial_estimation.logs.setting_values import (
+    as_flag,
+    as_list,
+    as_mapping,
+    as_number,
+    check_keys,
+)
 from inertial_estimation.model.robot import Robot
 
 ROBOT = ('joints', 'locked_positions', 'ft_sensors', 'imus', 'fixed_link', 'gravity')
@@ -61,7 +67,7 @@ ALL = 'all'
 
 @dataclass(frozen=True, eq=False)
 class IdentifySettings:
-    """What such a file holds."""
+    """Settings of ``identify``."""
 
     robot: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of `Robot.from_urdf`."""
@@ -83,46 +89,43 @@ class IdentifySettings:
     def from_yaml(cls, path: str | Path) -> IdentifySettings:
         """Read a file."""
         path = Path(path)
-        said = load_mapping(path)
-        if is_parameter_file(said) and not {'log', 'parameters'}.intersection(said):
+        entries = load_mapping(path)
+        if is_parameter_file(entries) and not {'log', 'parameters'}.intersection(entries):
             return cls(parameters=path)
         try:
-            return cls._of(said, path.parent)
-        except NameNotFound as error:
-            raise ConfigError(f'{path}: {error}') from error
-        except ConfigError as error:
+            return cls._of(entries, path.parent)
+        except (ConfigError, NameNotFound) as error:
             raise ConfigError(f'{path}: {error}') from error
 
     @classmethod
-    def _of(cls, said: Mapping[str, Any], folder: Path) -> IdentifySettings:
+    def _of(cls, entries: Mapping[str, Any], folder: Path) -> IdentifySettings:
         """Return the settings of a mapping."""
-        _check(said, ('log', 'parameters', 'payloads', *GROUPS), 'the file')
-        if ('log' in said) == ('parameters' in said):
+        check_keys(entries, ('log', 'parameters', 'payloads', *GROUPS), 'the file')
+        if ('log' in entries) == ('parameters' in entries):
             raise ConfigError(
                 "name either 'log', the columns of tables of numbers, or 'parameters', the path "
                 "of the node's parameter file, for bags"
             )
-        if 'parameters' in said and 'robot' in said:
-            raise ConfigError("'robot' is said by 'parameters' already: leave it out")
-        groups = {key: said.get(key) or {} for key in GROUPS}
+        if 'parameters' in entries and 'robot' in entries:
+            raise ConfigError("'robot' and 'parameters' exclude each other")
+        groups = {key: entries.get(key) or {} for key in GROUPS}
         for key, known in GROUPS.items():
-            _check(groups[key], known, f"'{key}'")
+            as_mapping(groups[key], key, known)
         return cls(
             robot=_robot(groups['robot']),
-            layout=Layout.read(said['log']) if 'log' in said else None,
-            parameters=folder / str(said['parameters']) if 'parameters' in said else None,
+            layout=Layout.read(entries['log']) if 'log' in entries else None,
+            parameters=folder / str(entries['parameters']) if 'parameters' in entries else None,
             preparation=_read(Preparation, groups['preparation'], 'preparation'),
             rows=groups['rows'],
             bounds=groups['bounds'],
-            shapes=ShapeSettings.read(groups['shapes'], folder) if said.get('shapes') else None,
-            payloads=read_payloads(said.get('payloads') or {}),
+            shapes=ShapeSettings.read(groups['shapes'], folder) if entries.get('shapes') else None,
+            payloads=read_payloads(entries.get('payloads') or {}),
         )
 
     @property
     def contacts(self) -> tuple[str, ...]:
         """Frames where an unknown wrench acts throughout the logs."""
-        said = self.rows.get('contacts', ())
-        return tuple(map(str, as_list(said, 'rows.contacts')))
+        return tuple(map(str, as_list(self.rows.get('contacts', ()), 'rows.contacts')))
 
     @property
     def external(self) -> Known:
@@ -171,7 +174,7 @@ class IdentifySettings:
 
     def choice(self, robot: Robot) -> EquationChoice:
         """Return which rows to build."""
-        said = dict(self.rows)
+        rows = self.rows
         external = (*self.external, *(self.layout.external if self.layout else ()))
         ground_known = knows_ground(robot, external)
         if self.base_link and robot.fixed_frame and not ground_known:
@@ -181,44 +184,35 @@ class IdentifySettings:
                 "'fixed_link'"
             )
         sensors = [sensor.name for sensor in robot.ft_sensors]
-        model: dict[str, Any] = {k: said[k] for k in ('sign_width', 'dead_zone') if k in said}
+        model: dict[str, Any] = {k: rows[k] for k in ('sign_width', 'dead_zone') if k in rows}
         slow = model.pop('dead_zone', {})
         if not isinstance(slow, Mapping):
             model['dead_zone'], slow = slow, {}
-        terms = _list(said.get('friction', ()), 'rows.friction', [t.value for t in Term])
+        terms = _list(rows.get('friction', ()), 'rows.friction', [t.value for t in Term])
         model['terms'] = tuple(Term(term) for term in terms)
-        efforts = _list(said.get('efforts', ()), 'rows.efforts', robot.joint_names)
-        if said.get('offsets') == ALL and not sensors:
+        efforts = _list(rows.get('efforts', ()), 'rows.efforts', robot.joint_names)
+        if rows.get('offsets') == ALL and not sensors:
             raise ConfigError("'rows.offsets' is all, but there is no FT sensor: leave it out")
-        gains = _list(said.get('gains', ()), 'rows.gains', robot.joint_names)
+        gains = _list(rows.get('gains', ()), 'rows.gains', robot.joint_names)
         if self.layout is not None:
             self.layout.require_torques([name for name in efforts if name not in gains])
         return EquationChoice(
-            wrenches=_wrenches(said.get('wrenches', True), robot),
+            wrenches=_wrenches(rows.get('wrenches', True), robot),
             ground_known=ground_known,
             efforts=efforts,
             joint=_read(JointModel, model, 'rows'),
             dead_zones={str(k): as_number(v, f'rows.dead_zone.{k}') for k, v in slow.items()},
-            couplings=tuple(map(_coupling, as_list(said.get('couplings', ()), 'rows.couplings'))),
+            couplings=tuple(map(_coupling, as_list(rows.get('couplings', ()), 'rows.couplings'))),
             gains=gains,
-            offsets=_list(said.get('offsets', ()), 'rows.offsets', sensors),
+            offsets=_list(rows.get('offsets', ()), 'rows.offsets', sensors),
             payloads=tuple(one.payload for one in self.payloads),
         )
 
 
-def _check(said: object, known: Sequence[str], where: str) -> None:
-    """Raise unless a mapping has known keys only."""
-    if not isinstance(said, Mapping):
-        raise ConfigError(f'{where} is {said!r}, expected names and values')
-    for key in said:
-        if key not in known:
-            raise NameNotFound(f'setting of {where}', str(key), known)
-
-
-def _read(kind: Any, said: Mapping[str, Any], where: str) -> Any:
+def _read(kind: Any, entries: Mapping[str, Any], where: str) -> Any:
     """Return a dataclass with values of the types of its defaults."""
     values = {}
-    for key, value in said.items():
+    for key, value in entries.items():
         default = next(f.default for f in fields(kind) if f.name == key)
         wanted = type(default)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -233,21 +227,20 @@ def _read(kind: Any, said: Mapping[str, Any], where: str) -> Any:
     return kind(**values)
 
 
-def _robot(said: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the robot's settings; what else is wrong with them it says itself."""
-    for name in as_list(said.get('joints') or (), 'robot.joints'):
+def _robot(entries: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the robot's settings; the robot checks the rest."""
+    for name in as_list(entries.get('joints') or (), 'robot.joints'):
         if not isinstance(name, str):
             raise ConfigError(f"'robot.joints' holds {name!r}, expected names")
-    return said
+    return entries
 
 
-def _coupling(said: object) -> Coupling:
+def _coupling(entry: object) -> Coupling:
     """Return a drive that loads two joints."""
-    _check(said, ('joints', 'terms'), 'an entry of rows.couplings')
-    assert isinstance(said, Mapping)
-    joints = tuple(map(str, as_list(said.get('joints', ()), 'rows.couplings.joints')))
+    body = as_mapping(entry, 'rows.couplings', ('joints', 'terms'))
+    joints = tuple(map(str, as_list(body.get('joints', ()), 'rows.couplings.joints')))
     known = [term.value for term in OF_A_COUPLING]
-    terms = _list(said.get('terms', known), 'rows.couplings.terms', known)
+    terms = _list(body.get('terms', known), 'rows.couplings.terms', known)
     return Coupling(joints, tuple(map(Term, terms)))  # type: ignore[arg-type]
 
 

@@ -20,18 +20,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import Block
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.solvers.mass_points import METHOD
 from inertial_estimation.identification.solvers.point_grids import PER_AXIS, PointGrid, link_grids
+from inertial_estimation.logs.setting_values import as_box, as_flag, as_list, as_mapping
 from inertial_estimation.model.geometry import Box, Shapes, link_shapes
 from inertial_estimation.model.robot import Robot
-
-Array = NDArray[np.float64]
 
 SHAPES = ('mesh_folders', 'boxes', 'points', 'hulls')
 
@@ -50,23 +46,19 @@ class ShapeSettings:
     """Whether convex hulls are filled instead of their boxes."""
 
     @classmethod
-    def read(cls, said: Mapping[str, Any], folder: Path) -> ShapeSettings:
+    def read(cls, entries: Mapping[str, Any], folder: Path) -> ShapeSettings:
         """Read the group of the file."""
-        points, hulls = said.get('points', PER_AXIS), said.get('hulls', False)
+        points, hulls = entries.get('points', PER_AXIS), entries.get('hulls', False)
         if type(points) is not int or points < PER_AXIS:
             raise ConfigError(
                 f"'shapes.points' is {points!r}, expected a whole number of at least {PER_AXIS}"
             )
-        if not isinstance(hulls, bool):
-            raise ConfigError(f"'shapes.hulls' is {hulls!r}, expected true or false")
-        boxes = said.get('boxes') or {}
-        if not isinstance(boxes, Mapping):
-            raise ConfigError(f"'shapes.boxes' is {boxes!r}, expected links and their boxes")
+        boxes = as_mapping(entries.get('boxes') or {}, 'shapes.boxes')
         return cls(
-            _folders(said.get('mesh_folders') or (), folder),
-            {str(link): _box(corners, f'shapes.boxes.{link}') for link, corners in boxes.items()},
+            _folders(entries.get('mesh_folders') or (), folder),
+            {str(n): Box.around(as_box(box, f'shapes.boxes.{n}')) for n, box in boxes.items()},
             points,
-            hulls,
+            as_flag(hulls, 'shapes.hulls'),
         )
 
 
@@ -80,13 +72,13 @@ class LinkPoints:
 
 
 def link_points(
-    robot: Robot, method: str, said: ShapeSettings | None, mesh_folders: Sequence[Path] = ()
+    robot: Robot, method: str, settings: ShapeSettings | None, mesh_folders: Sequence[Path] = ()
 ) -> LinkPoints:
     """Return where each link of a robot may have its mass."""
     if method != METHOD:
         note = f"{method} does not use 'shapes': choose {METHOD}"
-        return LinkPoints({}, () if said is None else (note,))
-    settings = said or ShapeSettings()
+        return LinkPoints({}, () if settings is None else (note,))
+    settings = settings or ShapeSettings()
     links = robot.link_names
     for name in settings.boxes:
         if name not in links:
@@ -125,26 +117,10 @@ def _unused(settings: ShapeSettings, shapes: Shapes) -> list[str]:
     ]
 
 
-def _folders(said: object, folder: Path) -> tuple[Path, ...]:
+def _folders(entry: object, folder: Path) -> tuple[Path, ...]:
     """Return the folders of meshes, which must be there."""
-    if isinstance(said, str) or not isinstance(said, Sequence):
-        raise ConfigError(f"'shapes.mesh_folders' is {said!r}, expected a list")
-    found = tuple(folder / str(name) for name in said)
+    found = tuple(folder / str(name) for name in as_list(entry, 'shapes.mesh_folders'))
     for one in found:
         if not one.is_dir():
             raise ConfigError(f"'shapes.mesh_folders' names {one}, which is no folder")
     return found
-
-
-def _box(said: object, name: str) -> Box:
-    """Return the box between two corners, along the axes of its link."""
-    try:
-        corners = np.array(said, dtype=np.float64)
-    except (TypeError, ValueError):
-        corners = np.full(0, np.nan)
-    if corners.shape != (2, 3) or not np.isfinite(corners).all():
-        raise ConfigError(f"'{name}' is {said!r}, expected a lower and an upper corner [m]")
-    for axis, low, high in zip('xyz', *corners.tolist(), strict=True):
-        if not low < high:
-            raise ConfigError(f"'{name}' leaves nothing between {low:g} and {high:g} along {axis}")
-    return Box.around(corners)
