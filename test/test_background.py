@@ -117,7 +117,7 @@ def test_torques_rest_on_nothing_that_is_not_identifiable(log, one_imu):
     after = WrenchEstimator(wrong.with_parameters(moved), contacts).batch(some)
     scale = np.abs(before.torques).max(axis=0)
     assert (np.abs(after.torques - before.torques).max(axis=0) < UNCHANGED * scale).all()
-    assert (np.abs(other.torques - before.torques).max(axis=0) > UNCHANGED * scale).any()
+    assert (np.abs(other.torques - before.torques).max(axis=0) > 1e5 * UNCHANGED * scale).all()
     np.testing.assert_allclose(
         after.wrenches, before.wrenches, atol=UNCHANGED * np.abs(before.wrenches).max()
     )
