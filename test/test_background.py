@@ -19,7 +19,7 @@ from inertial_estimation.estimation.model_update import (
     ModelInUse,
 )
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.identification.determined import determinable
+from inertial_estimation.identification.evidence import determinable
 from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,

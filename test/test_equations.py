@@ -14,7 +14,6 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_samp
 
 from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
 from inertial_estimation.identification import evidence
-from inertial_estimation.identification.determined import determinable, determined
 from inertial_estimation.identification.equations.builder import (
     COMPONENTS,
     EquationBuilder,
@@ -26,6 +25,8 @@ from inertial_estimation.identification.equations.wrenches import wrench_columns
 from inertial_estimation.identification.evidence import (
     FRICTION_SHARES,
     Gathering,
+    determinable,
+    determined,
     friction_scales,
     gather,
 )

@@ -11,7 +11,7 @@ import pytest
 from published_experiments.published_tables import TABLE_1, ThreeLinks
 from shared_data import SHARED
 
-from inertial_estimation.identification.base_parameter_check import (
+from inertial_estimation.identification.feasibility import (
     MARGIN,
     Verdict,
     check_base_parameters,

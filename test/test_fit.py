@@ -18,16 +18,18 @@ from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import friction_scales, gather
-from inertial_estimation.identification.fit import AGREEMENT, NOISE_PRIOR_WEIGHT, fit
+from inertial_estimation.identification.fit import (
+    AGREEMENT,
+    NOISE_PRIOR_WEIGHT,
+    Submodel,
+    determined_by_others,
+    disagreement,
+    fit,
+)
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.noise import NoiseLevels, noise_levels
 from inertial_estimation.identification.priors import entropic_model, prior_of_method
 from inertial_estimation.identification.problem import Bounds
-from inertial_estimation.identification.shared_offsets import (
-    Submodel,
-    determined_by_others,
-    disagreement,
-)
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.solvers.methods import SOLVERS, Distance
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm

@@ -20,9 +20,9 @@ from robots import arm_with_wrist_sensor_urdf
 from inertial_estimation.cli import main
 from inertial_estimation.config.methods import METHODS
 from inertial_estimation.identification import fit
-from inertial_estimation.identification.determined import determined
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel
+from inertial_estimation.identification.evidence import determined
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.logs.identify import identify

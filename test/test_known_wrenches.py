@@ -19,8 +19,8 @@ from robots import _ft, _joint, _link, arm_with_wrist_sensor_urdf
 from inertial_estimation.cli import main
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.identification.determined import determinable
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.evidence import determinable
 from inertial_estimation.logs.bag_wrenches import at_instants
 from inertial_estimation.logs.freedom import free_submodels
 from inertial_estimation.logs.identify_settings import IdentifySettings

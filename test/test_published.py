@@ -12,7 +12,7 @@ from published_experiments.published_tables import CORRECTED, TABLE_1, ThreeLink
 from published_experiments.shoulder_experiment import PACES, arm, arm_problem
 from shared_data import SHARED
 
-from inertial_estimation.identification.base_parameter_check import Verdict
+from inertial_estimation.identification.feasibility import Verdict
 from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.identification.solvers.least_squares import solve_least_squares
 from inertial_estimation.identification.solvers.manifold import solve_manifold

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.base_parameter_check import Verdict
-from inertial_estimation.identification.solvers.conic import Consistency
-from inertial_estimation.identification.stated_base_parameters import (
+from inertial_estimation.identification.feasibility import (
+    Verdict,
     check_stated,
     read_base_parameters,
 )
+from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import Rows, null_space

@@ -29,8 +29,11 @@ from inertial_estimation.building import build_assembler, build_estimator, build
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.identification.equations.blocks import EquationChoice
-from inertial_estimation.identification.equations.builder import EquationBuilder, random_samples
+from inertial_estimation.identification.equations.builder import (
+    EquationBuilder,
+    EquationChoice,
+    random_samples,
+)
 from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.settings import RecursionSettings

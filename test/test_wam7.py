@@ -33,7 +33,7 @@ from published_experiments.wam_experiment import (
 )
 from shared_data import SHARED
 
-from inertial_estimation.identification.base_parameter_check import Verdict
+from inertial_estimation.identification.feasibility import Verdict
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.conic import Consistency

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.cli.render import table
-from inertial_estimation.identification.base_parameter_check import BaseParameterCheck, Verdict
-from inertial_estimation.identification.solvers.conic import Consistency
-from inertial_estimation.identification.stated_base_parameters import (
+from inertial_estimation.identification.feasibility import (
+    BaseParameterCheck,
     StatedBaseParameters,
+    Verdict,
     check_stated,
     read_base_parameters,
 )
+from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.model.robot import Robot
 
 ROUND_OFF = 1e-6

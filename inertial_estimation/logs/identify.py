@@ -14,9 +14,13 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError
 from inertial_estimation.findings import Finding, Level, finding, raise_errors
-from inertial_estimation.identification.determined import Determined, determinable, determined
 from inertial_estimation.identification.equations.builder import EquationBuilder
-from inertial_estimation.identification.evidence import Evidence
+from inertial_estimation.identification.evidence import (
+    Determined,
+    Evidence,
+    determinable,
+    determined,
+)
 from inertial_estimation.identification.fit import RobotFit, fit, require_bounds
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.point_grids import PointGrid

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from inertial_estimation.identification.determined import Determined
-from inertial_estimation.identification.evidence import Evidence
+from inertial_estimation.identification.evidence import Determined, Evidence
 from inertial_estimation.identification.fit import BlockFit
 from inertial_estimation.identification.outliers import EFFORT
 from inertial_estimation.identification.unknowns import (

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.base_parameter_check import (
+from inertial_estimation.identification.feasibility import (
     BaseParameterCheck,
     check_base_parameters,
 )

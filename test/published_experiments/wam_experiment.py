@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.base_parameter_check import check_base_parameters
+from inertial_estimation.identification.feasibility import check_base_parameters
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.solvers.conic import Consistency

@@ -22,8 +22,8 @@ from std_msgs.msg import Float64MultiArray
 
 from inertial_estimation.building import build_assembler, build_estimator, build_robot
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.identification.determined import determinable
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.evidence import determinable
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.model.base_parameters import BaseParameters

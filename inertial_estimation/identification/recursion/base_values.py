@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.determined import EXCITED, determinable
 from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.evidence import EXCITED, determinable
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.recursion.memory import SubmodelMemory

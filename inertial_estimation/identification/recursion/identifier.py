@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
-from inertial_estimation.identification.equations.blocks import Block
-from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.equations.builder import Block, EquationBuilder
 from inertial_estimation.identification.errors_in_variables import (
     StateNoise,
     WhiteNoise,

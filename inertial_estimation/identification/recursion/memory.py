@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.equations.blocks import Block
+from inertial_estimation.identification.equations.builder import Block
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.errors_in_variables import (
     StateErrors,

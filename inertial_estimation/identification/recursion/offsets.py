@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.equations.blocks import Block
+from inertial_estimation.identification.equations.builder import Block
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.recursion.memory import OFFSET_SIZES, SubmodelMemory

@@ -11,7 +11,7 @@ import numpy as np
 
 from inertial_estimation.config.methods import LIVE_METHODS
 from inertial_estimation.errors import ConfigError, ModelError
-from inertial_estimation.identification.equations.blocks import EquationChoice
+from inertial_estimation.identification.equations.builder import EquationChoice
 from inertial_estimation.identification.solvers.coordinates import require_weight
 
 
