@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.timing import Progress
-from inertial_estimation.building import build_noise
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
@@ -31,6 +30,7 @@ from inertial_estimation.simulation.noise import SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot
 from inertial_estimation.simulation.scenario import Scenario, standing
 from inertial_estimation.simulation.truth import Snapshot
+from inertial_estimation.uncertainty.stream_noise import stream_noise
 
 Array = NDArray[np.float64]
 
@@ -204,7 +204,7 @@ def state_noise(robot: Robot, settings: EstimatorSettings, rate: float) -> State
     """
     counts = (len(robot.joint_names), len(robot.imus), len(robot.ft_sensors))
     rates = StreamRates(*(np.full(n, rate) for n in counts))
-    model = build_noise(settings, robot, rates).model
+    model = stream_noise(settings, robot, rates).model
     return StateNoise.of(
         model.joints, model.imus, measures_velocities=settings.velocity_source == 'message'
     )

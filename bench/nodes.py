@@ -28,10 +28,10 @@ import yaml
 
 from bench.report import Goal, Table
 from bench.robots import CONTACTS
-from inertial_estimation.building import build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.equations.wrenches import with_readings
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.cdr import NANOSECONDS, STAMP, STAMP_AT
 from inertial_estimation.signals.router import accepted_frame_ids

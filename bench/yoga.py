@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from bench.live_robots import node_settings
 from bench.report import Goal, Table
-from inertial_estimation.building import build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.identification.equations.wrenches import with_readings
 from inertial_estimation.identification.recursion.identifier import (
@@ -28,6 +27,7 @@ from inertial_estimation.identification.recursion.identifier import (
 )
 from inertial_estimation.logs.log import TimeRange
 from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch

@@ -1014,7 +1014,7 @@ class Identifier:
 
 
 def _state_noise(robot: Any, rate: float) -> Any:
-    build_noise = use('build_noise')
+    build_noise = use('build_noise', 'stream_noise')
     EstimatorSettings = use('EstimatorSettings')
     StateNoise = use('StateNoise')
     StreamRates = use('StreamRates')

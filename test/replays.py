@@ -9,11 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 from robots import nested_humanoid_urdf, random_sample
 
-from inertial_estimation.building import build_assembler, build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.logs.log import Log
 from inertial_estimation.logs.replay import replay
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
+from inertial_estimation.signals.assembler import build_assembler
 
 TWO_IMUS = {
     'imus': ['head', 'thigh'],

@@ -20,11 +20,11 @@ from robots import nested_humanoid_urdf
 from scipy.spatial.transform import Rotation
 from test_replay import MS, SETTINGS, START, humanoid_messages
 
-from inertial_estimation.building import build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.logs.bag import MessageReader
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.orientations import OrientationTrack
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.free_floating import FreeFloating
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.sensor_models import SensorModels

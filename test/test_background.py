@@ -13,7 +13,6 @@ import pytest
 
 from bench.live import carried_load, payload, push, standing_still
 from bench.live_robots import node_settings, state_noise, tare, wrong_robot
-from inertial_estimation.building import build_noise
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.model_update import (
     ModelInUse,
@@ -32,6 +31,7 @@ from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.deviations import Uncertainty
+from inertial_estimation.uncertainty.stream_noise import stream_noise
 
 pytest.importorskip('mujoco', reason='the simulated robot runs in mujoco')
 pytest.importorskip('icub_models', reason='the simulated robot is the iCub of icub-models')
@@ -217,7 +217,7 @@ def test_torques_err_by_about_what_is_said(log, seed):
     )
     truth = WrenchEstimator(log.robot, contacts).batch(some)
     rates = StreamRates(*(np.full(n, live_robots.RATE) for n in (len(wrong.joint_names), 5, 6)))
-    noise = build_noise(live_robots.SETTINGS, wrong, rates).model
+    noise = stream_noise(live_robots.SETTINGS, wrong, rates).model
     said = Uncertainty(estimator, noise, refit.parameter_roots).of_batch(some)
     found = estimator.batch(some)
     # Readings are the same, so that parameters and offsets alone differ.

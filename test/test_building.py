@@ -13,11 +13,7 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.building import (
-    build_assembler,
-    build_estimator,
-    build_robot,
-)
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.cli.robot_check import check_robot
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings
 from inertial_estimation.errors import (
@@ -28,7 +24,9 @@ from inertial_estimation.errors import (
     ShapeError,
 )
 from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.signals.assembler import build_assembler
 from inertial_estimation.signals.router import accepted_frame_ids
 
 # Sums over some thirty links.

@@ -32,9 +32,12 @@ from shared_data import SHARED
 from standing_biped import biped, biped_urdf, standing
 from test_affine import OFFSET, UNITS, loads, off_by
 
-from inertial_estimation.building import build_estimator, build_robot, sensor_calibrations
 from inertial_estimation.calibration.affine import AffineSettings, fit_affine
 from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
+from inertial_estimation.calibration.configured_estimator import (
+    build_estimator,
+    sensor_calibrations,
+)
 from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.sensor_fits import calibrate_affine
 from inertial_estimation.cli import main
@@ -44,6 +47,7 @@ from inertial_estimation.findings import Level
 from inertial_estimation.logs.log import TimeRange
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.predicted_wrenches import in_hindsight, predict_wrenches
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import net_wrench_regressor
 from inertial_estimation.model.robot import Robot

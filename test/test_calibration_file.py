@@ -8,11 +8,6 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
-from inertial_estimation.building import (
-    build_calibration,
-    build_estimator,
-    build_robot,
-)
 from inertial_estimation.calibration.active_calibration import ActiveCalibration
 from inertial_estimation.calibration.calibration_file import (
     Provenance,
@@ -22,9 +17,11 @@ from inertial_estimation.calibration.calibration_file import (
     to_text,
     write,
 )
+from inertial_estimation.calibration.configured_estimator import build_calibration, build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch
 

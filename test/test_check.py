@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
 
-from inertial_estimation.building import build_estimator, build_robot
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.cli import main
 from inertial_estimation.cli.robot_check import check_settings, check_urdf
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
 
 ACC = '<sensor name="{}" type="accelerometer"><parent link="{}"/></sensor></robot>'

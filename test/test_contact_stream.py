@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from robots import nested_humanoid_urdf
 
-from inertial_estimation.building import build_contact_stream
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.estimation.contact_stream import MAX_PENDING, MAX_TRACKS
+from inertial_estimation.estimation.contact_stream import MAX_PENDING, MAX_TRACKS, ContactStream
 from inertial_estimation.model.robot import Robot
 
 MS = 1_000_000
@@ -22,7 +21,7 @@ ROBOT = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
 
 
 def make(**settings):
-    return build_contact_stream(EstimatorSettings.from_dict(settings), ROBOT)
+    return ContactStream(ROBOT, EstimatorSettings.from_dict(settings))
 
 
 def push(stream, ms, frame, *point):
@@ -134,7 +133,7 @@ def test_a_kind_is_that_of_the_link():
 
     def kinds(frames, **given):
         settings = EstimatorSettings.from_dict({'touch_frames': frames, **given})
-        stream = build_contact_stream(settings, robot)
+        stream = ContactStream(robot, settings)
         for frame in ('skin', 'hand', 'foot'):
             stream.push(START, frame, np.zeros(3))
         return [(c.kind, np.round(c.direction, 12).tolist()) for c in stream.at(START)]

@@ -17,17 +17,15 @@ import numpy as np
 import pytest
 from robots import nested_humanoid_urdf
 
-from inertial_estimation.building import (
-    build_assembler,
-    build_estimator,
-    build_noise,
-    build_robot,
-)
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import Sample, SampleBatch
+from inertial_estimation.signals.assembler import build_assembler
 from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.deviations import Uncertainty
+from inertial_estimation.uncertainty.stream_noise import stream_noise
 
 RATE = 200
 """Of all messages [Hz]."""
@@ -214,7 +212,7 @@ def test_coverage_from_messages_to_results(case):
     messages = Messages(settings)
     exact, rates = messages.samples(STATES, lost)
     noisy, _ = messages.samples(DRAWS, lost, np.random.default_rng(0))
-    noise = build_noise(settings, messages.robot, rates)
+    noise = stream_noise(settings, messages.robot, rates)
     assert all(noise.covers(sample) for sample in exact)
     estimator = build_estimator(settings, messages.robot)
     deviations = Uncertainty(estimator, noise.model).of_batch(SampleBatch.stack(exact))

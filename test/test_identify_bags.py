@@ -16,8 +16,8 @@ from robots import arm_with_wrist_sensor_urdf
 from shared_data import SHARED
 
 from inertial_estimation import EstimatorSettings, IdentifySettings, identify, open_log
-from inertial_estimation.building import build_robot
 from inertial_estimation.cli import main
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import net_wrench_regressor
 from inertial_estimation.model.robot import Robot

@@ -21,7 +21,6 @@ FLOORS = (
     {'model'},
     {'signals', 'estimation', 'identification'},
     {'calibration', 'uncertainty'},
-    {'building'},
     {'outputs'},
     {'logs', 'ros'},
     {'simulation'},

@@ -17,7 +17,6 @@ from bag_messages import STORE, write_bag
 from robots import nested_humanoid_urdf
 from test_replay import SETTINGS, START, humanoid_messages
 
-from inertial_estimation.building import build_robot
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError
@@ -25,6 +24,7 @@ from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.log import TimeRange
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import replay
+from inertial_estimation.model.configured_robot import build_robot
 
 FTS = tuple(SETTINGS['ft_sensors'])
 

@@ -15,7 +15,7 @@ from real_arms.robots import CONFIGS
 from scipy.spatial.transform import Rotation
 from shared_data import SHARED
 
-from inertial_estimation.building import build_estimator, build_robot
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.calibration.in_situ_offset import affine_subspace, in_situ_offset
 from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.support_loads import FramePoses
@@ -23,6 +23,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.logs.log import TimeRange
 from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.model.configured_robot import build_robot
 
 DATA = SHARED / 'data'
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason='needs ../shared/data')

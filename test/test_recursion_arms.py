@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from recorded_arms import PANDA, UR10E
 
-from inertial_estimation.building import build_assembler, build_robot
 from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
@@ -23,9 +22,11 @@ from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros.recursion_choice import recursion_settings
 from inertial_estimation.ros.sample_windows import SampleWindows
 from inertial_estimation.sample import SampleBatch
+from inertial_estimation.signals.assembler import build_assembler
 
 FIRST, LAST = UR10E.first, UR10E.last
 """Of the part that is used: it rests for a second, then begins to move [s]."""

@@ -18,11 +18,7 @@ from bag_messages import IMU, JOINT_STATE, STORE, WRENCH, imu, joint_state, wren
 from replays import codes, replay_bag
 from robots import nested_humanoid_urdf
 
-from inertial_estimation.building import (
-    build_assembler,
-    build_estimator,
-    build_robot,
-)
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.logs.bag import BagReader
@@ -31,8 +27,9 @@ from inertial_estimation.logs.log import Log, TimeRange
 from inertial_estimation.logs.offsets import OffsetRequest
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import run
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
-from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.assembler import SampleAssembler, build_assembler
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DATA = REPOSITORY.parent / 'shared' / 'data'

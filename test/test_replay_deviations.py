@@ -16,12 +16,14 @@ from replays import replay_bag
 from robots import nested_humanoid_urdf
 from test_replay import MS, SETTINGS, START, humanoid_messages
 
-from inertial_estimation.building import build_estimator, build_noise, build_robot
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.logs.bag import MULTI_DOF_JOINT_STATE, BagReader
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import rows_at_rate, run, with_deviations
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.uncertainty.deviations import Uncertainty
+from inertial_estimation.uncertainty.stream_noise import stream_noise
 
 RATE = 200.0
 """Of all streams of the log [Hz]."""
@@ -59,7 +61,7 @@ def test_some_instants_are_what_the_library_says_of_them(bag, robot, settings):
     assert replay.deviations is None
     found = with_deviations(replay, np.array([0, 40, LAST])).deviations
     assert found.lack == ''
-    noise = build_noise(settings, robot, replay.recording.rates).model
+    noise = stream_noise(settings, robot, replay.recording.rates).model
     uncertainty = Uncertainty(build_estimator(settings, robot), noise)
     wanted = uncertainty.of(replay.recording.samples[LAST])
     np.testing.assert_array_equal(found.wrenches[2], wanted.wrenches)

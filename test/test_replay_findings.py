@@ -31,7 +31,7 @@ from replays import TWO_IMUS, codes, figures, record, replay_bag, report_of, set
 from robots import nested_humanoid_urdf
 from test_replay import MS, SETTINGS, START, humanoid_messages
 
-from inertial_estimation.building import build_assembler, build_estimator, build_robot
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import dependence_table
@@ -41,8 +41,10 @@ from inertial_estimation.logs.offsets import OffsetRequest
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import replay, run
 from inertial_estimation.logs.sensor_agreement import momentum_record
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.free_floating import FreeFloating
 from inertial_estimation.sample import SampleBatch, SensorState
+from inertial_estimation.signals.assembler import build_assembler
 
 # Sums of squares in another order; a batch and a step sum in another order, too.
 ROUND_OFF = 1e-9

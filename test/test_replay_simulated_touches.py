@@ -26,11 +26,11 @@ from bag_messages import (
     write_bag,
 )
 
-from inertial_estimation.building import build_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import run
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.simulation.description import describe
 from inertial_estimation.simulation.robot import SimulatedRobot
 from inertial_estimation.simulation.scenario import standing

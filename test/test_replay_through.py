@@ -19,7 +19,7 @@ from replays import replay_bag
 from robots import nested_humanoid_urdf
 from test_replay import SETTINGS, humanoid_messages
 
-from inertial_estimation.building import build_estimator, build_robot
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
@@ -27,6 +27,7 @@ from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import run
+from inertial_estimation.model.configured_robot import build_robot
 
 # The same sums; squares are added in one go.
 ROUND_OFF = 1e-12

@@ -14,7 +14,7 @@ from replays import codes, replay_bag
 from robots import nested_humanoid_urdf
 from test_replay import MS, SETTINGS, START, humanoid_messages
 
-from inertial_estimation.building import build_estimator, build_robot
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
@@ -22,6 +22,7 @@ from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import run
+from inertial_estimation.model.configured_robot import build_robot
 
 # A batch and a step sum in another order.
 ROUND_OFF = 1e-12

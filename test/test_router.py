@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from robots import nested_humanoid_urdf
 
-from inertial_estimation.building import build_assembler, build_contact_stream, build_robot
 from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.errors import LogError
+from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.logs.bag import bag_deserializer
+from inertial_estimation.model.configured_robot import build_robot
+from inertial_estimation.signals.assembler import build_assembler
 from inertial_estimation.signals.router import Backlog, Router
 from inertial_estimation.signals.sensor_stream import SensorStream
 
@@ -42,7 +44,7 @@ class Robot:
         robot = build_robot(settings, settings.robot_description)
         self.samples, self.every_ns = [], every_ns
         self.assembler = build_assembler(settings, robot)
-        self.contacts = build_contact_stream(settings, robot)
+        self.contacts = ContactStream(robot, settings)
         self.now_ns = 0
         self.router = Router(
             settings, robot, self.assembler, self.contacts.push, bag_deserializer(),

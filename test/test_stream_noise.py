@@ -13,15 +13,12 @@ import numpy as np
 import pytest
 from robots import nested_humanoid_urdf, random_sample
 
-from inertial_estimation.building import (
-    build_assembler,
-    build_estimator,
-    build_noise,
-    build_robot,
-)
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SensorState
+from inertial_estimation.signals.assembler import build_assembler
 from inertial_estimation.signals.derivatives import (
     gyroscope_differentiator,
     joint_differentiator,
@@ -34,7 +31,11 @@ from inertial_estimation.uncertainty.sensor_noise import (
     imu_covariance,
     joint_covariance,
 )
-from inertial_estimation.uncertainty.stream_noise import LiveUncertainty, StreamFilters
+from inertial_estimation.uncertainty.stream_noise import (
+    LiveUncertainty,
+    StreamFilters,
+    stream_noise,
+)
 
 JOINT_RATE, IMU_RATE, FT_RATE = 400.0, 200.0, 100.0
 FT_NOISE = [0.1, 0.2, 0.3, 0.004, 0.005, 0.006]
@@ -72,7 +73,7 @@ def rates_of(robot, joint=JOINT_RATE, imu=IMU_RATE, ft=FT_RATE):
 
 def noise_of(settings, **rates):
     robot = robot_of(settings)
-    return build_noise(settings, robot, rates_of(robot, **rates))
+    return stream_noise(settings, robot, rates_of(robot, **rates))
 
 
 def assert_rows(rows, wanted):
@@ -134,7 +135,7 @@ def test_each_imu_has_its_own_noise_and_an_accelerometer_needs_no_filter_of_deri
     slow = 20.0
     robot = robot_of(settings)
     rates = rates_of(robot)._replace(imus=np.array([IMU_RATE, slow]))
-    noise = build_noise(settings, robot, rates)
+    noise = stream_noise(settings, robot, rates)
     weights = filter_weights(gyroscope_differentiator(settings), IMU_RATE)
     assert_rows(noise.model.imus[:1], imu_covariance(4e-3, 0.07, weights))
     assert_rows(noise.model.imus[1:, 1:, 1:], np.diag([0.04, 0.0]))
@@ -237,7 +238,7 @@ def test_live_deviations_follow_the_rates(rng):
     for joint in (JOINT_RATE, 100.0):
         rates = rates_of(robot, joint=joint)
         found = settled(rates)
-        noise = build_noise(settings, robot, rates).model
+        noise = stream_noise(settings, robot, rates).model
         wanted = Uncertainty(estimator, noise).of(sample)
         np.testing.assert_array_equal(found.wrenches, wanted.wrenches)
         np.testing.assert_array_equal(found.torques, wanted.torques)

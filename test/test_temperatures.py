@@ -25,8 +25,8 @@ from bag_messages import (
 from replays import replay_bag
 from robots import nested_humanoid_urdf
 
-from inertial_estimation.building import build_assembler, build_estimator, build_robot
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import (
@@ -39,8 +39,10 @@ from inertial_estimation.identification.recursion.identifier import RecursiveIde
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.signals.assembler import build_assembler
 
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND

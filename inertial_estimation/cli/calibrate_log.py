@@ -138,7 +138,7 @@ def _offsets(chosen: argparse.Namespace) -> None:
     """Identify offsets from the model."""
     import numpy as np
 
-    from inertial_estimation.building import noisy_sensors
+    from inertial_estimation.calibration.configured_estimator import noisy_sensors
     from inertial_estimation.calibration.offset_from_model import offset_from_model
     from inertial_estimation.calibration.second_supports import second_supports
     from inertial_estimation.calibration.still_samples import Stillness
@@ -332,14 +332,15 @@ def _temperature(chosen: argparse.Namespace) -> None:
 
 def _tool(chosen: argparse.Namespace) -> None:
     """Identify a tool from free motion."""
-    from inertial_estimation.building import build_robot, sensor_calibrations
     from inertial_estimation.calibration.calibration_file import (
         SensorCalibration,
         require_sensor_axes,
     )
+    from inertial_estimation.calibration.configured_estimator import sensor_calibrations
     from inertial_estimation.calibration.tool import fit_tool
     from inertial_estimation.calibration.tool_solution import ToolSettings
     from inertial_estimation.logs.tool_log import ToolSource, read_tool_log, source_on_robot
+    from inertial_estimation.model.configured_robot import build_robot
     from inertial_estimation.model.urdf import pose_from_xyz_rpy
 
     part = _part(chosen)
@@ -428,8 +429,9 @@ class _Log(NamedTuple):
         progress: Callable[[str, float], None],
     ) -> _Log:
         """Read the log of --robot and --config."""
-        from inertial_estimation.building import build_robot, sensor_calibrations
+        from inertial_estimation.calibration.configured_estimator import sensor_calibrations
         from inertial_estimation.logs.open_log import open_log
+        from inertial_estimation.model.configured_robot import build_robot
 
         part = _part(chosen)
         check_files(chosen, (part.path, chosen.robot, *files.config_files(chosen.config)))
@@ -453,7 +455,7 @@ class _Log(NamedTuple):
 
     def estimator(self, **options: Any) -> WrenchEstimator:
         """Return the estimator of the settings."""
-        from inertial_estimation.building import build_estimator
+        from inertial_estimation.calibration.configured_estimator import build_estimator
 
         return build_estimator(self.settings, self.robot, **options)
 

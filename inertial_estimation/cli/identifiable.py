@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from inertial_estimation.building import build_robot
 from inertial_estimation.cli.render import table
 from inertial_estimation.cli.robot_check import hidden_sensors, usable_joints
 from inertial_estimation.config import EstimatorSettings
@@ -29,6 +28,7 @@ from inertial_estimation.logs.freedom import submodel_of
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.base_parameters import BaseParameters
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.identifiable import Predictability, excitable, predictability
 from inertial_estimation.model.robot import Robot
 

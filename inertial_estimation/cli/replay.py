@@ -76,13 +76,13 @@ def add(commands: Any) -> None:
 
 def _run(chosen: argparse.Namespace) -> None:
     """Run the estimator over a bag."""
-    from inertial_estimation.building import build_robot
     from inertial_estimation.config import EstimatorSettings
     from inertial_estimation.logs.identify_settings import IdentifySettings
     from inertial_estimation.logs.log import TimeRange
     from inertial_estimation.logs.offsets import OffsetRequest
     from inertial_estimation.logs.open_log import open_log
     from inertial_estimation.logs.replay import check_settings, replay
+    from inertial_estimation.model.configured_robot import build_robot
 
     if chosen.offsets_from == 'settings' and (chosen.support or chosen.offset_range[0] > -inf):
         raise CallError('--support and --offset-range need --offsets-from model or torques')

@@ -15,27 +15,24 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from pinocchio.rpy import matrixToRpy
 
-from inertial_estimation.building import (
-    build_assembler,
-    build_contact_stream,
-    build_contacts,
-    build_estimator,
-    build_internal_wrenches,
-    build_robot,
-)
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, ModelError
-from inertial_estimation.estimation.contacts import Contact, check_contacts
+from inertial_estimation.estimation.contact_stream import ContactStream
+from inertial_estimation.estimation.contacts import Contact, build_contacts, check_contacts
 from inertial_estimation.estimation.dependence import dependence_table
+from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
 from inertial_estimation.estimation.link_motion import LinkMotions, MotionPlan
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model import urdf as urdf_text
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.inertia import LARGEST_ARM, inertia_complaint
 from inertial_estimation.model.inertial_sensors import KINDS
 from inertial_estimation.model.motion_sources import assign_owners, serving_sources
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array
+from inertial_estimation.signals.assembler import build_assembler
 from inertial_estimation.signals.router import accepted_frame_ids
 
 Record = dict[str, Any]
@@ -93,7 +90,7 @@ def check_settings(
     builders: list[Callable[[], object]] = [
         lambda: build_internal_wrenches(settings, build_estimator(settings, robot)),
         partial(build_assembler, settings, robot),
-        partial(build_contact_stream, settings, robot),
+        partial(ContactStream, robot, settings),
         *(partial(accepted_frame_ids, settings, robot, s) for s in robot.ft_sensors),
         *(partial(accepted_frame_ids, settings, robot, s) for s in robot.imus),
     ]

@@ -104,6 +104,8 @@ class ContactStream:
     """Reported points, as contacts of an instant."""
 
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
+        for frame in settings.touch_frames:
+            robot.frame(frame, f"'touch_frames' names '{frame}'")
         self._robot, self._settings = robot, settings
         self._timeout_ns = round(1e9 * settings.contact_timeout)
         self._ahead_ns = self._timeout_ns + round(1e9 * settings.filter_delay)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError, ModelError, NameNotFound, ShapeError
 from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import find_sides, side_joints
@@ -378,3 +379,26 @@ def _without(samples: SampleBatch, missing: Mask) -> SampleBatch:
     return replace(
         samples, **{name: np.where(missing, 0.0, getattr(samples, name)) for name in names}
     )
+
+
+def build_internal_wrenches(
+    settings: EstimatorSettings, estimator: WrenchEstimator
+) -> InternalWrenches:
+    """Check the joints and links that the settings name."""
+    wrenches, robot = InternalWrenches(estimator), estimator.robot
+    asked = "'internal_wrench_joints' names '{}'"
+    for joint in settings.internal_wrench_joints:
+        try:
+            wrenches.frames([joint])
+        except NameNotFound as error:
+            raise NameNotFound('joint', joint, error.known, asked.format(joint)) from error
+        except ModelError as error:
+            raise ConfigError(f'{asked.format(joint)}: {error}') from error
+    for link in settings.net_wrench_links:
+        where = f"'net_wrench_links' names '{link}'"
+        if link not in robot.link_names and link in robot.frames:
+            body = robot.link_names[robot.frame(link)[0]]
+            raise ConfigError(f"{where}, a frame fixed to link '{body}': name '{body}'")
+        if link not in robot.link_names:
+            raise NameNotFound('link', link, robot.link_names, where)
+    return wrenches

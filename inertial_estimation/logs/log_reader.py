@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from inertial_estimation.building import build_calibration, build_robot
+from inertial_estimation.calibration.configured_estimator import build_calibration
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.logs.bag_wrenches import read_wrenches
@@ -24,6 +24,7 @@ from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.known_wrenches import check_known, constants
 from inertial_estimation.logs.log import Log, LogSlice, Progress
 from inertial_estimation.logs.open_log import open_log, require_temperatures
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.urdf import joint_types, parse

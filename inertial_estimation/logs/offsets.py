@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.building import build_estimator
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.offset_from_torques import (
     OffsetFit,

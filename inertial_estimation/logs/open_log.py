@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from inertial_estimation.building import build_assembler, build_calibration, build_contact_stream
+from inertial_estimation.calibration.configured_estimator import build_calibration
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.logs.bag import BagReader, bag_deserializer, resolve
 from inertial_estimation.logs.layout import Layout
@@ -26,6 +27,7 @@ from inertial_estimation.logs.table import load_table
 from inertial_estimation.logs.touches import Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, Sample, SampleBatch
+from inertial_estimation.signals.assembler import build_assembler
 from inertial_estimation.signals.router import Router
 
 TABLES = ('.npz', '.csv')
@@ -161,7 +163,7 @@ class _Gathering:
         self.push_temperature = self._assembler.push_temperature
         self.samples: list[Sample] = []
         self._origin_ns = 0
-        self._contacts = build_contact_stream(settings, robot)
+        self._contacts = ContactStream(robot, settings)
         self.push_contact = self._contacts.push
         self._felt: list[tuple[Contact, ...]] = []
         self._assumed = dict(zip(settings.assumed_joints, settings.assumed_positions))

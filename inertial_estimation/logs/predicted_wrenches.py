@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from inertial_estimation.building import build_estimator, noisy_sensors
+from inertial_estimation.calibration.configured_estimator import build_estimator, noisy_sensors
 from inertial_estimation.calibration.sensor_fits import PredictedWrenches
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CallError

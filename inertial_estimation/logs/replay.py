@@ -13,15 +13,14 @@ import numpy as np
 from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 
-from inertial_estimation.building import (
-    build_estimator,
-    build_internal_wrenches,
-    build_noise,
-)
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
 from inertial_estimation.estimation.contacts import ContactSet
-from inertial_estimation.estimation.internal_wrenches import InternalWrenches
+from inertial_estimation.estimation.internal_wrenches import (
+    InternalWrenches,
+    build_internal_wrenches,
+)
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.checks import replay_findings
 from inertial_estimation.logs.log import Log, Progress, TimeRange, no_progress
@@ -32,6 +31,7 @@ from inertial_estimation.logs.summary import summarize
 from inertial_estimation.logs.touches import estimate_log
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.uncertainty.deviations import Uncertainty
+from inertial_estimation.uncertainty.stream_noise import stream_noise
 
 Indices = NDArray[np.intp]
 
@@ -59,7 +59,7 @@ def replay(
     Parameters
     ----------
     robot : Robot
-        As `building.build_robot` makes it of the settings.
+        As `build_robot` makes it of the settings.
     log : Log, str or Path
         Samples of the log, or the path of a bag.
     settings : EstimatorSettings
@@ -166,7 +166,7 @@ def with_deviations(found: Replay, rows: Indices, progress: Progress = no_progre
     if log.rates is None:
         return found
     estimator = build_estimator(settings, robot, calibration=found.calibration)
-    noise = build_noise(settings, robot, log.rates)
+    noise = stream_noise(settings, robot, log.rates)
     m, estimate = len(rows), found.estimate
     columns = {contact.name: column for column, contact in enumerate(estimate.contacts)}
     wrenches, torques, external, residuals = (

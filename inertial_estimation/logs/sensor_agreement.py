@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from inertial_estimation.building import build_estimator, build_noise
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.estimation.attitude_residuals import (
     orientation_residuals,
     robust_rotation,
@@ -41,6 +41,7 @@ from inertial_estimation.logs.situations import Indices, Mask, Situation
 from inertial_estimation.sample import Array, SampleBatch
 from inertial_estimation.uncertainty.momentum_noise import MomentumNoise
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
+from inertial_estimation.uncertainty.stream_noise import stream_noise
 
 MAX_SAMPLES = 200
 """Evenly spread over the log: the estimate is repeated without each FT sensor."""
@@ -284,7 +285,7 @@ class _Disturbance:
 
     def __init__(self, replay: Replay) -> None:
         robot, rates, settings = replay.robot, replay.recording.rates, replay.settings
-        found = None if rates is None else build_noise(settings, robot, rates)
+        found = None if rates is None else stream_noise(settings, robot, rates)
         self._assumed = assumed = np.isin(robot.joint_names, settings.assumed_joints)
         self._model, known = _message_noise(replay), assumed
         if found is not None:

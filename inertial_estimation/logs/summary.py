@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.building import build_estimator
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.estimation.dependence import UninformedTorques
 from inertial_estimation.estimation.estimate import Flags, Quality
 from inertial_estimation.logs.comparison import compare, speaking

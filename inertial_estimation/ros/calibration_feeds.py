@@ -11,10 +11,11 @@ import numpy as np
 from rclpy.node import Node
 from rclpy.subscription import Subscription
 
-from inertial_estimation.building import build_assembler, build_contact_stream, build_robot
 from inertial_estimation.calibration.body_readings import BodyReadings, Reading
 from inertial_estimation.calibration.collection import CONTACT
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.contact_stream import ContactStream
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros.executors import PolledGroup, SteadyTimer
 from inertial_estimation.ros.subscriptions import (
     POLL_PERIOD,
@@ -25,6 +26,7 @@ from inertial_estimation.ros.subscriptions import (
     waiting,
 )
 from inertial_estimation.sample import Sample
+from inertial_estimation.signals.assembler import build_assembler
 from inertial_estimation.signals.readings import ImuReading
 from inertial_estimation.signals.router import CONTACTS, Source
 
@@ -120,7 +122,7 @@ class RobotFeed:
         self.body = BodyReadings(self.robot, sensor, imu)
         self._take_reading = take
         self._assembler = build_assembler(settings, self.robot)
-        self._contacts = build_contact_stream(settings, self.robot)
+        self._contacts = ContactStream(self.robot, settings)
         self._row = self.robot.ft_sensors.index(self.body.sensor)
         self._warmth, self._n_warm = 0.0, 0
         router = make_router(node, settings, self.robot, self._assembler, self._contacts)

@@ -8,9 +8,12 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.subscription import Subscription
 from std_msgs.msg import String
 
-from inertial_estimation.building import calibration_path, sensor_calibrations
 from inertial_estimation.calibration.active_calibration import ActiveCalibration
 from inertial_estimation.calibration.calibration_file import from_text, stack_calibrations
+from inertial_estimation.calibration.configured_estimator import (
+    calibration_path,
+    sensor_calibrations,
+)
 from inertial_estimation.calibration.offset_from_model import is_tared
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError

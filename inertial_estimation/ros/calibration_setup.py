@@ -15,7 +15,6 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
-from inertial_estimation.building import calibration_path, sensor_calibrations
 from inertial_estimation.calibration.body_readings import Reading
 from inertial_estimation.calibration.calibration_file import (
     SENSOR,
@@ -25,6 +24,10 @@ from inertial_estimation.calibration.calibration_file import (
     read,
 )
 from inertial_estimation.calibration.collection import Wanted
+from inertial_estimation.calibration.configured_estimator import (
+    calibration_path,
+    sensor_calibrations,
+)
 from inertial_estimation.calibration.session import Load, Plan
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound

@@ -11,7 +11,6 @@ from rclpy.lifecycle import LifecycleNode
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from inertial_estimation.building import calibration_path
 from inertial_estimation.calibration.active_calibration import ActiveCalibration
 from inertial_estimation.calibration.calibration_file import (
     SensorCalibration,
@@ -19,6 +18,7 @@ from inertial_estimation.calibration.calibration_file import (
     to_json,
     write,
 )
+from inertial_estimation.calibration.configured_estimator import calibration_path
 from inertial_estimation.calibration.temperature import implausible
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError

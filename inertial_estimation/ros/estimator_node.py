@@ -10,21 +10,20 @@ from rclpy.clock import JumpThreshold
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 
-from inertial_estimation.building import (
-    build_assembler,
-    build_contact_stream,
-    build_estimator,
-    build_robot,
-    sensor_calibrations,
-)
 from inertial_estimation.calibration.active_calibration import ActiveCalibration
 from inertial_estimation.calibration.calibration_file import stack_calibrations
+from inertial_estimation.calibration.configured_estimator import (
+    build_estimator,
+    sensor_calibrations,
+)
 from inertial_estimation.config.settings import NODE_NAME, EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.model_update import ModelInUse
 from inertial_estimation.findings import finding
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.outputs.cycle_times import Cycles
 from inertial_estimation.outputs.diagnostics import (
     SourceStatus,
@@ -44,6 +43,7 @@ from inertial_estimation.ros.publishers import Publishers
 from inertial_estimation.ros.subscriptions import Subscriptions, make_router
 from inertial_estimation.ros.taring import Taring, find_supports
 from inertial_estimation.sample import Sample
+from inertial_estimation.signals.assembler import build_assembler
 
 
 class EstimatorNode(ConfiguredNode):
@@ -65,7 +65,7 @@ class Pipeline:
         sensors = sensor_calibrations(settings, robot, new_file=True)
         self._estimator = build_estimator(settings, robot, stack_calibrations(sensors.values()))
         supports = find_supports(settings, robot)
-        self._contacts = build_contact_stream(settings, robot)
+        self._contacts = ContactStream(robot, settings)
         self._touches: tuple[Contact, ...] = ()
         self._contact_set: ContactSet | None = None
         self._momentum = MomentumStatus(robot, settings, self._assembler)

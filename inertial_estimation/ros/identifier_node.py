@@ -10,18 +10,15 @@ from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from std_srvs.srv import SetBool, Trigger
 
-from inertial_estimation.building import (
-    build_assembler,
-    build_contact_stream,
-    build_robot,
-)
 from inertial_estimation.config.identifier import IDENTIFIER_NAME, IdentifierSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
+from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.identification.recursion.base_values import BaseTable
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.update_policy import Refit
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.parameter_update import ParameterUpdate
 from inertial_estimation.outputs.diagnostics import SourceStatus, Status, known_joints_status
@@ -37,6 +34,7 @@ from inertial_estimation.ros.services import create_service
 from inertial_estimation.ros.state_file import StateFile
 from inertial_estimation.ros.subscriptions import PolledSubscriptions, make_router
 from inertial_estimation.sample import Sample
+from inertial_estimation.signals.assembler import build_assembler
 from inertial_estimation.signals.stream import AssemblerStatistics
 from inertial_estimation.uncertainty.stream_noise import StreamFilters, stream_noise
 
@@ -94,7 +92,7 @@ class IdentifierPipeline:
             StateFile(settings.state_file, settings.save_period) if settings.state_file else None
         )
         self._assembler = build_assembler(settings, robot)
-        self._contacts = build_contact_stream(settings, robot)
+        self._contacts = ContactStream(robot, settings)
         self._outputs = IdentifierOutputs(node, robot)
         self._router = make_router(node, settings, robot, self._assembler, self._contacts)
         try:

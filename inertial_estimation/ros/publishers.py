@@ -10,11 +10,11 @@ from numpy.linalg import LinAlgError
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import QoSProfile
 
-from inertial_estimation.building import build_internal_wrenches
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.outputs import markers
 from inertial_estimation.outputs.message_writer import MARKER_ARRAY, marker_array

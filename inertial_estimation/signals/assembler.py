@@ -22,6 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, Sample
 from inertial_estimation.signals.delays import DelayedJointPart, DelayedSensorStream
 from inertial_estimation.signals.joint_parts import JointParts
@@ -314,3 +315,11 @@ class SampleAssembler:
             block[EFFORT],
             ft_temperatures=self._readings.temperatures_at(stamp_ns),
         )
+
+
+def build_assembler(settings: EstimatorSettings, robot: Robot) -> SampleAssembler:
+    """Return the assembler of a robot's samples."""
+    fts = [sensor.name for sensor in robot.ft_sensors]
+    imus = [imu.name for imu in robot.imus]
+    measures = [imu.measures for imu in robot.imus]
+    return SampleAssembler(robot.joint_names, fts, imus, settings, measures)

@@ -189,9 +189,13 @@ class StreamFilters:
 
 
 def stream_noise(
-    settings: EstimatorSettings, robot: Robot, rates: StreamRates, filters: StreamFilters
+    settings: EstimatorSettings,
+    robot: Robot,
+    rates: StreamRates,
+    filters: StreamFilters | None = None,
 ) -> StreamNoise:
     """Return the noise of all readings of a robot."""
+    filters = filters or StreamFilters(settings)
     joints = [filters.joint(rate) for rate in rates.joints.tolist()]
     imus = [filters.imu(s, r) for s, r in zip(robot.imus, rates.imus.tolist(), strict=True)]
     fts = [

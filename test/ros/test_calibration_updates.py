@@ -22,7 +22,6 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.context import Context
 from std_msgs.msg import String
 
-from inertial_estimation.building import build_estimator, build_robot
 from inertial_estimation.calibration.calibration_file import (
     Provenance,
     SensorCalibration,
@@ -31,6 +30,8 @@ from inertial_estimation.calibration.calibration_file import (
     stack_calibrations,
     write,
 )
+from inertial_estimation.calibration.configured_estimator import build_estimator
+from inertial_estimation.model.configured_robot import build_robot
 
 ROBOT = build_robot(SETTINGS, SETTINGS.robot_description)
 NAMES = tuple(HUMANOID['ft_sensors'])

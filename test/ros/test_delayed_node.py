@@ -13,13 +13,11 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 
 from bench_robot import HUMANOID, JOINTS, PERIOD_NS, START_NS, BenchRobot
 
-from inertial_estimation.building import (
-    build_assembler,
-    build_estimator,
-    build_robot,
-)
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros.conversions import NANOSECONDS
+from inertial_estimation.signals.assembler import build_assembler
 
 N_SAMPLES = 30
 

@@ -33,18 +33,16 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from inertial_estimation.building import (
-    build_assembler,
-    build_estimator,
-    build_robot,
-)
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros import estimator_node
 from inertial_estimation.ros.conversions import point_to_message
 from inertial_estimation.ros.estimator_node import EstimatorNode
+from inertial_estimation.signals.assembler import build_assembler
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
 N_SAMPLES = 10

@@ -23,8 +23,8 @@ from recorded_arms import PANDA, UR10E
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from inertial_estimation.building import build_robot
 from inertial_estimation.config import IdentifierSettings
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.ros.conversions import ns_to_stamp
 from inertial_estimation.ros.identifier_messages import PROGRESS

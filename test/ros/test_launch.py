@@ -20,12 +20,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inertial_estimation.building import (
-    build_assembler,
-    build_estimator,
-    build_robot,
-)
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.model.configured_robot import build_robot
+from inertial_estimation.signals.assembler import build_assembler
 from inertial_estimation.signals.decoders import JointStateDecoder, WrenchDecoder
 
 pytestmark = pytest.mark.live

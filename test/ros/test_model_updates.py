@@ -23,12 +23,13 @@ from std_srvs.srv import SetBool, Trigger
 from test_set_parameters import others
 from visualization_msgs.msg import MarkerArray
 
-from inertial_estimation.building import build_calibration, build_estimator, build_robot
+from inertial_estimation.calibration.configured_estimator import build_calibration, build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.model_update import STEP_NS
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros import model_updates
 from inertial_estimation.ros.conversions import stamp_to_ns
 from inertial_estimation.ros.inertial_parameters import (

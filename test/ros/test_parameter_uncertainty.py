@@ -21,7 +21,7 @@ from test_model_updates import make as make
 from test_parameter_deviations import no_noise, roots_of
 from test_set_parameters import others
 
-from inertial_estimation.building import build_estimator
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.parameter_update import fingerprint
 from inertial_estimation.ros import publishers

@@ -19,23 +19,21 @@ from sensor_msgs.msg import JointState, MultiDOFJointState
 from test_set_parameters import others
 from visualization_msgs.msg import Marker, MarkerArray
 
-from inertial_estimation.building import (
-    build_assembler,
-    build_estimator,
-    build_noise,
-    build_robot,
-)
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.cli.robot_check import check_settings
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros import publishers
 from inertial_estimation.ros.conversions import point_to_message, stamp_to_ns
 from inertial_estimation.ros.inertial_parameters import TOPIC, to_message
 from inertial_estimation.ros.publishers import RateLimiter
 from inertial_estimation.ros.subscriptions import LATCHED
+from inertial_estimation.signals.assembler import build_assembler
 from inertial_estimation.signals.readings import wrench_from_message
 from inertial_estimation.uncertainty.deviations import Uncertainty
+from inertial_estimation.uncertainty.stream_noise import stream_noise
 
 N_SAMPLES = 16
 """Enough for the derivative filter, and some instants behind."""
@@ -111,7 +109,7 @@ def by_hand(sent, touches=(), **parameters):
     sample, rates = sample_of(sent, **parameters)
     settings = EstimatorSettings.from_dict(HUMANOID | parameters)
     robot = build_robot(settings, settings.robot_description)
-    estimator, noise = build_estimator(settings, robot), build_noise(settings, robot, rates)
+    estimator, noise = build_estimator(settings, robot), stream_noise(settings, robot, rates)
     assert noise.covers(sample)
     contacts = estimator.with_touches(touches) if touches else None
     return robot, Uncertainty(estimator, noise.model).of(sample, contacts)

@@ -20,13 +20,14 @@ from robots import nested_humanoid_urdf
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from inertial_estimation.building import build_assembler, build_estimator, build_robot
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.evidence import determinable
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.model.base_parameters import BaseParameters
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
@@ -39,6 +40,7 @@ from inertial_estimation.ros.inertial_parameters import (
     from_message,
     offsets_from_message,
 )
+from inertial_estimation.signals.assembler import build_assembler
 
 TORQUES = 'wrench_estimator/joint_torques'
 BASE = 'parameter_identifier/base_parameters'

@@ -28,10 +28,11 @@ from calibration_bench import LASTING, STILL, CalibrationBench
 from diagnostic_msgs.msg import DiagnosticStatus
 from sensor_msgs.msg import Temperature
 
-from inertial_estimation.building import build_estimator, build_robot
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros.conversions import ns_to_stamp
 
 COLD, WARM = 21.0, 31.0

@@ -1,0 +1,110 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The wrench estimator of the settings, with the FT calibration that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertial_estimation.calibration.active_calibration import require_usable
+from inertial_estimation.calibration.calibration_file import (
+    SensorCalibration,
+    stack_calibrations,
+)
+from inertial_estimation.calibration.calibration_file import read as read_calibrations
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.estimation.contacts import Contact, build_contacts
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
+
+FILE = ('calibration_file',)
+"""What errors about its content are about."""
+
+
+def build_estimator(
+    settings: EstimatorSettings,
+    robot: Robot,
+    calibration: FtCalibration | None = None,
+    contacts: Sequence[Contact] | None = None,
+) -> WrenchEstimator:
+    """Return the estimator of the settings, or one with other contacts or another calibration."""
+    contacts = build_contacts(settings) if contacts is None else contacts
+    for contact in contacts:
+        _check_frame(robot, contact)
+    return WrenchEstimator(
+        robot,
+        contacts,
+        calibration=calibration or build_calibration(settings, robot),
+        length_scale=settings.length_scale,
+        rank_tolerance=settings.rank_tolerance,
+        acceleration_arrays=settings.angular_acceleration_source == 'array',
+    )
+
+
+def build_calibration(settings: EstimatorSettings, robot: Robot) -> FtCalibration:
+    """Return the calibration of the FT sensors in use."""
+    return stack_calibrations(sensor_calibrations(settings, robot).values())
+
+
+def sensor_calibrations(
+    settings: EstimatorSettings, robot: Robot, *, new_file: bool = False
+) -> dict[str, SensorCalibration]:
+    """Return the calibration of each sensor, and its provenance."""
+    path = calibration_path(settings)
+    expected = path is not None and not (new_file and not path.exists())
+    of, saved = read_calibrations(path) if path is not None and expected else ('', {})
+    if of and of != robot.name:
+        raise ConfigError(
+            f"'{path}' of 'calibration_file' is of robot '{of}', not of '{robot.name}': name that "
+            'of this robot, or correct the name in it',
+            about=FILE,
+        )
+    names = [sensor.name for sensor in robot.ft_sensors]
+    if saved and names and not new_file and not saved.keys() & set(names):
+        raise ConfigError(
+            f"'{path}' of 'calibration_file' is of {', '.join(saved)}, FT sensors in use are "
+            f'{", ".join(names)}: correct the names in it, or leave the file out',
+            about=FILE,
+        )
+    found = {}
+    for name in names:
+        given = settings.ft_of(name)
+        said = [key for key in ('matrix', 'offset') if any(getattr(given, key))]
+        if name in saved and said:
+            raise ConfigError(
+                f"'ft.{name}.{said[0]}' is given, and '{path}' of 'calibration_file' holds "
+                f"'{name}' too: leave one of them out",
+                about=FILE,
+            )
+        if name in saved:
+            require_usable(name, saved[name])
+        matrix = np.reshape(given.matrix or np.eye(6), (6, 6))
+        found[name] = saved.get(name) or SensorCalibration(matrix, np.array(given.offset))
+    return found
+
+
+def calibration_path(settings: EstimatorSettings) -> Path | None:
+    """Return the file that holds the calibration of the FT sensors."""
+    given = settings.calibration_file
+    return Path(given).expanduser() if given else None
+
+
+def noisy_sensors(settings: EstimatorSettings, robot: Robot) -> NDArray[np.bool_]:
+    """Return the FT sensors whose every channel should change with noise, shape (n_fts,)."""
+    after = [settings.ft_of(sensor.name).frozen_after for sensor in robot.ft_sensors]
+    return np.array(after, dtype=float) > 0.0
+
+
+def _check_frame(robot: Robot, contact: Contact) -> None:
+    """Refuse a contact at a frame that the robot does not have, with its setting."""
+    setting = f'contact.{contact.name}.frame'
+    if contact.frame == contact.name:
+        where = f"'contacts' names '{contact.name}'"
+        robot.frame(contact.frame, where, f"or say in '{setting}' where it is")
+    robot.frame(contact.frame, f"'{setting}' is '{contact.frame}'")
