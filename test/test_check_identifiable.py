@@ -18,14 +18,11 @@ from inertial_estimation.cli import main
 from inertial_estimation.cli.identifiable import MAX_TERMS as MOST
 from inertial_estimation.cli.identifiable import (
     check_identifiable,
-    readable_combination,
     source_of_urdf,
 )
-from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import (
     BaseParameters,
-    parse_combination,
 )
 from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.robot import Robot
@@ -33,11 +30,6 @@ from inertial_estimation.model.robot import Robot
 MODELS = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'models'
 SAME = 1e-9
 """Groupings come from regressors at random states: round-off of some hundred columns."""
-IDENTIFY = """
-robot: {fixed_link: body}
-log: {time: t, joints: [joint], positions: {columns: q, unit: rad}}
-rows: {efforts: all, friction: [viscous]}
-"""
 
 ARM = """
 robot: {fixed_link: base}
@@ -93,18 +85,6 @@ def test_a_bolted_robot_needs_efforts(urdf, tmp_path, capsys):
     assert any('body' in line and 'all' in line for line in shown.splitlines())
 
 
-def test_rows_of_a_file_of_identify_come_with_its_friction(urdf, tmp_path, capsys):
-    (tmp_path / 'rows.yaml').write_text(IDENTIFY)
-    more = ('--config', tmp_path / 'rows.yaml', '--json', tmp_path / 'out.json')
-    assert run(urdf, *more) == 0
-    assert 'friction' in capsys.readouterr().out
-    found = json.loads((tmp_path / 'out.json').read_text())
-    joint = found['efforts'][0]
-    assert f'{joint}.viscous' in found['submodels'][0]['alone']
-    assert run(urdf, *more, '--efforts', 'all') == 1
-    assert '--efforts' in capsys.readouterr().err
-
-
 def test_a_known_ground_and_base_link_rows_are_those_of_identify(tmp_path, capsys):
     path, out = tmp_path / 'arm.urdf', tmp_path / 'out.json'
     path.write_text(arm_with_wrist_sensor_urdf())
@@ -124,42 +104,6 @@ def test_a_known_ground_and_base_link_rows_are_those_of_identify(tmp_path, capsy
         assert {one['name']: one['rank'] for one in found['submodels']} == submodels
         assert (found['predictions']['wrenches_lacking']['base'] > 0) == lacking
     capsys.readouterr()
-
-
-@pytest.mark.parametrize(
-    'more',
-    [
-        ('--imu', 'body'),
-        ('--contacts', 'body'),
-        ('--base-parameters', 'some.csv'),
-        ('--config', 'node.yaml', '--ft', 'all'),
-    ],
-)
-def test_options_that_do_not_go_together_are_wrong_calls(urdf, capsys, more):
-    assert run(urdf, *more) == 2
-    assert capsys.readouterr().err
-
-
-def test_sensors_without_the_question_are_a_wrong_call(urdf, capsys):
-    assert main(['check', str(urdf), '--efforts', 'all']) == 2
-    assert '--identifiable' in capsys.readouterr().err
-
-
-def test_unknown_names_are_named():
-    with pytest.raises(NameNotFound):
-        source_of_urdf(two_link_urdf(), efforts=['elbo'])
-    with pytest.raises(NameNotFound):
-        source_of_urdf(two_link_urdf(), ft_sensors=['wrist'])
-    with pytest.raises(ConfigError):
-        source_of_urdf(two_link_urdf(), efforts=['all', 'elbow'])
-
-
-def test_a_long_combination_is_cut_and_a_whole_one_can_be_read():
-    terms = [(0.25, 'b'), (-1.0, 'c'), (0.25, 'd'), (1.0, 'e'), (-0.125, 'f')]
-    text = readable_combination('a', terms)
-    assert text == 'a + 0.25 (b + d) - c + e - 0.125 f'
-    assert parse_combination(text) == {'a': 1.0, **{name: factor for factor, name in terms}}
-    assert readable_combination('a', terms, 2) == 'a + 0.25 b - c and 3 more'
 
 
 def test_six_ft_sensors_of_a_humanoid(capsys, tmp_path):

@@ -81,13 +81,6 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 1) 
     return line
 
 
-def test_without_a_verb_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 2
-    said = capsys.readouterr()
-    assert all(verb in said.err for verb in VERBS)
-    assert not said.out
-
-
 @pytest.mark.parametrize(
     'options',
     [
@@ -134,25 +127,6 @@ def test_a_wrong_urdf_is_named_once(
     wrong = make_wrong(kind, tmp_path)
     rest = ['bag', '--config', config, '--robot', wrong] if verb == 'replay' else [wrong]
     assert refusal(capsys, verb, *rest).count(wrong) == 1
-
-
-def test_what_pinocchio_cannot_read_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / 'robot.urdf'
-    path.write_text('<robot name="a"/>')
-    assert f"'{path}'" in refusal(capsys, 'check', str(path))
-
-
-@pytest.mark.parametrize('kind', ['absent', 'folder', 'empty', 'binary', 'malformed'])
-@pytest.mark.parametrize('verb', ['check', 'replay'])
-def test_a_wrong_parameter_file_is_named_once(
-    verb: str, kind: str, urdf: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip('yaml', reason='needs PyYAML')
-    wrong = make_wrong(kind, tmp_path)
-    rest = ['bag', '--robot', urdf] if verb == 'replay' else [urdf]
-    assert refusal(capsys, verb, *rest, '--config', wrong).count(wrong) == 1
 
 
 @pytest.mark.parametrize('kind', ['absent', 'folder', 'empty', 'binary', 'malformed'])
@@ -204,13 +178,6 @@ def test_a_module_that_is_missing_comes_with_the_extra_of_its_verb(
     rest = ['bag', '--robot', urdf, '--config', config] if verb == 'replay' else [urdf]
     said = refusal(capsys, verb, *rest)
     assert what in said
-
-
-def test_the_command_is_a_module_too() -> None:
-    command = [sys.executable, '-m', 'inertial_estimation', 'check', 'nowhere.urdf']
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
-    assert done.returncode == 1
-    assert done.stderr.startswith('inertial-estimation check: ')
 
 
 def test_a_reader_that_leaves_costs_neither_a_traceback_nor_the_json(

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Logs as tables of numbers: units, gears, couplings, and what is wrong with a file or layout."""
 
-import zipfile
-
 import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
@@ -178,29 +176,6 @@ def test_a_log_that_does_not_hold_it_is_refused(arm, npz, tmp_path):
         layout().samples(tmp_path / 'log.mat', arm)
 
 
-def test_a_matrix_may_take_several_signals_from_the_same_columns():
-    half = np.eye(2, 4)
-    one = layout(
-        positions={'columns': 'state', 'scale': half.tolist()},
-        velocities={'columns': 'state', 'scale': half[:, ::-1].tolist()},
-    )
-    assert one.positions.columns == one.velocities.columns
-
-
-def test_columns_of_one_name_are_refused_where_they_are_used(arm, tmp_path):
-    """Which of them is meant nobody knows; one that nothing asks for harms nothing."""
-    csv = tmp_path / 'twice.csv'
-    csv.write_text('t,v1,v2,v1\n0,1,2,3\n1,1,2,3\n')
-    layout(positions={'columns': ['v2', 't']}).samples(csv, arm)
-    npz = tmp_path / 'twice.npz'
-    np.savez(npz, t=np.arange(2.0), v1=np.zeros(2), v2=np.zeros(2))
-    with zipfile.ZipFile(npz, 'a') as archive, pytest.warns(UserWarning, match='Duplicate'):
-        archive.writestr('v1.npy', archive.read('v2.npy'))
-    for path in (csv, npz):
-        with pytest.raises(LogError):
-            layout(positions={'columns': ['v1', 'v2']}).samples(path, arm)
-
-
 @pytest.mark.parametrize(
     ('text', 'said'),
     [
@@ -215,11 +190,3 @@ def test_what_is_wrong_in_a_csv_is_said_with_its_place(tmp_path, text, said):
     path.write_text(text)
     with pytest.raises(LogError):
         load_table(path)
-
-
-def test_the_mark_before_a_csv_of_a_spreadsheet_is_no_part_of_a_name(tmp_path):
-    path = tmp_path / 'log.csv'
-    path.write_text('t,q\r\n1,\r\n2,4\r\n', encoding='utf-8-sig')
-    columns = load_table(path).columns
-    assert list(columns) == ['t', 'q']
-    np.testing.assert_array_equal(columns['q'], [np.nan, 4.0])

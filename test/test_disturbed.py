@@ -16,8 +16,6 @@ import pytest
 import yaml
 from simulated_arm import MASSES, arm, arm_urdf, efforts_of, moving
 
-from inertial_estimation.errors import ConfigError
-from inertial_estimation.findings import Level
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.logs import reduction
 from inertial_estimation.logs.identify import identify as whole_job
@@ -155,21 +153,6 @@ def test_pushes_are_found_and_cost_little(tmp_path, run, share, seed):
     assert error(found.x) < 0.3 * spoilt
 
 
-def test_without_pushes_nothing_is_left_out(tmp_path, run):
-    write(tmp_path / 'log.npz', 6, 0.0)
-    found = run(tmp_path / 'log.npz', arm_urdf(WRONG), settings_of(tmp_path, SETTINGS % 4))
-    assert found.at.mean() < NEXT_TO_NOTHING
-    assert 'disturbed' not in {one.code for one in found.findings}
-
-
-@pytest.mark.parametrize(('share', 'doubted'), [(0.1, False), (0.7, True)])
-def test_what_may_be_disturbed_most_of_the_time_is_doubted(tmp_path, run, share, doubted):
-    write(tmp_path / 'log.npz', 2, share)
-    found = run(tmp_path / 'log.npz', arm_urdf(WRONG), settings_of(tmp_path, SETTINGS % 4))
-    levels = {one.level for one in found.findings if one.code == 'disturbed'}
-    assert (Level.WARNING in levels) == doubted
-
-
 def real(name, folder, reject):
     """Return the settings of a real arm."""
     said = yaml.safe_load((ROOT / 'config' / f'identify_{name}.yaml').read_text())
@@ -223,9 +206,3 @@ def test_pushes_on_top_of_a_real_log_are_found(tmp_path, run, share, seed):
     # Of the undisturbed log: what is left of it, of which half may not be seen.
     assert residual(found.x) < 1.2 * residual(clean.answer.x)
     assert residual(spoilt.x) > 4.0 * residual(clean.answer.x)
-
-
-@pytest.mark.parametrize('value', [1.0, -4.0, 'no'])
-def test_a_limit_that_rejects_noise_is_refused(tmp_path, value):
-    with pytest.raises(ConfigError):
-        assert settings_of(tmp_path, SETTINGS % value).reject

@@ -9,7 +9,6 @@ Not covered: the solvers by themselves, which have tests of their own.
 import json
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,15 +18,9 @@ from robots import arm_with_wrist_sensor_urdf
 
 from inertial_estimation.cli import main
 from inertial_estimation.config.methods import METHODS
-from inertial_estimation.identification import fit
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel
-from inertial_estimation.identification.evidence import determined
-from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.logs.identify import identify
-from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import net_wrench_regressor
 from inertial_estimation.model.robot import Robot
@@ -186,31 +179,6 @@ def test_locked_joints_make_one_body(files, capsys, rng):
     assert 'moves by' in said
 
 
-@pytest.mark.parametrize(
-    ('joint', 'said'),
-    [
-        ('tip_joint', "'tip_joint'"),
-        ('elbow', "'elbow'"),
-        ('elbw', "'elbw'"),
-    ],
-)
-def test_what_cannot_be_locked_is_told_why(files, capsys, joint, said):
-    folder, _ = files
-    settings = SETTINGS.replace('base}', 'base, joints: [shoulder, lift]}')
-    settings = settings.replace('[shoulder, elbow, lift]', '[shoulder, lift]')
-    settings = settings.replace('q2, ', '').replace('e2, ', '')
-    (folder / 'logs.yaml').write_text(settings)
-    assert run(folder, '--lock', joint) == 1
-    assert said in capsys.readouterr().err
-
-
-def test_rows_under_an_unknown_wrench_are_left_out(files, capsys):
-    folder, _ = files
-    (folder / 'logs.yaml').write_text(SETTINGS.replace('efforts: all,', 'contacts: [tip],'))
-    assert run(folder) == 1
-    assert 'tip' in capsys.readouterr().err
-
-
 def test_a_part_of_a_log_is_fitted_and_the_rest_predicted(files, capsys):
     folder, _ = files
     one = folder / 'one.npz'
@@ -227,31 +195,6 @@ def test_a_part_of_a_log_is_fitted_and_the_rest_predicted(files, capsys):
     arguments[-1] = f'{one}@3.5:'
     assert main(list(map(str, arguments))) == 0
     assert codes(folder / 'out.json') == {('suboptimal', f'{one}@3.5:')}
-
-
-def test_logs_that_predict_nothing_are_told(files, capsys):
-    folder, _ = files
-    with np.load(folder / 'other.npz') as log:
-        np.savez(folder / 'other.npz', **dict(log) | {'q1': np.full(len(log['t']), np.nan)})
-    out = folder / 'out.json'
-    assert run(folder, '--validate', folder / 'other.npz', '--json', out) == 0
-    assert {('missing', 'shoulder'), ('unexcited', 'base')} <= codes(out)
-
-
-@pytest.mark.parametrize('weight', ['0', '-1', 'nan', 'inf'])
-def test_a_weight_that_is_none_is_refused_as_it_was_given(files, capsys, weight):
-    folder, _ = files
-    with pytest.raises(SystemExit):
-        run(folder, f'--weight={weight}')
-    assert f"'{weight}'" in capsys.readouterr().err
-
-
-def test_friction_is_written_for_other_programs(files):
-    folder, _ = files
-    assert run(folder, '--weight', '1e-6', '--out-yaml', folder / 'out.yaml') == 0
-    found = yaml.safe_load((folder / 'out.yaml').read_text())
-    assert found['elbow']['viscous']['value'] == pytest.approx(VISCOUS, rel=0.03)
-    assert 0 < found['elbow']['viscous']['deviation'] < 0.1 * VISCOUS
 
 
 def test_an_offset_between_two_submodels_has_one_value(files, capsys):
@@ -287,123 +230,6 @@ def test_bounds_are_kept_by_methods_that_do(files, capsys):
     found = json.loads(out.read_text())
     assert found['links']['tool']['m'] < 1.1 * mass
     assert ['least mass of tool'] in [one['bounds_not_kept'] for one in found['submodels']]
-
-
-@pytest.mark.parametrize('method', ['entropic', 'semidefinite'])
-def test_an_ellipsoid_of_the_file_holds_all_mass(files, method):
-    folder, _ = files
-    size, center = np.array([0.15, 0.15, 0.15]), np.array([0.02, -0.01, 0.1])
-    said = {'center': center.tolist(), 'semi_axes': size.tolist()}
-    to_ball = np.column_stack([np.diag(1.0 / size), -center / size])
-    Q = np.diag([0.0, 0.0, 0.0, 1.0]) - to_ball.T @ to_ball
-    out, seen = folder / 'out.json', []
-    for bounds in ({}, {'bounds': {'ellipsoids': {'tool': said}}}):
-        (folder / 'logs.yaml').write_text(SETTINGS + (yaml.safe_dump(bounds) if bounds else ''))
-        assert run(folder, '--method', method, '--json', out) == 0
-        tool = json.loads(out.read_text())['links']['tool']
-        seen.append(np.trace(Q @ pseudo_inertia(np.array(list(tool.values())))) / tool['m'])
-    # Without it the tool reaches out of the ellipsoid; with it up to it.
-    assert seen[0] < -0.05
-    assert seen[1] > -1e-5
-
-
-def test_bounds_that_contradict_each_other_are_named(files, capsys):
-    folder, _ = files
-    bounds = 'bounds: {mass: {tool: [3, 4]}, total_mass: {tool: [1, 2]}}\n'
-    (folder / 'logs.yaml').write_text(SETTINGS + bounds)
-    assert run(folder, '--json', folder / 'out.json') == 1
-    error = capsys.readouterr().err
-    assert 'mass' in error and 'tool' in error
-    assert error.count('\n') == 1
-    assert not (folder / 'out.json').exists()
-
-
-def test_logs_without_motion_are_refused_with_what_they_miss(files, capsys):
-    folder, _ = files
-    with np.load(folder / 'one.npz') as log:
-        rest = {key: np.full_like(log[key], log[key][0]) for key in log} | {'t': log['t']}
-    for name in ('one', 'two'):
-        np.savez(folder / f'{name}.npz', **rest)
-    assert run(folder, '--json', folder / 'out.json') == 1
-    error = capsys.readouterr().err
-    assert error.count('\n') == 1
-    assert not (folder / 'out.json').exists()
-
-
-def test_an_answer_that_is_worse_than_its_prior_is_refused(files, capsys, monkeypatch):
-    folder, _ = files
-
-    def far_off(problem, **options):
-        found = solve_entropic(problem, **options)
-        return replace(found, x=1e6 * found.x, mean_square=problem.mean_square(1e6 * found.x))
-
-    method = replace(SOLVERS['entropic'], solve=far_off)
-    monkeypatch.setattr(fit, 'SOLVERS', dict(SOLVERS) | {'entropic': method})
-    assert run(folder, '--json', folder / 'out.json') == 1
-    assert 'worse than the prior' in capsys.readouterr().err
-    assert not (folder / 'out.json').exists()
-
-
-def test_joints_that_stand_still_are_told(files, capsys):
-    folder, _ = files
-    for name in ('one', 'two'):
-        with np.load(folder / f'{name}.npz') as log:
-            np.savez(folder / f'{name}.npz', **dict(log) | {'q3': np.full(len(log['t']), 0.1)})
-    assert run(folder, '--json', folder / 'out.json') == 0
-    assert ('motion', 'lift') in codes(folder / 'out.json')
-    base = json.loads((folder / 'out.json').read_text())['submodels'][0]
-    assert 'lift.viscous' in base['not_determined']
-    assert base['determined'] == base['combinations'] - len(base['not_determined'])
-    told = {one['kept']: one for one in base['base_parameters']}
-    assert len(told) == base['determined']
-    assert not set(told).intersection(base['not_determined'])
-    links = json.loads((folder / 'out.json').read_text())['links']
-    for name, one in told.items():
-        terms = {name: 1.0, **one['terms']}
-        parts = [key.rsplit('.', 1) for key in terms]
-        if all(owner in links for owner, _ in parts):
-            sums = sum(f * links[o][p] for f, (o, p) in zip(terms.values(), parts, strict=True))
-            assert one['value'] == pytest.approx(sums, abs=1e-9)
-
-
-def test_a_description_that_nobody_can_mean_is_refused_by_name(files, capsys):
-    folder, _ = files
-    urdf = (folder / 'arm.urdf').read_text()
-    (folder / 'arm.urdf').write_text(urdf.replace('<mass value="2.1"/>', '<mass value="-2.1"/>'))
-    assert run(folder, '--out-urdf', folder / 'out.urdf') == 1
-    error = capsys.readouterr().err
-    assert '-2.1' in error
-    assert error.count('\n') == 1
-    assert not (folder / 'out.urdf').exists()
-
-
-def test_pushes_that_nobody_has_told_of_are_left_out(files, rng):
-    """A tenth of what is fitted is disturbed, by ten times the noise and more."""
-    folder, _ = files
-    out = folder / 'out.json'
-    for name, size in (('one', 30.0), ('two', 0.0)):
-        with np.load(folder / f'{name}.npz') as log:
-            columns = {key: log[key] for key in log}
-        t = columns['t']
-        push = np.where((t > 3.0) & (t < 4.6), size * np.sin(8.0 * t), 0.0)
-        for joint, share in (('e1', 1.0), ('e2', 1.0), ('e3', 0.0)):
-            columns[joint] = columns[joint] + share * push + rng.normal(0.0, 0.5, len(t))
-        np.savez(folder / f'{name}.npz', **columns)
-    errors = {}
-    for reject in (0, 8):
-        (folder / 'logs.yaml').write_text(
-            SETTINGS.replace('rows: {', f'rows: {{reject: {reject}, ')
-        )
-        out = folder / 'out.json'
-        assert (
-            run(folder, '--weight', '1e-6', '--validate', folder / 'other.npz', '--json', out) == 0
-        )
-        base = json.loads(out.read_text())['submodels'][0]
-        errors[reject] = base['rows']['effort shoulder']['validation']
-        if reject:
-            bad = ((t > 2.8) & (t < 4.8)).sum() / 4  # with what the filter spreads; every fourth
-            assert 0.8 * bad < base['left_out']['effort shoulder'] < 2.0 * bad
-    assert errors[8] < 0.3 * errors[0]
 
 
 @pytest.mark.parametrize('share', [1.0, 5.0])
@@ -500,41 +326,6 @@ def test_bad_logs_are_one_sentence_and_write_nothing(files, capsys, change, said
     assert not any((folder / file).exists() for file in outputs.values())
 
 
-def test_signals_that_some_rows_lack_are_told(files, capsys):
-    folder, _ = files
-    for name in ('one', 'two'):
-        with np.load(folder / f'{name}.npz') as log:
-            np.savez(folder / f'{name}.npz', **nan('e1', 'e2', 'e3')(dict(log)))
-    assert run(folder, '--json', folder / 'o.json') == 0
-    assert {('missing', 'shoulder'), ('missing', 'elbow'), ('unexcited', 'base')} <= codes(
-        folder / 'o.json'
-    )
-
-
-@pytest.mark.parametrize(
-    ('moment', 'said'), [('-1', 'moment of inertia is -1 kg m^2'), ('nan', 'no finite number')]
-)
-def test_inertias_that_no_body_has_are_refused(files, capsys, moment, said):
-    folder, _ = files
-    urdf = (folder / 'arm.urdf').read_text()
-    (folder / 'arm.urdf').write_text(re.sub('ixx="[^"]*"', f'ixx="{moment}"', urdf))
-    assert run(folder, '--out-urdf', folder / 'out.urdf') == 1
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count('\n') == 1
-    assert not (folder / 'out.urdf').exists()
-
-
-def test_links_without_mass_are_told(files, capsys):
-    folder, _ = files
-    urdf = (folder / 'arm.urdf').read_text()
-    without = re.sub('<inertial>.*?</inertial>', '', urdf, flags=re.DOTALL)
-    (folder / 'arm.urdf').write_text(without)
-    # What the robot stands on changes no row.
-    assert run(folder) == 1
-    assert 'base: all effort' in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ('change', 'said'),
     [
@@ -557,38 +348,6 @@ def test_wrenches_that_no_tool_exerts_are_refused(files, capsys, change, said):
     error = capsys.readouterr().err
     assert said in error and error.count('\n') == 1
     assert not (folder / 'out.urdf').exists() and not (folder / 'o.json').exists()
-
-
-def test_a_base_that_stands_still_needs_no_mass(files, capsys):
-    folder, _ = files
-    urdf = (folder / 'arm.urdf').read_text()
-    without = re.sub('<inertial>.*?</inertial>', '', urdf, count=1, flags=re.DOTALL)
-    (folder / 'arm.urdf').write_text(without)
-    assert run(folder) == 0
-    assert 'without mass' not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ('more', 'said'),
-    [
-        (('--method', 'magic'), "'magic'"),
-        (('--weight', 'much'), "'much'"),
-    ],
-)
-def test_calls_that_are_wrong_have_their_own_exit_code(files, capsys, more, said):
-    folder, _ = files
-    with pytest.raises(SystemExit) as caught:
-        run(folder, *more)
-    assert caught.value.code == 2
-    assert said in capsys.readouterr().err
-
-
-def test_two_outputs_in_one_file_are_refused(files, capsys):
-    folder, _ = files
-    out = folder / 'o.json'
-    assert run(folder, '--json', out, '--out-urdf', out) == 2
-    assert 'written twice' in capsys.readouterr().err
-    assert not out.exists()
 
 
 @pytest.mark.skipif(not PANDA.exists(), reason='needs ../shared/data')
@@ -620,20 +379,6 @@ def test_every_method_finds_the_masses_that_are_determined(files, method):
     assert found['links']['tool']['m'] == pytest.approx(mass, rel=0.02)
 
 
-def test_percents_of_what_is_predicted_are_of_its_own_signal(files, capsys):
-    folder, _ = files
-    with np.load(folder / 'other.npz') as log:
-        np.savez(folder / 'odd.npz', **dict(log) | {'e1': 3.0 * log['e1']})
-    assert run(folder, '--validate', folder / 'odd.npz', '--json', folder / 'o.json') == 0
-    found = json.loads((folder / 'o.json').read_text())['submodels'][0]['rows']
-    one = found['effort shoulder']
-    share = 100 * one['validation'] / one['validation_signal']
-    # Two thirds, of a signal that holds what lies beyond the wrist as well.
-    assert share == pytest.approx(200 / 3, rel=0.2)
-    # A low pass at 20 Hz of 500 Hz, one instant in four.
-    assert one['independent'] == pytest.approx(1.8 * 20 / RATE * 4 * one['count'], rel=0.01)
-
-
 def test_all_efforts_together_are_told(files, capsys):
     folder, _ = files
     more = ('--validate', folder / 'other.npz', '--json', folder / 'o.json')
@@ -650,13 +395,6 @@ def test_all_efforts_together_are_told(files, capsys):
         assert found['efforts'][key] == pytest.approx(share, rel=1e-9)
     # The description's masses are wrong.
     assert found['efforts']['validation_before'] > found['efforts']['validation']
-
-
-def test_readings_alone_have_no_efforts_together(files, capsys):
-    folder, _ = files
-    (folder / 'logs.yaml').write_text(SETTINGS.replace('efforts: all, ', ''))
-    assert run(folder, '--json', folder / 'o.json') == 0
-    assert json.loads((folder / 'o.json').read_text())['efforts'] is None
 
 
 def test_friction_has_units(files, capsys):
@@ -679,36 +417,3 @@ def test_friction_has_units(files, capsys):
         assert f'  {term}:  # [{unit}]\n' in text[text.index(f'{of}:') :]
         assert units[f'{of}.{term}'] == unit
     assert yaml.safe_load(text)['lift']['viscous']['deviation'] > 0
-
-
-def test_what_nothing_tells_has_no_deviation_in_the_file(files):
-    folder, _ = files
-    with np.load(folder / 'one.npz') as log:
-        still = dict(log) | {'q3': np.zeros_like(log['q3'])}
-    for name in ('one', 'two'):
-        np.savez(folder / f'{name}.npz', **still)
-    more = ('--method', 'least_squares', '--out-yaml', folder / 'o.yaml')
-    assert run(folder, *more) == 0
-    text = (folder / 'o.yaml').read_text()
-    found = yaml.safe_load(text)
-    assert found['lift']['viscous']['deviation'] is None
-    assert found['elbow']['viscous']['deviation'] > 0
-    assert 'inf' not in text
-
-
-def test_what_is_determined_holds_what_other_submodels_say(files):
-    folder, _ = files
-    (folder / 'logs.yaml').write_text(SETTINGS.replace('rows: {', 'rows: {offsets: all, '))
-    settings = IdentifySettings.from_yaml(folder / 'logs.yaml')
-    logs = [folder / 'one.npz', folder / 'two.npz']
-    report = identify((folder / 'arm.urdf').read_text(), logs, settings)
-    surer = False
-    for block in report.fit.blocks:
-        told = report.determined[block.name]
-        whole, own = (
-            determined(block.evidence.block, told.base, rows).deviations
-            for rows in (block.information, block.noise.information)
-        )
-        np.testing.assert_array_equal(told.deviations, whole)
-        surer |= len(whole) != len(own) or bool((whole < 0.9 * own).any())
-    assert surer

@@ -147,31 +147,6 @@ def test_open_log_of_a_robot_is_identified(files):
     np.testing.assert_array_equal(found.parameters, same.parameters)
 
 
-def test_the_file_of_the_node_alone_is_enough_for_wrenches(files):
-    folder, truth, (_, stamps, q, raw) = files
-    bag = record(folder / 'bag', stamps, q, raw - np.linalg.solve(MATRIX, ON_TOP))
-    (folder / 'identify.yaml').write_text((folder / 'node.yaml').read_text())
-    assert run(folder, bag, '--json', folder / 'o.json') == 0
-    found = json.loads((folder / 'o.json').read_text())
-    tool = truth.parameters[truth.link_names.index('tool')]
-    assert found['links']['tool']['m'] == pytest.approx(tool[0], rel=MASS_ERROR)
-
-
-def test_suspects_are_looked_for_with_the_calibration(files, rng):
-    """Readings that count as wrenches would be off everywhere, and a push hidden among them."""
-    folder, truth, (t, stamps, q, raw) = files
-    noisy = raw + rng.normal(0.0, 0.05, raw.shape)
-    noisy[(t > 4.0) & (t < 4.5)] += 30.0
-    bag = record(folder / 'bag', stamps, q, noisy)
-    (folder / 'identify.yaml').write_text(IDENTIFY.replace('{offsets', '{reject: 8, offsets'))
-    assert run(folder, bag, '--json', folder / 'o.json') == 0
-    found = json.loads((folder / 'o.json').read_text())
-    left_out = found['submodels'][0]['left_out']['force_x']
-    assert 0.5 * RATE <= left_out < 1.5 * RATE
-    mass = truth.parameters[truth.link_names.index('tool'), 0]
-    assert found['links']['tool']['m'] == pytest.approx(mass, rel=5 * MASS_ERROR)
-
-
 def test_frozen_readings_give_no_rows_from_the_first_repeated_one_on(files, capsys):
     folder, _, (t, stamps, q, raw) = files
     stuck = (t >= FROZEN[0]) & (t < FROZEN[1])
@@ -227,24 +202,6 @@ def test_bad_settings_are_one_sentence(files, capsys, change, said):
     assert said in error
     assert error.count('\n') == 1
     assert not (folder / 'o.json').exists()
-
-
-def test_what_is_no_bag_is_one_sentence(files, capsys):
-    folder, _, (_, stamps, q, raw) = files
-    bag = record(folder / 'bag', stamps[:200], q[:200], raw[:200])
-    empty = write_bag(folder / 'empty', [])
-    for path, said, code in (
-        (folder / 'none', 'none', 1),
-        (empty, f"'{empty}'", 1),
-        (folder / 'arm.urdf', 'arm.urdf', 1),
-        (f'{bag}@5:6', 'ends 0.995 s', 1),
-        (f'{bag}@0.9:0.6', 'FROM before TO', 2),
-    ):
-        assert run(folder, path, '--json', folder / 'o.json') == code
-        error = capsys.readouterr().err
-        assert said in error
-        assert error.count('\n') == 1
-        assert not (folder / 'o.json').exists()
 
 
 @pytest.mark.skipif(not ICUB.exists(), reason='needs ../shared/data')

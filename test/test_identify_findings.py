@@ -17,9 +17,6 @@ from shared_data import SHARED
 from simulated_arm import LINKS, arm, arm_urdf, efforts_of, moving
 
 from inertial_estimation.cli import main
-from inertial_estimation.identification import fit
-from inertial_estimation.identification.result import Grade
-from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.logs.identify import identify
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.model.robot import Robot
@@ -245,12 +242,6 @@ def test_constant_effort_in_one_log_costs_its_equations(folder, how):
     assert rows_of(folder)[f'effort {JOINTS[1]}']['validation'] is None
 
 
-def test_positions_beyond_end_stops_are_found(folder):
-    urdf = (folder / 'arm.urdf').read_text().replace('upper="3"', 'upper="0.3"')
-    (folder / 'arm.urdf').write_text(urdf)
-    assert ('joint_limit', 'j_seen') in found_by(folder)
-
-
 @pytest.mark.parametrize(('key', 'old'), [('effort', '100'), ('velocity', '5')])
 def test_values_beyond_ratings_are_found(folder, key, old):
     urdf = (folder / 'arm.urdf').read_text()
@@ -260,54 +251,10 @@ def test_values_beyond_ratings_are_found(folder, key, old):
     assert found_by(folder) == set()
 
 
-def test_slow_logs_without_filter_are_taken(folder, rng):
-    write_settings(folder, cutoff=0.0, largest_gap=3.0)
-    with np.load(folder / 'log.npz') as log:
-        samples, q = moving(rng, SECONDS, RATE), log['q']
-    rest = np.zeros_like(q)
-    weights = efforts_of(
-        arm(), replace(samples, positions=q, velocities=rest, accelerations=rest)
-    )  # fmt: skip
-    noise = rng.normal(0.0, NOISE, weights.shape)
-    change(folder, t=lambda t: 100 * t, v=lambda v: v / 100, e=lambda _: weights + noise)
-    assert 'clock' not in {code for code, _ in found_by(folder)}
-
-
-def test_velocities_that_are_not_used_are_warned_of(folder):
-    write_settings(folder, measured_velocities=False)
-    change(folder, v=lambda v: DEGREES * v)
-    assert {('velocity', joint) for joint in JOINTS} <= found_by(folder)
-
-
-def test_velocities_are_compared_between_gaps_only(folder):
-    def without_middle(values):
-        return np.concatenate([values[:400], values[700:]])
-
-    change(folder, t=without_middle, q=without_middle, v=without_middle, e=without_middle)
-    assert found_by(folder) == set()
-
-
 @pytest.mark.parametrize('unit', ['A', ['N m', 'N m', 'mA', 'N m']])
 def test_currents_without_scale_are_refused(folder, capsys, unit):
     write_settings(folder, log={'efforts': {'columns': 'e', 'unit': unit}})
     assert 'log.efforts.unit' in refused(folder, capsys)
-
-
-def test_currents_with_a_scale_are_taken(folder):
-    change(folder, e=lambda e: e / 7.0)
-    write_settings(folder, log={'efforts': {'columns': 'e', 'unit': 'A', 'scale': 7.0}})
-    assert found_by(folder) == set()
-
-
-def test_constant_effort_at_rest_is_no_error(folder):
-    still = of_column(3, lambda values: np.full_like(values, 0.0))
-    change(folder, q=still, v=still, e=still)
-    assert {('constant', 'j_bare'), ('motion', 'j_bare')} <= found_by(folder)
-
-
-def test_vanishing_masses_are_found(folder):
-    change(folder, e=lambda e: 0.01 * e)
-    assert ('indefinite', 'bare') in found_by(folder, '--weight', '1e-8')
 
 
 @pytest.mark.parametrize('sign', [1.0, -1.0])
@@ -335,14 +282,6 @@ def test_gravity_of_wrong_sign_is_refused(folder, capsys, rng, sign):
         assert 'base: all effort' in refused(folder, capsys)
 
 
-def test_weak_signals_may_be_noise(folder, rng):
-    change(folder, q=of_column(3, lambda q: 0.05 * q), v=of_column(3, lambda v: 0.05 * v))
-    change(folder, e=of_column(3, lambda e: rng.normal(0.0, 0.05, len(e))))
-    urdf = (folder / 'arm.urdf').read_text().replace('mass value="0.5"', 'mass value="0.002"')
-    (folder / 'arm.urdf').write_text(urdf)
-    assert 'residual' not in {code for code, _ in found_by(folder)}
-
-
 def test_frozen_efforts_give_no_equations(folder):
     def kept(wanted):
         assert (('frozen', 'j_told') in found_by(folder)) == wanted
@@ -362,26 +301,6 @@ def test_frozen_efforts_give_no_equations(folder):
     assert figures['effort j_told']['fit'] > 30 * NOISE
 
 
-@pytest.mark.parametrize('column', ['q', 'v'])
-def test_frozen_positions_and_velocities_give_no_equations(folder, column):
-    change(folder, **{column: of_column(0, stuck)})
-    assert ('frozen', 'j_drawn') in found_by(folder)
-    assert max(row['fit'] for row in rows_of(folder).values()) < 3 * NOISE
-
-
-def test_repeated_efforts_at_rest_are_kept(folder):
-    still = of_column(2, lambda x: 0 * x)
-    change(folder, e=of_column(2, stuck), q=still, v=still)
-    assert 'frozen' not in {code for code, _ in found_by(folder)}
-    assert len({row['count'] for row in rows_of(folder).values()}) == 1
-
-
-@pytest.mark.parametrize('value', [-0.1, float('nan'), 'soon'])
-def test_impossible_frozen_after_is_refused(folder, capsys, value):
-    write_settings(folder, rows={'frozen_after': value})
-    assert 'rows.frozen_after' in refused(folder, capsys)
-
-
 def test_coarse_values_are_not_frozen(folder):
     change(folder, e=lambda e: np.round(e / 2.0) * 2.0)
     assert 'frozen' not in {code for code, _ in found_by(folder)}
@@ -392,27 +311,6 @@ def test_negative_friction_is_found(folder):
         v = log['v']
     change(folder, e=lambda e: e - 1.5 * v * [0, 1, 0, 0])
     assert ('indefinite', 'j_seen.viscous') in found_by(folder)
-
-
-def test_answers_that_are_not_optimal_are_found(folder, monkeypatch):
-    method = SOLVERS['manifold']
-
-    def stopped(problem, **options):
-        return replace(method.solve(problem, **options), grade=Grade.STOPPED)
-
-    known = dict(SOLVERS) | {'manifold': replace(method, solve=stopped)}
-    monkeypatch.setattr(fit, 'SOLVERS', known)
-    assert found_by(folder, '--method', 'manifold') == {('suboptimal', 'base')}
-
-
-def test_prior_may_weigh_one_equation(folder):
-    assert found_by(folder, '--weight', '1-row') == set()
-    (found,) = json.loads((folder / 'o.json').read_text())['submodels']
-    rows = sum(row['independent'] for row in found['rows'].values())
-    assert found['weight'] == pytest.approx(1.0 / rows)
-    links = json.loads((folder / 'o.json').read_text())['links']
-    assert run(folder, '--weight', str(found['weight'])) == 0
-    assert json.loads((folder / 'o.json').read_text())['links'] == links
 
 
 def test_identification_is_asked_and_exported(folder):

@@ -7,7 +7,6 @@ Not covered: what rows and gains become of it, which `test_drive_gains` does.
 """
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +15,14 @@ from robots import arm_with_wrist_sensor_urdf
 from shared_data import SHARED
 
 from inertial_estimation.cli import main
-from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.payloads import Payload
-from inertial_estimation.logs.identify_payloads import read_payloads, require_logs
-from inertial_estimation.logs.log import LogSlice
+from inertial_estimation.logs.identify_payloads import read_payloads
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
 RATE = 500.0
-INSTANTS = 2000  # of which rows are asked, in both logs
 GAINS = np.array([12.0, 0.5, 3.0])
 WEIGHED = Payload('disc', 'tip', 2.0, (0.05, -0.03, 0.1), (0.02, 0.0, 0.03, 0.0, 0.0, 0.025))
 DISC = {'frame': 'tip', 'mass': 2.0, 'logs': ['*_disc.npz']}
@@ -33,12 +30,6 @@ DISC = {'frame': 'tip', 'mass': 2.0, 'logs': ['*_disc.npz']}
 FILTERED = 1e-2
 # Of torques [Nm].
 NOISE = 0.3
-# Of each drive, as a contact causes them [A].
-PUSH = np.array([1.0, 20.0, 4.0])
-# It draws the gains further than filters do.
-DISTURBED = 3e-2
-# It is there for a tenth of the time; filters and windows take some more.
-LOST = 0.2
 
 SETTINGS = """
 robot: {fixed_link: base, ft_sensors: []}
@@ -110,34 +101,6 @@ def test_gains_come_from_a_log_without_and_one_with_a_payload(folder, capsys):
     assert found['payloads']['disc']['mc_x'] == pytest.approx(0.1, abs=0.01)
 
 
-def test_contacts_that_nobody_noted_are_found_beside_unknown_gains(folder, rng):
-    """Logs without a payload must not pass for the only clean ones."""
-    for name, push in (('run.npz', 0.0), ('run_disc.npz', PUSH)):
-        log = dict(np.load(folder / name))
-        log['current'] += rng.normal(0.0, NOISE / GAINS, log['current'].shape)
-        log['current'][1000:1800] += push
-        np.savez(folder / name, **log)
-    found = {}
-    for reject in (0, 4):
-        settings = SETTINGS.replace('gains: all', f'gains: all, reject: {reject}')
-        (folder / 'logs.yaml').write_text(settings)
-        assert run(folder, 'run.npz', 'run_disc.npz') == 0
-        found[reject] = json.loads((folder / 'out.json').read_text())['submodels'][0]
-    off = {reject: np.abs(gains_of(one) / GAINS - 1.0).max() for reject, one in found.items()}
-    assert off[4] < FILTERED < DISTURBED < off[0]
-    assert found[4]['left_out']['effort elbow'] < LOST * INSTANTS
-
-
-def test_the_log_with_the_payload_must_be_there(folder, capsys):
-    assert run(folder, 'run.npz') != 0
-    assert 'disc' in capsys.readouterr().err
-    settings = (folder / 'logs.yaml').read_text()
-    (folder / 'logs.yaml').write_text(settings[: settings.index('payloads')])
-    assert run(folder, 'run.npz') != 0
-    assert 'payload' in capsys.readouterr().err
-    assert not (folder / 'out.json').exists()
-
-
 @pytest.mark.parametrize(
     ('wrong', 'right', 'said'),
     [
@@ -186,50 +149,6 @@ def add_noise(folder, rng, *more):
         np.savez(folder / name, **log)
 
 
-@pytest.mark.parametrize(('mass', 'factor'), [(2.0, None), (20.0, 10.0), (0.5, 0.25)])
-def test_payload_of_wrong_mass_is_found(folder, rng, mass, factor):
-    add_noise(folder, rng)
-    (folder / 'logs.yaml').write_text(SETTINGS.replace('mass: 2.0', f'mass: {mass}'))
-    found = doubted(folder)
-    assert len(found) == (factor is not None)
-    assert all(one['values']['factor'] == pytest.approx(factor, rel=0.1) for one in found)
-
-
-def test_current_of_something_else_is_found(folder, rng):
-    add_noise(folder, rng)
-    for name in ('run.npz', 'run_disc.npz'):
-        log = dict(np.load(folder / name))
-        elbow = log['current'][:, 1]
-        log['current'][:, 1] += np.roll(elbow, len(elbow) // 3)
-        np.savez(folder / name, **log)
-    (found,) = doubted(folder)
-    assert found['values']['what'] == 'effort elbow'
-
-
-def doubted(folder):
-    assert run(folder, 'run.npz', 'run_disc.npz') == 0
-    findings = json.loads((folder / 'out.json').read_text())['findings']
-    return [one for one in findings if one['code'] in ('scale', 'residual')]
-
-
-def test_gains_are_taken_with_a_description_that_is_far_off(folder):
-    """Of a twentieth of the masses: a description is no measure of gains."""
-    urdf = (folder / 'arm.urdf').read_text()
-    (folder / 'arm.urdf').write_text(re.sub(r'(mass value|i[xyz]{2})="([^"]*)"', lighter, urdf))
-    assert run(folder, 'run.npz', 'run_disc.npz') == 0
-
-
-def lighter(found):
-    return f'{found[1]}="{0.05 * float(found[2])}"'
-
-
-def test_names_of_logs_may_hold_wildcards():
-    (one,) = read_payloads({'disc': DISC})
-    assert one.is_in(LogSlice.parse('/logs/a_disc.npz@2:5'))
-    assert not one.is_in(LogSlice.parse('/x_disc.npz/run.npz'))
-    require_logs([one], map(LogSlice.parse, ('run.npz', 'run_disc.npz')))
-
-
 @pytest.mark.parametrize(
     ('said', 'message'),
     [
@@ -263,21 +182,6 @@ def test_names_of_logs_may_hold_wildcards():
 def test_impossible_payloads_are_refused(said, message):
     with pytest.raises((ConfigError, NameNotFound)):
         read_payloads(said)
-
-
-@pytest.mark.parametrize(
-    ('body', 'message'),
-    [
-        (Payload('lift', 'tip', 1.0), 'name of a joint.* give it another'),
-        (Payload('slider', 'tip', 1.0), 'name of a link.* give it another'),
-        (Payload('wrist_sensor', 'tip', 1.0), 'name of an FT sensor'),
-        (Payload('disc', 'tipp', 1.0), 'tipp'),
-    ],
-)
-def test_payloads_must_fit_to_the_robot(body, message):
-    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
-    with pytest.raises(InertialEstimationError):
-        EquationBuilder(robot, EquationChoice(payloads=(body,)))
 
 
 def test_gains_of_a_real_arm(tmp_path):

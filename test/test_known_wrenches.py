@@ -17,19 +17,16 @@ from bag_messages import IMU, JOINT_STATE, WRENCH, imu, joint_state, wrench, wri
 from robots import _ft, _joint, _link, arm_with_wrist_sensor_urdf
 
 from inertial_estimation.cli import main
-from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.evidence import determinable
 from inertial_estimation.logs.bag_wrenches import at_instants
 from inertial_estimation.logs.freedom import free_submodels
 from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.logs.known_wrenches import knows_ground
 from inertial_estimation.logs.log import LogSlice
 from inertial_estimation.logs.log_reader import open_logs
 from inertial_estimation.logs.touches import Touches
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.sample import SampleBatch
 
 EXACT = 1e-9
@@ -85,16 +82,6 @@ def polynomials(rng, shape, degree=2):
     rates = c[..., 1:, None] * powers[1:, None] * t ** powers[:-1, None]
     areas = c[..., None] / (powers[:, None] + 1) * t ** (powers[:, None] + 1)
     return values, np.moveaxis(rates.sum(axis=-2), -1, 0), np.moveaxis(areas.sum(axis=-2), -1, 0)
-
-
-def to_axes_of(X, frame, model, data):
-    """Return a wrench on the robot about the origin of the root, from one in a frame."""
-    return data.oMf[model.getFrameId(frame)].act(pin.Force(X)).vector
-
-
-def from_root(f, frame, model, data):
-    """Return a wrench in a frame from one about the origin of the root."""
-    return data.oMf[model.getFrameId(frame)].actInv(pin.Force(f)).vector
 
 
 def simulate(model, rng, pieces=PIECES):
@@ -189,34 +176,6 @@ def test_base_link_rows_alone_tell_the_truth_from_a_table(tmp_path, motion):
     assert json.loads((tmp_path / 'out.json').read_text())['consistent']
 
 
-def test_a_humanoid_of_33_links_is_found_by_its_base_link(tmp_path, rng):
-    """A 33 on an iCub, whose description has angles of 1e-6 rad in place of zero."""
-    pytest.importorskip('icub_models')
-    from inertial_estimation.simulation.description import icub_urdf
-
-    urdf = icub_urdf('iCubGenova02')
-    truth = Robot.from_urdf(urdf, ft_sensors=[], imus=['root_link'])
-    assert len(truth.links) == 33
-    whole = pin.buildModelFromXML(urdf, pin.JointModelFreeFlyer())
-    others = [k for k, name in enumerate(whole.names) if k > 1 and name not in truth.joint_names]
-    model = pin.buildReducedModel(whole, others, pin.neutral(whole))
-    names, columns = simulate(model, rng, pieces=60)
-    log = {key: LOG[key] for key in ('time', 'positions', 'velocities')}
-    log |= {'joints': list(names), 'imus': {'root_link': LOG['imus']['body']}}
-    log |= {'external': {name: name for name in SOLES}}
-    write(tmp_path, SETTINGS, log, columns)
-    said = yaml.safe_load((tmp_path / 'logs.yaml').read_text()) | {
-        'robot': {'imus': ['root_link']}
-    }
-    (tmp_path / 'logs.yaml').write_text(yaml.safe_dump(said))
-    (tmp_path / 'walker.urdf').write_text(export_urdf(truth, 1.2 * truth.parameters))
-    assert run(tmp_path, 'log.npz', '--method', 'least_squares') == 0
-    (block,) = json.loads((tmp_path / 'out.json').read_text())['submodels']
-    error, rank = base_error(tmp_path, truth)
-    assert block['determined'] == rank == 10 + 7 * 32
-    assert error < EXACT
-
-
 def messages(names, columns, left_ns=0):
     """Yield what a bag of the walker holds; the left plate's clock may be another one."""
     for k, now in enumerate(columns['ns'].tolist()):
@@ -255,15 +214,6 @@ def test_base_link_rows_alone_tell_the_truth_from_a_bag(bag):
     (block,) = json.loads((bag / 'out.json').read_text())['submodels']
     assert block['determined'] == rank
     assert error < EXACT
-
-
-def test_a_wrench_that_does_not_come_is_unknown_and_not_held(bag, capsys):
-    """Stamps that are half a second early lie between the pieces."""
-    write(bag, of_bag({'l_sole': 'plate/left', 'r_sole': RIGHT}))
-    (bag / 'out.json').unlink(missing_ok=True)
-    assert run(bag, 'log') == 1
-    assert 'l_sole' in capsys.readouterr().err
-    assert not (bag / 'out.json').exists()
 
 
 @pytest.mark.parametrize(
@@ -324,17 +274,6 @@ def test_messages_that_repeat_each_other_are_no_news(motion, tmp_path, limit, kn
     topic = {'topic': 'plate/left', 'frozen_after': limit}
     found = walker_log(tmp_path, {'l_sole': topic}).external['l_sole']
     assert np.isfinite(found).all(axis=1).sum() == known
-
-
-def test_stamps_that_go_back_are_refused(motion, tmp_path):
-    names, columns = motion
-    some = {key: values[:20] for key, values in columns.items()}
-    late = list(messages(names, some))
-    late.append(('/plate/left', WRENCH, 2 * 10**9, wrench(5, 'l_sole', np.zeros(6))))
-    write_bag(tmp_path / 'log', late)
-    (tmp_path / 'robot.yaml').write_text('/**: {ros__parameters: {imus: [body]}}')
-    with pytest.raises(LogError):
-        walker_log(tmp_path, {'l_sole': 'plate/left'})
 
 
 def test_a_payload_hangs_down_in_the_axes_of_the_base(tmp_path, rng):
@@ -427,32 +366,6 @@ def test_an_unknown_contact_costs_the_rows_that_a_known_one_keeps(tmp_path, moti
     assert left_out(tmp_path) == {'body': {0}, 'l_shank': {0}, 'r_shank': {0}}
 
 
-def test_instants_at_which_a_wrench_is_unknown_are_left_out_and_told(
-    tmp_path, motion, cut, capsys
-):
-    names, _ = motion
-    holes = cut | {'l_sole': cut['l_sole'].copy()}
-    holes['l_sole'][5 * PIECE : 8 * PIECE, 2] = np.nan
-    write(tmp_path, *contact_settings(names, [], list(SOLES)), holes)
-    assert run(tmp_path, 'log.npz', '--method', 'least_squares') == 0
-    assert left_out(tmp_path) == {'body': {0}, 'l_shank': {3 * (PIECE - 2)}, 'r_shank': {0}}
-    findings = json.loads((tmp_path / 'out.json').read_text())['findings']
-    (found,) = (one for one in findings if one['code'] == 'missing')
-    assert found['values']['share'] == pytest.approx(3 / PIECES)
-
-
-def test_known_wrenches_are_no_disturbance_and_others_are(tmp_path, motion, rng):
-    """Ten times the noise pushes the body in two pieces; what soles feel is far more."""
-    names, columns = motion
-    noisy = columns['l_sole'] + rng.normal(size=columns['l_sole'].shape) * ([0.3] * 3 + [0.03] * 3)
-    noisy[5 * PIECE : 7 * PIECE, 0] += 30.0
-    log = LOG | {'joints': list(names), 'external': {name: name for name in SOLES}}
-    settings = SETTINGS | {'rows': {'base_link': True, 'reject': 6}}
-    write(tmp_path, settings, log, columns | {'l_sole': noisy})
-    assert run(tmp_path) == 0
-    assert left_out(tmp_path)['body'] == {2 * (PIECE - 2)}
-
-
 @pytest.mark.parametrize(('known', 'free'), [((), False), (('l_sole',), True), (('body',), False)])
 def test_a_touch_where_the_wrench_is_known_spoils_nothing(motion, known, free):
     _, columns = motion
@@ -463,13 +376,6 @@ def test_a_touch_where_the_wrench_is_known_spoils_nothing(motion, known, free):
     names = [submodel.name for submodel in robot.submodels]
     assert (found[:, names.index('l_shank')] == free).all()
     assert found[:, names.index('body')].all()
-
-
-def test_rows_may_be_those_of_some_submodels(tmp_path, motion, cut):
-    names, _ = motion
-    write(tmp_path, *contact_settings(names, [], list(SOLES), wrenches=['r_shank']), cut)
-    assert run(tmp_path, 'log.npz', '--method', 'least_squares') == 0
-    assert set(left_out(tmp_path)) == {'r_shank'}
 
 
 @pytest.mark.parametrize(
@@ -496,14 +402,6 @@ def test_what_contradicts_itself_is_refused(tmp_path, motion, capsys, rows, said
     assert said in error
     assert error.count('\n') == 1
     assert not (tmp_path / 'out.json').exists()
-
-
-def test_the_ground_gives_no_rows_of_wrenches():
-    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
-    with pytest.raises(ConfigError):
-        EquationBuilder(robot, EquationChoice(wrenches=('base',)))
-    builder = EquationBuilder(robot, EquationChoice(wrenches=('tool',)))
-    assert [bool(block.kinds) for block in builder.blocks] == [False, True]
 
 
 def test_an_arm_on_a_known_ground_gives_base_link_rows(tmp_path, rng):
@@ -542,15 +440,3 @@ def test_an_arm_on_a_known_ground_gives_base_link_rows(tmp_path, rng):
     np.testing.assert_allclose(
         base.grouping @ found, base.grouping @ truth.parameters.reshape(-1), atol=EXACT
     )
-
-
-@pytest.mark.parametrize(('frames', 'known'), [(['base'], True), (['tip'], False), ([], False)])
-def test_the_ground_is_known_at_the_fixed_link_only(frames, known):
-    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
-    assert knows_ground(robot, frames) == known
-    other = Robot.from_urdf(
-        arm_with_wrist_sensor_urdf(), fixed_link='base', joints=['elbow', 'lift']
-    )
-    with pytest.raises(ConfigError):
-        knows_ground(other, ['upper'])
-    assert not knows_ground(Robot.from_urdf(walker_urdf()), ['body'])

@@ -27,8 +27,6 @@ from inertial_estimation.uncertainty.stream_noise import stream_noise
 
 RATE = 200.0
 """Of all streams of the log [Hz]."""
-# Stamps in nanoseconds give the rate to this.
-RATE_ROUND_OFF = 1e-9
 LAST = 59
 
 
@@ -51,11 +49,6 @@ def bag(tmp_path, robot):
     return write_bag(tmp_path / 'bag', humanoid_messages(robot))
 
 
-def test_the_log_tells_the_rates(bag, robot, settings):
-    for rates in open_log(bag, robot, settings).rates:
-        np.testing.assert_allclose(rates, RATE, rtol=RATE_ROUND_OFF)
-
-
 def test_some_instants_are_what_the_library_says_of_them(bag, robot, settings):
     replay = run(open_log(bag, robot, settings), robot, settings)
     assert replay.deviations is None
@@ -71,50 +64,6 @@ def test_some_instants_are_what_the_library_says_of_them(bag, robot, settings):
     assert np.isfinite(found.torques[1:]).all()
     # The filters are not filled yet.
     assert np.isnan(found.torques[0]).all()
-
-
-def test_the_report_has_their_means(bag, robot, settings):
-    report = replay_bag(bag, nested_humanoid_urdf(), settings)
-    replay = run(open_log(bag, robot, settings), robot, settings)
-    found = with_deviations(replay, np.arange(LAST + 1)).deviations
-    for c, wrench in enumerate(report.wrenches):
-        wanted = np.nanmean(found.wrenches[:, c], axis=0)
-        np.testing.assert_allclose(wrench.standard_deviation, wanted)
-    (residual,) = report.residuals
-    column = [submodel.name for submodel in robot.submodels].index('thigh')
-    assert residual.submodel == 'thigh'
-    np.testing.assert_allclose(
-        residual.standard_deviation, np.nanmean(found.residuals[:, column], axis=0)
-    )
-    for j, (ours, torque) in enumerate(zip(report.estimated_torques, report.torques, strict=True)):
-        wanted = np.nanmean(found.torques[:, j])
-        assert ours.standard_deviation == pytest.approx(wanted)
-        assert torque.standard_deviation_nm == pytest.approx(wanted)
-
-
-def test_what_is_not_told_apart_is_not_judged(bag):
-    settings = settings_of(**{'contacts': ['sole', 'foot']})
-    report = replay_bag(bag, nested_humanoid_urdf(), settings)
-    assert all(wrench.n_samples == 0 for wrench in report.wrenches)
-    assert np.isnan(report.wrenches[0].standard_deviation).all()
-
-
-def test_rate_zero_means_none(tmp_path, bag):
-    out = tmp_path / 'out'
-    report = replay_bag(bag, nested_humanoid_urdf(), settings_of(deviations_rate=0.0), out=out)
-    assert np.isnan(report.estimated_torques[0].standard_deviation)
-    with BagReader(out) as reader:
-        assert not [name for name in reader.topics if name.endswith('_deviations')]
-
-
-@pytest.mark.parametrize(
-    'given', [{'derivative_window': 0.02}, {'derivative_filter': 'adaptive_window'}]
-)
-def test_a_filter_that_cannot_work_is_warned_of(bag, given):
-    settings = settings_of(**given)
-    report = replay_bag(bag, nested_humanoid_urdf(), settings)
-    assert np.isnan(report.wrenches[0].standard_deviation).all()
-    assert report.deviations_lack
 
 
 def test_the_bag_holds_them_decimated(tmp_path, robot, bag):

@@ -7,8 +7,6 @@ Not covered: the wrenches themselves (test_internal_wrenches.py), and the bag th
 (test_replay_touches.py).
 """
 
-import json
-
 import numpy as np
 import pytest
 
@@ -20,9 +18,7 @@ from robots import nested_humanoid_urdf
 from test_replay import SETTINGS, humanoid_messages
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
-from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.open_log import open_log
@@ -69,23 +65,6 @@ def test_the_report_has_their_size_and_where_they_come_from(bag, robot, settings
             np.testing.assert_allclose(largest, sizes.max(), rtol=ROUND_OFF)
 
 
-def test_a_joint_that_is_named_twice_is_refused_before_the_work(tmp_path, bag, settings):
-    out = tmp_path / 'out'
-    with pytest.raises(ConfigError):
-        replay_bag(
-            bag, nested_humanoid_urdf(), settings, out=out, through=['knee', 'elbow', 'knee']
-        )
-    assert not out.exists()
-
-
-def test_what_is_written_is_what_is_told(tmp_path, bag, settings):
-    out = tmp_path / 'out'
-    report = replay_bag(bag, nested_humanoid_urdf(), settings, out=out, through=['knee'])
-    with BagReader(out) as reader:
-        topic = reader.topics['/wrench_estimator/internal_wrench/knee']
-    assert topic.n_messages == report.checks.through[0].n_samples
-
-
 def test_what_the_parameter_file_names_is_told_and_written(tmp_path, bag, robot):
     """As the node publishes it; what is asked for besides comes behind."""
     given = {'internal_wrench_joints': ['elbow'], 'net_wrench_links': ['shank']}
@@ -113,30 +92,3 @@ def test_what_the_parameter_file_names_is_told_and_written(tmp_path, bag, robot)
     assert {message.header.frame_id for message in found} == {'foot'}
     read = [[m.wrench.force.x, m.wrench.torque.z] for m in found]
     np.testing.assert_array_equal(read, known[:, [0, 5]])
-
-
-@pytest.mark.parametrize(
-    ('given', 'net', 'error'),
-    [
-        ({'net_wrench_links': ['fot']}, [], NameNotFound),
-        ({'internal_wrench_joints': ['knie']}, [], NameNotFound),
-        ({}, ['fot'], NameNotFound),
-        ({}, ['sole'], NameNotFound),
-        ({}, ['foot', 'foot'], ConfigError),
-    ],
-)
-def test_what_cannot_be_told_is_refused_before_the_work(tmp_path, bag, given, net, error):
-    settings = EstimatorSettings.from_dict(SETTINGS | given)
-    with pytest.raises(error):
-        replay_bag(bag, nested_humanoid_urdf(), settings, out=tmp_path / 'out', net=net)
-    assert not (tmp_path / 'out').exists()
-
-
-def test_no_bag_has_to_be_written_for_them(tmp_path, bag, capsys):
-    urdf, config = tmp_path / 'robot.urdf', tmp_path / 'config.yaml'
-    urdf.write_text(nested_humanoid_urdf(), encoding='utf-8')
-    config.write_text(json.dumps({'/**': {'ros__parameters': SETTINGS}}), encoding='utf-8')
-    arguments = ['--robot', str(urdf), '--config', str(config), '--through', 'knee']
-    assert not main(['replay', str(bag), *arguments, '--net', 'shank', '--full'])
-    printed = capsys.readouterr().out
-    assert 'Wrenches through joints' in printed and 'Net wrenches of links' in printed

@@ -16,7 +16,6 @@ from test_replay import MS, SETTINGS, START, humanoid_messages
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.logs.bag import BagReader
@@ -127,41 +126,8 @@ def test_the_bag_that_is_written_names_what_is_there(tmp_path, bag, settings):
     assert found == {defaults, (*defaults, 'shank'), (*defaults, 'shank', 'foot')}
 
 
-def test_wrenches_through_joints_go_into_the_bag(tmp_path, bag, robot, settings):
-    """Their component along the axis is the torque, with touches and without."""
-    out = tmp_path / 'out'
-    replay_bag(bag, nested_humanoid_urdf(), settings, out=out, through=['knee', 'elbow'])
-    replay = run(open_log(bag, robot, settings), robot, settings)
-    with BagReader(out) as reader:
-        for joint in ('knee', 'elbow'):
-            topic = f'/wrench_estimator/internal_wrench/{joint}'
-            found = [STORE.deserialize_cdr(m.data, WRENCH) for m in reader.messages([topic])]
-            j = robot.joint_names.index(joint)
-            (link,) = (link for link in robot.links if link.joint == j)
-            wanted = replay.estimate.torques[:, j]
-            assert len(found) == np.isfinite(wanted).sum() > 20
-            assert {message.header.frame_id for message in found} == {link.name}
-            moments = [m.wrench.torque for m in found]
-            along = np.array([[m.x, m.y, m.z] for m in moments]) @ link.motion[3:]
-            np.testing.assert_allclose(along, wanted[np.isfinite(wanted)], rtol=0, atol=1e-9)
-
-
-def test_a_joint_without_a_wrench_is_refused_before_the_work(tmp_path, bag, settings):
-    with pytest.raises(NameNotFound):
-        replay_bag(bag, nested_humanoid_urdf(), settings, out=tmp_path / 'o', through=['knie'])
-    assert not (tmp_path / 'o').exists()
-
-
 def test_points_that_cannot_be_used_are_warned_of(tmp_path, messages, settings):
     messages = sorted([*messages, touch(130, 'nowhere', (0.0,) * 3)], key=lambda m: m[2])
     bag = write_bag(tmp_path / 'other', messages)
     report = replay_bag(bag, nested_humanoid_urdf(), settings)
     assert ('refused_message', 'contacts') in codes(report)
-
-
-def test_a_contacts_topic_of_another_type_is_refused(tmp_path, messages, settings, robot):
-    wrong = [('/contacts', type_, at, data) for _, type_, at, data in messages if type_ != POINT]
-    messages = [m for m in messages if m[0] != '/contacts'] + wrong[:1]
-    bag = write_bag(tmp_path / 'wrong', sorted(messages, key=lambda m: m[2]))
-    with pytest.raises(LogError):
-        open_log(bag, robot, settings)

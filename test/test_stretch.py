@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Parts of logs as they are named on the command line."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -30,11 +28,6 @@ def test_a_part_is_named_by_seconds_after_the_first_sample(said, rows):
     assert LogSlice.parse(str(found)) == found
 
 
-def test_a_path_that_is_there_is_meant_as_it_is(tmp_path):
-    (tmp_path / 'log@1:2').touch()
-    assert LogSlice.parse(tmp_path / 'log@1:2') == LogSlice(tmp_path / 'log@1:2')
-
-
 @pytest.mark.parametrize('times', ['4:2', '-1:2', 'a:b', '1:nan', '3:3'])
 def test_times_that_make_no_sense_are_refused(times):
     with pytest.raises(ConfigError):
@@ -44,30 +37,6 @@ def test_times_that_make_no_sense_are_refused(times):
 def test_a_part_that_the_log_does_not_hold_is_refused():
     with pytest.raises(LogError):
         LogSlice.parse('run.npz@20:30').rows(STAMPS)
-
-
-@pytest.mark.parametrize(
-    ('said', 'words'),
-    [
-        ('6.01:6.05', "'run.npz@6.01:6.05' holds no sample, expected two at least: choose FROM"),
-        ('6:6.01', 'holds one sample, expected two at least: choose FROM and TO further apart'),
-        ('9.9:', 'holds one sample.* the log ends 9.900 s'),
-        ('9.95:', 'is empty: the log ends 9.900 s'),
-    ],
-)
-def test_a_part_between_samples_is_not_said_to_be_beyond_the_log(said, words):
-    with pytest.raises(LogError):
-        LogSlice.parse(f'run.npz@{said}').rows(STAMPS)
-
-
-def test_one_time_is_no_part_of_a_log(tmp_path):
-    log = tmp_path / 'run.npz'
-    log.touch()
-    with pytest.raises(ConfigError):
-        LogSlice.parse(f'{log}@5')
-    assert LogSlice.parse(f'{log}@5.npz') == LogSlice(tmp_path / 'run.npz@5.npz')
-    # Nothing is there under that name either: the reader says so.
-    assert LogSlice.parse('user@5') == LogSlice(Path('user@5'))
 
 
 def test_parts_of_one_log_overlap_or_do_not():

@@ -56,22 +56,6 @@ def test_only_the_touched_submodel_leaves_its_default(estimator, robot, kind, rn
     assert np.isfinite(np.delete(got.wrenches, 2, axis=0)).all()
 
 
-def test_without_touches_the_defaults_are_as_they_were(estimator, robot, rng):
-    sample = random_sample(robot, rng)
-    before = estimator.update(sample)
-    estimator.update(sample, estimator.with_touches([Contact('knee', 'force')]))
-    np.testing.assert_array_equal(estimator.update(sample).wrenches, before.wrenches)
-    assert estimator.with_touches([]) == estimator.with_touches(())
-
-
-def test_a_touch_takes_the_row_of_the_default_with_its_frame(estimator, robot, rng):
-    touch = Contact('hand', 'force', (0.0, 0.0, 0.1))
-    got = estimator.update(random_sample(robot, rng), estimator.with_touches([touch]))
-    assert [contact.name for contact in got.contacts] == list(DEFAULTS)
-    assert got.contacts[1].point == touch.point
-    assert not got.contact_quality.any()
-
-
 def test_several_touches_of_one_link_have_names_of_their_own(estimator):
     point = (0.0, 0.0, 0.1)
     touches = [Contact('hand', 'force'), Contact('hand', 'force', point), Contact('shank')]
@@ -96,21 +80,6 @@ def test_where_submodels_merge_the_touch_stays(estimator, robot, lost, rng):
     neighbour, other = ('root', 'sole') if lost == 'leg_sensor' else ('sole', 'root')
     expected = {'shank': Quality.MERGED, 'thigh': given_way, neighbour: given_way, other: 0}
     assert got == expected | {'hand': 0}
-
-
-@pytest.mark.parametrize('kinds', [('force', 'force'), ('force', 'axial_force'), ('wrench',)])
-def test_points_that_move_need_no_new_plan(estimator, robot, kinds, rng):
-    sample = random_sample(robot, rng)
-    for _ in range(20):
-        touches = [Contact('shank', kind, tuple(rng.normal(0.0, 0.1, 3))) for kind in kinds]
-        got = estimator.update(sample, estimator.with_touches(touches))
-        fresh = WrenchEstimator(robot, [Contact(frame) for frame in DEFAULTS])
-        wanted = fresh.update(sample, fresh.with_touches(touches))
-        np.testing.assert_array_equal(got.wrenches, wanted.wrenches)
-        np.testing.assert_array_equal(got.torques, wanted.torques)
-        np.testing.assert_array_equal(got.quality, wanted.quality)
-        assert got.contacts == wanted.contacts
-    assert len(estimator._cache._steps) == 2
 
 
 def test_a_batch_with_touches_is_its_steps(estimator, robot, rng):
