@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""An arm of four joints on a table, and what its sensors say while it moves."""
+"""An arm of four joints on a table, with samples of a motion and its joint torques."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MASSES = 2.0, 1.5, 1.0, 0.5
 
 
 def arm_urdf(masses: Sequence[float] = MASSES, drawn: Mapping[str, str] | None = None) -> str:
-    """Return the description, with tags of geometry by link."""
+    """Return the URDF, with tags of geometry by link."""
     parent, text = 'base', '<robot name="arm"><link name="base"/>'
     for name, mass, axis in zip(LINKS, masses, AXES, strict=True):
         text += f"""<link name="{name}"><inertial><origin xyz="0.1 0 0.02"/><mass value="{mass}"/>
@@ -55,9 +55,9 @@ def moving(rng: np.random.Generator, seconds: float, rate: float) -> SampleBatch
 def efforts_of(
     robot: Robot, samples: SampleBatch, external: Mapping[str, NDArray[np.float64]] | None = None
 ) -> NDArray[np.float64]:
-    """Return what the joints of a robot without FT sensors exert, shape (n, n_joints)."""
+    """Return the joint torques of a robot without FT sensors, shape (n, n_joints)."""
     builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names))
-    # With efforts of zero, what rows lack is what these should have been.
+    # With efforts of zero, the residuals of the equations are the efforts.
     (rows,) = builder.equations(samples, external=external)
     x = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
     kinds = [rows[f'effort {name}'] for name in robot.joint_names]

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from inertial_estimation.demo.processes import DemoError, Processes
-from inertial_estimation.demo.run import LONGEST, find_config, run
-from inertial_estimation.demo.scores import LOAD_TIME, Recording, push_goals, score_load
+from inertial_estimation.demo.run import LONGEST, run
+from inertial_estimation.demo.scores import Recording, push_goals, score_load
 from inertial_estimation.errors import ConfigError
 
 N, PERIOD_NS = 3000, 10_000_000
@@ -82,13 +82,8 @@ def test_load_is_judged_after_its_time(recording):
     assert figures['false_force_last_n'] == 0.0
     # The false force at first is smaller than a load of 1 kg makes.
     assert [goal.reached for goal in goals] == [True, True, True, False, True, True]
-
-
-def test_a_recording_without_a_load_misses_its_goal(recording):
     recording.events = []
-    _, goals = score_load(recording, 'id', 'one', ('arm',), 'arm', 2.0)
-    assert not any(goal.reached for goal in goals)
-    assert LOAD_TIME > 0
+    assert not any(g.reached for g in score_load(recording, 'id', 'one', ('arm',), 'arm', 2.0)[1])
 
 
 @pytest.mark.parametrize(
@@ -99,16 +94,12 @@ def test_arguments_are_refused(given):
         run(**given)
 
 
-def test_configuration_is_found():
-    assert find_config().name == 'demo.yaml'
-
-
 def test_processes_end_with_their_block_and_early_ends_are_errors():
     with Processes() as processes:
         process = processes.start('clock', 'no_such_module', [])
         deadline = time.monotonic() + 30.0
         while not process.ended and time.monotonic() < deadline:
             time.sleep(0.05)
-        with pytest.raises(DemoError, match='no_such_module'):
+        with pytest.raises(DemoError):
             processes.check()
     assert process.ended

@@ -1,31 +1,37 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The Savitzky-Golay filter, step by step and in batch, and what all filters have in common.
+Derivative filters: polynomials, the definition of each filter, gaps, NaN, batch and stepwise.
 
-Not covered: how much noise a window lets through (a choice, not a property), time jumps, which
-the owner of a filter turns into a reset (test_streams.py), and what is peculiar to the other
-filters (test_kalman.py, test_adaptive_window.py).
+Not covered: time jumps, which reset a filter from outside (test_streams.py), and which filter
+suits a robot (bench/derivatives.py).
 """
 
 import numpy as np
 import pytest
+from scipy.linalg import solve_discrete_are
 
 from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.signals.adaptive_window import AdaptiveWindowFilter
+from inertial_estimation.signals.adaptive_window import GROWTH, LINE, PARABOLA, SPARE
+from inertial_estimation.signals.adaptive_window import AdaptiveWindowFilter as Adaptive
 from inertial_estimation.signals.derivatives import (
     differentiate_with,
     gyroscope_differentiator,
     joint_differentiator,
 )
-from inertial_estimation.signals.kalman import KalmanFilter
+from inertial_estimation.signals.fixed_lag import model, steady_gains
+from inertial_estimation.signals.kalman import (
+    FIRST_VARIANCE,
+    SETTLING,
+    KalmanFilter,
+)
 from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter, differentiate
-from inertial_estimation.signals.windows import least_samples
 
-WINDOW = 0.1
-ORDER = 3
+WINDOW, ORDER, BAND = 0.1, 3, 1e-4
 START_NS = 1_457_614_036_659_765_005
+MS = 1_000_000
+KINDS = ('savitzky_golay', 'kalman', 'adaptive_window')
 # Round-off of values of order one times the largest weight, about 60 / (0.05 s)^2.
 ROUND_OFF = 1e-10
 # Of the batch form, relative to the largest derivative of the log. Polynomials of order 5 through
@@ -33,217 +39,120 @@ ROUND_OFF = 1e-10
 BATCH_ROUND_OFF = 1e-11
 
 
-def step(filter_, stamp_ns, values):
-    filter_.append(stamp_ns, values)
-    return filter_.evaluate()
+def make(kind='savitzky_golay', n_channels=2, delay=0.0, order=ORDER):
+    if kind == 'kalman':
+        return KalmanFilter(n_channels, 1e-4, 10.0, delay)
+    if kind == 'adaptive_window':
+        return Adaptive(n_channels, WINDOW, 1e-3)
+    return SavitzkyGolayFilter(n_channels, WINDOW, order)
 
 
-def regular_stamps(n, period_ns=1_000_000):
+def run(filter_, stamps, values):
+    """Return the derivatives after each sample, shape (n, 2, n_channels)."""
+    found = []
+    for stamp, row in zip(stamps.tolist(), values):
+        filter_.append(stamp, row)
+        found.append(filter_.evaluate())
+    return np.array(found)
+
+
+def regular_stamps(n, period_ns=MS):
     return START_NS + period_ns * np.arange(n)
 
 
-def jittering_stamps(n, rng, period_ns=10_000_000):
+def jittering_stamps(n, rng, period_ns=10 * MS):
     """Stamps of a real stream: 10 ms with jitter, and some gaps of 20 ms."""
-    steps = period_ns + rng.integers(-3_000_000, 3_000_000, n)
+    steps = period_ns + rng.integers(-3 * MS, 3 * MS, n)
     steps[rng.random(n) < 0.05] += period_ns
     return START_NS + np.cumsum(steps)
 
 
-def cubic(stamps):
-    """Return two cubic channels around the middle of the log, and their derivatives."""
-    t = 1e-9 * (stamps - stamps[len(stamps) // 2])[:, None]
-    c = np.array([[1.0, -0.3], [0.5, 2.0], [-0.7, 0.1], [0.9, -1.1]])
-    values = c[0] + c[1] * t + c[2] * t**2 + c[3] * t**3
-    return values, c[1] + 2 * c[2] * t + 3 * c[3] * t**2, 2 * c[2] + 6 * c[3] * t
-
-
-def run_stepwise(stamps, values, window=WINDOW, order=ORDER):
-    filter_ = SavitzkyGolayFilter(values.shape[1], window, order)
-    steps = [step(filter_, int(t), x) for t, x in zip(stamps, values)]
-    return np.array(steps).swapaxes(0, 1)
-
-
-@pytest.mark.parametrize('kind', ['regular', 'jittering'])
-def test_polynomials_are_differentiated_exactly(kind):
-    rng = np.random.default_rng(0)
-    stamps = regular_stamps(300) if kind == 'regular' else jittering_stamps(300, rng)
-    values, first, second = cubic(stamps)
-    got_first, got_second = run_stepwise(stamps, values)
-    filled = np.isfinite(got_first[:, 0])
-    assert filled.mean() > 0.7
-    np.testing.assert_allclose(got_first[filled], first[filled], atol=ROUND_OFF)
-    np.testing.assert_allclose(got_second[filled], second[filled], atol=1e2 * ROUND_OFF)
-
-
-def test_true_stamps_are_used_where_a_nominal_rate_would_err():
-    stamps = jittering_stamps(200, np.random.default_rng(1))
-    velocity = run_stepwise(stamps, 1e-9 * (stamps - stamps[0])[:, None])[0]
-    filled = np.isfinite(velocity)
-    np.testing.assert_allclose(velocity[filled], 1.0, atol=ROUND_OFF)
-
-
-@pytest.mark.parametrize('order', [2, 3, 5])
-@pytest.mark.parametrize('period_ns', [333_333, 1_000_000, 10_000_000])
-def test_batch_equals_steps(order, period_ns):
-    rng = np.random.default_rng(3)
-    stamps = np.concatenate(
-        [
-            regular_stamps(400, period_ns),
-            regular_stamps(1)[0]
-            + 400 * period_ns
-            + np.cumsum(rng.integers(1, 2 * period_ns, 200)),
-        ]
-    )
-    values = np.sin(1e-9 * (stamps - START_NS)[:, None] * [1.0, 5.0, 20.0])
-    steps = run_stepwise(stamps, values, order=order)
-    batch = np.array(differentiate(stamps, values, WINDOW, order))
-    np.testing.assert_array_equal(np.isnan(steps), np.isnan(batch))
-    for got, wanted in zip(batch, steps):
-        largest = np.nanmax(np.abs(wanted))
-        np.testing.assert_allclose(got, wanted, rtol=0.0, atol=BATCH_ROUND_OFF * largest)
-
-
-def test_nothing_is_returned_before_the_window_is_filled():
-    filter_ = SavitzkyGolayFilter(1, WINDOW, ORDER)
-    ready = []
-    for stamp in regular_stamps(100).tolist():
-        derivatives = step(filter_, stamp, np.zeros(1))
-        assert np.isfinite(derivatives).all() == filter_.ready
-        ready.append(filter_.ready)
-    assert ready.index(True) == 75
-
-
-@pytest.mark.parametrize('hz', [5, 25, 30, 50])
-def test_a_stream_too_slow_for_a_fit_gives_nan_(hz):
-    stamps = regular_stamps(50, period_ns=1_000_000_000 // hz)
-    filter_ = SavitzkyGolayFilter(1, WINDOW, ORDER)
-    for stamp in stamps.tolist():
-        assert np.isnan(step(filter_, stamp, np.zeros(1))).all()
-    assert filter_.lack
-    assert np.isnan(differentiate(stamps, np.zeros((50, 1)), WINDOW, ORDER)).all()
-
-
-@pytest.mark.parametrize('order', [2, 3, 5])
-def test_a_window_with_enough_samples_is_a_fit(order):
-    least = least_samples(order)
-    for n, ready in ((least - 1, False), (least, True)):
-        filter_ = SavitzkyGolayFilter(1, WINDOW, order)
-        for stamp in regular_stamps(n, period_ns=round(1e9 * WINDOW) // (n - 1)).tolist():
-            filter_.append(stamp, np.zeros(1))
-        assert filter_.ready == ready
-        assert (filter_.lack == '') == ready
-
-
-def test_after_a_gap_the_window_fills_again():
-    stamps = regular_stamps(400)
-    stamps[200:] += 1_000_000_000
-    velocity = run_stepwise(stamps, 1e-9 * (stamps - stamps[0])[:, None])[0][:, 0]
-    assert np.isnan(velocity[200:275]).all()
-    np.testing.assert_allclose(velocity[275:], 1.0, atol=ROUND_OFF)
-
-
-@pytest.mark.parametrize('order', [2, 3, 5])
-@pytest.mark.parametrize('gap_ms', [26, 30, 32, 60, 80, 95])
-def test_noise_is_not_blown_up_by_a_leap_over_a_gap(gap_ms, order, rng):
-    """A lone sample behind a gap is extrapolated to: 500-fold noise at 95 ms."""
-    stamps = regular_stamps(600)
-    stamps[300:] += (gap_ms - 1) * 1_000_000
-    noise = rng.standard_normal((600, 50))
-    first, second = run_stepwise(stamps, noise, order=order)
-    for derivative in (first, second):
-        usual = np.sqrt((derivative[150:300] ** 2).mean())
-        behind = derivative[300:420][np.isfinite(derivative[300:420]).all(axis=1)]
-        assert np.sqrt((behind**2).mean(axis=1)).max() < 3.0 * usual
-    waits = int(np.isnan(first[300:, 0]).sum())
-    # Three quarters of the window have to be filled anyhow, by what is behind the gap in the end.
-    assert abs(waits - (75 if gap_ms > 30 else gap_ms - 25)) <= 1
-    assert np.isfinite(first[450:]).all()
-
-
-def test_nan_costs_its_own_channel_for_one_window():
-    stamps = regular_stamps(400)
-    values, *_ = cubic(stamps)
-    clean = run_stepwise(stamps, values)
-    values[150, 0] = np.nan
-    dirty = run_stepwise(stamps, values)
-    np.testing.assert_array_equal(dirty[:, :, 1], clean[:, :, 1])
-    assert np.isnan(dirty[:, 150:251, 0]).all()
-    np.testing.assert_array_equal(dirty[:, 251:, 0], clean[:, 251:, 0])
-
-
-def test_reset_forgets():
-    stamps = regular_stamps(300)
-    values, *_ = cubic(stamps)
-    filter_ = SavitzkyGolayFilter(2, WINDOW, ORDER)
-    for stamp, value in zip(stamps, values):
-        filter_.append(int(stamp), value)
-    filter_.reset()
-    assert not filter_.ready
-    again = np.array([step(filter_, int(t), x) for t, x in zip(stamps, values)])
-    np.testing.assert_array_equal(again.swapaxes(0, 1), run_stepwise(stamps, values))
-
-
-def make(kind, n_channels=2, delay=0.0):
-    if kind == 'kalman':
-        return KalmanFilter(n_channels, 1e-4, 10.0, delay)
-    if kind == 'adaptive_window':
-        return AdaptiveWindowFilter(n_channels, WINDOW, 1e-3)
-    return SavitzkyGolayFilter(n_channels, WINDOW, ORDER)
-
-
-KINDS = ('savitzky_golay', 'kalman', 'adaptive_window')
+def stamps_of(kind, n, rng):
+    return regular_stamps(n) if kind == 'regular' else jittering_stamps(n, rng)
 
 
 @pytest.mark.parametrize('lag_ns', [0, 13_000_000, 31_400_000, 50_000_000])
 @pytest.mark.parametrize('order', [2, 3, 5])
 @pytest.mark.parametrize('kind', ['regular', 'jittering'])
-def test_polynomials_are_exact_at_any_instant_in_the_window(kind, order, lag_ns):
-    rng = np.random.default_rng(5)
-    stamps = regular_stamps(300) if kind == 'regular' else jittering_stamps(300, rng)
+def test_polynomials_are_exact_at_any_instant_in_the_window(kind, order, lag_ns, rng):
+    stamps = stamps_of(kind, 300, rng)
     t = 1e-9 * (stamps - stamps[-1])[:, None]
     polynomials = [np.polynomial.Polynomial(rng.normal(size=order + 1)) for _ in range(2)]
-    values = np.hstack([p(t) for p in polynomials])
-    filter_ = SavitzkyGolayFilter(2, WINDOW, order)
-    for stamp, row in zip(stamps.tolist(), values):
-        filter_.append(stamp, row)
-    got = filter_.evaluate_at(int(stamps[-1]) - lag_ns)
-    for p, found in zip(polynomials, got.T):
-        wanted = [p(-1e-9 * lag_ns), p.deriv(1)(-1e-9 * lag_ns), p.deriv(2)(-1e-9 * lag_ns)]
-        np.testing.assert_allclose(found, wanted, atol=1e4 * ROUND_OFF)
+    filter_ = make(order=order)
+    last = run(filter_, stamps, np.hstack([p(t) for p in polynomials]))[-1]
+    at = -1e-9 * lag_ns
+    wanted = np.array([[p(at), p.deriv(1)(at), p.deriv(2)(at)] for p in polynomials]).T
+    found = filter_.evaluate_at(int(stamps[-1]) - lag_ns)
+    np.testing.assert_allclose(found, wanted, atol=1e4 * ROUND_OFF)
+    if not lag_ns:
+        np.testing.assert_allclose(last, wanted[1:], atol=1e4 * ROUND_OFF)
+
+
+@pytest.mark.parametrize('order', [2, 3, 5])
+@pytest.mark.parametrize('period_ns', [333_333, 10_000_000])
+def test_batch_equals_steps(order, period_ns, rng):
+    regular = regular_stamps(400, period_ns)
+    irregular = regular[-1] + np.cumsum(rng.integers(1, 2 * period_ns, 200))
+    stamps = np.concatenate([regular, irregular])
+    values = np.sin(1e-9 * (stamps - START_NS)[:, None] * [1.0, 5.0, 20.0])
+    steps = run(make(n_channels=3, order=order), stamps, values).swapaxes(0, 1)
+    batch = np.array(differentiate(stamps, values, WINDOW, order))
+    np.testing.assert_array_equal(np.isnan(steps), np.isnan(batch))
+    for got, wanted in zip(batch, steps):
+        atol = BATCH_ROUND_OFF * np.nanmax(np.abs(wanted))
+        np.testing.assert_allclose(got, wanted, rtol=0.0, atol=atol)
+
+
+@pytest.mark.parametrize('order', [2, 3, 5])
+def test_the_window_must_be_filled(order):
+    """Three quarters of it, by three samples more than fix the polynomial."""
+    ready = np.isfinite(run(make(order=order), regular_stamps(100), np.zeros((100, 2))))[:, 0, 0]
+    assert ready.tolist() == [False] * 75 + [True] * 25
+    for n, filled in ((order + 3, False), (order + 4, True)):
+        filter_ = make(order=order)
+        run(filter_, regular_stamps(n, round(1e9 * WINDOW) // (n - 1)), np.zeros((n, 2)))
+        assert (filter_.ready, filter_.lack == '') == (filled, filled)
+
+
+@pytest.mark.parametrize('gap_ms', [26, 30, 32, 60, 95, 1000])
+def test_a_gap_does_not_amplify_noise(gap_ms, rng):
+    """A fit that extrapolates to a single sample behind a gap of 95 ms has 500-fold noise."""
+    stamps = regular_stamps(600)
+    stamps[300:] += (gap_ms - 1) * MS
+    found = run(make(n_channels=50), stamps, rng.standard_normal((600, 50)))
+    for derivative in found.swapaxes(0, 1):
+        usual = np.sqrt((derivative[150:300] ** 2).mean())
+        behind = derivative[300:420][np.isfinite(derivative[300:420]).all(axis=1)]
+        assert np.sqrt((behind**2).mean(axis=1)).max() < 3.0 * usual
+    waits = int(np.isnan(found[300:, 0, 0]).sum())
+    assert abs(waits - (75 if gap_ms > 30 else gap_ms - 25)) <= 1
 
 
 @pytest.mark.parametrize('kind', KINDS)
-def test_nothing_is_known_without_samples_of_one_and_before_the_window(kind):
+def test_nothing_is_known_before_the_filter_is_ready(kind):
     filter_ = make(kind, delay=0.02)
-    assert not filter_.ready
-    assert filter_.lack
-    assert np.isnan(filter_.evaluate()).all()
-    assert np.isnan(filter_.evaluate_at(START_NS)).all()
-    filter_.append(START_NS, np.zeros(2))
-    assert np.isnan(filter_.evaluate()).all()
-    assert np.isnan(filter_.evaluate_at(START_NS)).all()
-    for stamp in (START_NS + 4_000_000 * np.arange(1, 200)).tolist():
-        filter_.append(stamp, np.zeros(2))
-    assert filter_.ready
-    assert filter_.lack == ''
+    for _ in range(2):
+        assert not filter_.ready and filter_.lack
+        assert np.isnan(filter_.evaluate()).all()
+        assert np.isnan(filter_.evaluate_at(START_NS)).all()
+        filter_.append(START_NS, np.zeros(2))
+    run(filter_, regular_stamps(200, 4 * MS)[1:], np.zeros((199, 2)))
+    assert filter_.ready and filter_.lack == ''
     assert np.isfinite(filter_.evaluate()).all()
     assert np.isnan(filter_.evaluate_at(START_NS)).all()
 
 
 @pytest.mark.parametrize('kind', KINDS)
-def test_any_filter_forgets_and_a_nan_costs_its_channel_only(kind):
-    stamps = jittering_stamps(200, np.random.default_rng(8))
-    values, *_ = cubic(stamps)
+def test_a_reset_forgets_and_nan_costs_its_own_channel(kind, rng):
+    stamps = jittering_stamps(200, rng)
+    values = np.sin(1e-9 * (stamps - START_NS)[:, None] * [1.0, 2.0])
     filter_ = make(kind)
-
-    def run(rows):
-        filter_.reset()
-        return np.array([step(filter_, int(t), x) for t, x in zip(stamps, rows)])
-
-    clean = run(values)
-    np.testing.assert_array_equal(run(values), clean)
+    clean = run(filter_, stamps, values)
+    filter_.reset()
+    np.testing.assert_array_equal(run(filter_, stamps, values), clean)
+    filter_.reset()
     values[100, 0] = np.nan
-    dirty = run(values)
+    dirty = run(filter_, stamps, values)
     np.testing.assert_array_equal(dirty[:, :, 1], clean[:, :, 1])
     np.testing.assert_array_equal(dirty[:100], clean[:100])
     assert np.isnan(dirty[100:105, :, 0]).all()
@@ -252,62 +161,195 @@ def test_any_filter_forgets_and_a_nan_costs_its_channel_only(kind):
 
 @pytest.mark.parametrize('delay', [0.0, 0.03])
 @pytest.mark.parametrize('kind', KINDS)
-def test_a_log_is_differentiated_as_step_by_step(kind, delay):
-    stamps = jittering_stamps(150, np.random.default_rng(9))
-    values, *_ = cubic(stamps)
+def test_a_log_is_differentiated_as_step_by_step(kind, delay, rng):
+    stamps = jittering_stamps(150, rng)
+    values = np.sin(1e-9 * (stamps - START_NS)[:, None] * [1.0, 2.0])
     batch = np.array(differentiate_with(make(kind, delay=delay), stamps, values, delay))
-    steps = np.full_like(batch, np.nan)
-    filter_ = make(kind, delay=delay)
-    for k, (stamp, row) in enumerate(zip(stamps.tolist(), values)):
+    steps, filter_, asked = np.full_like(batch, np.nan), make(kind, delay=delay), 0
+    for stamp, row in zip(stamps.tolist(), values):
         filter_.append(stamp, row)
-        # Every sample that this one is the first to be the delay later than.
-        earlier = stamps[k - 1] if k else 0
-        for j in np.flatnonzero(
-            (stamps + delay * 1e9 <= stamp) & (stamps + delay * 1e9 > earlier)
-        ):
-            steps[:, j] = filter_.evaluate_at(int(stamps[j]))[1:]
+        while stamps[asked] + 1e9 * delay <= stamp and asked < len(stamps) - 1:
+            steps[:, asked] = filter_.evaluate_at(int(stamps[asked]))[1:]
+            asked += 1
+    steps, batch = steps[:, :-1], batch[:, :-1]
     np.testing.assert_array_equal(np.isnan(batch), np.isnan(steps))
     assert np.isfinite(batch).any()
-    largest = np.nanmax(np.abs(steps))
-    np.testing.assert_allclose(batch, steps, rtol=0.0, atol=BATCH_ROUND_OFF * largest)
+    atol = BATCH_ROUND_OFF * np.nanmax(np.abs(steps))
+    np.testing.assert_allclose(batch, steps, rtol=0.0, atol=atol)
     with pytest.raises(ShapeError):
         differentiate_with(make(kind), stamps, values[1:], delay)
 
 
-def test_settings_choose_the_filter_and_its_parameters():
-    chosen = EstimatorSettings(derivative_filter='kalman', filter_delay=0.3)
-    assert isinstance(joint_differentiator(chosen, 5), KalmanFilter)
-    assert joint_differentiator(chosen, 5).n_channels == 5
-    chosen = EstimatorSettings(derivative_filter='adaptive_window')
-    gyroscope = gyroscope_differentiator(chosen)
-    assert isinstance(gyroscope, AdaptiveWindowFilter)
-    assert gyroscope.n_channels == 3
-    usual = joint_differentiator(EstimatorSettings(derivative_window=0.2, derivative_order=4), 1)
-    assert isinstance(usual, SavitzkyGolayFilter)
-    assert (usual.window, usual.order) == (0.2, 4)
-
-
-@pytest.mark.parametrize('kind', ['kalman', 'adaptive_window'])
-def test_noise_settings_reach_the_filter_they_are_for(kind):
-    rng = np.random.default_rng(10)
-    stamps = regular_stamps(300, period_ns=4_000_000)
+@pytest.mark.parametrize('kind', KINDS)
+def test_settings_reach_the_filter_they_are_for(kind, rng):
+    stamps = regular_stamps(300, 4 * MS)
     values = np.sin(6.0e-9 * (stamps - stamps[0]))[:, None] + 1e-4 * rng.normal(size=(300, 1))
 
-    def rough(make_one, **given):
-        differentiator = make_one(EstimatorSettings(derivative_filter=kind, **given))
-        rows = np.tile(values, differentiator.n_channels)
-        first = differentiate_with(differentiator, stamps, rows)[0][:, 0]
+    def roughness(new, **given):
+        filter_ = new(EstimatorSettings(derivative_filter=kind, **given))
+        first = differentiate_with(filter_, stamps, np.tile(values, filter_.n_channels))[0][:, 0]
         return np.nanstd(np.diff(first))
 
     def joints(settings):
         return joint_differentiator(settings, 1)
 
-    usual = rough(joints)
-    assert rough(joints, derivative_joint_noise=1e-2) != usual
-    assert rough(joints, derivative_gyroscope_noise=1e-2) == usual
-    turning = rough(gyroscope_differentiator)
-    assert rough(gyroscope_differentiator, derivative_gyroscope_noise=1e-5) != turning
-    assert rough(gyroscope_differentiator, derivative_joint_noise=1e-2) == turning
-    changed = kind == 'kalman'
-    assert (rough(joints, derivative_joint_jerk=300.0) != usual) == changed
-    assert (rough(gyroscope_differentiator, derivative_gyroscope_jerk=3.0) != turning) == changed
+    polynomial, kalman = kind == 'savitzky_golay', kind == 'kalman'
+    for own, other, new in (
+        ('joint', 'gyroscope', joints),
+        ('gyroscope', 'joint', gyroscope_differentiator),
+    ):
+        usual = roughness(new)
+        changed = roughness(new, **{f'derivative_{own}_noise': 2e-2}) != usual
+        assert changed == (not polynomial)
+        assert (roughness(new, **{f'derivative_{own}_jerk': 7.0}) != usual) == kalman
+        assert roughness(new, **{f'derivative_{other}_noise': 2e-2}) == usual
+        assert (roughness(new, derivative_window=0.2) != usual) == (not kalman)
+        assert (roughness(new, derivative_order=4) != usual) == polynomial
+
+
+# Adaptive window: the longest all of whose samples lie within the band of the fit
+
+
+def by_definition(times, values, degree):
+    """Return the derivative at time 0 and the length of the longest window that fits."""
+    nearest = np.argsort(np.abs(times), kind='stable')
+    size, found = degree + 1 + SPARE[degree], None
+    while True:
+        size = min(size, len(times))
+        rows = np.sort(nearest[:size])
+        t, y = times[rows], values[rows]
+        fit = np.polynomial.Polynomial.fit(t, y, degree)
+        fits = np.abs(fit(t) - y).max() <= BAND
+        if fits or found is None:
+            found = fit.deriv(degree)(0.0), t[-1] - t[0]
+        if not fits or size == len(times):
+            return found
+        size = max(size + 1, int(GROWTH * size))
+
+
+@pytest.mark.parametrize('lag_ms', [0, 20, 33])
+@pytest.mark.parametrize('kind', ['regular', 'jittering'])
+def test_the_adaptive_window_is_the_longest_that_fits(kind, lag_ms, rng):
+    stamps = regular_stamps(120, 2 * MS)
+    if kind == 'jittering':
+        stamps = START_NS + np.cumsum(rng.integers(MS, 3 * MS, 120))
+    t = 1e-9 * (stamps - stamps[0])[:, None]
+    speeds = np.array([0.0, 1.0, 5.0, 30.0])
+    values = 0.05 * np.sin(speeds * t + speeds) + BAND * rng.uniform(-0.7, 0.7, (120, 4))
+    filter_ = Adaptive(4, WINDOW, BAND)
+    run(filter_, stamps, values)
+    instant = int(stamps[-1]) - lag_ms * MS
+    fits, lengths = filter_.fit_at(instant)
+    inside = stamps >= stamps[-1] - round(1e9 * WINDOW)
+    times = 1e-9 * (stamps[inside] - instant)
+    for degree in (LINE, PARABOLA):
+        for channel in range(4):
+            wanted, length = by_definition(times, values[inside, channel], degree)
+            assert fits[degree, channel] == pytest.approx(wanted, rel=1e-6)
+            assert lengths[degree - 1, channel] == pytest.approx(length)
+    # At rest as long as can be, shorter the quicker the motion.
+    assert lengths[0, 0] == pytest.approx(times[-1] - times[0])
+    assert lengths[0, 3] < 0.5 * lengths[0, 0]
+
+
+# Kalman filter: the conditional mean of its process, without recursion
+
+NOISE, JERK = 1e-3, 20.0
+DENSITY = (JERK / NOISE) ** 2
+# Relative, of a Riccati equation whose entries span ten orders of magnitude.
+RICCATI_ROUND_OFF = 1e-6
+# Relative to the largest derivative: the dense covariance has a condition number of about 1e12.
+DENSE_ROUND_OFF = 1e-3
+
+
+def simulate(stamps, n_channels, rng):
+    """Return states (n, 3, n_channels) of the process and noisy values (n, n_channels)."""
+    states = np.zeros((len(stamps), 3, n_channels))
+    for k in range(1, len(stamps)):
+        transition, added = model(1e-9 * (stamps[k] - stamps[k - 1]), JERK**2)
+        root = np.linalg.cholesky(added)
+        states[k] = transition @ states[k - 1] + root @ rng.standard_normal((3, n_channels))
+    return states, states[:, 0] + NOISE * rng.standard_normal((len(stamps), n_channels))
+
+
+def conditional_mean(stamps, values, instant):
+    """Return the mean of the state at an instant, given all values."""
+    times = 1e-9 * (np.append(stamps, instant) - stamps[0])
+    rate = DENSITY**0.2
+    first = np.diag([1.0, FIRST_VARIANCE * rate**2, FIRST_VARIANCE * rate**4])
+
+    def covariance(s, t):
+        early = min(s, t)
+        there = model(early, DENSITY)[0] @ first @ model(early, DENSITY)[0].T
+        there = there + (model(early, DENSITY)[1] if early else 0.0)
+        return model(s - early, DENSITY)[0] @ there @ model(t - early, DENSITY)[0].T
+
+    later = times[1:-1]
+    among = np.array([[covariance(s, t)[0, 0] for t in later] for s in later])
+    across = np.array([covariance(times[-1], t)[:, 0] for t in later]).T
+    mean = np.array([[1.0], [0.0], [0.0]]) * values[0]
+    return mean + across @ np.linalg.solve(among + np.eye(len(later)), values[1:] - values[0])
+
+
+@pytest.mark.parametrize('interval', [1e-3, 2e-2])
+def test_steady_gains_solve_the_riccati_equation(interval):
+    gains = steady_gains(interval, DENSITY)
+    transition, added = model(interval, JERK**2)
+    measures = np.array([[1.0], [0.0], [0.0]])
+    wanted = solve_discrete_are(transition.T, measures, added, [[NOISE**2]])
+    found = gains.predicted_covariance * NOISE**2
+    np.testing.assert_allclose(found, wanted, rtol=RICCATI_ROUND_OFF)
+
+
+@pytest.mark.parametrize('kind', ['irregular', 'steady', 'unsteady'])
+@pytest.mark.parametrize('ahead_ns', [0, 25 * MS, 26_500_000])
+def test_the_kalman_filter_is_the_conditional_mean(kind, ahead_ns, rng):
+    """After 100 equal intervals its gains are steady; not so where one of them changed."""
+    stamps = START_NS + np.cumsum(rng.integers(MS, 10 * MS, 60))
+    if kind != 'irregular':
+        stamps = regular_stamps(100, 5 * MS)
+        stamps[-3:] += MS * (kind == 'unsteady')
+    values = simulate(stamps, 2, rng)[1]
+    filter_ = KalmanFilter(2, NOISE, JERK, delay=0.05)
+    last = run(filter_, stamps, values)[-1]
+    instant = int(stamps[-1]) - ahead_ns
+    wanted = conditional_mean(stamps, values, instant)
+    scale = DENSE_ROUND_OFF * np.abs(wanted).max(axis=1, keepdims=True)
+    found = filter_.evaluate_at(instant)
+    assert (np.abs(found - wanted) < scale).all()
+    assert ahead_ns or (np.abs(last - wanted[1:]) < scale[1:]).all()
+
+
+@pytest.mark.parametrize('delay', [0.0, 0.02])
+def test_errors_are_those_of_the_riccati_equation(delay, rng):
+    stamps = regular_stamps(250, 4 * MS)
+    states, values = simulate(stamps, 400, rng)
+    lag, errors = round(delay / 4e-3), {}
+    for factor in (0.25, 1.0, 4.0):
+        filter_, squares = KalmanFilter(400, NOISE, factor * JERK, delay), []
+        for k, (stamp, row) in enumerate(zip(stamps.tolist(), values)):
+            filter_.append(stamp, row)
+            if k > 150 and k % 10 == 0:
+                found = filter_.evaluate_at(int(stamps[k - lag]))
+                squares.append((found - states[k - lag]) ** 2)
+        errors[factor] = np.sqrt(np.mean(squares, axis=(0, 2)))
+    assert (errors[1.0] < np.minimum(errors[0.25], errors[4.0])).all()
+    promised = NOISE * np.sqrt(np.diag(steady_gains(4e-3, DENSITY).covariance))
+    if delay:
+        assert (errors[1.0][1:] < 0.7 * promised[1:]).all()
+    else:
+        # An rms over about 5000 independent values.
+        np.testing.assert_allclose(errors[1.0], promised, rtol=0.05)
+
+
+def test_the_kalman_filter_settles_again_after_nan_and_gaps(rng):
+    stamps = regular_stamps(200, 4 * MS)
+    values = simulate(stamps, 2, rng)[1]
+    values[100, 0] = np.nan
+    unknown = np.flatnonzero(np.isnan(run(KalmanFilter(2, NOISE, JERK), stamps, values)[:, 0, 0]))
+    # SETTLING times (interval / density)^(1/6), and the sample that was lost.
+    settling = int(np.ceil(SETTLING * (4e-3 / DENSITY) ** (1 / 6) / 4e-3)) + 1
+    np.testing.assert_array_equal(unknown[unknown >= 100], np.arange(100, 100 + settling))
+    stamps[100:] += 500 * MS
+    known = np.isfinite(run(KalmanFilter(1, NOISE, JERK), stamps, np.ones((200, 1)))[:, 0, 0])
+    np.testing.assert_array_equal(known[100:], known[:100])

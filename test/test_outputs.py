@@ -1,137 +1,486 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-No verb writes over what it reads, under whatever name, nor twice to one file.
+Records of markers and diagnostics, findings that are logged, and statistics of the cycles.
 
-Not covered: file systems that do not tell files apart by number.
+Not covered: rviz, and what arrives on topics (ros/test_publishers.py, ros/test_diagnostics.py).
 """
 
-from __future__ import annotations
-
-import os
-from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pinocchio as pin
 import pytest
+from robots import nested_humanoid_urdf, random_sample
+from test_set_parameters import others
 
-from inertial_estimation.cli import main
-from inertial_estimation.cli.files import check_outputs
-from inertial_estimation.demo.run import find_config
-from inertial_estimation.errors import CallError, ConfigError
+from inertial_estimation.config import EstimatorSettings, ImuSettings
+from inertial_estimation.estimation.contact_stream import ContactStatistics, SlowSender
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.dependence import dependence_table
+from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.findings import Level, finding
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.outputs.cycle_times import CAPACITY, CycleReport, Cycles
+from inertial_estimation.outputs.diagnostics import (
+    REPORTS_TO_END,
+    FindingLog,
+    check_problems,
+    check_sensor,
+    check_skew,
+    clock_status,
+    common_skew,
+    contacts_status,
+    cycle_status,
+    known_joints_status,
+)
+from inertial_estimation.outputs.markers import (
+    CUBE,
+    FORCE_SCALE,
+    RED,
+    SPHERE,
+    TEXT,
+    WRENCH_LIFETIME_NS,
+    YELLOW,
+    health_markers,
+    inertia_markers,
+    link_balls,
+    momentum_markers,
+    sensor_markers,
+    uninformed_markers,
+    wrench_markers,
+)
+from inertial_estimation.outputs.result_checks import DependenceStatus, MomentumStatus
+from inertial_estimation.sample import SensorState
+from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.router import Source
+from inertial_estimation.signals.stream import StreamStatistics
+from inertial_estimation.uncertainty.deviations import Deviations
+
+CONFIG = Path(__file__).parents[1] / 'config'
+# Lengths are below a metre.
+ROUND_OFF = 1e-12
+POINT = (0.0, 0.1, 0.2)
+KINDS = {'inertia_cuboid', 'inertia_ellipsoid'}
+DESCRIBED = {'described_cuboid', 'described_ellipsoid'}
+NAN = float('nan')
 
 
-def same(path: Path) -> Path:
-    return path
-
-
-def symbolic(path: Path) -> Path:
-    link = path.with_name('link')
-    link.symlink_to(path)
-    return link
-
-
-def hard(path: Path) -> Path:
-    link = path.with_name('hard')
-    os.link(path, link)
-    return link
-
-
-def roundabout(path: Path) -> Path:
-    return path.parent / '..' / path.parent.name / path.name
+# Markers
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return a folder of files that nobody could read, but for one that names another."""
-    bag = tmp_path / 'bag'
-    bag.mkdir()
-    files = ('arm.urdf', 'run.npz', 'other.npz', 'node.yaml', 'base.csv', 'bag/metadata.yaml',
-             'bag/bag_0.mcap')  # fmt: skip
-    for name in files:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text('as it was')
-    (tmp_path / 'logs.yaml').write_text('parameters: node.yaml')
-    return tmp_path
+def robot():
+    return Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
 
 
-IDENTIFY = ('identify', '{}/run.npz@0:3', '{}/bag', '--robot', '{}/arm.urdf', '--config',
-            '{}/logs.yaml', '--validate', '{}/other.npz@1:')  # fmt: skip
-EXCITE = ('excite', '--robot', '{}/arm.urdf', '--limits', '{}/node.yaml')
-CHECK = ('check', '{}/arm.urdf', '--config', '{}/logs.yaml', '--identifiable')
-BASE = ('check', '{}/arm.urdf', '--base-parameters', '{}/base.csv')
-REPLAY = ('replay', '{}/bag', '--robot', '{}/arm.urdf', '--config', '{}/node.yaml')
-REPLAY_FILE = ('replay', '{}/bag/bag_0.mcap', *REPLAY[2:])
-CALLS = [
-    *((IDENTIFY, option, name)
-      for option in ('--json', '--out-urdf', '--out-yaml')
-      for name in ('arm.urdf', 'logs.yaml', 'node.yaml', 'run.npz', 'other.npz',
-                   'bag/metadata.yaml', 'bag/bag_0.mcap')),
-    *((EXCITE, option, name)
-      for option in ('--json', '--out-csv', '--out-trajectory')
-      for name in ('arm.urdf', 'node.yaml')),
-    *((CHECK, '--json', name) for name in ('arm.urdf', 'logs.yaml', 'node.yaml')),
-    (BASE, '--json', 'base.csv'),
-    *((call, '--json', name)
-      for call in (REPLAY, REPLAY_FILE)
-      for name in ('arm.urdf', 'node.yaml', 'bag/metadata.yaml', 'bag/bag_0.mcap')),
-]  # fmt: skip
+@pytest.fixture
+def estimate(robot, rng):
+    contacts = [Contact('root'), Contact('hand', 'force', POINT), Contact('foot')]
+    return WrenchEstimator(robot, contacts).update(random_sample(robot, rng))
 
 
-@pytest.mark.parametrize(('call', 'option', 'name'), CALLS)
-def test_an_output_that_is_read_is_refused_before_the_work(
-    call: tuple[str, ...], option: str, name: str, folder: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    path = folder / name
-    before = path.read_text()
-    assert main([*(part.format(folder) for part in call), option, str(path)]) == 2
-    said = capsys.readouterr().err
-    assert 'is the same file and is read' in said
-    assert said.count(str(path)) == 2
-    assert path.read_text() == before
+def deviations_of(estimate, wrenches, age_ns=0):
+    """Return standard deviations of an estimate, of which only the wrenches matter."""
+    empty = np.empty(0)
+    return Deviations(estimate.stamp_ns - age_ns, estimate.contacts, wrenches, *[empty] * 3)
 
 
-@pytest.mark.parametrize('name', [same, symbolic, hard, roundabout])
-def test_a_file_has_many_names(name: Callable[[Path], Path], folder: Path) -> None:
-    read = folder / 'arm.urdf'
-    written = name(read)
-    with pytest.raises(CallError) as caught:
-        check_outputs([None, written], [None, '', read])
-    assert f"'{written}'" in str(caught.value)
-    assert f"'{read}'" in str(caught.value)
+def by_kind(markers):
+    """Return markers by namespace."""
+    found = {}
+    for marker in markers:
+        found.setdefault(marker.namespace, []).append(marker)
+    return found
 
 
-@pytest.mark.parametrize('name', [same, symbolic, hard, roundabout])
-def test_two_outputs_are_two_files(name: Callable[[Path], Path], folder: Path) -> None:
-    one = folder / 'arm.urdf'
-    with pytest.raises(CallError):
-        check_outputs([one, name(one)], [])
+def test_forces_have_arrows_with_an_ellipsoid_of_two_deviations(estimate):
+    sigmas = np.arange(1.0, 19.0).reshape(3, 6)
+    found = by_kind(wrench_markers(estimate, deviations_of(estimate, sigmas)))
+    for arrow, surface, sigma in zip(found['force'], found['force_deviation'], sigmas):
+        assert (surface.shape, surface.frame) == (SPHERE, arrow.frame)
+        np.testing.assert_allclose(surface.position, arrow.points[1], atol=ROUND_OFF)
+        # Two deviations on either side, as long as an arrow of that force.
+        np.testing.assert_allclose(surface.scale, 4.0 * FORCE_SCALE * sigma[:3], atol=ROUND_OFF)
+    start, tip = np.array(found['force'][1].points)
+    np.testing.assert_allclose(start, POINT, atol=ROUND_OFF)
+    wanted = FORCE_SCALE * np.linalg.norm(estimate.wrenches[1, :3])
+    assert np.linalg.norm(tip - start) == pytest.approx(wanted)
+    old = deviations_of(estimate, sigmas, WRENCH_LIFETIME_NS + 1)
+    for given in (None, deviations_of(estimate, np.full((3, 6), np.inf)), old):
+        assert 'force_deviation' not in by_kind(wrench_markers(estimate, given))
 
 
-def test_what_is_not_read_may_be_written(folder: Path) -> None:
-    old, new = folder / 'bag' / 'old.json', folder / 'new.json'
-    old.touch()
-    check_outputs([old, new], [folder / 'bag', folder / 'arm.urdf', folder / 'absent'])
-    assert not new.exists()
+def test_links_are_spheres_in_the_colour_of_their_submodel(robot, estimate):
+    flags = np.zeros_like(estimate.submodel_quality)
+    flags[1] = Quality.MISSING
+    markers = health_markers(link_balls(robot), estimate._replace(submodel_quality=flags))
+    markers.sort(key=lambda marker: marker.index)
+    assert [marker.index for marker in markers] == list(range(len(robot.links)))
+    red = {marker.index for marker in markers if marker.colour == RED}
+    assert red == set(robot.submodels[1].links)
+    centers = robot.parameters[:, 1:4] / robot.parameters[:, :1]
+    np.testing.assert_allclose([m.position for m in markers], centers, atol=ROUND_OFF)
 
 
-def test_what_cannot_be_written_is_refused(folder: Path) -> None:
-    with pytest.raises(ConfigError):
-        check_outputs([folder / 'nowhere' / 'out.json'], [])
+def test_sensors_without_a_usable_reading_are_marked(robot, rng):
+    sample = random_sample(robot, rng)
+    assert sensor_markers(robot, sample) == []
+    fts = np.array([SensorState.FRESH, SensorState.STALE, SensorState.FRESH], dtype=np.uint8)
+    imus = np.array([SensorState.PARTIAL], dtype=np.uint8)
+    markers = sensor_markers(robot, sample._replace(ft_states=fts, imu_states=imus))
+    box, label, imu_box, imu_label = markers
+    sensor = robot.ft_sensors[1]
+    assert (box.shape, label.shape, box.colour, imu_box.colour) == (CUBE, TEXT, RED, YELLOW)
+    assert box.frame == robot.link_names[sensor.child]
+    np.testing.assert_array_equal(box.position, sensor.child_H_sensor[:3, 3])
+    assert sensor.name in label.text and 'head' in imu_label.text
 
 
-def test_the_demo_keeps_its_configuration(capsys: pytest.CaptureFixture[str]) -> None:
-    config = find_config()
-    before = config.read_bytes()
-    assert main(['demo', '--duration', '1', '--json', str(config)]) == 2
-    assert 'is the same file and is read' in capsys.readouterr().err
-    assert config.read_bytes() == before
+def test_every_namespace_is_in_the_rviz_file(robot, estimate, rng):
+    yaml = pytest.importorskip('yaml', reason='needs PyYAML')
+    rviz = yaml.safe_load((CONFIG / 'wrench_estimator.rviz').read_text())
+    displays = rviz['Visualization Manager']['Displays']
+    listed = [name for display in displays for name in display.get('Namespaces', ())]
+    lost = random_sample(robot, rng)._replace(imu_states=np.array([SensorState.STALE]))
+    markers = [
+        *wrench_markers(estimate, deviations_of(estimate, np.ones((3, 6)))),
+        *sensor_markers(robot, lost),
+        *uninformed_markers(robot, ['neck']),
+        *momentum_markers(robot, 'wrong'),
+        *health_markers(link_balls(robot), estimate),
+        *inertia_markers(robot, 1.1 * robot.parameters)[1:],
+    ]
+    assert sorted(by_kind(markers)) == sorted(listed)
+    assert uninformed_markers(robot, []) == momentum_markers(robot, '') == []
 
 
-def test_a_dash_is_no_output(tmp_path, monkeypatch):
-    """Elsewhere it is standard output; here a file of that name would be left behind."""
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(CallError):
-        check_outputs([Path('-')], [])
-    assert not list(tmp_path.iterdir())
+def parameters_of(marker, mass):
+    """Return the inertial parameters of a marker of uniform density, by quadrature."""
+    nodes, weights = np.polynomial.legendre.leggauss(3)
+    if marker.shape == CUBE:
+        x, y, z = np.meshgrid(nodes, nodes, nodes, indexing='ij')
+        shares = np.einsum('i,j,k->ijk', weights, weights, weights)
+    else:
+        # r^2 dr sin(t) dt dp of a ball: exact for squares.
+        radius, height = 0.5 * (nodes + 1.0), nodes
+        angle = 2.0 * np.pi * np.arange(8) / 8
+        r, c, p = np.meshgrid(radius, height, angle, indexing='ij')
+        ring = np.sqrt(1.0 - c**2)
+        x, y, z = r * ring * np.cos(p), r * ring * np.sin(p), r * c
+        shares = np.einsum('i,j,k->ijk', weights * radius**2, weights, np.ones(8))
+    points = np.stack([x, y, z], axis=-1).reshape(-1, 3) * 0.5 * np.array(marker.scale)
+    points = points @ pin.Quaternion(np.array(marker.orientation)).matrix().T + marker.position
+    m = mass * shares.ravel() / shares.sum()
+    about = np.einsum('n,ni,nj->ij', m, points, points)
+    inertia = np.trace(about) * np.eye(3) - about
+    return np.array([mass, *(m @ points), *inertia[np.tril_indices(3)]])
+
+
+def test_solids_have_the_inertia_of_their_links(robot, rng):
+    parameters = others(robot, rng)
+    markers = inertia_markers(robot, parameters)[1:]
+    assert {m.namespace for m in markers} == KINDS | DESCRIBED
+    assert len({(m.namespace, m.index) for m in markers}) == len(markers) == 4 * len(robot.links)
+    for marker in markers:
+        of = parameters if marker.namespace in KINDS else robot.parameters
+        wanted = of[marker.index]
+        assert marker.frame == robot.link_names[marker.index] and marker.frame_locked
+        found = parameters_of(marker, wanted[0])
+        # Round-off of roots and squares.
+        np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
+    # The URDF is shown beside where it differs, be it in one number.
+    parameters = robot.parameters.copy()
+    parameters[1, 4] *= 1.01
+    beside = [m for m in inertia_markers(robot, parameters) if m.namespace in DESCRIBED]
+    assert [m.index for m in beside] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ('mass', 'moment', 'inertia'),
+    [
+        (0.0, 0.0, (0.0, 0.0, 0.0)),
+        (1.0, 0.1, (0.0, 0.01, 0.01)),  # a point
+        (1.0, 0.0, (0.0, 0.01, 0.01)),  # a rod
+        (1.0, 0.0, (0.01, 0.02, 0.03)),  # a plate
+        (1.0, 0.0, (0.01, 0.01, 0.03)),  # impossible
+        (-1.0, 0.0, (0.01, 0.01, 0.01)),
+        (1.0, np.nan, (0.01, 0.01, 0.01)),
+    ],
+)
+def test_links_without_volume_have_no_solid(robot, mass, moment, inertia):
+    parameters = robot.parameters.copy()
+    xx, yy, zz = inertia
+    parameters[1] = [mass, moment, 0.0, 0.0, xx, 0.0, yy, 0.0, 0.0, zz]
+    markers = inertia_markers(robot, parameters)[1:]
+    used = [m.index for m in markers if m.namespace in KINDS]
+    assert len(used) == 2 * (len(robot.links) - 1) and 1 not in used
+
+
+# Diagnostics
+
+
+def codes(findings):
+    return [(one.code, one.level) for one in findings]
+
+
+def source(name='foot', kind='ft'):
+    return Source(kind, name, f'{kind}/{name}', lambda data, kind: None)
+
+
+def streamed(**fields):
+    """Return statistics of a stream that delivers well, but for some fields."""
+    counts = dict.fromkeys(('used', 'refused', 'dropped', 'repeated', 'invalid'), 0)
+    good = {'received': 5, 'first_stamp_ns': 1, 'last_stamp_ns': 5 * 10**7}
+    times = {'longest_gap': 0.01, 'age': 0.0, 'rate': 100.0}
+    return StreamStatistics(**counts | good | times | fields)
+
+
+def test_a_finding_is_logged_once_and_its_end_once():
+    log, one = FindingLog(), finding('clock', 'ft leg', what='late')
+    begun, ended = [], []
+    for is_there in [True] * 5 + [False, True] * 3 + [False] * 12 + [True]:
+        new, over = log.update([one] if is_there else [])
+        begun.append(len(new))
+        ended.append(len(over))
+    assert np.flatnonzero(begun).tolist() == [0, 23]
+    assert np.flatnonzero(ended).tolist() == [10 + REPORTS_TO_END]
+    # Subject and code make the finding, its figures do not.
+    assert log.update([finding('clock', 'ft leg', what='later')]) == ([], [])
+    assert (
+        len(log.update([finding('clock', 'a', what=''), finding('suboptimal', 'a', what='')])[0])
+        == 2
+    )
+
+
+@pytest.mark.parametrize(
+    ('state', 'rate', 'fields', 'expected'),
+    [
+        (SensorState.FRESH, 100.0, {}, []),
+        (None, 100.0, {}, []),
+        (None, NAN, {}, [('missing', Level.ERROR)]),
+        (SensorState.ABSENT, NAN, {'received': 0}, [('missing', Level.ERROR)]),
+        (SensorState.STALE, 100.0, {}, [('missing', Level.ERROR)]),
+        (SensorState.INVALID, 100.0, {}, [('missing', Level.ERROR)]),
+        (SensorState.PARTIAL, 100.0, {}, [('missing', Level.WARNING)]),
+        (SensorState.FROZEN, 100.0, {}, [('frozen', Level.ERROR)]),
+        (SensorState.WARMING, 100.0, {'filter_lack': '3 of 7'}, [('no_derivative', Level.ERROR)]),
+    ],
+)
+def test_states_of_a_sensor_are_findings(state, rate, fields, expected):
+    found = check_sensor('ft foot', source(), streamed(**fields), rate, state)
+    assert codes(found) == expected
+
+
+@pytest.mark.parametrize(
+    ('skews', 'all_off', 'each_off'),
+    [
+        ((None, 9.0, 9.4), True, [False, False, False]),
+        ((None, None, 9.0), False, [False, False, True]),
+        ((9.0, 9.0, 0.0), False, [True, True, False]),
+        ((9.0, 9.0, -9.0), False, [True, True, True]),
+        ((0.1, 0.2, 0.0), False, [False, False, False]),
+    ],
+)
+def test_a_clock_that_is_off_from_all_stamps_is_one_finding(skews, all_off, each_off):
+    sources = [source(name) for name in ('foot', 'leg', 'arm')]
+    for one, skew in zip(sources, skews):
+        one.skew = skew
+    common = common_skew(sources)
+    assert bool(clock_status(common).findings) == all_off
+    assert [bool(list(check_skew(one.name, one, common))) for one in sources] == each_off
+
+
+def test_the_cycle_reports_failures_gaps_and_jumps():
+    idle, times = CycleReport(0, 0, *[NAN] * 4), [0.01, 1e-4, 2e-4, 3e-4]
+
+    def found(report, failure='', active=True):
+        return codes(cycle_status(report, {}, failure, active=active).findings)
+
+    assert found(idle) == [('missing', Level.ERROR)]
+    assert found(idle, active=False) == []
+    assert found(idle, 'singular') == [('suboptimal', Level.ERROR)]
+    assert found(CycleReport(100, 0, *times)) == []
+    assert found(CycleReport(100, 3, *times)) == [('late_cycle', Level.WARNING)]
+    assert found(CycleReport(100, 0, *times, 2.0, 0.0)) == [('clock', Level.WARNING)]
+    assert found(CycleReport(100, 0, *times, 0.0, 2.0)) == [('clock', Level.WARNING)]
+
+
+def test_refused_messages_slow_contacts_and_unknown_joints_are_findings(robot, rng):
+    assert not list(check_problems('ft foot', {}))
+    (one,) = check_problems('ft foot', {'frame': 3, 'bytes': 2})
+    assert one.values['count'] == 5
+    status = contacts_status(ContactStatistics(9, 2, 0), [], [SlowSender('hand', 0.25, 4)], 0.1)
+    assert codes(status.findings) == [('slow_contacts', Level.WARNING)]
+    statistics = SampleAssembler(robot.joint_names, [], ['head'], EstimatorSettings()).statistics()
+    fresh = np.full(len(robot.joint_names), SensorState.FRESH, dtype=np.uint8)
+    sample = random_sample(robot, rng)._replace(joint_states=fresh)
+    assert known_joints_status(robot, sample, statistics).level == Level.INFO
+    sample.velocities[0] = np.nan
+    status = known_joints_status(robot, sample, statistics)
+    assert status.level == Level.ERROR and robot.joint_names[0] in status.message
+
+
+def humanoid(*contacts, imus=('head',)):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=list(imus))
+    estimator = WrenchEstimator(robot, [Contact(name) for name in contacts])
+    return robot, estimator, DependenceStatus(robot, estimator.contacts, acceleration_arrays=False)
+
+
+def test_uninformed_torques_beyond_the_configured_are_warnings(rng):
+    robot, estimator, dependence = humanoid('root', 'hand', 'foot')
+    sample = random_sample(robot, rng)
+    assert dependence.configured == ['neck']
+    status = dependence.status(estimator.update(sample))
+    assert codes(status.findings) == [('uninformed', Level.INFO)]
+    touched = tuple(Contact(name) for name in ('root', 'upper_arm', 'foot'))
+    status = dependence.status(estimator.update(sample, touched))
+    assert status.level == Level.WARNING
+    assert status.findings[-1].values['joints'] == 'elbow'
+    for readings in sample[1:8]:
+        readings[...] = np.nan
+    assert not dependence.status(estimator.update(sample)).findings
+
+
+def test_the_dependence_follows_lost_sensors(rng):
+    robot, estimator, dependence = humanoid('root', 'hand', 'foot', imus=('head', 'shank'))
+    sample = random_sample(robot, rng)
+    values = dependence.status(estimator.update(sample)).values
+    table = dependence_table(robot, estimator.contacts)
+    for kind, entries in (('torque', table.torques), ('wrench', table.wrenches)):
+        for entry in entries:
+            words = values[f'{kind} {entry.name}'].replace(';', '').split(' ')
+            assert set(words) >= {*entry.fts, *entry.imus, *entry.joints, *entry.links}
+    assert 'shank' in values['torque knee']
+    for readings in sample[4:7]:
+        readings[1] = np.nan
+    sample.ft_readings[0] = np.nan
+    estimate = estimator.update(sample)
+    assert 'motion head' in dependence.status(estimate).values['torque knee']
+    # Two submodels are merged, in which the first contact stays.
+    assert dependence.uninformed_joints(estimate) == ['waist', 'neck', 'shoulder_joint', 'elbow']
+
+
+RATE, OMEGA, START_NS = 100, 2.0 * np.pi * 0.8, 1_000_000_000_000
+
+
+def momentum(rng, *, late=0.0, moves=1.0, silent=(), **settings):
+    """Return the status after four seconds; velocities may be late, joints silent."""
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    chosen = EstimatorSettings(imus=('head',), derivative_window=0.12, **settings)
+    fts = [sensor.name for sensor in robot.ft_sensors]
+    assembler = SampleAssembler(robot.joint_names, fts, ['head'], chosen)
+    estimator = WrenchEstimator(robot, [Contact(name) for name in ('root', 'hand', 'foot')])
+    checked = MomentumStatus(robot, chosen, assembler)
+    n = len(robot.joint_names)
+    reported = [joint not in silent for joint in robot.joint_names]
+    names = tuple(joint for joint in robot.joint_names if joint not in silent)
+    phases, axes = rng.uniform(-np.pi, np.pi, n), rng.normal(size=(2, 3))
+    for k in range(4 * RATE):
+        time, stamp = k / RATE, START_NS + k * 10**9 // RATE
+        angles, now = OMEGA * time + phases, np.sin(OMEGA * time)
+        rate = moves * now * axes[0] + 3e-3 * rng.normal(size=3)
+        for row in range(len(fts)):
+            assembler.push_ft(row, stamp, rng.normal(size=6))
+        assembler.push_imu(0, stamp, rate, np.array([0, 0, 9.81]) + moves * now * axes[1])
+        positions = 0.5 * moves * np.sin(angles) + 1e-4 * rng.normal(size=n)
+        velocities = 0.5 * moves * OMEGA * np.cos(angles - OMEGA * late)
+        values = positions[reported], velocities[reported], np.empty(0)
+        if (sample := assembler.push_joints(0, stamp, names, *values)) is not None:
+            checked.add(sample, estimator.update(sample))
+    return checked.status()
+
+
+ASSUMED = {'silent': ['neck'], 'assumed_joints': ('neck',), 'assumed_positions': (0.0,)}
+
+
+@pytest.mark.parametrize(
+    ('given', 'wrong'),
+    [
+        ({'velocity_source': 'filter'}, False),
+        ({'velocity_source': 'message'}, False),
+        ({'moves': 0.0}, False),
+        (ASSUMED, False),
+        ({'velocity_source': 'message', 'late': 0.08}, True),
+        ({'velocity_source': 'message', 'late': 0.08, **ASSUMED}, True),
+        ({'angular_acceleration_source': 'zero'}, True),
+    ],
+)
+def test_wrong_accelerations_are_a_finding_of_momentum(rng, given, wrong):
+    status = momentum(rng, **given)
+    assert codes(status.findings) == [('momentum', Level.WARNING)] * wrong
+    assert status.values['windows'] >= 6
+
+
+def test_the_noise_of_the_momentum_is_that_of_its_imu(rng):
+    def noise(**settings):
+        return float(momentum(rng, moves=0.0, **settings).values['noise [N]'])
+
+    quiet, loud = (noise(imu={'head': ImuSettings(gyroscope_noise=x)}) for x in (0.003, 0.3))
+    assert loud > 10.0 * quiet
+    assert np.isnan(noise(derivative_filter='adaptive_window'))
+
+
+# Cycles
+
+PERIOD_NS = 2_000_000
+TICKS = PERIOD_NS * np.arange(1, 101)
+
+
+def fed(stamps, durations=None, clock=None):
+    cycles = Cycles()
+    for k, stamp in enumerate(np.asarray(stamps).tolist()):
+        now = () if clock is None else (int(clock[k]),)
+        cycles.add(round(stamp), 1e-4 if durations is None else durations[k], *now)
+    return cycles
+
+
+def test_percentiles_of_the_newest_durations():
+    report = fed(PERIOD_NS * np.arange(1, 102), 1e-6 * np.arange(1, 102)).report()
+    found = [report.duration_p50, report.duration_p99, report.duration_max]
+    np.testing.assert_allclose(found, (51e-6, 100e-6, 101e-6))
+    assert (report.count, report.interval) == (101, pytest.approx(1e-9 * PERIOD_NS))
+    n = CAPACITY + 100
+    report = fed(PERIOD_NS * np.arange(1, n + 1), [1.0] * 50 + [0.0] * (n - 50)).report()
+    assert (report.count, report.duration_max) == (n, 0.0)
+    report = Cycles().report()
+    assert (report.count, report.missed) == (0, 0) and np.isnan(report.interval)
+
+
+@pytest.mark.parametrize(
+    ('stamps', 'missed'),
+    [
+        (np.delete(TICKS + np.tile([0, 0.1, -0.1, 0.2], 25) * PERIOD_NS, [10, 40, 41, 42]), 4),
+        ([*TICKS[:10], TICKS[10] + 0.7 * PERIOD_NS, *TICKS[11:]], 0),
+        ([*TICKS[:30], *(TICKS[36] - np.arange(6, 0, -1)), *TICKS[36:]], 0),
+        ([*TICKS[50:], *TICKS[:50]], 0),
+        (750 * np.delete(TICKS[:10], 5), 1),
+    ],
+    ids=['gaps', 'late', 'caught up', 'set back', 'slow'],
+)
+def test_gaps_are_counted_in_periods(stamps, missed):
+    cycles = fed(stamps)
+    report = cycles.report()
+    assert (report.missed, report.stopped, report.jumped) == (missed, 0.0, 0.0)
+    assert cycles.report().missed == 0 and cycles.total_missed == missed
+
+
+@pytest.mark.parametrize('waited', [0.004, 4.0])
+def test_jumps_and_stops_are_no_missed_cycles(waited):
+    stamps = np.where(TICKS[50] < TICKS, TICKS + 4_000_000_000, TICKS)
+    clock = np.where(TICKS[50] < TICKS, TICKS + round(1e9 * waited), TICKS)
+    kept = np.delete(np.arange(100), [10, 60])
+    report = fed(stamps[kept], clock=clock[kept]).report()
+    stopped = waited > 1.0
+    assert report.missed == 2
+    assert report.stopped == pytest.approx(4.0 if stopped else 0.0, abs=0.01)
+    assert report.jumped == pytest.approx(0.0 if stopped else 4.0, abs=0.01)
+
+
+def test_a_pause_is_no_gap():
+    cycles = fed(TICKS[:10])
+    cycles.restart()
+    for k in (1000, 1001, 1003, 1004):
+        cycles.add(k * PERIOD_NS, 1e-4)
+    assert cycles.report().missed == cycles.total_missed == 1

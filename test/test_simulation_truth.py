@@ -5,7 +5,7 @@ The truth of the embedded robot obeys Newton and Euler, as an independent librar
 
 Pinocchio reads the same URDF with the FT joints opened and gets nothing but the joint motion, the
 reading of the IMU at the root link and the external wrenches. Not covered: how realistic servos,
-contacts and friction are, and the noise (test_simulation_noise).
+contacts and friction are, and the noise (test_simulation.py).
 """
 
 from dataclasses import replace
@@ -103,14 +103,11 @@ def external(robot: SimulatedRobot, snapshot: Snapshot) -> dict[str, np.ndarray]
 
 
 def test_motion_wrenches_and_torques_close(scene) -> None:
-    _, robot, snapshots = scene
+    scenario, robot, snapshots = scene
     oracle = Oracle(robot)
     for snapshot in snapshots:
         oracle.assert_closed(snapshot, external(robot, snapshot))
-
-
-def test_scenes_push_and_move_while_they_are_checked(scene) -> None:
-    scenario, robot, snapshots = scene
+    # The scene pushes and moves meanwhile.
     forces = np.array([snapshot.external_wrenches for snapshot in snapshots])[:, :, :3]
     pushed = [robot.contact_frames.index(push.frame) for push in scenario.pushes]
     assert len(pushed) >= 3

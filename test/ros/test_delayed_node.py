@@ -3,7 +3,7 @@
 """
 The node with a filter delay: the stamps and values of what it publishes.
 
-Not covered: what a delayed sample is made of (test_delayed_streams.py).
+Not covered: what a delayed sample is made of (test_streams.py).
 """
 
 import numpy as np

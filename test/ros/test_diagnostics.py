@@ -3,7 +3,7 @@
 """
 Diagnostics of the node: on their topic, and in the log.
 
-Not covered: the statuses themselves (../test_output_status.py).
+Not covered: the statuses themselves (../test_outputs.py).
 """
 
 import numpy as np

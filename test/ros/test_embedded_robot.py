@@ -3,7 +3,7 @@
 """
 The embedded robot as a node: what it publishes is what the simulator says, on time stamps.
 
-Not covered: the simulator (test_simulation_robot.py), whether it keeps real time.
+Not covered: the simulator (test_simulation.py), whether it keeps real time.
 """
 
 import signal

@@ -1,0 +1,168 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+From settings to a robot: sensors that the settings place, and the frames of their messages.
+
+Not covered: where a URDF puts a sensor (test_robot.py), and settings without a robot
+(test_config.py).
+"""
+
+import numpy as np
+import pytest
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
+from scipy.spatial.transform import Rotation
+
+from inertial_estimation.calibration.configured_estimator import build_estimator
+from inertial_estimation.cli.robot_check import check_robot
+from inertial_estimation.config import EstimatorSettings, IdentifierSettings
+from inertial_estimation.errors import ConfigError, ModelError, NameNotFound, ShapeError
+from inertial_estimation.model.configured_robot import build_robot
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.router import accepted_frame_ids
+
+EYE = (
+    '<link name="eye"/><joint name="eye_joint" type="fixed"><parent link="head"/>'
+    '<child link="eye"/><origin xyz="0.1 0 0" rpy="1.5 0 0"/></joint></robot>'
+)
+"""A frame of the head that is rotated."""
+URDF = nested_humanoid_urdf()
+WITH_EYE = URDF.replace('</robot>', EYE)
+POSE = [0.1, -0.2, 0.3, 0.4, 0.5, -0.6]
+"""x y z roll pitch yaw."""
+SOLE = {'imus': ['board'], 'imu.board.frame': 'sole', 'imu.board.pose': POSE}
+# Products of a few numbers of order one, and sums over some thirty links.
+ROUND_OFF, SUMS = 1e-14, 1e-12
+
+
+def robot_of(text, **given):
+    return build_robot(EstimatorSettings.from_dict(given), text)
+
+
+@pytest.mark.parametrize(
+    ('text', 'sensor', 'given', 'wanted'),
+    [
+        (WITH_EYE, 'eye', {'imus': ['eye']}, {'eye', 'eye_joint'}),
+        (WITH_EYE, 'gaze', {'imus': ['gaze'], 'imu.gaze.frame': 'eye'},
+         {'gaze', 'eye', 'eye_joint'}),
+        # The name of the sensor is a frame elsewhere.
+        (WITH_EYE, 'head', {'imus': ['head'], 'imu.head.frame': 'eye'}, {'eye', 'eye_joint'}),
+        (WITH_EYE, 'head',
+         {'imus': ['head'], 'imu.head.frame': 'eye', 'imu.head.frame_id': 'head'}, {'head'}),
+        (URDF, 'leg_sensor', {}, {'leg_sensor'}),
+        (URDF, 'arm_sensor', {}, {'arm_sensor', 'arm_sensor_joint', 'upper_arm'}),
+        (URDF.replace('"arm_sensor"', '"shoulder"'), 'shoulder', {},
+         {'arm_sensor_joint', 'upper_arm'}),
+        (URDF, 'leg_sensor', {'ft_sensors': ['leg_sensor'], 'ft.leg_sensor.frame_id': 'leg'},
+         {'leg'}),
+        (URDF, 'board', SOLE, {'board'}),
+        (URDF, 'board', SOLE | {'imu.board.frame_id': 'foot_imu_link'}, {'foot_imu_link'}),
+    ],
+)  # fmt: skip
+def test_frames_at_the_pose_of_a_sensor_are_accepted(text, sensor, given, wanted):
+    settings = EstimatorSettings.from_dict(given)
+    robot = build_robot(settings, text)
+    (found,) = (s for s in (*robot.imus, *robot.ft_sensors) if s.name == sensor)
+    assert accepted_frame_ids(settings, robot, found) == wanted
+
+
+def test_a_sensor_without_a_frame_of_its_own_needs_a_frame_id():
+    settings = EstimatorSettings.from_dict({})
+    robot = build_robot(settings, URDF.replace('"leg_sensor"', '"shank"'))
+    with pytest.raises(ConfigError):
+        accepted_frame_ids(settings, robot, robot.ft_sensors[1])
+
+
+def test_a_robot_without_imu_takes_empty_arrays(rng):
+    settings = EstimatorSettings.from_dict({'fixed_link': 'sole'})
+    robot = build_robot(settings, URDF)
+    estimator, sample = build_estimator(settings, robot), random_sample(robot, rng)
+    assert sample.proper_accelerations.shape == (0, 3)
+    assert np.isfinite(estimator.update(sample).torques).all()
+    with pytest.raises(ShapeError):
+        estimator.update(sample._replace(proper_accelerations=np.zeros((1, 3))))
+
+
+BOARD = {
+    'accelerometers': ['skin', 'board'],
+    'gyroscopes': ['board'],
+    'accelerometer.skin.frame': 'sole',
+    'accelerometer.board.frame': 'hand',
+    'accelerometer.board.pose': POSE,
+    'gyroscope.board.frame': 'hand',
+    'gyroscope.board.pose': POSE,
+}
+
+
+def test_sensors_are_placed_by_the_settings_in_their_order():
+    given = {'imus': ['board', 'a'], 'imu.a.frame': 'sole', 'imu.a.pose': POSE}
+    robot = robot_of(URDF, **BOARD, **given)
+    assert [sensor.name for sensor in robot.accelerometers] == ['skin', 'board']
+    assert [sensor.name for sensor in robot.imus] == ['board', 'a']
+    pose = np.eye(4)
+    pose[:3, :3] = Rotation.from_euler('xyz', POSE[3:]).as_matrix()
+    pose[:3, 3] = POSE[:3]
+    for sensor, frame in (
+        (robot.accelerometers[1], 'hand'),
+        (robot.gyroscopes[0], 'hand'),
+        (robot.imus[0], 'hand'),
+        (robot.imus[1], 'sole'),
+    ):
+        link, L_H_F = robot.frame(frame)
+        assert sensor.link == link
+        np.testing.assert_allclose(sensor.L_H_S, L_H_F @ pose, rtol=0, atol=ROUND_OFF)
+    sensors = check_robot(robot).records['inertial_sensors']
+    rows = {(row['sensor'], row['kind']): row['pose_in_link'] for row in sensors}
+    assert rows['board', 'gyroscope'] == {'xyz_m': POSE[:3], 'rpy_rad': POSE[3:]}
+
+
+def test_an_accelerometer_and_a_gyroscope_apart_are_no_imu():
+    apart = BOARD | {'gyroscope.board.pose': [0.1, -0.2, 0.35, 0.4, 0.5, -0.6]}
+    with pytest.raises(ModelError):
+        robot_of(URDF, **apart, imus=['board'])
+    assert robot_of(URDF, **apart, fixed_link='sole').imus == ()
+
+
+@pytest.mark.parametrize('source', ['array', 'zero'])
+def test_all_sensors_of_an_icub_by_their_names(shared_models, source):
+    text = (shared_models / 'icub_sensorised.urdf').read_text()
+    plain = Robot.from_urdf(text)
+    kinds = {s.name: 'accelerometer' for s in plain.accelerometers}
+    kinds |= {s.name: 'gyroscope' for s in plain.gyroscopes}
+    assert len(kinds) == 55 + 11
+    given = {
+        'imus': list(kinds),
+        'acceleration_source': 'zero',
+        'angular_acceleration_source': source,
+        'contacts': ['root_link', 'l_foot'],
+    }
+    settings = EstimatorSettings.from_dict(given)
+    robot = build_robot(settings, text)
+    assert {imu.name: imu.measures for imu in robot.imus} == kinds
+    assembler, stamp, rotations = build_assembler(settings, robot), 1_700_000_000, []
+    for link in robot.links:
+        rotations.append(link.P_H_L[:3, :3])
+        if link.parent >= 0:
+            rotations[-1] = rotations[link.parent] @ rotations[-1]
+    for k, imu in enumerate(robot.imus):
+        W_R_S = rotations[imu.link] @ imu.L_H_S[:3, :3]
+        assembler.push_imu(k, stamp, np.zeros(3), np.array([0.0, 0.0, 9.81]) @ W_R_S)
+    for k in range(len(robot.ft_sensors)):
+        assembler.push_ft(k, stamp, np.zeros(6))
+    zeros = np.zeros(len(robot.joint_names))
+    sample = assembler.push_joints(0, stamp, robot.joint_names, zeros, zeros, np.zeros(0))
+    assert not sample.imu_states.any()
+    estimate = build_estimator(settings, robot).update(sample)
+    mass = robot.parameters[list(robot.submodels[0].links), 0].sum()
+    np.testing.assert_allclose(np.linalg.norm(estimate.wrenches[0, :3]), 9.81 * mass, rtol=SUMS)
+    assert estimate.used_imus.all()
+
+
+@pytest.mark.parametrize('kind', [EstimatorSettings, IdentifierSettings])
+def test_an_empty_list_of_ft_sensors_is_none_and_all_are_those_of_the_urdf(kind):
+    urdf, base = arm_with_wrist_sensor_urdf(), {'fixed_link': 'base'}
+    for given, wanted in ({}, 1), ({'ft_sensors': ['all']}, 1), ({'ft_sensors': []}, 0):
+        robot = build_robot(kind.from_dict(base | given), urdf)
+        assert (len(robot.ft_sensors), len(robot.submodels)) == (wanted, 1 + wanted)
+    with pytest.raises(NameNotFound):
+        kind.from_dict(base | {'ft_sensors': [], 'ft.wrist_sensor.max_age': 0.2})

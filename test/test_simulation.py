@@ -1,0 +1,340 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The embedded robot: its URDF, scenes, loads, sensors and noise.
+
+Not covered: its dynamics (test_simulation_truth.py), and real time.
+"""
+
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+pytest.importorskip('mujoco', reason='the embedded robot runs in mujoco')
+pytest.importorskip('icub_models', reason='the embedded robot is the iCub of icub-models')
+
+from inertial_estimation.errors import ConfigError, FrameNotFound, ModelError, NameNotFound
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
+from inertial_estimation.simulation.description import describe
+from inertial_estimation.simulation.motion import START, Motion
+from inertial_estimation.simulation.noise import NoiseLevels, SensorNoise
+from inertial_estimation.simulation.robot import IMUS, SimulatedRobot
+from inertial_estimation.simulation.scenario import SCENES, Load, Push, carrying, pole, standing
+
+GRAVITY = 9.81
+ROUND_OFF = 1e-14
+SAG = 0.01
+"""Share of a weight that turns sideways, or out of it, when servos give way by some 5 mrad."""
+
+
+def run(robot, seconds, every=1, rate=500):
+    """Return every so many of the snapshots of a run."""
+    return [robot.step() for _ in range(round(seconds * rate))][every - 1 :: every]
+
+
+def resting(scenario, posture=None):
+    """Return the scenario without motion and pushes."""
+    return replace(scenario, motion={}, pushes=(), posture=posture or scenario.posture)
+
+
+def weight(robot, links=()):
+    """Return the weight of some links, or of all [N]."""
+    tree = ElementTree.fromstring(robot.urdf)
+    masses = {link.get('name'): link.find('inertial/mass') for link in tree.findall('link')}
+    known = (m for n, m in masses.items() if m is not None and (n in links or not links))
+    return GRAVITY * sum(float(m.get('value')) for m in known)
+
+
+# Frames and FT tags of a URDF
+
+INERTIA = """
+  <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+"""
+URDF = f"""<robot name="arm">
+  <link name="base">{INERTIA}<visual/></link><link name="hand">{INERTIA}</link>
+  <link name="palm"/><link name="tip"/>
+  <joint name="wrist" type="fixed"><parent link="base"/><child link="hand"/>
+    <origin xyz="1 0 0" rpy="0 0 0"/></joint>
+  <joint name="palm_joint" type="fixed"><parent link="hand"/><child link="palm"/>
+    <origin xyz="0 0 2" rpy="0 0 1.5707963267948966"/></joint>
+  <joint name="tip_joint" type="fixed"><parent link="palm"/><child link="tip"/>
+    <origin xyz="3 0 0" rpy="0 0 1.5707963267948966"/></joint>
+  <sensor name="wrist_ft" type="force_torque"><parent joint="wrist"/>
+    <force_torque><frame>sensor</frame><measure_direction>child_to_parent</measure_direction>
+    </force_torque><origin xyz="0 0.5 0" rpy="0 1.5707963267948966 0"/></sensor>
+</robot>"""
+
+
+def test_massless_links_become_frames_of_the_body_that_carries_them():
+    description = describe(URDF)
+    tip = description.placement('tip')
+    assert (tip.body, description.root) == ('hand', 'base')
+    np.testing.assert_allclose(tip.position, [0.0, 3.0, 2.0], atol=ROUND_OFF)
+    turned = tip.rotation.as_matrix()
+    np.testing.assert_allclose(turned, np.diag([-1.0, -1.0, 1.0]), atol=ROUND_OFF)
+    for gone in ('palm', 'visual', 'sensor'):
+        assert gone not in description.bodies_text
+
+
+def test_an_ft_tag_has_pose_and_direction():
+    (tag,) = describe(URDF).force_torque
+    assert (tag.name, tag.child_link, tag.sign) == ('wrist_ft', 'hand', 1.0)
+    np.testing.assert_allclose(tag.placement.position, [0.0, 0.5, 0.0], atol=ROUND_OFF)
+    turned = tag.placement.rotation.apply([1.0, 0.0, 0.0])
+    np.testing.assert_allclose(turned, [0.0, 0.0, -1.0], atol=ROUND_OFF)
+    text = URDF.replace('<frame>sensor', '<frame>child')
+    (tag,) = describe(text.replace('child_to_parent', 'parent_to_child')).force_torque
+    assert tag.sign == -1.0 and not tag.placement.position.any()
+
+
+@pytest.mark.parametrize(
+    ('old', 'new'),
+    [
+        ('</robot>', ''),
+        ('<frame>sensor', '<frame>parent'),
+        ('child_to_parent', 'both_ways'),
+        ('<parent joint="wrist"/>', '<parent joint="elbow"/>'),
+        ('<child link="tip"/>', ''),
+        ('<joint name="tip_joint" type="fixed">', '<joint name="t" type="revolute">'),
+        ('<link name="palm"/>', '<link name="palm"/><link name="stray"/>'),
+    ],
+)
+def test_urdfs_that_cannot_be_simulated_are_refused(old, new):
+    with pytest.raises(ModelError):
+        describe(URDF.replace(old, new))
+
+
+# Scenes
+
+
+def test_a_push_is_smooth_and_has_its_full_strength_between_the_edges():
+    wrench = np.array([1.0, -2.0, 3.0, 0.1, 0.2, -0.3])
+    push = Push(1.0, 2.0, 'l_hand', tuple(wrench), edge=0.5)
+    assert push.at(1.0) is None and push.at(3.0) is None
+    for time, share in ((1.25, 0.5), (1.5, 1.0), (2.5, 1.0), (2.75, 0.5)):
+        np.testing.assert_allclose(push.at(time), share * wrench)
+    strength = np.array([push.at(time)[2] for time in np.arange(1.001, 3.0, 1e-3)])
+    assert np.abs(np.diff(strength)).max() <= 1e-3 * np.pi * 3.0
+    for duration, wrench, edge in (
+        (1.0, (1.0,) * 3, 0.2), (1.0, (np.nan,) * 6, 0.2), (0.3, (1.0,) * 6, 0.2),
+        (1.0, (1.0,) * 6, 0.0),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError):
+            Push(0.0, duration, 'l_hand', wrench, edge)
+
+
+@pytest.mark.parametrize('name', list(SCENES))
+@pytest.mark.parametrize('duration', [10.0, 60.0])
+def test_a_scene_pushes_its_contacts_within_its_duration(name, duration):
+    scenario = SCENES[name](duration, 0)
+    assert {push.frame for push in scenario.pushes} <= set(scenario.contacts)
+    assert max(push.start + push.duration for push in scenario.pushes) <= duration
+    assert min(push.start for push in scenario.pushes) > 0.0
+    assert scenario == SCENES[name](duration, 0)
+    assert scenario.pushes != SCENES[name](duration, 1).pushes
+    for push, after in pairwise(scenario.pushes if name == 'standing' else ()):
+        assert push.start + push.duration <= after.start
+
+
+def test_a_motion_starts_at_rest_with_the_acceleration_that_was_asked_for():
+    m = Motion.random(np.full(40, 0.5), np.full(40, 4.0), np.random.default_rng(0))
+    assert (m.at(0.0)[0] == 0.5).all() and not m.at(0.0)[1].any()
+    times = np.arange(START, START + 60.0, 0.01)
+    path, velocities = np.array([m.at(time) for time in times]).swapaxes(0, 1)
+    assert (np.abs(path - 0.5) <= m.excursions).all()
+    slopes = np.gradient(path, times, axis=0)
+    np.testing.assert_allclose(slopes[1:-1], velocities[1:-1], atol=1e-2)
+    rms = np.sqrt(np.mean(np.gradient(velocities, times, axis=0) ** 2, axis=0))
+    # Sines of nearby frequencies beat: a minute shows their mean power to some percent.
+    np.testing.assert_allclose(rms, 4.0, rtol=0.1)
+
+
+# The robot
+
+
+def test_rows_have_the_names_of_the_urdf():
+    robot = SimulatedRobot(pole(), rate_hz=250)
+    tree = ElementTree.fromstring(robot.urdf)
+    movable = {j.get('name') for j in tree.findall('joint') if j.get('type') != 'fixed'}
+    assert set(robot.joint_names) == movable and len(movable) == 32
+    assert robot.imu_names == tuple(IMUS)
+    shapes = {name: np.shape(value) for name, value in robot.step()._asdict().items()}
+    assert shapes['positions'] == shapes['torques'] == (32,)
+    assert shapes['ft_wrenches'] == (6, 6) and shapes['external_wrenches'] == (7, 6)
+    assert shapes['proper_accelerations'] == (13, 3)
+    assert SimulatedRobot(pole(), imus={}).step().proper_accelerations.shape == (0, 3)
+
+
+@pytest.mark.parametrize('name', list(SCENES))
+def test_runs_of_one_seed_are_bit_equal_at_any_rate(name):
+    slow, fast = (SimulatedRobot(SCENES[name](3.0, 5), rate_hz=rate) for rate in (250, 1000))
+    for one, other in zip(run(slow, 1.0, 10, 250), run(fast, 1.0, 40, 1000), strict=True):
+        for mine, theirs in zip(one, other):
+            np.testing.assert_array_equal(mine, theirs)
+    assert one.time_ns == 1_000_000_000
+    another = run(SimulatedRobot(SCENES[name](3.0, 6)), 1.0)[-1]
+    assert (another.positions != one.positions).any()
+
+
+# Seed 1 ends with the push that comes first with seed 0; 7 lifts a foot the farthest.
+@pytest.mark.parametrize('seed', [0, 1, 7])
+def test_the_standing_robot_moves_and_does_not_fall(seed):
+    scenario = standing(20.0, seed)
+    robot = SimulatedRobot(scenario)
+    snapshots = run(robot, 20.0, 5)
+    poses = np.array([snapshot.W_H_B for snapshot in snapshots])
+    # A tilt of 2.5 degrees, a sway of 3 cm.
+    assert poses[:, 2, 2].min() > 0.999
+    assert np.ptp(poses[:, :3, 3], axis=0).max() < 0.03
+    rows = [robot.joint_names.index(name) for name in scenario.motion]
+    moving = np.array([snapshot.accelerations[rows] for snapshot in snapshots])
+    assert np.sqrt(np.mean(moving**2)) >= 3.0
+    feet = [robot.contact_frames.index(sole) for sole in ('l_sole', 'r_sole')]
+    assert min(snapshot.external_wrenches[feet, 2].min() for snapshot in snapshots) > 20.0
+
+
+def test_a_standing_robot_rests_on_its_weight():
+    robot = SimulatedRobot(resting(standing()))
+    feet = [robot.contact_frames.index(sole) for sole in ('l_sole', 'r_sole')]
+    carried = run(robot, 4.0)[-1].external_wrenches[feet, 2]
+    # What is left of the swinging 4 s after the robot was put down.
+    np.testing.assert_allclose(carried.sum(), weight(robot), rtol=0.0, atol=0.02)
+    np.testing.assert_allclose(carried, weight(robot) / 2.0, rtol=SAG)
+
+
+def test_sensors_of_a_hanging_robot_read_weight_and_gravity():
+    legs = [n for n in pole().posture if 'hip' in n or 'knee' in n or 'ankle' in n]
+    robot = SimulatedRobot(resting(pole(), {**pole().posture, **dict.fromkeys(legs, 0.0)}))
+    last = run(robot, 2.0)[-1]
+    links = ('hip_3', 'upper_leg', 'lower_leg', 'ankle_1', 'ankle_2', 'foot')
+    for side in 'lr':
+        pull = weight(robot, [f'{side}_{link}' for link in links])
+        force = last.ft_wrenches[robot.ft_names.index(f'{side}_leg_ft'), :3]
+        # The sensor's z axis points down a straight leg: child on parent, the leg pulls that way.
+        np.testing.assert_allclose(force, [0.0, 0.0, pull], rtol=SAG, atol=SAG * pull)
+    norms = np.linalg.norm(last.proper_accelerations, axis=1)
+    np.testing.assert_allclose(norms, GRAVITY, rtol=SAG)
+    root = last.proper_accelerations[robot.imu_names.index('root_link')]
+    np.testing.assert_allclose(root, [0.0, 0.0, GRAVITY], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ('error', 'changes', 'options'),
+    [
+        (ConfigError, {}, {'rate_hz': 300}),
+        (FrameNotFound, {'pushes': (Push(1.0, 1.0, 'left_hand', (0.0,) * 6),)}, {}),
+        (FrameNotFound, {'loads': (Load(1.0, 'third', 1.0, (0.0,) * 3, 0.01),)}, {}),
+        (FrameNotFound, {}, {'imus': {'head': 'haed'}}),
+        (NameNotFound, {'posture': {'l_nee': 0.0}}, {}),
+        (ConfigError, {'motion': {'l_wrist_yaw': 20.0}}, {}),
+        (ConfigError, {'contacts': ('root_link',), 'pushes': ()}, {}),
+        (ConfigError, {'contacts': (*pole().contacts, 'chest'), 'pushes': ()}, {}),
+    ],
+)
+def test_scenarios_that_do_not_fit_the_robot_are_refused(error, changes, options):
+    with pytest.raises(error):
+        SimulatedRobot(replace(pole(), **changes), **options)
+
+
+@pytest.mark.parametrize('package', ['mujoco', 'icub_models'])
+def test_a_missing_package_is_a_model_error(package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ModelError):
+        SimulatedRobot(pole())
+
+
+# Loads
+
+
+def loaded(robot, load):
+    """Return the parameters of the robot with a load."""
+    parameters, center = robot.parameters.copy(), np.array(load.center)
+    inertia = load.mass * ((center @ center) * np.eye(3) - np.outer(center, center))
+    inertia += load.inertia * np.eye(3)
+    link = robot.frame(load.frame)[0]
+    parameters[link] += [load.mass, *(load.mass * center), *inertia[np.tril_indices(3)]]
+    return parameters
+
+
+def test_a_load_acts_as_a_heavier_link_until_it_is_put_down():
+    scenario = carrying(1.0, 2)
+    scenario = replace(scenario, loads=(replace(scenario.loads[0], end=0.75),))
+    (load,) = scenario.loads
+    simulated = SimulatedRobot(scenario, {'root_link': 'root_link'}, 250)
+    snapshots = run(simulated, 1.0, rate=250)
+    samples = SampleBatch.stack([snapshot.sample() for snapshot in snapshots])
+    robot = Robot.from_urdf(simulated.urdf, imus=['root_link'])
+    order = [simulated.joint_names.index(name) for name in robot.joint_names]
+    moved = ('positions', 'velocities', 'accelerations')
+    samples = replace(samples, **{name: getattr(samples, name)[:, order] for name in moved})
+    contacts = [Contact(frame) for frame in scenario.contacts]
+    wrenches = np.array([one.external_wrenches for one in snapshots])
+    torques = np.array([one.torques[order] for one in snapshots])
+    carried = (samples.stamp_ns >= 1e9 * load.start) & (samples.stamp_ns < 1e9 * load.end)
+    heavier = robot.with_parameters(loaded(robot, load))
+    for chosen, model in ((~carried, robot), (carried, heavier)):
+        found = WrenchEstimator(model, contacts).batch(samples)
+        # Two libraries, round-off of some hundred N.
+        assert np.abs(found.wrenches - wrenches)[chosen].max() < 1e-8
+        assert np.abs(found.torques - torques)[chosen].max() < 1e-8
+    false = (WrenchEstimator(robot, contacts).batch(samples).wrenches - wrenches)[carried]
+    force = np.linalg.norm(false[:, scenario.contacts.index('l_hand'), :3], axis=1)
+    assert force.mean() == pytest.approx(GRAVITY * load.mass, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    'wrong', [{'mass': 0.0}, {'mass': np.nan}, {'inertia': -1.0}, {'center': (0.0, np.inf, 0.0)},
+              {'start': -1.0}, {'end': 0.5}],
+)  # fmt: skip
+def test_impossible_loads_are_refused(wrong):
+    given = {'start': 1.0, 'frame': 'l_hand', 'mass': 1.0, 'center': (0.0,) * 3, 'inertia': 0.01}
+    with pytest.raises(ConfigError):
+        Load(**(given | wrong))
+
+
+# Noise
+
+LEVELS = {
+    'force': 0.15, 'torque': 0.005, 'encoder': 1e-4, 'gyroscope': 3e-3, 'accelerometer': 0.03,
+}  # fmt: skip
+
+
+def errors(sample, snapshot):
+    """Return reading minus truth of each kind of sensor."""
+    wrenches = sample.ft_readings - snapshot.ft_wrenches
+    return {
+        'force': wrenches[:, :3],
+        'torque': wrenches[:, 3:],
+        'encoder': sample.positions - snapshot.positions,
+        'gyroscope': sample.angular_velocities - snapshot.angular_velocities,
+        'accelerometer': sample.proper_accelerations - snapshot.proper_accelerations,
+    }
+
+
+@pytest.mark.parametrize('kind', list(LEVELS))
+def test_noise_is_white_as_stated_and_apart_for_each_kind(kind):
+    snapshot, noise, quiet = (
+        SimulatedRobot(pole()).step(), SensorNoise(seed=1),
+        SensorNoise(NoiseLevels(**{kind: 0.0}), seed=1),
+    )  # fmt: skip
+    n, sigmas = 2000, 5.0
+    drawn = np.array([errors(noise.apply(snapshot), snapshot)[kind] for _ in range(n)])
+    level = LEVELS[kind]
+    np.testing.assert_allclose(drawn.mean(), 0.0, atol=sigmas * level / np.sqrt(drawn.size))
+    np.testing.assert_allclose(drawn.std(), level, rtol=sigmas / np.sqrt(2.0 * drawn.size))
+    flat = drawn.reshape(n, -1) / level
+    along = np.mean(flat[1:] * flat[:-1], axis=0)
+    assert np.abs(along).max() < sigmas / np.sqrt(n)
+    one, other = (errors(s.apply(snapshot), snapshot) for s in (SensorNoise(seed=1), quiet))
+    assert not other.pop(kind).any() and one.pop(kind).all()
+    for name in other:
+        np.testing.assert_array_equal(one[name], other[name])
+    with pytest.raises(ConfigError):
+        NoiseLevels(**{kind: -0.1})
