@@ -28,7 +28,6 @@ SQUEEZE = (
 KNOWN = Contact('shoulder', 'known', wrench=(30.0, -20.0, 10.0, 1.0, 2.0, -3.0))
 HUMANOID_CONTACTS = {
     'wrenches': tuple(Contact(name) for name in ('root', 'upper_arm', 'thigh', 'foot')),
-    'wrenches elsewhere': tuple(Contact(name) for name in ('head', 'hand', 'shank', 'sole')),
     'free': (),
     'forces': (
         Contact('chest', 'force', point=(0.1, 0.0, 0.2)),
@@ -79,9 +78,5 @@ def usual_noise(robot: Robot) -> NoiseModel:
 
 def repeated(sample: Sample, n: int) -> dict[str, Any]:
     """Return the columns of a batch that holds a sample n times."""
-    return {
-        field.name: None
-        if (value := getattr(sample, field.name)) is None
-        else np.stack([value] * n)
-        for field in fields(SampleBatch)
-    }
+    values = {field.name: getattr(sample, field.name) for field in fields(SampleBatch)}
+    return {k: None if value is None else np.stack([value] * n) for k, value in values.items()}

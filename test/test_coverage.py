@@ -3,9 +3,9 @@
 """
 Coverage from noisy messages to results: through the streams, their filters, and the estimate.
 
-The same motion is told twice, without noise and with it, and both go the same way; so the lag of
-the filters, which is no noise, is in both. It repeats itself after a second, so that a few states
-stand for all draws. A draw is taken when nothing of the one before is left in the filters.
+One motion is sent without noise and with it, so that both have the lag of the filters. It repeats
+itself after a second, so that a few states serve all draws. Draws are independent: the filters
+have forgotten the one before.
 
 Not covered: errors that stay, such as offsets, lag and wrong models; stamps that jitter; noise
 that is not white.
@@ -19,7 +19,6 @@ from robots import nested_humanoid_urdf
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import build_assembler
@@ -41,19 +40,12 @@ STATES = 20
 """Draws after which the motion repeats itself."""
 DRAWS = 3000
 COVERAGE = (0.93, 0.97)
-"""
-Of two standard deviations, for each component of each result.
-
-A normal distribution has 95.45 %. The count of 3000 independent draws has a standard deviation of
-0.38 %: the nearer bound is four of these away.
-"""
+"""Of two standard deviations, 95.45 %: the nearer bound is four deviations of the count away."""
 STILL = 1e-9
 """Deviations [N, Nm] up to which a component cannot err."""
 ROUND_OFF = 1e-6
 """By how much it does [N, Nm]."""
-KINDS = ('wrenches', 'torques', 'external_torques', 'residuals')
 FT_NOISE = (0.3, 0.4, 0.5, 0.02, 0.03, 0.01)
-NO_EFFORTS = np.empty(0)
 
 FORCES = {
     'contacts': ['root', 'hand', 'upper_arm', 'thigh', 'foot'],
@@ -62,34 +54,29 @@ FORCES = {
     'contact.upper_arm.kind': 'force',
     'contact.upper_arm.point': [0.05, 0.0, 0.1],
 }
-"""Two forces in one submodel: along the line through their points they are not told apart."""
-SEVERAL: dict[str, Any] = {
-    'imus': ['h1', 'h2', 'h3', 'c', 'f1', 'f2', 'f3'],
+"""Two forces in one submodel: undetermined along the line through their points."""
+HEAD: dict[str, Any] = {
     'imu.h1.frame': 'head',
     'imu.h1.pose': [0.1, 0.0, 0.05, 0.3, 0.2, 0.1],
     'imu.h2.frame': 'head',
     'imu.h2.pose': [0.0, 0.1, 0.0, -0.4, 0.1, 0.2],
     'imu.h2.accelerometer_noise': 0.1,
-    'imu.h3.frame': 'head',
-    'imu.h3.pose': [-0.1, 0.0, 0.0, 0.0, 0.5, 0.0],
-    'imu.h3.measures': 'accelerometer',
     'imu.c.frame': 'chest',
     'imu.c.pose': [0.2, 0.1, 0.0, 0.1, 0.0, 0.9],
     'imu.c.measures': 'accelerometer',
+}
+FOOT: dict[str, Any] = {
+    'imu.h3.frame': 'head',
+    'imu.h3.pose': [-0.1, 0.0, 0.0, 0.0, 0.5, 0.0],
+    'imu.h3.measures': 'accelerometer',
     'imu.f1.frame': 'foot',
     'imu.f1.pose': [0.1, 0.02, 0.0, 0.0, 0.0, 0.4],
     'imu.f1.measures': 'gyroscope',
     'imu.f2.frame': 'foot',
     'imu.f2.pose': [-0.1, 0.02, 0.0, 0.2, 0.0, 0.0],
-    'imu.f3.frame': 'shank',
-    'imu.f3.pose': [0.0, -0.05, 0.03, 0.0, 0.3, 0.0],
-    'imu.f3.measures': 'gyroscope',
 }
-"""Three accelerometers and two gyroscopes on the head, a pair on the foot, and parts alone."""
-FEW = {k: v for k, v in SEVERAL.items() if k.startswith(('imu.h1', 'imu.h2', 'imu.c'))}
-"""Two whole IMUs on the head, and an accelerometer elsewhere."""
 CASES: dict[str, dict[str, Any]] = {
-    'savitzky_golay, forces that are not told apart': {'velocity_source': 'filter', **FORCES},
+    'savitzky_golay, forces': {'velocity_source': 'filter', **FORCES},
     'kalman, an FT sensor lost': {
         'derivative_filter': 'kalman',
         'velocity_source': 'filter',
@@ -97,16 +84,18 @@ CASES: dict[str, dict[str, Any]] = {
         'derivative_gyroscope_jerk': 3000.0,
         'lost': 'foot_sensor',
     },
-    'fused sensors, delay and smoothing': {
+    'several IMUs, delay and smoothing': {
         'velocity_source': 'filter',
         'filter_delay': 0.013,
         'smooth_readings': True,
         'imus': ['h1', 'h2', 'c'],
-        **FEW,
+        **HEAD,
     },
-    'fused sensors and arrays, velocities of messages': {
+    'arrays, velocities of messages': {
         'angular_acceleration_source': 'array',
-        **SEVERAL,
+        'imus': ['h1', 'h2', 'h3', 'c', 'f1', 'f2'],
+        **HEAD,
+        **FOOT,
     },
 }
 
@@ -129,79 +118,54 @@ def settings_of(**given: Any) -> EstimatorSettings:
 
 
 class Messages:
-    """
-    A motion that repeats itself, as the messages of all streams tell it.
-
-    Parameters
-    ----------
-    settings : EstimatorSettings
-        With the noise of each sensor.
-
-    """
+    """A motion that repeats itself, as messages of all streams."""
 
     def __init__(self, settings: EstimatorSettings) -> None:
         self.settings = settings
         self.robot = robot = build_robot(settings, nested_humanoid_urdf())
         n, n_imus, n_fts = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
         imus = [settings.imu_of(imu.name) for imu in robot.imus]
-        triple = np.ones(3)
-        # One row a sensor signal: mean, amplitude and noise of each of its axes.
-        mean = [np.zeros(2 * n), np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 9.81], n_imus)]
+        # Mean, amplitude and noise of each signal: joints, IMUs, FT sensors.
+        mean = np.r_[np.zeros(2 * n), np.tile([0.0] * 5 + [9.81], n_imus), np.zeros(6 * n_fts)]
         size = [np.full(n, 0.3), np.full(n, 2.0), np.tile([1.0] * 3 + [3.0] * 3, n_imus)]
-        noise = [
+        size.append(np.tile([30.0] * 3 + [3.0] * 3, n_fts))
+        self.noise = np.concatenate([
             np.full(n, settings.derivative_joint_noise),
             np.full(n, settings.joint_velocity_noise),
-            *(np.r_[i.gyroscope_noise * triple, i.accelerometer_noise * triple] for i in imus),
+            *(np.repeat([imu.gyroscope_noise, imu.accelerometer_noise], 3) for imu in imus),
             *(np.array(settings.ft_of(sensor.name).noise) for sensor in robot.ft_sensors),
-        ]
-        size.append(np.tile([30.0] * 3 + [3.0] * 3, n_fts))
-        self.noise = np.concatenate(noise)
+        ])  # fmt: skip
         phases = np.random.default_rng(7).uniform(0.0, 2.0 * np.pi, len(self.noise))
         turns = 2.0 * np.pi * np.arange(STATES * SPACING)[:, None] / (STATES * SPACING)
-        self.truth = np.concatenate(size) * np.sin(turns + phases)
-        self.truth[:, : 2 * n + 6 * n_imus] += np.concatenate(mean)
+        self.truth = mean + np.concatenate(size) * np.sin(turns + phases)
 
     def samples(
         self, draws: int, lost: str, rng: np.random.Generator | None = None
     ) -> tuple[list[Sample], StreamRates]:
-        """
-        Send the messages, with noise if there is a generator; one FT sensor may be lost.
-
-        Returns the sample of each draw, and the rates of the streams.
-        """
+        """Return the sample of each draw, with noise if there is a generator, and the rates."""
         assembler = build_assembler(self.settings, self.robot)
         rows = np.tile(self.truth, (draws // STATES + 1, 1))
         if rng is not None:
             rows += self.noise * rng.standard_normal(rows.shape)
         n, n_imus = len(self.robot.joint_names), len(self.robot.imus)
-        turns, starts = range(2 * n, 2 * n + 6 * n_imus, 6), 2 * n + 6 * n_imus
-        fts = [
-            (i, slice(starts + 6 * i, starts + 6 * i + 6))
-            for i, sensor in enumerate(self.robot.ft_sensors)
-            if sensor.name != lost
-        ]
+        names = [sensor.name for sensor in self.robot.ft_sensors]
         found: list[Sample] = []
         for k, row in enumerate(rows):
             stamp = 1_000_000_000 + k * round(1e9 / RATE)
-            for i, columns in fts:
-                assembler.push_ft(i, stamp, row[columns])
-            for i, column in enumerate(turns):
-                assembler.push_imu(
-                    i, stamp, row[column : column + 3], row[column + 3 : column + 6]
-                )
+            imus, fts = np.split(row[2 * n :].reshape(-1, 6), [n_imus])
+            for i, (name, reading) in enumerate(zip(names, fts, strict=True)):
+                if name != lost:
+                    assembler.push_ft(i, stamp, reading)
+            for i, reading in enumerate(imus):
+                assembler.push_imu(i, stamp, reading[:3], reading[3:])
             sample = assembler.push_joints(
-                0, stamp, self.robot.joint_names, row[:n], row[n : 2 * n], NO_EFFORTS
+                0, stamp, self.robot.joint_names, row[:n], row[n : 2 * n], np.empty(0)
             )
             # The first round fills the filters.
             if k >= STATES * SPACING and k % SPACING == 0:
                 assert sample is not None
                 found.append(sample)
         return found, assembler.rates()
-
-
-def answers(estimator, samples: list[Sample]) -> WrenchEstimate:
-    """Return the estimates of all samples."""
-    return estimator.batch(SampleBatch.stack(samples))
 
 
 @pytest.mark.parametrize('case', CASES)
@@ -215,11 +179,12 @@ def test_coverage_from_messages_to_results(case):
     noise = stream_noise(settings, messages.robot, rates)
     assert all(noise.covers(sample) for sample in exact)
     estimator = build_estimator(settings, messages.robot)
-    deviations = Uncertainty(estimator, noise.model).of_batch(SampleBatch.stack(exact))
-    truth, found = answers(estimator, exact), answers(estimator, noisy)
+    exact, noisy = SampleBatch.stack(exact), SampleBatch.stack(noisy)
+    deviations = Uncertainty(estimator, noise.model).of_batch(exact)
+    truth, found = estimator.batch(exact), estimator.batch(noisy)
     states = np.arange(DRAWS) % STATES
     counted = 0
-    for kind in KINDS:
+    for kind in ('wrenches', 'torques', 'external_torques', 'residuals'):
         deviation = getattr(deviations, kind)[states]
         error = np.abs(getattr(found, kind) - getattr(truth, kind)[states])
         sure = np.isfinite(deviation).all(axis=0) & (deviation > STILL).all(axis=0)

@@ -1,11 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Real arms that report currents or torques, from their first joint states on, as the node sees them.
+Recursive identification of real arms from currents or torques, beginning at rest.
 
-They rest, then move: samples are those of the node's filters, which know no future. Not covered:
-the node itself, which is in ros/test_identifier_arms.py; recursive against batch, which is in
-test_recursion_real_robots.py.
+Samples are those of the node's filters, which know no future. Not covered: the node itself
+(ros/test_identifier_arms.py); how well parameters predict other logs (test_real_robots.py).
 """
 
 import re
@@ -19,9 +18,10 @@ from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel
+from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.innovation import Change
-from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.identification.recursion.memory import whitened
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros.recursion_choice import recursion_settings
 from inertial_estimation.ros.sample_windows import SampleWindows
@@ -29,13 +29,15 @@ from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.assembler import build_assembler
 
 FIRST, LAST = UR10E.first, UR10E.last
-"""Of the part that is used: it rests for a second, then begins to move [s]."""
+"""The part that is used: a second of rest, then motion [s]."""
 REST = 5.0
-"""Further seconds of rest before, in which noise is told [s]."""
+"""Further seconds of rest before, from which noise is estimated [s]."""
 WAITS = 4.0
-"""Time that gives no rows: rest, filters that fill, and stretches that wait for others [s]."""
+"""Time without equations: rest, filters that fill, windows that wait for others [s]."""
 PUSH = 50.0
 """[N]."""
+SAME = 1e-8
+"""Merging in parts and at once differ by round-off, over the size of what is compared."""
 
 
 def settings(arm=UR10E, **others):
@@ -43,21 +45,20 @@ def settings(arm=UR10E, **others):
 
 
 class Arm:
-    """An arm, an identifier beside it, and what came of each stretch."""
+    """An arm, an identifier beside it, and the result of each window."""
 
-    def __init__(self, settings, recorded=UR10E, urdf=None):
+    def __init__(self, settings, recorded=UR10E, urdf=None, **chosen):
         self._recorded, self._log = recorded, recorded.read()
         self.robot = build_robot(settings, urdf or recorded.description())
-        self.identifier = RecursiveIdentifier(self.robot, recursion_settings(settings, self.robot))
+        choice = replace(recursion_settings(settings, self.robot), **chosen)
+        self.identifier = RecursiveIdentifier(self.robot, choice)
         self._assembler = build_assembler(settings, self.robot)
-        self._stretches = SampleWindows(
-            self.robot, settings.rows_rate, settings.contact_margin, ()
-        )
+        self._windows = SampleWindows(self.robot, settings.rows_rate, settings.contact_margin, ())
         self._gains = np.array(settings.effort_gains) if settings.effort_gains else 1.0
-        self.changes, self.refits = [], []
+        self.changes, self.refits, self.windows = [], [], []
 
     def play(self, first, last, pushed=(0.0, 0.0), later=0.0):
-        """Play a part of the log, say later; the tool is pushed across in a part of that."""
+        """Play a part of the log, later by some time; the tool is pushed during a part of it."""
         log = self._log.between(first, last)
         is_pushed = (log.times >= pushed[0]) & (log.times < pushed[1])
         efforts = log.efforts.copy()
@@ -68,71 +69,71 @@ class Arm:
             sample = self._assembler.push_joints(
                 0, stamp_ns, log.joints, log.positions[k], log.velocities[k], efforts[k]
             )
-            stretch = None if sample is None else self._stretches.add(sample, ())
-            self._assembler.wanted_ns = self._stretches.next_ns
-            if stretch is not None:
-                changes = self.identifier.add(stretch.samples, free=stretch.free)
+            window = None if sample is None else self._windows.add(sample, ())
+            self._assembler.wanted_ns = self._windows.next_ns
+            if window is not None:
+                changes = self.identifier.add(window.samples, free=window.free)
                 self.changes += [change for _, change in changes]
                 self.refits.append(self.identifier.refit())
+                self.windows.append(window.samples)
         return self
 
     def pushes(self, positions):
-        """Return what joints do against a push across the tool [Nm]."""
-        n = len(positions)
-        still = np.zeros_like(positions)
+        """Return joint torques against a push across the tool [Nm]."""
+        n, still = len(positions), np.zeros_like(positions)
         none = np.zeros((n, 0, 3))
         samples = SampleBatch(
             np.arange(n), positions, still, still, none, none, none, np.zeros((n, 0, 6)),
             efforts=still,
         )  # fmt: skip
-        builder = EquationBuilder(
-            self.robot, EquationChoice(efforts=self.robot.joint_names, joint=JointModel(()))
-        )
+        choice = EquationChoice(efforts=self.robot.joint_names, joint=JointModel(()))
         push = np.tile([PUSH, 0.0, 0.0, 0.0, 0.0, 0.0], (n, 1))
-        (rows,) = builder.equations(samples, external={self._recorded.tool: push})
-        return -np.stack([rows[f'effort {name}'].y for name in self.robot.joint_names], axis=1)
+        (kinds,) = EquationBuilder(self.robot, choice).equations(
+            samples, external={self._recorded.tool: push}
+        )
+        return -np.stack([kinds[f'effort {name}'].y for name in self.robot.joint_names], axis=1)
 
     @property
     def seconds(self):
         return self.identifier.memories[0].seconds
 
+    @property
+    def refitted(self):
+        return self.refits[-1].refitted == (self.robot.submodels[0].name,)
+
     def errors(self):
-        """Return what description and bodies left of efforts, all of the last eight seconds."""
+        """Return residuals of efforts of prior and fit, over the last eight seconds."""
         (name,) = (submodel.name for submodel in self.robot.submodels)
         pairs = [
-            (np.fromiter(refit.prior_residuals[name].values(), float),
-             np.fromiter(refit.residuals[name].values(), float))
+            [list(each[name].values()) for each in (refit.prior_residuals, refit.residuals)]
             for refit in self.refits[-8:] if refit is not None and refit.prior_residuals
         ]  # fmt: skip
         return np.sqrt(np.nanmean(np.square(pairs), axis=(0, 2)))
 
 
 def light(urdf):
-    """Return a description whose links all have 0.3 kg."""
+    """Return a URDF whose links all have 0.3 kg."""
     return re.sub(r'<mass value="[0-9.]+"', '<mass value="0.3"', urdf)
 
 
-BOTH = pytest.mark.parametrize('recorded', [UR10E, PANDA], ids=['ur10e', 'panda'])
-
-
 @pytest.mark.parametrize(
-    ('recorded', 'description_of', 'last'),
+    ('recorded', 'urdf_of', 'last'),
     [(UR10E, str, LAST), (UR10E, light, LAST + 6.0), (PANDA, str, PANDA.last)],
     ids=['ur10e', 'light ur10e', 'panda'],
 )
-def test_it_learns_from_all_motion_and_predicts_better(recorded, description_of, last):
-    arm = Arm(settings(recorded), recorded, description_of(recorded.description()))
+def test_identified_parameters_predict_efforts_better(recorded, urdf_of, last):
+    arm = Arm(settings(recorded), recorded, urdf_of(recorded.description()))
     arm.play(recorded.first, last)
     assert arm.changes == []
     assert arm.seconds > last - recorded.first - WAITS
-    assert arm.refits[-1].refitted == (arm.robot.submodels[0].name,)
+    assert arm.refitted
     assert arm.refits[-1].least_margin > 0.0
     before, after = arm.errors()
     assert after < 0.5 * before
 
 
-def test_rest_that_tells_noise_does_not_keep_motion_out():
-    """Rows of joints at rest, with stiction in them, leave a tenth of what those in motion do."""
+def test_noise_estimated_at_rest_does_not_reject_motion():
+    """At rest, with stiction, residuals are a tenth of those in motion."""
     arm = Arm(settings(dead_zone=0.0)).play(FIRST - REST, LAST)
     assert arm.changes == [Change.TOUCHED, Change.BEGUN]
     assert arm.seconds > LAST - FIRST - WAITS
@@ -140,21 +141,19 @@ def test_rest_that_tells_noise_does_not_keep_motion_out():
     assert after < 0.6 * before
 
 
-@BOTH
-def test_a_push_in_motion_is_kept_out(recorded):
+@pytest.mark.parametrize('recorded', [UR10E, PANDA], ids=['ur10e', 'panda'])
+def test_a_push_in_motion_is_rejected(recorded):
     begins = recorded.last - 5.0
     arm = Arm(settings(recorded), recorded)
     arm.play(recorded.first, begins + 3.0, pushed=(begins, recorded.last))
     assert arm.changes == [Change.TOUCHED]
-    # The stretch in which it begins waits for the next one and is left out as well.
+    # The window in which it begins waits for the next one and is left out as well.
     assert arm.seconds < begins - recorded.first
-    assert arm.refits[-1].refitted == (arm.robot.submodels[0].name,)
+    assert arm.refitted
 
 
-def test_a_push_at_rest_is_kept_out_before_anything_is_known():
-    """Nothing moves, so rows tell no more than before."""
-    arm = Arm(settings(dead_zone=0.0))
-    arm.play(FIRST - REST, FIRST)
+def test_a_push_at_rest_is_rejected_before_any_motion():
+    arm = Arm(settings(dead_zone=0.0)).play(FIRST - REST, FIRST)
     assert arm.changes == []
     known, n = arm.seconds, len(arm.refits)
     arm.play(FIRST - REST, FIRST, pushed=(0.0, FIRST), later=REST)
@@ -163,7 +162,29 @@ def test_a_push_at_rest_is_kept_out_before_anything_is_known():
     assert arm.seconds <= known
 
 
-def test_gains_are_those_of_joints_and_no_others():
+@pytest.mark.parametrize('recorded', [UR10E, PANDA], ids=['ur10e', 'panda'])
+def test_without_forgetting_it_is_the_batch(recorded):
+    joints = build_robot(settings(recorded), recorded.description()).joint_names
+    stated = {f'effort {joint}': 0.1 for joint in joints}
+    chosen = {'gate': 0.0, 'half_life': np.inf, 'noise': stated, 'effort_gains': {}}
+    arm = Arm(settings(recorded), recorded, **chosen).play(recorded.first, recorded.last)
+    identifier, (known,) = arm.identifier, arm.identifier.memories
+    whole = SampleBatch.stack([window[k] for window in arm.windows for k in range(len(window))])
+    (evidence,) = gather(identifier.builder, whole)
+    batch, found, x = whitened(evidence, known.noise), arm.refits[-1], identifier.found[known.name]
+    assert known.information.count == batch.count > 5_000
+    merged, known.information = known.information, batch
+    at_once, x_at_once = identifier.refit(), identifier.found[known.name]
+    scale = np.abs(at_once.parameters).max()
+    np.testing.assert_allclose(found.parameters, at_once.parameters, atol=SAME * scale)
+    # Friction and drives as well.
+    np.testing.assert_allclose(x, x_at_once, atol=SAME * np.abs(x_at_once).max())
+    for guess in np.random.default_rng(0).normal(size=(5, batch.n)):
+        wanted = batch.squared_residual(x + guess)
+        assert merged.squared_residual(x + guess) == pytest.approx(wanted, rel=SAME)
+
+
+def test_gains_belong_to_the_named_joints():
     robot = build_robot(settings(), UR10E.description())
     found = recursion_settings(settings(efforts=('elbow_joint',), effort_gains=(11.13,)), robot)
     assert found.effort_gains == {'elbow_joint': 11.13}
@@ -171,5 +192,3 @@ def test_gains_are_those_of_joints_and_no_others():
         recursion_settings(settings(efforts=('elbow_joint',)), robot)
     with pytest.raises(NameNotFound):
         RecursiveIdentifier(robot, replace(found, effort_gains={'elbo': 1.0}))
-    with pytest.raises(ConfigError):
-        RecursionSettings(effort_gains={'elbow_joint': 0.0})

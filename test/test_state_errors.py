@@ -3,7 +3,7 @@
 """
 Errors of the measured motion in equations, and their removal.
 
-Not covered: their effect on a whole robot, which is in test_background.
+Not covered: their effect on a whole robot, which is in test_recursion_standing.py.
 """
 
 from dataclasses import replace

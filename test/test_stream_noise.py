@@ -1,10 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Noise of the readings from the settings and the rates of the streams, against the library by hand.
+Noise of readings from the settings and the rates of the streams, against filters by hand.
 
-Not covered: what filters make of noise (test_sensor_noise.py), and what the node makes of it
-(ros/test_deviations.py).
+Not covered: covariances behind filters (test_sensor_noise.py), momentum (test_momentum_check.py).
 """
 
 from itertools import count
@@ -15,7 +14,14 @@ from robots import nested_humanoid_urdf, random_sample
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.momentum_check import (
+    LEAST_WINDOWS,
+    MomentumCheck,
+    MomentumReport,
+    is_doubtful,
+)
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SensorState
 from inertial_estimation.signals.assembler import build_assembler
@@ -26,6 +32,7 @@ from inertial_estimation.signals.derivatives import (
 )
 from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.deviations import Uncertainty
+from inertial_estimation.uncertainty.momentum_noise import MomentumNoise
 from inertial_estimation.uncertainty.sensor_noise import (
     filter_weights,
     imu_covariance,
@@ -51,6 +58,7 @@ STATED = {
     'imu.head.accelerometer_noise': 0.07,
     'imu.head.gyroscope_noise': 4e-3,
 }
+HIP = {'imus': ['head', 'hip'], 'imu.hip.gyroscope_noise': 0.5, 'imu.hip.accelerometer_noise': 0.2}
 # The same products of the same weights.
 ROUND_OFF = 1e-12
 
@@ -82,97 +90,70 @@ def assert_rows(rows, wanted):
 
 
 @pytest.mark.parametrize('kind', ['savitzky_golay', 'kalman'])
-@pytest.mark.parametrize('delay', [0.0, 0.02])
-def test_what_is_filtered_has_the_noise_of_its_filter_at_its_rate(kind, delay):
-    settings = settings_of(
-        derivative_filter=kind, filter_delay=delay, velocity_source='filter', smooth_readings=False
-    )
+@pytest.mark.parametrize(('delay', 'later'), [(0.0, 0.0), (0.02, 0.02), (0.0201, 0.0225)])
+def test_noise_is_that_of_the_filters_at_their_rates(kind, delay, later):
+    """The sample is that of the first joint state that lies as far back as the delay."""
+    settings = settings_of(derivative_filter=kind, filter_delay=delay, velocity_source='filter')
     noise = noise_of(settings)
-    weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE, delay=delay)
+    weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE, delay=later)
     assert_rows(noise.model.joints, joint_covariance(2e-4, weights))
-    weights = filter_weights(gyroscope_differentiator(settings), IMU_RATE, delay=delay)
-    assert_rows(noise.model.imus, imu_covariance(4e-3, 0.07, weights))
+    if later == delay:
+        weights = filter_weights(gyroscope_differentiator(settings), IMU_RATE, delay=delay)
+        assert_rows(noise.model.imus, imu_covariance(4e-3, 0.07, weights))
     np.testing.assert_array_equal(noise.model.fts[1], FT_NOISE)
     np.testing.assert_array_equal(noise.model.fts[0], settings.ft_of('arm_sensor').noise)
     assert (noise.model.assumed_positions == 0.02).all()
-    assert noise.joints.all()
-    assert noise.imus.all()
-    assert noise.fts.all()
+    assert noise.joints.all() and noise.imus.all() and noise.fts.all()
 
 
-def test_a_window_that_adapts_has_no_noise_that_could_be_stated(rng):
+def test_an_adaptive_window_has_no_noise_stated():
     adapts = {'derivative_filter': 'adaptive_window'}
     noise = noise_of(settings_of(**adapts))
-    assert not noise.joints.any()
-    assert not noise.imus.any()
-    assert noise.fts.all()
-    # What does not go through the filter errs as ever.
-    settings = settings_of(**adapts, acceleration_source='zero')
-    assert noise_of(settings).joints.all()
-    settings = settings_of(**adapts, angular_acceleration_source='zero')
-    assert noise_of(settings).imus.all()
+    assert not noise.joints.any() and not noise.imus.any() and noise.fts.all()
+    assert noise_of(settings_of(**adapts, acceleration_source='zero')).joints.all()
+    assert noise_of(settings_of(**adapts, angular_acceleration_source='zero')).imus.all()
 
 
-@pytest.mark.parametrize('smooth', [False, True])
-def test_an_array_takes_nothing_from_the_derivative_of_a_gyroscope(smooth):
-    settings = settings_of(angular_acceleration_source='array', smooth_readings=smooth)
-    covariance = noise_of(settings).model.imus[0]
-    weights = filter_weights(smoother(settings), IMU_RATE, smooth=True)
-    size = np.linalg.norm(weights[0]) if smooth else 1.0
-    wanted = np.diag([(4e-3 * size) ** 2, (0.07 * size) ** 2, 0.0])
-    np.testing.assert_allclose(covariance, wanted, rtol=ROUND_OFF)
-
-
-def test_each_imu_has_its_own_noise_and_an_accelerometer_needs_no_filter_of_derivatives():
-    settings = settings_of(
-        imus=['head', 'hip'],
-        **{
-            'imu.hip.measures': 'accelerometer',
-            'imu.hip.accelerometer_noise': 0.2,
-            'imu.hip.gyroscope_noise': 0.5,
-        },
-    )
-    slow = 20.0
-    robot = robot_of(settings)
-    rates = rates_of(robot)._replace(imus=np.array([IMU_RATE, slow]))
-    noise = stream_noise(settings, robot, rates)
-    weights = filter_weights(gyroscope_differentiator(settings), IMU_RATE)
-    assert_rows(noise.model.imus[:1], imu_covariance(4e-3, 0.07, weights))
-    assert_rows(noise.model.imus[1:, 1:, 1:], np.diag([0.04, 0.0]))
-    assert noise.imus.all()
-    filters = StreamFilters(settings)
-    assert [filters.learn_next(robot, rates) for _ in range(3)] == [True, True, False]
-
-
-@pytest.mark.parametrize(('delay', 'periods'), [(0.008, 2), (0.02, 4), (0.0201, 5)])
-def test_the_instant_that_is_estimated_is_that_of_a_joint_state(delay, periods):
-    rate = 200.0
-    settings = settings_of(filter_delay=delay, velocity_source='filter')
-    weights = filter_weights(joint_differentiator(settings, 1), rate, delay=periods / rate)
-    assert_rows(noise_of(settings, joint=rate).model.joints, joint_covariance(2e-4, weights))
-
-
-def test_velocities_of_messages_err_by_themselves():
+def test_velocities_of_messages_err_independently():
     settings = settings_of(velocity_source='message')
     weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE)
     wanted = joint_covariance(2e-4, weights, velocity=0.05)
     assert_rows(noise_of(settings).model.joints, wanted)
-    assert wanted[1, 1] == 0.05**2
 
 
-def test_smoothed_readings_are_quieter():
+def test_smoothed_readings_have_less_noise():
     settings = settings_of(smooth_readings=True, filter_delay=0.03, velocity_source='filter')
-    noise = noise_of(settings)
-    given = {'delay': 0.03, 'smooth': True}
+    noise, given = noise_of(settings), {'delay': 0.03, 'smooth': True}
     weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE, **given)
     assert_rows(noise.model.joints, joint_covariance(2e-4, weights))
     weights = filter_weights(smoother(settings), IMU_RATE, **given)
-    quieter = np.linalg.norm(weights[0])
-    assert quieter < 0.8
-    assert_rows(noise.model.imus, imu_covariance(4e-3, 0.07 * quieter, weights))
+    less = np.linalg.norm(weights[0])
+    assert less < 0.8
+    assert_rows(noise.model.imus, imu_covariance(4e-3, 0.07 * less, weights))
     weights = filter_weights(smoother(settings), FT_RATE, **given)
-    wanted = np.array(FT_NOISE) * np.linalg.norm(weights[0])
-    np.testing.assert_allclose(noise.model.fts[1], wanted, rtol=ROUND_OFF)
+    assert_rows(noise.model.fts[1:2], np.array(FT_NOISE) * np.linalg.norm(weights[0]))
+
+
+@pytest.mark.parametrize('source', ['array', 'zero'])
+@pytest.mark.parametrize('smooth', [False, True])
+def test_angular_accelerations_that_are_not_filtered_have_no_noise(source, smooth):
+    settings = settings_of(angular_acceleration_source=source, smooth_readings=smooth)
+    weights = filter_weights(smoother(settings), IMU_RATE, smooth=True)
+    size = np.linalg.norm(weights[0]) if smooth else 1.0
+    wanted = np.diag([(4e-3 * size) ** 2, (0.07 * size) ** 2, 0.0])
+    assert_rows(noise_of(settings).model.imus, wanted)
+
+
+def test_each_imu_has_its_own_noise_and_rate():
+    settings = settings_of(**HIP, **{'imu.hip.measures': 'accelerometer'})
+    robot = robot_of(settings)
+    rates = rates_of(robot)._replace(imus=np.array([IMU_RATE, 20.0]))
+    noise = stream_noise(settings, robot, rates)
+    weights = filter_weights(gyroscope_differentiator(settings), IMU_RATE)
+    assert_rows(noise.model.imus[:1], imu_covariance(4e-3, 0.07, weights))
+    # An accelerometer needs no filter.
+    assert_rows(noise.model.imus[1:, 1:, 1:], np.diag([0.04, 0.0]))
+    assert noise.imus.all()
 
 
 def test_without_filters_no_rate_is_needed():
@@ -180,42 +161,25 @@ def test_without_filters_no_rate_is_needed():
     noise = noise_of(settings, joint=np.nan, imu=np.nan, ft=np.nan)
     assert_rows(noise.model.joints, np.diag([2e-4**2, 0.05**2, 0.0]))
     assert_rows(noise.model.imus, np.diag([4e-3**2, 0.07**2, 0.0]))
-    assert noise.joints.all()
-    assert noise.imus.all()
-    assert noise.fts.all()
-
-
-def test_neglected_angular_accelerations_have_no_noise_even_if_readings_are_smoothed():
-    settings = settings_of(angular_acceleration_source='zero', smooth_readings=True)
-    covariance = noise_of(settings).model.imus[0]
-    weights = filter_weights(smoother(settings), IMU_RATE, smooth=True)
-    size = np.linalg.norm(weights[0])
-    wanted = np.diag([(4e-3 * size) ** 2, (0.07 * size) ** 2, 0.0])
-    np.testing.assert_allclose(covariance, wanted, rtol=ROUND_OFF)
+    assert noise.joints.all() and noise.imus.all() and noise.fts.all()
 
 
 @pytest.mark.parametrize('rate', [np.nan, 30.0], ids=['unknown', 'too low for the window'])
 def test_noise_is_stated_only_where_the_filter_works(rate, rng):
     settings = settings_of()
-    robot = robot_of(settings)
-    noise = noise_of(settings, imu=rate)
-    assert noise.joints.all()
-    assert noise.fts.all()
-    assert not noise.imus.any()
+    robot, noise = robot_of(settings), noise_of(settings, imu=rate)
+    assert noise.joints.all() and noise.fts.all() and not noise.imus.any()
     sample = random_sample(robot, rng)
-    assert not noise.covers(sample)
-    fresh = np.full(len(robot.imus), SensorState.FRESH, dtype=np.uint8)
-    assert not noise.covers(sample._replace(imu_states=fresh))
-    # What is not used may be unknown.
-    assert noise.covers(sample._replace(imu_states=np.full_like(fresh, SensorState.WARMING)))
-    # Half of it is used.
-    assert not noise.covers(sample._replace(imu_states=np.full_like(fresh, SensorState.PARTIAL)))
+    for state, covered in (
+        (SensorState.FRESH, False), (SensorState.PARTIAL, False), (SensorState.WARMING, True),
+    ):  # fmt: skip
+        states = np.full(len(robot.imus), state, dtype=np.uint8)
+        assert noise.covers(sample._replace(imu_states=states)) == covered
 
 
-def test_one_filter_at_a_time_is_learnt():
+def test_filters_are_learnt_one_at_a_time():
     settings = settings_of()
-    robot = robot_of(settings)
-    filters = StreamFilters(settings)
+    robot, filters = robot_of(settings), StreamFilters(settings)
     # Joint positions and the gyroscope; FT readings are not filtered.
     assert [filters.learn_next(robot, rates_of(robot)) for _ in range(3)] == [True, True, False]
     assert not filters.learn_next(robot, rates_of(robot, joint=1.01 * JOINT_RATE))
@@ -237,20 +201,18 @@ def test_live_deviations_follow_the_rates(rng):
     assert settled(rates_of(robot, imu=np.nan)) is None
     for joint in (JOINT_RATE, 100.0):
         rates = rates_of(robot, joint=joint)
+        wanted = Uncertainty(estimator, stream_noise(settings, robot, rates).model).of(sample)
         found = settled(rates)
-        noise = stream_noise(settings, robot, rates).model
-        wanted = Uncertainty(estimator, noise).of(sample)
         np.testing.assert_array_equal(found.wrenches, wanted.wrenches)
         np.testing.assert_array_equal(found.torques, wanted.torques)
     # A rate that is lost for a moment, or that of a stream that is not used, changes nothing.
     np.testing.assert_array_equal(settled(rates_of(robot, joint=np.nan)).torques, wanted.torques)
-    stale = np.full(len(robot.imus), SensorState.STALE, dtype=np.uint8)
-    sample = sample._replace(imu_states=stale)
+    sample = sample._replace(imu_states=np.array([SensorState.STALE], dtype=np.uint8))
     found = settled(rates_of(robot, joint=100.0, imu=7.0))
     np.testing.assert_array_equal(found.torques, wanted.torques)
 
 
-def test_an_assembler_knows_the_rates_of_its_streams():
+def test_assembler_knows_the_rates_of_its_streams():
     settings = settings_of(**{'ft.foot_sensor.time_offset': 0.1})
     robot = robot_of(settings)
     assembler = build_assembler(settings, robot)
@@ -268,18 +230,34 @@ def test_an_assembler_knows_the_rates_of_its_streams():
     np.testing.assert_allclose(fts, [np.nan, np.nan, 200.0])
 
 
-@pytest.mark.parametrize(
-    'given',
-    [
-        {'ft.leg_sensor.noise': [0.1] * 5},
-        {'ft.leg_sensor.noise': [0.1] * 5 + [-0.1]},
-        {'imu.head.accelerometer_noise': -1.0},
-        {'joint_velocity_noise': -1.0},
-        {'assumed_position_noise': -0.1},
-        {'deviations_rate': -1.0},
-    ],
-    ids=lambda given: next(iter(given)),
-)
-def test_noise_that_is_none_is_refused(given):
-    with pytest.raises(ConfigError):
-        settings_of(**given)
+def test_momentum_noise_is_that_of_the_imu_in_use(rng):
+    settings = settings_of(
+        **HIP, velocity_source='message', assumed_joints=['neck'], assumed_positions=[0.1]
+    )
+    robot = robot_of(settings)
+    noise, rates = MomentumNoise(settings, robot), rates_of(robot)
+    unknown = np.isin(robot.joint_names, ['knee', 'neck'])
+    rates.joints[unknown] = np.nan
+    # An assumed joint has no noise and no rate.
+    wanted = np.where(np.isin(robot.joint_names, ['neck']), 0.0, 0.05)
+    wanted[robot.joint_names.index('knee')] = np.nan
+    np.testing.assert_array_equal(noise.velocities(rates), wanted)
+    rates.joints[:] = JOINT_RATE
+    sample = random_sample(robot, rng)._replace(stamp_ns=1)
+    for imu, gyroscope in (('head', 4e-3), ('hip', 0.5)):
+        check, estimator = MomentumCheck(robot), WrenchEstimator(robot, [Contact('root')])
+        check.add(sample, estimator.update(sample))
+        assert check.imu == imu
+        wanted = check.deviation(gyroscope, noise.velocities(rates))
+        np.testing.assert_array_equal(noise.deviation(check, rates), wanted)
+        sample.angular_velocities[0] = np.nan
+
+
+def test_momentum_is_doubtful_beyond_noise_motion_and_windows():
+    report = MomentumReport(LEAST_WINDOWS, np.array([1.0, 0.1]), np.array([2.0, 1.0]))
+    small = np.array([0.2, 0.2])
+    assert is_doubtful(report, small)
+    assert not is_doubtful(report, 2.0 * small)
+    assert not is_doubtful(report, np.full(2, np.nan))
+    assert not is_doubtful(report._replace(windows=LEAST_WINDOWS - 1), small)
+    assert not is_doubtful(report._replace(change=np.array([5.0, 1.0])), small)

@@ -4,7 +4,7 @@
 Logs of real arms that report efforts, played to the process of the identifier in real time.
 
 It has its parameter file as it is. Not covered: what the recursion makes of pushes
-(`../test_recursion_arms.py`); recursive against batch (`../test_recursion_real_robots.py`).
+(`../test_recursion_arms.py`).
 """
 
 import subprocess

@@ -22,6 +22,7 @@ from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.offsets import placed
 from inertial_estimation.identification.row_space import DETERMINED, RowSpace, eliminated
+from inertial_estimation.model.base_parameters import BaseParameters
 
 Array = NDArray[np.float64]
 
@@ -51,6 +52,10 @@ class BaseTable:
             block.submodel.name: (base, tuple(base.combinations(block.unknowns.names)))
             for block, base in zip(builder.blocks, bases, strict=True)
         }
+
+    def of(self, submodel: str) -> BaseParameters:
+        """Return the base parameters of a submodel."""
+        return self._of[submodel][0]
 
     @one_thread()
     def values(

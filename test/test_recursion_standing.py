@@ -1,0 +1,235 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Identification beside an embedded robot that stands (MuJoCo), on shorter logs than `bench`.
+
+Not covered: the figures of `bench`, which take minutes.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bench.live import carried_load, standing_still
+from bench.live_robots import node_settings, state_noise, tare, wrong_robot
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.model_update import ModelInUse
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.identification.evidence import determinable
+from inertial_estimation.identification.recursion.identifier import (
+    RecursiveIdentifier,
+    equal_parts,
+)
+from inertial_estimation.identification.recursion.update_policy import MAX_OFFSET_DEVIATION
+from inertial_estimation.model.ft_calibration import FtCalibration
+from inertial_estimation.model.identifiable import null_space
+from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.signals.stream import StreamRates
+from inertial_estimation.uncertainty.deviations import Uncertainty
+from inertial_estimation.uncertainty.stream_noise import stream_noise
+
+pytest.importorskip('mujoco', reason='the simulated robot runs in mujoco')
+pytest.importorskip('icub_models', reason='the simulated robot is the iCub of icub-models')
+
+from bench import live, live_robots
+
+SECONDS = 20.0
+# Round-off of torques, which are sums of some hundred terms.
+UNCHANGED = 1e-10
+ARMS = {'l_upper_arm', 'r_upper_arm'}
+LEGS = ('l_foot', 'r_foot', 'l_hip', 'r_hip')
+
+
+@pytest.fixture(scope='module')
+def log():
+    return live_robots.record(live_robots.at_random(SECONDS), SECONDS)
+
+
+def identify(log, robot, held=live.HELD, noise=True, calibration=None, windows=None, **chosen):
+    """Return an identifier that was given the log, and its last refit."""
+    chosen = replace(node_settings(robot), **chosen)
+    identifier = RecursiveIdentifier(robot, chosen, calibration)
+    if noise:
+        identifier.noise = state_noise(robot, live_robots.SETTINGS, live_robots.RATE)
+    free = np.array([one.name not in held for one in robot.submodels])
+    for part in equal_parts(log.samples, 1.0)[:windows]:
+        identifier.add(part, free=np.tile(free, (len(part), 1)))
+        refit = identifier.refit()
+    return identifier, refit
+
+
+def test_a_tare_with_true_parameters_finds_the_offsets(log, rng):
+    offsets = rng.normal(size=(6, 6))
+    rest = log.samples.take(np.flatnonzero((log.times > 1.0) & (log.times < 4.0)))
+    rest.ft_readings[:] += offsets
+    found = tare(log.robot, rest, live.ARMS)
+    arms = [k for k, sensor in enumerate(log.robot.ft_sensors) if 'arm' in sensor.name]
+    # Noise over some hundred samples, and the tremor that is left.
+    assert (np.abs(found - offsets)[arms] < np.repeat([0.05, 0.005], 3)).all()
+
+
+def test_torques_do_not_depend_on_unidentifiable_parameters(log):
+    """T Theorem 7.3: torques are predictable from the base parameters."""
+    robot = Robot.from_urdf(log.robot.urdf, imus=[live_robots.IMUS[0]])
+    readings = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
+    kept = {name: getattr(log.samples, name)[:, :1] for name in readings}
+    log = replace(log, samples=replace(log.samples, **kept, imu_states=None))
+    wrong = wrong_robot(robot, np.random.default_rng(0))
+    identifier, refit = identify(log, wrong, held=(), noise=False, windows=12)
+    found, rng = refit.parameters, np.random.default_rng(1)
+    contacts = [Contact(frame) for frame in log.contacts]
+    some = log.samples.take(slice(700, None, 40))
+    before = WrenchEstimator(wrong.with_parameters(found), contacts).batch(some)
+    moved = found.copy()
+    equations, builder = identifier.builder.equations(some), identifier.builder
+    bases = determinable(builder)
+    for block, kinds, base in zip(builder.blocks, equations, bases, strict=True):
+        links, N = list(block.submodel.links), null_space(wrong, block.submodel)
+        way = (N @ rng.normal(size=N.shape[1])).reshape(len(links), 10)
+        share = 1.0
+        while (consistency_margin(found[links] + 2.0 * share * way) <= 0).any():
+            share /= 2
+        moved[links] += share * way
+        # Neither do the equations; offsets hide nothing more, as the robot turns.
+        Y = np.concatenate([one.Y for one in kinds.values()])[:, : len(N)]
+        assert np.abs(Y @ N).max(initial=0.0) < UNCHANGED * np.abs(Y).max()
+        assert len(block.unknowns) - base.rank == N.shape[1]
+    # A step of the same size in any other direction moves the torques.
+    step = rng.normal(size=found.shape)
+    step *= np.linalg.norm(moved - found) / np.linalg.norm(step)
+    other = WrenchEstimator(wrong.with_parameters(found + step), contacts).batch(some)
+    after = WrenchEstimator(wrong.with_parameters(moved), contacts).batch(some)
+    scale = np.abs(before.torques).max(axis=0)
+    assert (np.abs(after.torques - before.torques).max(axis=0) < UNCHANGED * scale).all()
+    assert (np.abs(other.torques - before.torques).max(axis=0) > 1e5 * UNCHANGED * scale).all()
+    np.testing.assert_allclose(
+        after.wrenches, before.wrenches, atol=UNCHANGED * np.abs(before.wrenches).max()
+    )
+
+
+def test_identified_parameters_predict_torques_better(log):
+    found = live.torque_errors(log, seed=3)
+    assert found.least_margin > 0
+    urdf, true, identified, _ = found.rms(15.0, SECONDS)
+    assert true < identified < live.HALF * urdf
+    # Nothing is published before there is motion.
+    still = found.rms(0.0, 4.0)
+    assert still[2] == still[0]
+    assert (found.base[-1] < found.base[0]).all()
+
+
+def test_unstated_support_is_not_identified_as_weight(log):
+    identifier, refit = identify(log, log.robot, held=(), excited=1)
+    assert set(refit.refitted) == ARMS
+    # The trunk's fit is far off indeed, and predicts worse than the URDF.
+    root = log.robot.submodels[0]
+    truth = log.robot.parameters[list(root.links), 0].sum()
+    assert abs(identifier.parameters()[root.name][:, 0].sum() - truth) > 0.5
+    before, after = refit.prior_residuals[root.name], refit.residuals[root.name]
+    assert any(after[kind] > 2.0 * before[kind] for kind in after)
+
+
+def test_a_tare_with_wrong_parameters_is_corrected(log):
+    """Offsets from wrong parameters hold their errors: the update corrects both."""
+    wrong = wrong_robot(log.robot, np.random.default_rng(2))
+    tared = tare(wrong, log.samples.take(np.flatnonzero(log.times < 2.0)), live.ARMS)
+    calibration = FtCalibration.identity(len(tared)).with_offsets(tared)
+    _, refit = identify(log, wrong, calibration=calibration)
+    assert set(refit.refitted) >= ARMS
+    model = ModelInUse(WrenchEstimator(wrong, calibration=calibration), 0.0)
+    assert model.offer(refit.update(wrong, calibration))
+    model.finish()
+    arms = [k for k, sensor in enumerate(wrong.ft_sensors) if 'arm' in sensor.name]
+    # The sensors themselves have none.
+    assert np.abs(tared[arms, :3]).max() > 1.0
+    assert np.abs((tared + model.offsets)[arms, :3]).max() < 0.5
+    assert np.abs((tared + model.offsets)[arms, 3:]).max() < 0.05
+
+
+@pytest.mark.parametrize('seed', [0, 1])
+def test_torques_err_by_about_their_deviations(log, seed):
+    wrong = wrong_robot(log.robot, np.random.default_rng(seed))
+    _, refit = identify(log, wrong, windows=15)
+    calibration = FtCalibration.identity(len(wrong.ft_sensors))
+    update = refit.update(wrong, calibration)
+    contacts = [Contact(frame) for frame in log.contacts]
+    some = log.samples.take(slice(1500, None, 40))
+    estimator = WrenchEstimator(
+        wrong.with_parameters(refit.parameters), contacts,
+        calibration=calibration.with_offsets(update.offsets),
+    )  # fmt: skip
+    found, truth = estimator.batch(some), WrenchEstimator(log.robot, contacts).batch(some)
+    rates = StreamRates(*(np.full(n, live_robots.RATE) for n in (len(wrong.joint_names), 5, 6)))
+    noise = stream_noise(live_robots.SETTINGS, wrong, rates).model
+    stated = Uncertainty(estimator, noise, refit.parameter_roots).of_batch(some)
+    arms = [k for k, name in enumerate(wrong.joint_names) if name in live.JOINTS]
+    torques, chest = (
+        np.sqrt(np.mean(error**2) / np.mean(deviation**2))
+        for error, deviation in (
+            ((found.torques - truth.torques)[:, arms], stated.torques[:, arms]),
+            (found.wrenches[:, 0] - truth.wrenches[:, 0], stated.wrenches[:, 0]),
+        )
+    )
+    # Readings are the same, so errors are those of ten links or so: few draws.
+    assert 0.4 < torques < 1.5
+    assert 0.1 < chest < 1.5
+
+
+def test_a_push_at_rest_is_hidden_no_faster_than_drift(log):
+    """It looks like an offset that has moved, and is found as one; it is not subtracted."""
+    moving = log.samples.take(np.flatnonzero(log.times > 5.0))
+    again = replace(moving, stamp_ns=moving.stamp_ns + moving.stamp_ns[-1])
+    identifier, _ = identify(replace(log, samples=moving), log.robot)
+    free = np.array([one.name not in live.HELD for one in log.robot.submodels])
+
+    def add(part):
+        identifier.add(part, free=np.tile(free, (len(part), 1)))
+        return identifier.refit()
+
+    # It has moved for long enough to have settled.
+    before = [add(part) for part in equal_parts(again, 1.0)][-1].subtracted['l_arm_ft']
+    resting = log.samples.take(np.flatnonzero(np.abs(log.times - 2.5) < 0.5))
+    pushed, found = resting.ft_readings.copy(), []
+    pushed[:, [one.name for one in log.robot.ft_sensors].index('l_arm_ft'), 0] += 10.0
+    for second in range(1, 24):
+        stamps = resting.stamp_ns - resting.stamp_ns[0] + again.stamp_ns[-1] + second * 10**9
+        readings = pushed if second > 3 else resting.ft_readings
+        refit = add(replace(resting, stamp_ns=stamps, ft_readings=readings))
+        found.append(refit.offsets['l_arm_ft'][0] - before[0])
+    assert max(found) > 9.0
+    hidden = np.linalg.norm(refit.subtracted['l_arm_ft'][:3] - before[:3])
+    # 20 s at the speed of a drift.
+    assert hidden < 20.0 * identifier.settings.force_drift + 0.05
+
+
+@pytest.mark.parametrize('noise', [True, False], ids=['measured', 'exact'])
+def test_an_exact_urdf_of_a_standing_robot_is_kept(log, noise):
+    """The trunk hardly tilts: noise that passes for motion makes it lighter, offsets larger."""
+    held = [one.name for one in log.robot.submodels if one.name.startswith(LEGS)]
+    identifier, refit = identify(log, log.robot, held=held, noise=noise)
+    truth, root = log.robot.parameters[:, 0], log.robot.submodels[0]
+    off = identifier.parameters()[root.name][:, 0].sum() - truth[list(root.links)].sum()
+    if noise:
+        # A hundredth of 19.7 kg, which is a fifth of the error without.
+        assert abs(off) < 0.2
+    else:
+        assert off < -1.0
+        assert set(refit.refitted) == ARMS
+    near = 0.2 if noise else 0.1
+    assert refit.parameters[:, 0].sum() == pytest.approx(truth.sum(), abs=near)
+    # Legs that stand still never distinguish the offsets of their sensors.
+    assert (refit.offset_deviations['l_leg_ft'] > MAX_OFFSET_DEVIATION).any()
+    for sensor, offset in refit.offsets.items():
+        deviation = refit.offset_deviations[sensor]
+        if sensor.endswith('arm_ft'):
+            assert (deviation <= MAX_OFFSET_DEVIATION).all()
+            assert (np.abs(offset) < 0.5).all()
+        elif noise:
+            assert (np.abs(offset) < 5.0 * deviation).all()
+
+
+@pytest.mark.parametrize('goals', [lambda: carried_load(3), lambda: standing_still(300)])
+def test_goals_of_bench_are_reached(goals):
+    assert [goal for goal in goals() if not goal.reached] == []
