@@ -33,7 +33,7 @@ def measure(data: Path) -> list[Table]:
     rows = []
     for name, (config, urdf, fitted, predicted) in ARMS.items():
         settings = IdentifySettings.from_yaml(CONFIGS / f'identify_{config}.yaml')
-        text = _mounted((data / urdf).read_text(encoding='utf-8'))
+        text = mounted((data / urdf).read_text(encoding='utf-8'))
         for method in METHODS:
             found = identify(
                 text, [data / log for log in fitted], settings, method=method,
@@ -58,7 +58,7 @@ def _error(found: RobotIdentification, evidence: list[Evidence]) -> float:
     return 100.0 * float(np.sqrt(squares[0] / squares[1]))
 
 
-def _mounted(urdf: str) -> str:
+def mounted(urdf: str) -> str:
     """Return a URDF without the hand of the Panda, which was not mounted."""
     root = ElementTree.fromstring(urdf)
     gone = {'panda_hand'}

@@ -11,11 +11,10 @@ import json
 import numpy as np
 import pytest
 import yaml
-from published_experiments.wam_arm import WamArm
 from robots import arm_with_wrist_sensor_urdf
 from scipy.interpolate import BPoly
-from shared_data import SHARED
 from test_clearance import folding_urdf
+from wam import WAM, WamArm
 
 from inertial_estimation.cli import main
 from inertial_estimation.cli.excite import POINTS, csv_text, trajectory_text
@@ -267,14 +266,12 @@ def test_limits_beyond_the_urdf_are_reported(urdf, tmp_path):
     assert {one['subject'] for one in found if one['code'] == 'rating'} == {'joint_2'}
 
 
-@pytest.mark.skipif(
-    not (SHARED / 'data' / 'wam7').is_dir(), reason='the data of the WAM are not here'
-)
+@pytest.mark.skipif(not WAM.is_dir(), reason='needs ../shared/data')
 @pytest.mark.parametrize('seed', [0, 1])
 def test_the_wam_is_excited_as_published(tmp_path, seed):
     """S 5.2.2: maxima of the published motion as limits, a random start, condition 99."""
     urdf, limits, out = (tmp_path / name for name in ('wam.urdf', 'limits.yaml', 'out.json'))
-    arm = WamArm(SHARED / 'data')
+    arm = WamArm()
     urdf.write_text(arm.urdf)
     q, v, a = arm.trajectory(1)
     columns = np.array([q.min(axis=0), q.max(axis=0), *(np.abs(x).max(axis=0) for x in (v, a))])

@@ -1,15 +1,15 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Which base parameters bodies can have: Table 1 of S, certificates, corrections.
+Base parameters of consistent parameters: Table 1 of S, certificates, corrections.
 
 Not covered: Table 6 of S, see `test_wam7`.
 """
 
 import numpy as np
 import pytest
-from published_experiments.published_tables import TABLE_1, ThreeLinks
 from shared_data import SHARED
+from wam import link_symbols, table
 
 from inertial_estimation.identification.feasibility import (
     MARGIN,
@@ -22,76 +22,76 @@ from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import null_space
 
+TABLE_1 = SHARED / 'data' / 'papers' / 'seed003_table1_3link.csv'
 FULL, PHYSICAL = Consistency.FULL, Consistency.PHYSICAL
-# Bodies that come near may be large, and the solver's tolerance is relative to that.
+# Consistent parameters near a boundary may be large, and the solver's tolerance is relative.
 SOLVER = 1e-5
 # Sideways the distance grows with the square only.
 FLAT = 1e-4
 
 
-@pytest.fixture
+class ThreeLinks:
+    """The robot of Table 1 and the vectors that are printed."""
+
+    unknowns = Unknowns(tuple(f'link_{k}' for k in (1, 2, 3)))
+
+    def __init__(self):
+        self.rows = table(TABLE_1)
+        symbols = [symbol for k in (1, 2, 3) for symbol in link_symbols(k)]
+        self.base = BaseParameters.parse([row['combination'] for row in self.rows], symbols)
+
+    def values(self, column):
+        return np.array([float(row[column]) for row in self.rows])
+
+    def check(self, values, consistency, **options):
+        if isinstance(values, str):
+            values = self.values(values)
+        return check_base_parameters(
+            self.base, values, self.unknowns, consistency=consistency, **options
+        )
+
+
+@pytest.fixture(scope='module')
 def table1():
-    if not (SHARED / 'data' / TABLE_1).is_file():
-        pytest.skip('the shared data folder is not beside this checkout')
-    return ThreeLinks.read(SHARED / 'data')
+    if not TABLE_1.is_file():
+        pytest.skip('needs ../shared/data')
+    return ThreeLinks()
 
 
-def test_table_1_is_as_published_for_the_larger_cone(table1):
-    assert table1.check('beta_t1', PHYSICAL).verdict is Verdict.FEASIBLE
-    second = table1.check('beta_t2', PHYSICAL)
-    assert second.verdict is Verdict.INFEASIBLE
+def test_table_1_has_the_printed_verdicts(table1):
+    first, second = (table1.check(column, PHYSICAL) for column in ('beta_t1', 'beta_t2'))
+    assert (first.verdict, second.verdict) == (Verdict.FEASIBLE, Verdict.INFEASIBLE)
     # Printed: 1.65e-3, and the vector with six digits.
     assert second.distance == pytest.approx(1.65e-3, abs=5e-6)
-    np.testing.assert_allclose(second.nearest, table1.columns['beta_t2_corrected'], atol=5e-6)
-
-
-def test_bodies_cannot_have_even_the_first_vector_of_table_1(table1):
+    np.testing.assert_allclose(second.nearest, table1.values('beta_t2_corrected'), atol=5e-6)
+    # With the triangle inequality neither is feasible.
     first, second = (table1.check(column, FULL) for column in ('beta_t1', 'beta_t2'))
     assert first.verdict is second.verdict is Verdict.INFEASIBLE
     assert first.distance == pytest.approx(2.0e-4, rel=0.05)
     assert second.distance == pytest.approx(5.6e-2, rel=0.02)
+    # With fewer digits it may be feasible.
+    loose = table1.check('beta_t1', FULL, rounding=np.full(table1.base.rank, 5e-3))
+    assert loose.verdict is Verdict.FEASIBLE
+    assert loose.margin > first.margin
 
 
-@pytest.mark.parametrize('column', ['beta_t1', 'beta_t2'])
 @pytest.mark.parametrize('consistency', Consistency)
-def test_corrections_pass_the_test(table1, column, consistency):
-    corrected = table1.check(column, consistency)
+def test_corrections_are_feasible(table1, consistency):
+    corrected = table1.check('beta_t2', consistency)
     np.testing.assert_allclose(corrected.nearest, table1.base.of(corrected.x), atol=1e-9)
     margins = consistency.margins(table1.unknowns.split(corrected.x)[0])
     assert (margins > 0.9 * MARGIN).all()
-    again = check_base_parameters(
-        table1.base, corrected.nearest, table1.unknowns, consistency=consistency
-    )
+    again = table1.check(corrected.nearest, consistency)
     assert again.margin > 0
     assert again.distance < SOLVER
 
 
-def holds(certificate, base, values):
-    """Return by how much values are outside of the half-space, in the solver's accuracy."""
+def beyond(certificate, values):
+    """Return the distance from the half-space of a certificate; negative: inside."""
     return certificate.offset - certificate.normal @ values
 
 
-@pytest.mark.parametrize('consistency', Consistency)
-def test_certificates_prove_without_the_solver(table1, consistency, rng):
-    found = table1.check('beta_t2', consistency)
-    proof = found.certificate
-    assert holds(proof, table1.base, table1.columns['beta_t2']) > 0
-    assert found.margin == pytest.approx(
-        -holds(proof, table1.base, table1.columns['beta_t2']), rel=1e-3
-    )
-    for Z in proof.multipliers:
-        assert np.linalg.eigvalsh(Z).min() > -1e-9
-    # The identity that makes the half-space hold for every body.
-    for x in rng.normal(size=(20, 30)):
-        matrices = consistency.matrix(table1.unknowns.split(x)[0])
-        traces = sum(np.trace(Z @ M) for Z, M in zip(proof.multipliers, matrices, strict=True))
-        assert proof.normal @ table1.base.of(x) == pytest.approx(traces, abs=SOLVER)
-    assert proof.mismatch < 1e-6
-    for x in bodies(rng, 50):
-        assert holds(proof, table1.base, table1.base.of(x)) < SOLVER
-
-
-def bodies(rng, n):
+def consistent_unknowns(rng, n):
     """Return unknowns of three strictly consistent links, (n, 30)."""
     roots = rng.normal(size=(n, 3, 4, 6))
     J = roots @ np.swapaxes(roots, -1, -2)
@@ -102,142 +102,117 @@ def bodies(rng, n):
     return found.reshape(n, 30)
 
 
-def test_random_bodies_are_feasible_for_both_cones(table1, rng):
-    for x in bodies(rng, 5):
-        for consistency in Consistency:
-            values = table1.base.of(x)
-            found = check_base_parameters(
-                table1.base, values, table1.unknowns, consistency=consistency
-            )
-            assert found.verdict is Verdict.FEASIBLE
-            assert found.certificate is None
-            assert found.distance == 0.0
-            np.testing.assert_array_equal(found.nearest, values)
-            np.testing.assert_allclose(table1.base.of(found.x), values, atol=SOLVER)
+@pytest.mark.parametrize('consistency', Consistency)
+def test_certificates_are_proofs_without_the_solver(table1, consistency, rng):
+    found = table1.check('beta_t2', consistency)
+    proof = found.certificate
+    missed = beyond(proof, table1.values('beta_t2'))
+    assert missed > 0
+    assert found.margin == pytest.approx(-missed, rel=1e-3)
+    assert all(np.linalg.eigvalsh(Z).min() > -1e-9 for Z in proof.multipliers)
+    assert proof.mismatch < 1e-6
+    # The identity by which the half-space holds all consistent parameters.
+    for x in rng.normal(size=(20, 30)):
+        matrices = consistency.matrix(table1.unknowns.split(x)[0])
+        traces = sum(np.trace(Z @ M) for Z, M in zip(proof.multipliers, matrices, strict=True))
+        assert proof.normal @ table1.base.of(x) == pytest.approx(traces, abs=SOLVER)
+    for x in consistent_unknowns(rng, 50):
+        assert beyond(proof, table1.base.of(x)) < SOLVER
 
 
-def test_what_is_on_the_boundary_is_not_decided():
-    """A point mass: no volume, and nothing wrong with it either."""
-    unknowns = Unknowns(('link',))
-    base = BaseParameters(np.arange(10), np.eye(10))
+@pytest.mark.parametrize('consistency', Consistency)
+def test_consistent_parameters_are_feasible(table1, consistency, rng):
+    for x in consistent_unknowns(rng, 5):
+        values = table1.base.of(x)
+        found = table1.check(values, consistency)
+        assert found.verdict is Verdict.FEASIBLE
+        assert found.certificate is None
+        assert found.distance == 0.0
+        np.testing.assert_allclose(table1.base.of(found.x), values, atol=SOLVER)
+
+
+def test_point_mass_on_the_boundary_is_undecided():
     point = np.array([2.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.5])
-    found = check_base_parameters(base, point, unknowns)
+    base = BaseParameters(np.arange(10), np.eye(10))
+    found = check_base_parameters(base, point, Unknowns(('link',)))
     assert found.verdict is Verdict.UNDECIDED
     assert found.certificate is None
     assert 0 < found.distance < 1e-4
     assert FULL.margins(found.x) > 0
 
 
-def test_printed_digits_may_decide(table1):
-    values = table1.columns['beta_t1']
-    exact = check_base_parameters(table1.base, values, table1.unknowns)
-    loose = check_base_parameters(
-        table1.base, values, table1.unknowns, rounding=np.full(len(values), 5e-3)
-    )
-    assert exact.verdict is Verdict.INFEASIBLE
-    assert loose.verdict is Verdict.FEASIBLE
-    assert loose.margin > exact.margin
-
-
 @pytest.fixture
-def arm(nested_humanoid):
-    """Return base parameters of the root submodel, its unknowns and its null space."""
-    submodel = nested_humanoid.submodels[0]
-    links = tuple(nested_humanoid.links[k].name for k in submodel.links)
-    return null_space(nested_humanoid, submodel), Unknowns(links)
+def submodel(nested_humanoid):
+    """Return null space, unknowns and true values of the root submodel."""
+    one = nested_humanoid.submodels[0]
+    links = tuple(nested_humanoid.links[k].name for k in one.links)
+    truth = nested_humanoid.parameters[list(one.links)].reshape(-1)
+    return null_space(nested_humanoid, one), Unknowns(links), truth
 
 
-@pytest.fixture
-def spoilt(nested_humanoid, rng):
-    parameters = nested_humanoid.parameters[list(nested_humanoid.submodels[0].links)]
-    return parameters.reshape(-1) + 0.05 * rng.normal(size=parameters.size)
-
-
-def test_feasibility_does_not_depend_on_the_columns_but_the_distance_does(arm, spoilt):
-    null, unknowns = arm
+def test_verdict_does_not_depend_on_the_columns_but_the_distance_does(submodel, rng):
+    null, unknowns, truth = submodel
+    x = truth + 0.05 * rng.normal(size=truth.size)
     n = len(null)
-    others = [k for k in range(n) if k % 10]
-    orders = (None, [*range(0, n, 10), *others[::-1]])
     found = []
-    for order in orders:
+    for order in (None, [*range(0, n, 10), *(k for k in range(n - 1, 0, -1) if k % 10)]):
         base = BaseParameters.of_null_space(null, order)
-        found.append(check_base_parameters(base, base.of(spoilt), unknowns))
-    assert found[0].verdict is found[1].verdict is Verdict.INFEASIBLE
-    assert found[0].margin == pytest.approx(found[1].margin, rel=1e-4)
-    assert found[0].distance != pytest.approx(found[1].distance, rel=1e-3)
+        found.append(check_base_parameters(base, base.of(x), unknowns))
+    one, other = found
+    assert one.verdict is other.verdict is Verdict.INFEASIBLE
+    assert one.margin == pytest.approx(other.margin, rel=1e-4)
+    assert one.distance != pytest.approx(other.distance, rel=1e-3)
 
 
-def test_bounds_count(arm, nested_humanoid):
-    null, unknowns = arm
-    base = BaseParameters.of_null_space(null)
-    links = list(nested_humanoid.submodels[0].links)
-    values = base.of(nested_humanoid.parameters[links].reshape(-1))
-    total = nested_humanoid.parameters[links, 0].sum()
-    free = check_base_parameters(base, values, unknowns)
-    assert free.verdict is Verdict.FEASIBLE
-    light = check_base_parameters(
-        base, values, unknowns, bounds=Bounds(total_mass=np.array([0.0, total - 0.1]))
-    )
+def test_bounds_count(submodel):
+    null, unknowns, truth = submodel
+    base, most = BaseParameters.of_null_space(null), truth[::10].sum() - 0.1
+    assert check_base_parameters(base, base.of(truth), unknowns).verdict is Verdict.FEASIBLE
+    bounds = Bounds(total_mass=np.array([0.0, most]))
+    light = check_base_parameters(base, base.of(truth), unknowns, bounds=bounds)
     assert light.verdict is Verdict.INFEASIBLE
     assert light.margin == -np.inf
-    assert holds(light.certificate, base, values) > 0
     assert light.distance > 0
-    assert unknowns.split(light.x)[0][:, 0].sum() == pytest.approx(total - 0.1, abs=1e-4)
+    assert light.x[::10].sum() == pytest.approx(most, abs=1e-4)
+    # The half-space holds the base parameters of lighter links.
+    assert beyond(light.certificate, base.of(truth)) > 0
+    for share in (0.1, 0.5, 0.9 * most / (most + 0.1)):
+        assert beyond(light.certificate, base.of(share * truth)) < SOLVER
 
 
-def test_negative_friction_is_infeasible_if_bounds_say_so():
+def test_negative_friction_is_infeasible_within_bounds():
     unknowns = Unknowns(('link',), (Extra('joint', Term.VISCOUS),))
     base = BaseParameters.parse(['link.Izz', 'joint.viscous'], unknowns.names)
     values = np.array([0.1, -0.2])
     assert check_base_parameters(base, values, unknowns).verdict is Verdict.FEASIBLE
-    found = check_base_parameters(
-        base, values, unknowns, bounds=Bounds(extras=np.array([[0.0, np.inf]]))
-    )
+    bounds = Bounds(extras=np.array([[0.0, np.inf]]))
+    found = check_base_parameters(base, values, unknowns, bounds=bounds)
     assert found.verdict is Verdict.INFEASIBLE
     assert found.distance == pytest.approx(0.2, abs=SOLVER)
     np.testing.assert_allclose(found.nearest, [0.1, 0.0], atol=FLAT)
 
 
-def fingers(size):
-    """Return unknowns, bodies and base parameters of three links like balls about a point."""
-    unknowns = Unknowns(('near', 'middle', 'far'))
-    ball = np.zeros(10)
-    ball[0], ball[1], ball[[4, 6, 9]] = 1.0, 0.5, 0.01
-    ball[[6, 9]] += 0.25
-    factors = np.array([1.0, *[size] * 3, *[size**2] * 6])
-    bodies_ = 2.0 * size**3 * np.tile(ball * factors, (3, 1))
-    rows = np.eye(30)[[0, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 29, 25]]
-    return unknowns, bodies_, BaseParameters.of_regressor(rows)
-
-
 @pytest.mark.parametrize('size', [1.0, 0.1, 0.01])
-def test_the_verdict_does_not_depend_on_the_size_of_bodies(size):
-    unknowns, scale, base = fingers(size)
-    values = base.of(scale.reshape(-1))
-    found = check_base_parameters(base, values, unknowns, scale=scale)
+def test_verdict_does_not_depend_on_the_size_of_links(size):
+    """Three links like balls about a point, of 2 kg at a size of one."""
+    unknowns = Unknowns(('near', 'middle', 'far'))
+    ball = np.array([1.0, 0.5, 0.0, 0.0, 0.01, 0.0, 0.26, 0.0, 0.0, 0.26])
+    ball *= 2.0 * size**3 * np.array([1.0, *[size] * 3, *[size**2] * 6])
+    scale = np.tile(ball, (3, 1))
+    rows = np.eye(30)[[0, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 29, 25]]
+    base = BaseParameters.of_regressor(rows)
+
+    def check(x, **options):
+        return check_base_parameters(
+            base, base.of(x.reshape(-1)), unknowns, scale=scale, **options
+        )
+
+    found = check(scale)
     assert found.verdict is Verdict.FEASIBLE and found.distance == 0.0
-    # As S prints them they are not exact, and the correction stays where they are.
-    rounded = check_base_parameters(
-        base, values, unknowns, scale=scale, rounding=np.full(len(values), 1e-12)
-    )
+    rounded = check(scale, rounding=np.full(base.rank, 1e-12))
     assert rounded.verdict is Verdict.FEASIBLE
-    assert rounded.distance < SOLVER * np.abs(values).max()
+    assert rounded.distance < SOLVER * np.abs(base.of(scale.reshape(-1))).max()
     spoilt = scale.copy()
-    spoilt[-1, [4, 6, 9]] = [1.0, 0.2, 0.2] * spoilt[-1, 6:7]
-    spoilt[-1, 4] *= 3.0
-    worse = check_base_parameters(base, base.of(spoilt.reshape(-1)), unknowns, scale=scale)
+    spoilt[-1, [4, 6, 9]] = [3.0, 0.2, 0.2] * spoilt[-1, 6:7]
+    worse = check(spoilt)
     assert worse.verdict is Verdict.INFEASIBLE and worse.certificate is not None
-
-
-def test_certificates_hold_for_what_is_within_bounds(arm, nested_humanoid):
-    null, unknowns = arm
-    base = BaseParameters.of_null_space(null)
-    true = nested_humanoid.parameters[list(nested_humanoid.submodels[0].links)].reshape(-1)
-    total = true[::10].sum()
-    bounds = Bounds(total_mass=np.array([0.0, total - 0.1]))
-    found = check_base_parameters(base, base.of(true), unknowns, bounds=bounds)
-    proof = found.certificate
-    # Lighter bodies are within the bounds, and their base parameters in the half-space.
-    for share in (0.1, 0.5, 0.9 * (total - 0.1) / total):
-        assert holds(proof, base, base.of(share * true)) < SOLVER
-    assert holds(proof, base, base.of(true)) > 0.0

@@ -12,12 +12,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from identification_problems import humanoid_case
-from published_experiments.shoulder_experiment import (
+from scipy.spatial.transform import Rotation
+from shoulder import (
     PACES,
     arm,
     arm_problem,
 )
-from scipy.spatial.transform import Rotation
 
 from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from published_experiments.data_sets import read_table
-from real_arms.robots import CONFIGS
+from recorded_arms import CONFIG
 from scipy.spatial.transform import Rotation
 from shared_data import SHARED
+from wam import table
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.calibration.in_situ_offset import affine_subspace, in_situ_offset
@@ -48,7 +48,7 @@ BETWEEN, NEAR = 42.6, 0.5
 
 
 def columns(name, *groups):
-    rows = read_table(DATA / name, [one for group in groups for one in group])
+    rows = table(DATA / name)
     return [np.array([[float(row[one]) for one in group] for row in rows]) for group in groups]
 
 
@@ -128,7 +128,7 @@ def test_yoga_limbs_whose_joints_move_leave_no_gap():
 
 
 def test_tipping_offsets_leave_the_weight_between_leg_and_foot():
-    settings = EstimatorSettings.from_yaml(CONFIGS / 'icub_foot_tipping.yaml')
+    settings = EstimatorSettings.from_yaml(CONFIG / 'icub_foot_tipping.yaml')
     robot = build_robot(settings, str(DATA / 'models' / 'icub_genova01.urdf'))
     log = open_log(DATA / 'icub_foot_tipping' / 'setup07' / 'bag', robot, settings)
     samples = log.within(TimeRange(0.0, 2.0)).samples
