@@ -15,17 +15,14 @@ from robots import arm_with_wrist_sensor_urdf
 from shared_data import SHARED
 
 from inertial_estimation.cli import main
-from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.payloads import Payload
-from inertial_estimation.logs.identify_payloads import read_payloads
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
 RATE = 500.0
 GAINS = np.array([12.0, 0.5, 3.0])
 WEIGHED = Payload('disc', 'tip', 2.0, (0.05, -0.03, 0.1), (0.02, 0.0, 0.03, 0.0, 0.0, 0.025))
-DISC = {'frame': 'tip', 'mass': 2.0, 'logs': ['*_disc.npz']}
 # The low pass at 20 Hz and central differences change motions below 2 Hz by up to this share.
 FILTERED = 1e-2
 # Of torques [Nm].
@@ -147,41 +144,6 @@ def add_noise(folder, rng, *more):
         log = dict(np.load(folder / name))
         log['current'] += rng.normal(0.0, NOISE / GAINS, log['current'].shape)
         np.savez(folder / name, **log)
-
-
-@pytest.mark.parametrize(
-    ('said', 'message'),
-    [
-        ([], 'names and what they stand for'),
-        ({'disc': 2.0}, 'frame, logs and what is known'),
-        ({'disc': {**DISC, 'weight': 1.0}}, 'weight'),
-        ({'disc': {'frame': 'tip', 'mass': 2.0}}, "no 'logs'"),
-        ({'disc': {**DISC, 'logs': 'run.npz'}}, 'list of names'),
-        ({'disc': {**DISC, 'mass': '2'}}, "'2', expected a number"),
-        ({'disc': {**DISC, 'mass': -1.0}}, 'more than zero'),
-        ({'disc': {**DISC, 'center_of_mass': [0, 1]}}, '3 numbers'),
-        ({'disc': {**DISC, 'center_of_mass': [0, 50, 0]}}, '50 m off the origin .* in m'),
-        ({'disc': {**DISC, 'mass': None, 'center_of_mass': [0, 0, 1]}}, 'mass is unknown'),
-        ({'disc': {**DISC, 'inertia': {'ixx': 1, 'iyy': 1, 'izz': 1}}}, 'state center_of_mass'),
-        (
-            {'disc': {**DISC, 'center_of_mass': [0, 0, 0], 'inertia': {'ixx': 1, 'iyy': 1}}},
-            "no 'izz'",
-        ),
-        (
-            {
-                'disc': {
-                    **DISC,
-                    'center_of_mass': [0, 0, 0],
-                    'inertia': {'ixx': 3, 'iyy': 1, 'izz': 1},
-                }
-            },
-            'triangle inequality',
-        ),
-    ],
-)
-def test_impossible_payloads_are_refused(said, message):
-    with pytest.raises((ConfigError, NameNotFound)):
-        read_payloads(said)
 
 
 def test_gains_of_a_real_arm(tmp_path):

@@ -1,16 +1,32 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The file that says how logs become rows: what it may hold, and what it may not."""
+"""
+The file of settings of ``identify``: its values, and what is refused.
 
+Not covered: how solvers keep bounds (test_semidefinite.py, test_entropic.py); columns of tables
+(test_layout.py).
+"""
+
+import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.unknowns import Term
-from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.identify_bounds import submodel_bounds
+from inertial_estimation.logs.identify_settings import GROUPS, IdentifySettings
 from inertial_estimation.model.robot import Robot
 
 LOG = 'log: {time: t, joints: [elbow], positions: q}\n'
+INF = np.inf
+BALL = {'center': [0, 0, 0], 'semi_axes': [1, 1, 1]}
+
+
+@pytest.fixture
+def robot():
+    return Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
 
 
 def read(tmp_path, text):
@@ -19,108 +35,171 @@ def read(tmp_path, text):
     return IdentifySettings.from_yaml(path)
 
 
-def test_a_file_with_all_it_may_hold(tmp_path):
-    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
+def test_values_become_the_choice_of_equations(tmp_path, robot):
     found = read(
         tmp_path,
         LOG + 'robot: {fixed_link: base}\npreparation: {cutoff: 5, every: 2}\n'
-        'rows: {efforts: all, friction: [viscous], dead_zone: 0.01, gains: [elbow]}\n',
+        'rows:\n  efforts: all\n  friction: [viscous]\n  gains: [elbow]\n'
+        '  dead_zone: {elbow: 0.1}\n'
+        '  couplings: [{joints: [elbow, shoulder], terms: [viscous]}]\n',
     )
-    assert found.preparation.cutoff == 5.0
-    assert isinstance(found.preparation.cutoff, float)
+    assert (found.preparation.cutoff, found.preparation.every) == (5.0, 2)
+    assert (found.reject, found.frozen_after) == (0.0, 0.2)
     choice = found.choice(robot)
     assert choice.efforts == robot.joint_names
     assert choice.joint.terms == (Term.VISCOUS,)
-    assert (choice.joint.dead_zone, choice.gains) == (0.01, ('elbow',))
-    assert (choice.dead_zones, choice.couplings) == ({}, ())
-    assert read(tmp_path, 'parameters: robot.yaml').parameters == tmp_path / 'robot.yaml'
-
-
-def test_dead_zones_by_joint_couplings_and_bounds(tmp_path):
-    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
-    found = read(
-        tmp_path,
-        LOG + 'rows:\n  dead_zone: {elbow: 0.1}\n  couplings: [{joints: [elbow, shoulder], '
-        'terms: [viscous]}]\nbounds: {mass: {tool: [0, 1]}}\n',
-    )
-    choice = found.choice(robot)
+    assert choice.gains == ('elbow',)
     assert choice.model_of('elbow').dead_zone == 0.1
     assert choice.model_of('shoulder').dead_zone == 0.0
     (coupling,) = choice.couplings
     assert (coupling.joints, coupling.terms) == (('elbow', 'shoulder'), (Term.VISCOUS,))
-    assert found.bounds == {'mass': {'tool': [0, 1]}}
+    assert read(tmp_path, 'parameters: robot.yaml').parameters == tmp_path / 'robot.yaml'
 
 
 @pytest.mark.parametrize(
-    ('text', 'said'),
+    'text',
     [
-        (LOG + 'bounds: {maas: 3}\n', "'maas'; closest: mass"),
-        ('rows: {}\n', "either 'log'"),
-        (LOG + 'parameters: x.yaml\n', "either 'log'"),
-        ('parameters: x.yaml\nrobot: {fixed_link: a}\n', 'leave it out'),
-        (LOG + 'rws: {}\n', "'rws'; closest: rows"),
-        (LOG + 'preparation: {cutof: 3.0}\n', "'cutof'"),
-        (LOG + 'preparation: {cutoff: fast}\n', 'a number'),
-        (LOG + 'preparation: {every: 1.5}\n', 'every'),
-        (LOG + 'preparation: {every: 0}\n', 'at least 1'),
-        (LOG + 'preparation: {order: 30}\n', 'order is 30, expected at most 10'),
-        (LOG + 'robot: {joints: [[1, 2]]}\n', r'holds \[1, 2\]'),
-        (LOG + 'robot: {joints: elbow}\n', 'a list'),
-        (LOG.replace('q', '{columns: []}'), 'is empty'),
-        (LOG.replace('q', '{columns: q, offset: [[1]]}'), 'a matrix'),
-        (LOG + 'rows: [efforts]\n', 'names and values'),
-        ('- 3\n', 'names and values'),
-        (LOG.replace('q', '{columns: q, unit: inch}'), 'inch'),
+        'rows: {}\n',
+        '- 3\n',
+        LOG + 'parameters: x.yaml\n',
+        'parameters: x.yaml\nrobot: {fixed_link: a}\n',
+        'parameters: x.yaml\nrows: {frozen_after: 0.1}\n',
+        LOG + 'rws: {}\n',
+        LOG + 'rows: [efforts]\n',
+        LOG + 'preparation: {cutof: 3.0}\n',
+        LOG + 'preparation: {cutoff: fast}\n',
+        LOG + 'preparation: {every: 1.5}\n',
+        LOG + 'preparation: {order: 30}\n',
+        LOG + 'robot: {joints: [[1, 2]]}\n',
+        LOG + 'robot: {joints: elbow}\n',
+        LOG + 'rows: {reject: 1.0}\n',
+        LOG + 'rows: {reject: .inf}\n',
+        LOG + 'rows: {frozen_after: -1}\n',
+        LOG + 'rows: {base_link: true, efforts: all}\n',
+        LOG + 'rows: {wrenches: 1}\n',
+        LOG + 'rows: {dead_zone: {elbow: slow}}\n',
+        LOG + 'rows: {couplings: [{joints: [elbow]}]}\n',
+        LOG + 'rows: {couplings: [{joints: [elbow, lift], terms: [offset]}]}\n',
+        LOG + 'rows: {external: {tip: /topic}}\n',
     ],
 )
-def test_a_file_that_makes_no_sense_is_refused_with_its_name(tmp_path, text, said):
-    with pytest.raises(ConfigError):
+def test_wrong_file_is_refused_with_its_name(tmp_path, text):
+    with pytest.raises(ConfigError, match=r'identify\.yaml'):
         read(tmp_path, text)
 
 
-@pytest.mark.parametrize('value', ['1.0', '-3', 'often', '.inf', '[5]'])
-def test_deviations_that_would_reject_all_are_refused(tmp_path, value):
-    assert read(tmp_path, LOG + 'rows: {reject: 5}\n').reject == 5.0
-    assert read(tmp_path, LOG).reject == 0.0
-    with pytest.raises(ConfigError):
-        _ = read(tmp_path, LOG + f'rows: {{reject: {value}}}\n').reject
+@pytest.mark.parametrize(
+    'rows',
+    ['{efforts: [elbw]}', '{efforts: elbow}', '{efforts: }', '{base_link: true}',
+     '{friction: [sticky]}', '{friction: [force_x]}', '{dead_zone: -1.0}'],
+)  # fmt: skip
+def test_equations_that_cannot_be_built_are_refused(tmp_path, robot, rows):
+    with pytest.raises((ConfigError, NameNotFound)):
+        read(tmp_path, LOG + f'rows: {rows}\n').choice(robot)
+
+
+def blocks_of(robot):
+    model = JointModel(terms=(Term.VISCOUS, Term.COULOMB))
+    choice = EquationChoice(efforts=('shoulder', 'elbow'), joint=model)
+    return EquationBuilder(robot, choice).blocks
+
+
+def bounds_of(robot, given):
+    return submodel_bounds(GROUPS['bounds'](given, 'bounds'), blocks_of(robot))
+
+
+def test_each_bound_goes_to_its_link_joint_or_submodel(robot):
+    inner, tool = blocks_of(robot)
+    found = bounds_of(
+        robot,
+        {
+            'mass': {'lower': [0.5, 2.0], 'tool': [0.1, INF]},
+            'center_of_mass': {'tool': {'lower': [-1, -1, 0], 'upper': [1, 1, 0.5]}},
+            'total_mass': {inner.submodel.name: [1.0, 9.0]},
+            'extras': {'viscous': [0.0, INF], 'elbow.viscous': [0.1, 0.2]},
+        },
+    )
+    one, other = found[inner.submodel.name], found[tool.submodel.name]
+    lower = inner.unknowns.links.index('lower')
+    np.testing.assert_array_equal(one.mass[lower], [0.5, 2.0])
+    assert np.isinf(np.delete(one.mass, lower, axis=0)).all()
+    assert one.center_of_mass is None
+    np.testing.assert_array_equal(other.center_of_mass[0], [[-1, -1, 0], [1, 1, 0.5]])
+    np.testing.assert_array_equal(one.total_mass, [1.0, 9.0])
+    assert other.total_mass is None
+    names = [str(extra) for extra in inner.unknowns.extras]
+    extras = dict(zip(names, one.extras.tolist(), strict=True))
+    assert extras['shoulder.viscous'] == [0.0, INF]
+    assert extras['elbow.viscous'] == [0.1, 0.2]
+    assert extras['elbow.coulomb'] == [-INF, INF]
+    assert bounds_of(robot, {}) == bounds_of(robot, {'mass': None}) == {}
+
+
+def test_ellipsoid_holds_what_its_axes_and_its_matrix_state(robot, rng):
+    center, axes = np.array([0.1, -0.2, 0.3]), np.array([0.2, 0.3, 0.5])
+    given = {'center': center.tolist(), 'semi_axes': axes.tolist()}
+    inner, tool = blocks_of(robot)
+    found = bounds_of(robot, {'ellipsoids': {'tool': given}})
+    assert found[inner.submodel.name].ellipsoids is None
+    (Q,) = found[tool.submodel.name].ellipsoids
+    for direction in rng.standard_normal((20, 3)):
+        outward = axes * direction / np.linalg.norm(direction)
+        for share in (0.99, 1.01):
+            x = np.append(center + share * outward, 1.0)
+            assert (x @ Q @ x > 0) == (share < 1)
+    rows = ((Q + Q.T) / 2).tolist()
+    again = bounds_of(robot, {'ellipsoids': {'tool': rows}})
+    np.testing.assert_array_equal(again[tool.submodel.name].ellipsoids[0], rows)
 
 
 @pytest.mark.parametrize(
-    ('rows', 'said'),
+    'given',
     [
-        ('{efforts: elbow}', 'list'),
-        ('{efforts: [elbw]}', 'elbw'),
-        ('{efforts: }', "'rows.efforts' is empty: list names, say all, or leave"),
-        ('{base_link: true}', "'rows.base_link' is true, but 'base' is fixed"),
-        ('{friction: [sticky]}', 'sticky'),
-        ('{friction: [force_x]}', 'force_x'),
-        ('{wrenches: 1}', 'true or false'),
-        ('{dead_zone: -1.0}', 'dead_zone'),
-        ('{dead_zone: {elbow: slow}}', 'dead_zone.elbow'),
-        ('{couplings: 3}', 'couplings'),
-        ('{couplings: [3]}', 'names and values'),
-        ('{couplings: [{joint: elbow}]}', "'joint'"),
-        ('{couplings: [{joints: [elbow]}]}', 'two joints'),
-        ('{couplings: [{joints: [elbow, lift], terms: [offset]}]}', 'offset'),
+        {'ellipsoids': {'hand': BALL}},
+        {'ellipsoids': {'tool': {'center': [0, 0, 0]}}},
+        {'ellipsoids': {'tool': BALL | {'semi_axes': [1, 0, 1]}}},
+        {'ellipsoids': {'tool': [[1, 0, 0]] * 4}},
+        {'ellipsoids': {'tool': [[1, 2, 3, 4]] * 4}},
+        {'ellipsoids': {'tool': (-np.eye(4)).tolist()}},
+        {'mass': {'hand': [0, 1]}},
+        {'mass': {'tool': [2, 1]}},
+        {'mass': {'tool': [-2, -1]}},
+        {'mass': {'tool': 2}},
+        {'mass': [0, 1]},
+        {'center_of_mass': {'tool': {'lower': [0, 0, 0], 'upper': [1, 0, 1]}}},
+        {'total_mass': {'arm': [0, 1]}},
+        {'total_mass': [3, 'x']},
+        {'extras': {'elbow.offset': [0, 1]}},
+        {'maas': {}},
     ],
 )
-def test_rows_that_cannot_be_built_are_refused(tmp_path, rows, said):
-    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
-    settings = read(tmp_path, LOG + f'rows: {rows}\n')
-    with pytest.raises((ConfigError, KeyError)):
-        settings.choice(robot)
+def test_wrong_bounds_are_refused(robot, given):
+    with pytest.raises((ConfigError, NameNotFound)):
+        bounds_of(robot, given)
 
 
-def test_offsets_of_sensors_that_there_are_not_are_refused(tmp_path):
-    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base', ft_sensors=[])
-    with pytest.raises(ConfigError):
-        read(tmp_path, LOG + 'rows: {efforts: all, offsets: all}\n').choice(robot)
-
-
-def test_frozen_readings_of_bags_are_up_to_the_file_of_the_node(tmp_path):
-    found = read(tmp_path, 'parameters: robot.yaml\nrows: {frozen_after: 0.1}\n')
-    with pytest.raises(ConfigError):
-        _ = found.frozen_after
-    assert read(tmp_path, LOG + 'rows: {frozen_after: 0.1}\n').frozen_after == 0.1
-    assert read(tmp_path, LOG).frozen_after == 0.2
+@pytest.mark.parametrize(
+    'group',
+    [
+        'payloads: {disc: 2.0}',
+        'payloads: {disc: {frame: tip, mass: 2.0}}',
+        'payloads: {disc: {frame: tip, mass: 2.0, logs: []}}',
+        'payloads: {disc: {frame: tip, mass: 2.0, logs: run.npz}}',
+        'payloads: {disc: {frame: tip, mass: 2.0, logs: [a], weight: 1}}',
+        'payloads: {disc: {frame: tip, mass: -1.0, logs: [a]}}',
+        'payloads: {disc: {frame: tip, mass: 1.0, logs: [a], center_of_mass: [0, 1]}}',
+        'payloads: {disc: {frame: tip, logs: [a], center_of_mass: [0, 0, 1]}}',
+        'payloads: {disc: {frame: tip, mass: 1.0, logs: [a], center_of_mass: [0, 0, 0], '
+        'inertia: {ixx: 3, iyy: 1, izz: 1}}}',
+        'shapes: {boxes: {bare: [[0, 0, 0], [1, 1]]}}',
+        'shapes: {boxes: {bare: [[0, 0, 0], [1, 0, 1]]}}',
+        'shapes: {boxes: [1]}',
+        'shapes: {points: 2}',
+        'shapes: {points: true}',
+        'shapes: {hulls: 1}',
+        'shapes: {mesh_folders: [nowhere]}',
+    ],
+)
+def test_wrong_payloads_and_shapes_are_refused(tmp_path, group):
+    with pytest.raises(ConfigError, match=group.split(':')[0][:-1]):
+        read(tmp_path, LOG + group)

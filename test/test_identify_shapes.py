@@ -14,8 +14,6 @@ import pytest
 from simulated_arm import MASSES, arm, arm_urdf, efforts_of, moving
 
 from inertial_estimation.cli import main
-from inertial_estimation.errors import ConfigError
-from inertial_estimation.logs.identify_shapes import ShapeSettings
 
 pytest.importorskip('clarabel')
 
@@ -102,12 +100,6 @@ def test_each_link_says_where_its_points_come_from(folder, capsys):
         assert row['fit'] < DIFFERENCES * row['signal']
 
 
-def test_without_the_group_the_description_is_enough(folder):
-    assert run(folder, '') == 0
-    sources = {link: one['source'] for link, one in found_in(folder)['points'].items()}
-    assert (sources['drawn'], sources['told']) == ('collision', 'cuboid')
-
-
 def test_a_mesh_that_is_nowhere_is_told_and_the_next_source_is_taken(folder, capsys):
     mesh = '<collision><geometry><mesh filename="package://arm/bare.stl"/></geometry></collision>'
     (folder / 'arm.urdf').write_text(urdf(bare=mesh))
@@ -140,15 +132,6 @@ def test_meshes_are_found_in_folders_beside_the_file_of_settings(folder):
     assert counts['false'] == 27 > counts['true']
 
 
-def test_a_shape_that_the_body_does_not_fit_into_is_told(folder, capsys):
-    small = '<collision><geometry><box size="0.02 0.02 0.02"/></geometry></collision>'
-    (folder / 'arm.urdf').write_text(urdf(bare=small))
-    assert run(folder, '') == 0
-    shown = ' '.join(capsys.readouterr().out.split())
-    assert 'cannot represent' in shown
-    assert 'without constraints' in shown
-
-
 def test_boxes_that_geometry_makes_idle_and_other_methods_are_told(folder, capsys):
     shapes = f'shapes: {{boxes: {{drawn: {BOX}}}}}'
     assert run(folder, shapes) == 0
@@ -156,31 +139,3 @@ def test_boxes_that_geometry_makes_idle_and_other_methods_are_told(folder, capsy
     assert run(folder, shapes, method='entropic') == 0
     assert "entropic does not use 'shapes'" in capsys.readouterr().out
     assert 'points' not in found_in(folder)
-
-
-@pytest.mark.parametrize(
-    ('shapes', 'said'),
-    [
-        (f'shapes: {{boxes: {{hand: {BOX}}}}}', "link is named 'hand'"),
-        ('shapes: {boxes: {bare: [[0, 0, 0], [1, 1]]}}', 'shapes.boxes.bare'),
-        ('shapes: {boxes: {bare: [[0, 0, 0], [1, 0, 1]]}}', 'shapes.boxes.bare along y'),
-        ('shapes: {boxes: [1]}', "'shapes.boxes' is [1]"),
-        ('shapes: {points: 2}', "'shapes.points' is 2"),
-        ('shapes: {hulls: 1}', 'true or false'),
-        ('shapes: {mesh_folders: nowhere}', 'expected a list'),
-        ('shapes: {mesh_folders: [nowhere]}', 'no folder'),
-        ('shapes: {box: {}}', "'box'; closest: boxes"),
-    ],
-)
-def test_bad_shapes_are_one_sentence_and_write_nothing(folder, capsys, shapes, said):
-    assert run(folder, shapes) == 1
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count('\n') == 1
-    assert not (folder / 'o.json').exists()
-
-
-def test_whole_numbers_are_numbers():
-    """YAML has yes and no among its numbers' neighbours."""
-    with pytest.raises(ConfigError):
-        ShapeSettings.read({'points': True}, folder=None)

@@ -24,8 +24,8 @@ from inertial_estimation.identification.equations.builder import (
 )
 from inertial_estimation.identification.evidence import determinable
 from inertial_estimation.identification.unknowns import INERTIAL
-from inertial_estimation.logs.freedom import submodel_of
 from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.reduction import submodel_of
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.configured_robot import build_robot

@@ -9,6 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.signals.decoders import OrientationDecoder
 from inertial_estimation.signals.readings import orientation_from_message
@@ -21,26 +24,22 @@ if TYPE_CHECKING:
 MULTI_DOF_JOINT_STATE = 'sensor_msgs/msg/MultiDOFJointState'
 ORIENTATION = (IMU, OrientationDecoder, orientation_from_message)
 BAG_VERSION: Final = 8
-"""What Humble and later read."""
+"""For Humble and later."""
 
 
 class BagTopic(NamedTuple):
-    """What a bag holds of one topic."""
+    """Type and number of the messages of a topic."""
 
     type: str
-    """Message type, such as ``sensor_msgs/msg/Imu``."""
     n_messages: int
-    """Number of messages."""
 
 
 class BagMessage(NamedTuple):
-    """One message of a bag."""
+    """One serialized message of a bag."""
 
     topic: str
     recorded_ns: int
-    """When the recorder received it [ns]."""
     data: bytes
-    """The serialized message, encapsulation header included."""
 
 
 class BagReader:
@@ -75,7 +74,7 @@ class BagReader:
         self._reader.close()
 
     def require(self, topic: str, type_: str) -> BagTopic:
-        """Return what the bag holds of a topic that is needed."""
+        """Return type and number of messages of a topic; raise if it lacks or differs."""
         if topic not in self.topics:
             same_type = [name for name, found in self.topics.items() if found.type == type_]
             raise NameNotFound('topic of the bag', topic, same_type or self.topics)
@@ -183,6 +182,22 @@ class MessageReader:
 def resolve(topic: str) -> str:
     """Return the full name that a topic has without namespace and remapping."""
     return topic if topic.startswith('/') else f'/{topic}'
+
+
+def read_in_order(
+    reader: BagReader, topic: str, type_: str, kind: str
+) -> tuple[NDArray[np.int64], list[Any]]:
+    """Return increasing stamps (n,) [ns] and readings of a topic, of equal stamps the first."""
+    reader.require(topic, type_)
+    read = MessageReader(kind).read
+    readings = [read(message.data) for message in reader.messages([topic])]
+    stamps = np.array([one.stamp_ns for one in readings], dtype=np.int64)
+    steps = np.diff(stamps)
+    if (steps < 0).any():
+        back = int(np.argmax(steps < 0)) + 2
+        raise LogError(f"topic '{topic}': stamps go back at message {back} of {len(stamps)}")
+    kept = np.flatnonzero(np.append(True, steps > 0)[: len(stamps)])
+    return stamps[kept], [readings[k] for k in kept.tolist()]
 
 
 def _check_exists(path: Path) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,10 @@ from numpy.typing import NDArray
 from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.logs.checks import MIN_MOTION, joints_around, span
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
+from inertial_estimation.sample import Array, SampleBatch
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Runs = list[tuple[int, int]]
 
-FROZEN_AFTER = 0.2
-"""Default time from which a reading that is equal to the bit is frozen [s]."""
 MIN_REPEATS = 5
 """Samples of a frozen run."""
 COARSE_SHARE = 0.1
@@ -42,26 +38,8 @@ RESOLUTION_PERCENTILE = 10.0
 """Of the changes between samples, for the resolution of a coarse signal."""
 
 
-class _Signal(NamedTuple):
-    """A signal that may be frozen."""
-
-    subject: str
-    what: str
-    values: Array
-    """Shape (n, k); a view of the samples."""
-    joints: Sequence[int]
-    """Whose motion changes it."""
-    noisy: bool
-    """Whether it changes at rest too."""
-
-
 def without_frozen_readings(
-    robot: Robot,
-    samples: SampleBatch,
-    joints: Sequence[str],
-    after: float = FROZEN_AFTER,
-    *,
-    velocities: bool = True,
+    robot: Robot, samples: SampleBatch, joints: Sequence[str], after: float, *, velocities: bool
 ) -> tuple[SampleBatch, list[Finding]]:
     """
     Return samples with NaN in place of frozen values, and findings.
@@ -71,63 +49,72 @@ def without_frozen_readings(
     if not after or len(samples) < 2:
         return samples, []
     copied = ('positions', 'velocities', 'ft_readings', 'efforts')
-    values = {name: getattr(samples, name) for name in copied}
-    copies: dict[str, Any] = {k: None if v is None else v.copy() for k, v in values.items()}
+    copies: dict[str, Any] = {
+        name: None if (values := getattr(samples, name)) is None else values.copy()
+        for name in copied
+    }
     kept = replace(samples, **copies)
     t = np.asarray(samples.stamp_ns * 1e-9, dtype=np.float64)
-    findings = []
-    for signal in _signals(robot, kept, joints):
-        long = _repeated(t, signal.values, after)
-        frozen = _in_motion(long, samples.positions[:, signal.joints])
-        signal.values[frozen] = np.nan
+    found = [
+        *_freeze_signals(robot, t, samples, kept, joints, after),
+        *_freeze_motion(robot, t, samples, kept, after, velocities=velocities),
+    ]
+    return kept, found
+
+
+def _freeze_signals(
+    robot: Robot, t: Array, samples: SampleBatch, kept: SampleBatch, joints: Sequence[str],
+    after: float,
+) -> Iterator[Finding]:  # fmt: skip
+    """Put NaN in place of frozen efforts and FT readings, and yield findings."""
+    signals: list[tuple[str, str, Array, Sequence[int]]] = [
+        (one.name, 'wrench', kept.ft_readings[:, s], joints_around(robot, one))
+        for s, one in enumerate(robot.ft_sensors)
+    ]
+    if kept.efforts is not None:
+        columns = [robot.joint_names.index(name) for name in joints]
+        efforts = [
+            (robot.joint_names[k], 'effort', kept.efforts[:, k, None], [k]) for k in columns
+        ]
+        signals = [*efforts, *signals]
+    for subject, what, values, around in signals:
+        least = max(after, USUAL_FACTOR * _usual_time(t, values, after))
+        runs = [] if len(t) < MIN_REPEATS else _long_runs(t, values, least)
+        moved = samples.positions[:, around]
+        frozen, still = np.zeros((2, len(t)), dtype=bool)
+        for first, last in runs:
+            moving = any(span(q) > MIN_MOTION for q in moved[first : last + 1].T)
+            (frozen if moving else still)[first + 1 : last + 1] = True
+        values[frozen] = np.nan
         if frozen.any():
-            share = float(frozen.mean())
-            findings.append(finding('frozen', signal.subject, what=signal.what, share=share))
-        elif signal.noisy and long.any():
-            findings.append(
-                finding(
-                    'frozen', signal.subject, level=Level.INFO, what=f'{signal.what} at rest',
-                    share=float(long.mean()),
-                )
-            )  # fmt: skip
-    return kept, findings + list(_freeze_motion(robot, t, samples, kept, after, velocities))
+            yield finding('frozen', subject, what=what, share=float(frozen.mean()))
+        elif still.any() and what == 'wrench':
+            share = float(still.mean())
+            yield finding('frozen', subject, level=Level.INFO, what=f'{what} at rest', share=share)
 
 
 def _freeze_motion(
-    robot: Robot, t: Array, samples: SampleBatch, kept: SampleBatch, after: float, velocities: bool
-) -> Iterator[Finding]:
+    robot: Robot, t: Array, samples: SampleBatch, kept: SampleBatch, after: float, *,
+    velocities: bool,
+) -> Iterator[Finding]:  # fmt: skip
     """Put NaN in place of frozen positions and velocities, and yield findings."""
     for k, name in enumerate(robot.joint_names):
         q, v = samples.positions[:, k], samples.velocities[:, k]
-        judged = {'position': (q, kept.positions)}
-        if velocities:
-            judged['velocity'] = (v, kept.velocities)
-        for what, (values, left) in judged.items():
-            runs = [run for run in long_runs(t, values[:, None], after) if _against(t, q, v, *run)]
-            for first, last in runs:
-                left[first + 1 : last + 1, k] = np.nan
-            count = sum(last - first for first, last in runs)
+        for what, values, left in (
+            ('position', q, kept.positions),
+            *((('velocity', v, kept.velocities),) if velocities else ()),
+        ):
+            count = 0
+            for first, last in _long_runs(t, values[:, None], after):
+                if _contradicts(t, q, v, slice(first, last + 1)):
+                    left[first + 1 : last + 1, k] = np.nan
+                    count += last - first
             if count:
                 yield finding('frozen', name, what=what, share=count / len(t))
 
 
-def _signals(robot: Robot, samples: SampleBatch, joints: Sequence[str]) -> Iterator[_Signal]:
-    """Yield efforts and FT sensors."""
-    for name in joints if samples.efforts is not None else ():
-        k = robot.joint_names.index(name)
-        assert samples.efforts is not None
-        yield _Signal(name, 'effort', samples.efforts[:, k : k + 1], [k], False)
-    for s, sensor in enumerate(robot.ft_sensors):
-        around = joints_around(robot, sensor)
-        yield _Signal(sensor.name, 'wrench', samples.ft_readings[:, s], around, True)
-
-
-def long_runs(t: Array, values: Array, after: float) -> Runs:
-    """
-    Return first and last sample of each long run of equal values.
-
-    t (n,) [s]; values (n, k); after [s].
-    """
+def _long_runs(t: Array, values: Array, after: float) -> list[tuple[int, int]]:
+    """Return first and last sample of long runs of equal values (n, k), t (n,) and after [s]."""
     starts, ends = _runs(values)
     long = (ends - starts >= MIN_REPEATS) & (t[ends] - t[starts] >= after)
     return list(zip(starts[long].tolist(), ends[long].tolist(), strict=True))
@@ -140,17 +127,7 @@ def _runs(values: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.append(0, ends[:-1] + 1), ends
 
 
-def _repeated(t: Array, values: Array, after: float) -> Mask:
-    """Return the samples (n,) that repeat the one before, in runs of unusual length."""
-    found = np.zeros(len(t), dtype=bool)
-    if len(t) < MIN_REPEATS:
-        return found
-    for first, last in long_runs(t, values, max(after, USUAL_FACTOR * _usual(t, values, after))):
-        found[first + 1 : last + 1] = True
-    return found
-
-
-def _usual(t: Array, values: Array, after: float) -> float:
+def _usual_time(t: Array, values: Array, after: float) -> float:
     """Return the usual length of runs of a coarse signal [s]; 0: it is not coarse."""
     starts, ends = _runs(values)
     times, repeated = t[ends] - t[starts], ends - starts
@@ -165,24 +142,11 @@ def _usual(t: Array, values: Array, after: float) -> float:
     return float(times[order][np.searchsorted(covered, USUAL_SHARE * covered[-1])])
 
 
-def _in_motion(repeated: Mask, positions: Array) -> Mask:
-    """Return the runs of repeated values (n,) in which a joint moves, positions (n, k)."""
-    found = np.zeros(len(repeated), dtype=bool)
-    edges = np.diff(np.concatenate([[False], repeated, [False]]).astype(int))
-    starts, stops = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
-    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-        # The first of them, which is repeated, is the one before.
-        if any(span(q) > MIN_MOTION for q in positions[start - 1 : stop].T):
-            found[start:stop] = True
-    return found
-
-
-def _against(t: Array, q: Array, v: Array, first: int, last: int) -> bool:
+def _contradicts(t: Array, q: Array, v: Array, part: slice) -> bool:
     """Return whether a position changes otherwise than its velocity states, in a run."""
-    part = slice(first, last + 1)
     if not (np.isfinite(q[part]).all() and np.isfinite(v[part]).all()):
         return False
-    times, moved, rate = t[part] - t[first], q[part] - q[first], v[part]
+    times, moved, rate = t[part] - t[part.start], q[part] - q[part.start], v[part]
     areas = 0.5 * (rate[1:] + rate[:-1]) * np.diff(times)
     off = np.abs(moved - np.append(0.0, np.cumsum(areas)))
     limit = MIN_MOTION + _resolution(q) + (VELOCITY_ERROR + _resolution(v)) * times

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import LogError
+from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.findings import Finding, Level, finding, raise_errors
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import (
@@ -22,8 +22,10 @@ from inertial_estimation.identification.evidence import (
     determined,
 )
 from inertial_estimation.identification.fit import RobotFit, fit, require_bounds
+from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.solvers.mass_points import METHOD
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.solvers.point_grids import PointGrid
+from inertial_estimation.identification.solvers.point_grids import PointGrid, link_grids
 from inertial_estimation.logs.checks import MIN_MOTION
 from inertial_estimation.logs.fit_findings import (
     contradictions,
@@ -33,14 +35,22 @@ from inertial_estimation.logs.fit_findings import (
     massless_links,
     predictions,
 )
-from inertial_estimation.logs.freedom import submodel_of
-from inertial_estimation.logs.identify_bounds import read_bounds
-from inertial_estimation.logs.identify_payloads import require_logs
-from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.logs.identify_shapes import link_points, solver_options
+from inertial_estimation.logs.identify_bounds import submodel_bounds
+from inertial_estimation.logs.identify_settings import (
+    IdentifySettings,
+    ShapeSettings,
+    require_logs,
+)
 from inertial_estimation.logs.log import Log, LogSlice, Progress, no_progress
 from inertial_estimation.logs.log_reader import open_logs
-from inertial_estimation.logs.reduction import LogPart, Reduced, reduce_logs, undisturbed
+from inertial_estimation.logs.reduction import (
+    LogPart,
+    Reduced,
+    reduce_logs,
+    submodel_of,
+    undisturbed,
+)
+from inertial_estimation.model.geometry import link_shapes
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
 
@@ -172,8 +182,8 @@ def identify(
     require_logs(settings.payloads, (*fitted, *tested))
     reader = open_logs(robot, settings, lock, fitted[0], progress, given)
     builder = EquationBuilder(reader.robot, settings.choice(reader.robot), reader.calibration)
-    bounds = read_bounds(settings.bounds, builder.blocks)
-    points = link_points(reader.robot, method, settings.shapes, mesh_folders)
+    bounds = submodel_bounds(settings.bounds, builder.blocks)
+    points, notes = _link_points(reader.robot, method, settings.shapes, mesh_folders)
     seen = reduce_logs(fitted, reader, builder, settings, progress)
     bases = determinable(builder)
     _require_usable(builder, reader.assumed, settings, seen)
@@ -181,7 +191,10 @@ def identify(
         seen = undisturbed(seen, fitted, reader, builder, settings, progress)
     found = fit(
         reader.robot, seen.evidence, method, options, bounds,
-        solver_options(points, builder.blocks),
+        {
+            block.submodel.name: {'grids': tuple(points[n] for n in block.unknowns.links)}
+            for block in (builder.blocks if points else ())
+        },
     )  # fmt: skip
     errors = list(impossible(found))
     raise_errors([*errors, *(massless_links(found) if errors else ())])
@@ -190,7 +203,7 @@ def identify(
         block.name: determined(block.evidence.block, by_name[block.name], block.information)
         for block in found.blocks
     }
-    findings += [finding('suboptimal', 'shapes', what=note) for note in points.notes]
+    findings += [finding('suboptimal', 'shapes', what=note) for note in notes]
     findings += _without_equations(builder, reader.assumed, settings.contacts)
     findings += [
         finding('unexcited', block.submodel.name, what='no equations: its parameters are kept')
@@ -220,8 +233,39 @@ def identify(
     return RobotIdentification(
         method, seen.parts, predicted, found, validation, known,
         tuple({(one.subject, one.code, one.text): one for one in findings}.values()),
-        {link: points.by_link[link] for link in links if link in points.by_link},
+        {link: points[link] for link in links if link in points},
     )  # fmt: skip
+
+
+def _link_points(
+    robot: Robot, method: str, settings: ShapeSettings | None, mesh_folders: Sequence[Path]
+) -> tuple[dict[str, PointGrid], list[str]]:
+    """
+    Return the points where each link may have its mass, and geometry that could not be used.
+
+    Each link has the collision geometry of the URDF, else the visual one, else its box of the
+    settings, else the cuboid of even density with the inertia of its prior [A section V; M 25].
+    """
+    if method != METHOD:
+        return {}, [] if settings is None else [f"{method} does not use 'shapes': choose {METHOD}"]
+    settings = settings or ShapeSettings()
+    links = robot.link_names
+    for name in settings.boxes:
+        if name not in links:
+            raise NameNotFound('link', name, links, "'shapes.boxes' names it")
+    prior, _ = widened(links, robot.parameters)
+    shapes = link_shapes(robot, (*settings.mesh_folders, *mesh_folders))
+    grids = link_grids(
+        links, prior, shapes.by_link, configured=settings.boxes, per_axis=settings.points,
+        hulls=settings.hulls,
+    )  # fmt: skip
+    unused = [
+        f"the box of '{name}' under 'shapes' is not used: the URDF has "
+        f'{shapes.by_link[name].source} geometry of that link'
+        for name in settings.boxes
+        if name in shapes.by_link
+    ]
+    return dict(zip(links, grids, strict=True)), [*shapes.notes, *unused]
 
 
 def with_lightened_links(found: RobotIdentification) -> RobotIdentification:

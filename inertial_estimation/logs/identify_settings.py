@@ -4,19 +4,30 @@
 Settings of ``identify``: how logs become equations.
 
     robot: {fixed_link: base}            # as Robot.from_urdf takes it; for tables of numbers
-    log: {time: t, joints: [...], ...}   # the columns of an npz or csv, see `columns`
+    log: {time: t, joints: [...], ...}   # the columns of an npz or csv, see `layout`
     parameters: robot.yaml               # the node's parameter file, for bags, instead of both
     preparation: {cutoff: 10.0}          # see `Preparation`
     rows: {efforts: all, friction: [viscous, coulomb], external: {tip: [0, 0, 0, 0, 0, 0]}}
     bounds: {mass: {hand: [0.2, 0.5]}}   # see `identify_bounds`
-    shapes: {mesh_folders: [meshes]}     # of mass_points, see `identify_shapes`
-    payloads: {plate: {frame: tool0, mass: 2.8, logs: [run2.npz]}}   # see `identify_payloads`
+    shapes:                              # of mass_points
+      mesh_folders: [../meshes]          # where package:// and relative names of meshes begin
+      boxes: {hand: [[-0.1, -0.1, 0], [0.1, 0.1, 0.2]]}   # corners in the link [m]
+      points: 3                          # along each edge of a box
+      hulls: false                       # true: fill convex hulls instead of their boxes
+    payloads:
+      plate:
+        frame: tool0
+        mass: 2.805                      # [kg]; unknown where it is left out
+        logs: ['*_payload.npz']          # names of files or folders; * stands for anything
+        center_of_mass: [0, 0, 0.05]     # in the frame [m]; likewise
+        inertia: {ixx: 0.01, iyy: 0.01, izz: 0.01}   # about it, in the frame's axes; likewise
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -30,39 +41,150 @@ from inertial_estimation.identification.equations.friction import (
     Coupling,
     JointModel,
 )
+from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.identification.preparation import Preparation
+from inertial_estimation.identification.solvers.point_grids import PER_AXIS
 from inertial_estimation.identification.unknowns import Term
-from inertial_estimation.logs.frozen_readings import FROZEN_AFTER
 from inertial_estimation.logs.identify_bounds import BOUNDS
-from inertial_estimation.logs.identify_payloads import LoggedPayload, read_payloads
-from inertial_estimation.logs.identify_shapes import SHAPES, ShapeSettings
-from inertial_estimation.logs.known_wrenches import (
-    Known,
-    TopicWrench,
-    knows_ground,
-    read_known,
-)
+from inertial_estimation.logs.known_wrenches import KnownWrench, knows_ground
 from inertial_estimation.logs.layout import Layout
+from inertial_estimation.logs.log import LogSlice
 from inertial_estimation.logs.setting_values import (
-    as_flag,
-    as_list,
-    as_mapping,
-    as_number,
-    check_keys,
+    anything,
+    box,
+    chosen,
+    dataclass_of,
+    each,
+    flag,
+    list_of,
+    number,
+    numbers,
+    record,
+    text,
+    whole,
 )
+from inertial_estimation.model.geometry import Box
 from inertial_estimation.model.robot import Robot
 
-ROBOT = ('joints', 'locked_positions', 'ft_sensors', 'imus', 'fixed_link', 'gravity')
-ROWS = ('wrenches', 'base_link', 'efforts', 'friction', 'sign_width', 'dead_zone', 'couplings',
-        'gains', 'offsets', 'contacts', 'external', 'reject', 'frozen_after')  # fmt: skip
-GROUPS = {
-    'robot': ROBOT,
-    'preparation': tuple(f.name for f in fields(Preparation)),
-    'rows': ROWS,
-    'bounds': BOUNDS,
-    'shapes': SHAPES,
-}
 ALL = 'all'
+FROZEN_AFTER = 0.2
+"""Default time from which a reading of a table that is equal to the bit is frozen [s]."""
+MIN_REJECT = 2.0
+"""Standard deviations below which noise would be rejected."""
+TENSOR = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
+
+
+def _names(value: object, name: str) -> Any:
+    """Read a list of names, or `ALL`."""
+    return ALL if value == ALL else list_of(text)(value, name)
+
+
+def _wrenches(value: object, name: str) -> bool | tuple[str, ...]:
+    """Read whether sums of wrenches give equations, or of which submodels."""
+    return value if isinstance(value, bool) else list_of(text)(value, name)
+
+
+def _dead_zone(value: object, name: str) -> Any:
+    """Read a velocity, or one for each joint."""
+    return (each(number()) if isinstance(value, Mapping) else number())(value, name)
+
+
+def _coupling(value: object, name: str) -> Coupling:
+    """Read a drive that loads two joints."""
+    body = record({'joints': list_of(text), 'terms': _names}, ['joints'])(value, name)
+    terms = _terms(body.get('terms', ALL), f'{name}.terms', OF_A_COUPLING)
+    return Coupling(body['joints'], terms)
+
+
+def _terms(given: Any, name: str, known: Iterable[Term]) -> tuple[Term, ...]:
+    """Return terms of friction and drives by their names."""
+    return tuple(map(Term, chosen(given, name, [term.value for term in known])))
+
+
+def _reject(value: object, name: str) -> float:
+    """Read standard deviations."""
+    deviations: float = number(0.0)(value, name)
+    if 0.0 < deviations < MIN_REJECT:
+        raise ConfigError(f"'{name}' is {value!r}, expected 0 (off) or at least {MIN_REJECT:g}")
+    return deviations
+
+
+def _points(value: object, name: str) -> int:
+    """Read a number of points."""
+    if whole(value, name) < PER_AXIS:
+        raise ConfigError(f"'{name}' is {value!r}, expected at least {PER_AXIS}")
+    return value  # type: ignore[return-value]
+
+
+def _tensor(value: object, name: str) -> tuple[float, ...]:
+    """Read moments and products of inertia."""
+    entries = record(dict.fromkeys(TENSOR, number()), ('ixx', 'iyy', 'izz'))(value, name)
+    return tuple(entries.get(key, 0.0) for key in TENSOR)
+
+
+def _triple(value: object, name: str) -> tuple[float, ...]:
+    """Read three numbers."""
+    return tuple(numbers((3,))(value, name).tolist())
+
+
+ROWS = {
+    'wrenches': _wrenches,
+    'base_link': flag,
+    **dict.fromkeys(('efforts', 'friction', 'gains', 'offsets'), _names),
+    'sign_width': number(),
+    'dead_zone': _dead_zone,
+    'couplings': list_of(_coupling),
+    'contacts': list_of(text),
+    'external': each(KnownWrench.read),
+    'reject': _reject,
+    'frozen_after': number(0.0),
+}
+ROBOT = {
+    'joints': list_of(text),
+    **dict.fromkeys(('locked_positions', 'ft_sensors', 'imus', 'fixed_link', 'gravity'), anything),
+}
+SHAPES = {
+    'mesh_folders': list_of(text),
+    'boxes': each(lambda value, name: Box.around(box(value, name))),
+    'points': _points,
+    'hulls': flag,
+}
+PAYLOAD = {
+    'frame': text, 'logs': list_of(text), 'mass': number(), 'center_of_mass': _triple,
+    'inertia': _tensor,
+}  # fmt: skip
+GROUPS = {
+    'robot': record(ROBOT),
+    'preparation': dataclass_of(Preparation),
+    'rows': record(ROWS),
+    'bounds': record(BOUNDS),
+    'shapes': record(SHAPES),
+    'payloads': each(record(PAYLOAD, ('frame', 'logs'))),
+}
+
+
+@dataclass(frozen=True)
+class LoggedPayload:
+    """A payload, and the logs that it is in."""
+
+    payload: Payload
+    logs: tuple[str, ...]
+    """Names of files or folders, in which * stands for anything."""
+
+    def is_in(self, log: LogSlice) -> bool:
+        """Return whether the robot carried it while a log was recorded."""
+        return any(fnmatchcase(log.path.name, pattern) for pattern in self.logs)
+
+
+@dataclass(frozen=True)
+class ShapeSettings:
+    """Where the links of `mass_points` may have their mass."""
+
+    mesh_folders: tuple[Path, ...] = ()
+    boxes: Mapping[str, Box] = field(default_factory=dict)
+    """By link, for those without geometry."""
+    points: int = PER_AXIS
+    hulls: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,13 +199,12 @@ class IdentifySettings:
     """The node's parameter file, for bags."""
     preparation: Preparation = field(default_factory=Preparation)
     rows: Mapping[str, Any] = field(default_factory=dict)
-    """What stands under ``rows``."""
+    """Values below ``rows``, as `ROWS` reads them."""
     bounds: Mapping[str, Any] = field(default_factory=dict)
-    """What stands under ``bounds``, as `identify_bounds.read_bounds` takes it."""
+    """Values below ``bounds``, as `BOUNDS` reads them."""
     shapes: ShapeSettings | None = None
-    """What stands under ``shapes``; None: nothing does."""
     payloads: tuple[LoggedPayload, ...] = ()
-    """Bodies that are there in some of the logs."""
+    """Rigid bodies that are there in some of the logs."""
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> IdentifySettings:
@@ -100,170 +221,132 @@ class IdentifySettings:
     @classmethod
     def _of(cls, entries: Mapping[str, Any], folder: Path) -> IdentifySettings:
         """Return the settings of a mapping."""
-        check_keys(entries, ('log', 'parameters', 'payloads', *GROUPS), 'the file')
+        known = ('log', 'parameters', *GROUPS)
+        for key in entries:
+            if key not in known:
+                raise NameNotFound('setting of the file', str(key), known)
         if ('log' in entries) == ('parameters' in entries):
-            raise ConfigError(
-                "name either 'log', the columns of tables of numbers, or 'parameters', the path "
-                "of the node's parameter file, for bags"
-            )
+            raise ConfigError("expected either 'log', for tables, or 'parameters', for bags")
         if 'parameters' in entries and 'robot' in entries:
             raise ConfigError("'robot' and 'parameters' exclude each other")
-        groups = {key: entries.get(key) or {} for key in GROUPS}
-        for key, known in GROUPS.items():
-            as_mapping(groups[key], key, known)
-        return cls(
-            robot=_robot(groups['robot']),
+        groups = {key: read(entries.get(key) or {}, key) for key, read in GROUPS.items()}
+        shapes = groups.pop('shapes')
+        folders = tuple(folder / name for name in shapes.get('mesh_folders', ()))
+        for one in folders:
+            if not one.is_dir():
+                raise ConfigError(f"'shapes.mesh_folders' names {one}, which is no folder")
+        payloads = groups.pop('payloads')
+        for name, one in payloads.items():
+            if not one['logs']:
+                raise ConfigError(f"'payloads.{name}.logs' is empty")
+        found = cls(
+            **groups,
             layout=Layout.read(entries['log']) if 'log' in entries else None,
             parameters=folder / str(entries['parameters']) if 'parameters' in entries else None,
-            preparation=_read(Preparation, groups['preparation'], 'preparation'),
-            rows=groups['rows'],
-            bounds=groups['bounds'],
-            shapes=ShapeSettings.read(groups['shapes'], folder) if entries.get('shapes') else None,
-            payloads=read_payloads(entries.get('payloads') or {}),
+            shapes=ShapeSettings(**shapes | {'mesh_folders': folders}) if shapes else None,
+            payloads=tuple(
+                LoggedPayload(Payload(name, **one), logs)
+                for name, one in payloads.items()
+                for logs in [one.pop('logs')]
+            ),
         )
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Check that the settings fit together."""
+        for one in self.external.values():
+            if self.parameters is None and one.topic:
+                raise ConfigError(
+                    f"'{one.name}' names topic '{one.topic}', but the logs are no bags"
+                )
+        for key, default in (('wrenches', True), ('efforts', ()), ('offsets', ())):
+            if self.base_link and self.rows.get(key, default) != default:
+                raise ConfigError(
+                    "'rows.base_link' leaves only the equations of the base link, but "
+                    f"'rows.{key}' is {self.rows[key]!r}"
+                )
+        if self.layout is None and 'frozen_after' in self.rows:
+            raise ConfigError("'rows.frozen_after' is for tables, ft.<name>.frozen_after for bags")
 
     @property
     def contacts(self) -> tuple[str, ...]:
         """Frames where an unknown wrench acts throughout the logs."""
-        return tuple(map(str, as_list(self.rows.get('contacts', ()), 'rows.contacts')))
+        return tuple(self.rows.get('contacts', ()))
 
     @property
-    def external(self) -> Known:
+    def external(self) -> Mapping[str, KnownWrench]:
         """Wrenches of the environment that are known, by frame, but for those of `layout`."""
-        known = read_known(self.rows.get('external', {}), 'rows.external')
-        for one in known.values():
-            if self.parameters is None and isinstance(one, TopicWrench):
-                raise ConfigError(
-                    f"'{one.place.name}' names topic '{one.topic}', but the logs are no bags: say "
-                    f"its columns under 'log.external.{one.place.frame}', or six numbers"
-                )
-        return known
+        return dict(self.rows.get('external', {}))
 
     @property
     def base_link(self) -> bool:
-        """Whether the six equations of the whole robot's base link are all rows [A 33]."""
-        alone = as_flag(self.rows.get('base_link', False), 'rows.base_link')
-        for key, default in (('wrenches', True), ('efforts', []), ('offsets', [])):
-            if alone and self.rows.get(key, default) != default:
-                raise ConfigError(
-                    f"'rows.base_link' leaves only the equations of the base link, but "
-                    f"'rows.{key}' is {self.rows[key]!r}: leave one of them out"
-                )
-        return alone
+        """Whether only the six equations of the whole robot's base link are used [A 33]."""
+        return bool(self.rows.get('base_link', False))
 
     @property
     def reject(self) -> float:
-        """Deviations from which rows are taken for disturbed by a contact; 0: none are."""
-        value = as_number(self.rows.get('reject', 0.0), 'rows.reject')
-        if not (value == 0.0 or 2.0 <= value < np.inf):
-            raise ConfigError(f"'rows.reject' is {value:g}, expected 0 (off) or at least 2")
-        return value
+        """Standard deviations from which equations are rejected as disturbed; 0: none are."""
+        return float(self.rows.get('reject', 0.0))
 
     @property
     def frozen_after(self) -> float:
-        """How long tables repeat a reading until it is taken for frozen [s]; 0: for ever."""
-        value = as_number(self.rows.get('frozen_after', FROZEN_AFTER), 'rows.frozen_after')
-        if not 0.0 <= value < np.inf:
-            raise ConfigError(f"'rows.frozen_after' is {value:g}, expected 0 (off) or more")
-        if self.layout is None and 'frozen_after' in self.rows:
-            raise ConfigError(
-                "'rows.frozen_after' is for tables of numbers: of bags say ft.<name>.frozen_after "
-                "in the node's parameter file"
-            )
-        return value
+        """Time from which repeated readings of tables are frozen [s]; 0: never."""
+        return float(self.rows.get('frozen_after', FROZEN_AFTER))
 
     def choice(self, robot: Robot) -> EquationChoice:
-        """Return which rows to build."""
+        """Return the equations to build."""
         rows = self.rows
         external = (*self.external, *(self.layout.external if self.layout else ()))
         ground_known = knows_ground(robot, external)
         if self.base_link and robot.fixed_frame and not ground_known:
             raise ConfigError(
-                f"'rows.base_link' is true, but '{robot.fixed_frame}' is fixed, and nothing says "
-                'with which wrench the ground holds it: say it under external, or leave out '
-                "'fixed_link'"
+                f"'rows.base_link' needs the wrench of the ground at '{robot.fixed_frame}' under "
+                "'rows.external', or a robot that is not fixed"
             )
         sensors = [sensor.name for sensor in robot.ft_sensors]
-        model: dict[str, Any] = {k: rows[k] for k in ('sign_width', 'dead_zone') if k in rows}
-        slow = model.pop('dead_zone', {})
-        if not isinstance(slow, Mapping):
-            model['dead_zone'], slow = slow, {}
-        terms = _list(rows.get('friction', ()), 'rows.friction', [t.value for t in Term])
-        model['terms'] = tuple(Term(term) for term in terms)
-        efforts = _list(rows.get('efforts', ()), 'rows.efforts', robot.joint_names)
         if rows.get('offsets') == ALL and not sensors:
-            raise ConfigError("'rows.offsets' is all, but there is no FT sensor: leave it out")
-        gains = _list(rows.get('gains', ()), 'rows.gains', robot.joint_names)
+            raise ConfigError("'rows.offsets' is all, but there is no FT sensor")
+
+        def listed(key: str, known: Sequence[str]) -> tuple[str, ...]:
+            return chosen(rows.get(key, ()), f'rows.{key}', known)
+
+        efforts, gains = (listed(key, robot.joint_names) for key in ('efforts', 'gains'))
         if self.layout is not None:
             self.layout.require_torques([name for name in efforts if name not in gains])
+        wrenches, dead_zone = rows.get('wrenches', True), rows.get('dead_zone', 0.0)
+        if not isinstance(wrenches, bool):
+            wrenches = listed('wrenches', [submodel.name for submodel in robot.submodels])
+        by_joint = isinstance(dead_zone, Mapping)
         return EquationChoice(
-            wrenches=_wrenches(rows.get('wrenches', True), robot),
+            wrenches=wrenches,
             ground_known=ground_known,
             efforts=efforts,
-            joint=_read(JointModel, model, 'rows'),
-            dead_zones={str(k): as_number(v, f'rows.dead_zone.{k}') for k, v in slow.items()},
-            couplings=tuple(map(_coupling, as_list(rows.get('couplings', ()), 'rows.couplings'))),
+            joint=JointModel(
+                _terms(rows.get('friction', ()), 'rows.friction', Term),
+                rows.get('sign_width', 0.0),
+                0.0 if by_joint else dead_zone,
+            ),
+            dead_zones=dead_zone if by_joint else {},
+            couplings=rows.get('couplings', ()),
             gains=gains,
-            offsets=_list(rows.get('offsets', ()), 'rows.offsets', sensors),
+            offsets=listed('offsets', sensors),
             payloads=tuple(one.payload for one in self.payloads),
         )
 
 
-def _read(kind: Any, entries: Mapping[str, Any], where: str) -> Any:
-    """Return a dataclass with values of the types of its defaults."""
-    values = {}
-    for key, value in entries.items():
-        default = next(f.default for f in fields(kind) if f.name == key)
-        wanted = type(default)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if wanted is float and is_number:
-            values[key] = float(value)
-        elif wanted in (int, bool) and type(value) is not wanted:
-            raise ConfigError(f"'{where}.{key}' is {value!r}, expected such as {default!r}")
-        elif wanted is float:
-            raise ConfigError(f"'{where}.{key}' is {value!r}, expected a number")
-        else:
-            values[key] = value
-    return kind(**values)
+def carried(payloads: Sequence[LoggedPayload], log: LogSlice, n: int) -> np.ndarray:
+    """Return the payloads of a log at each of n samples, (n, n_payloads), 0 or 1."""
+    return np.tile([float(one.is_in(log)) for one in payloads], (n, 1))
 
 
-def _robot(entries: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the robot's settings; the robot checks the rest."""
-    for name in as_list(entries.get('joints') or (), 'robot.joints'):
-        if not isinstance(name, str):
-            raise ConfigError(f"'robot.joints' holds {name!r}, expected names")
-    return entries
-
-
-def _coupling(entry: object) -> Coupling:
-    """Return a drive that loads two joints."""
-    body = as_mapping(entry, 'rows.couplings', ('joints', 'terms'))
-    joints = tuple(map(str, as_list(body.get('joints', ()), 'rows.couplings.joints')))
-    known = [term.value for term in OF_A_COUPLING]
-    terms = _list(body.get('terms', known), 'rows.couplings.terms', known)
-    return Coupling(joints, tuple(map(Term, terms)))  # type: ignore[arg-type]
-
-
-def _wrenches(value: object, robot: Robot) -> bool | tuple[str, ...]:
-    """Return whether sums of wrenches give rows, or of which submodels."""
-    if isinstance(value, list):
-        return _list(value, 'rows.wrenches', [submodel.name for submodel in robot.submodels])
-    if not isinstance(value, bool):
-        raise ConfigError(
-            f"'rows.wrenches' is {value!r}, expected true or false or a list of submodels"
-        )
-    return value
-
-
-def _list(value: object, name: str, everything: Sequence[str]) -> tuple[str, ...]:
-    """Return a list of names; ``all`` means every one."""
-    if value == ALL:
-        return tuple(everything)
-    if value is None:
-        raise ConfigError(f"'{name}' is empty: list names, say {ALL}, or leave it out")
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise ConfigError(f"'{name}' is {value!r}, expected a list of names, or {ALL}")
-    for one in value:
-        if one not in everything:
-            raise NameNotFound(f'entry of {name}', str(one), everything)
-    return tuple(value)
+def require_logs(payloads: Iterable[LoggedPayload], logs: Iterable[LogSlice]) -> None:
+    """Raise for payloads that are in none of the logs."""
+    known = list(logs)
+    for one in payloads:
+        if not any(map(one.is_in, known)):
+            names = ', '.join(dict.fromkeys(log.path.name for log in known))
+            raise ConfigError(
+                f"payload '{one.payload.name}' is in {', '.join(one.logs)}, none of the logs "
+                f'({names})'
+            )

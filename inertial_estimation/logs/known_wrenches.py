@@ -1,115 +1,234 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Wrenches of the environment that are known: constant, or on a topic of a bag [T 7.2, A 1].
+Wrenches of the environment that are known: constant, on a topic, or in columns [T 7.2, A 1].
 
-    l_sole: /force_plate/left                         # WrenchStamped
+    l_sole: /force_plate/left                         # WrenchStamped of a bag
     r_sole: {topic: /ft/r_sole, scale: -1, max_age: 0.02}
-    tip: [0, 0, 0, 0, 0, 0]                           # nothing touches it
+    tip: [0, 0, 0, 0, 0, 0]                           # free air
     hook: {wrench: [0, 0, -9.81, 0, 0, 0], axes: base}
+    heel: {columns: plate, xyz: [0.02, 0, -0.01], rpy: [0, 0, 1.57]}   # under 'log', of a table
 
-They act on the robot, at the frame that they stand under. Of tables of numbers, `columns` reads
-those that are measured.
+They act on the robot at the named frame, about its origin in its axes unless `xyz`, `rpy` or the
+frame `axes` state others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.identification.preparation import Preparation, Prepared, prepare
-from inertial_estimation.logs.setting_values import as_mapping, as_numbers, check_keys
-from inertial_estimation.logs.table import Signal, read_signal
-from inertial_estimation.logs.wrench_places import KEYS, WrenchPlace
+from inertial_estimation.logs.bag import BagReader, read_in_order, resolve
+from inertial_estimation.logs.setting_values import anything, number, numbers, record, text
+from inertial_estimation.logs.table import SETTINGS, Signal, Table, read_signal
 from inertial_estimation.model.inertial_sensors import same_place
+from inertial_estimation.model.link_motions import Poses, poses_in_parents
+from inertial_estimation.model.regressor import poses_in_root, wrench_to_root
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
+from inertial_estimation.model.submodels import decompose
+from inertial_estimation.model.urdf import pose_from_xyz_rpy
+from inertial_estimation.sample import Array, SampleBatch
+from inertial_estimation.signals.router import WRENCH
 
-Array = NDArray[np.float64]
+Stamps = NDArray[np.int64]
 
-OF_A_TOPIC = ('topic', 'scale', 'divided_by', 'offset', 'frame_id', 'max_age', 'time_offset',
-              'frozen_after')  # fmt: skip
-LIMIT = 0.05
-"""Default of `max_age` and `frozen_after`, those of the node's FT sensors [s]."""
+NANOSECONDS = 1e-9
+PLACE = {'xyz': numbers((3,)), 'rpy': numbers((3,)), 'axes': text}
+SCALING = dict.fromkeys(('scale', 'divided_by', 'offset'), anything)
+TOPIC = {
+    'topic': text, 'frame_id': text, 'max_age': number(0.0), 'time_offset': number(),
+    'frozen_after': number(0.0),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class ConstantWrench:
-    """A wrench that is the same throughout the logs."""
+class KnownWrench:
+    """A wrench of the environment on the robot; one of `constant` and `signal` is given."""
 
-    place: WrenchPlace
-    wrench: Array
+    name: str
+    """Full name of the setting."""
+    frame: str
+    """Where it acts."""
+    F_H_W: Array
+    """Pose in that frame of its point and axes, (4, 4) [m]."""
+    axes: str = ''
+    """Frame whose axes it has instead; empty: none."""
+    constant: Array | None = None
     """Shape (6,), [force; torque] [N, Nm]."""
-
-
-@dataclass(frozen=True, eq=False)
-class TopicWrench:
-    """A wrench that bags hold as WrenchStamped."""
-
-    place: WrenchPlace
-    topic: str
-    signal: Signal
-    """What becomes of its six numbers."""
-    frame_id: str
+    signal: Signal | None = None
+    """Columns of a table, or scaling of the messages of a topic."""
+    topic: str = ''
+    frame_id: str = ''
     """Expected header.frame_id; empty: any frame of the robot at its place."""
-    max_age: float
-    """It is known between two messages if neither is further away [s]."""
-    time_offset: float
-    """Added to its stamps [s]."""
-    frozen_after: float
-    """Bit-equal messages for so long say nothing; 0: they do [s]."""
+    max_age: float = 0.05
+    """Largest distance to the messages before and after a sample [s]."""
+    time_offset: float = 0.0
+    """Added to the stamps [s]."""
+    frozen_after: float = 0.05
+    """Bit-equal messages for longer are frozen; 0: never [s]."""
 
+    @classmethod
+    def read(cls, value: object, name: str) -> KnownWrench:
+        """Read a constant, or a topic of a bag."""
+        if isinstance(value, str):
+            value = {'topic': value}
+        elif not isinstance(value, Mapping):
+            value = {'wrench': value}
+        if 'wrench' in value:
+            body = record({'wrench': numbers((6,)), **PLACE})(value, name)
+            return cls(name, **_place(body, name), constant=body['wrench'])
+        body = record({**TOPIC, **SCALING, **PLACE}, ['topic'])(value, name)
+        scaling = {key: body.pop(key) for key in SCALING if key in body}
+        signal = read_signal({'columns': body['topic'], **scaling}, name, 'wrench')
+        return cls(name, **_place(body, name), signal=signal, **body)
 
-Known = Mapping[str, ConstantWrench | TopicWrench]
+    @classmethod
+    def read_columns(cls, value: object, name: str) -> KnownWrench:
+        """Read columns of a table."""
+        body: dict[str, Any] = {'columns': value}
+        if isinstance(value, Mapping):
+            body = record({**dict.fromkeys(SETTINGS, anything), **PLACE})(value, name)
+        place = _place(body, name)
+        return cls(name, **place, signal=read_signal(body, name, 'wrench'))
 
+    def of_table(self, table: Table, robot: Robot, samples: SampleBatch, clock: str) -> Array:
+        """Return the wrench in a table about the origin of its frame, (n, 6) [N, Nm]."""
+        assert self.signal is not None
+        return self.at_frame(robot, samples, self.signal.read_at(table, 6, len(samples), clock))
 
-def read_known(said: object, name: str) -> dict[str, ConstantWrench | TopicWrench]:
-    """Read known wrenches from a configuration."""
-    return {
-        str(frame): _one(one, str(frame), f'{name}.{frame}')
-        for frame, one in as_mapping(said, name).items()
-    }
-
-
-def constants(known: Known, robot: Robot, samples: SampleBatch) -> dict[str, Array]:
-    """
-    Return those known wrenches that are the same throughout.
-
-    Returns (n, 6) [N, Nm].
-    """
-    n, q = len(samples), samples.positions
-    return {
-        frame: one.place.at_frame(robot, q, np.tile(one.wrench, (n, 1)))
-        for frame, one in known.items()
-        if isinstance(one, ConstantWrench)
-    }
-
-
-def check_known(robot: Robot, places: Iterable[WrenchPlace], contacts: Iterable[str]) -> None:
-    """Refuse frames that there are not, and contacts that are known as well as unknown."""
-    names: dict[str, str] = {}
-    for place in places:
-        place.check(robot)
-        if place.frame in names:
-            raise ConfigError(
-                f"the wrench at '{place.frame}' is said twice, by '{names[place.frame]}' and "
-                f"'{place.name}': keep one of them"
-            )
-        names[place.frame] = place.name
-        for contact in contacts:
-            if same_place(robot.frame(contact), robot.frame(place.frame)):
-                raise ConfigError(
-                    f"'{contact}' stands under 'rows.contacts', where something unknown acts, "
-                    f"but '{place.name}' says what acts there: leave one of them out"
+    def of_bag(self, reader: BagReader, robot: Robot, samples: SampleBatch) -> Array:
+        """Return the wrench of a topic, interpolated, (n, 6) [N, Nm]; NaN: unknown."""
+        assert self.signal is not None
+        topic, frames = resolve(self.topic), self._frame_ids(robot)
+        stamps, readings = read_in_order(reader, topic, WRENCH, 'ft')
+        for reading in readings:
+            if reading.frame_id not in frames:
+                raise LogError(
+                    f"topic '{topic}' has header.frame_id '{reading.frame_id}', expected "
+                    f"{' or '.join(sorted(frames)[:3])}, or '{self.name}.frame_id'"
                 )
+        raw = np.array([reading.wrench for reading in readings]).reshape(-1, 6)
+        values = self.signal.in_si(raw, 6)
+        values[_frozen(stamps, raw, self.frozen_after)] = np.nan
+        stamps = stamps + round(self.time_offset / NANOSECONDS)
+        return self.at_frame(
+            robot, samples, at_instants(samples.stamp_ns, stamps, values, self.max_age)
+        )
+
+    def at_frame(self, robot: Robot, samples: SampleBatch, wrench: Array) -> Array:
+        """Return wrenches (n, 6) about the origin of the frame in its axes."""
+        n = len(wrench)
+        rotations = np.broadcast_to(self.F_H_W[:3, :3], (n, 3, 3))
+        if self.axes:
+            (whole,) = decompose(robot.links, robot.ft_sensors, cut=())
+            placed = poses_in_root(robot, whole, poses_in_parents(robot, samples.positions))
+            to, of = (
+                placed[link].rotations @ L_H_F[:3, :3]
+                for link, L_H_F in map(robot.frame, (self.frame, self.axes))
+            )
+            rotations = np.swapaxes(to, 1, 2) @ of
+        origins = np.broadcast_to(self.F_H_W[:3, 3], (n, 3))
+        return wrench_to_root(Poses(rotations, origins), wrench)
+
+    def _frame_ids(self, robot: Robot) -> set[str]:
+        """Return possible values of header.frame_id."""
+        if self.frame_id:
+            return {self.frame_id}
+        if self.axes:
+            # Its point and its axes belong to two frames, and senders name either of them.
+            return {self.axes, self.frame}
+        link, L_H_F = robot.frame(self.frame)
+        names = robot.frames_at(link, L_H_F @ self.F_H_W)
+        if not names:
+            raise ConfigError(f"no frame of the robot is there: '{self.name}.frame_id' is needed")
+        return names
+
+
+def _place(body: dict[str, Any], name: str) -> dict[str, Any]:
+    """Take frame, point and axes out of the settings of a wrench."""
+    if 'axes' in body and 'rpy' in body:
+        raise ConfigError(f"'{name}' has both axes and rpy")
+    xyz, rpy = (body.pop(key, np.zeros(3)) for key in ('xyz', 'rpy'))
+    _, _, frame = name.split('.', 2)
+    pose = pose_from_xyz_rpy(xyz, rpy)
+    return {'frame': frame, 'F_H_W': pose, 'axes': body.pop('axes', '')}
+
+
+def known_wrenches(
+    known: Mapping[str, KnownWrench], path: Path, robot: Robot, samples: SampleBatch
+) -> dict[str, Array]:
+    """Return constant wrenches, and those that a bag holds, by frame, (n, 6) [N, Nm]."""
+    found = {
+        frame: one.at_frame(robot, samples, np.tile(one.constant, (len(samples), 1)))
+        for frame, one in known.items()
+        if one.constant is not None
+    }
+    topics = {frame: one for frame, one in known.items() if one.topic}
+    if topics:
+        with BagReader(path) as reader:
+            found |= {f: one.of_bag(reader, robot, samples) for f, one in topics.items()}
+    return found
+
+
+def at_instants(instants: Stamps, stamps: Stamps, values: Array, max_age: float) -> Array:
+    """
+    Interpolate between the messages before and after each instant; NaN: one is too far away.
+
+    instants (n,) [ns]; stamps (k,) [ns], increasing; values (k, m); max_age [s]; returns (n, m).
+    """
+    found = np.full((len(instants), values.shape[1]), np.nan)
+    after = np.searchsorted(stamps, instants)
+    inside = after < len(stamps)
+    exact = inside.copy()
+    exact[inside] = stamps[after[inside]] == instants[inside]
+    found[exact] = values[after[exact]]
+    rows = np.flatnonzero(inside & ~exact & (after > 0))
+    later, earlier = after[rows], after[rows] - 1
+    to_earlier = (instants[rows] - stamps[earlier]) * NANOSECONDS
+    to_later = (stamps[later] - instants[rows]) * NANOSECONDS
+    near = (to_earlier <= max_age) & (to_later <= max_age)
+    rows, later, earlier = rows[near], later[near], earlier[near]
+    share = (to_earlier / (to_earlier + to_later))[near, None]
+    found[rows] = values[earlier] + share * (values[later] - values[earlier])
+    return found
+
+
+def _frozen(stamps: Stamps, raw: Array, limit: float) -> NDArray[np.bool_]:
+    """Return the messages that repeat the one before, in runs that are too long."""
+    repeats = np.zeros(len(stamps), dtype=bool)
+    if not limit or not len(stamps):
+        return repeats
+    repeats[1:] = (raw[1:] == raw[:-1]).all(axis=1)
+    starts = np.flatnonzero(~repeats)
+    ends = np.append(starts[1:], len(stamps)) - 1
+    long = (stamps[ends] - stamps[starts]) * NANOSECONDS >= limit
+    return np.asarray(repeats & long[np.cumsum(~repeats) - 1])
+
+
+def check_known(robot: Robot, known: Iterable[KnownWrench], contacts: Iterable[str]) -> None:
+    """Refuse unknown frames, and contacts that are known twice, or known as well as unknown."""
+    names: dict[str, str] = {}
+    for one in known:
+        robot.frame(one.frame, f"'{one.name}' is a wrench at '{one.frame}'")
+        if one.axes:
+            robot.frame(one.axes, f"'{one.name}.axes' is '{one.axes}'")
+        if one.frame in names:
+            raise ConfigError(f"'{names[one.frame]}' and '{one.name}' are the same wrench")
+        names[one.frame] = one.name
+        for contact in contacts:
+            if same_place(robot.frame(contact), robot.frame(one.frame)):
+                raise ConfigError(f"'{contact}' of 'rows.contacts' is known by '{one.name}'")
 
 
 def knows_ground(robot: Robot, frames: Iterable[str]) -> bool:
-    """Tell whether one of the known wrenches is that of the ground on the fixed link."""
+    """Return whether one of the known wrenches is that of the ground on the fixed link."""
     if not robot.fixed_frame:
         return False
     ground = robot.frame(robot.fixed_frame)
@@ -117,19 +236,14 @@ def knows_ground(robot: Robot, frames: Iterable[str]) -> bool:
     if not there or any(same_place(robot.frame(name), ground) for name in there):
         return bool(there)
     raise ConfigError(
-        f"the wrench at '{there[0]}' is in no row: the ground holds that link with an unknown "
-        f"wrench; leave it out, or say that of the ground too, at '{robot.fixed_frame}'"
+        f"the wrench at '{there[0]}' needs that of the ground, at '{robot.fixed_frame}'"
     )
 
 
 def prepare_with(
     samples: SampleBatch, external: Mapping[str, Array], how: Preparation
 ) -> tuple[Prepared, dict[str, Array]]:
-    """
-    Filter a log together with known wrenches: what meets in an equation is filtered alike.
-
-    external (n, 6) [N, Nm]; returns external (m, 6).
-    """
+    """Filter a log together with known wrenches (n, 6), so that equations hold."""
     if not external:
         return prepare(samples, how), {}
     n_sensors = samples.ft_readings.shape[1]
@@ -140,51 +254,3 @@ def prepare_with(
     alone = replace(prepared.samples, ft_readings=readings[:, :n_sensors])
     found = {frame: readings[:, n_sensors + k] for k, frame in enumerate(external)}
     return prepared._replace(samples=alone), found
-
-
-def _one(said: object, frame: str, name: str) -> ConstantWrench | TopicWrench:
-    """Read one known wrench."""
-    place, rest = WrenchPlace.split(said, frame, name)
-    if isinstance(rest, str):
-        rest = {'topic': rest}
-    elif not isinstance(rest, Mapping):
-        rest = {'wrench': rest}
-    if 'wrench' in rest:
-        check_keys(rest, ('wrench', *KEYS), name)
-        return ConstantWrench(place, _six(rest['wrench'], name))
-    check_keys(rest, (*OF_A_TOPIC, *KEYS), name)
-    topic, frame_id = rest.get('topic'), rest.get('frame_id', '')
-    if not isinstance(topic, str):
-        raise ConfigError(f"'{name}' has neither topic nor wrench: add one of them")
-    scaling = {key: rest[key] for key in ('scale', 'divided_by', 'offset') if key in rest}
-    if not isinstance(frame_id, str):
-        raise ConfigError(f"'{name}.frame_id' is {frame_id!r}, expected the name of a frame")
-    return TopicWrench(
-        place,
-        topic,
-        read_signal({'columns': topic, **scaling}, name, 'wrench'),
-        frame_id,
-        _seconds(rest, 'max_age', LIMIT, name),
-        _seconds(rest, 'time_offset', 0.0, name, least=-np.inf),
-        _seconds(rest, 'frozen_after', LIMIT, name),
-    )
-
-
-def _six(said: object, name: str) -> Array:
-    """Return a wrench."""
-    values = as_numbers(said, name)
-    if values.shape != (6,):
-        raise ConfigError(
-            f"'{name}' is {said!r}, expected six numbers, force and torque [N, N m], or a topic"
-        )
-    return values
-
-
-def _seconds(
-    body: Mapping[str, object], key: str, default: float, name: str, least: float = 0.0
-) -> float:
-    """Return a time."""
-    values = as_numbers(body.get(key, default), f'{name}.{key}')
-    if values.ndim or values < least:
-        raise ConfigError(f"'{name}.{key}' is {body[key]!r}, expected seconds, zero or more")
-    return float(values)

@@ -4,17 +4,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import CallError, LogError
-from inertial_estimation.logs.orientations import Orientations
-from inertial_estimation.logs.touches import Touches
+from inertial_estimation.estimation.contact_stream import SlowSender
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.logs.orientations import OrientationTrack
 from inertial_estimation.sample import Array, SampleBatch
 from inertial_estimation.signals.stream import AssemblerStatistics, StreamRates
 
@@ -69,14 +70,10 @@ class LogSlice:
     @classmethod
     def parse(cls, text: str | Path) -> LogSlice:
         """Read the name of a log, or of a part of it."""
-        text = str(text)
-        path, mark, times = text.rpartition(MARK)
+        path, mark, times = str(text).rpartition(MARK)
         start, colon, stop = times.partition(':')
         try:
-            numbers = [
-                float(one) if one.strip() else default
-                for one, default in ((start, 0.0), (stop, np.inf))
-            ]
+            numbers = [float(start.strip() or 0.0), float(stop.strip() or np.inf)]
         except ValueError:
             numbers = [np.nan, np.nan]
         one_time = not colon and np.isfinite(numbers[0])
@@ -101,6 +98,26 @@ class LogSlice:
         """Return whether both hold the same samples."""
         same = self.path.resolve() == other.path.resolve()
         return same and self.start < other.stop and other.start < self.stop
+
+
+@dataclass(frozen=True, eq=False)
+class Touches:
+    """Contacts of the contacts topic at each sample."""
+
+    sets: tuple[tuple[Contact, ...], ...]
+    """Different sets of contacts; the first is empty."""
+    rows: NDArray[np.intp]
+    """Index of the set of each sample, shape (n,)."""
+    problems: Mapping[str, int] = field(default_factory=dict)
+    """Messages that could not be used, by reason."""
+    slow_senders: tuple[SlowSender, ...] = ()
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[Contact, ...]], *others: Any) -> Touches:
+        """Return the touches of contacts at each sample."""
+        numbers: dict[tuple[Contact, ...], int] = {(): 0}
+        rows = [numbers.setdefault(contacts, len(numbers)) for contacts in found]
+        return cls(tuple(numbers), np.array(rows, dtype=np.intp), *others)
 
 
 class ReportedJoint(NamedTuple):
@@ -138,7 +155,7 @@ class Log:
         Assumed joints that the log reports.
     rates : StreamRates, optional
         Mean rates of the streams.
-    orientations : Orientations, optional
+    orientations : tuple of OrientationTrack
         That IMUs report, for checks.
 
     """
@@ -149,7 +166,7 @@ class Log:
     reported_assumed: tuple[ReportedJoint, ...] = ()
     touches: Touches | None = None
     rates: StreamRates | None = None
-    orientations: Orientations | None = None
+    orientations: tuple[OrientationTrack, ...] = ()
     problems: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     external: Mapping[str, Array] = field(default_factory=dict)
 
@@ -191,13 +208,14 @@ class Log:
         return replace(self.samples, ft_readings=readings)
 
     def frozen(self, ft_names: Iterable[str]) -> Mask:
-        """Return when which FT sensor repeats itself, (n, n_fts), in hindsight."""
+        """Return the samples in which FT sensors repeat themselves, (n, n_fts), in hindsight."""
         stamps = self.samples.stamp_ns
         found = np.zeros(self.samples.ft_readings.shape[:2], dtype=bool)
-        for k, name in enumerate(ft_names if self.statistics is not None else ()):
-            assert self.statistics is not None
-            for interval in self.statistics.fts[name].frozen_intervals:
-                found[(stamps >= interval.repeated_ns) & (stamps <= interval.last_ns), k] = True
+        if self.statistics is not None:
+            for k, name in enumerate(ft_names):
+                for interval in self.statistics.fts[name].frozen_intervals:
+                    inside = (stamps >= interval.repeated_ns) & (stamps <= interval.last_ns)
+                    found[inside, k] = True
         return found
 
     def require_derivatives(self) -> None:

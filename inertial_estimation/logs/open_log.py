@@ -9,7 +9,7 @@ samples are those of the node. A table is taken as it is, or goes through the as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +21,16 @@ from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.logs.bag import BagReader, bag_deserializer, resolve
 from inertial_estimation.logs.layout import Layout
-from inertial_estimation.logs.log import Log, LogSlice, Progress, ReportedJoint, no_progress
-from inertial_estimation.logs.orientations import OrientationTaps
+from inertial_estimation.logs.log import (
+    Log,
+    LogSlice,
+    Progress,
+    ReportedJoint,
+    Touches,
+    no_progress,
+)
+from inertial_estimation.logs.orientations import orientation_taps
 from inertial_estimation.logs.table import load_table
-from inertial_estimation.logs.touches import Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, Sample, SampleBatch
 from inertial_estimation.signals.assembler import build_assembler
@@ -97,13 +103,13 @@ def require_temperatures(robot: Robot, settings: EstimatorSettings) -> None:
 
 def _bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progress) -> Log:
     """Return the samples that the node would have made of a bag."""
-    gathering = _Gathering(robot, settings)
+    assembly = _Assembly(robot, settings)
     router = Router(
-        settings, robot, gathering, gathering.push_contact, bag_deserializer(), resolve=resolve,
+        settings, robot, assembly, assembly.contacts.push, bag_deserializer(), resolve=resolve,
         strict=True,
     )  # fmt: skip
     needs = build_calibration(settings, robot).needs_temperature
-    taps = OrientationTaps(robot, settings)
+    taps = orientation_taps(robot, settings)
     with BagReader(path) as reader:
         topics: dict[str, int] = {}
         for source in router.sources:
@@ -114,48 +120,50 @@ def _bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progre
                 topics[source.topic] = reader.require(source.topic, source.type).n_messages
         total = sum(topics.values())
         for k, message in enumerate(reader.messages(topics)):
-            sample = router.handle(message.topic, message.data)
-            taps.note(message.topic, message.data)
-            if sample is not None:
-                gathering.keep(sample)
+            assembly.keep(router.handle(message.topic, message.data))
+            if message.topic in taps:
+                taps[message.topic].note(message.data)
             if k % MESSAGES_PER_TICK == 0:
                 progress('reading', k / total)
     progress('reading', 1.0)
-    if not gathering.samples:
+    if not assembly.samples:
         topic = resolve(settings.joint_topics[0])
         raise LogError(f"topic '{topic}' names no joint that is estimated and not assumed")
-    problems = {source.name: dict(source.problems) for source in router.sources if source.problems}
-    return gathering.log(taps, problems)
+    tracks = (tap.track() for tap in taps.values())
+    return replace(
+        assembly.log(),
+        orientations=tuple(track for track in tracks if track is not None),
+        problems={one.name: dict(one.problems) for one in router.sources if one.problems},
+    )
 
 
 def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout: Layout) -> Log:
     """Return the samples of a table, through the filters if there are settings."""
     table = load_table(path)
     samples = layout.of_table(table, robot)
-    external = layout.wrenches(table, robot, samples)
+    external = {
+        frame: one.of_table(table, robot, samples, layout.time.name)
+        for frame, one in layout.external.items()
+    }
     if settings is None:
         return Log(samples, int(samples.stamp_ns[0]), external=external)
-    gathering = _Gathering(robot, settings)
-    names, taps = robot.joint_names, OrientationTaps(robot, settings)
+    assembly = _Assembly(robot, settings)
     for k, stamp in enumerate(samples.stamp_ns.tolist()):
         for s in range(len(robot.ft_sensors)):
-            gathering.push_ft(s, stamp, samples.ft_readings[k, s])
+            assembly.push_ft(s, stamp, samples.ft_readings[k, s])
             if samples.ft_temperatures is not None:
-                gathering.push_temperature(s, stamp, float(samples.ft_temperatures[k, s]))
+                assembly.push_temperature(s, stamp, float(samples.ft_temperatures[k, s]))
         for i in range(len(robot.imus)):
             rate, acceleration = samples.angular_velocities, samples.proper_accelerations
-            gathering.push_imu(i, stamp, rate[k, i], acceleration[k, i])
+            assembly.push_imu(i, stamp, rate[k, i], acceleration[k, i])
         efforts = np.empty(0) if samples.efforts is None else samples.efforts[k]
-        sample = gathering.push_joints(
-            0, stamp, names, samples.positions[k], samples.velocities[k], efforts
-        )
-        if sample is not None:
-            gathering.keep(sample)
-    return gathering.log(taps, {})
+        values = (samples.positions[k], samples.velocities[k], efforts)
+        assembly.keep(assembly.push_joints(0, stamp, robot.joint_names, *values))
+    return assembly.log()
 
 
-class _Gathering:
-    """The assembler and the contacts of the node, and their samples."""
+class _Assembly:
+    """Assembler and contacts of the node, and their samples."""
 
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
         self._assembler = build_assembler(settings, robot)
@@ -163,9 +171,8 @@ class _Gathering:
         self.push_temperature = self._assembler.push_temperature
         self.samples: list[Sample] = []
         self._origin_ns = 0
-        self._contacts = ContactStream(robot, settings)
-        self.push_contact = self._contacts.push
-        self._felt: list[tuple[Contact, ...]] = []
+        self.contacts = ContactStream(robot, settings)
+        self._present: list[tuple[Contact, ...]] = []
         self._assumed = dict(zip(settings.assumed_joints, settings.assumed_positions))
         self._columns: dict[tuple[str, ...], list[int]] = {}
         self._reported: dict[str, ReportedJoint] = {}
@@ -178,40 +185,35 @@ class _Gathering:
     def push_joints(
         self, index: int, stamp_ns: int, names: tuple[str, ...], *values: Array
     ) -> Sample | None:
-        """Take a joint state."""
+        """Take a joint state, and count reports of assumed joints."""
         if names not in self._columns:
             self._columns[names] = [k for k, name in enumerate(names) if name in self._assumed]
         positions = values[0]
         for k in self._columns[names] if len(positions) == len(names) else ():
             # A name without a number is no report: it is why the joint is assumed.
             if np.isfinite(positions[k]):
-                self._note_assumed(names[k], float(positions[k]))
+                name, assumed = names[k], self._assumed[names[k]]
+                before = self._reported.get(name, ReportedJoint(name, assumed, 0, 0.0))
+                largest = max(before.largest_difference, abs(float(positions[k]) - assumed))
+                self._reported[name] = ReportedJoint(name, assumed, before.n_messages + 1, largest)
         return self._assembler.push_joints(index, stamp_ns, names, *values)
 
-    def _note_assumed(self, name: str, position: float) -> None:
-        """Count a report of an assumed joint."""
-        assumed = self._assumed[name]
-        before = self._reported.get(name, ReportedJoint(name, assumed, 0, 0.0))
-        largest = max(before.largest_difference, abs(position - assumed))
-        self._reported[name] = ReportedJoint(name, assumed, before.n_messages + 1, largest)
-
-    def keep(self, sample: Sample) -> None:
+    def keep(self, sample: Sample | None) -> None:
         """Take a sample, and the contacts of its time."""
-        self.samples.append(sample)
-        self._felt.append(self._contacts.at(sample.stamp_ns))
+        if sample is not None:
+            self.samples.append(sample)
+            self._present.append(self.contacts.at(sample.stamp_ns))
 
-    def log(self, taps: OrientationTaps, problems: Mapping[str, Mapping[str, int]]) -> Log:
+    def log(self) -> Log:
         """Return the log."""
-        contacts = dict(self._contacts.problems)
-        if dropped := self._contacts.statistics().dropped:
-            contacts['more contacts at a time than allowed'] = dropped
+        problems = dict(self.contacts.problems)
+        if dropped := self.contacts.statistics().dropped:
+            problems['more contacts at a time than allowed'] = dropped
         return Log(
             SampleBatch.stack(self.samples),
             self._origin_ns or self.samples[0].stamp_ns,
             self._assembler.statistics(),
             tuple(self._reported.values()),
-            Touches.of(self._felt, contacts, self._contacts.senders.ever_slow),
+            Touches.of(self._present, problems, self.contacts.senders.ever_slow),
             self._assembler.rates(),
-            taps.found(),
-            problems=problems,
         )

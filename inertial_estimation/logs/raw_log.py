@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import CallError, LogError
 from inertial_estimation.logs.bag import BagReader, MessageReader, resolve
-from inertial_estimation.logs.bag_wrenches import NANOSECONDS, Stamps, at_instants
+from inertial_estimation.logs.known_wrenches import NANOSECONDS, Stamps, at_instants
 from inertial_estimation.logs.layout import MAX_TIME as LATEST
 from inertial_estimation.logs.log import LogSlice
 from inertial_estimation.logs.table import Signal, Table, load_table, read_signal

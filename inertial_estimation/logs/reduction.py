@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import LogError
+from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.findings import Finding, Level, finding, raise_errors
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Evidence, gather
@@ -20,13 +20,12 @@ from inertial_estimation.identification.outliers import Observed, Reference, fin
 from inertial_estimation.identification.preparation import Prepared, folded_back, independent_share
 from inertial_estimation.logs import checks
 from inertial_estimation.logs.disturbed import cleanest, disturbed_findings, refitted
-from inertial_estimation.logs.freedom import free_submodels
 from inertial_estimation.logs.frozen_readings import without_frozen_readings
-from inertial_estimation.logs.identify_payloads import LoggedPayload, carried
-from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.identify_settings import IdentifySettings, LoggedPayload, carried
 from inertial_estimation.logs.known_wrenches import prepare_with
-from inertial_estimation.logs.log import LogSlice, Progress, no_progress
+from inertial_estimation.logs.log import LogSlice, Progress, Touches, no_progress
 from inertial_estimation.logs.log_reader import LogReader
+from inertial_estimation.model.inertial_sensors import same_place
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -255,7 +254,7 @@ def _naming(log: LogSlice) -> Iterator[None]:
     """Name the log in errors."""
     try:
         yield
-    except LogError as error:
+    except (LogError, NameNotFound) as error:
         if str(log.path) in str(error):
             raise
         raise LogError(f'{log}: {error}') from error
@@ -298,3 +297,45 @@ def undisturbed(
         ]
     rejected = disturbed_findings(everything.evidence, seen.evidence)
     return seen._replace(findings=[*seen.findings, *rejected])
+
+
+def free_submodels(
+    robot: Robot,
+    stamps: NDArray[np.int64],
+    contacts: Iterable[str],
+    recorded: SampleBatch,
+    touches: Touches | None,
+    margin: float,
+    known: Collection[str] = (),
+) -> NDArray[np.bool_]:
+    """
+    Return the samples in which no unknown wrench acts on a submodel [T 7.3].
+
+    stamps (n,) [ns]; margin [s]; returns (n, n_submodels).
+    """
+    free = np.ones((len(stamps), len(robot.submodels)), dtype=bool)
+    for frame in contacts:
+        robot.frame(frame, f"'rows.contacts' names '{frame}'")
+    free[:, sorted({submodel_of(robot, frame) for frame in contacts})] = False
+    if touches is None:
+        return free
+    places = [robot.frame(name) for name in known]
+    margin_ns = round(margin * 1e9)
+    for number, present in enumerate(touches.sets):
+        unknown = {
+            contact.frame
+            for contact in present
+            if not any(same_place(robot.frame(contact.frame), place) for place in places)
+        }
+        columns = sorted({submodel_of(robot, frame) for frame in unknown})
+        times = recorded.stamp_ns[touches.rows == number]
+        first = np.searchsorted(times, stamps - margin_ns)
+        last = np.searchsorted(times, stamps + margin_ns, side='right')
+        free[np.flatnonzero(last > first)[:, None], columns] = False
+    return free
+
+
+def submodel_of(robot: Robot, frame: str) -> int:
+    """Return the submodel that a frame belongs to."""
+    link, _ = robot.frame(frame)
+    return next(k for k, submodel in enumerate(robot.submodels) if link in submodel.links)

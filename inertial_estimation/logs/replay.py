@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -17,19 +19,20 @@ from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
 from inertial_estimation.estimation.contacts import ContactSet
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.internal_wrenches import (
     InternalWrenches,
     build_internal_wrenches,
 )
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.checks import replay_findings
-from inertial_estimation.logs.log import Log, Progress, TimeRange, no_progress
+from inertial_estimation.logs.log import Log, Progress, TimeRange, Touches, no_progress
 from inertial_estimation.logs.offsets import OffsetRequest, Offsets, compute_offsets
 from inertial_estimation.logs.open_log import open_log, require_temperatures
 from inertial_estimation.logs.results import Inside, LogDeviations, Replay
 from inertial_estimation.logs.summary import summarize
-from inertial_estimation.logs.touches import estimate_log
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import SampleBatch
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.stream_noise import stream_noise
 
@@ -39,6 +42,8 @@ NANOSECONDS = 1_000_000_000
 SAMPLES_OF_A_MEAN = 100
 """Samples whose standard deviations are computed unless a bag is to hold them."""
 SAMPLES_PER_TICK = 50
+MIN_BATCH = 8
+"""Samples from which a batch costs less than as many steps."""
 
 
 def replay(
@@ -98,18 +103,16 @@ def replay(
         found = with_deviations(found, _rows(part, deviations_rate), progress)
     internal = InternalWrenches(build_estimator(settings, robot, calibration=computed.calibration))
     if joints:
-        progress('wrenches through joints', 0.0)
         wrenches = internal.of(part.samples, found.estimate, joints)
         inside = Inside(joints, tuple(internal.frames(joints)), wrenches)
         found = replace(found, through=inside)
     if links:
-        progress('net wrenches of links', 0.0)
         rows = [robot.link_names.index(link) for link in links]
         wrenches = internal.net(part.samples, found.estimate)[:, rows]
         found = replace(found, net=Inside(links, links, wrenches))
-    progress('cross-checks', 0.0)
+    progress('checks', 0.0)
     found = replace(found, summary=summarize(found))
-    progress('cross-checks', 1.0)
+    progress('checks', 1.0)
     return replace(found, findings=tuple(replay_findings(found)))
 
 
@@ -135,8 +138,67 @@ def run(
     return Replay(robot, settings, log, estimate, clean, offsets, judged)
 
 
+def estimate_log(
+    estimator: WrenchEstimator, samples: SampleBatch, touches: Touches | None
+) -> WrenchEstimate:
+    """Estimate every sample with the contacts of its time."""
+    if touches is None or not touches.rows.any():
+        return estimator.batch(samples)
+    order: list[Indices] = []
+    parts: list[WrenchEstimate] = []
+    for number in np.unique(touches.rows):
+        contacts = estimator.with_touches(touches.sets[number])
+        rows = np.flatnonzero(touches.rows == number)
+        if len(rows) < MIN_BATCH:
+            for row in rows.tolist():
+                order.append(np.array([row], dtype=np.intp))
+                parts.append(_batch_of_one(estimator.update(samples[row], contacts)))
+        else:
+            order.append(rows)
+            parts.append(estimator.batch(samples.take(rows), contacts))
+    return _joined(estimator, parts, np.argsort(np.concatenate(order)))
+
+
+def _batch_of_one(estimate: WrenchEstimate) -> WrenchEstimate:
+    """Return the estimate of a sample with a leading axis."""
+    rows: dict[str, Any] = {
+        name: np.asarray(value)[None]
+        for name, value in estimate._asdict().items()
+        if name != 'contacts'
+    }
+    return WrenchEstimate(contacts=estimate.contacts, **rows)
+
+
+def _joined(
+    estimator: WrenchEstimator, parts: Sequence[WrenchEstimate], order: Indices
+) -> WrenchEstimate:
+    """Return parts with different contacts as one table, in which contacts come and go."""
+    columns = {contact.name: contact for contact in estimator.contacts}
+    for part in parts:
+        for contact in part.contacts:
+            columns.setdefault(contact.name, contact.at_origin)
+    places = {name: column for column, name in enumerate(columns)}
+    wrenches = np.full((len(order), len(columns), 6), np.nan)
+    quality = np.full((len(order), len(columns)), Quality.ABSENT, dtype=np.uint8)
+    start = 0
+    for part in parts:
+        rows = slice(start, start := start + len(part.torques))
+        taken = [places[contact.name] for contact in part.contacts]
+        wrenches[rows, taken] = part.wrenches
+        quality[rows, taken] = part.contact_quality
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])[order]
+        for name in WrenchEstimate._fields
+        if name not in ('contacts', 'wrenches', 'contact_quality')
+    }
+    return WrenchEstimate(
+        contacts=tuple(columns.values()), wrenches=wrenches[order],
+        contact_quality=quality[order], **joined,
+    )  # fmt: skip
+
+
 def _rows(log: Log, rate: float | None) -> Indices:
-    """Return the samples whose standard deviations are computed."""
+    """Return the samples whose standard deviations are computed, as the node would at a rate."""
     stamps_ns = log.samples.stamp_ns
     if rate is not None:
         return rows_at_rate(stamps_ns, rate)
@@ -146,11 +208,7 @@ def _rows(log: Log, rate: float | None) -> Indices:
 
 
 def rows_at_rate(stamps_ns: NDArray[np.int64], rate: float) -> Indices:
-    """
-    Return the samples that the node would have published at a rate.
-
-    stamps_ns (n,) [ns]; rate [Hz].
-    """
+    """Return the samples that the node would have published at a rate [Hz], stamps (n,) [ns]."""
     period_ns, last_ns = round(NANOSECONDS / rate), 0
     rows = []
     for row, stamp_ns in enumerate(stamps_ns.tolist()):
@@ -167,18 +225,21 @@ def with_deviations(found: Replay, rows: Indices, progress: Progress = no_progre
         return found
     estimator = build_estimator(settings, robot, calibration=found.calibration)
     noise = stream_noise(settings, robot, log.rates)
-    m, estimate = len(rows), found.estimate
+    m, estimate, touches = len(rows), found.estimate, log.touches
     columns = {contact.name: column for column, contact in enumerate(estimate.contacts)}
     wrenches, torques, external, residuals = (
-        np.full((m, *values.shape[1:]), np.nan)
-        for values in (
-            estimate.wrenches, estimate.torques, estimate.external_torques, estimate.residuals,
-        )
-    )  # fmt: skip
+        np.full((m, *getattr(estimate, name).shape[1:]), np.nan)
+        for name in ('wrenches', 'torques', 'external_torques', 'residuals')
+    )
+
+    @cache
+    def contacts_of(number: int) -> ContactSet | None:
+        assert touches is not None
+        return estimator.with_touches(touches.sets[number]) if number else None
+
     lack = ''
     try:
         uncertainty = Uncertainty(estimator, noise.model)
-        contact_sets = _ContactSets(estimator, log)
         for k, row in enumerate(rows.tolist()):
             sample = log.samples[row]
             if k % SAMPLES_PER_TICK == 0:
@@ -186,7 +247,8 @@ def with_deviations(found: Replay, rows: Indices, progress: Progress = no_progre
             if not noise.covers(sample):
                 lack = 'a filter does not work at the rate of its stream, or is adaptive_window'
                 continue
-            one = uncertainty.of(sample, contact_sets.at(row))
+            contacts = None if touches is None else contacts_of(int(touches.rows[row]))
+            one = uncertainty.of(sample, contacts)
             places = [columns[contact.name] for contact in one.contacts]
             wrenches[k, places], torques[k] = one.wrenches, one.torques
             external[k], residuals[k] = one.external_torques, one.residuals
@@ -195,23 +257,6 @@ def with_deviations(found: Replay, rows: Indices, progress: Progress = no_progre
     progress('standard deviations', 1.0)
     deviations = LogDeviations(rows, wrenches, torques, external, residuals, lack)
     return replace(found, deviations=deviations)
-
-
-class _ContactSets:
-    """The contacts of each sample."""
-
-    def __init__(self, estimator: WrenchEstimator, log: Log) -> None:
-        self._estimator, self._touches = estimator, log.touches
-        self._sets: dict[int, ContactSet | None] = {0: None}
-
-    def at(self, row: int) -> ContactSet | None:
-        """Return the contacts of a sample; None: the default ones."""
-        if self._touches is None:
-            return None
-        number = int(self._touches.rows[row])
-        if number not in self._sets:
-            self._sets[number] = self._estimator.with_touches(self._touches.sets[number])
-        return self._sets[number]
 
 
 def check_settings(

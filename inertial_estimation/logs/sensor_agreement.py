@@ -8,8 +8,9 @@ Each record states the residual, the noise that the settings state, and whether 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +54,7 @@ ATTITUDE_DEVIATION = np.radians(2.0)
 """Least standard deviation of an attitude filter in motion [rad]."""
 SEED = 0
 """Of the disturbance by noise."""
+NAMES = ('sensor', 'kind', 'quantity', 'unit')
 Record = dict[str, Any]
 
 
@@ -61,15 +63,15 @@ def momentum_record(replay: Replay) -> Record | None:
     windows = list(_momentum_windows(replay))
     if not windows:
         return None
-    reports = [report for _, report, _ in windows]
+    spans, reports, noises = zip(*windows, strict=True)
     counts = np.array([report.windows for report in reports], dtype=float)
 
-    def rms(values: Sequence[Array]) -> list[float]:
-        return list(np.sqrt(counts @ np.array(values) ** 2 / counts.sum()).tolist())
+    def rms(values: Iterable[Array]) -> list[float]:
+        return list(np.sqrt(counts @ np.array(list(values)) ** 2 / counts.sum()).tolist())
 
-    unexplained = rms([report.unexplained for report in reports])
-    change = rms([report.change for report in reports])
-    noise = rms([deviation for _, _, deviation in windows])
+    unexplained = rms(report.unexplained for report in reports)
+    change, noise = rms(report.change for report in reports), rms(noises)
+    doubtful = map(is_doubtful, reports, noises)
     return {
         'windows': int(counts.sum()),
         'unexplained_force_n': unexplained[0],
@@ -78,9 +80,7 @@ def momentum_record(replay: Replay) -> Record | None:
         'change_of_angular_momentum_nm': change[1],
         'noise_force_n': noise[0],
         'noise_moment_nm': noise[1],
-        'doubtful_s': [
-            span for span, report, deviation in windows if is_doubtful(report, deviation)
-        ],
+        'doubtful_s': list(compress(spans, doubtful)),
     }
 
 
@@ -90,21 +90,19 @@ def _momentum_windows(replay: Replay) -> Iterator[tuple[tuple[float, float], Any
     samples, times = log.samples, log.times
     noise = MomentumNoise(replay.settings, robot)
     names = [name for name in WrenchEstimate._fields if name != 'contacts']
-    check, first, seen_ns = MomentumCheck(robot), 0, 0
+    check, first, seen_ns, last = MomentumCheck(robot), 0, 0, len(times) - 1
     for row, stamp_ns in enumerate(samples.stamp_ns.tolist()):
         fields: dict[str, Any] = {name: getattr(estimate, name)[row] for name in names}
         check.add(samples[row], WrenchEstimate(contacts=estimate.contacts, **fields))
         # Often enough that no window is forgotten.
-        if 0 <= stamp_ns - seen_ns < WINDOW_NS // 2:
+        if row < last and 0 <= stamp_ns - seen_ns < WINDOW_NS // 2:
             continue
         seen_ns = stamp_ns
-        if check.report().windows == WINDOWS:
+        report = check.report()
+        if report.windows == WINDOWS or (row == last and report.windows):
             span = (float(times[first]), float(times[row]))
-            yield span, check.report(), noise.deviation(check, log.rates)
+            yield span, report, noise.deviation(check, log.rates)
             check, first = MomentumCheck(robot), row + 1
-    if check.report().windows:
-        span = (float(times[first]), float(times[-1]))
-        yield span, check.report(), noise.deviation(check, log.rates)
 
 
 def sensor_records(
@@ -117,7 +115,7 @@ def sensor_records(
     """
     robot = replay.robot
     samples = replay.recording.without_frozen(sensor.name for sensor in robot.ft_sensors)
-    found = _predict(replay, situations[:MAX_SITUATIONS], samples, _choose(judged))
+    found = _residuals(replay, situations[:MAX_SITUATIONS], samples, _choose(judged))
     if found is None:
         return [], 0
     # Without contacts, external wrenches appear in the residuals.
@@ -134,7 +132,7 @@ def sensor_records(
     return records, len(found.rows)
 
 
-class _Found(NamedTuple):
+class _Residuals(NamedTuple):
     """Residuals of all sensors at some samples of the log."""
 
     rows: Indices
@@ -146,34 +144,41 @@ class _Found(NamedTuple):
 
     def of(self, name: str, k: int, axes: slice = slice(3)) -> tuple[Array, Array]:
         """Return the residual of one sensor, and the effect of noise on it, each (n, 3)."""
-        values = np.concatenate([getattr(part, name)[:, k, axes] for part in self.residuals])
-        others = np.concatenate([getattr(part, name)[:, k, axes] for part in self.disturbed])
+        values, others = (
+            np.concatenate([getattr(part, name)[:, k, axes] for part in parts])
+            for parts in (self.residuals, self.disturbed)
+        )
         return values, others - values
 
 
-def _predict(
+def _residuals(
     replay: Replay, situations: Sequence[Situation], samples: SampleBatch, chosen: Indices
-) -> _Found | None:
+) -> _Residuals | None:
     """Predict the sensors at the chosen samples."""
     estimator = build_estimator(replay.settings, replay.robot, calibration=replay.calibration)
-    disturbance = _Disturbance(replay)
-    rows: list[Indices] = []
-    found: list[SensorResiduals] = []
-    disturbed: list[SensorResiduals] = []
+    noise, whole = _noise(replay)
+    assumed = np.isin(replay.robot.joint_names, replay.settings.assumed_joints)
+    random = np.random.default_rng(SEED)
+    parts = []
     for situation in situations:
-        own = np.intersect1d(chosen, situation.rows)
-        if not len(own):
-            continue
-        part, contacts = samples.take(own), situation.parts.contacts
-        rows.append(own)
-        found.append(sensor_residuals(estimator, part, contacts))
-        disturbed.append(sensor_residuals(estimator, disturbance.of(part), contacts))
-    if not rows:
+        rows = np.intersect1d(chosen, situation.rows)
+        if len(rows):
+            part, contacts = samples.take(rows), situation.parts.contacts
+            disturbed = _disturbed(part, noise, assumed, random)
+            parts.append(
+                (
+                    rows,
+                    sensor_residuals(estimator, part, contacts),
+                    sensor_residuals(estimator, disturbed, contacts),
+                )
+            )
+    if not parts:
         return None
-    return _Found(np.concatenate(rows), tuple(found), tuple(disturbed), disturbance.is_whole)
+    chosen_rows, residuals, others = zip(*parts, strict=True)
+    return _Residuals(np.concatenate(chosen_rows), residuals, others, whole)
 
 
-def _imu_records(replay: Replay, found: _Found, readings: SampleBatch) -> Iterator[Record]:
+def _imu_records(replay: Replay, found: _Residuals, readings: SampleBatch) -> Iterator[Record]:
     """Yield the residuals of angular velocity and acceleration of each IMU."""
     robot, settings = replay.robot, replay.settings
     sources = ImuPrediction(robot).sources
@@ -218,7 +223,7 @@ def _record(
         change = max(change, rms_change(source[known]))
     verdict = judge_residual(values, readings, size, whole=whole, change=change)
     return {
-        **dict(zip(('sensor', 'kind', 'quantity', 'unit'), names, strict=True)),
+        **dict(zip(NAMES, names, strict=True)),
         'n_instants': n,
         'mean': values.mean(axis=0).tolist() if n else [np.nan] * 3,
         'rms': verdict.rms,
@@ -232,112 +237,93 @@ def _record(
     }
 
 
-def attitude_records(replay: Replay, judged: Mask) -> list[Record]:
-    """
-    Return the residuals of the orientations that IMUs report, against each other.
-
-    judged (n,).
-    """
+def attitude_records(replay: Replay, judged: Mask) -> Iterator[Record]:
+    """Yield the residuals of the orientations that IMUs report; judged (n,)."""
     tracks, samples, robot = replay.recording.orientations, replay.recording.samples, replay.robot
-    if tracks is None:
-        return []
-    rows = _choose(judged)
-    ref_R_S = tracks.at(samples.stamp_ns[rows])
-    found = orientation_residuals(robot, samples.positions[rows], ref_R_S, tracks.names)
-    own = np.array([max(track.deviation, ATTITUDE_DEVIATION) for track in tracks.tracks])
-    sources = RelativeRotations(robot, tracks.names).sources
-    noise = np.degrees(np.hypot(own, [own[m] if m >= 0 else 0.0 for m in sources]))
-    return [
-        _attitude_record(name, found.rotations[:, k], ref_R_S[:, k], float(noise[k]))
-        for k, name in enumerate(tracks.names)
-    ]
+    if not tracks:
+        return
+    rows, names = _choose(judged), [track.name for track in tracks]
+    readings = np.stack([track.at(samples.stamp_ns[rows]) for track in tracks], axis=1)
+    found = orientation_residuals(robot, samples.positions[rows], readings, names)
+    own = np.array([max(track.deviation, ATTITUDE_DEVIATION) for track in tracks])
+    sources = RelativeRotations(robot, names).sources
+    noises = np.degrees(np.hypot(own, [own[m] if m >= 0 else 0.0 for m in sources]))
+    for k, (name, noise) in enumerate(zip(names, noises.tolist(), strict=True)):
+        rotations, ref_R_S = found.rotations[:, k], readings[:, k]
+        known = np.isfinite(rotations).all(axis=1)
+        n, values = int(known.sum()), np.degrees(rotations[known])
+        turned = robust_rotation(ref_R_S[known]).T @ ref_R_S[known]
+        cosines = (np.trace(turned, axis1=1, axis2=2) - 1.0) / 2.0
+        angles = np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0)))
+        lengths = np.linalg.norm(values, axis=1)
+        rms, change = (float(np.sqrt(np.mean(v**2))) if n else np.nan for v in (lengths, angles))
+        yield {
+            **dict(zip(NAMES, (name, 'imu', 'orientation', 'deg'), strict=True)),
+            'n_instants': n,
+            'mean': values.mean(axis=0).tolist() if n else [np.nan] * 3,
+            'rms': rms,
+            'largest': float(lengths.max()) if n else np.nan,
+            'rms_reading': change,
+            'rms_change': change,
+            'noise': noise,
+            'noise_is_whole': True,
+            'constant': False,
+            'doubtful': n >= MIN_SAMPLES and rms > max(PART * change, NOISE_FACTOR * noise),
+        }
 
 
-def _attitude_record(name: str, rotations: Array, ref_R_S: Array, noise: float) -> Record:
-    """Return the record of rotations (n, 3) [rad]; noise [deg]."""
-    known = np.isfinite(rotations).all(axis=1)
-    n, values = int(known.sum()), np.degrees(rotations[known])
-    turned = robust_rotation(ref_R_S[known]).T @ ref_R_S[known]
-    cosines = (np.trace(turned, axis1=1, axis2=2) - 1.0) / 2.0
-    angles = np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0)))
-    lengths = np.linalg.norm(values, axis=1)
-    rms, change = (float(np.sqrt(np.mean(v**2))) if n else np.nan for v in (lengths, angles))
-    return {
-        'sensor': name,
-        'kind': 'imu',
-        'quantity': 'orientation',
-        'unit': 'deg',
-        'n_instants': n,
-        'mean': values.mean(axis=0).tolist() if n else [np.nan] * 3,
-        'rms': rms,
-        'largest': float(lengths.max()) if n else np.nan,
-        'rms_reading': change,
-        'rms_change': change,
-        'noise': noise,
-        'noise_is_whole': True,
-        'constant': False,
-        'doubtful': bool(n >= MIN_SAMPLES and rms > PART * change and rms > NOISE_FACTOR * noise),
-    }
-
-
-class _Disturbance:
-    """Adds to samples the noise that the settings state, as it is behind the filters."""
-
-    def __init__(self, replay: Replay) -> None:
-        robot, rates, settings = replay.robot, replay.recording.rates, replay.settings
-        found = None if rates is None else stream_noise(settings, robot, rates)
-        self._assumed = assumed = np.isin(robot.joint_names, settings.assumed_joints)
-        self._model, known = _message_noise(replay), assumed
-        if found is not None:
-            # Where the noise behind a filter is unknown, that of the messages is taken.
-            model, other = found.model, self._model
-            self._model = replace(
-                model,
-                joints=np.where(found.joints[:, None, None], model.joints, other.joints),
-                imus=np.where(found.imus[:, None, None], model.imus, other.imus),
-                fts=np.where(found.fts[:, None], model.fts, other.fts),
-            )
-            known = np.concatenate([found.joints | assumed, found.imus, found.fts])
-        self.is_whole = found is not None and bool(known.all())
-        self._random = np.random.default_rng(SEED)
-
-    def of(self, samples: SampleBatch) -> SampleBatch:
-        """Return disturbed samples."""
-        model, n = self._model, len(samples)
-        joints = self._draw(n, model.joints)
-        joints[:, self._assumed] = 0.0
-        assumed = self._random.normal(size=joints.shape[:2]) * model.assumed_positions
-        joints[:, self._assumed, 0] = assumed[:, self._assumed]
-        imus = np.stack([self._draw(n, model.imus) for _ in range(3)], axis=-2)
-        fts = self._random.normal(size=samples.ft_readings.shape) * model.fts
-        return replace(
-            samples,
-            positions=samples.positions + joints[..., 0],
-            velocities=samples.velocities + joints[..., 1],
-            accelerations=samples.accelerations + joints[..., 2],
-            angular_velocities=samples.angular_velocities + imus[..., 0],
-            proper_accelerations=samples.proper_accelerations + imus[..., 1],
-            angular_accelerations=samples.angular_accelerations + imus[..., 2],
-            ft_readings=samples.ft_readings + fts,
-        )
-
-    def _draw(self, n: int, covariances: Array) -> Array:
-        """Return noise of streams with three correlated signals each, (n, n_streams, 3)."""
-        white = self._random.normal(size=(n, len(covariances), 3))
-        return np.asarray(np.einsum('sab,nsb->nsa', triangular_root(covariances), white))
-
-
-def _message_noise(replay: Replay) -> NoiseModel:
-    """Return the noise of messages, without derivatives."""
-    robot, settings = replay.robot, replay.settings
+def _noise(replay: Replay) -> tuple[NoiseModel, bool]:
+    """Return the noise behind the filters, and whether it is known for all of them."""
+    robot, rates, settings = replay.robot, replay.recording.rates, replay.settings
     imus = [settings.imu_of(imu.name) for imu in robot.imus]
-    fts = [settings.ft_of(sensor.name).noise for sensor in robot.ft_sensors]
     joint = np.diag([settings.derivative_joint_noise**2, 0.0, 0.0])
     signals = [np.diag([i.gyroscope_noise**2, i.accelerometer_noise**2, 0.0]) for i in imus]
+    fts = [settings.ft_of(sensor.name).noise for sensor in robot.ft_sensors]
     n = len(robot.joint_names)
-    return NoiseModel(
+    # Where the noise behind a filter is unknown, that of the messages is taken.
+    messages = NoiseModel(
         joints=np.broadcast_to(joint, (n, 3, 3)),
         imus=np.array(signals).reshape(-1, 3, 3),
         fts=np.array(fts).reshape(-1, 6),
         assumed_positions=np.full(n, settings.assumed_position_noise),
+    )
+    if rates is None:
+        return messages, False
+    found = stream_noise(settings, robot, rates)
+    assumed = np.isin(robot.joint_names, settings.assumed_joints)
+    known = np.concatenate([found.joints | assumed, found.imus, found.fts])
+    model = replace(
+        found.model,
+        joints=np.where(found.joints[:, None, None], found.model.joints, messages.joints),
+        imus=np.where(found.imus[:, None, None], found.model.imus, messages.imus),
+        fts=np.where(found.fts[:, None], found.model.fts, messages.fts),
+    )
+    return model, bool(known.all())
+
+
+def _disturbed(
+    samples: SampleBatch, model: NoiseModel, assumed: Mask, random: np.random.Generator
+) -> SampleBatch:
+    """Return samples with noise added; assumed (n_joints,)."""
+    n = len(samples)
+
+    def draw(covariances: Array) -> Array:
+        white = random.normal(size=(n, len(covariances), 3))
+        return np.asarray(np.einsum('sab,nsb->nsa', triangular_root(covariances), white))
+
+    joints = draw(model.joints)
+    joints[:, assumed] = 0.0
+    positions = random.normal(size=joints.shape[:2]) * model.assumed_positions
+    joints[:, assumed, 0] = positions[:, assumed]
+    imus = np.stack([draw(model.imus) for _ in range(3)], axis=-2)
+    fts = random.normal(size=samples.ft_readings.shape) * model.fts
+    return replace(
+        samples,
+        positions=samples.positions + joints[..., 0],
+        velocities=samples.velocities + joints[..., 1],
+        accelerations=samples.accelerations + joints[..., 2],
+        angular_velocities=samples.angular_velocities + imus[..., 0],
+        proper_accelerations=samples.proper_accelerations + imus[..., 1],
+        angular_accelerations=samples.angular_accelerations + imus[..., 2],
+        ft_readings=samples.ft_readings + fts,
     )

@@ -1,80 +1,155 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Values of a file of settings: each is checked, and named with its place if it is wrong."""
+"""
+Readers of the values in a file of settings, from which the reader of a whole file is built.
+
+A reader takes a value and its full name; it returns the value or raises with that name.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, NameNotFound
 
-Array = NDArray[np.float64]
+Reader = Callable[[Any, str], Any]
 
 
-def as_mapping(
-    value: object, name: str, keys: Collection[str] | None = None, required: Iterable[str] = ()
-) -> Mapping[str, Any]:
-    """Return a mapping; keys: those that it may have; required: those that it must have."""
+def as_mapping(value: object, name: str) -> Mapping[str, Any]:
+    """Read names with values."""
     if not isinstance(value, Mapping):
         raise ConfigError(f"'{name}' is {value!r}, expected names and values below it")
-    if keys is not None:
-        check_keys(value, keys, name)
-    for key in required:
-        if key not in value:
-            raise ConfigError(f"'{name}' has no '{key}'")
+    return {str(key): one for key, one in value.items()}
+
+
+def record(readers: Mapping[str, Reader], required: Iterable[str] = ()) -> Reader:
+    """Return the reader of a mapping with known keys."""
+
+    def read(value: object, name: str) -> dict[str, Any]:
+        body = as_mapping(value, name)
+        for key in body:
+            if key not in readers:
+                raise NameNotFound(f"setting below '{name}'", key, readers)
+        for key in required:
+            if key not in body:
+                raise ConfigError(f"'{name}' has no '{key}'")
+        return {key: readers[key](one, f'{name}.{key}') for key, one in body.items()}
+
+    return read
+
+
+def each(reader: Reader) -> Reader:
+    """Return the reader of a mapping of any names to values of one kind."""
+
+    def read(value: object, name: str) -> dict[str, Any]:
+        body = as_mapping({} if value is None else value, name)
+        return {key: reader(one, f'{name}.{key}') for key, one in body.items()}
+
+    return read
+
+
+def list_of(reader: Reader) -> Reader:
+    """Return the reader of a list."""
+
+    def read(value: object, name: str) -> tuple[Any, ...]:
+        if not isinstance(value, list | tuple):
+            raise ConfigError(f"'{name}' is {value!r}, expected a list")
+        return tuple(reader(one, name) for one in value)
+
+    return read
+
+
+def dataclass_of(kind: Any) -> Reader:
+    """Return the reader of a dataclass of numbers and flags, by the types of its defaults."""
+    readers = {float: number(), int: whole, bool: flag}
+    read = record({one.name: readers[type(one.default)] for one in fields(kind)})
+    return lambda value, name: kind(**read(value, name))
+
+
+def anything(value: Any, name: str) -> Any:
+    """Read a value that is checked elsewhere."""
     return value
 
 
-def check_keys(body: Mapping[str, Any], known: Collection[str], name: str) -> None:
-    """Refuse unknown keys."""
-    for key in body:
-        if key not in known:
-            raise NameNotFound(f"setting below '{name}'", str(key), known)
+def text(value: object, name: str) -> str:
+    """Read a text."""
+    if not isinstance(value, str):
+        raise ConfigError(f"'{name}' is {value!r}, expected a name")
+    return value
 
 
-def as_names(value: object, name: str) -> tuple[str, ...]:
-    """Return one name or several."""
-    names = (value,) if isinstance(value, str) else value
-    if not isinstance(names, Iterable) or not all(isinstance(one, str) for one in names):
+def flag(value: object, name: str) -> bool:
+    """Read true or false."""
+    if not isinstance(value, bool):
+        raise ConfigError(f"'{name}' is {value!r}, expected true or false")
+    return value
+
+
+def whole(value: object, name: str) -> int:
+    """Read a whole number."""
+    if type(value) is not int:
+        raise ConfigError(f"'{name}' is {value!r}, expected a whole number")
+    return value
+
+
+def number(least: float = -np.inf) -> Reader:
+    """Return the reader of a finite number."""
+
+    def read(value: object, name: str) -> float:
+        known = isinstance(value, int | float) and not isinstance(value, bool)
+        if not known or not least <= value < np.inf:  # type: ignore[operator]
+            raise ConfigError(f"'{name}' is {value!r}, expected a number from {least:g}")
+        return float(value)  # type: ignore[arg-type]
+
+    return read
+
+
+def names(value: object, name: str) -> tuple[str, ...]:
+    """Read one name or several, none of them twice."""
+    found = (value,) if isinstance(value, str) else value
+    if not isinstance(found, Iterable) or not all(isinstance(one, str) for one in found):
         raise ConfigError(f"'{name}' is {value!r}, expected a name or a list of names")
-    return tuple(names)
-
-
-def as_different_names(value: object, name: str) -> tuple[str, ...]:
-    """Return one name or several, none of them twice."""
-    names = as_names(value, name)
-    for one, count in Counter(names).items():
+    for one, count in Counter(found).items():
         if count > 1:
-            raise ConfigError(f"'{name}' has '{one}' {count} times: each stands for one thing")
-    return names
+            raise ConfigError(f"'{name}' names '{one}' {count} times")
+    return tuple(found)
 
 
-def as_numbers(
-    value: object, name: str, shape: tuple[int, ...] | None = None, *, infinite: bool = False
-) -> Array:
-    """Return numbers; shape: theirs; infinite: whether they may be infinite."""
-    try:
-        values = np.array(value)
-    except ValueError:
-        values = np.array(None)
-    fits = values.ndim <= 2 if shape is None else values.shape == shape
-    fits = fits and values.dtype.kind in 'iuf' and not np.isnan(values).any()
-    if not fits or (np.isinf(values).any() and not infinite):
-        expected = 'a number, a list of them or a matrix'
-        if shape is not None:
-            expected = ' times '.join(map(str, shape)) + ' numbers'
-        raise ConfigError(f"'{name}' is {value!r}, expected {expected}")
-    return values.astype(np.float64)
+def numbers(shape: tuple[int, ...] | None = None, *, infinite: bool = False) -> Reader:
+    """Return the reader of numbers of some shape; None: a number, a list or a matrix."""
+    expected = 'a number, a list of them or a matrix'
+    if shape is not None:
+        expected = ' times '.join(map(str, shape)) + ' numbers'
+
+    def read(value: object, name: str) -> np.ndarray:
+        try:
+            values = np.array(value)
+        except ValueError:
+            values = np.array(None)
+        fits = values.ndim <= 2 if shape is None else values.shape == shape
+        fits = fits and values.dtype.kind in 'iuf' and not np.isnan(values).any()
+        if not fits or (np.isinf(values).any() and not infinite):
+            raise ConfigError(f"'{name}' is {value!r}, expected {expected}")
+        return values.astype(np.float64)
+
+    return read
 
 
-def as_box(value: object, name: str, *, infinite: bool = False) -> Array:
-    """Return a lower and an upper corner, (2, 3) [m]."""
-    corners = as_numbers(value, name, (2, 3), infinite=infinite)
+def interval(value: object, name: str) -> np.ndarray:
+    """Read a least and a greatest value, (2,)."""
+    found: np.ndarray = numbers((2,), infinite=True)(value, name)
+    require_order(found[0], found[1], name)
+    return found
+
+
+def box(value: object, name: str, *, infinite: bool = False) -> np.ndarray:
+    """Read a lower and an upper corner, (2, 3) [m]."""
+    corners: np.ndarray = numbers((2, 3), infinite=infinite)(value, name)
     for axis, low, high in zip('xyz', *corners, strict=True):
         require_order(low, high, f'{name} along {axis}')
     return corners
@@ -86,22 +161,11 @@ def require_order(low: float, high: float, name: str) -> None:
         raise ConfigError(f"'{name}' leaves nothing between {low:g} and {high:g}")
 
 
-def as_list(value: object, name: str) -> Sequence[Any]:
-    """Return what must be a list."""
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise ConfigError(f"'{name}' is {value!r}, expected a list")
-    return value
-
-
-def as_number(value: object, name: str) -> float:
-    """Return what must be a number."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"'{name}' is {value!r}, expected a number")
-    return float(value)
-
-
-def as_flag(value: object, name: str) -> bool:
-    """Return what must be true or false."""
-    if not isinstance(value, bool):
-        raise ConfigError(f"'{name}' is {value!r}, expected true or false")
-    return value
+def chosen(given: Collection[str] | str, name: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return names among the known ones; 'all' is every one."""
+    if given == 'all':
+        return tuple(known)
+    for one in given:
+        if one not in known:
+            raise NameNotFound(f'entry of {name}', one, known)
+    return tuple(given)

@@ -18,7 +18,7 @@ from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.faults import alike, delivered
 from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.logs.touches import Touches
+from inertial_estimation.logs.log import Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 

@@ -11,26 +11,27 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, LogError
-from inertial_estimation.logs.setting_values import (
-    as_different_names,
-    as_mapping,
-    as_names,
-    as_numbers,
-    check_keys,
-)
+from inertial_estimation.logs.setting_values import list_of, names, numbers, record, text
+from inertial_estimation.sample import Array
 
-Array = NDArray[np.float64]
 
-SETTINGS = ('columns', 'unit', 'scale', 'divided_by', 'offset')
+def _units(value: object, name: str) -> tuple[str, ...]:
+    """Read a unit, or one for each channel."""
+    return (value,) if isinstance(value, str) else list_of(text)(value, name)
+
+
+SETTINGS = {
+    'columns': names, 'unit': _units, 'scale': numbers(), 'divided_by': numbers(),
+    'offset': numbers(),
+}  # fmt: skip
 DEGREE = np.pi / 180
 UNITS: dict[str, dict[str, float]] = {
     'time': {'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9},
@@ -92,19 +93,15 @@ def _load_npz(path: Path) -> tuple[dict[str, Array], list[str]]:
 
     if path.is_file() and not is_zipfile(path):
         raise ValueError('it is no zip archive')
+    found = {}
     try:
         with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files if _is_plain(file, name)}, file.files
+            for name in file.files:
+                with suppress(ValueError):
+                    found[name] = file[name]
+            return {name: one for name, one in found.items() if one.ndim}, file.files
     except BadZipFile as error:
         raise ValueError(str(error)) from error
-
-
-def _is_plain(file: Any, name: str) -> bool:
-    """Return whether an array of a file has samples."""
-    try:
-        return bool(file[name].ndim >= 1)
-    except ValueError:
-        return False
 
 
 def _load_csv(path: Path) -> tuple[dict[str, Array], list[str]]:
@@ -115,23 +112,17 @@ def _load_csv(path: Path) -> tuple[dict[str, Array], list[str]]:
         for mark, name in SEPARATORS.items():
             if len(header) == 1 and mark in header[0]:
                 raise ValueError(f'{name} separate its columns, expected commas')
-        values = [_numbers(row, header, rows.line_num) for row in rows if row]
+        values = []
+        for row in filter(None, rows):
+            if len(row) != len(header):
+                raise ValueError(f'line {rows.line_num} has {len(row)} cells, not {len(header)}')
+            try:
+                values.append([float(cell) if cell.strip() else np.nan for cell in row])
+            except ValueError as error:
+                raise ValueError(f'line {rows.line_num}: {error}') from error
     if not header or not values:
         raise ValueError('it holds no header and rows')
     return dict(zip(header, np.array(values).T, strict=True)), header
-
-
-def _numbers(row: Sequence[str], header: Sequence[str], line: int) -> list[float]:
-    """Return the numbers of a row, NaN for empty cells."""
-    if len(row) != len(header):
-        raise ValueError(f'line {line} has {len(row)} cells, not {len(header)}')
-    found = []
-    for name, cell in zip(header, row, strict=True):
-        try:
-            found.append(float(cell) if cell.strip() else np.nan)
-        except ValueError:
-            raise ValueError(f"line {line} holds '{cell}' in column '{name}'") from None
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,45 +181,30 @@ class Signal:
 
 def read_signal(given: object, name: str, kind: str) -> Signal:
     """Read a signal from a configuration."""
-    body = as_mapping({'columns': given} if isinstance(given, str) else given, name)
-    check_keys(body, SETTINGS, name)
-    columns = as_different_names(body.get('columns', ()), f'{name}.columns')
-    if not columns:
+    body = record(SETTINGS, ['columns'])(
+        {'columns': given} if isinstance(given, str) else given, name
+    )
+    if not body['columns']:
         raise ConfigError(f"'{name}' names no columns")
-    units = as_names(body.get('unit', ()), f'{name}.unit')
+    units = body.get('unit', ())
     for unit in units:
         if unit not in UNITS[kind]:
             known = ', '.join(UNITS[kind])
             raise ConfigError(f"'{name}.unit' is '{unit}', expected one of {known}")
-    if 'scale' in body and 'divided_by' in body:
+    scale, divisor = body.get('scale'), body.get('divided_by')
+    if scale is not None and divisor is not None:
         raise ConfigError(f"'{name}' has both scale and divided_by")
-    scale = as_numbers(body.get('scale', 1.0), f'{name}.scale')
-    if 'divided_by' in body:
-        scale = _inverse(as_numbers(body['divided_by'], f'{name}.divided_by'), name)
-    offset = as_numbers(body.get('offset', 0.0), f'{name}.offset')
+    if divisor is not None:
+        singular = not divisor.all() if divisor.ndim < 2 else np.linalg.det(divisor) == 0.0
+        if singular:
+            raise ConfigError(f"'{name}.divided_by' is zero or singular")
+        scale = np.asarray(np.linalg.inv(divisor) if divisor.ndim == 2 else 1.0 / divisor)
+    offset = body.get('offset', np.array(0.0))
     if offset.ndim > 1:
         raise ConfigError(f"'{name}.offset' is a matrix, expected a number or a list of them")
     sizes = np.array([UNITS[kind][unit] for unit in units] or [1.0])
     one = sizes if len(sizes) > 1 else sizes[0]
-    scaled = 'scale' in body or 'divided_by' in body
-    return Signal(name, columns, units, one, scale, offset, scaled)
-
-
-def require_own_columns(signals: Iterable[Signal]) -> None:
-    """Raise if signals share a column."""
-    found: dict[str, str] = {}
-    for signal in signals:
-        for column in () if signal.scale.ndim == 2 else signal.columns:
-            if column in found:
-                raise ConfigError(
-                    f"'{found[column]}' and '{signal.name}' both name column '{column}'"
-                )
-            found[column] = signal.name
-
-
-def _inverse(divisor: Array, name: str) -> Array:
-    """Return the scale of a divisor."""
-    singular = not divisor.all() if divisor.ndim < 2 else abs(np.linalg.det(divisor)) == 0
-    if singular:
-        raise ConfigError(f"'{name}.divided_by' is zero or singular")
-    return np.asarray(np.linalg.inv(divisor) if divisor.ndim == 2 else 1.0 / divisor)
+    stated = scale is not None
+    return Signal(
+        name, body['columns'], units, one, scale if stated else np.array(1.0), offset, stated
+    )

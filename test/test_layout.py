@@ -8,7 +8,6 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.logs.layout import Layout
-from inertial_estimation.logs.table import load_table
 from inertial_estimation.model.robot import Robot
 
 N = 5
@@ -76,11 +75,7 @@ def test_units_of_joints_that_turn_and_that_slide(arm, npz):
     found = layout(**said).samples(path, arm)
     rows = [arm.joint_names.index(j) for j in ('elbow', 'lift')]
     np.testing.assert_allclose(found.positions[:, rows], arrays['q'] * [np.pi / 180, 1e-3])
-    for unit, _ in (
-        ('deg', "'lift' slides"),
-        (['deg', 'deg'], 'slides'),
-        ('m', "'elbow' turns"),
-    ):
+    for unit in ('deg', ['deg', 'deg'], 'm'):
         said['positions'] = {'columns': 'q', 'unit': unit}
         with pytest.raises(ConfigError):
             layout(**said).samples(path, arm)
@@ -117,76 +112,53 @@ def test_csv_with_sensors(tmp_path, rng):
 
 
 @pytest.mark.parametrize(
-    ('changes', 'said'),
+    'changes',
     [
-        ({'positions': {'columns': 'q', 'unit': 'rads'}}, 'rads.*rad, deg'),
-        ({'positions': {'columns': 'q', 'gear': 2}}, "'gear'"),
-        ({'positions': {'columns': 'q', 'scale': 2, 'divided_by': 2}}, 'both'),
-        ({'positions': {'columns': 'q', 'divided_by': [[1, 1], [1, 1]]}}, 'singular'),
-        ({'positions': {'columns': 'q', 'scale': 'two'}}, 'a number'),
-        ({'positions': {'unit': 'rad'}}, 'columns'),
-        ({'imus': {'head': {'gyroscope': 'g'}}}, 'accelerometer'),
-        ({'joints': 3}, 'list of names'),
-        ({'joints': ['elbow', 'elbow']}, "'log.joints' has 'elbow' 2 times"),
-        ({'positions': {'columns': ['q1', 'q1']}}, "'log.positions.columns' has 'q1' 2 times"),
-        ({'efforts': 'q'}, "'log.positions' and 'log.efforts' both name column 'q'"),
-        (
-            {'ft_sensors': {'a': 'w', 'b': 'w'}},
-            "'log.ft_sensors.a' and 'log.ft_sensors.b' both name column 'w'",
-        ),
-        ({'tme': 't'}, "'tme'.*time"),
+        {'positions': {'columns': 'q', 'unit': 'rads'}},
+        {'positions': {'columns': 'q', 'gear': 2}},
+        {'positions': {'columns': 'q', 'scale': 2, 'divided_by': 2}},
+        {'positions': {'columns': 'q', 'divided_by': [[1, 1], [1, 1]]}},
+        {'positions': {'columns': 'q', 'scale': 'two'}},
+        {'positions': {'columns': 'q', 'offset': [[1]]}},
+        {'positions': {'columns': []}},
+        {'imus': {'head': {'gyroscope': 'g'}}},
+        {'joints': 3},
+        {'joints': ['elbow', 'elbow']},
+        {'efforts': 'q'},
+        {'ft_sensors': {'a': 'w', 'b': 'w'}},
+        {'tme': 't'},
     ],
 )
-def test_a_layout_that_makes_no_sense_is_refused(changes, said):
+def test_wrong_layout_is_refused(changes):
     with pytest.raises((ConfigError, NameNotFound)):
         layout(**changes)
-    with pytest.raises(ConfigError):
-        Layout.read({'time': 't', 'joints': []})
 
 
-def test_a_log_that_does_not_hold_it_is_refused(arm, npz, tmp_path):
+def test_logs_without_the_columns_are_refused(arm, npz, tmp_path):
     path, _ = npz
-    for one, _ in (
-        (layout(positions='p'), "no column 'p' for log.positions; it has"),
-        (layout(positions='v1'), 'hold 1 values.*expected 2'),
-        (layout(positions={'columns': 'q', 'scale': [1, 2, 3]}), '3 values in scale'),
-        (layout(positions={'columns': 'q', 'scale': [[1, 2]]}), '1 x 2, expected 2 x 2'),
-        (layout(positions='names'), 'no plain numbers'),
-        (layout(velocities='short'), 'log.velocities has 3 instants, log.time has 5'),
-        (layout(positions={'columns': ['v1', 'w']}), "'v1' has 5, 'w' has 4"),
-        (layout(positions={'columns': 'q', 'unit': ['rad'] * 3}), '3 values in unit'),
-        (layout(positions={'columns': 'q', 'scale': 1e12}), 'its unit or scale'),
-        (layout(time='late'), 'more than 9e'),
-        (layout(velocities='empty'), "'empty' for log.velocities is empty"),
-        (layout(joints=['elbow', 'shouldr']), 'shouldr'),
-        (layout(ft_sensors={'wrist': 'q'}), 'FT sensor'),
+    for one in (
+        layout(positions='p'),
+        layout(positions='v1'),
+        layout(positions={'columns': 'q', 'scale': [1, 2, 3]}),
+        layout(positions={'columns': 'q', 'scale': [[1, 2]]}),
+        layout(positions='names'),
+        layout(velocities='short'),
+        layout(positions={'columns': ['v1', 'w']}),
+        layout(positions={'columns': 'q', 'unit': ['rad'] * 3}),
+        layout(positions={'columns': 'q', 'scale': 1e12}),
+        layout(time='late'),
+        layout(velocities='empty'),
+        layout(joints=['elbow', 'shouldr']),
+        layout(ft_sensors={'wrist': 'q'}),
     ):
         with pytest.raises((LogError, NameNotFound)):
             one.samples(path, arm)
-    for name, text in (('no.csv', 't,q\n1,2\n1\n'), ('empty.csv', ''), ('words.csv', 't\nx\n')):
+    for name, text in (
+        ('no.csv', 't,q\n1,2\n1\n'), ('empty.csv', ''), ('words.csv', 't\nx\n'),
+        ('semicolons.csv', 't;q\n1,5;2\n'), ('no.npz', 't,q'), ('log.mat', 't'),
+    ):  # fmt: skip
         (tmp_path / name).write_text(text)
         with pytest.raises(LogError):
             layout().samples(tmp_path / name, arm)
-    (tmp_path / 'no.npz').write_text('t,q')
-    with pytest.raises(LogError):
-        layout().samples(tmp_path / 'no.npz', arm)
     with pytest.raises(LogError):
         layout().samples(tmp_path / 'none.csv', arm)
-    with pytest.raises(LogError):
-        layout().samples(tmp_path / 'log.mat', arm)
-
-
-@pytest.mark.parametrize(
-    ('text', 'said'),
-    [
-        ('t;q\n1,5;2\n', 'semicolons separate its columns, expected commas, and points'),
-        ('t\tq\n1\t2\n', 'tabs separate'),
-        ('t,q\n0,1\n\n1,x-2\n', "line 4 holds 'x-2' in column 'q'"),
-        ('t,q\n0,1\n1,2,3\n', 'line 3 has 3 cells, not 2'),
-    ],
-)
-def test_what_is_wrong_in_a_csv_is_said_with_its_place(tmp_path, text, said):
-    path = tmp_path / 'log.csv'
-    path.write_text(text)
-    with pytest.raises(LogError):
-        load_table(path)
