@@ -1,19 +1,24 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Still moments of a body that is turned: what is kept, what is left out and why, what is lacking.
+Still poses of a body that is turned, and gravity at an FT sensor from an IMU anywhere on a robot.
 
-Not covered: offsets and matrices that come of them, in `test_session`; messages, in
-`ros/test_calibration_session`.
+The oracle of gravity is Pinocchio's forward kinematics of the URDF.
 """
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from hanging_body import GRAVITY
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 from turned_body import AROUND, RATE, TurnedBody
 
-from inertial_estimation.calibration import collection as module
 from inertial_estimation.calibration.accelerometer import MOVING, NOT_FINITE, TOUCHED
+from inertial_estimation.calibration.body_readings import (
+    FIXED_LINK,
+    MAX_JOINT_CHANGE,
+    BodyReadings,
+)
 from inertial_estimation.calibration.collection import (
     CONTACT,
     DIRECTIONS,
@@ -22,15 +27,18 @@ from inertial_estimation.calibration.collection import (
     NAMES,
     REPEATED,
     SETTLING,
-    UNSTEADY,
     WAITING,
     Collection,
-    Wanted,
 )
+from inertial_estimation.errors import ModelError, NameNotFound
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.model.robot import Robot
 
 DOWN = np.array([0.0, 0.0, -GRAVITY])
-MOMENT = 21
-"""Readings of a moment: 0.2 s and the one at its start."""
+POSE = 21
+"""Readings of a pose: 0.2 s and the one at its start."""
+G = np.array([0.3, -0.4, -9.79])
+ROUND_OFF = 1e-12
 
 
 @pytest.fixture
@@ -38,82 +46,62 @@ def body(rng):
     return TurnedBody(rng)
 
 
-def check_sums(found: Collection):
-    """Every reading is kept, left out for one reason, or pending."""
+def check_sums(found):
+    """Check that each reading is kept, left out for one reason, or pending."""
     assert sum(found.counts().values()) + found.pending == found.received
 
 
-def test_a_body_at_rest_makes_a_moment_every_fifth_of_a_second(body):
-    found = Collection()
-    said = body.hold(found, DOWN, 1.0)
-    assert said.count(KEPT) == 100 // MOMENT
-    assert set(said) == {KEPT, WAITING}
-    check_sums(found)
-    moment = found.poses[0]
-    assert moment.n_readings == MOMENT
-    # Means of 21 readings with a noise of 0.02 m/s^2 in each axis.
-    np.testing.assert_allclose(moment.acceleration, -DOWN, atol=5 * 0.02 / np.sqrt(MOMENT))
-
-
-def test_motion_is_left_out_with_what_was_pending_and_until_it_has_settled(body):
+def test_motion_is_left_out_until_the_body_has_settled(body):
     found = Collection()
     body.hold(found, DOWN, 0.3)
-    assert found.pending == 30 - MOMENT
-    assert set(body.turn(found)) == {MOVING}
-    assert found.pending == 0
-    said = body.hold(found, DOWN, 1.0)
-    # The first reading after it is one step after its end.
-    assert said[:29].count(SETTLING) == 29 and SETTLING not in said[29:]
-    counts = found.counts()
-    assert counts[MOVING] == 20 + 30 - MOMENT
+    assert found.pending == 30 - POSE and found.poses[0].n_readings == POSE
+    np.testing.assert_allclose(found.poses[0].acceleration, -DOWN, atol=5 * 0.02 / np.sqrt(POSE))
+    assert set(body.turn(found)) == {MOVING} and not found.pending
+    states = body.hold(found, DOWN, 1.0)
+    # The first reading after the motion is one step after its end.
+    assert states[:29] == 29 * [SETTLING] and set(states[29:]) == {KEPT, WAITING}
+    assert found.counts()[MOVING] == 20 + 30 - POSE
+    assert set(body.hold(found, DOWN, 0.5, disturbance='asked')) == {'asked'} == {found.state}
+    one = next(body.readings(DOWN, 1))
+    one[1][0] = np.nan
+    assert found.update(*one) == NOT_FINITE
     check_sums(found)
 
 
-@pytest.mark.parametrize('why', [CONTACT, JOINTS, 'asked to wait'])
-def test_what_others_tell_of_is_left_out_by_its_reason(body, why):
-    found = Collection()
-    body.hold(found, DOWN, 0.3)
-    assert set(body.hold(found, DOWN, 0.5, disturbance=why)) == {why}
-    assert found.state == why
-    assert found.counts()[why] == 50 + 30 - MOMENT
-    check_sums(found)
-
-
-def test_readings_that_are_none_are_left_out(body):
-    found = Collection()
-    for which in (1, 2):
-        one = next(body.readings(DOWN, 1))
-        one[which][0] = np.nan
-        assert found.update(*one) == NOT_FINITE
-    stamp, raw, a, _ = next(body.readings(DOWN, 1))
-    # A gyroscope that says nothing leaves nothing out, and none is needed.
-    assert found.update(stamp + 10**9, raw, a, np.full(3, np.nan)) == WAITING
-    assert found.update(stamp + 10**9 + 1, raw, a) == WAITING
-    check_sums(found)
-
-
-def test_a_slow_tilt_is_seen_without_a_gyroscope(body):
-    found, said = Collection(), []
-    for k in range(200):
-        angle = 0.5 * k / RATE
+def test_slow_tilt_is_seen_without_a_gyroscope(body):
+    found, states = Collection(), []
+    for angle in 0.5 * np.arange(200) / RATE:
         gravity = GRAVITY * np.array([np.sin(angle), 0.0, -np.cos(angle)])
         stamp, raw, a, _ = next(body.readings(gravity, 1))
-        said.append(found.update(stamp, raw, a))
-    assert MOVING in said and KEPT not in said
+        states.append(found.update(stamp, raw, a))
+    assert MOVING in states and KEPT not in states
 
 
-def test_once_the_size_of_gravity_is_known_smaller_motions_show(body):
+def test_long_pose_does_not_outweigh_others(body):
     found = Collection()
-    stamp, raw, a, w = next(body.readings(DOWN, 1))
-    assert found.update(stamp, raw, 1.05 * a, w) == WAITING
-    body.hold(found, DOWN, 2.0)
-    body.turn(found)
-    said = [found.update(stamp, raw, 1.05 * a, w) for stamp, raw, a, w in body.readings(DOWN, 80)]
-    assert MOVING in said and KEPT not in said
+    body.hold(found, DOWN, 10.0)
+    n = len(found.poses)
+    assert found.counts()[REPEATED] > 0
+    body.hold(found, -DOWN, 1.0)
+    assert len(found.poses) > n
     check_sums(found)
 
 
-def test_a_body_that_is_touched_too_often_is_not_enough(body):
+def test_touched_poses_are_rejected(body):
+    found = Collection()
+    body.go_through(found, AROUND[:26])
+    # 3 N on a body of 2.9 kg, which is then let go.
+    body.touch = np.array([3.0, 0.0, 0.0, 0.0, 0.3, 0.0])
+    body.go_through(found, AROUND[:5])
+    assert found.rejected[-1] == TOUCHED
+    body.touch = np.zeros(6)
+    body.go_through(found, AROUND[:5])
+    rejected = [one.n_readings for one, why in zip(found.poses, found.rejected) if why]
+    assert found.rejected[-1] == '' and found.counts()[TOUCHED] == sum(rejected) > 0
+    check_sums(found)
+
+
+def test_body_that_is_touched_too_often_is_not_enough(body):
     found = Collection(np.diag(np.repeat([1.0, 10.0], 3)) @ body.matrix)
     for k, gravity in enumerate(AROUND[:26]):
         body.touch = np.array([3.0, 1.0, 0.0, 0.0, 0.3, 0.0]) * (k % 2)
@@ -123,80 +111,10 @@ def test_a_body_that_is_touched_too_often_is_not_enough(body):
     assert '9%' in why
 
 
-def test_a_pose_that_is_held_for_long_does_not_outweigh_others(body):
-    found = Collection()
-    body.hold(found, DOWN, 10.0)
-    assert len(found.poses) == module.MAX_ALIKE
-    assert found.state in (REPEATED, WAITING)
-    body.hold(found, -DOWN, 1.0)
-    assert len(found.poses) > module.MAX_ALIKE
-    check_sums(found)
-
-
-def test_a_hand_that_holds_still_is_found_out_in_the_end(body):
-    found = Collection()
-    body.go_through(found, AROUND[:26])
-    # 3 N on a body of 2.9 kg, at the end of which it is let go.
-    body.touch = np.array([3.0, 0.0, 0.0, 0.0, 0.3, 0.0])
-    body.go_through(found, AROUND[:5])
-    assert found.rejected[-1] == TOUCHED
-    body.touch = np.zeros(6)
-    body.go_through(found, AROUND[:5])
-    assert found.rejected[-1] == ''
-    touched = [bool(one) for one in found.rejected]
-    assert sum(touched) == sum(touched[-10 - sum(touched) :]) > 0
-    assert found.counts()[TOUCHED] == sum(
-        one.n_readings for one, off in zip(found.poses, touched) if off
-    )
-    check_sums(found)
-
-
-def test_moments_that_were_touched_make_room(body, monkeypatch):
-    monkeypatch.setattr(module, 'MAX_ALIKE', 2)
-    found = Collection()
-    body.go_through(found, AROUND[:26], 1.0)
-    n = len(found.poses)
-    body.touch = np.array([3.0, 0.0, 0.0, 0.0, 0.3, 0.0])
-    elsewhere = GRAVITY * np.array([0.36, 0.48, 0.8])
-    body.go_through(found, [elsewhere], 1.0)
-    assert found.rejected[-1] == TOUCHED and len(found.poses) == n + 2
-    body.touch = np.zeros(6)
-    body.go_through(found, [elsewhere], 1.0)
-    assert found.rejected[-1] == '' and len(found.poses) == n + 2
-    assert not any(found.rejected)
-    # Three were, of which the first made room for the third.
-    assert found.left_out[TOUCHED] == 3 * MOMENT
-    check_sums(found)
-
-
-def test_readings_that_shake_are_doubted(body, rng):
-    found = Collection()
-    body.go_through(found, AROUND[:10])
-    body.turn(found)
-    for stamp, raw, a, w in body.readings(DOWN, 100):
-        found.update(stamp, raw + rng.normal(size=6) * 20.0 * raw.std(), a, w)
-    assert found.rejected[-1] == UNSTEADY
-    assert found.counts()[UNSTEADY] > 0
-    check_sums(found)
-
-
-def test_coverage_says_what_is_missing_until_it_is_enough(body):
-    found = Collection()
+def test_following_the_suggestions_is_enough(body):
+    found, gravity = Collection(), DOWN
     empty = found.coverage()
     assert not empty.is_enough and empty.missing == NAMES and empty.orientations is None
-    body.hold(found, DOWN, 1.0)
-    one = found.coverage()
-    assert one.missing == tuple(name for name in NAMES if name != '-z')
-    assert len(one.shortfalls) == 5 and one.n_directions == 1 and np.isnan(one.gap)
-    body.go_through(found)
-    all_of_them = found.coverage()
-    assert all_of_them.is_enough and not all_of_them.missing and not all_of_them.suggestions
-    assert all_of_them.gap > 50
-
-
-def test_following_the_suggestions_is_enough(body):
-    found = Collection()
-    gravity = DOWN
     for _ in range(26):
         body.hold(found, gravity, 1.3)
         body.turn(found)
@@ -204,27 +122,93 @@ def test_following_the_suggestions_is_enough(body):
         if seen.is_enough:
             break
         asked = DIRECTIONS[NAMES.index(seen.suggestions[0])]
-        # Each one is near to one that was reached.
-        reached = DIRECTIONS[seen.counts > 0]
-        assert (reached @ asked).max() > 0.49
+        # Near to one that was reached.
+        assert (DIRECTIONS[seen.counts > 0] @ asked).max() > 0.49
         gravity = GRAVITY * asked
     assert seen.is_enough and sum(seen.counts > 0) < 20
 
 
-def test_four_poses_never_are_enough(body):
-    found = Collection(wanted=Wanted(poses=20))
-    four = GRAVITY * np.vstack([np.eye(3), [-0.6, -0.48, -0.64]])
-    body.go_through(found, np.tile(four, (2, 1)), 1.0)
-    seen = found.coverage()
-    assert seen.n_poses >= 20 and seen.orientations.spreads[-1] > 0.1
-    assert len(seen.shortfalls) == 1
+def humanoid(*imus, **more):
+    return Robot.from_urdf(nested_humanoid_urdf(), imus=list(imus), **more)
 
 
-def test_turning_about_one_axis_is_not_enough(body):
-    found = Collection()
-    angles = np.linspace(0, 2 * np.pi, 40)
-    flat = GRAVITY * np.column_stack([np.cos(angles), np.sin(angles), 0 * angles])
-    body.go_through(found, flat)
-    (why,) = found.coverage().shortfalls
-    assert 'gravity along (0.0' in why.replace('-', '') and 'expected 10%' in why
-    assert 'z' in found.coverage().suggestions[0]
+def at_rest(robot, rng):
+    """Return a sample of a robot at rest; gravity and turning at FT sensors, (n_fts, 3)."""
+    model = pin.buildModelFromXML(robot.urdf, pin.JointModelFreeFlyer())
+    data, q = model.createData(), pin.neutral(model)
+    sample = random_sample(robot, rng)
+    if not robot.fixed_frame:
+        q[3:7] = rng.normal(size=4)
+        q[3:7] /= np.linalg.norm(q[3:7])
+    for name, position in zip(robot.joint_names, sample.positions, strict=True):
+        joint = model.joints[model.getJointId(name)]
+        turn = [np.cos(position), np.sin(position)] if joint.nq == 2 else [position]
+        q[joint.idx_q : joint.idx_q + joint.nq] = turn
+    pin.framesForwardKinematics(model, data, q)
+
+    def rotation(link, L_H_S):
+        return data.oMf[model.getFrameId(robot.link_names[link])].rotation @ L_H_S[:3, :3]
+
+    imus = [rotation(imu.link, imu.L_H_S) for imu in robot.imus]
+    fts = [rotation(ft.child, ft.child_H_sensor) for ft in robot.ft_sensors]
+    still = sample._replace(
+        proper_accelerations=np.array([-G @ R for R in imus]).reshape(-1, 3),
+        angular_velocities=np.array([np.ones(3) @ R for R in imus]).reshape(-1, 3),
+    )
+    return still, np.array([G @ R for R in fts]), np.array([np.ones(3) @ R for R in fts])
+
+
+@pytest.mark.parametrize('imu', ['head', 'foot', 'thigh'])
+def test_gravity_through_the_joints(rng, imu):
+    robot = humanoid('head', 'foot', 'thigh')
+    for k, sensor in enumerate(robot.ft_sensors):
+        readings = BodyReadings(robot, sensor.name, imu)
+        assert readings.gravity.startswith(f"IMU '{imu}'")
+        for _ in range(3):
+            sample, gravity, turning = at_rest(robot, rng)
+            readings.begin()
+            found = readings.reading(sample)
+            assert found.stamp_ns == sample.stamp_ns and found.disturbance == ''
+            np.testing.assert_array_equal(found.raw, sample.ft_readings[k])
+            np.testing.assert_allclose(found.acceleration, -gravity[k], atol=ROUND_OFF)
+            np.testing.assert_allclose(found.turning, turning[k], atol=ROUND_OFF)
+
+
+def test_gravity_from_the_fixed_link(rng):
+    urdf = arm_with_wrist_sensor_urdf()
+    robot = Robot.from_urdf(urdf, fixed_link='base', gravity=G)
+    readings = BodyReadings(robot, 'wrist_sensor')
+    sample, gravity, _ = at_rest(robot, rng)
+    found = readings.reading(sample)
+    np.testing.assert_allclose(found.acceleration, -gravity[0], atol=ROUND_OFF)
+    assert found.turning is None and 'base' in readings.gravity
+    both = Robot.from_urdf(urdf, fixed_link='base', imus=['tip'])
+    assert 'tip' in BodyReadings(both, 'wrist_sensor').gravity
+    assert 'base' in BodyReadings(both, 'wrist_sensor', FIXED_LINK).gravity
+
+
+def test_contacts_and_joints_beyond_the_sensor_disturb(rng):
+    robot = humanoid('head')
+    sample, *_ = at_rest(robot, rng)
+    readings = BodyReadings(robot, 'leg_sensor')
+    for frame, why in (('thigh', CONTACT), ('sole', CONTACT), ('hip', ''), ('hand', '')):
+        assert readings.reading(sample, [Contact(frame)]).disturbance == why
+    for name, by, why in (
+        ('knee', -2 * MAX_JOINT_CHANGE, JOINTS), ('knee', 0.9 * MAX_JOINT_CHANGE, ''),
+        ('hip_joint', 1.0, ''), ('knee', np.nan, ''),
+    ):  # fmt: skip
+        positions = sample.positions.copy()
+        positions[robot.joint_names.index(name)] += by
+        assert readings.reading(sample._replace(positions=positions)).disturbance == why
+    sample.positions[robot.joint_names.index('knee')] += 1.0
+    assert readings.reading(sample).disturbance == JOINTS
+    readings.begin()
+    assert readings.reading(sample).disturbance == ''
+
+
+def test_unknown_sensors_and_unknown_gravity_are_refused():
+    for names in (('leg',), ('leg_sensor', 'foot'), ('leg_sensor', FIXED_LINK)):
+        with pytest.raises(NameNotFound):
+            BodyReadings(humanoid('head'), *names)
+    with pytest.raises(ModelError):
+        BodyReadings(humanoid(), 'leg_sensor')

@@ -1,13 +1,12 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-F12: a peer can tell that its model is still, and does not look when it calibrates.
+Motion, touches and recording of samples for offsets from the model.
 
-Each sign of motion is tried alone; what spoils the readings then must not reach the offsets. Not
-covered: how still a real robot stands (test_calibrate_offsets.py).
+Each sign of motion is tried alone; the readings are wrong then, which must not reach the offsets.
 """
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from math import inf
 
 import numpy as np
@@ -16,21 +15,27 @@ from standing_biped import biped, standing
 
 from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.still_samples import Stillness
+from inertial_estimation.calibration.tare_recorder import (
+    MAX_SAMPLES,
+    TareRecorder,
+    stack_recorded,
+)
 from inertial_estimation.errors import CalibrationError, ConfigError, ModelError, ShapeError
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.sample import SampleBatch
 
 EXACT = 1e-9
 MS = 1_000_000
 N, FIRST, LAST = 300, 100, 130
-"""Instants 10 ms apart, and which of them are disturbance."""
+"""Samples 10 ms apart, and those that are disturbed."""
 SETTLE = 30
-"""Instants before and after that count as well: 0.3 s."""
+"""Samples before and after that count as well: 0.3 s."""
 QUIET = np.zeros(5, dtype=bool)
-"""No sensor has noise, so that a channel that never changes is none that is dead."""
+"""Sensors without noise: none is dead."""
 
 
-@pytest.fixture
+@pytest.fixture(scope='module')
 def robot():
     return biped()
 
@@ -47,123 +52,128 @@ def samples(robot, rng, offsets):
     return SampleBatch.stack([shot._replace(stamp_ns=(k + 1) * 10 * MS) for k in range(N)])
 
 
-def disturbed(samples, name, values):
-    """Return samples of which some hold other values, and readings that are wrong then."""
+@pytest.mark.parametrize(
+    ('name', 'values'),
+    [
+        ('velocities', 0.5),
+        ('angular_velocities', [[0.0, 0.3, 0.0]]),
+        ('proper_accelerations', [[0.0, 1.0, 10.5]]),
+    ],
+)
+def test_f12_motion_is_left_out_and_counted(robot, samples, offsets, name, values):
+    """Fault F12: a peer knows whether its model is still, and does not look when it calibrates."""
     fields = {key: getattr(samples, key).copy() for key in (name, 'ft_readings')}
     fields['ft_readings'][FIRST:LAST] += 50.0
-    fields[name][FIRST:LAST] = values
-    return replace(samples, **fields)
-
-
-MOVES = {
-    "joint 'l_knee'": ('velocities', [0.0, 0.0, 0.5, 0.0, 0.0]),
-    "IMU 'root' turning": ('angular_velocities', [[0.0, 0.3, 0.0]]),
-    "IMU 'root' accelerating": ('proper_accelerations', [[0.0, 1.0, 10.5]]),
-}
-
-
-@pytest.mark.parametrize('sign', MOVES)
-def test_f12_what_moves_is_left_out_and_counted(robot, samples, offsets, sign):
-    name, values = MOVES[sign]
-    names = list(robot.joint_names)
     if name == 'velocities':
-        values = [0.5 * (joint == 'l_knee') for joint in names]
-    moved = disturbed(samples, name, values)
+        values = values * (np.array(robot.joint_names) == 'l_knee')
+    fields[name][FIRST:LAST] = values
     limits = Stillness(force_spread=inf, moment_spread=inf)
-    found = offset_from_model(WrenchEstimator(robot), moved, ['l_sole'], stillness=limits)
+    found = offset_from_model(
+        WrenchEstimator(robot), replace(samples, **fields), ['l_sole'], stillness=limits
+    )
     np.testing.assert_allclose(found.offsets, offsets, atol=EXACT)
     assert found.left_out['moving'] == LAST - FIRST + 2 * SETTLE
     np.testing.assert_array_equal(found.n_samples, N - found.left_out['moving'])
 
 
-def test_f12_readings_that_shake_are_no_rest(robot, samples, offsets, rng):
-    shaken = samples.ft_readings.copy()
-    shaken[FIRST:LAST, 1, 2] += 50.0 * rng.normal(size=LAST - FIRST)
-    found = offset_from_model(
-        WrenchEstimator(robot), replace(samples, ft_readings=shaken), ['l_sole'], noisy=QUIET
-    )
-    np.testing.assert_allclose(found.offsets, offsets, atol=EXACT)
-
-
-def test_a_touch_that_comes_and_goes_is_left_out(robot, samples, offsets):
-    # A push is slow enough for no spread: within 0.2 s it changes by a few newtons only.
-    ramp = np.interp(np.arange(N), [80, 120, 140, 180], [0.0, 25.0, 25.0, 0.0])
-    touched = samples.ft_readings.copy()
-    touched[:, 4, 2] += ramp
-    found = offset_from_model(
-        WrenchEstimator(robot), replace(samples, ft_readings=touched), ['l_sole'], noisy=QUIET
-    )
-    assert found.left_out['touched'] > 90 and found.left_out['moving'] == 0
-    # What is below the limit of 1 % of the weight remains, for a few instants.
-    np.testing.assert_allclose(found.offsets, offsets, atol=0.1)
-
-
-def test_what_a_skin_feels_is_left_out(robot, samples, offsets):
-    felt = np.zeros(N, dtype=bool)
-    felt[50:250] = True
-    touched = samples.ft_readings.copy()
-    touched[felt, 4] += [5.0, 5.0, 5.0, 0.5, 0.5, 0.5]
-    touched = replace(samples, ft_readings=touched)
+def test_vibrations_and_slow_touches_are_left_out(robot, samples, offsets, rng):
     estimator = WrenchEstimator(robot)
-    found = offset_from_model(estimator, touched, ['l_sole'], felt=felt)
+    shaken, touched = samples.ft_readings.copy(), samples.ft_readings.copy()
+    shaken[FIRST:LAST, 1, 2] += 50.0 * rng.normal(size=LAST - FIRST)
+    # Slow enough to spread little within 0.2 s.
+    touched[:, 4, 2] += np.interp(np.arange(N), [80, 120, 140, 180], [0.0, 25.0, 25.0, 0.0])
+    for readings, tolerance in ((shaken, EXACT), (touched, 0.1)):
+        given = replace(samples, ft_readings=readings)
+        found = offset_from_model(estimator, given, ['l_sole'], noisy=QUIET)
+        # A touch below 1 % of the weight remains.
+        np.testing.assert_allclose(found.offsets, offsets, atol=tolerance)
+    assert found.left_out['touched'] > 90 and found.left_out['moving'] == 0
+
+
+def test_reported_touches_are_left_out(robot, samples, offsets):
+    felt = (np.arange(N) >= 50) & (np.arange(N) < 250)
+    readings = samples.ft_readings.copy()
+    readings[felt, 4] += 5.0
+    given, estimator = replace(samples, ft_readings=readings), WrenchEstimator(robot)
+    found = offset_from_model(estimator, given, ['l_sole'], felt=felt, noisy=QUIET)
     np.testing.assert_allclose(found.offsets, offsets, atol=EXACT)
-    assert found.left_out == {'touched': 200, 'moving': 0, 'momentum': 0, 'missing': 0}
+    assert found.left_out['touched'] == 200
     with pytest.raises(ShapeError):
-        offset_from_model(estimator, touched, ['l_sole'], felt=felt[:7])
+        offset_from_model(estimator, given, ['l_sole'], felt=felt[1:])
 
 
-def test_too_few_still_instants_are_refused_with_the_reason(robot, samples):
-    velocities = samples.velocities.copy()
-    velocities[:, robot.joint_names.index('l_knee')] = 0.5
-    with pytest.raises(CalibrationError, match='l_knee'):
-        offset_from_model(
-            WrenchEstimator(robot), replace(samples, velocities=velocities), ['l_sole']
-        )
-
-
-def test_motion_may_be_trusted_to_the_model(robot, samples, offsets):
+def test_motion_in_all_samples_is_refused_unless_accepted(robot, samples, offsets):
     velocities = samples.velocities.copy()
     velocities[:, 0] = 1e-3
-    moved = replace(samples, velocities=velocities)
+    moved, estimator = replace(samples, velocities=velocities), WrenchEstimator(robot)
     limits = Stillness(joint_velocity=1e-4)
-    with pytest.raises(CalibrationError):
-        offset_from_model(WrenchEstimator(robot), moved, ['l_sole'], stillness=limits)
+    with pytest.raises(CalibrationError) as caught:
+        offset_from_model(estimator, moved, ['l_sole'], stillness=limits)
+    assert robot.joint_names[0] in str(caught.value)
     for stillness in (None, Stillness.none()):
-        found = offset_from_model(WrenchEstimator(robot), moved, ['l_sole'], stillness=stillness)
+        found = offset_from_model(estimator, moved, ['l_sole'], stillness=stillness)
         # 1e-3 rad/s squared on a few kilograms a metre away.
         np.testing.assert_allclose(found.offsets, offsets, atol=1e-4)
 
 
-def swinging(robot, told):
-    """Return a swing of all joints whose accelerations are told to some share."""
-    n = len(robot.joint_names)
-    t = 0.01 * np.arange(300)[:, None] + np.zeros(n)
-    w = 2.0 * np.pi
-    none = np.empty((300, 0, 3))
-    return SampleBatch(
+@pytest.mark.parametrize('stated', [1.0, 0.0])
+def test_accelerations_that_contradict_the_momentum_are_left_out(stated):
+    robot = biped(fixed_link='root', imus=[])
+    t = 0.01 * np.arange(300)[:, None] + np.zeros(len(robot.joint_names))
+    w, none = 2.0 * np.pi, np.empty((300, 0, 3))
+    samples = SampleBatch(
         (1e9 * t[:, 0]).astype(np.int64) + 1,
-        0.5 * np.sin(w * t), 0.5 * w * np.cos(w * t), -told * 0.5 * w * w * np.sin(w * t),
+        0.5 * np.sin(w * t), 0.5 * w * np.cos(w * t), -stated * 0.5 * w * w * np.sin(w * t),
         none, none, none, np.zeros((300, len(robot.ft_sensors), 6)),
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(('told', 'contradicted'), [(1.0, False), (0.0, True)])
-def test_accelerations_that_the_momentum_contradicts_are_found(told, contradicted):
-    robot = biped(fixed_link='root', imus=[])
-    samples = swinging(robot, told)
     found = offset_from_model(
         WrenchEstimator(robot), samples, ['root'], min_samples=1,
         stillness=replace(Stillness.none(), momentum=0.005),
     )  # fmt: skip
-    assert (found.left_out['momentum'] > 0) == contradicted
+    assert (found.left_out['momentum'] > 0) == (stated == 0.0)
 
 
-def test_what_is_no_limit_or_no_order_is_refused(robot, samples):
+def test_wrong_limits_and_stamps_are_refused(robot, samples):
     with pytest.raises(ConfigError):
         Stillness(joint_velocity=-1.0)
-    assert Stillness.none().angular_velocity == inf
-    with pytest.raises(CalibrationError):
-        offset_from_model(WrenchEstimator(robot), samples.take(slice(0, 0)), ['l_sole'])
     back = replace(samples, stamp_ns=samples.stamp_ns[::-1].copy())
-    with pytest.raises(ModelError):
-        offset_from_model(WrenchEstimator(robot), back, ['l_sole'])
+    for error, given in ((CalibrationError, samples.take(slice(0, 0))), (ModelError, back)):
+        with pytest.raises(error):
+            offset_from_model(WrenchEstimator(robot), given, ['l_sole'])
+
+
+HAND = (Contact('hand'),)
+
+
+def test_recorded_samples_are_those_given(robot, samples):
+    recorder = TareRecorder(robot, ['l_sole'], 2.0)
+    assert [recorder.add(samples[k], ()) for k in range(201)] == [False] * 200 + [True]
+    expected = samples.take(slice(0, 201))
+    for field in fields(SampleBatch):
+        found, wanted = getattr(recorder.samples, field.name), getattr(expected, field.name)
+        assert (found is None) is (wanted is None)
+        np.testing.assert_array_equal(found, wanted)
+    assert recorder.done == 1.0 and not any(recorder.felt)
+    with pytest.raises(CalibrationError):
+        recorder.add(samples[0], ())
+    # A field that one sample lacks is dropped.
+    other, warm = TareRecorder(robot, ['l_sole'], 2.0), np.full(5, 20.0)
+    for k, temperatures in enumerate((warm, None)):
+        other.add(samples[k]._replace(ft_temperatures=temperatures), HAND)
+    both, felt = stack_recorded([recorder, other])
+    assert len(both) == 203 and both.ft_temperatures is None
+    np.testing.assert_array_equal(felt, [False] * 201 + [True] * 2)
+
+
+def test_many_samples_are_thinned_and_no_touch_is_lost(robot, samples):
+    recorder, shot = TareRecorder(robot, ['l_sole'], 10.0), samples[0]
+    for k in range(10_001):
+        recorder.add(shot._replace(stamp_ns=10**12 + k * MS), HAND if k == 105 else ())
+    assert MAX_SAMPLES <= recorder.count <= MAX_SAMPLES + 1
+    assert (np.diff(recorder.samples.stamp_ns) == 10 * MS).all()
+    assert np.flatnonzero(recorder.felt).tolist() == [11] and recorder.touched == {'hand'}
+    refusing = TareRecorder(robot, ['l_foot', 'r_sole'], 1.0, refuse_touched=True)
+    refusing.add(samples[0], (Contact('l_foot'),))
+    assert not refusing.touched
+    with pytest.raises(CalibrationError):
+        refusing.add(samples[1], HAND)

@@ -22,19 +22,13 @@ from bag_messages import (
     wrench,
     write_bag,
 )
-from replays import replay_bag
 from robots import nested_humanoid_urdf
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.identification.equations.builder import (
-    EquationBuilder,
-    EquationChoice,
-    random_samples,
-)
-from inertial_estimation.identification.preparation import Preparation, prepare
+from inertial_estimation.errors import NameNotFound
+from inertial_estimation.identification.equations.builder import random_samples
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.logs.layout import Layout
@@ -82,15 +76,6 @@ def test_the_newest_temperature_is_held_until_it_is_too_old(assembler):
     assert np.isnan(sample_at(assembler, START + 5 * SECOND + 1).ft_temperatures[LEG])
     counted = assembler.statistics().temperatures['leg_sensor']
     assert (counted.received, counted.used) == (2, 4)
-
-
-def test_what_is_no_temperature_is_not_known(assembler):
-    for stamp in (0, START, START):
-        assembler.push_temperature(LEG, stamp, 20.0)
-    assembler.push_temperature(LEG, START + SECOND, np.inf)
-    assert sample_at(assembler, START).ft_temperatures[LEG] == 20.0
-    assert np.isnan(sample_at(assembler, START + SECOND).ft_temperatures[LEG])
-    assert assembler.statistics().temperatures['leg_sensor'].refused == 2
 
 
 def messages(robot, rng, *, with_temperature=True):
@@ -145,19 +130,6 @@ def test_a_bag_without_the_topic_is_refused_only_if_it_is_needed(tmp_path, rng):
         open_log(bag, robot, settings)
 
 
-def test_a_replay_without_any_topic_for_what_needs_one_is_refused(tmp_path, rng):
-    path = tmp_path / 'calibration.yaml'
-    without = {name: value for name, value in SETTINGS.items() if 'temperature' not in name}
-    settings = EstimatorSettings.from_dict(without | {'calibration_file': str(path)})
-    robot = build_robot(settings, nested_humanoid_urdf())
-    bag = write_bag(tmp_path / 'bag', messages(robot, rng))
-    write(path, robot.name, {'leg_sensor': SensorCalibration(temperature_coefficients=np.ones(6))})
-    with pytest.raises(ConfigError):
-        replay_bag(bag, nested_humanoid_urdf(), settings)
-    write(path, robot.name, {'leg_sensor': SensorCalibration()})
-    assert replay_bag(bag, nested_humanoid_urdf(), settings).n_samples == 10
-
-
 def test_tables_have_them(tmp_path):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     path = tmp_path / 'log.npz'
@@ -171,57 +143,12 @@ def test_tables_have_them(tmp_path):
     assert np.isnan(np.delete(found, leg, axis=1)).all()
 
 
-@pytest.mark.parametrize('jitter', [0.0, 0.2])
-def test_they_go_through_the_preparation_of_rows(jitter, rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    n, period = 600, 0.005
-    samples = random_samples(robot, n)
-    stamps = (np.arange(n) + rng.uniform(-jitter, jitter, n)) * period
-    warmth = np.full((n, 3), np.nan)
-    warmth[:, LEG] = 20.0 + 0.1 * stamps
-    samples = replace(
-        samples, stamp_ns=(stamps * SECOND).astype(np.int64) + START, ft_temperatures=warmth
-    )
-    found = prepare(samples, Preparation(cutoff=5.0)).samples
-    seconds = (found.stamp_ns - START) / SECOND
-    # A ramp has no curvature: what is left is how the low pass swings at the ends of 0.3 K.
-    np.testing.assert_allclose(found.ft_temperatures[:, LEG], 20.0 + 0.1 * seconds, atol=1e-3)
-    assert np.isnan(np.delete(found.ft_temperatures, LEG, axis=1)).all()
-
-
 def thermal_calibration():
     """Return a calibration of which one sensor needs its temperature."""
     coefficients = np.zeros((3, 6))
     coefficients[LEG] = np.arange(1.0, 7.0)
     identity = FtCalibration.identity(3)
     return replace(identity, temperature_coefficients=coefficients)
-
-
-def test_rows_are_those_of_readings_without_the_temperature(rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    samples = random_samples(robot, 20)
-    warm = np.zeros((20, 3))
-    warm[:, LEG] = rng.normal(size=20)
-    calibration = thermal_calibration()
-    readings = calibration.apply(samples.ft_readings, warm)
-    found = EquationBuilder(robot, EquationChoice(), calibration).equations(
-        replace(samples, ft_temperatures=warm)
-    )
-    expected = EquationBuilder(robot, EquationChoice()).equations(
-        replace(samples, ft_readings=readings)
-    )
-    for ours, theirs in zip(found, expected, strict=True):
-        for kind, rows in ours.items():
-            np.testing.assert_array_equal(rows.y, theirs[kind].y)
-    # What rows can tell at all does not need the temperature of anything.
-    ranks = [
-        [base.rank for kinds in builder.bases for base in kinds.values()]
-        for builder in (
-            EquationBuilder(robot, EquationChoice(), calibration),
-            EquationBuilder(robot),
-        )
-    ]
-    assert ranks[0] == ranks[1]
 
 
 def test_an_identification_learns_nothing_of_a_sensor_without_temperature():

@@ -12,7 +12,7 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 
 SETTINGS = EstimatorSettings.from_dict(HUMANOID)
 STILL = {'acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
-# The same readings count again and again.
+# The same readings are used again and again.
 LASTING = {
     f'{kind}.{name}.{limit}': value
     for kind, names in (('ft', HUMANOID['ft_sensors']), ('imu', HUMANOID['imus']))
@@ -22,10 +22,11 @@ LASTING = {
 
 
 class CalibrationBench(BenchRobot):
-    """Sends the same readings again and again, and knows what comes of them."""
+    """Sends the same readings at each stamp, and keeps the sample and the torques."""
 
     def __init__(self, context, **parameters):
         super().__init__(context, HUMANOID | STILL | LASTING | parameters)
+        self.pipeline = self.estimator.pipeline
         self.heard_torques = self.heard['wrench_estimator/joint_torques']
         self.listen(JointState, 'wrench_estimator/joint_torques', 1000)
         self.listen_to_diagnostics()
@@ -41,13 +42,8 @@ class CalibrationBench(BenchRobot):
 
         estimator.update = update
 
-    @property
-    def pipeline(self):
-        """What the node consists of."""
-        return self.estimator.pipeline
-
-    def send(self):
-        """Send the readings with the next stamp; return the stamp."""
+    def torques(self):
+        """Send the readings with the next stamp; return their torques."""
         self._report = None
         self.stamp_ns += PERIOD_NS
         for name, wrench in self.wrenches.items():
@@ -55,12 +51,7 @@ class CalibrationBench(BenchRobot):
         self.send_imu('head', self.stamp_ns, (0.0, 0.0, 0.0), (1.0, 2.0, 9.0))
         self.spin_for(0.03)
         self.send_joints(self.stamp_ns, position=self.positions, velocity=np.zeros(len(JOINTS)))
-        return self.stamp_ns
-
-    def torques(self):
-        """Return what comes of the readings, and keep the sample that they made."""
-        stamp = self.send()
-        return np.array(self.wait_for_stamp(self.heard_torques, stamp).effort)
+        return np.array(self.wait_for_stamp(self.heard_torques, self.stamp_ns).effort)
 
     def call(self, name):
         """Call a service; return its answer."""

@@ -1,22 +1,39 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What every test that talks ROS needs, set before rclpy is imported.
+Environment of tests with ROS, set before rclpy is imported.
 
 Field checks are off in the installable rclpy: a wrong type would be sent as garbage. Discovery
-stays on this machine and in a domain that no robot uses; each process that runs tests draws one.
+stays on this machine, in a domain that no other test process uses.
 """
 
+import fcntl
 import os
+import tempfile
+from pathlib import Path
 
 import pytest
 
-# Beyond it the ports of a domain are those that the operating system hands out.
 LAST_DOMAIN = 101
+
+
+def free_domain():
+    """Return a domain and its lock, which is held until the process ends."""
+    for domain in range(1, LAST_DOMAIN + 1):
+        lock = (Path(tempfile.gettempdir()) / f'test_ros_domain_{domain}').open('w')
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+        else:
+            return domain, lock
+    raise RuntimeError(f'all {LAST_DOMAIN} domains are in use')
+
 
 os.environ['ROS_PYTHON_CHECK_FIELDS'] = '1'
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % LAST_DOMAIN)
+DOMAIN, _LOCK = free_domain()
+os.environ['ROS_DOMAIN_ID'] = str(DOMAIN)
 
 
 @pytest.fixture

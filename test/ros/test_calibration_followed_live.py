@@ -1,9 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The identifier beside an estimator whose FT calibration changes: the torques stay what they are.
+The identifier beside an estimator whose FT calibration changes: the torques stay.
 
-What becomes of rows is in `../test_calibration_followed.py`.
+Its memory is in `../test_calibration_followed.py`.
 """
 
 from dataclasses import replace
@@ -19,7 +19,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from free_air import smooth_motion, with_readings
 from geometry_msgs.msg import WrenchStamped
 from rclpy.context import Context
-from robots import nested_humanoid_urdf, two_link_urdf
+from robots import nested_humanoid_urdf
 from std_msgs.msg import String
 
 from inertial_estimation.calibration.calibration_file import (
@@ -29,7 +29,6 @@ from inertial_estimation.calibration.calibration_file import (
 )
 from inertial_estimation.calibration.offset_from_model import METHOD
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.identification.information import Information
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.calibration_updates import TOPIC
 from inertial_estimation.ros.identifier_node import IdentifierNode
@@ -42,14 +41,14 @@ SMALL = 1e-4
 
 @pytest.fixture(scope='module')
 def truth():
-    """Return the robot as it is: heavier than described."""
+    """Return the robot as it is: heavier than its URDF."""
     described = Robot.from_urdf(nested_humanoid_urdf(), fixed_link='root')
     return described.with_parameters(1.2 * described.parameters)
 
 
 @pytest.fixture(scope='module')
 def bench(truth):
-    """Return an identifier that has learned from seven seconds."""
+    """Return an identifier that has used seven seconds."""
     context = Context()
     rclpy.init(context=context)
     given = {
@@ -65,23 +64,23 @@ def bench(truth):
     for k in range(len(robot.samples)):
         robot.estimator.pipeline.take(robot.samples[k])
     robot.listen_to_diagnostics()
-    robot.told = robot.node.create_publisher(String, TOPIC, LATCHED)
+    robot.publisher_of_calibration = robot.node.create_publisher(String, TOPIC, LATCHED)
     robot.names = tuple(sensor.name for sensor in truth.ft_sensors)
     yield robot
     robot.close()
     context.try_shutdown()
 
 
-def tell(bench, sensors, robot='nested_humanoid'):
-    """Say what the estimator uses, and wait until the identifier has looked at it."""
+def publish(bench, sensors, robot='nested_humanoid'):
+    """Publish a calibration, and wait until the identifier has read it."""
     follower = bench.estimator.pipeline._calibration
     before = follower.task().values
-    bench.told.publish(String(data=to_json(robot, sensors)))
+    bench.publisher_of_calibration.publish(String(data=to_json(robot, sensors)))
     bench.spin_until(lambda: follower.task().values != before)
 
 
 def torques(bench):
-    """Return the torques of whoever takes over bodies and offsets."""
+    """Return the torques with the identified parameters and offsets."""
     pipeline = bench.estimator.pipeline
     refit, calibration = pipeline.refit, pipeline.identifier.calibration
     found = np.array([refit.offsets[name] for name in bench.names])
@@ -92,16 +91,25 @@ def torques(bench):
     return estimator.batch(bench.samples).torques
 
 
-def test_other_offsets_leave_what_was_learned_and_the_torques(bench, rng):
-    pipeline = bench.estimator.pipeline
+def test_other_offsets_keep_parameters_and_torques(bench, rng, monkeypatch):
+    pipeline, tares = bench.estimator.pipeline, []
+    take = pipeline.identifier.set_calibration
+    monkeypatch.setattr(
+        pipeline.identifier,
+        'set_calibration',
+        lambda calibration, tared: tares.append(tared) or take(calibration, tared),
+    )
     pipeline._refit()
     before, parameters = torques(bench), pipeline.refit.parameters
     assert pipeline.refit.refitted
     tared = {name: SensorCalibration(offset=OFFSET + rng.normal(size=6)) for name in bench.names}
-    tell(bench, tared)
+    step = Provenance(method=f'{METHOD}, one support: foot', date='now')
+    tared['foot_sensor'] = replace(tared['foot_sensor'], provenance=(step,))
+    publish(bench, tared)
+    assert [set(one) for one in tares] == [{'foot_sensor'}]
     np.testing.assert_allclose(pipeline.refit.parameters, parameters, atol=SMALL)
     np.testing.assert_allclose(torques(bench), before, atol=SMALL * np.abs(before).max())
-    # What it publishes to be subtracted is what is left.
+    # The identifier publishes the offset that is left.
     bench.listen(WrenchStamped, 'parameter_identifier/ft_offset/foot_sensor', LATCHED)
     heard = bench.heard['parameter_identifier/ft_offset/foot_sensor']
     bench.spin_until(lambda: heard)
@@ -109,83 +117,28 @@ def test_other_offsets_leave_what_was_learned_and_the_torques(bench, rng):
     assert abs(heard[-1].wrench.force.x - left) < 1.0
     status = bench.next_status('ft_calibration')
     assert status.level == DiagnosticStatus.OK
-    assert figure(status, 'from') == 'the estimator'
-    assert figure(status, 'changes') == '1'
-    # Told once more, it is the same.
-    learned = pipeline.identifier.memories[-1].information
-    bench.told.publish(String(data=to_json('nested_humanoid', tared)))
+    assert figure(status, 'from') == 'the estimator' and figure(status, 'changes') == '1'
+    information = pipeline.identifier.memories[-1].information
+    bench.publisher_of_calibration.publish(String(data=to_json('nested_humanoid', tared)))
     bench.spin_for(0.2)
-    assert pipeline.identifier.memories[-1].information is learned
+    assert pipeline.identifier.memories[-1].information is information
 
 
-def test_a_refit_that_fails_is_no_fault_of_the_calibration(bench, monkeypatch, rng):
-    pipeline, failed = bench.estimator.pipeline, []
-
-    def fail():
-        failed.append(True)
-        raise np.linalg.LinAlgError('singular')
-
-    monkeypatch.setattr(pipeline.identifier, 'refit', fail)
-    noted = []
-    monkeypatch.setattr(pipeline.report, 'note_failure', noted.append)
-    other = {name: SensorCalibration(offset=rng.normal(size=6)) for name in bench.names}
-    tell(bench, other)
-    assert len(failed) == len(noted) == 1
-    expected = [other[name].offset for name in bench.names]
-    np.testing.assert_array_equal(pipeline.identifier.calibration.offsets, expected)
-    assert figure(bench.next_status('ft_calibration'), 'from') == 'the estimator'
-
-
-def test_it_is_said_which_offsets_a_tare_has_found(bench, monkeypatch, rng):
-    identifier, heard = bench.estimator.pipeline.identifier, []
-    take = identifier.set_calibration
-
-    def listen(calibration, tared):
-        heard.append(set(tared))
-        return take(calibration, tared)
-
-    monkeypatch.setattr(identifier, 'set_calibration', listen)
-    other = {name: SensorCalibration(offset=7.0 + rng.normal(size=6)) for name in bench.names}
-    step = Provenance(method=f'{METHOD}, one support: foot', date='now')
-    other['foot_sensor'] = replace(other['foot_sensor'], provenance=(step,))
-    tell(bench, other)
-    assert heard == [{'foot_sensor'}]
-
-
-def test_what_is_of_another_robot_is_refused(bench):
+def test_calibration_of_another_robot_is_refused(bench):
     before = bench.estimator.pipeline.identifier.calibration
-    tell(bench, {'foot_sensor': SensorCalibration()}, robot='another')
+    publish(bench, {'foot_sensor': SensorCalibration()}, robot='another')
     assert bench.estimator.pipeline.identifier.calibration is before
     status = bench.next_status('ft_calibration')
-    assert status.level == DiagnosticStatus.WARN
-    assert "it is of robot 'another'" in status.message
+    assert status.level == DiagnosticStatus.WARN and "'another'" in status.message
 
 
-def test_without_ft_sensors_there_is_nothing_to_follow(context):
-    """What an estimator says is no fault then, whether it uses some or none either."""
-    given = {'robot_description': two_link_urdf(), 'fixed_link': 'body', 'efforts': ['all']}
-    robot = BenchRobot(context, given, IdentifierNode)
-    try:
-        robot.node.create_publisher(String, TOPIC, LATCHED).publish(
-            String(data=to_json('two_link', {}))
-        )
-        robot.listen_to_diagnostics()
-        status = robot.status('ft_calibration')
-        assert status.level == DiagnosticStatus.OK
-    finally:
-        robot.close()
-
-
-def test_another_matrix_begins_its_submodels_anew(bench):
-    pipeline = bench.estimator.pipeline
-    known = {one.block.submodel.name: one.information for one in pipeline.identifier.memories}
-    assert isinstance(known['foot'], Information)
+def test_another_matrix_restarts_its_submodels(bench):
+    identifier = bench.estimator.pipeline.identifier
     sensors = {
         name: SensorCalibration(offset=offset)
-        for name, offset in zip(bench.names, pipeline.identifier.calibration.offsets)
+        for name, offset in zip(bench.names, identifier.calibration.offsets)
     }
     sensors['foot_sensor'] = replace(sensors['foot_sensor'], matrix=1.1 * np.eye(6))
-    tell(bench, sensors)
-    now = {one.block.submodel.name: one.information for one in pipeline.identifier.memories}
-    assert now['foot'] is now['thigh'] is None
-    assert now['upper_arm'] is not None
+    publish(bench, sensors)
+    now = {one.block.submodel.name: one.information for one in identifier.memories}
+    assert now['foot'] is now['thigh'] is None and now['upper_arm'] is not None

@@ -3,15 +3,19 @@
 """
 ``calibrate live`` as a process, beside a robot whose body is turned and loaded.
 
-Stamps run faster than the clock on the wall, which the session does not look at. Not covered: the
-mathematics (`test_session`), what is asked for next (`test_conductor`), the picture on a terminal.
+Stamps run faster than the wall clock, which the session does not look at. Not covered: the
+mathematics and the instructions (`test_session`), the picture on a terminal.
 """
 
-import json
+import os
+import sys
+import termios
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import yaml
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
@@ -19,30 +23,38 @@ from bench_robot import HUMANOID, BenchRobot
 from geometry_msgs.msg import PointStamped
 from hanging_body import MASS, MATRIX, OFFSET
 from rclpy.executors import SingleThreadedExecutor
+from robots import nested_humanoid_urdf
 from session_bench import (
-    ACCELEROMETER,
-    READINGS,
+    LOADS,
     RPY,
     SENSOR,
     TILTED,
     TIMEOUT,
+    TOPICS,
+    WORKSHOP,
     Body,
+    BodyOfRobot,
     Call,
     SessionBench,
+    run_session,
     stated,
 )
-from test_body_readings import at_rest, humanoid
+from test_collection import at_rest, humanoid
 
 from inertial_estimation.calibration.body_readings import BodyReadings
 from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
 from inertial_estimation.calibration.collection import CONTACT, KEPT
+from inertial_estimation.calibration.conductor import Conductor
+from inertial_estimation.calibration.session import Plan, Session
+from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import NameNotFound
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.ros import calibration_handover
 from inertial_estimation.ros.calibration_feeds import RobotFeed
 from inertial_estimation.ros.calibration_handover import hand_over
 from inertial_estimation.ros.calibration_session import SessionNode
 from inertial_estimation.ros.calibration_setup import plan_of, set_up
+from inertial_estimation.ros.calibration_terminal import Display, keys
 from inertial_estimation.ros.conversions import point_to_message
 
 
@@ -54,78 +66,88 @@ def bench(context, tmp_path):
     robot.close()
 
 
-def test_a_session_is_stopped_gone_on_with_and_handed_over(bench, rng, tmp_path):
+def check_matrix(bench, figures):
+    """Check the file, and that the estimator uses it."""
+    assert figures['axes'] == 'sensor' and figures['estimator']['taken_over']
+    one = read(bench.path)[1][SENSOR]
+    # Six deviations: the largest of 36 errors.
+    assert np.abs((one.matrix - MATRIX) / figures['deviations']).max() < 6.0
+    np.testing.assert_array_equal(bench.matrix, one.matrix)
+    return one
+
+
+def test_session_is_stopped_continued_and_handed_over(bench, rng, tmp_path):
     body = Body(rng, bench, rotation=TILTED)
-    out, session = tmp_path / 'out.json', tmp_path / 's.json'
     options = [
-        '--ft', SENSOR, '--readings', READINGS, '--imu', ACCELEROMETER,
-        '--calibration', bench.path, '--out', bench.path, '--session', session,
-        '--unattended', '1', '--json', out, '--imu-rpy', *RPY, *stated(),
+        *TOPICS, '--calibration', bench.path, '--out', bench.path, '--session',
+        tmp_path / 's.json', '--imu-rpy', *RPY, *stated(),
     ]  # fmt: skip
-    first = Call('live', *map(str, options))
+    call = Call(*options)
     try:
-        body.move_on(lambda: first.has_said("data set 1 of 3, 'nothing'"))
-        first.interrupt()
-        code, said = first.end()
+        body.move_on(lambda: call.printed("data set 1 of 3, 'nothing'"))
+        call.interrupt()
+        assert call.end(bench) == 130, call.lines
     finally:
-        first.close()
-    assert code == 130, first.said
-    assert json.loads(out.read_text())['stopped']
-    second = Call('live', *map(str, options))
-    try:
-        for k in (1, 2):
-            bench.spin_until(lambda k=k: second.has_said(f"mount load 'load {k}'"))
-            body.load(k)
-            body.move_on(lambda k=k: second.has_said(f"data set {k + 1} of 3, 'load {k}'"))
-        while second.process.poll() is None:
-            bench.spin_for(0.05)
-        code, said = second.end()
-    finally:
-        second.close()
-    assert code == 0, second.said
-    check_result(bench, json.loads(out.read_text()), said)
-
-
-def check_result(bench, found, said):
-    """Check file, figures, and what the estimator goes on with."""
-    assert found['axes'] == 'sensor'
-    errors = (np.array(found['matrix']) - MATRIX) / found['deviations']
-    assert np.abs(errors).max() < 6.0
+        call.close()
+    code, figures = run_session(bench, body, options, first=1)
+    assert code == 0, figures
+    one = check_matrix(bench, figures)
     # T section 5.4 reaches this.
-    assert found['body_mass'] == pytest.approx(MASS, abs=0.05)
-    counts = found['readings']['load 1']
-    assert counts[CONTACT] > 0 and counts[KEPT] > 40 * 20
-    robot, sensors = read(bench.path)
-    one = sensors[SENSOR]
-    assert robot == 'nested_humanoid'
-    np.testing.assert_array_equal(one.matrix, found['matrix'])
+    assert figures['body_mass'] == pytest.approx(MASS, abs=0.05)
+    counts = figures['readings']['load 1']
+    assert counts[CONTACT] > 0 and counts[KEPT] > 20 * 20
+    np.testing.assert_array_equal(one.matrix, figures['matrix'])
     np.testing.assert_allclose(one.offset, OFFSET, atol=2.0)
     assert one.provenance[0].method == 'live: matrix from added masses, 3 data sets'
-    assert one.axes == 'sensor'
-    assert found['estimator']['taken_over'], found['estimator']
-    assert SENSOR in found['estimator']['answer']
-    np.testing.assert_array_equal(bench.matrix, one.matrix)
 
 
-def test_a_robot_feeds_what_its_samples_say(context, rng):
+@pytest.mark.live
+def test_wrong_matrix_is_held_back_until_loads_are_restated(bench, rng, tmp_path):
+    session = tmp_path / 's.json'
+    call = *TOPICS, '--imu-rpy', 0, 0, 0, '--out', bench.path, '--session', session
+    before = bench.path.read_bytes()
+    wrong = {1: LOADS[1], 2: (0.25, LOADS[2][1])}
+    code, figures = run_session(bench, Body(rng, bench), (*call, *stated(wrong)))
+    assert code == 1 and 'error' in {one['level'] for one in figures['findings']}
+    assert figures['output'] is None and bench.path.read_bytes() == before
+    np.testing.assert_array_equal(bench.matrix, WORKSHOP)
+    code, figures = run_session(bench, None, (*call, *stated(), '--restate'))
+    assert code == 0, figures
+    check_matrix(bench, figures)
+
+
+def parameters(tmp_path, path, **more):
+    """Write the parameters of the estimator; return their file."""
+    config = tmp_path / 'parameters.yaml'
+    given = HUMANOID | {'calibration_file': str(path)} | more
+    config.write_text(yaml.safe_dump({'wrench_estimator': {'ros__parameters': given}}))
+    return config
+
+
+@pytest.mark.live
+def test_gravity_through_the_joints_of_a_robot(bench, rng, tmp_path):
+    options = ('--config', parameters(tmp_path, bench.path), *stated())
+    code, figures = run_session(bench, BodyOfRobot(rng, bench), options)
+    assert code == 0, figures
+    assert figures['gravity'].startswith("IMU 'head' through ")
+    assert check_matrix(bench, figures).axes == 'sensor'
+
+
+def test_robot_feeds_readings_of_its_samples(context, rng):
+    robot, node, found = humanoid('head'), SessionNode(context=context), []
     settings = EstimatorSettings.from_dict(HUMANOID)
-    robot = humanoid('head')
-    node, bench, found = SessionNode(context=context), None, []
     feed = RobotFeed(node, settings, HUMANOID['robot_description'], SENSOR, '', found.append)
+    bench = BenchRobot(context, make=lambda **_: node)
     try:
-        bench = BenchRobot(context, make=lambda **_: node)
         sample, *_ = at_rest(robot, rng)
-        stamp = 1_000_000_000
-        for _ in range(3):
-            stamp += 10_000_000
+        for k in range(1, 4):
+            stamp = 10**9 + k * 10_000_000
             for name, wrench in zip(HUMANOID['ft_sensors'], sample.ft_readings, strict=True):
                 bench.send_ft(name, stamp, wrench)
-            bench.send_imu(
-                'head', stamp, sample.angular_velocities[0], sample.proper_accelerations[0]
-            )
-            bench.publisher(PointStamped, 'contacts').publish(
-                point_to_message(stamp, 'sole', (0, 0, 0))
-            )
+            rates, proper = sample.angular_velocities[0], sample.proper_accelerations[0]
+            bench.send_imu('head', stamp, rates, proper)
+            contact = point_to_message(stamp, 'sole', (0, 0, 0))
+            bench.publisher(PointStamped, 'contacts').publish(contact)
             bench.spin_for(0.02)
             bench.send_joints(stamp, robot.joint_names, position=sample.positions)
         bench.spin_until(lambda: len(found) == 3)
@@ -133,113 +155,146 @@ def test_a_robot_feeds_what_its_samples_say(context, rng):
         assert found[-1].stamp_ns == stamp and found[-1].disturbance == CONTACT
         for one, other in zip(found[-1][1:4], expected[1:4], strict=True):
             np.testing.assert_array_equal(one, other)
-        assert np.isnan(feed.temperature) and feed.gravity.startswith("IMU 'head' through")
     finally:
         feed.destroy()
-        if bench is not None:
-            bench.close()
+        bench.close()
 
 
-def test_a_session_ends_when_its_caller_is_gone(tmp_path):
-    session = tmp_path / 's.json'
-    call = Call(
-        'live', '--ft', SENSOR, '--readings', READINGS, '--imu', ACCELEROMETER,
-        '--session', str(session),
-    )  # fmt: skip
+def test_session_ends_when_its_caller_is_gone(tmp_path):
+    call = Call(*TOPICS, '--session', tmp_path / 's.json')
     try:
         deadline = time.monotonic() + TIMEOUT
-        while not call.has_said('no readings') and time.monotonic() < deadline:
+        while not call.printed('no readings') and time.monotonic() < deadline:
             time.sleep(0.05)
         call.process.kill()
         # Both hold standard error: it ends with the last of them.
-        call._reader.join(TIMEOUT)
-        assert not call._reader.is_alive()
+        call.reader.join(TIMEOUT)
+        assert not call.reader.is_alive()
     finally:
         call.close()
-    assert session.exists()
+    assert (tmp_path / 's.json').exists()
 
 
+NONE, FAR, SIDE = ['nothing', 0.0, 0, 0, 0], ['far', 0.5, 0.3, 0, 0], ['side', 0.5, 0, 0.2, 0]
 JOB = {
-    'sensor': SENSOR, 'loads': [['nothing', 0.0, 0.0, 0.0, 0.0]], 'imu': None, 'robot': None,
-    'calibration': None, 'output': None, 'robot_name': '', 'moments': 40, 'directions': 12,
-    'spread': 0.1, 'session': None, 'rotation': None, 'direction': 1,
+    'sensor': SENSOR, 'loads': [NONE], 'imu': None, 'robot': None, 'calibration': None,
+    'output': None, 'robot_name': '', 'moments': 40, 'directions': 12, 'spread': 0.1,
+    'session': None, 'rotation': None, 'direction': 1, 'config': None, 'ft_topic': 'a',
+    'imu_topic': 'b',
 }  # fmt: skip
 
 
-def test_the_parameters_of_the_estimator_say_the_rest(context, tmp_path):
-    yaml = pytest.importorskip('yaml', reason='needs PyYAML')
-    saved, config = tmp_path / 'robot.yaml', tmp_path / 'parameters.yaml'
-    given = HUMANOID | {'calibration_file': str(saved), 'ft.arm_sensor.offset': [1.0] + 5 * [0.0]}
-    config.write_text(yaml.safe_dump({'wrench_estimator': {'ros__parameters': given}}))
+def test_setup_from_the_parameters_of_the_estimator(context, tmp_path):
+    saved = tmp_path / 'robot.yaml'
+    config = parameters(tmp_path, saved, **{'ft.arm_sensor.offset': [1.0] + 5 * [0.0]})
     node, executor = SessionNode(context=context), SingleThreadedExecutor(context=context)
-    try:
-        job = JOB | {'config': str(config)}
-        for name, direction in ((SENSOR, -1), ('leg_sensor', 1)):
-            found = set_up(node, executor, job | {'sensor': name}, lambda _: None)
-            plan = plan_of(job | {'sensor': name}, found)
-            found.feed.destroy()
-            assert (found.output, found.robot) == (saved, 'nested_humanoid')
-            assert plan.direction == direction and plan.axes == 'sensor' and not found.notes
-            assert plan.gravity.startswith("IMU 'head' through ")
-            assert len(found.complaints()) == 3
-        found = set_up(node, executor, job | {'sensor': 'arm_sensor'}, lambda _: None)
-        found.feed.destroy()
-        assert found.before.offset[0] == 1.0
-        assert len(found.notes) == 1
-        write(saved, 'nested_humanoid', {SENSOR: SensorCalibration(MATRIX)})
+
+    def plan(**more):
+        job = JOB | {'config': str(config)} | more
         found = set_up(node, executor, job, lambda _: None)
         found.feed.destroy()
-        np.testing.assert_array_equal(found.before.matrix, MATRIX)
-        # One that no node takes may be calibrated anew.
-        saved.unlink()
+        return found, plan_of(job, found)
+
+    try:
+        for name, direction in ((SENSOR, -1), ('leg_sensor', 1)):
+            found, one = plan(sensor=name)
+            assert (found.output, found.robot) == (saved, 'nested_humanoid')
+            assert one.direction == direction and one.axes == 'sensor' and not found.notes
+            assert one.gravity.startswith("IMU 'head' through ") and len(found.complaints()) == 3
+        found, _ = plan(sensor='arm_sensor')
+        assert found.before.offset[0] == 1.0 and len(found.notes) == 1
         turned = SensorCalibration(MATRIX, axes='accelerometer')
         write(saved, 'nested_humanoid', {SENSOR: turned})
-        found = set_up(node, executor, job, lambda _: None)
-        found.feed.destroy()
-        assert found.before.axes == 'accelerometer'
-        loads = [['nothing', 0, 0, 0, 0], ['a', 1, 1, 0, 0], ['b', 1, 0, 1, 0]]
-        assert plan_of(job | {'loads': loads}, found).wrench_axes == 'sensor'
+        # A calibration that no node takes may be replaced.
+        found, one = plan(loads=[NONE, FAR, SIDE])
+        assert found.before.same_as(turned) and one.wrench_axes == 'sensor'
         with pytest.raises(NameNotFound):
-            set_up(
-                node, executor, job | {'sensor': 'leg_sensor', 'calibration': str(saved)},
-                lambda _: None,
-            )  # fmt: skip
+            plan(sensor='leg_sensor', calibration=str(saved))
+        # Two topics: without a rotation the estimator could not use the matrix.
+        write(saved, 'nested_humanoid', {SENSOR: SensorCalibration()})
+        topics = {'config': None, 'output': str(saved)}
+        with pytest.raises(ConfigError):
+            plan(**topics, loads=[NONE, FAR, SIDE])
+        assert plan(**topics, loads=[NONE, FAR, SIDE], rotation=RPY)[1].wrench_axes == 'sensor'
+        assert plan(**topics)[1].wrench_axes == 'sensor'
     finally:
         executor.shutdown()
         node.destroy_node()
 
 
-def test_an_estimator_that_reads_another_file_is_not_asked(bench, tmp_path, monkeypatch):
+def test_estimator_with_another_file_is_not_asked(bench, tmp_path, monkeypatch):
     executor = SingleThreadedExecutor(context=bench.node.context)
     node = SessionNode(context=bench.node.context)
     executor.add_node(node)
     executor.add_node(bench.estimator)
     try:
-        told = hand_over(node, executor, 'wrench_estimator', tmp_path / 'other.yaml')
-        assert not told.done
-        told = hand_over(node, executor, '/wrench_estimator', bench.path)
-        assert told.done
-        # Nobody comes, however long one waits.
+        assert not hand_over(node, executor, 'wrench_estimator', tmp_path / 'other.yaml').done
+        assert hand_over(node, executor, '/wrench_estimator', bench.path).done
         monkeypatch.setattr(calibration_handover, 'THERE', 0.2)
-        told = hand_over(node, executor, 'nobody', bench.path)
-        assert not told.done
+        assert not hand_over(node, executor, 'unknown', bench.path).done
     finally:
         executor.shutdown()
         node.destroy_node()
 
 
-WRONG = {
-    'both': ('--readings', 'a', '--config', 'b.yaml'),
-    'one topic': ('--readings', 'a'),
-    'loads': ('--readings', 'a', '--imu', 'b', '--load', '1', '0', '0', '0', '--loads',
-              'c.yaml'),
-    'spread': ('--readings', 'a', '--imu', 'b', '--spread', '2'),
-}  # fmt: skip
+@pytest.mark.parametrize(
+    ('more', 'named', 'code'),
+    [
+        (('--readings', 'a', '--config', 'b.yaml'), '--readings', 2),
+        (('--readings', 'a'), '--imu', 2),
+        ((*TOPICS, '--spread', '2'), '--spread', 2),
+        ((*TOPICS, '--load', '0.5', '0', '0', '0'), '--load', 2),
+        ((*TOPICS, '--loads', 'loads.yaml'), '--loads', 2),
+        (('--config', 'none.yaml'), 'none.yaml', 1),
+        (('--config', 'node.yaml', '--robot', 'robot.urdf'), '--ft', 1),
+    ],
+)
+def test_errors_name_options(tmp_path, monkeypatch, capsys, more, named, code):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'robot.urdf').write_text(nested_humanoid_urdf())
+    (tmp_path / 'node.yaml').write_text('wrench_estimator: {ros__parameters: {imus: [head]}}')
+    (tmp_path / 'loads.yaml').write_text('loads: [{}, {mass: 0.5, centre: [0, 0, 0]}]')
+    assert main(['calibrate', 'live', '--ft', 'foot', *more]) == code
+    printed = capsys.readouterr().err
+    assert printed.startswith('inertial-estimation calibrate: ') and printed.count('\n') == 1
+    assert named in printed
 
 
-@pytest.mark.parametrize('case', WRONG)
-def test_options_that_do_not_go_together_are_refused(case, capsys):
-    from inertial_estimation.cli import main
+def typed(read, expected):
+    """Return the keys that come within ten seconds."""
+    deadline, found = time.monotonic() + 10.0, ''
+    while len(found) < expected and time.monotonic() < deadline:
+        found += read()
+    return found
 
-    assert main(['calibrate', 'live', '--ft', 'foot', *WRONG[case]]) == 2
-    assert capsys.readouterr().err
+
+def test_keys_of_a_terminal_and_of_a_pipe(monkeypatch):
+    ours, theirs = os.openpty()
+    before = termios.tcgetattr(theirs)
+    monkeypatch.setattr(sys, 'stdin', SimpleNamespace(fileno=lambda: theirs))
+    with keys() as read_key:
+        assert read_key() == ''
+        os.write(ours, b'r\rq')
+        assert typed(read_key, 3) == 'r\nq'
+    assert termios.tcgetattr(theirs) == before
+    out, into = os.pipe()
+    monkeypatch.setattr(sys, 'stdin', SimpleNamespace(fileno=lambda: out))
+    with keys() as read_key:
+        os.write(into, b'\n')
+        assert typed(read_key, 1) == '\n'
+        os.close(into)
+        assert read_key() == '' and read_key() == ''
+        os.close(out)
+        # A closed pipe is not read again.
+        assert read_key() == ''
+
+
+def test_without_a_terminal_lines_are_printed_once(capsys):
+    conductor = Conductor(Session(Plan('foot', 'x')))
+    conductor.notes.append('a [note]')
+    with Display(conductor) as display:
+        display.show(0.0, ['no publisher of x'])
+        display.show(0.1, [])
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2 and lines[0] == 'a [note]' and 'no publisher of x' in lines[1]
+    assert 'poses 0 of 40' in Display(conductor)._panel(0.0, []).renderable

@@ -151,14 +151,23 @@ def bench(shared):
     return shared
 
 
-def test_offsets_are_found_and_told(bench):
+def is_found(bench, rows=slice(None)):
+    return (np.abs(bench.found[rows] - bench.offsets[rows]) < EXACT).all()
+
+
+def refuse(bench, name, *words):
+    """Check that a tare is refused, and changes nothing."""
+    before, answer = bench.found.copy(), bench.ask(name)
+    assert not answer.success and all(word in answer.message for word in words)
+    np.testing.assert_array_equal(bench.found, before)
+
+
+def test_offsets_are_found_and_published(bench):
     bench.listen(WrenchStamped, 'wrench_estimator/ft_offset/l_leg', LATCHED)
     heard = bench.heard['wrench_estimator/ft_offset/l_leg']
     answer = bench.ask('tare')
-    assert answer.success, answer.message
-    assert (np.abs(bench.found - bench.offsets) < EXACT).all()
+    assert answer.success and is_found(bench), answer.message
     bench.spin_until(lambda: abs(heard[-1].wrench.force.x - bench.offsets[0, 0]) < EXACT[0])
-    # Nothing is felt where nothing is.
     bench.listen(MultiDOFJointState, 'wrench_estimator/external_wrenches')
     heard = bench.heard['wrench_estimator/external_wrenches']
     bench.until(lambda: heard)
@@ -166,139 +175,75 @@ def test_offsets_are_found_and_told(bench):
     assert np.linalg.norm([hand.x, hand.y, hand.z]) < 1.0
     status = bench.next_status('ft_calibration')
     assert figure(status, 'arm: method') == 'offsets from the model, one support: l_sole'
-    assert figure(status, 'arm: date').startswith('20')
     assert figure(status, 'saved') == 'False'
 
 
-def test_one_sensor_alone(bench):
-    answer = bench.ask('tare_r_foot')
-    assert answer.success, answer.message
-    assert (np.abs(bench.found[3] - bench.offsets[3]) < EXACT).all()
+def test_one_sensor_and_one_tare_at_a_time(bench):
+    assert bench.ask('tare_r_foot').success and is_found(bench, 3)
     assert not np.delete(bench.found, 3, axis=0).any()
-
-
-def test_a_sensor_that_says_nothing_is_named_with_what_can_be_done(bench):
-    offsets = bench.offsets.copy()
-    try:
-        bench.offsets[4] = np.nan
-        for _ in range(50):
-            bench.cycle()
-        answer = bench.ask('tare_arm')
-    finally:
-        bench.offsets = offsets
-    assert not answer.success
-    assert "'arm'" in answer.message
-
-
-def test_a_robot_that_moves_is_refused(bench):
-    bench.velocity = 1.0
-    answer = bench.ask('tare')
-    assert not answer.success and not bench.found.any()
-    assert 'l_hip_pitch' in answer.message
-
-
-def test_instants_with_a_touch_are_left_out_and_counted(bench):
-    future = bench.begin('tare')
-    for k in range(20):
-        bench.touched = 'hand' if 10 < k < 14 else ''
-        bench.cycle()
-    bench.until(future.done)
-    assert future.result().success
-    assert 'hand' in future.result().message
-    assert (np.abs(bench.found - bench.offsets) < 2.0 * EXACT).all()
-
-
-def test_a_robot_that_is_touched_most_of_the_time_is_refused_by_name(bench):
-    future = bench.begin('tare')
-    for k in range(60):
-        # Between two touches ten instants or more are free.
-        bench.touched = 'hand' if k % 20 < 8 else ''
-        bench.cycle()
-    bench.until(future.done)
-    assert not future.result().success and not bench.found.any()
-    assert 'hand' in future.result().message
-
-
-def test_a_touch_that_stays_is_refused_by_name(bench):
-    bench.touched = 'hand'
-    answer = bench.ask('tare')
-    assert not answer.success and not bench.found.any()
-    assert 'hand' in answer.message
-    # The support may be felt.
-    bench.touched = 'l_sole'
-    bench.until(lambda: bench.stamp_ns > START_NS)
-    for _ in range(15):
-        bench.cycle()
-    assert bench.ask('tare').success
-
-
-def test_a_touch_that_cannot_be_placed_is_refused(bench):
-    bench.touched = 'skin_of_nobody'
-    answer = bench.ask('tare')
-    assert not answer.success and not bench.found.any()
-    assert 'skin_of_nobody' in answer.message
-
-
-def test_one_at_a_time(bench):
     first, second = bench.begin('tare'), bench.begin('tare_arm')
     bench.until(lambda: first.done() and second.done())
     assert {first.result().success, second.result().success} == {True, False}
 
 
-def test_another_pose_tells_errors_of_the_model(bench):
+def test_motion_and_touches_are_refused_by_name(bench):
+    bench.velocity = 1.0
+    refuse(bench, 'tare', 'l_hip_pitch')
+    bench.velocity = 0.0
+    future = bench.begin('tare')
+    for k in range(60):
+        # Between two touches ten samples or more are free.
+        bench.touched = 'hand' if k % 20 < 8 else ''
+        bench.cycle()
+    bench.until(future.done)
+    assert not future.result().success and 'hand' in future.result().message
+    bench.touched = 'unknown_skin'
+    refuse(bench, 'tare', 'unknown_skin')
+    # A contact on the support is expected.
+    bench.touched = 'l_sole'
+    for _ in range(15):
+        bench.cycle()
+    assert bench.ask('tare').success
+
+
+def test_further_poses_must_agree(bench):
     assert bench.ask('tare').success
     bench.stand({'l_sole': 1.0}, seed=3)
-    # It takes some time to get there.
     bench.stamp_ns += 200 * CYCLE_NS
-    answer = bench.ask('add_tare_pose')
-    assert answer.success, answer.message
-    assert (np.abs(bench.found - bench.offsets) < EXACT).all()
+    assert bench.ask('add_tare_pose').success and is_found(bench)
+    # A hand of 10.8 N is pushed by 9 N in the next pose.
+    offsets = bench.offsets.copy()
+    bench.stand({'l_sole': 1.0}, seed=4)
+    bench.stamp_ns += 200 * CYCLE_NS
+    try:
+        bench.offsets[4, 0] += 9.0
+        # Messages on their way were sent without it.
+        for _ in range(15):
+            bench.cycle()
+        refuse(bench, 'add_tare_pose', "'arm'")
+    finally:
+        bench.offsets = offsets
     assert len(bench.estimator.pipeline._taring._poses) == 2
 
 
-def test_poses_that_contradict_each_other_are_refused(bench):
-    """Of a hand of 10.8 N; 6 N push it in the second pose."""
-    assert bench.ask('tare').success
-    found, offsets = bench.found.copy(), bench.offsets.copy()
-    bench.stand({'l_sole': 1.0}, seed=3)
-    bench.stamp_ns += 200 * CYCLE_NS
-    try:
-        bench.offsets[4, 0] += 6.0
-        # What is on its way was sent without it.
-        for _ in range(15):
-            bench.cycle()
-        answer = bench.ask('add_tare_pose')
-    finally:
-        bench.offsets = offsets
-    assert not answer.success
-    assert "'arm'" in answer.message
-    np.testing.assert_array_equal(bench.found, found)
-    assert len(bench.estimator.pipeline._taring._poses) == 1
-
-
-def test_joint_states_that_stay_away_end_it(bench):
+@pytest.mark.parametrize('deactivated', [False, True])
+def test_missing_joint_states_and_deactivation_end_it(bench, deactivated):
     future = bench.begin('tare')
     for _ in range(5):
         bench.cycle()
+    if deactivated:
+        bench.estimator.trigger_deactivate()
     bench.spin_until(future.done)
     assert not future.result().success
-
-
-def test_a_node_that_is_deactivated_ends_it(bench):
-    future = bench.begin('tare')
-    for _ in range(5):
-        bench.cycle()
-    bench.estimator.trigger_deactivate()
-    bench.spin_until(future.done)
-    assert not future.result().success
-    refused = bench.begin('tare')
-    bench.spin_until(refused.done)
-    assert not refused.result().success
-    bench.estimator.trigger_activate()
+    if deactivated:
+        refused = bench.begin('tare')
+        bench.spin_until(refused.done)
+        assert not refused.result().success
+        bench.estimator.trigger_activate()
 
 
 @pytest.mark.parametrize('kind', ['events', 'single'])
-def test_a_node_that_is_cleaned_up_meanwhile_goes_on_and_misses_no_cycle(context, kind):
+def test_cleanup_during_a_tare_misses_no_later_cycle(context, kind):
     bench = Biped(context)
     bench.spin_with(kind, context)
     try:
@@ -318,54 +263,28 @@ def test_a_node_that_is_cleaned_up_meanwhile_goes_on_and_misses_no_cycle(context
         bench.close()
 
 
-def test_several_supports_are_refused_unless_a_guess_is_accepted(context):
-    bench = Biped(context, tare_supports=list(FEET))
+def test_shared_load_must_be_accepted(context):
+    bench = Biped(context, tare_supports=list(FEET), **{'ft.arm.frozen_after': 10.0})
     try:
         bench.stand({'l_sole': 0.6, 'r_sole': 0.4})
-        answer = bench.ask('tare')
-        assert not answer.success and not bench.found.any()
-        assert 'tare_accept_split' in answer.message
-        # What is told all the same may be asked for.
-        assert bench.ask('tare_arm').success
-        assert (np.abs(bench.found[4] - bench.offsets[4]) < EXACT).all()
+        refuse(bench, 'tare', 'tare_accept_split')
+        assert bench.ask('tare_arm').success and is_found(bench, 4)
         bench.estimator.pipeline._taring._settings.__dict__['tare_accept_split'] = True
-        answer = bench.ask('tare')
-        assert answer.success
-    finally:
-        bench.close()
-
-
-def test_a_dead_channel_is_named_and_the_other_sensors_are_tared(context):
-    bench = Biped(context, **{'ft.arm.frozen_after': 10.0})
-    try:
+        # A dead channel costs its sensor only.
         bench.held = 7.0
-        answer = bench.ask('tare_arm')
-        assert not answer.success and not bench.found.any()
-        assert 'channel 3 (fz)' in answer.message
+        refuse(bench, 'tare_arm', 'channel 3 (fz)')
         answer = bench.ask('tare')
         assert answer.success and 'channel 3 (fz)' in answer.message
-        assert not bench.found[4].any()
-        assert (np.abs(bench.found[:4] - bench.offsets[:4]) < EXACT).all()
-    finally:
-        bench.close()
-
-
-def test_feet_that_are_level_are_no_doubt_about_a_support_that_was_named(context):
-    bench = Biped(context, contacts=['l_sole', 'r_sole', 'hand'])
-    try:
-        bench.shot = standing(ROBOT, np.zeros(len(JOINTS)), {'l_sole': 1.0})
-        answer = bench.ask('tare')
-        assert answer.success and 'r_sole' not in answer.message
     finally:
         bench.close()
 
 
 @pytest.mark.parametrize('touched', ['', 'hand'])
-def test_at_the_start(context, touched):
+def test_tare_at_the_start(context, touched):
     bench = Biped(context, tare_on_start=True)
     try:
         bench.listen_to_diagnostics()
-        # It waits for joint states as long as they take.
+        # It waits for joint states.
         bench.spin_for(2.2)
         taring = bench.estimator.pipeline._taring
         assert taring.collecting
@@ -374,30 +293,27 @@ def test_at_the_start(context, touched):
         if touched:
             assert not bench.found.any()
             status = bench.next_status('ft_calibration')
-            assert status.level == DiagnosticStatus.WARN
-            assert 'hand' in status.message
+            assert status.level == DiagnosticStatus.WARN and 'hand' in status.message
             bench.touched = ''
             for _ in range(15):
                 bench.cycle()
             assert bench.ask('tare').success
             assert bench.next_status('ft_calibration').level == DiagnosticStatus.OK
         bench.until(lambda: bench.found.any())
-        assert (np.abs(bench.found - bench.offsets) < EXACT).all()
+        assert is_found(bench)
     finally:
         bench.close()
 
 
-def test_supports_that_are_not_there_are_refused(context):
-    unknown = Biped(context, tare_supports=['tail'], autostart=False)
-    nothing = Biped(context, tare_supports=[], tare_on_start=True, autostart=False)
-    try:
-        for bench, error in (
-            (unknown, FrameNotFound),
-            (nothing, ConfigError),
-        ):
+def test_unknown_supports_are_refused(context):
+    for error, given in (
+        (FrameNotFound, {'tare_supports': ['tail']}),
+        (ConfigError, {'tare_supports': [], 'tare_on_start': True}),
+    ):
+        bench = Biped(context, **given, autostart=False)
+        try:
             node = bench.estimator
             with pytest.raises(error):
                 node._make(node, node.settings, node.settings.robot_description)
-    finally:
-        unknown.close()
-        nothing.close()
+        finally:
+            bench.close()

@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-A node whose FT sensors need their temperature: the same as a replay of the same messages.
-
-Polled inputs are in `test_polled_inputs.py`, everything without ROS in `test_temperatures.py`.
-"""
+"""A node whose FT sensors need their temperature: the same as a replay of the same messages."""
 
 import numpy as np
 import pytest
@@ -41,39 +37,6 @@ THERMAL = SensorCalibration(
 )
 
 
-def test_a_node_says_that_it_lacks_one_and_uses_it_like_a_replay(context, tmp_path):
-    path = tmp_path / 'calibration.yaml'
-    given = {
-        'calibration_file': str(path),
-        'ft.leg_sensor.temperature_topic': 'leg/temperature',
-    }
-    settings = EstimatorSettings.from_dict(HUMANOID | STILL | LASTING | given)
-    robot = build_robot(settings, settings.robot_description)
-    write(path, robot.name, {'leg_sensor': THERMAL})
-    bench = CalibrationBench(context, **given)
-    try:
-        lacking = bench.torques()
-        status = bench.status('ft_calibration')
-        assert status.level == DiagnosticStatus.WARN
-        assert 'leg_sensor' in status.message
-        status = bench.status('temperature leg_sensor')
-        assert status.level == DiagnosticStatus.ERROR
-        message = Temperature(temperature=WARM)
-        message.header.stamp = ns_to_stamp(START_NS)
-        bench.publisher(Temperature, 'leg/temperature').publish(message)
-        told = bench.torques()
-        assert bench.status('temperature leg_sensor').message == 'ok'
-        assert bench.status('ft_calibration').level == DiagnosticStatus.OK
-        np.testing.assert_array_equal(bench.sample.ft_temperatures, [np.nan, WARM, np.nan])
-    finally:
-        bench.close()
-    replayed = open_log(write_bag(tmp_path / 'bag', recorded(bench)), robot, settings)
-    torques = build_estimator(settings, robot).batch(replayed.samples).torques
-    np.testing.assert_allclose(torques, [lacking, told], rtol=1e-12, atol=1e-12)
-    # A reading of which nobody knows what it means is none.
-    assert np.abs(told - lacking).max() > 1.0
-
-
 def recorded(bench):
     """Yield the messages of a bench."""
     still = np.zeros(len(JOINTS))
@@ -89,22 +52,27 @@ def recorded(bench):
         yield '/joint_states', JOINT_STATE, stamp, data
 
 
-def test_a_temperature_in_kelvin_is_said(context, tmp_path):
+def test_node_uses_temperatures_as_a_replay_does(context, tmp_path):
     path = tmp_path / 'calibration.yaml'
-    given = {
-        'calibration_file': str(path),
-        'ft.leg_sensor.temperature_topic': 'leg/temperature',
-    }
+    given = {'calibration_file': str(path), 'ft.leg_sensor.temperature_topic': 'leg/temperature'}
     settings = EstimatorSettings.from_dict(HUMANOID | STILL | LASTING | given)
-    write(path, build_robot(settings, settings.robot_description).name, {'leg_sensor': THERMAL})
+    robot = build_robot(settings, settings.robot_description)
+    write(path, robot.name, {'leg_sensor': THERMAL})
     bench = CalibrationBench(context, **given)
     try:
-        message = Temperature(temperature=273.15 + WARM)
+        without = bench.torques()
+        status = bench.status('ft_calibration')
+        assert status.level == DiagnosticStatus.WARN and 'leg_sensor' in status.message
+        assert bench.status('temperature leg_sensor').level == DiagnosticStatus.ERROR
+        message = Temperature(temperature=WARM)
         message.header.stamp = ns_to_stamp(START_NS)
         bench.publisher(Temperature, 'leg/temperature').publish(message)
-        bench.torques()
-        status = bench.status('ft_calibration')
-        assert status.level == DiagnosticStatus.WARN
-        assert 'leg_sensor: ' in status.message
+        torques = bench.torques()
+        assert bench.status('ft_calibration').level == DiagnosticStatus.OK
+        np.testing.assert_array_equal(bench.sample.ft_temperatures, [np.nan, WARM, np.nan])
+        replayed = open_log(write_bag(tmp_path / 'bag', recorded(bench)), robot, settings)
     finally:
         bench.close()
+    expected = build_estimator(settings, robot).batch(replayed.samples).torques
+    np.testing.assert_allclose(expected, [without, torques], rtol=1e-12, atol=1e-12)
+    assert np.abs(torques - without).max() > 1.0
