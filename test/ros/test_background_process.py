@@ -1,9 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Work in a process of its own: what comes back, in which order, and what a failure costs.
+Work in a process of its own: results, their order, and failures.
 
-Not covered: how it is used by services (`test_taring.py`, `test_calibration_updates.py`).
+Not covered: the services that use it (`test_taring.py`, `test_calibration_updates.py`).
 """
 
 import operator
@@ -70,60 +70,43 @@ def background(node):
     assert not node.timers
 
 
-def test_one_thing_after_the_other(node, background):
+def test_work_is_done_in_order(node, background):
     first, second = background.run(operator.add, 1, 2), background.run(np.sqrt, 9.0)
     assert len(node.timers) == 1
     assert node.wait_for(second) == 3.0 and first.done() and first.result() == 3
+    # Standard output of the work is not the outcome.
+    assert node.wait_for(background.run(print, 'said by a library')) is None
     assert not node.timers
 
 
-def test_refusals_come_back_with_their_words(node, background, tmp_path):
-    with pytest.raises(CalibrationError):
-        node.wait_for(background.run(read, tmp_path / 'nothing.yaml'))
-    with pytest.raises(OffsetsNotUnique):
-        node.wait_for(background.run(exec, REFUSE))
-
-
-def test_a_fault_of_the_program_says_where(node, background):
-    with pytest.raises(CalibrationError):
-        node.wait_for(background.run(operator.floordiv, 1, 0))
-
-
-def test_what_is_printed_spoils_nothing(node, background):
-    assert node.wait_for(background.run(print, 'said by a library')) is None
-
-
-def test_a_process_that_dies_is_replaced(node, background):
-    with pytest.raises(CalibrationError):
-        node.wait_for(background.run(os._exit, 3))
+def test_errors_come_back_and_a_dead_process_is_replaced(node, background, tmp_path):
+    for error, work in (
+        (CalibrationError, (read, tmp_path / 'nothing.yaml')),
+        (OffsetsNotUnique, (exec, REFUSE)),
+        (CalibrationError, (operator.floordiv, 1, 0)),
+        (CalibrationError, (os._exit, 3)),
+    ):
+        with pytest.raises(error):
+            node.wait_for(background.run(*work))
     assert node.wait_for(background.run(operator.add, 2, 2)) == 4
 
 
-@pytest.mark.parametrize('sent', [0, 20, 400])
-def test_a_node_that_ends_while_it_sends_leaves_no_traceback(sent):
+@pytest.mark.parametrize('sent', [0, 20, 400, None])
+def test_a_node_that_is_gone_leaves_no_traceback(sent):
     work = pickle.dumps((operator.add, (np.arange(1000), 1)))
-    ended = subprocess.run(
-        [sys.executable, '-m', *PROCESS], input=work[:sent], capture_output=True, check=False,
-        timeout=TIMEOUT,
-    )  # fmt: skip
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b'', b'')
-
-
-def test_a_node_that_is_gone_when_the_answer_comes_leaves_no_traceback():
-    read, write = os.pipe()
-    os.close(read)
-    with os.fdopen(write, 'wb') as nobody:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, 'wb') as closed:
         ended = subprocess.run(
-            [sys.executable, '-m', *PROCESS], input=pickle.dumps((operator.add, (1, 1))),
-            stdout=nobody, stderr=subprocess.PIPE, check=False, timeout=TIMEOUT,
+            [sys.executable, '-m', *PROCESS], input=work[:sent], check=False, timeout=TIMEOUT,
+            stdout=closed, stderr=subprocess.PIPE,
         )  # fmt: skip
     assert (ended.returncode, ended.stderr) == (0, b'')
 
 
-def test_what_is_being_done_can_be_ended(node):
+def test_work_can_be_ended(node):
     ended = Background(node)
-    future = ended.run(time.sleep, 100.0)
-    waiting = ended.run(operator.add, 1, 1)
+    future, waiting = ended.run(time.sleep, 100.0), ended.run(operator.add, 1, 1)
     ended.destroy()
     assert not node.timers and not future.done() and not waiting.done()
     ended.destroy()

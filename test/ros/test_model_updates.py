@@ -1,10 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Inertial parameters that come while the node runs: taken over, refused, held, reverted, saved.
+Inertial parameters on topics while the node runs: used, refused, held, reverted, saved.
 
-The oracle is the library with the same parameters. Not covered: where updates come from; how long
-a cycle takes that takes one over.
+The oracle is the library with the same parameters. Not covered: where updates and their
+covariances come from (test_parameter_roots.py).
 """
 
 import json
@@ -20,34 +20,44 @@ from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
+from test_parameter_deviations import no_noise, roots_of
 from test_set_parameters import others
 from visualization_msgs.msg import MarkerArray
 
-from inertial_estimation.calibration.configured_estimator import build_calibration, build_estimator
+from inertial_estimation.calibration.configured_estimator import (
+    build_calibration,
+    build_estimator,
+)
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.model_update import STEP_NS
-from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.ros import model_updates
+from inertial_estimation.model.parameter_update import fingerprint
+from inertial_estimation.ros import publishers
 from inertial_estimation.ros.conversions import stamp_to_ns
 from inertial_estimation.ros.inertial_parameters import (
     OFFSETS_TOPIC,
     TOPIC,
+    UNCERTAINTY_TOPIC,
+    from_message,
     offsets_from_message,
     offsets_to_message,
+    roots_from_message,
+    roots_to_message,
     to_message,
 )
 from inertial_estimation.ros.subscriptions import LATCHED
 from inertial_estimation.signals.encoders import topic_names
+from inertial_estimation.uncertainty.deviations import Uncertainty
 
 SETTINGS = EstimatorSettings.from_dict(HUMANOID)
 ROBOT = build_robot(SETTINGS, SETTINGS.robot_description)
 CALIBRATION = build_calibration(SETTINGS, ROBOT)
-STILL = {'acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
-AT_ONCE = {**STILL, 'model_blend_time': 0.0}
-# The same readings count again and again.
+AT_ONCE = {
+    'acceleration_source': 'zero', 'angular_acceleration_source': 'zero', 'model_blend_time': 0.0,
+}  # fmt: skip
+# The same readings are used again and again.
 LASTING = {
     f'{kind}.{name}.{limit}': value
     for kind, names in (('ft', HUMANOID['ft_sensors']), ('imu', HUMANOID['imus']))
@@ -58,12 +68,12 @@ CYCLE_NS = 2_000_000
 """At 500 Hz."""
 # Relative to the largest torque: round-off of sums over some ten links.
 ROUND_OFF = 1e-12
-# Of a sum of some fifty instants.
-SMALL = 1e-9
+# Squares of deviations are added and subtracted again.
+SQUARES = 1e-9
 
 
 class Bench(BenchRobot):
-    """Sends the same readings again and again, and knows what comes of them."""
+    """Sends the same readings again and again, and compares the results."""
 
     def __init__(self, context, **parameters):
         super().__init__(context, HUMANOID | AT_ONCE | LASTING | parameters)
@@ -87,7 +97,7 @@ class Bench(BenchRobot):
         return self.stamp_ns
 
     def torques(self):
-        """Return what comes of the readings, and keep the sample that they made."""
+        """Return the torques, and keep the sample."""
         estimator = self.estimator.pipeline._estimator
 
         def update(sample, contacts):
@@ -95,19 +105,32 @@ class Bench(BenchRobot):
             return WrenchEstimator.update(estimator, sample, contacts)
 
         estimator.update = update
-        stamp = self.send()
-        return np.array(self.wait_for_stamp(self.heard_torques, stamp).effort)
+        return np.array(self.wait_for_stamp(self.heard_torques, self.send()).effort)
 
-    def update(self, message):
-        """Publish an update, and wait until the estimator has looked at it."""
-        before = self.seen()
-        self.publisher(Float64MultiArray, TOPIC, LATCHED).publish(message)
-        self.spin_until(lambda: self.seen() != before)
+    def expected(self, parameters=None, offsets=0.0):
+        """Return the torques by the library."""
+        robot = ROBOT if parameters is None else ROBOT.with_parameters(parameters)
+        estimator = build_estimator(SETTINGS, robot)
+        estimator.set_calibration(CALIBRATION.with_offsets(CALIBRATION.offsets + offsets))
+        return estimator.update(self.sample).torques
 
-    def seen(self):
-        """Return what an update changes."""
-        updates = self.estimator.pipeline._updates
-        return updates._taken, updates._refused, id(updates._model.waiting)
+    def check(self, parameters=None, offsets=0.0):
+        torques = self.torques()
+        assert np.isfinite(torques).all()
+        np.testing.assert_array_equal(torques, self.expected(parameters, offsets))
+
+    def update(self, message, topic=TOPIC):
+        """Publish a message, and wait until the estimator has read it."""
+        before = self.state()
+        self.publisher(Float64MultiArray, topic, LATCHED).publish(message)
+        self.spin_until(lambda: self.state() != before)
+
+    def state(self):
+        model, updates = self.estimator.pipeline._model, self.estimator.pipeline._updates
+        return (
+            updates._taken, updates._refused, dict(updates._refusals), id(model.waiting),
+            list(map(id, model._roots)), model.offsets.tolist(),
+        )  # fmt: skip
 
     def call(self, name, data=None):
         """Call a service; return its answer."""
@@ -121,9 +144,8 @@ class Bench(BenchRobot):
         self._report = None
         return future.result()
 
-    def model(self):
-        """Return the values of the task."""
-        return {value.key: value.value for value in self.status('model').values}
+    def model(self, *keys):
+        return tuple(figure(self.next_status('model'), key) for key in keys)
 
 
 @pytest.fixture
@@ -140,116 +162,62 @@ def make(context):
         one.close()
 
 
-def expected(bench, parameters=None):
-    """Return the torques that the library makes of the readings of a bench."""
-    robot = ROBOT if parameters is None else ROBOT.with_parameters(parameters)
-    estimator = build_estimator(SETTINGS, robot)
-    return estimator.update(bench.sample).torques
-
-
-def check(bench, parameters=None):
-    """Compare the torques of the node with those of the library."""
-    torques = bench.torques()
-    assert np.isfinite(torques).all()
-    np.testing.assert_array_equal(torques, expected(bench, parameters))
-
-
-def test_an_update_is_taken_over(make, rng):
+def test_an_update_is_used(make, rng):
     bench, parameters = make(), others(ROBOT, rng)
-    check(bench)
-    assert bench.model()['source'] == 'URDF'
+    bench.check()
+    assert bench.model('source') == ('URDF',)
     bench.update(to_message(ROBOT, parameters))
-    check(bench, parameters)
-    status = bench.next_status('model')
-    assert (status.level, figure(status, 'source')) == (DiagnosticStatus.OK, 'update')
-    assert figure(status, 'updates taken over') == '1'
-    assert figure(status, 'total mass [kg]') == f'{parameters[:, 0].sum():.4f}'
-
-
-def test_a_node_that_is_configured_anew_takes_over_what_waits(make, rng):
-    bench, parameters = make(), others(ROBOT, rng)
-    bench.update(to_message(ROBOT, parameters))
-    bench.estimator.trigger_deactivate()
-    bench.estimator.trigger_cleanup()
-    bench.estimator.trigger_configure()
-    bench.spin_until(lambda: bench.seen()[0])
+    bench.check(parameters)
+    assert bench.next_status('model').level == DiagnosticStatus.OK
+    mass = f'{parameters[:, 0].sum():.4f}'
+    keys = 'source', 'updates taken over', 'total mass [kg]'
+    assert bench.model(*keys) == ('update', '1', mass)
+    # A node that is configured again reads the latched messages, an inactive one at once.
+    for step in ('deactivate', 'cleanup', 'configure'):
+        getattr(bench.estimator, f'trigger_{step}')()
+    bench.spin_until(lambda: bench.state()[0])
     bench.estimator.trigger_activate()
-    check(bench, parameters)
+    bench.check(parameters)
 
 
-def beside(parameters, rows, calibration=CALIBRATION):
-    """Return the message of offsets that go with parameters."""
+def offsets_beside(parameters, rows, calibration=CALIBRATION):
     names = [sensor.name for sensor in ROBOT.ft_sensors]
     return offsets_to_message(ROBOT, dict(zip(names, rows)), parameters, calibration)
 
 
-def test_offsets_of_ft_sensors_come_with_an_update(make, rng):
+def test_ft_offsets_come_with_an_update(make, rng):
     bench, parameters = make(), others(ROBOT, rng)
-    names = topic_names([sensor.name for sensor in ROBOT.ft_sensors])
-    topics = [f'wrench_estimator/ft_offset/{name}' for name in names]
-    for topic in topics:
-        bench.listen(WrenchStamped, topic, LATCHED)
-    check(bench)
-    told = rng.normal(size=(len(names), 6))
-    told[0, 2] = np.nan
-    offsets = bench.publisher(Float64MultiArray, OFFSETS_TOPIC, LATCHED)
-    # A node that hears the update first subtracts nothing until it has heard of the offsets.
+    topic = topic_names([sensor.name for sensor in ROBOT.ft_sensors])[1]
+    bench.listen(WrenchStamped, f'wrench_estimator/ft_offset/{topic}', LATCHED)
+    bench.check()
+    offsets = rng.normal(size=(len(ROBOT.ft_sensors), 6))
+    offsets[0, 2] = np.nan
+    # An update that comes first has no offsets until their message comes.
     bench.update(to_message(ROBOT, parameters))
-    offsets.publish(beside(parameters, told))
-    subtracted = np.nan_to_num(told)
-    model = bench.estimator.pipeline._model
-    bench.spin_until(lambda: np.array_equal(model.offsets, subtracted))
-    torques = bench.torques()
-    estimator = build_estimator(SETTINGS, ROBOT.with_parameters(parameters))
-    estimator.set_calibration(CALIBRATION.with_offsets(CALIBRATION.offsets + subtracted))
-    np.testing.assert_array_equal(torques, estimator.update(bench.sample).torques)
-    bench.spin_until(
-        lambda: (
-            bench.heard[topics[1]]
-            and bench.heard[topics[1]][-1].wrench.force.x == CALIBRATION.offsets[1, 0] + told[1, 0]
-        )
-    )
-    found = figure(bench.next_status('model'), 'FT offsets that go with it [N], [Nm]')
-    assert f'{ROBOT.ft_sensors[1].name} {np.linalg.norm(told[1, :3]):.2f}' in found
-    # Those that were found with another calibration go with no update.
-    newer = others(ROBOT, rng)
-    offsets.publish(beside(newer, told, CALIBRATION.with_offsets(CALIBRATION.offsets + 1.0)))
+    bench.update(offsets_beside(parameters, offsets), OFFSETS_TOPIC)
+    bench.check(parameters, np.nan_to_num(offsets))
+    heard, force = bench.heard[f'wrench_estimator/ft_offset/{topic}'], CALIBRATION.offsets[1, 0]
+    bench.spin_until(lambda: heard and heard[-1].wrench.force.x == force + offsets[1, 0])
+    (text,) = bench.model('FT offsets that go with it [N], [Nm]')
+    assert f'{ROBOT.ft_sensors[1].name} {np.linalg.norm(offsets[1, :3]):.2f}' in text
+    # Those of another calibration are not used.
+    newer, calibration = others(ROBOT, rng), CALIBRATION.with_offsets(CALIBRATION.offsets + 1.0)
+    publisher = bench.publisher(Float64MultiArray, OFFSETS_TOPIC, LATCHED)
+    publisher.publish(offsets_beside(newer, offsets, calibration))
     bench.spin_for(0.2)
     bench.update(to_message(ROBOT, newer))
-    status = bench.next_status('model')
-    assert status.level == DiagnosticStatus.WARN
+    assert bench.next_status('model').level == DiagnosticStatus.WARN
     bench.call('revert_model')
-    check(bench)
-
-
-def test_an_inactive_node_takes_offsets_over_at_once(make, rng):
-    bench, parameters = make(), others(ROBOT, rng)
+    bench.check()
+    # An inactive node does not blend.
+    bench.call('hold_model', False)
     bench.estimator.trigger_deactivate()
-    bench.update(to_message(ROBOT, parameters))
-    told = rng.normal(size=(len(ROBOT.ft_sensors), 6))
-    bench.publisher(Float64MultiArray, OFFSETS_TOPIC, LATCHED).publish(beside(parameters, told))
-    pipeline = bench.estimator.pipeline
-    bench.spin_until(lambda: np.array_equal(pipeline._model.offsets, told))
-    assert pipeline._model.progress == 1.0
-    subtracted = pipeline._estimator.calibration.offsets
-    np.testing.assert_array_equal(subtracted, CALIBRATION.offsets + told)
-
-
-@pytest.mark.parametrize(
-    'change',
-    [
-        lambda m: m.data.__setitem__(0, np.inf),
-        lambda m: m.data.pop(),
-        lambda m: m.layout.dim.pop(),
-        lambda m: setattr(m.layout.dim[2], 'label', 'beside x'),
-        lambda m: setattr(m.layout.dim[0], 'label', 'arm'),
-    ],
-)
-def test_offsets_that_cannot_be_read_are_refused(change):
-    message = beside(ROBOT.parameters, np.zeros((len(ROBOT.ft_sensors), 6)))
-    change(message)
-    with pytest.raises(ModelError):
-        offsets_from_message(ROBOT, message)
+    last = others(ROBOT, rng)
+    bench.update(to_message(ROBOT, last))
+    bench.update(offsets_beside(last, offsets), OFFSETS_TOPIC)
+    model = bench.estimator.pipeline._model
+    np.testing.assert_array_equal(model.offsets, np.nan_to_num(offsets))
+    assert model.progress == 1.0
 
 
 def spoil(change):
@@ -260,12 +228,10 @@ def spoil(change):
 
 
 def set_number(message, link, column, value):
-    """Write one number."""
     message.data[10 * ROBOT.link_names.index(link) + column] = value
 
 
 def swap_names(message):
-    """Let the first two links change places."""
     first, second, *rest = message.layout.dim[0].label.split(' ')
     message.layout.dim[0].label = ' '.join([second, first, *rest])
 
@@ -274,7 +240,7 @@ REFUSED = {
     'NaN': lambda m: set_number(m, 'head', 0, np.nan),
     'mass': lambda m: set_number(m, 'hip', 0, 1e6),
     'masses': lambda m: setattr(m, 'data', [10.0 * number for number in m.data]),
-    'body': lambda m: set_number(m, 'thigh', 4, -1.0),
+    'inertia': lambda m: set_number(m, 'thigh', 4, -1.0),
     'order': swap_names,
     'shape': lambda m: m.data.pop(),
     'size': lambda m: setattr(m.layout.dim[0], 'size', 3),
@@ -283,184 +249,175 @@ REFUSED = {
 }
 
 
-def test_what_cannot_be_used_is_refused_with_a_reason(make, rng):
+def test_unusable_updates_are_refused(make, rng):
     bench, parameters = make(), others(ROBOT, rng)
     bench.update(to_message(ROBOT, parameters))
     for count, change in enumerate(REFUSED.values(), start=1):
         bench.update(spoil(change))
-        status = bench.next_status('model')
-        assert status.level == DiagnosticStatus.WARN
-        assert figure(status, 'updates refused') == str(count)
-        check(bench, parameters)
+        assert bench.next_status('model').level == DiagnosticStatus.WARN
+        assert bench.model('updates refused') == (str(count),)
+    bench.check(parameters)
     bench.update(to_message(ROBOT, parameters))
-    check(bench, parameters)
-    status = bench.next_status('model')
-    assert (status.level, figure(status, 'source')) == (DiagnosticStatus.OK, 'update')
+    assert bench.next_status('model').level == DiagnosticStatus.OK
 
 
-def test_updates_can_be_switched_off(make, rng):
-    bench = make(take_inertial_parameters=False)
-    bench.node.create_publisher(Float64MultiArray, TOPIC, LATCHED).publish(
-        to_message(ROBOT, others(ROBOT, rng))
-    )
-    bench.spin_for(0.2)
-    check(bench)
-    answer = bench.call('hold_model', True)
-    assert not answer.success
-    assert 'take_inertial_parameters' in answer.message
-    assert bench.call('revert_model').success
+@pytest.mark.parametrize(
+    ('change', 'of_roots'),
+    [
+        (lambda m: m.data.__setitem__(0, np.inf), True),
+        (lambda m: m.data.pop(), True),
+        (lambda m: m.layout.dim.pop(), True),
+        (lambda m: setattr(m.layout, 'data_offset', 1), True),
+        (lambda m: setattr(m.layout.dim[2], 'label', 'deviations'), True),
+        (swap_names, True),
+        (lambda m: setattr(m.layout.dim[2], 'label', 'beside x'), False),
+    ],
+)
+def test_unreadable_offsets_and_roots_are_refused(change, of_roots, rng):
+    message = offsets_beside(ROBOT.parameters, np.zeros((len(ROBOT.ft_sensors), 6)))
+    change(message)
+    with pytest.raises(ModelError):
+        offsets_from_message(ROBOT, message)
+    if of_roots:
+        message = roots_to_message(ROBOT, roots_of(ROBOT, rng), ROBOT.parameters)
+        change(message)
+        with pytest.raises(ModelError):
+            roots_from_message(ROBOT, message)
 
 
-def test_held_updates_wait_and_the_newest_comes_in(make, rng):
+@pytest.mark.parametrize('columns', [7, 0])
+def test_roots_arrive_as_sent(rng, columns):
+    n = len(ROBOT.links)
+    roots = roots_of(ROBOT, rng, columns=7)[:, :, :columns]
+    message = roots_to_message(ROBOT, roots, ROBOT.parameters)
+    of, arrived = roots_from_message(ROBOT, message)
+    np.testing.assert_array_equal(arrived, roots)
+    assert [dim.stride for dim in message.layout.dim] == [10 * n * columns, 10 * columns, columns]
+    assert of == fingerprint(from_message(ROBOT, to_message(ROBOT, ROBOT.parameters)))
+
+
+@pytest.mark.parametrize('order', ['before', 'after'])
+def test_deviations_hold_the_covariance_of_an_update(make, rng, order, monkeypatch):
+    monkeypatch.setattr(publishers, 'MAX_SHARE', np.inf)
+    bench = make(deviations_rate=1e9 / PERIOD_NS)
+    bench.listen(JointState, 'wrench_estimator/joint_torque_deviations')
+    for _ in range(3):
+        bench.torques()
+
+    def deviations():
+        bench.torques()
+        newest = bench.estimator.pipeline.publishers.newest
+        assert newest.stamp_ns == bench.stamp_ns
+        return newest.torques
+
+    parameters, roots = others(ROBOT, rng), roots_of(ROBOT, rng)
+    messages = [
+        (roots_to_message(ROBOT, roots, parameters), UNCERTAINTY_TOPIC),
+        (to_message(ROBOT, parameters), TOPIC),
+    ]
+    usual = deviations()
+    for message, topic in messages if order == 'before' else reversed(messages):
+        bench.update(message, topic)
+    found = deviations()
+    assert bench.model('uncertainty') == ('in deviations',)
+    bench.update(roots_to_message(ROBOT, np.zeros_like(roots), parameters), UNCERTAINTY_TOPIC)
+    by_sensors = deviations()
+    estimator = build_estimator(SETTINGS, ROBOT.with_parameters(parameters))
+    by_parameters = Uncertainty(estimator, no_noise(ROBOT), roots).of(bench.sample).torques
+    assert (by_parameters > by_sensors).any()
+    np.testing.assert_allclose(found, np.hypot(by_sensors, by_parameters), rtol=SQUARES)
+    # Those of another update, unreadable ones, and those of an update that is reverted.
+    bench.update(roots_to_message(ROBOT, roots, others(ROBOT, rng)), UNCERTAINTY_TOPIC)
+    np.testing.assert_allclose(deviations(), by_sensors, rtol=SQUARES)
+    spoiled = roots_to_message(ROBOT, roots, parameters)
+    swap_names(spoiled)
+    bench.update(spoiled, UNCERTAINTY_TOPIC)
+    np.testing.assert_allclose(deviations(), by_sensors, rtol=SQUARES)
+    assert bench.next_status('model').level == DiagnosticStatus.WARN
+    bench.call('revert_model')
+    np.testing.assert_allclose(deviations(), usual, rtol=SQUARES)
+    assert bench.model('uncertainty') == ('none',)
+
+
+def test_held_updates_wait_and_the_newest_is_used(make, rng):
     bench, (first, second, third) = make(), (others(ROBOT, rng) for _ in range(3))
     bench.update(to_message(ROBOT, first))
     assert bench.call('hold_model', True).success
-    bench.update(to_message(ROBOT, second))
-    bench.update(to_message(ROBOT, third))
-    check(bench, first)
-    values = bench.model()
-    assert (values['held'], values['update kept aside']) == ('True', 'True')
-    assert bench.call('hold_model', False).success
-    check(bench, third)
-    assert bench.call('hold_model', False).success
-    check(bench, third)
+    for parameters in (second, third):
+        bench.update(to_message(ROBOT, parameters))
+    bench.check(first)
+    assert bench.model('held', 'update kept aside') == ('True', 'True')
+    for _ in range(2):
+        assert bench.call('hold_model', False).success
+        bench.check(third)
 
 
-def test_revert_goes_back_to_the_urdf_and_stays_there(make, rng):
+def test_revert_goes_back_to_the_urdf(make, rng):
     bench, (first, second) = make(), (others(ROBOT, rng) for _ in range(2))
     bench.update(to_message(ROBOT, first))
-    check(bench, first)
+    bench.check(first)
     assert bench.call('revert_model').success
     bench.update(to_message(ROBOT, second))
-    check(bench)
-    values = bench.model()
-    assert (values['source'], values['held']) == ('URDF', 'True')
+    bench.check()
+    assert bench.model('source', 'held') == ('URDF', 'True')
     bench.call('hold_model', False)
-    check(bench, second)
+    bench.check(second)
 
 
-def test_a_set_is_saved_and_restored(make, rng, tmp_path):
+def test_parameters_are_saved_and_restored(make, rng, tmp_path):
     path = tmp_path / 'model.json'
     bench, (first, second) = make(model_file=str(path)), (others(ROBOT, rng) for _ in range(2))
-    assert 'cannot read' in bench.call('restore_model').message
+    assert not bench.call('restore_model').success
     bench.update(to_message(ROBOT, first))
     assert bench.call('save_model').success
     assert [file.name for file in tmp_path.iterdir()] == ['model.json']
     bench.update(to_message(ROBOT, second))
-    check(bench, second)
-    answer = bench.call('restore_model')
-    assert answer.success
-    check(bench, first)
-    values = bench.model()
-    assert (values['source'], values['held']) == ('file', 'True')
-
-
-def test_a_corrupt_file_is_refused_with_the_reason(make, rng, tmp_path):
-    path = tmp_path / 'model.json'
-    bench, parameters = make(model_file=str(path)), others(ROBOT, rng)
-    bench.call('save_model')
+    bench.check(second)
     whole = path.read_text()
-    bench.update(to_message(ROBOT, parameters))
-    found = json.loads(whole)
-    for text in (
-        whole[:-40],
-        whole.replace('5.0', '6.0', 1),
-        json.dumps(found | {'version': 7}),
-        json.dumps(found | {'version': '\ud800'}),
-        '[' * 100_000,
-    ):
+    damaged = json.dumps(json.loads(whole) | {'version': 7})
+    for text in (whole[:-40], whole.replace('0.', '1.', 1), damaged, '[' * 100_000):
         path.write_text(text)
-        answer = bench.call('restore_model')
-        assert not answer.success
-        check(bench, parameters)
-    assert figure(bench.status('model'), 'held') == 'False'
+        assert not bench.call('restore_model').success
+    bench.check(second)
+    path.write_text(whole)
+    assert bench.call('restore_model').success
+    bench.check(first)
+    assert bench.model('source', 'held') == ('file', 'True')
 
 
-def test_a_service_answers_what_nobody_expected_and_the_node_goes_on(
-    make, rng, tmp_path, monkeypatch
-):
-    def fail(*_):
-        raise RuntimeError('half a pair: \ud800')
-
-    bench = make(model_file=str(tmp_path / 'model.json'))
-    bench.call('save_model')
-    monkeypatch.setattr(model_updates, 'from_text', fail)
-    answer = bench.call('restore_model')
-    assert not answer.success
-    parameters = others(ROBOT, rng)
-    bench.update(to_message(ROBOT, parameters))
-    check(bench, parameters)
-
-
-def test_there_may_be_nowhere_to_save(make, tmp_path):
-    bench = make()
+def test_without_file_and_topic_services_fail(make, tmp_path):
+    bench = make(take_inertial_parameters=False)
+    answer = bench.call('hold_model', True)
+    assert not answer.success and 'take_inertial_parameters' in answer.message
+    assert bench.call('revert_model').success
     for name in ('save_model', 'restore_model'):
         answer = bench.call(name)
-        assert not answer.success
-        assert "'model_file' is empty" in answer.message
-    bench.close()
+        assert not answer.success and 'model_file' in answer.message
+    bench.check()
 
 
-def test_a_file_that_cannot_be_written_is_no_end(make, tmp_path):
-    bench = make(model_file=str(tmp_path / 'nowhere' / 'model.json'))
-    answer = bench.call('save_model')
-    assert not answer.success
-    assert 'cannot write' in answer.message
-    check(bench)
-
-
-def test_no_cycle_is_missed_and_torques_go_smoothly(make, rng):
+def test_torques_are_blended_without_missed_cycles(make, rng):
     """Joint states at 500 Hz by their stamps; an update in the middle takes 0.2 s."""
     seconds, n = 0.2, 300
     bench = make(model_blend_time=seconds, joint_max_age=10.0, queue_depth=1000)
-    parameters = others(ROBOT, rng, 0.8)
-    before = bench.torques()
-    first = bench.stamp_ns
-    for k in range(1, n + 1):
+    parameters, before = others(ROBOT, rng, 0.8), bench.torques()
+    stamps = [bench.stamp_ns + k * CYCLE_NS for k in range(n + 1)]
+    for k, stamp in enumerate(stamps[1:], start=1):
         if k == 100:
             bench.update(to_message(ROBOT, parameters))
-        bench.send_joints(
-            first + k * CYCLE_NS, position=bench.positions, velocity=bench.velocities
-        )
+        bench.send_joints(stamp, position=bench.positions, velocity=bench.velocities)
         bench.spin_for(0.0)
-    bench.wait_for_stamp(bench.heard_torques, first + n * CYCLE_NS)
+    bench.wait_for_stamp(bench.heard_torques, stamps[-1])
     came = {stamp_to_ns(m.header.stamp): np.array(m.effort) for m in bench.heard_torques}
-    stamps = [first + k * CYCLE_NS for k in range(n + 1)]
-    assert [stamp for stamp in stamps if stamp not in came] == []
-    assert len(bench.heard_torques) == n + 1
-    torques = np.array([came[stamp] for stamp in stamps])
-    after = expected(bench, parameters)
+    assert sorted(came) == stamps and len(bench.heard_torques) == n + 1
+    torques, after = np.array([came[stamp] for stamp in stamps]), bench.expected(parameters)
     # A whole number of cycles is as long as a step.
     share = np.abs(after - before) * 1e-9 * STEP_NS / seconds
     noise = ROUND_OFF * np.abs(torques).max()
     assert (np.abs(np.diff(torques, axis=0)) <= share + noise).all()
     assert (np.abs(after - before) > 0.01).any()
-    np.testing.assert_array_equal(torques[0], before)
-    np.testing.assert_array_equal(torques[-1], after)
+    np.testing.assert_array_equal(torques[[0, -1]], [before, after])
     assert figure(bench.status('cycle'), 'failed cycles, total') == '0'
-
-
-def test_an_inactive_node_changes_at_once(make, rng):
-    bench, parameters = make(model_blend_time=60.0), others(ROBOT, rng)
-    bench.estimator.trigger_deactivate()
-    bench.update(to_message(ROBOT, parameters))
-    bench.estimator.trigger_activate()
-    check(bench, parameters)
-
-
-def test_the_momentum_check_has_the_masses_in_use(make, rng):
-    """A new one beside it, with the same parameters, says the same of the same instants."""
-    bench, parameters = make(), others(ROBOT, rng)
-    bench.update(to_message(ROBOT, parameters))
-    watched = bench.estimator.pipeline._momentum
-    fresh = MomentumCheck(ROBOT.with_parameters(parameters))
-    estimator = build_estimator(SETTINGS, ROBOT.with_parameters(parameters))
-    for _ in range(53):
-        bench.torques()
-        fresh.add(bench.sample, estimator.update(bench.sample))
-    report, expected_report = watched._check.report(), fresh.report()
-    assert report.windows == expected_report.windows == 1
-    np.testing.assert_allclose(report.unexplained, expected_report.unexplained, rtol=SMALL)
 
 
 def test_markers_show_the_masses_in_use(make, rng):
@@ -468,13 +425,12 @@ def test_markers_show_the_masses_in_use(make, rng):
     bench.listen(MarkerArray, 'wrench_estimator/markers')
     bench.update(to_message(ROBOT, parameters))
     bench.send()
-    heard = bench.heard['wrench_estimator/markers']
+    heard, head = bench.heard['wrench_estimator/markers'], ROBOT.link_names.index('head')
 
     def balls():
-        return [m for array in heard for m in array.markers if m.ns == 'health']
+        return [m for array in heard for m in array.markers if (m.ns, m.id) == ('health', head)]
 
     bench.spin_until(balls)
-    head = ROBOT.link_names.index('head')
-    ball = next(ball for ball in balls() if ball.id == head)
-    place = [ball.pose.position.x, ball.pose.position.y, ball.pose.position.z]
-    np.testing.assert_allclose(place, parameters[head, 1:4] / parameters[head, 0])
+    place = balls()[0].pose.position
+    center = parameters[head, 1:4] / parameters[head, 0]
+    np.testing.assert_allclose([place.x, place.y, place.z], center)

@@ -1,11 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Estimator and identifier side by side: what the one publishes rests on what the other identifies.
+Estimator and identifier side by side: torques depend on the identified base parameters only.
 
-T Theorem 7.3: torques are predictable from base parameters (T 7.19), whatever bodies have them.
-Not covered: how good these are (`test_identifier_node.py`); what of updates is refused
-(`test_model_updates.py`).
+T Theorem 7.3: torques are predictable from base parameters (T 7.19). Not covered: their errors
+(`test_identifier_node.py`), refused updates (`test_model_updates.py`).
 """
 
 import numpy as np
@@ -51,7 +50,7 @@ SECONDS, AFTER = 8.0, 0.1
 OFFSET = np.array([6.0, -4.0, 9.0, 0.5, -0.3, 0.2])
 NOISE = np.array([0.02, 0.02, 0.02, 0.001, 0.001, 0.001])
 UNCHANGED = 1e-10
-"""Round-off of torques over the largest: bodies with the same base parameters may be large."""
+"""Round-off of torques over the largest: parameters with the same base parameters may be large."""
 SEEN = 1e-3
 """A change that is no round-off, over the largest."""
 
@@ -72,7 +71,7 @@ class Pair(BenchRobot):
         self.listen(JointState, TORQUES)
 
     def play(self, samples):
-        """Publish what robots do; return the torques that the estimator publishes, by instant."""
+        """Publish samples; return the torques that the estimator publishes."""
         self.heard[TORQUES].clear()
         for k in range(len(samples)):
             sample = samples[k]
@@ -89,7 +88,7 @@ class Pair(BenchRobot):
         return np.array([message.effort for message in self.heard[TORQUES]])
 
     def predicted(self, samples, parameters, offsets, n):
-        """Return torques of the last samples, as the library predicts them with these numbers."""
+        """Return torques of the last samples by the library with these numbers."""
         assembler = build_assembler(self.settings, self.robot)
         estimator = build_estimator(self.settings, self.robot.with_parameters(parameters))
         estimator.set_calibration(estimator.calibration.with_offsets(offsets))
@@ -117,24 +116,18 @@ def truth():
 
 
 @pytest.fixture(scope='module')
-def described(truth):
-    """Return a description whose bodies are off by a tenth in each whitened coordinate."""
+def urdf(truth):
+    """Return a URDF whose parameters are off by a tenth in each whitened coordinate."""
     rng = np.random.default_rng(3)
-    bodies, _ = widened(truth.link_names, truth.parameters)
-    moves = 0.1 * rng.normal(size=(len(bodies), 10))
-    return export_urdf(truth, bodies + np.einsum('lij,lj->li', whitening(bodies), moves))
+    parameters, _ = widened(truth.link_names, truth.parameters)
+    moves = 0.1 * rng.normal(size=(len(parameters), 10))
+    return export_urdf(truth, parameters + np.einsum('lij,lj->li', whitening(parameters), moves))
 
 
-@pytest.fixture(scope='module', params=[False, True], ids=['no offsets', 'offsets'])
-def ran(request, truth, described):
-    """Return a pair that has run, what went in, and the torques that came out last."""
-    import rclpy
-    from rclpy.context import Context
-
-    context = Context()
-    rclpy.init(context=context)
-    parameters = {'robot_description': described, 'fixed_link': 'root'}
-    pair = Pair(context, parameters, request.param)
+@pytest.fixture(params=[False, True], ids=['no offsets', 'offsets'])
+def ran(request, context, truth, urdf):
+    """Return a pair that has run, its samples, the last torques, and parameters and offsets."""
+    pair = Pair(context, {'robot_description': urdf, 'fixed_link': 'root'}, request.param)
     samples = smooth_motion(truth, SECONDS + AFTER, swing=0.8)
     samples = with_readings(truth, samples, truth.parameters)
     noise = np.random.default_rng(0).normal(size=samples.ft_readings.shape)
@@ -146,75 +139,52 @@ def ran(request, truth, described):
         pair.spin_until(lambda: pair.heard[TOPIC])
         pair.spin_for(0.1)
         published = pair.play(samples.take(slice(-last, None)))
-        yield pair, samples, published
+        parameters = from_message(pair.robot, pair.heard[TOPIC][-1])
+        *_, offsets = offsets_from_message(pair.robot, pair.heard[OFFSETS_TOPIC][-1])
+        yield pair, samples, published, parameters, offsets
     finally:
         pair.close()
-        context.try_shutdown()
 
 
-def told(pair):
-    """Return bodies and offsets that the identifier has published last."""
-    bodies = from_message(pair.robot, pair.heard[TOPIC][-1])
-    return bodies, offsets_from_message(pair.robot, pair.heard[OFFSETS_TOPIC][-1])[-1]
+def test_torques_depend_on_identified_base_parameters_only(ran, rng):
+    pair, samples, published, parameters, offsets = ran
 
+    def change(others):
+        """Return the change of torques by other parameters, over the largest torque."""
+        torques = pair.predicted(samples, others, offsets, len(published))
+        return np.abs(torques - published).max() / np.abs(published).max()
 
-def assert_as_published(pair, samples, published, parameters, offsets):
-    predicted = pair.predicted(samples, parameters, offsets, len(published))
-    assert np.abs(predicted - published).max() < UNCHANGED * np.abs(published).max()
-
-
-def test_torques_are_those_of_what_was_told_last(ran):
-    pair, samples, published = ran
-    bodies, offsets = told(pair)
-    assert_as_published(pair, samples, published, bodies, offsets)
-    # Or it would say nothing that they are.
-    as_described = pair.predicted(samples, pair.robot.parameters, 0.0 * offsets, len(published))
-    assert np.abs(as_described - published).max() > SEEN * np.abs(published).max()
-
-
-def test_they_are_predictable_from_base_parameters_alone(ran, rng):
-    """Of all bodies that have these base parameters, such that could not even exist."""
-    pair, samples, published = ran
-    bodies, offsets = told(pair)
-    others = bodies.copy()
+    assert change(parameters) < UNCHANGED
+    assert change(pair.robot.parameters) > SEEN
+    others = parameters.copy()
     for submodel in pair.robot.submodels:
         links = list(submodel.links)
         base = BaseParameters.of_null_space(null_space(pair.robot, submodel))
-        values = base.of(bodies[links].ravel())
+        values = base.of(parameters[links].ravel())
         others[links] = base.standard(values, rng.normal(size=10 * len(links))).reshape(-1, 10)
-    assert np.abs(others - bodies).max() > 0.1
+        if submodel.name in FREE:
+            moved = parameters.copy()
+            moved[links] += 0.1 * base.basis().sum(axis=1).reshape(-1, 10)
+            # Beyond its sensor the foot has no joint.
+            assert change(moved) < UNCHANGED if submodel.name == 'foot' else change(moved) > SEEN
+    # They are not even consistent.
     assert consistency_margin(others).min() < 0.0
-    assert_as_published(pair, samples, published, others, offsets)
+    assert change(others) < UNCHANGED
 
 
 @pytest.mark.parametrize('ran', [False], indirect=True, ids=['no offsets'])
-def test_the_base_parameters_that_are_published_are_enough(ran, rng):
-    """Nothing else of the bodies is looked at. Offsets would be followed, slower than bodies."""
-    pair, samples, published = ran
-    bodies, offsets = told(pair)
+def test_published_base_parameters_are_sufficient(ran, rng):
+    pair, samples, published, parameters, offsets = ran
     message = pair.heard[BASE][-1]
     labels = message.layout.dim[0].label.split(SEPARATOR)
     values = dict(zip(labels, np.reshape(message.data, (len(labels), -1))[:, 0]))
     builder = EquationBuilder(pair.robot, EquationChoice())
     for block, base in zip(builder.blocks, determinable(builder), strict=True):
         name, unknowns = block.submodel.name, block.unknowns
-        if name not in FREE:
-            continue
-        told_of = [values.pop(f'{name}: {one}') for one in base.combinations(unknowns.names)]
-        x = base.standard(np.array(told_of), rng.normal(size=len(unknowns)))
-        bodies[list(block.submodel.links)] = x.reshape(-1, 10)
+        if name in FREE:
+            own = [values.pop(f'{name}: {one}') for one in base.combinations(unknowns.names)]
+            x = base.standard(np.array(own), rng.normal(size=len(unknowns)))
+            parameters[list(block.submodel.links)] = x.reshape(-1, 10)
     assert not values
-    assert_as_published(pair, samples, published, bodies, offsets)
-
-
-@pytest.mark.parametrize('name', FREE)
-def test_what_is_identifiable_shows_in_the_torques_of_a_submodel_with_joints(ran, name):
-    """Or torques would rest on nothing. Beyond its sensor the foot has no joint."""
-    pair, samples, published = ran
-    bodies, offsets = told(pair)
-    submodel = next(one for one in pair.robot.submodels if one.name == name)
-    base = BaseParameters.of_null_space(null_space(pair.robot, submodel))
-    bodies[list(submodel.links)] += 0.1 * base.basis().sum(axis=1).reshape(-1, 10)
-    torques = pair.predicted(samples, bodies, offsets, len(published))
-    shown = np.abs(torques - published).max() / np.abs(published).max()
-    assert shown < UNCHANGED if name == 'foot' else shown > SEEN
+    torques = pair.predicted(samples, parameters, offsets, len(published))
+    assert np.abs(torques - published).max() < UNCHANGED * np.abs(published).max()
