@@ -1,82 +1,57 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The estimator once more, written straight from the thesis, as slowly and plainly as possible.
+The estimator written straight from the thesis, as slowly and plainly as possible.
 
 Every link gets its motion from its own IMU, step by step along the tree; every sum is a loop over
 links with a written-out 6 x 6 transform. Nothing is shared with the engine but the data of
 `Robot` (poses, axes, parameters, sensors); Pinocchio is not used. Readings need not fit together.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import expm
-
-from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.tree import Link
-from inertial_estimation.sample import Sample
-
-Array = NDArray[np.float64]
 
 
 class Motion(NamedTuple):
-    """How a link moves, in its own axes, at its own origin."""
+    """Motion of a link, in its own axes, at its own origin."""
 
-    angular_velocity: Array
-    proper_acceleration: Array
-    angular_acceleration: Array
+    angular_velocity: np.ndarray
+    proper_acceleration: np.ndarray
+    angular_acceleration: np.ndarray
 
 
 class Answer(NamedTuple):
-    """What `estimate` finds; rows as in `WrenchEstimate`, submodels those that are left."""
+    """Results of `estimate`; residuals and ranks by the root link of their submodel."""
 
-    wrenches: Array
-    torques: Array
-    external_torques: Array
-    residuals: dict[int, Array]
-    """By the root link of the submodel."""
-    ranks: dict[int, int]
-    """Likewise."""
+    wrenches: np.ndarray
+    torques: np.ndarray
+    external_torques: np.ndarray
+    residuals: dict
+    ranks: dict
 
 
-def estimate(
-    robot: Robot,
-    sample: Sample,
-    contacts: Sequence[Contact] = (),
-    *,
-    imus: Iterable[int] | None = None,
-    fts: Iterable[int] | None = None,
-    length_scale: float = 0.1,
-    rank_tolerance: float = 1e-3,
-    arrays: bool = False,
-) -> Answer:
-    """
-    Estimate with the given IMUs and FT sensors only (all by default).
-
-    With arrays, links with three accelerometers or more tell angular accelerations.
-    """
+def estimate(robot, sample, contacts=(), *, imus=None, fts=None, arrays=False, length_scale=0.1,
+             rank_tolerance=1e-3):  # fmt: skip
+    """Estimate with the given IMUs and FT sensors only; arrays give angular accelerations."""
     imus = list(range(len(robot.imus)) if imus is None else imus)
     fts = list(range(len(robot.ft_sensors)) if fts is None else fts)
     poses = link_poses(robot, sample.positions)
     net = net_wrenches(robot, link_motions(robot, sample, imus, arrays=arrays))
     through = {k: child_on_parent(robot, k, sample.ft_readings[k]) for k in fts}
     member_of = submodel_roots(robot, fts)
-    wrenches = np.zeros((len(contacts), 6))
-    residuals, ranks = {}, {}
+    wrenches, residuals, ranks = np.zeros((len(contacts), 6)), {}, {}
     for root in sorted(set(member_of)):
         total = external_sum(robot, poses, net, through, member_of, root)
         rows = [
-            c for c, contact in enumerate(contacts) if member_of[link_of(robot, contact)] == root
+            c for c, one in enumerate(contacts) if member_of[robot.frame(one.frame)[0]] == root
         ]
-        found = split(robot, poses, root, total, [contacts[c] for c in rows], fts, member_of,
-                      length_scale, rank_tolerance)  # fmt: skip
-        wrenches[rows], residuals[root], ranks[root] = found
+        own = [contacts[c] for c in rows]
+        white = whitening(robot, poses, root, fts, member_of, length_scale)
+        wrenches[rows], residuals[root], ranks[root] = split(
+            robot, poses, root, total, own, white, length_scale, rank_tolerance
+        )
     on_link = {k: np.zeros(6) for k in range(len(robot.links))}
     for contact, wrench in zip(contacts, wrenches, strict=True):
         link, pose = robot.frame(contact.frame)
@@ -85,50 +60,70 @@ def estimate(
     return Answer(wrenches, torques, external_torques(robot, poses, on_link), residuals, ranks)
 
 
-def hat(v: Array) -> Array:
-    """Return the matrix of the cross product."""
+# Geometry
+
+
+def hat(v):
     x, y, z = v
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def wrench_transform(A_H_B: Array) -> Array:
+def wrench_transform(A_H_B):
     """Return A_Xf_B, the 6 x 6 matrix that moves wrenches from B to A [T 2.2]."""
     R, p = A_H_B[:3, :3], A_H_B[:3, 3]
     return np.block([[R, np.zeros((3, 3))], [hat(p) @ R, R]])
 
 
-def joint_pose(link: Link, q: Array) -> Array:
+def joint_pose(link, q):
     """Return the pose of a link in its parent; an FT sensor does not move."""
-    if link.joint < 0:
-        return np.array(link.P_H_L)
     twist = np.zeros((4, 4))
     twist[:3, :3], twist[:3, 3] = hat(link.motion[3:]), link.motion[:3]
-    return link.P_H_L @ expm(twist * q[link.joint])
+    return link.P_H_L @ expm(twist * (q[link.joint] if link.joint >= 0 else 0.0))
 
 
-def link_poses(robot: Robot, q: Array) -> list[Array]:
+def link_poses(robot, q):
     """Return the pose of every link in the root link."""
-    poses: list[Array] = []
+    poses = []
     for link in robot.links:
         poses.append(np.eye(4) if link.parent < 0 else poses[link.parent] @ joint_pose(link, q))
     return poses
 
 
-def neighbours(robot: Robot, k: int) -> list[int]:
+# The tree
+
+
+def neighbours(robot, k):
     """Return the links next to link k: its parent first, then its children."""
     children = [c for c, link in enumerate(robot.links) if link.parent == k]
     return ([robot.links[k].parent] if robot.links[k].parent >= 0 else []) + children
 
 
-def edge(robot: Robot, a: int, b: int) -> Link:
+def edge(robot, a, b):
     """Return the link that holds the joint or sensor between two neighbours."""
     return robot.links[b if robot.links[b].parent == a else a]
 
 
-def distances(robot: Robot, start: int) -> list[tuple[int, int]]:
+def beyond(robot, k):
+    """Return link k and every link that hangs from it, seen from the URDF root."""
+    found = {k}
+    for n, link in enumerate(robot.links):
+        if link.parent in found:
+            found.add(n)
+    return found
+
+
+def submodel_roots(robot, fts):
+    """Return, for every link, the root of its submodel when the given sensors cut [T 4.5.1]."""
+    cuts = {robot.ft_sensors[k].child for k in fts}
+    roots = []
+    for k, link in enumerate(robot.links):
+        roots.append(k if link.parent < 0 or k in cuts else roots[link.parent])
+    return roots
+
+
+def distances(robot, start):
     """Return the number of joints and that of sensors between a link and every other one."""
-    found = {start: (0, 0)}
-    front = [start]
+    found, front = {start: (0, 0)}, [start]
     while front:
         front = [n for k in front for n in neighbours(robot, k) if n not in found]
         for k in front:
@@ -138,7 +133,7 @@ def distances(robot: Robot, start: int) -> list[tuple[int, int]]:
     return [found[k] for k in range(len(robot.links))]
 
 
-def owners(robot: Robot, sources: Sequence[int]) -> list[int]:
+def owners(robot, sources):
     """
     Return which source (given by its link) serves each link [T 4.4.4].
 
@@ -147,34 +142,32 @@ def owners(robot: Robot, sources: Sequence[int]) -> list[int]:
     """
     roots = submodel_roots(robot, range(len(robot.ft_sensors)))
     apart = [[sum(steps) for steps in distances(robot, link)] for link in sources]
-    owner: dict[int, int] = {}
+    owner = {}
     for k in range(len(robot.links)):
         near = [s for s, link in enumerate(sources) if roots[link] == roots[k]]
         if near:
             shortest = min(apart[s][k] for s in near)
-            owner[k] = _on_the_root_side(robot, k, [s for s in near if apart[s][k] == shortest],
-                                         apart, owner)  # fmt: skip
+            tied = [s for s in near if apart[s][k] == shortest]
+            owner[k] = _on_the_root_side(robot, k, tied, apart, owner)
     while len(owner) < len(robot.links):
-        offers = [
+        _, _, s, k = min(
             (apart[owner[n]][n] + 1, n != robot.links[k].parent, owner[n], k)
             for k in range(len(robot.links))
-            if k not in owner
             for n in neighbours(robot, k)
-            if n in owner
-        ]
-        _, _, s, k = min(offers)
+            if k not in owner and n in owner
+        )
         owner[k] = s
     return [owner[k] for k in range(len(robot.links))]
 
 
-def owners_of_motion(robot: Robot, sources: Sequence[int]) -> list[int]:
+def owners_of_motion(robot, sources):
     """
     Return which source the motion of each link comes from where it is not measured [T 4.4.3].
 
     The one with the least joints in between, then the least FT sensors; ties as for `owners`.
     """
     apart = [distances(robot, link) for link in sources]
-    owner: dict[int, int] = {}
+    owner = {}
     for k in range(len(robot.links)):
         least = min(steps[k] for steps in apart)
         tied = [s for s, steps in enumerate(apart) if steps[k] == least]
@@ -182,18 +175,17 @@ def owners_of_motion(robot: Robot, sources: Sequence[int]) -> list[int]:
     return [owner[k] for k in range(len(robot.links))]
 
 
-def _on_the_root_side(
-    robot: Robot, k: int, tied: list[int], apart: Sequence[Sequence], owner: dict[int, int]
-) -> int:
+def _on_the_root_side(robot, k, tied, apart, owner):
     """Choose among sources that are equally near; links nearer to the root have chosen before."""
     parent = robot.links[k].parent
     above = [s for s in tied if parent >= 0 and apart[s][parent] < apart[s][k]]
     return owner[parent] if above else tied[0]
 
 
-def link_motions(
-    robot: Robot, sample: Sample, imus: Sequence[int], *, arrays: bool = False
-) -> list[Motion]:
+# Motions
+
+
+def link_motions(robot, sample, imus, *, arrays=False):
     """Return the motion of every link, from its own IMUs or from the fixed link [T 4.11, 4.15]."""
     if robot.fixed_frame:
         link, pose = robot.frame(robot.fixed_frame)
@@ -205,16 +197,13 @@ def link_motions(
     return [trees[served_by[k]][k] for k in range(len(robot.links))]
 
 
-def body_motions(
-    robot: Robot, sample: Sample, imus: Sequence[int], *, arrays: bool = False
-) -> dict[int, Motion]:
+def body_motions(robot, sample, imus, *, arrays=False):
     """
     Return the motion of each link that carries some of the IMUs, in its frame.
 
     A triple that is NaN, or that the IMU does not measure, is absent.
     """
-    gyros: dict[int, list[int]] = {robot.imus[k].link: [] for k in imus}
-    accs: dict[int, list[int]] = {robot.imus[k].link: [] for k in imus}
+    gyros, accs = ({robot.imus[k].link: [] for k in imus} for _ in range(2))
     for k in imus:
         imu = robot.imus[k]
         if imu.measures != 'accelerometer' and not np.isnan(sample.angular_velocities[k]).all():
@@ -224,25 +213,25 @@ def body_motions(
     links = [link for link in gyros if gyros[link] or accs[link]]
     nothing = np.zeros(3)
 
-    def nearest(link: int, known: list[int]) -> int:
-        return known[owners_of_motion(robot, known)[link]]
-
-    def average(values: Array, rows: list[int], noise: str) -> Array:
+    def average(values, rows, noise):
         weights = [getattr(robot.imus[k], noise) ** -2 for k in rows]
         turned = [robot.imus[k].L_H_S[:3, :3] @ values[k] for k in rows]
         return sum(w * x for w, x in zip(weights, turned)) / sum(weights)
 
+    def carried(link, known, motion_at):
+        source = known[owners_of_motion(robot, known)[link]]
+        return walk(robot, sample, source, motion_at(source))[link]
+
     turning = [link for link in links if gyros[link]]
     spinning = [link for link in links if is_array(robot, accs[link])] if arrays else turning
+    shaken = [link for link in links if accs[link]]
     turn, spin, found = {}, {}, {}
     for link in turning:
         turn[link] = average(sample.angular_velocities, gyros[link], 'gyroscope_noise')
         if not arrays:
             spin[link] = average(sample.angular_accelerations, gyros[link], 'gyroscope_noise')
     for link in set(links) - set(turning):
-        source = nearest(link, turning)
-        known = Motion(turn[source], nothing, spin.get(source, nothing))
-        reached = walk(robot, sample, source, known)[link]
+        reached = carried(link, turning, lambda s: Motion(turn[s], nothing, spin.get(s, nothing)))
         turn[link] = reached.angular_velocity
         if not arrays:
             spin[link] = reached.angular_acceleration
@@ -250,27 +239,23 @@ def body_motions(
         for link in spinning:
             spin[link] = array_acceleration(robot, sample, accs[link], turn[link])
         for link in set(links) - set(spinning):
-            source = nearest(link, spinning)
-            known = Motion(turn[source], nothing, spin[source])
-            spin[link] = walk(robot, sample, source, known)[link].angular_acceleration
-    shaken = [link for link in links if accs[link]]
+            reached = carried(link, spinning, lambda s: Motion(turn[s], nothing, spin[s]))
+            spin[link] = reached.angular_acceleration
     for link in shaken:
         moved = np.full_like(sample.proper_accelerations, np.nan)
         for k in accs[link]:
-            L_H_S = robot.imus[k].L_H_S
-            R = L_H_S[:3, :3]
+            R = robot.imus[k].L_H_S[:3, :3]
             reading = Motion(R.T @ turn[link], sample.proper_accelerations[k], R.T @ spin[link])
-            moved[k] = R.T @ motion_of_link(L_H_S, reading).proper_acceleration
+            moved[k] = R.T @ motion_of_link(robot.imus[k].L_H_S, reading).proper_acceleration
         mean = average(moved, accs[link], 'accelerometer_noise')
         found[link] = Motion(turn[link], mean, spin[link])
     for link in set(links) - set(shaken):
-        source = nearest(link, shaken)
-        reached = walk(robot, sample, source, found[source])[link]
+        reached = carried(link, shaken, lambda s: found[s])
         found[link] = Motion(turn[link], reached.proper_acceleration, spin[link])
     return {link: found[link] for link in links}
 
 
-def is_array(robot: Robot, rows: Sequence[int]) -> bool:
+def is_array(robot, rows):
     """Tell whether accelerometers are off every line by 5 mm, as a weighted root mean square."""
     if not rows:
         return False
@@ -281,8 +266,8 @@ def is_array(robot: Robot, rows: Sequence[int]) -> bool:
     return sum(np.linalg.eigvalsh((apart.T * share) @ apart)[:2]) >= 0.005**2
 
 
-def array_acceleration(robot: Robot, sample: Sample, rows: Sequence[int], turn: Array) -> Array:
-    """Return the angular acceleration that the accelerometers of one link tell together."""
+def array_acceleration(robot, sample, rows, turn):
+    """Return the angular acceleration that the accelerometers of one link determine together."""
     A, b = [], []
     for k in rows:
         imu = robot.imus[k]
@@ -293,7 +278,7 @@ def array_acceleration(robot: Robot, sample: Sample, rows: Sequence[int], turn: 
     return np.linalg.lstsq(np.vstack(A), np.concatenate(b), rcond=None)[0][3:]
 
 
-def motion_of_link(L_H_S: Array, reading: Motion) -> Motion:
+def motion_of_link(L_H_S, reading):
     """Return the motion of a link from that of a frame S on it [T 4.11, sign corrected]."""
     R, r = L_H_S[:3, :3], L_H_S[:3, 3]
     w, dw = R @ reading.angular_velocity, R @ reading.angular_acceleration
@@ -301,7 +286,7 @@ def motion_of_link(L_H_S: Array, reading: Motion) -> Motion:
     return Motion(w, a, dw)
 
 
-def motion_of_frame(L_H_S: Array, link: Motion) -> Motion:
+def motion_of_frame(L_H_S, link):
     """Return the motion of a frame S on a link: what an ideal IMU reads there."""
     R, r = L_H_S[:3, :3], L_H_S[:3, 3]
     w, a, dw = link
@@ -309,22 +294,20 @@ def motion_of_frame(L_H_S: Array, link: Motion) -> Motion:
     return Motion(R.T @ w, R.T @ at_S, R.T @ dw)
 
 
-def walk(robot: Robot, sample: Sample, start: int, motion: Motion) -> list[Motion]:
+def walk(robot, sample, start, motion):
     """Return the motion of every link, from link to link away from the start."""
-    found = {start: motion}
-    front = [start]
+    found, front = {start: motion}, [start]
     while front:
         k = front.pop()
         for n in neighbours(robot, k):
             if n not in found:
-                found[n] = cross_joint(
-                    edge(robot, k, n), found[k], sample, robot.links[n].parent == k
-                )
+                downwards = robot.links[n].parent == k
+                found[n] = cross_joint(edge(robot, k, n), found[k], sample, downwards)
                 front.append(n)
     return [found[k] for k in range(len(robot.links))]
 
 
-def cross_joint(link: Link, motion: Motion, sample: Sample, downwards: bool) -> Motion:
+def cross_joint(link, motion, sample, downwards):
     """Return the motion on the other side of the joint or sensor above a link."""
     R, p = np.split(joint_pose(link, sample.positions)[:3], [3], axis=1)
     p = p[:, 0]
@@ -348,7 +331,10 @@ def cross_joint(link: Link, motion: Motion, sample: Sample, downwards: bool) -> 
     return Motion(w_P, at_p - np.cross(dw_P, p) - np.cross(w_P, np.cross(w_P, p)), dw_P)
 
 
-def net_wrenches(robot: Robot, motions: Sequence[Motion]) -> list[Array]:
+# Wrenches
+
+
+def net_wrenches(robot, motions):
     """Return the net wrench of every link about its origin, in its axes [T 4.9]."""
     wrenches = []
     for parameters, (w, a, dw) in zip(robot.parameters, motions, strict=True):
@@ -361,32 +347,15 @@ def net_wrenches(robot: Robot, motions: Sequence[Motion]) -> list[Array]:
     return wrenches
 
 
-def child_on_parent(robot: Robot, k: int, reading: Array) -> Array:
+def child_on_parent(robot, k, reading):
     """Return what the child exerts on the parent, in and about the child link's frame [T 4.20]."""
     sensor = robot.ft_sensors[k]
     return wrench_transform(sensor.child_H_sensor) @ (sensor.direction * reading)
 
 
-def submodel_roots(robot: Robot, fts: Iterable[int]) -> list[int]:
-    """Return, for every link, the root of its submodel when the given sensors cut [T 4.5.1]."""
-    cuts = {robot.ft_sensors[k].child for k in fts}
-    roots: list[int] = []
-    for k, link in enumerate(robot.links):
-        roots.append(k if link.parent < 0 or k in cuts else roots[link.parent])
-    return roots
-
-
-def external_sum(
-    robot: Robot,
-    poses: Sequence[Array],
-    net: Sequence[Array],
-    through: dict[int, Array],
-    member_of: Sequence[int],
-    root: int,
-) -> Array:
+def external_sum(robot, poses, net, through, member_of, root):
     """Return the sum of external wrenches on a submodel, about its root link [T 4.19]."""
-    B_H_A = np.linalg.inv(poses[root])
-    total = np.zeros(6)
+    B_H_A, total = np.linalg.inv(poses[root]), np.zeros(6)
     for k, wrench in enumerate(net):
         if member_of[k] == root:
             total = total + wrench_transform(B_H_A @ poses[k]) @ wrench
@@ -400,22 +369,7 @@ def external_sum(
     return total
 
 
-def link_of(robot: Robot, contact: Contact) -> int:
-    """Return the link of a contact."""
-    return robot.frame(contact.frame)[0]
-
-
-def split(
-    robot: Robot,
-    poses: Sequence[Array],
-    root: int,
-    total: Array,
-    contacts: Sequence[Contact],
-    fts: Iterable[int],
-    member_of: Sequence[int],
-    length_scale: float,
-    rank_tolerance: float,
-) -> tuple[Array, Array, int]:
+def split(robot, poses, root, total, contacts, white, length_scale, rank_tolerance):
     """Return the wrenches of a submodel's contacts, what is left over, and the rank [T 4.5.3]."""
     B_H_A = np.linalg.inv(poses[root])
     wrenches = np.zeros((len(contacts), 6))
@@ -432,70 +386,42 @@ def split(
     if not columns:
         return wrenches, total, 0
     A = np.array(columns).T
-    whiten = whitening(robot, poses, root, fts, member_of, length_scale)
-    x = np.linalg.pinv(whiten @ A, rcond=rank_tolerance) @ whiten @ total
+    x = np.linalg.pinv(white @ A, rcond=rank_tolerance) @ white @ total
     for value, (c, wrench) in zip(x, places, strict=True):
         wrenches[c] += value * wrench
-    s = np.linalg.svd(whiten @ A, compute_uv=False)
+    s = np.linalg.svd(white @ A, compute_uv=False)
     return wrenches, total - A @ x, int((s > rank_tolerance * s[0]).sum())
 
 
-def unit_wrenches(contact: Contact, length_scale: float) -> list[Array]:
+def unit_wrenches(contact, length_scale):
     """Return the wrenches of unit length that span a contact; a moment is worth `length_scale`."""
     if contact.kind == 'wrench':
-        return list(np.diag([1.0, 1.0, 1.0, length_scale, length_scale, length_scale]))
-    point = np.array(contact.point)
+        return list(np.diag([1.0] * 3 + [length_scale] * 3))
     forces = {'force': np.eye(3), 'axial_force': [contact.direction], 'known': []}[contact.kind]
-    return [np.array([*force, *np.cross(point, force)]) for force in forces]
+    return [np.array([*force, *np.cross(contact.point, force)]) for force in forces]
 
 
-def whitening(
-    robot: Robot,
-    poses: Sequence[Array],
-    root: int,
-    fts: Iterable[int],
-    member_of: Sequence[int],
-    length_scale: float,
-) -> Array:
+def whitening(robot, poses, root, fts, member_of, length_scale):
     """Return the inverse root of the covariance of the FT readings' sum about the root link."""
-    noise = np.diag([1.0, 1.0, 1.0, length_scale, length_scale, length_scale])
+    noise = np.diag([1.0] * 3 + [length_scale] * 3)
     factors = []
     for k in fts:
         sensor = robot.ft_sensors[k]
         if root in (member_of[sensor.parent], member_of[sensor.child]):
             B_H_S = np.linalg.inv(poses[root]) @ poses[sensor.child] @ sensor.child_H_sensor
             factors.append(wrench_transform(B_H_S) @ noise)
-    if not factors:
-        factors = [noise]
-    values, vectors = np.linalg.eigh(sum(F @ F.T for F in factors))
+    values, vectors = np.linalg.eigh(sum(F @ F.T for F in factors or [noise]))
     return (vectors / np.sqrt(values)) @ vectors.T
 
 
-def beyond(robot: Robot, k: int) -> set[int]:
-    """Return link k and every link that hangs from it, seen from the URDF root."""
-    found = {k}
-    for n, link in enumerate(robot.links):
-        if link.parent in found:
-            found.add(n)
-    return found
-
-
-def local_torques(
-    robot: Robot,
-    poses: Sequence[Array],
-    net: Sequence[Array],
-    on_link: dict[int, Array],
-    through: dict[int, Array],
-    member_of: Sequence[int],
-) -> Array:
+def local_torques(robot, poses, net, on_link, through, member_of):
     """Return each joint's torque from its submodel away from the root [T 4.25]."""
     torques = np.zeros(len(robot.joint_names))
     for k, link in enumerate(robot.links):
         if link.joint < 0:
             continue
-        F_H_A = np.linalg.inv(poses[k])
+        F_H_A, total = np.linalg.inv(poses[k]), np.zeros(6)
         own = {n for n in beyond(robot, k) if member_of[n] == member_of[k]}
-        total = np.zeros(6)
         for n in own:
             total = total + wrench_transform(F_H_A @ poses[n]) @ (net[n] - on_link[n])
         for s, wrench in through.items():
@@ -506,18 +432,16 @@ def local_torques(
     return torques
 
 
-def external_torques(robot: Robot, poses: Sequence[Array], on_link: dict[int, Array]) -> Array:
+def external_torques(robot, poses, on_link):
     """Return what external wrenches do to each joint while the base (fixed link or root) rests."""
     base = robot.frame(robot.fixed_frame)[0] if robot.fixed_frame else 0
     torques = np.zeros(len(robot.joint_names))
     for k, link in enumerate(robot.links):
-        if link.joint < 0:
-            continue
-        moved = beyond(robot, k)
-        sign = 1.0
-        if base in moved:
-            moved, sign = set(range(len(robot.links))) - moved, -1.0
-        for n in moved:
-            X = wrench_transform(np.linalg.inv(poses[k]) @ poses[n])
-            torques[link.joint] += sign * link.motion @ X @ on_link[n]
+        if link.joint >= 0:
+            moved, sign = beyond(robot, k), 1.0
+            if base in moved:
+                moved, sign = set(range(len(robot.links))) - moved, -1.0
+            for n in moved:
+                X = wrench_transform(np.linalg.inv(poses[k]) @ poses[n])
+                torques[link.joint] += sign * link.motion @ X @ on_link[n]
     return torques

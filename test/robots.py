@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample
 
@@ -129,3 +130,21 @@ def random_sample(robot: Robot, rng: np.random.Generator) -> Sample:
         angular_accelerations=rng.normal(0.0, 4.0, (n_imus, 3)),
         ft_readings=rng.normal(0.0, 1.0, (n_fts, 6)) * ([50.0] * 3 + [5.0] * 3),
     )
+
+
+def at_roots(robot: Robot) -> tuple[Contact, ...]:
+    """Return a full wrench at the root link of each submodel."""
+    return tuple(Contact(submodel.name) for submodel in robot.submodels)
+
+
+def at_ends(robot: Robot) -> tuple[Contact, ...]:
+    """Return a full wrench at the last link of each submodel."""
+    return tuple(Contact(robot.link_names[submodel.links[-1]]) for submodel in robot.submodels)
+
+
+def assert_close(
+    got: np.ndarray, expected: np.ndarray, tolerance: float = 1e-12, what: str = ''
+) -> None:
+    """Compare relative to the largest number that is expected, at least one."""
+    size = max(1.0, np.nanmax(np.abs(expected), initial=0.0))
+    np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance * size, err_msg=what)

@@ -1,27 +1,23 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What a replay says of the orientations that Imu messages of a bag hold.
+Orientations of Imu messages of a bag in a replay.
 
-Not covered: the residuals themselves (test_attitude_residuals.py), other sensors of the table
-(test_replay_checks.py).
+Not covered: the residuals themselves (test_sensor_residuals.py).
 """
-
-from __future__ import annotations
 
 import numpy as np
 import pytest
 
 pytest.importorskip('rosbags')
 
-from bag_messages import IMU, JOINT_STATE, STORE, imu, write_bag
+from bag_messages import IMU, STORE, imu, write_bag
 from replays import codes, replay_bag
 from robots import nested_humanoid_urdf
 from scipy.spatial.transform import Rotation
 from test_replay import MS, SETTINGS, START, humanoid_messages
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.logs.bag import MessageReader
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.orientations import OrientationTrack
 from inertial_estimation.model.configured_robot import build_robot
@@ -101,9 +97,6 @@ def turned(k, ms, quaternion):
     return wrong.as_quat() if k == 1 else quaternion
 
 
-# ---- A whole replay ----------------------------------------------------------------------------
-
-
 def test_orientations_that_agree_leave_nothing(tmp_path, robot, settings):
     _, found = report_of(write(tmp_path, robot), settings)
     assert set(found) == set(IMUS)
@@ -121,19 +114,6 @@ def test_wrong_axes_are_a_warning(tmp_path, robot, settings):
     assert {('sensor_residual', 'head'), ('sensor_residual', 'thigh')} <= codes(report)
 
 
-def test_what_an_imu_states_as_noise_raises_no_doubt(tmp_path, robot, settings):
-    _, found = report_of(write(tmp_path, robot, change=turned, variance=1.0), settings)
-    assert not any(residual.doubtful for residual in found.values())
-
-
-def test_messages_between_the_joint_states_are_interpolated(tmp_path, robot, settings):
-    bag = write(tmp_path, robot, every_ms=10, shift_ms=3)
-    _, found = report_of(bag, settings)
-    for residual in found.values():
-        assert residual.n_instants == CYCLES - 2
-        assert EXACT < residual.largest < INTERPOLATED
-
-
 def test_the_time_offset_of_an_imu_counts(tmp_path, robot):
     settings = EstimatorSettings.from_dict(
         SETTINGS
@@ -149,18 +129,10 @@ def test_the_time_offset_of_an_imu_counts(tmp_path, robot):
     [((0, 0, 0, 1), 0.0), ((0, 0, 0, 0), 0.0), ((0, 0.6, 0, 0.8), -1.0), ((0, 0, 0, 0.5), 0.0)],
     ids=['never filled in', 'zero', 'declared absent', 'no rotation'],
 )
-def test_what_is_no_orientation_has_no_row(quaternion, variance, tmp_path, robot, settings):
+def test_invalid_orientations_are_ignored(quaternion, variance, tmp_path, robot, settings):
     bag = write(tmp_path, robot, change=lambda *_: quaternion, variance=variance)
     assert open_log(bag, robot, settings).orientations == ()
     assert report_of(bag, settings)[1] == {}
-
-
-def test_an_imu_whose_partner_is_silent_is_not_told(tmp_path, robot, settings):
-    bag = write(tmp_path, robot, change=lambda k, ms, q: np.zeros(4) if k else q)
-    _, found = report_of(bag, settings)
-    assert found['head'].n_instants == 0 and np.isnan(found['head'].rms)
-    assert not found['head'].doubtful
-    assert 'thigh' not in found
 
 
 def test_gaps_are_left_out(tmp_path, robot, settings):
@@ -173,35 +145,10 @@ def test_gaps_are_left_out(tmp_path, robot, settings):
     assert found['thigh'].largest < EXACT
 
 
-def test_the_estimate_does_not_rest_on_orientations(tmp_path, robot, settings):
-    (tmp_path / 'other').mkdir()
-    right = replay_bag(write(tmp_path, robot), nested_humanoid_urdf(), settings)
-    other = write(tmp_path / 'other', robot, change=turned)
-    wrong = replay_bag(other, nested_humanoid_urdf(), settings)
-    assert right.wrenches == wrong.wrenches
-    assert right.estimated_torques == wrong.estimated_torques
-
-
 # ---- Decoding and interpolation ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize('little_endian', [True, False])
-def test_both_decoders_read_the_same(little_endian):
-    read = MessageReader('orientation').read
-    quaternion = np.array([0.1, -0.7, 0.1, 0.7])
-    data = imu_bytes(START + 7, 'head', quaternion, 0.25, little_endian)
-    found = read(data)
-    assert found.stamp_ns == START + 7
-    np.testing.assert_array_equal(found.quaternion, quaternion)
-    np.testing.assert_array_equal(found.variances, [0.25] * 3)
-    for absent in (
-        imu_bytes(START, 'head', quaternion, -1.0, little_endian),
-        imu_bytes(START, 'head', np.zeros(4), 0.0, little_endian),
-    ):
-        assert np.isnan(read(absent).quaternion).all()
-
-
-def test_between_two_messages_an_imu_turns_evenly():
+def test_orientations_between_messages_are_interpolated():
     """Also where the signs of the quaternions differ, which mean the same."""
     rotations = Rotation.from_rotvec([[0, 0, 0], [0, 0, 0.4], [0, 0, 0.4]])
     quaternions = rotations.as_quat() * [[1], [-1], [1]]
@@ -211,19 +158,3 @@ def test_between_two_messages_an_imu_turns_evenly():
     angles = Rotation.from_matrix(found[[1, 2, 3, 5]]).as_rotvec()[:, 2]
     np.testing.assert_allclose(angles, [0.0, 0.16, 0.4, 0.4], rtol=0, atol=1e-12)
     assert np.isnan(found[[0, 4, 6]]).all()
-
-
-def test_where_the_clock_jumps_nothing_is_known(tmp_path, robot, settings):
-    """A stretch of stamps that comes twice may mean two different times."""
-    messages = [m for m in humanoid_messages(robot, 40) if m[1] == JOINT_STATE or '/ft/' in m[0]]
-    order = [*range(0, 150, 5), *range(100, 200, 5)]
-    for recorded, ms in enumerate(order):
-        for k, quaternion in enumerate(truth(robot, ms)):
-            data = imu_bytes(START + ms * MS, IMUS[k], quaternion)
-            stamp = START + recorded * MS
-            messages.append((f'/imu/{IMUS[k]}', IMU, stamp, data))
-    bag = write_bag(tmp_path / 'bag', sorted(messages, key=lambda m: m[2]))
-    track = open_log(bag, robot, settings).orientations[0]
-    wanted = [*range(0, 100, 5), *range(150, 200, 5)]
-    np.testing.assert_array_equal(track.stamps_ns, START + MS * np.array(wanted))
-    assert len(track.quaternions) == len(wanted)

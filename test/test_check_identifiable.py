@@ -3,7 +3,7 @@
 """
 ``check URDF --identifiable``: ranks, groupings and predictions, as a user sees them.
 
-Not covered: the mathematics; `test_identifiable`, `test_base_parameters` and `test_predictability`
+Not covered: the mathematics; `test_base_parameters`
 hold it against theorems.
 """
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from robots import arm_with_wrist_sensor_urdf
 from scipy.interpolate import BPoly
-from test_clearance import folding_urdf
+from test_geometry import folding_urdf
 from wam import WAM, WamArm
 
 from inertial_estimation.cli import main

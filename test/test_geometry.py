@@ -1,72 +1,68 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Shapes of links are read from URDFs where they are drawn.
+Shapes of links, distances between them, and limits of joints, from URDFs.
 
-Not covered: formats of meshes beyond STL, which the mesh library reads.
+Not covered: the collision library itself, and formats of meshes beyond STL, which it reads.
 """
 
-from pathlib import Path
-
 import numpy as np
-import pinocchio as pin
 import pytest
 
-from inertial_estimation.errors import ModelError
-from inertial_estimation.model.geometry import SIDES, Box, link_shapes
+from inertial_estimation.errors import ConfigError, FrameNotFound, ModelError, NameNotFound
+from inertial_estimation.identification.excitation.search import ZONE, KeepAway
+from inertial_estimation.model.clearance import SelfClearance
+from inertial_estimation.model.geometry import SIDES, link_shapes
+from inertial_estimation.model.joint_limits import joint_limits
 from inertial_estimation.model.robot import Robot
 
-# Metres: sums of a few numbers of the size of a link.
-ROUND_OFF = 1e-12
-# Single precision of a mesh file, metres.
-MESH = 1e-6
-# An inscribed polygon is so much narrower than its circle.
-INSCRIBED = 1.0 - np.cos(np.pi / SIDES)
+ROUND_OFF = 1e-12  # metres: sums of a few numbers of the size of a link
+MESH = 1e-6  # metres: single precision of a mesh file
+LIBRARY = 1e-5  # the collision library iterates to 1e-6 of a distance where shapes are curved
+STEP = 1e-6
+INERTIAL = (
+    '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" '
+    'ixz="0" iyz="0"/></inertial>'
+)
 
 
-def urdf(hand: str, wrist_tag: str = '') -> str:
-    """Return an arm whose hand is fixed to its forearm; geometry of both as given."""
-    inertial = (
-        '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" '
-        'ixz="0" iyz="0"/></inertial>'
-    )
-    return f"""<robot name="arm">
-      <link name="base">{inertial}</link>
-      <link name="forearm">{inertial}{wrist_tag}</link>
-      <link name="hand">{inertial}{hand}</link>
+# Shapes
+
+
+def tag(kind, shape, origin='xyz="0 0 0"'):
+    return f'<{kind}><origin {origin}/><geometry>{shape}</geometry></{kind}>'
+
+
+def shapes_of(hand, forearm='', **options):
+    """Return the shapes of an arm whose hand is fixed to its forearm; geometry as given."""
+    text = f"""<robot name="arm"><link name="base">{INERTIAL}</link>
+      <link name="forearm">{INERTIAL}{forearm}</link><link name="hand">{INERTIAL}{hand}</link>
       <joint name="elbow" type="revolute"><parent link="base"/><child link="forearm"/>
         <axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
       <joint name="wrist" type="fixed"><parent link="forearm"/><child link="hand"/>
         <origin xyz="0 0 0.3" rpy="0 0 1.5707963267948966"/></joint></robot>"""
-
-
-def tag(kind: str, shape: str, origin: str = 'xyz="0 0 0"') -> str:
-    return f'<{kind}><origin {origin}/><geometry>{shape}</geometry></{kind}>'
-
-
-def read(text: str, **options):
     return link_shapes(Robot.from_urdf(text, fixed_link='base'), **options)
 
 
-def write_cube(path: Path, size: float) -> None:
+def write_cube(path, size):
     """Write a cube from the origin as an ASCII STL."""
     corners = size * np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
     quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
     facets = []
     for a, b, c, d in quads:
         for triangle in ((a, b, c), (a, c, d)):
-            lines = [f'vertex {x} {y} {z}' for x, y, z in corners[list(triangle)]]
-            facets.append(
-                'facet normal 0 0 0\nouter loop\n' + '\n'.join(lines) + '\nendloop\nendfacet'
-            )
+            rows = '\n'.join(f'vertex {x} {y} {z}' for x, y, z in corners[list(triangle)])
+            facets.append(f'facet normal 0 0 0\nouter loop\n{rows}\nendloop\nendfacet')
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text('solid cube\n' + '\n'.join(facets) + '\nendsolid cube\n')
 
 
-def test_a_box_of_a_lumped_link_is_where_its_joint_puts_it():
-    shape = tag('collision', '<box size="0.2 0.1 0.4"/>', 'xyz="0.1 0 0"')
-    shapes = read(urdf(shape))
+def test_box_of_a_lumped_link_is_where_its_joint_puts_it():
+    box = tag('collision', '<box size="0.2 0.1 0.4"/>', 'xyz="0.1 0 0"')
+    shapes = shapes_of(box + tag('visual', '<sphere radius="9"/>'))
     assert list(shapes.by_link) == ['forearm'] and shapes.notes == ()
     found = shapes.by_link['forearm']
+    assert found.source == 'collision'
     # The hand is turned by a quarter about z: its x is the forearm's y.
     np.testing.assert_allclose(found.box.L_H_S[:3, 3], [0, 0.1, 0.3], atol=ROUND_OFF)
     np.testing.assert_allclose(found.box.half_lengths, [0.1, 0.05, 0.2], atol=ROUND_OFF)
@@ -74,116 +70,192 @@ def test_a_box_of_a_lumped_link_is_where_its_joint_puts_it():
     np.testing.assert_allclose(found.box.to_unit(found.vertices) ** 2, 1.0, atol=1e-9)
 
 
-def test_several_shapes_make_one_box_along_the_axes_of_the_link():
-    shapes = tag('collision', '<sphere radius="0.1"/>') + tag(
-        'collision', '<cylinder radius="0.05" length="0.2"/>', 'xyz="0 0 0.5"'
-    )
-    box = read(urdf(shapes)).by_link['forearm'].box
-    np.testing.assert_array_equal(box.L_H_S[:3, :3], np.eye(3))
-    np.testing.assert_allclose(box.L_H_S[:3, 3], [0, 0, 0.55], atol=ROUND_OFF)
-    np.testing.assert_allclose(box.half_lengths, [0.1, 0.1, 0.35], atol=ROUND_OFF)
-
-
 @pytest.mark.parametrize(
-    ('shape', 'half_lengths', 'radius'),
+    ('shape', 'half_length'),
     [
-        ('<sphere radius="0.1"/>', (0.1, 0.1, 0.1), 0.1),
-        ('<cylinder radius="0.1" length="0.4"/>', (0.1, 0.1, 0.2), 0.1),
-        ('<capsule radius="0.1" length="0.4"/>', (0.1, 0.1, 0.3), 0.1),
+        ('<sphere radius="0.1"/>', 0.1),
+        ('<cylinder radius="0.1" length="0.4"/>', 0.2),
+        ('<capsule radius="0.1" length="0.4"/>', 0.3),
     ],
 )
-def test_points_of_round_shapes_are_inside_them_and_reach_all_ends(shape, half_lengths, radius):
-    found = read(urdf(tag('visual', shape))).by_link['forearm']
-    assert found.source == 'visual'
+def test_points_of_round_shapes_are_inside_them_and_reach_all_ends(shape, half_length):
+    found = shapes_of(tag('visual', shape)).by_link['forearm']
+    half_lengths = [0.1, 0.1, half_length]
     np.testing.assert_allclose(found.box.half_lengths, half_lengths, atol=ROUND_OFF)
-    around = np.linalg.norm((found.box.to_unit(found.vertices) * half_lengths)[:, :2], axis=1)
-    assert around.max() <= radius + ROUND_OFF
     unit = found.box.to_unit(found.vertices)
-    assert np.abs(unit).max() <= 1 + ROUND_OFF
+    assert np.linalg.norm(unit[:, :2], axis=1).max() <= 1 + ROUND_OFF
     angles = np.linspace(0, 2 * np.pi, 50)
     reach = (unit @ np.array([np.cos(angles), np.sin(angles), np.zeros(50)])).max(axis=0)
-    assert reach.min() >= 1 - INSCRIBED - ROUND_OFF
+    # An inscribed polygon is so much narrower than its circle.
+    assert reach.min() >= np.cos(np.pi / SIDES) - ROUND_OFF
 
 
-def test_collision_geometry_goes_before_visual():
-    both = tag('visual', '<sphere radius="9"/>') + tag('collision', '<sphere radius="1"/>')
-    assert read(urdf(both)).by_link['forearm'].source == 'collision'
-
-
-def test_meshes_are_read_with_their_scale_where_the_file_is(tmp_path):
-    (tmp_path / 'some_robot').mkdir()
-    write_cube(tmp_path / 'some_robot' / 'cube.stl', 100.0)
-    mesh = '<mesh filename="package://some_robot/cube.stl" scale="0.001 0.001 0.002"/>'
-    text = urdf('', tag('collision', mesh, 'xyz="0 0 1"'))
-    box = read(text, mesh_folders=[tmp_path]).by_link['forearm'].box
+def test_meshes_are_found_in_folders_and_ros_packages(tmp_path, monkeypatch):
+    mesh = '<mesh filename="package://some_robot/cube.stl" scale="0.001 -0.001 0.002"/>'
+    forearm = tag('collision', mesh, 'xyz="0 0 1"')
+    write_cube(tmp_path / 'share/some_robot/cube.stl', 100.0)
+    box = shapes_of('', forearm, mesh_folders=[tmp_path / 'share']).by_link['forearm'].box
     np.testing.assert_allclose(box.half_lengths, [0.05, 0.05, 0.1], atol=MESH)
-    np.testing.assert_allclose(box.L_H_S[:3, 3], [0.05, 0.05, 1.1], atol=MESH)
-
-
-def test_folders_of_ros_are_searched(tmp_path, monkeypatch):
-    (tmp_path / 'share' / 'some_robot').mkdir(parents=True)
-    write_cube(tmp_path / 'share' / 'some_robot' / 'cube.stl', 1.0)
-    monkeypatch.setenv('AMENT_PREFIX_PATH', f'/nowhere:{tmp_path}')
-    text = urdf('', tag('visual', '<mesh filename="package://some_robot/cube.stl"/>'))
-    assert 'forearm' in read(text).by_link
-
-
-def test_a_missing_mesh_is_said_and_other_geometry_is_taken(tmp_path):
-    mesh = tag('collision', '<mesh filename="package://some_robot/cube.stl"/>')
-    shapes = read(urdf('', mesh + tag('visual', '<sphere radius="1"/>')), mesh_folders=[tmp_path])
+    np.testing.assert_allclose(box.L_H_S[:3, 3], [0.05, -0.05, 1.1], atol=MESH)
+    shapes = shapes_of('', forearm + tag('visual', '<sphere radius="1"/>'))
     assert shapes.by_link['forearm'].source == 'visual'
     assert len(shapes.notes) == 1 and 'package://some_robot/cube.stl' in shapes.notes[0]
+    monkeypatch.setenv('AMENT_PREFIX_PATH', f'/nowhere:{tmp_path}')
+    assert shapes_of('', forearm).by_link['forearm'].source == 'collision'
 
 
-def test_a_broken_mesh_and_a_flat_one_are_said(tmp_path):
+def test_unusable_geometry_is_noted_or_refused(tmp_path):
     (tmp_path / 'broken.stl').write_text('nothing of the kind')
     write_cube(tmp_path / 'flat.stl', 1.0)
     broken = tag('collision', '<mesh filename="broken.stl"/>')
     flat = tag('visual', '<mesh filename="flat.stl" scale="1 1 0"/>')
-    shapes = read(urdf('', broken + flat), mesh_folders=[tmp_path])
+    shapes = shapes_of('', broken + flat, mesh_folders=[tmp_path])
     assert shapes.by_link == {}
-    assert 'broken.stl' in shapes.notes[0] and 'flat' in shapes.notes[1]
+    assert 'broken.stl' in shapes.notes[0] and 'forearm' in shapes.notes[1]
+    for shape in ('<box size="0.1 0 0.1"/>', '<box size="1 x 1"/>', '<cylinder radius="0.1"/>'):
+        with pytest.raises(ModelError):
+            shapes_of(tag('collision', shape))
+
+
+# Distances between links
+
+
+ARM, RADIUS = 0.5, 0.05
+LOWER, UPPER = np.full(3, -3.0), np.full(3, 3.0)
+THIRD = 2 * np.pi / 3
+
+
+def folding_urdf(last=f'<sphere radius="{RADIUS}"/>'):
+    """Return three moving links of a planar arm whose tip is a sphere that can meet its base."""
+    shapes = [f'<box size="{RADIUS} {RADIUS} {RADIUS}"/>']
+    shapes += [f'<cylinder radius="{RADIUS / 2}" length="{ARM / 2}"/>'] * 2 + [last]
+    text = ''.join(
+        f'<link name="link_{k}">{INERTIAL}'
+        + tag('collision', shape, f'xyz="{x} 0 0" rpy="0 1.5707963267948966 0"')
+        + '</link>'
+        for k, (shape, x) in enumerate(zip(shapes, (0.0, ARM / 2, ARM / 2, ARM)))
+    )
+    text += ''.join(
+        f'<joint name="joint_{k}" type="revolute"><parent link="link_{k - 1}"/>'
+        f'<child link="link_{k}"/><origin xyz="{ARM if k > 1 else 0} 0 0"/><axis xyz="0 0 1"/>'
+        '<limit lower="-3" upper="3" velocity="2" acceleration="5" effort="20"/></joint>'
+        for k in (1, 2, 3)
+    )
+    return f'<robot name="folding">{text}</robot>'
+
+
+def folding(*last, **options):
+    robot = Robot.from_urdf(folding_urdf(*last), fixed_link='link_0')
+    return SelfClearance.of_robot(robot, LOWER, UPPER, **options)
+
+
+def pair(a, b):
+    return f"'link_{a}' and 'link_{b}'"
+
+
+def links_of(clearance):
+    return {clearance.names(k) for k in range(len(clearance.pairs))}
+
+
+NO_NEIGHBOURS = {pair(0, 2), pair(0, 3), pair(1, 3)}
+
+
+def test_neighbours_are_pairs_if_they_are_apart_with_joints_at_zero():
+    gap = ARM / 4 - RADIUS / 2  # between base and first rod; other neighbours have more
+    neighbours = {pair(k, k + 1) for k in range(3)}
+    apart = folding(margin=gap - LIBRARY)
+    assert links_of(apart) == NO_NEIGHBOURS | neighbours and apart.unchecked == ()
+    near = folding(margin=gap + LIBRARY)
+    assert near.unchecked == (pair(0, 1),)
+    assert links_of(near) == NO_NEIGHBOURS | neighbours - {pair(0, 1)}
+    ignored = links_of(folding(ignored=[('link_3', 'link_0'), ('link_0', 'link_1')]))
+    assert ignored == (NO_NEIGHBOURS | neighbours) - {pair(0, 3), pair(0, 1)}
+    with pytest.raises(FrameNotFound):
+        folding(ignored=[('link_0', 'link_9')])
+    huge = folding('<sphere radius="2.0"/>', margin=2 * ARM)
+    assert links_of(huge) == {pair(0, 2)} and any(pair(1, 3) in note for note in huge.notes)
+
+
+def test_distance_of_a_tip_that_nearly_comes_home():
+    turned, clearance = 0.2, folding()  # an equilateral triangle, its last corner off by a turn
+    near = clearance.near(np.array([[0.0, THIRD, THIRD - turned]]), 0.2)
+    tip = ARM * np.array([1 + np.cos(THIRD), np.sin(THIRD)])
+    tip += ARM * np.array([np.cos(2 * THIRD - turned), np.sin(2 * THIRD - turned)])
+    wanted = np.linalg.norm(np.maximum(np.abs(tip) - RADIUS / 2, 0.0)) - RADIUS
+    pairs = [clearance.names(k) for k in near.pairs.tolist()]
+    np.testing.assert_allclose(near.distances[pairs.index(pair(0, 3))], wanted, atol=LIBRARY)
+    for shape in ('<capsule radius="0.04" length="0.1"/>', '<box size="0.1 0.1 0.1"/>'):
+        assert len(folding(shape).near(np.array([[0.0, 2.2, 2.1]]), 0.3).distances)
+
+
+def test_slopes_of_distances(rng):
+    clearance, q = folding(), np.array([0.1, 2.0, 1.9]) + 0.1 * rng.normal(size=(4, 3))
+    near = clearance.near(q, 1.0)
+    slopes = clearance.slopes(q, near)
+    for j, step in enumerate(STEP * np.eye(3)):
+        up, down = clearance.near(q + step, 1.0), clearance.near(q - step, 1.0)
+        np.testing.assert_array_equal(up.pairs, near.pairs)
+        slope = (up.distances - down.distances) / (2 * STEP)
+        np.testing.assert_allclose(slopes[:, j], slope, atol=1e-4)
+    assert np.abs(slopes[:, 1:]).max() > 0.1
+
+
+def test_nearness_costs_more_and_more_with_the_right_gradient():
+    keep, turns = KeepAway(folding(), margin=0.01), np.linspace(0.35, 0.15, 9)
+    q = np.column_stack([np.zeros(9), np.full(9, THIRD), THIRD - turns])
+    costs = np.array([keep.penalty(row[None]).value for row in q])
+    left = np.array([keep.nearest(row[None]).distance for row in q]) - keep.margin
+    far, touching = left > ZONE, left <= 0.0
+    assert far.any() and touching.any() and not (far | touching).all()
+    assert (costs[far] == 0.0).all() and np.isinf(costs[touching]).all()
+    between = q[~(far | touching)]
+    cost = keep.penalty(between)
+    for k, j in np.ndindex(between.shape):
+        step = np.zeros_like(between)
+        step[k, j] = STEP
+        up, down = keep.penalty(between + step).value, keep.penalty(between - step).value
+        slope = (up - down) / (2 * STEP)
+        np.testing.assert_allclose(cost.gradient[k, j], slope, rtol=1e-3, atol=1e-3)
+
+
+# Limits
+
+
+SHOULDER = {'lower': -1.0, 'upper': 2.0, 'velocity': 2.0}
+
+
+def test_given_limits_come_before_those_of_the_urdf(arm_with_wrist_sensor):
+    urdf = arm_with_wrist_sensor.urdf.replace('velocity="10"', 'velocity="10" acceleration="6"')
+    given = {
+        'shoulder': SHOULDER,  # continuous: the URDF has no positions of it
+        'elbow': {'lower': -3.1, 'upper': 2.9, 'velocity': 10.0, 'acceleration': 6.5},
+        'lift': {'lower': -2.9, 'upper': 3.00001, 'velocity': 573.0},  # rounded; degrees
+    }
+    found = joint_limits(Robot.from_urdf(urdf, fixed_link='base'), given, acceleration=60.0)
+    assert found.joint_names == ('shoulder', 'elbow', 'lift')
+    np.testing.assert_array_equal(found.lower, [-1.0, -3.1, -2.9])
+    np.testing.assert_array_equal(found.acceleration, [60.0, 6.5, 6.0])
+    np.testing.assert_array_equal(found.effort, [np.nan, 50.0, 50.0])
+    assert list(found.wider) == [
+        ('elbow', 'lower', -3.1, -3.0),
+        ('elbow', 'acceleration', 6.5, 6.0),
+        ('lift', 'velocity', 573.0, 10.0),
+    ]
 
 
 @pytest.mark.parametrize(
-    'shape',
+    ('given', 'error'),
     [
-        '<box size="0.1 0 0.1"/>',
-        '<box size="0.1 much 0.1"/>',
-        '<sphere radius="-1"/>',
-        '<cylinder radius="0.1"/>',
+        ({}, ConfigError),
+        ({'shoulder': SHOULDER | {'lower': 2.0}}, ConfigError),
+        ({'shoulder': SHOULDER | {'velocity': 0.0}}, ConfigError),
+        ({'shoulder': SHOULDER | {'upper': np.inf}}, ConfigError),
+        ({'shoulder': {'lower': 'far'}}, ConfigError),
+        ({'shoulder': 3}, ConfigError),
+        ({'elbo': {}}, NameNotFound),
+        ({'elbow': {'speed': 1.0}}, NameNotFound),
     ],
 )
-def test_impossible_sizes_are_refused(shape):
-    with pytest.raises(ModelError):
-        read(urdf(tag('collision', shape)))
-
-
-def test_boxes_go_there_and_back(rng):
-    from scipy.spatial.transform import Rotation
-
-    pose = np.eye(4)
-    pose[:3, :3] = Rotation.random(random_state=3).as_matrix()
-    pose[:3, 3] = rng.normal(size=3)
-    box = Box(pose, np.array([0.1, 0.2, 0.3]))
-    points = rng.normal(size=(5, 3))
-    np.testing.assert_allclose(box.to_unit(box.from_unit(points)), points, atol=ROUND_OFF)
-    np.testing.assert_allclose(box.corners.mean(axis=0), pose[:3, 3], atol=ROUND_OFF)
-
-
-def test_angles_of_an_origin_turn_about_fixed_axes():
-    """Roll, then pitch, then yaw, about the axes of the link: of x, y, z the last turns last."""
-    text = tag('collision', '<box size="2 4 6"/>', 'xyz="0 0 0" rpy="0.3 -0.4 0.5"')
-    box = read(urdf('', text)).by_link['forearm'].box
-    turns = [pin.utils.rotate(axis, angle) for axis, angle in zip('xyz', (0.3, -0.4, 0.5))]
-    np.testing.assert_allclose(
-        box.L_H_S[:3, :3], turns[2] @ turns[1] @ turns[0], rtol=0, atol=ROUND_OFF
-    )
-
-
-def test_mirrored_meshes_are_mirrored(tmp_path):
-    (tmp_path / 'some_robot').mkdir()
-    write_cube(tmp_path / 'some_robot' / 'cube.stl', 1.0)
-    mesh = '<mesh filename="package://some_robot/cube.stl" scale="1 -1 1"/>'
-    box = read(urdf('', tag('collision', mesh)), mesh_folders=[tmp_path]).by_link['forearm'].box
-    np.testing.assert_allclose(box.L_H_S[:3, 3], [0.5, -0.5, 0.5], atol=MESH)
+def test_impossible_limits_are_refused(arm_with_wrist_sensor, given, error):
+    with pytest.raises(error):
+        joint_limits(arm_with_wrist_sensor, given, 4.0)

@@ -7,8 +7,6 @@ What brute force (`brute_force.body_motions`) finds is taken for true. How messa
 with parts that are absent is in test_streams.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 
@@ -16,15 +14,14 @@ import brute_force
 import numpy as np
 import pytest
 from consistent_readings import ConsistentReadings, random_motion
-from robots import nested_humanoid_urdf, random_sample, two_link_urdf
+from robots import assert_close, at_ends, nested_humanoid_urdf, random_sample, two_link_urdf
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.link_motion import LinkMotions
-from inertial_estimation.estimation.sensor_arrays import array_of, spread
+from inertial_estimation.estimation.sensor_arrays import spread
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import LinkSensorSpec
@@ -103,10 +100,6 @@ def robot(request):
     return ROBOTS[request.param]()
 
 
-def at_ends(robot):
-    return tuple(Contact(robot.link_names[submodel.links[-1]]) for submodel in robot.submodels)
-
-
 def measured_only(robot, sample):
     """Put NaN where an IMU does not measure."""
     fields = {name: getattr(sample, name).copy() for name in MEASURED}
@@ -147,11 +140,6 @@ def only(sample, rows):
     return sample._replace(**fields)
 
 
-def assert_close(got, expected, tolerance=ROUND_OFF):
-    size = max(1.0, np.abs(expected).max(initial=0.0))
-    np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance * size)
-
-
 def consistent_sample(robot, rng):
     """Return readings of all IMUs under random wrenches, and these wrenches."""
     contacts = at_ends(robot)
@@ -174,8 +162,8 @@ def test_any_sensors_that_suffice_find_wrenches_and_torques(robot, arrays, rng):
         sample, wrenches, torques = consistent_sample(robot, rng)
         for rows in (any_subset(robot, rng, arrays=arrays), list(range(len(robot.imus)))):
             estimate = estimator.update(only(sample, rows))
-            assert_close(estimate.wrenches, wrenches, CONSISTENT)
-            assert_close(estimate.torques, torques, CONSISTENT)
+            assert_close(estimate.wrenches, wrenches, 1e-9)
+            assert_close(estimate.torques, torques, 1e-9)
             assert not estimate.quality.any()
 
 
@@ -188,8 +176,8 @@ def test_readings_that_do_not_fit_together_are_weighed_as_by_hand(robot, arrays,
         for rows in (any_subset(robot, rng, arrays=arrays), list(range(len(robot.imus)))):
             estimate = estimator.update(only(sample, rows))
             answer = brute_force.estimate(robot, sample, contacts, imus=rows, arrays=arrays)
-            assert_close(estimate.wrenches, answer.wrenches)
-            assert_close(estimate.torques, answer.torques)
+            assert_close(estimate.wrenches, answer.wrenches, ROUND_OFF)
+            assert_close(estimate.torques, answer.torques, ROUND_OFF)
             assert set(np.flatnonzero(estimate.used_imus)) <= set(rows)
 
 
@@ -208,20 +196,6 @@ def test_a_batch_is_its_steps(robot, arrays, rng):
         assert_close(batch.torques[k], step.torques, SUMS)
         np.testing.assert_array_equal(batch.used_imus[k], step.used_imus)
         np.testing.assert_array_equal(batch.torque_quality[k], step.torque_quality)
-
-
-def test_without_gyroscope_or_accelerometer_nothing_is_known(robot, rng):
-    estimator = WrenchEstimator(robot, at_ends(robot))
-    sample = measured_only(robot, random_sample(robot, rng))
-    for field in MEASURED[:2]:
-        values = np.full_like(getattr(sample, field), np.nan)
-        for estimate in (
-            estimator.update(sample._replace(**{field: values})),
-            estimator.batch(SampleBatch.stack([sample._replace(**{field: values})])),
-        ):
-            assert np.isnan(estimate.torques).all()
-            assert (estimate.torque_quality == Quality.MISSING).all()
-            assert not estimate.used_imus.any()
 
 
 # Through the joints
@@ -290,41 +264,7 @@ def test_an_array_rests_on_the_turning_that_reaches_it(rng):
 # Redundancy
 
 
-def test_the_mean_has_the_least_variance(rng):
-    sigma = np.array([0.02, 0.05, 0.1])
-    robot = Robot.from_urdf(
-        two_link_urdf(),
-        imus=[spec(f'{k}', 'body', noise=(s, 0.1 * s)) for k, s in enumerate(sigma)],
-    )
-    still = random_sample(robot, rng)
-    n = SAMPLES
-    still = still._replace(**{name: np.zeros((3, 3)) for name in MEASURED})
-    batch = SampleBatch.stack([still]).take(np.zeros(n, dtype=np.intp))
-    batch.angular_velocities[:] = rng.normal(size=(n, 3, 3)) * 0.1 * sigma[:, None]
-    batch.proper_accelerations[:] = rng.normal(size=(n, 3, 3)) * sigma[:, None]
-    whole = LinkMotions(robot).nominal.complete(batch)
-    expected = 1.0 / (sigma**-2).sum()
-    assert expected < sigma.min() ** 2
-    for values, scale in ((whole.angular_velocities, 0.01), (whole.proper_accelerations, 1.0)):
-        np.testing.assert_allclose(values[:, 0].var(axis=0), scale * expected, rtol=VARIANCE)
-
-
 # Arrays
-
-
-def test_noise_of_an_array_is_as_predicted(rng):
-    robot = nested()
-    motion = LinkMotions(robot, arrays=True).nominal
-    body = next(b for b in motion.layout.imu_links if robot.link_names[b.link] == 'foot')
-    sigma = np.array([imu.accelerometer_noise for imu in robot.imus])
-    still = measured_only(robot, random_sample(robot, rng))
-    batch = SampleBatch.stack([still]).take(np.zeros(SAMPLES, dtype=np.intp))
-    batch.proper_accelerations[:] += rng.normal(size=(SAMPLES, len(sigma), 3)) * sigma[:, None]
-    spins = motion.complete(batch).angular_accelerations[:, body.lead]
-    blocks = array_of(body, robot)[0]
-    covariance = np.einsum('i,iab,icb->ac', sigma[list(body.accelerometers)] ** 2, blocks, blocks)
-    largest = [np.linalg.eigvalsh(c)[-1] for c in (np.cov(spins.T), covariance)]
-    np.testing.assert_allclose(*np.sqrt(largest), rtol=VARIANCE)
 
 
 def test_only_accelerometers_off_one_line_are_an_array():
@@ -339,16 +279,6 @@ def test_only_accelerometers_off_one_line_are_an_array():
     robot = Robot.from_urdf(two_link_urdf(), imus=[*imus, spec('g', 'body', measures='gyroscope')])
     with pytest.raises(ModelError):
         WrenchEstimator(robot, acceleration_arrays=True)
-
-
-@pytest.mark.parametrize(
-    ('only_kind', 'missing'), [('accelerometer', 'gyroscope'), ('gyroscope', 'accelerometer')]
-)
-def test_a_robot_that_measures_one_quantity_only_is_refused(only_kind, missing):
-    imu = LinkSensorSpec('imu', 'body', measures=only_kind)
-    robot = Robot.from_urdf(two_link_urdf(), imus=[imu])
-    with pytest.raises(ModelError):
-        WrenchEstimator(robot)
 
 
 @pytest.mark.parametrize('arrays', [False, True])
@@ -367,19 +297,3 @@ def test_wrenches_through_joints_are_those_of_the_estimate(robot, arrays, rng):
     assert np.isnan(along[4]).any()
     known = ~np.isnan(along)
     assert_close(along[known], estimate.torques[known], ROUND_OFF)
-
-
-@pytest.mark.parametrize('arrays', [False, True])
-def test_net_wrenches_are_those_of_the_motion_by_hand(robot, arrays, rng):
-    estimator = WrenchEstimator(robot, at_ends(robot), acceleration_arrays=arrays)
-    sample = measured_only(robot, random_sample(robot, rng))
-    net = InternalWrenches(estimator).net(sample, estimator.update(sample))
-    rows = range(len(robot.imus))
-    motions = brute_force.link_motions(robot, sample, rows, arrays=arrays)
-    assert_close(net, brute_force.net_wrenches(robot, motions))
-    if not arrays:
-        link = robot.imus[0].link
-        own = [k for k in rows if robot.imus[k].link == link]
-        by_itself = brute_force.body_motions(robot, sample, own)[link]
-        alone = brute_force.net_wrenches(robot, [by_itself] * len(robot.links))[link]
-        assert_close(net[link], alone)

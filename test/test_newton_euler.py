@@ -5,9 +5,11 @@ The engine against the thesis written out link by link (brute_force.py), on any 
 
 IMUs contradict each other and the joints, FT sensors contradict both; still every number must be
 the one that the equations give. Pinocchio's inverse dynamics of the moving robot, with its linear
-velocity, is a second oracle. Not covered: which readings are missing (test_wrench_estimator.py),
-other engines (test_against_idyntree.py).
+velocity, is a second oracle. Not covered: missing readings (test_quality.py), other engines
+(test_against_idyntree.py).
 """
+
+from types import SimpleNamespace
 
 import brute_force
 import numpy as np
@@ -15,6 +17,8 @@ import pinocchio as pin
 import pytest
 from robots import (
     arm_with_wrist_sensor_urdf,
+    assert_close,
+    at_roots,
     nested_humanoid_urdf,
     random_sample,
     two_link_urdf,
@@ -22,35 +26,34 @@ from robots import (
 
 from inertial_estimation.estimation.contacts import Contact, ContactKind
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.motion_sources import Source, assign_owners
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.model.tree import Link
 
 # Relative to the largest number of a result: round-off of sums over some sixty links, times the
 # condition of the least squares, which the rank tolerance bounds at 1e3.
 ROUND_OFF = 1e-10
-# Newtons of some 1e4 in the moving base, of which all but some 1e2 cancel.
-BASE_VELOCITY = 1e-9
 TEXTS = {
     'two_link': two_link_urdf(),
     'arm': arm_with_wrist_sensor_urdf(),
     'humanoid': nested_humanoid_urdf(),
 }
 SHARED = ['icub_v2_5', 'icub_genova01', 'icub_sensorised', 'ergocub_sn001', 'panda_wrist_ft']
-PANDA_JOINTS = [f'panda_joint{k}' for k in range(1, 8)]
+KINDS = [str(kind) for kind in ContactKind]
 
 
 def read_robot(name, request, **options):
-    """Return a robot of the tests by name, or a shared one."""
+    """Return a robot of the tests by name, or a shared one; the panda without its fingers."""
     if name in TEXTS:
         return Robot.from_urdf(TEXTS[name], **options)
-    path = request.getfixturevalue('shared_models') / f'{name}.urdf'
     if name.startswith('panda'):
-        options.setdefault('joints', PANDA_JOINTS)
-    return Robot.from_urdf(path, **options)
+        options.setdefault('joints', [f'panda_joint{k}' for k in range(1, 8)])
+    return Robot.from_urdf(request.getfixturevalue('shared_models') / f'{name}.urdf', **options)
 
 
 def any_imus(frames, rng, largest):
-    """Return up to so many IMUs at any frames, some of them on one link."""
+    """Return IMUs at any frames, some of them on one link."""
     return [(f'imu_{k}', str(rng.choice(frames))) for k in range(rng.integers(1, largest + 1))]
 
 
@@ -59,7 +62,7 @@ def any_contacts(frames, rng, largest=9):
     return tuple(
         Contact(
             frame=str(rng.choice(frames)),
-            kind=str(rng.choice([str(kind) for kind in ContactKind])),
+            kind=str(rng.choice(KINDS)),
             point=tuple(rng.normal(0.0, 0.1, 3)),
             direction=tuple(rng.normal(size=3)),
             wrench=tuple(rng.normal(0.0, 10.0, 6)),
@@ -69,38 +72,30 @@ def any_contacts(frames, rng, largest=9):
     )
 
 
-def one_wrench_each(robot):
-    return tuple(Contact(submodel.name) for submodel in robot.submodels)
-
-
-def assert_close(got, expected, what):
-    size = max(1.0, np.abs(expected).max(initial=0.0))
-    np.testing.assert_allclose(got, expected, rtol=0, atol=ROUND_OFF * size, err_msg=what)
-
-
-def assert_same(robot, estimate, answer):
-    """Compare everything that both say."""
+def compare(robot, sample, contacts, **options):
+    estimate = WrenchEstimator(robot, contacts, **options).update(sample)
+    if 'calibration' in options:
+        sample = sample._replace(ft_readings=options['calibration'].apply(sample.ft_readings))
+    answer = brute_force.estimate(robot, sample, contacts)
     roots = [submodel.root for submodel in robot.submodels]
-    assert_close(estimate.wrenches, answer.wrenches, 'wrenches')
-    assert_close(estimate.torques, answer.torques, 'torques')
-    assert_close(estimate.external_torques, answer.external_torques, 'external torques')
-    assert_close(estimate.residuals, [answer.residuals[k] for k in roots], 'residuals')
+    for name in ('wrenches', 'torques', 'external_torques'):
+        assert_close(getattr(estimate, name), getattr(answer, name), ROUND_OFF, name)
+    assert_close(estimate.residuals, [answer.residuals[k] for k in roots], ROUND_OFF)
     np.testing.assert_array_equal(estimate.ranks, [answer.ranks[k] for k in roots])
-
-
-def compare(robot, sample, contacts):
-    estimate = WrenchEstimator(robot, contacts).update(sample)
-    assert_same(robot, estimate, brute_force.estimate(robot, sample, contacts))
+    return estimate
 
 
 @pytest.mark.parametrize('seed', range(8))
 @pytest.mark.parametrize('name', TEXTS)
-def test_imus_anywhere(name, seed, request):
+def test_imus_anywhere_or_any_fixed_link(name, seed, request):
     rng = np.random.default_rng(seed)
     frames = list(read_robot(name, request).frames)
     for _ in range(5):
-        robot = read_robot(name, request, imus=any_imus(frames, rng, largest=len(frames)))
-        compare(robot, random_sample(robot, rng), any_contacts(frames, rng))
+        imus = any_imus(frames, rng, largest=len(frames))
+        fixed, gravity = str(rng.choice(frames)), rng.normal(0.0, 5.0, 3)
+        for options in ({'imus': imus}, {'fixed_link': fixed, 'gravity': gravity}):
+            robot = read_robot(name, request, **options)
+            compare(robot, random_sample(robot, rng), any_contacts(frames, rng))
 
 
 @pytest.mark.parametrize('seed', range(4))
@@ -112,82 +107,48 @@ def test_imus_anywhere_on_real_robots(name, seed, request):
     compare(robot, random_sample(robot, rng), any_contacts(frames, rng, largest=20))
 
 
-@pytest.mark.parametrize('name', ['icub_v2_5', 'icub_sensorised'])
-def test_all_the_imus_of_a_real_robot(name, request, rng):
-    robot = read_robot(name, request)
-    assert len(robot.imus) > 10
-    compare(robot, random_sample(robot, rng), one_wrench_each(robot))
-
-
-@pytest.mark.parametrize('seed', range(8))
-@pytest.mark.parametrize('name', TEXTS)
-def test_any_link_may_be_fixed(name, seed, request):
-    rng = np.random.default_rng(seed)
-    frames = list(read_robot(name, request).frames)
-    for _ in range(5):
-        robot = read_robot(
-            name, request, fixed_link=str(rng.choice(frames)), gravity=rng.normal(0.0, 5.0, 3)
-        )
-        compare(robot, random_sample(robot, rng), any_contacts(frames, rng))
-
-
-@pytest.mark.parametrize('missing', range(3))
-def test_no_contacts_leave_the_sums_as_residuals(missing, request, rng):
-    robot = read_robot('humanoid', request, imus=['head', 'shank'])
-    contacts = one_wrench_each(robot)
-    compare(robot, random_sample(robot, rng), contacts[missing + 1 :])
-
-
-def test_both_directions_of_a_sensor(request, rng):
+def test_both_directions_of_a_sensor(rng):
     turned = TEXTS['humanoid'].replace('child_to_parent', 'PARENT_TO_CHILD')
     turned = turned.replace('parent_to_child', 'child_to_parent').replace(
         'PARENT_TO_CHILD', 'parent_to_child'
     )
-    robot = Robot.from_urdf(TEXTS['humanoid'], imus=['head'])
-    opposite = Robot.from_urdf(turned, imus=['head'])
+    robot, opposite = (
+        Robot.from_urdf(text, imus=['head']) for text in (TEXTS['humanoid'], turned)
+    )
     assert [s.direction for s in robot.ft_sensors] == [-s.direction for s in opposite.ft_sensors]
     sample = random_sample(robot, rng)
+    first = compare(robot, sample, at_roots(robot))
     negated = sample._replace(ft_readings=-sample.ft_readings)
-    contacts = one_wrench_each(robot)
-    compare(opposite, sample, contacts)
-    first = WrenchEstimator(robot, contacts).update(sample)
-    second = WrenchEstimator(opposite, contacts).update(negated)
-    np.testing.assert_array_equal(first.wrenches, second.wrenches)
-    np.testing.assert_array_equal(first.torques, second.torques)
+    np.testing.assert_array_equal(
+        compare(opposite, negated, at_roots(robot)).wrenches, first.wrenches
+    )
 
 
-def test_a_continuous_joint_may_turn_many_times(request, rng):
-    robot = read_robot('arm', request, fixed_link='base')
-    sample = random_sample(robot, rng)
-    turns = np.where([name == 'shoulder' for name in robot.joint_names], 1000 * 2 * np.pi, 0.0)
-    far = sample._replace(positions=sample.positions + turns)
-    compare(robot, far, one_wrench_each(robot))
-    estimator = WrenchEstimator(robot, one_wrench_each(robot))
-    near, gone = estimator.update(sample), estimator.update(far)
-    assert_close(gone.torques, near.torques, 'torques')
-    assert_close(gone.wrenches, near.wrenches, 'wrenches')
+def test_calibrated_readings(request, rng):
+    """The sensors' own wrench is matrix times reading minus offset, whatever their direction."""
+    robot = read_robot('humanoid', request, imus=['head'])
+    calibration = FtCalibration(rng.normal(size=(3, 6, 6)), rng.normal(0.0, 20.0, (3, 6)))
+    compare(robot, random_sample(robot, rng), at_roots(robot), calibration=calibration)
 
 
 @pytest.mark.parametrize('speed', [0.0, 10.0])
 @pytest.mark.parametrize('name', ['two_link', 'humanoid', 'icub_v2_5'])
-def test_the_linear_velocity_of_the_base_changes_nothing(name, speed, request):
+def test_linear_velocity_of_the_base_changes_nothing(name, speed, request):
     """
     Compare with inverse dynamics of the whole robot that moves through the world at that speed.
 
     Its only contact is at the root, so that the base wrench of the inverse dynamics is the answer.
     """
     rng = np.random.default_rng(5)
-    robot = read_robot(
-        name, request, ft_sensors=[], imus=['arm' if name == 'two_link' else 'head']
-    )
+    imu = 'arm' if name == 'two_link' else 'head'
+    robot = read_robot(name, request, ft_sensors=[], imus=[imu])
     model = pin.buildModelFromXML(robot.urdf, pin.JointModelFreeFlyer())
-    data = model.createData()
-    sample = random_sample(robot, rng)
+    data, sample = model.createData(), random_sample(robot, rng)
     q, v, a = pin.randomConfiguration(model), np.zeros(model.nv), rng.normal(0.0, 5.0, model.nv)
     q[:7] = [*rng.normal(size=3), 0.5, 0.5, -0.5, 0.5]
     v[:6] = [*(speed * np.array([0.6, -0.64, 0.48])), *rng.normal(size=3)]
-    for k, joint in enumerate(robot.joint_names):
-        joint = model.joints[model.getJointId(joint)]
+    joints = [model.joints[model.getJointId(joint)] for joint in robot.joint_names]
+    for k, joint in enumerate(joints):
         q[joint.idx_q], v[joint.idx_v] = sample.positions[k], sample.velocities[k]
         a[joint.idx_v] = sample.accelerations[k]
     tau = pin.rnea(model, data, q, v, a)
@@ -202,41 +163,75 @@ def test_the_linear_velocity_of_the_base_changes_nothing(name, speed, request):
         angular_accelerations=pin.getFrameAcceleration(model, data, frame, local).angular[None],
     )
     estimate = WrenchEstimator(robot, [Contact(robot.link_names[0])]).update(sample)
-    rows = [model.joints[model.getJointId(joint)].idx_v for joint in robot.joint_names]
-    np.testing.assert_allclose(estimate.torques, tau[rows], rtol=0, atol=BASE_VELOCITY)
-    np.testing.assert_allclose(estimate.wrenches[0], tau[:6], rtol=0, atol=BASE_VELOCITY)
+    # Newtons of some 1e4 in the moving base, of which all but some 1e2 cancel.
+    rows = [joint.idx_v for joint in joints]
+    np.testing.assert_allclose(estimate.torques, tau[rows], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(estimate.wrenches[0], tau[:6], rtol=0, atol=1e-9)
 
 
-def test_the_sum_of_external_wrenches_is_the_sum_of_net_wrenches(request, rng):
-    """Hold the estimate against (T 4.18) about a point that no equation of the engine uses."""
-    robot = read_robot('ergocub_sn001', request, imus=['head', 'r_hand_palm', 'l_foot_front'])
-    sample = random_sample(robot, rng)
-    contacts = one_wrench_each(robot)
-    estimate = WrenchEstimator(robot, contacts).update(sample)
-    A_H_B = np.eye(4)
-    A_H_B[:3, 3] = [1.0, -2.0, 3.0]
-    poses = [
-        np.linalg.inv(A_H_B) @ pose for pose in brute_force.link_poses(robot, sample.positions)
+# Motion sources
+
+
+def tree(parents, cuts=()):
+    """Return bare links: link k hangs from parents[k], by an FT sensor where k is cut."""
+    return [
+        Link(
+            name=f'l{k}',
+            parent=parent,
+            joint=-1 if parent < 0 or k in cuts else k,
+            ft_sensor=list(cuts).index(k) if k in cuts else -1,
+            P_H_L=np.eye(4),
+            motion=np.zeros(6),
+        )
+        for k, parent in enumerate(parents)
     ]
-    motions = brute_force.link_motions(robot, sample, range(len(robot.imus)))
-    net = brute_force.net_wrenches(robot, motions)
-    both = np.zeros((2, 6))
-    for pose, wrench in zip(poses, net, strict=True):
-        both[0] += brute_force.wrench_transform(pose) @ wrench
-    for contact, wrench in zip(contacts, estimate.wrenches, strict=True):
-        link, L_H_C = robot.frame(contact.frame)
-        both[1] += brute_force.wrench_transform(poses[link] @ L_H_C) @ wrench
-    assert_close(both[1], both[0], 'sums')
 
 
-def test_calibrated_readings(request, rng):
-    """The sensors' own wrench is matrix times reading minus offset, whatever their direction."""
-    robot = read_robot('humanoid', request, imus=['head'])
-    sample = random_sample(robot, rng)
-    matrices, offsets = rng.normal(size=(3, 6, 6)), rng.normal(0.0, 20.0, (3, 6))
-    contacts = one_wrench_each(robot)
-    calibration = FtCalibration(matrices, offsets)
-    estimate = WrenchEstimator(robot, contacts, calibration=calibration).update(sample)
-    wrenches = np.einsum('kij,kj->ki', matrices, sample.ft_readings) - offsets
-    answer = brute_force.estimate(robot, sample._replace(ft_readings=wrenches), contacts)
-    assert_same(robot, estimate, answer)
+def owners(links, imu_links, **options):
+    return assign_owners(links, [Source(f'i{k}', k, np.eye(4)) for k in imu_links], **options)
+
+
+CHAIN = [-1, 0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ('parents', 'cuts', 'imus', 'rigid', 'expected'),
+    [
+        # Link 3 is as far from both: the IMU on the side of the root serves it.
+        (CHAIN, (), [5, 1], False, [1, 1, 1, 1, 0, 0, 0]),
+        # The own submodel comes before a nearer IMU beyond a sensor.
+        (CHAIN, (4,), [0, 4], False, [0, 0, 0, 0, 1, 1, 1]),
+        # The own submodel has none: the nearest of the neighbours.
+        (CHAIN, (2, 5), [0, 5], False, [0, 0, 0, 1, 1, 1, 1]),
+        # A fork: both arms are as near to the root link; the first IMU serves it.
+        ([-1, 0, 0, 1, 2], (), [4, 3], False, [0, 1, 0, 1, 0]),
+        # Rigid sensors: one joint away across two sensors comes before two joints.
+        (CHAIN, (2, 3), [5, 0], True, [1, 1, 1, 1, 0, 0, 0]),
+        # Equally many joints: the sensor makes the difference, then the side of the root.
+        (CHAIN, (1, 4), [6, 0], True, [1, 1, 1, 1, 0, 0, 0]),
+    ],
+)
+def test_nearest_source_serves_a_link(parents, cuts, imus, rigid, expected):
+    assert owners(tree(parents, cuts), imus, rigid_sensors=rigid) == tuple(expected)
+
+
+@pytest.mark.parametrize('seed', range(60))
+def test_sources_of_random_trees(seed):
+    """Compare with the oracle, which walks distances instead of spreading from the IMUs."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 25))
+    links = tree(
+        [-1, *(int(rng.integers(0, k)) for k in range(1, n))],
+        tuple(k for k in range(1, n) if rng.random() < 0.25),
+    )
+    imus = [int(k) for k in rng.integers(0, n, rng.integers(1, 6))]
+    cuts = [SimpleNamespace(child=k) for k, link in enumerate(links) if link.ft_sensor >= 0]
+    robot = SimpleNamespace(links=links, ft_sensors=cuts)
+    for found, expected in (
+        (owners(links, imus), brute_force.owners(robot, imus)),
+        (owners(links, imus, rigid_sensors=True), brute_force.owners_of_motion(robot, imus)),
+    ):
+        assert list(found) == expected
+        for s in set(found):  # the links of each IMU hang together
+            members = [k for k, owner in enumerate(found) if owner == s]
+            assert sum(links[k].parent < 0 or found[links[k].parent] != s for k in members) == 1

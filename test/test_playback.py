@@ -9,7 +9,7 @@ Not covered: the simulator itself.
 import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf
-from test_clearance import LOWER, UPPER, folding_urdf
+from test_geometry import LOWER, UPPER, folding_urdf
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion

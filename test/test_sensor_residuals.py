@@ -1,13 +1,11 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Each sensor against what all others say that it should read.
+Each sensor against its prediction from all others, and IMU orientations against each other.
 
 Readings come from the sensor models (test_sensor_models.py has their oracles). Not covered: how
-large residuals of noisy sensors are.
+large residuals of noisy sensors are, and logs (test_attitude_checks.py).
 """
-
-from __future__ import annotations
 
 from dataclasses import replace
 
@@ -16,9 +14,15 @@ import pytest
 from consistent_readings import random_motion
 from floating_states import random_pose
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
+from scipy.spatial.transform import Rotation
 
+from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.estimation.attitude_residuals import (
+    orientation_residuals,
+    robust_rotation,
+)
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.sensor_residuals import sensor_residuals
+from inertial_estimation.estimation.sensor_residuals import judge_residual, sensor_residuals
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.free_floating import FreeFloating
 from inertial_estimation.model.representations import Representation
@@ -27,141 +31,125 @@ from inertial_estimation.model.sensor_models import SensorModels
 from inertial_estimation.model.sensors import FtCalibration, LinkSensorSpec
 from inertial_estimation.sample import SampleBatch
 
-EXACT = 1e-9
-"""Of some hundred N, Nm and m/s^2; IMUs at a distance of five joints."""
+LEFT = Representation.LEFT
+EXACT = 1e-9  # of some hundred N, Nm and m/s^2; IMUs at a distance of five joints
 WRENCHES = {
     'root': np.array([30.0, -20.0, 10.0, 2.0, -1.0, 3.0]),
     'hand': np.array([-5.0, 8.0, 3.0, 0.0, 0.0, 0.0]),
     'sole': np.array([1.0, 2.0, 80.0, 0.0, 0.0, 0.0]),
-    'chest': np.array([0.0, 0.0, -25.0, 0.0, 0.0, 0.0]),
 }
-TOUCHED = ['root', 'hand', 'sole']
 N = 3
 
 
 @pytest.fixture
-def humanoid(rng) -> Robot:
+def humanoid(rng):
     """Return the humanoid with IMUs on four links, one of them at a pose of its own."""
     board = LinkSensorSpec('board', 'hand', random_pose(rng))
     return Robot.from_urdf(nested_humanoid_urdf(), imus=['head', board, 'sole', 'shank'])
 
 
-def moving(robot: Robot, rng, frames=()) -> SampleBatch:
-    """Return exact readings of fast motions of a floating robot under its `WRENCHES` at frames."""
+def moving(robot, rng, frames=()):
+    """Return exact readings of fast motions of a floating robot under `WRENCHES` at frames."""
     model, samples = FreeFloating(robot), []
     for _ in range(N):
-        motion = random_motion(robot, rng)
+        motion, v = random_motion(robot, rng), rng.normal(0, 1.5, 6)
         state = model.state(
-            motion.positions,
-            motion.velocities,
-            random_pose(rng),
-            rng.normal(0, 1.5, 6),
-            representation=Representation.LEFT,
+            motion.positions, motion.velocities, random_pose(rng), v, representation=LEFT
         )
         wrenches = {frame: WRENCHES[frame] for frame in frames}
         samples.append(SensorModels.floating(state, motion.accelerations, wrenches).sample())
     return SampleBatch.stack(samples)
 
 
-def assert_zero(values) -> None:
-    np.testing.assert_allclose(values, 0, rtol=0, atol=EXACT)
+def assert_near(values, expected=0.0):
+    np.testing.assert_allclose(values, np.broadcast_to(expected, values.shape), rtol=0, atol=EXACT)
 
 
 def test_exact_readings_leave_nothing(humanoid, rng):
     samples = moving(humanoid, rng, ['root'])
-    residuals = sensor_residuals(WrenchEstimator(humanoid), samples, [Contact('root')])
-    for values in residuals:
-        assert_zero(values)
+    for values in sensor_residuals(WrenchEstimator(humanoid), samples, [Contact('root')]):
+        assert_near(values)
     assert np.abs(samples.proper_accelerations).max() > 10.0
+    with pytest.raises(InertialEstimationError):
+        sensor_residuals(WrenchEstimator(humanoid), samples.take(np.array([0]))[0])
 
 
-def test_an_imu_with_an_error(humanoid, rng):
-    """It shows with the opposite sign; what is predicted from the IMU deviates as well."""
-    samples = moving(humanoid, rng, ['root'])
+@pytest.mark.parametrize('held', ['base', 'tool'])
+def test_fixed_link_predicts_every_imu(held, rng):
+    urdf, imus = arm_with_wrist_sensor_urdf(), ['base', 'upper', 'tip']
+    robot = Robot.from_urdf(urdf, fixed_link=held, imus=imus)
+    motion = random_motion(robot, rng)
+    state = FreeFloating(robot).state(motion.positions, motion.velocities, base=held)
+    acceleration = np.concatenate([np.zeros(6), motion.accelerations])
+    sample = SensorModels(state, state.equations(held, LEFT), acceleration).sample()
+    samples = SampleBatch.stack([sample])
+    for values in sensor_residuals(WrenchEstimator(robot), samples, [Contact(held)]):
+        assert_near(values)
+    assert np.abs(samples.angular_velocities).max() > 1.0
+
+
+def test_errors_of_sensors_show_with_the_opposite_sign(humanoid, rng):
+    """What is predicted from a wrong sensor deviates as well; an FT offset only at its sensor."""
+    samples, contacts = moving(humanoid, rng, ['root']), [Contact('root')]
+    error, offset = rng.normal(size=6), rng.normal(size=6)
     rates, linear = samples.angular_velocities.copy(), samples.proper_accelerations.copy()
-    error = np.array([0.1, -0.2, 0.3, 4.0, 5.0, -6.0])
+    readings = samples.ft_readings.copy()
     rates[:, 1] += error[:3]
     linear[:, 1] += error[3:]
     wrong = replace(samples, angular_velocities=rates, proper_accelerations=linear)
-    found = sensor_residuals(WrenchEstimator(humanoid), wrong, [Contact('root')])
-    np.testing.assert_allclose(
-        found.angular_velocities[:, 1], np.tile(-error[:3], (N, 1)), rtol=0, atol=EXACT
-    )
-    np.testing.assert_allclose(
-        found.proper_accelerations[:, 1], np.tile(-error[3:], (N, 1)), rtol=0, atol=EXACT
-    )
+    found = sensor_residuals(WrenchEstimator(humanoid), wrong, contacts)
+    assert_near(found.angular_velocities[:, 1], -error[:3])
+    assert_near(found.proper_accelerations[:, 1], -error[3:])
     # The head is predicted from the board, foot and shank are from each other.
     of_head = np.linalg.norm(found.angular_velocities[:, 0], axis=1)
-    np.testing.assert_allclose(of_head, np.linalg.norm(error[:3]), rtol=0, atol=EXACT)
-    assert_zero(found.angular_velocities[:, 2:])
-    assert_zero(found.proper_accelerations[:, 2:])
-
-
-def test_an_ft_sensor_with_an_offset(humanoid, rng):
-    """Only the sensor itself: with one contact no other is predicted from it."""
-    samples = moving(humanoid, rng, ['root'])
-    offset = np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3])
-    readings = samples.ft_readings.copy()
+    assert_near(of_head, np.linalg.norm(error[:3]))
+    assert_near(found.angular_velocities[:, 2:])
+    assert_near(found.proper_accelerations[:, 2:])
     readings[:, 0] += offset
-    contacts, wrong = [Contact('root')], replace(samples, ft_readings=readings)
+    wrong = replace(samples, ft_readings=readings)
     found = sensor_residuals(WrenchEstimator(humanoid), wrong, contacts).ft_readings
-    np.testing.assert_allclose(found[:, 0], np.tile(-offset, (N, 1)), rtol=0, atol=EXACT)
-    assert_zero(found[:, 1:])
-    offsets = np.zeros((len(humanoid.ft_sensors), 6))
-    offsets[0] = offset
-    matrices = np.tile(np.eye(6), (len(offsets), 1, 1))
-    calibrated = WrenchEstimator(humanoid, calibration=FtCalibration(matrices, offsets))
-    assert_zero(sensor_residuals(calibrated, wrong, contacts).ft_readings)
+    assert_near(found[:, 0], -offset)
+    assert_near(found[:, 1:])
+    calibration = FtCalibration.identity(3).with_offsets(np.outer([1.0, 0.0, 0.0], offset))
+    calibrated = WrenchEstimator(humanoid, calibration=calibration)
+    assert_near(sensor_residuals(calibrated, wrong, contacts).ft_readings)
 
 
-def test_an_ft_sensor_between_two_unknown_wrenches_is_not_predicted(humanoid, rng):
-    samples = moving(humanoid, rng, TOUCHED)
+def test_ft_sensor_between_two_unknown_wrenches_is_not_predicted(humanoid, rng):
+    touched = ['root', 'hand', 'sole']
+    samples = moving(humanoid, rng, touched)
     names = [sensor.name for sensor in humanoid.ft_sensors]
-    found = sensor_residuals(WrenchEstimator(humanoid), samples, [Contact(f) for f in TOUCHED])
     arm, leg, foot = (names.index(f'{part}_sensor') for part in ('arm', 'leg', 'foot'))
+    found = sensor_residuals(WrenchEstimator(humanoid), samples, [Contact(f) for f in touched])
     # Nothing touches the thigh and the shank: what one end of the leg reads, the other must.
     assert np.isnan(found.ft_readings[:, arm]).all()
-    assert_zero(found.ft_readings[:, [leg, foot]])
-    forces = [Contact('root'), Contact('hand', 'force'), Contact('sole')]
-    found = sensor_residuals(WrenchEstimator(humanoid, forces), samples)
-    assert np.isnan(found.ft_readings[:, arm]).all()
-    known = [Contact('hand', 'known', wrench=tuple(WRENCHES['hand'])), *forces[::2]]
-    assert_zero(sensor_residuals(WrenchEstimator(humanoid), samples, known).ft_readings)
+    assert_near(found.ft_readings[:, [leg, foot]])
+    known = [Contact('hand', 'known', wrench=tuple(WRENCHES['hand']))]
+    known += [Contact('root'), Contact('sole')]
+    assert_near(sensor_residuals(WrenchEstimator(humanoid), samples, known).ft_readings)
 
 
-def test_a_missing_sensor_takes_what_rests_on_it(humanoid, rng):
+def test_missing_sensors_take_what_depends_on_them(humanoid, rng):
     samples = moving(humanoid, rng, ['root', 'sole'])
     readings, rates = samples.ft_readings.copy(), samples.angular_velocities.copy()
-    readings[0, 2] = np.nan
-    rates[0, 0] = np.nan
+    readings[0, 2] = rates[0, 0] = np.nan
     wrong = replace(samples, ft_readings=readings, angular_velocities=rates)
     contacts = [Contact('root'), Contact('sole')]
     found = sensor_residuals(WrenchEstimator(humanoid), wrong, contacts)
-    # Without the sensor of the foot nothing tells what passes the one above.
+    # Without the sensor of the foot nothing determines what passes the one above.
     assert np.isnan(found.ft_readings[0, 1:]).all()
-    assert_zero(found.ft_readings[0, 0])
-    assert_zero(found.ft_readings[1:])
+    assert_near(found.ft_readings[0, 0])
+    assert_near(found.ft_readings[1:])
     # The board was predicted from the head; foot and shank predict each other.
     assert np.isnan(found.angular_velocities[0, :2]).all()
-    assert_zero(found.angular_velocities[0, 2:])
-    assert_zero(found.angular_velocities[1:])
+    assert_near(found.angular_velocities[0, 2:])
+    assert_near(found.angular_velocities[1:])
 
 
-def test_a_missing_joint_takes_what_lies_across_it(humanoid, rng):
-    samples = moving(humanoid, rng, ['root'])
-    accelerations = samples.accelerations.copy()
-    accelerations[:, humanoid.joint_names.index('neck')] = np.nan
-    wrong = replace(samples, accelerations=accelerations)
-    found = sensor_residuals(WrenchEstimator(humanoid), wrong, [Contact('root')])
-    assert np.isnan(found.proper_accelerations[:, :2]).all()
-    assert_zero(found.proper_accelerations[:, 2:])
-
-
-def test_arrays_are_not_held_against_themselves(rng):
+def test_arrays_are_not_compared_with_themselves(rng):
     """The samples bring no angular acceleration then; an exact log would look wrong."""
-    places = [(0.1, 0.0, 0.0), (-0.1, 0.0, 0.0), (0.0, 0.1, 0.0)]
     board = []
-    for k, place in enumerate(places):
+    for k, place in enumerate([(0.1, 0.0, 0.0), (-0.1, 0.0, 0.0), (0.0, 0.1, 0.0)]):
         pose = np.eye(4)
         pose[:3, 3] = place
         board.append(LinkSensorSpec(f'acc{k}', 'chest', pose, 'accelerometer'))
@@ -172,17 +160,103 @@ def test_arrays_are_not_held_against_themselves(rng):
     assert np.isnan(residuals.proper_accelerations).all()
 
 
-@pytest.mark.parametrize('held', ['base', 'tool'])
-def test_a_fixed_link_predicts_every_imu(held, rng):
-    urdf = arm_with_wrist_sensor_urdf()
-    robot = Robot.from_urdf(urdf, fixed_link=held, imus=['base', 'upper', 'tip'])
-    motion, model = random_motion(robot, rng), FreeFloating(robot)
-    state = model.state(motion.positions, motion.velocities, base=held)
-    equations = state.equations(held, Representation.MIXED)
-    acceleration = np.concatenate([np.zeros(6), motion.accelerations])
-    sample = SensorModels(state, equations, acceleration).sample()
-    samples = SampleBatch.stack([sample])
-    found = sensor_residuals(WrenchEstimator(robot), samples, [Contact(held)])
-    for values in found:
-        assert_zero(values)
-    assert np.abs(samples.angular_velocities).max() > 1.0
+# Orientations
+
+
+class Orientations:
+    """Orientations of the IMUs of a robot in random positions."""
+
+    def __init__(self, robot, rng, n=12):
+        model, base, n_joints = FreeFloating(robot), robot.fixed_frame, len(robot.joint_names)
+        self.robot, A_H_B = robot, random_pose(rng)
+        self.positions = rng.uniform(-3.0, 3.0, (n, n_joints))
+        self.references = Rotation.random(len(robot.imus), random_state=8).as_matrix()
+        self.readings = np.empty((n, len(robot.imus), 3, 3))
+        for i, q in enumerate(self.positions):
+            state = model.state(
+                q, np.zeros(n_joints), A_H_B if base else random_pose(rng), base=base
+            )
+            models = SensorModels(state, state.equations(base, LEFT), np.zeros(6 + n_joints))
+            for k, imu in enumerate(robot.imus):
+                self.readings[i, k] = models.orientation(imu, self.references[k])
+        self.fixed = A_H_B[:3, :3]
+
+    def residuals(self):
+        return orientation_residuals(self.robot, self.positions, self.readings)
+
+
+def test_exact_orientations_leave_nothing(humanoid, rng):
+    log = Orientations(humanoid, rng)
+    found = log.residuals()
+    assert_near(found.rotations)
+    for k, m in enumerate([1, 0, 3, 2]):  # nearest to each other
+        assert_near(found.references[k], log.references[m] @ log.references[k].T)
+    arm = Robot.from_urdf(
+        arm_with_wrist_sensor_urdf(), fixed_link='tool', imus=['base', 'upper', 'tip']
+    )
+    log = Orientations(arm, rng)
+    found = log.residuals()
+    assert_near(found.rotations)
+    for k in range(3):
+        assert_near(found.references[k], (log.references[k] @ log.fixed).T)
+
+
+def test_third_of_the_orientations_may_be_wrong(humanoid, rng):
+    log, wrong = Orientations(humanoid, rng, 60), np.arange(60) % 3 == 0
+    log.readings[wrong, 2] = Rotation.random(20, random_state=9).as_matrix()
+    found = log.residuals().rotations
+    assert_near(found[~wrong])
+    assert_near(found[:, :2])
+    assert np.linalg.norm(found[wrong, 2], axis=1).min() > 0.1
+
+
+def test_imu_with_wrong_axes_shows_once_the_robot_turns(humanoid, rng):
+    log = Orientations(humanoid, rng)
+    log.readings[:, 2] = log.readings[:, 2] @ Rotation.from_rotvec([0, 0, np.pi / 2]).as_matrix()
+    found = np.linalg.norm(log.residuals().rotations, axis=2)
+    assert np.sqrt(np.mean(found[:, 2] ** 2)) > 0.5
+    log.readings[:], log.positions[:] = log.readings[[0]], log.positions[[0]]
+    assert_near(log.residuals().rotations)
+
+
+@pytest.mark.filterwarnings('error')
+def test_missing_readings_take_what_depends_on_them(humanoid, rng):
+    log = Orientations(humanoid, rng)
+    log.readings[1, 0, 2, 2] = np.nan
+    log.readings[2, 3] = np.inf
+    log.positions[3, humanoid.joint_names.index('neck')] = np.nan
+    log.positions[4, humanoid.joint_names.index('knee')] = 1e35
+    found, gone = log.residuals().rotations, np.zeros((12, 4), dtype=bool)
+    # The knee is above the shank: the joint between shank and sole is not.
+    gone[1, :2] = gone[2, 2:] = gone[3, :2] = True
+    assert np.isnan(found[gone]).all()
+    assert_near(found[~gone])
+
+
+@pytest.mark.parametrize('together', [False, True], ids=['anywhere', 'agreeing'])
+def test_robust_rotation_with_two_fifths_of_outliers(together, rng):
+    truth = Rotation.random(random_state=1).as_matrix()
+    rotations = np.tile(truth, (500, 1, 1))
+    wrong = rng.permutation(500)[:200]
+    rotations[wrong] = Rotation.random(1 if together else 200, random_state=2).as_matrix()
+    assert_near(robust_rotation(rotations), truth)
+
+
+# Verdicts
+
+
+@pytest.mark.parametrize(
+    ('bias', 'share', 'doubtful'),
+    [(0.0, 0.0, False), (0.5, 0.0, True), (0.0, 0.125, False), (0.0, 0.5, True)],
+)
+def test_residuals_are_doubtful_by_their_bias_or_their_share_of_the_change(
+    bias, share, doubtful, rng
+):
+    """Filters that lag leave an eighth of the motion; a wrong sign or scale leaves more."""
+    swing = np.sin(2.0 * np.pi * np.arange(100) / 100)[:, None] * [8.0 * np.sqrt(2.0), 0.0, 0.0]
+    noise = 0.1 / np.sqrt(3.0) * rng.normal(size=(100, 3))
+    residuals = noise + [0.0, 0.0, bias] + share * swing
+    found = judge_residual(residuals, swing + np.array([0.0, 0.0, 9.81]), 0.1)
+    assert found.doubtful == doubtful
+    assert found.change == pytest.approx(8.0)
+    assert found.is_constant == (bias > 0.0)

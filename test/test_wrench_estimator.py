@@ -1,50 +1,48 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Properties of the estimator: what it recovers, what reaches what, and that a batch is its steps.
+Properties of the estimator: recovery, independence, batches, limits of its memory and inputs.
 
 Not covered: the equations (test_newton_euler.py), marks of missing sensors (test_quality.py) and
-joints (test_dependence.py), faults that other estimators have (test_peer_faults.py).
+joints (test_dependence.py).
 """
 
 import gc
 from itertools import combinations
 
+import brute_force
 import numpy as np
 import pytest
-from consistent_readings import ConsistentReadings, random_motion
+from consistent_readings import ConsistentReadings, Motion, random_motion
 from robots import (
     arm_with_wrist_sensor_urdf,
+    assert_close,
+    at_ends,
+    at_roots,
     nested_humanoid_urdf,
     random_sample,
     two_link_urdf,
 )
 
-from inertial_estimation.errors import FrameNotFound, ModelError, ShapeError
-from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.errors import FrameNotFound, InertialEstimationError, ModelError
+from inertial_estimation.estimation.contacts import Contact, ContactSet
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.forest import Dynamics
-from inertial_estimation.estimation.plan_cache import DYNAMICS_KEPT, STEPS_KEPT
 from inertial_estimation.estimation.wrench_estimator import CHUNK, WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 
-# Relative to the largest number of a result. Readings that fit together: two libraries' round-off
-# through some ten joints, and the inverse of the base's inertia. A batch: the order of sums alone.
+# Relative to the largest number of a result: two libraries' round-off through some ten joints, and
+# the inverse of the base's inertia.
 RECOVERY = 1e-9
-ROUND_OFF = 1e-12
+EXACT = 1e-9  # N and Nm: round-off of some hundred N
 RESULTS = ('wrenches', 'torques', 'external_torques', 'residuals')
-MARKS = (
-    'ranks',
-    'contact_quality',
-    'torque_quality',
-    'external_torque_quality',
-    'submodel_quality',
-    'used_imus',
-    'used_fts',
-)
-HUMANOIDS = ['nested', 'icub_v2_5', 'icub_genova01', 'icub_sensorised', 'ergocub_sn001']
+ARRAYS = [name for name in WrenchEstimate._fields if name not in ('stamp_ns', 'contacts')]
+HUMANOIDS = ['nested', 'icub_v2_5', 'icub_sensorised', 'ergocub_sn001']
 FIELDS = Sample._fields[1:8]
+PER_IMU = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
+LIMBS = ('chest', 'l_lower_leg', 'l_foot', 'r_lower_leg', 'r_foot', 'l_elbow_1', 'r_elbow_1')
+"""A link in each of the seven submodels of the sensorised iCub."""
 
 
 def humanoid(name, request, **options):
@@ -53,29 +51,17 @@ def humanoid(name, request, **options):
     return Robot.from_urdf(request.getfixturevalue('shared_models') / f'{name}.urdf', **options)
 
 
-def at_roots(robot):
-    return tuple(Contact(submodel.name) for submodel in robot.submodels)
-
-
-def at_ends(robot):
-    return tuple(Contact(robot.link_names[submodel.links[-1]]) for submodel in robot.submodels)
-
-
-def assert_close(got, expected, tolerance, what=''):
-    size = max(1.0, np.nanmax(np.abs(expected), initial=0.0))
-    np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance * size, err_msg=what)
-
-
 def assert_same(got, expected, tolerance=0.0):
     """Compare two estimates; bit by bit where no tolerance is given."""
     assert np.array_equal(got.stamp_ns, expected.stamp_ns)
     assert got.contacts == expected.contacts
-    for name in RESULTS:
-        assert_close(getattr(got, name), getattr(expected, name), tolerance, name)
-    for name in MARKS:
-        a, b = getattr(got, name), getattr(expected, name)
-        assert a.dtype == b.dtype
-        np.testing.assert_array_equal(a, b, err_msg=name)
+    for name in ARRAYS:
+        one, other = getattr(got, name), getattr(expected, name)
+        assert one.dtype == other.dtype
+        if name in RESULTS:
+            assert_close(one, other, tolerance, name)
+        else:
+            np.testing.assert_array_equal(one, other, err_msg=name)
 
 
 def row(batch, k):
@@ -84,89 +70,42 @@ def row(batch, k):
     return WrenchEstimate(**{n: v if n == 'contacts' else v[k] for n, v in values.items()})
 
 
-# What is recovered
-
-
-def pushed(robot, rng):
-    """Return a sample that fits together, the pushes at all submodels' ends, and the torques."""
-    readings = ConsistentReadings(robot)
-    pushes = {
-        contact.frame: rng.normal(0.0, 1.0, 6) * ([40.0] * 3 + [4.0] * 3)
-        for contact in at_ends(robot)
-    }
-    sample, torques, _ = readings.sample(random_motion(robot, rng), pushes)
-    return sample, np.array(list(pushes.values())), torques
-
-
-def legs_apart(robot, contacts):
-    """Let the contact of the root submodel sit on its root: at a hip it would join the two."""
-    first = robot.submodels[0]
-    return tuple(
-        Contact(first.name) if robot.frame(c.frame)[0] in first.links else c for c in contacts
-    )
+# Recovery
 
 
 @pytest.mark.parametrize('name', HUMANOIDS)
-def test_true_wrenches_are_recovered_whatever_link_carries_the_imu(name, request, rng):
+def test_true_wrenches_are_recovered_whichever_links_carry_imus(name, request, rng):
     links = humanoid(name, request).link_names
     every_link = humanoid(name, request, imus=links)
-    sample, pushes, torques = pushed(every_link, rng)
-    for k, link in enumerate(links):
-        robot = humanoid(name, request, imus=[link])
-        estimate = WrenchEstimator(robot, at_ends(robot)).update(with_imus(sample, [k]))
-        assert_close(estimate.wrenches, pushes, RECOVERY, f'wrenches, IMU at {link}')
-        assert_close(estimate.torques, torques, RECOVERY, f'torques, IMU at {link}')
+    pushes = {c.frame: rng.normal(size=6) * ([40.0] * 3 + [4.0] * 3) for c in at_ends(every_link)}
+    readings = ConsistentReadings(every_link)
+    sample, torques, _ = readings.sample(random_motion(every_link, rng), pushes)
+    several = [rng.choice(len(links), size, replace=False) for size in (2, 5, 8)]
+    for rows in [*([k] for k in range(len(links))), *several]:
+        robot = humanoid(name, request, imus=[links[k] for k in rows])
+        own = sample._replace(**{field: getattr(sample, field)[rows] for field in PER_IMU})
+        estimate = WrenchEstimator(robot, at_ends(robot)).update(own)
+        assert_close(estimate.wrenches, list(pushes.values()), RECOVERY, f'IMUs at {rows}')
+        assert_close(estimate.torques, torques, RECOVERY, f'IMUs at {rows}')
         np.testing.assert_array_equal(estimate.residuals, 0.0)
 
 
-@pytest.mark.parametrize('name', HUMANOIDS)
-def test_any_number_of_imus_that_agree_says_the_same(name, request, rng):
-    links = humanoid(name, request).link_names
-    sample, pushes, torques = pushed(humanoid(name, request, imus=links), rng)
-    for size in (2, 3, 5, 8):
-        chosen = rng.choice(len(links), size, replace=False)
-        robot = humanoid(name, request, imus=[links[k] for k in chosen])
-        estimate = WrenchEstimator(robot, at_ends(robot)).update(with_imus(sample, chosen))
-        assert_close(estimate.wrenches, pushes, RECOVERY)
-        assert_close(estimate.torques, torques, RECOVERY)
-
-
-def with_imus(sample, rows):
-    names = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
-    return sample._replace(**{name: getattr(sample, name)[rows] for name in names})
-
-
-def test_a_fixed_robot_needs_no_imu(rng):
-    robot = Robot.from_urdf(
-        arm_with_wrist_sensor_urdf(), fixed_link='base', joints=['elbow', 'lift']
-    )
-    readings = ConsistentReadings(robot)
-    push = rng.normal(0.0, 20.0, 6)
-    sample, torques, reaction = readings.sample(random_motion(robot, rng), {'tip': push})
-    estimate = WrenchEstimator(robot, [Contact('base'), Contact('tip')]).update(sample)
-    assert_close(estimate.wrenches, [reaction, push], RECOVERY)
-    assert_close(estimate.torques, torques, RECOVERY)
-
-
-def test_several_contacts_that_the_sensors_tell_apart(rng):
+def test_contacts_of_all_kinds_are_recovered(rng):
     """A force at a point, one along a line, and a known wrench, in each submodel."""
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'hand'])
     contacts, pushes = [], {}
     for submodel in robot.submodels:
         names = [robot.link_names[k] for k in (submodel.links[0], submodel.links[-1])]
-        known = rng.normal(0.0, 5.0, 6)
         point, direction = rng.normal(0.0, 0.2, 3), rng.normal(size=3)
-        force, size = rng.normal(0.0, 30.0, 3), rng.normal(0.0, 30.0)
-        along = size * direction / np.linalg.norm(direction)
-        contacts += [
+        own = [
             Contact(names[0], 'force', tuple(point), name=f'{submodel.name} force'),
             Contact(names[1], 'axial_force', tuple(-point), tuple(direction)),
-            Contact(names[0], 'known', wrench=tuple(known)),
+            Contact(names[0], 'known', wrench=tuple(rng.normal(0.0, 5.0, 6))),
         ]
-        forces = [(names[0], [*force, *np.cross(point, force)])]
-        forces += [(names[1], [*along, *np.cross(-point, along)]), (names[0], known)]
-        for name, wrench in forces:
-            pushes[name] = pushes.get(name, 0.0) + np.asarray(wrench)
+        for contact in own:
+            unknown = contact.basis() @ rng.normal(0.0, 30.0, contact.unknowns)
+            pushes[contact.frame] = pushes.get(contact.frame, 0.0) + unknown + contact.wrench
+        contacts += own
     sample, torques, _ = ConsistentReadings(robot).sample(random_motion(robot, rng), pushes)
     estimate = WrenchEstimator(robot, contacts).update(sample)
     np.testing.assert_array_equal(estimate.ranks, 4)
@@ -177,18 +116,6 @@ def test_several_contacts_that_the_sensors_tell_apart(rng):
     assert_close(list(found.values()), list(pushes.values()), RECOVERY)
     assert_close(estimate.torques, torques, RECOVERY)
     assert_close(estimate.residuals, np.zeros((4, 6)), RECOVERY)
-
-
-def test_free_submodels_feel_nothing_on_consistent_readings(rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['chest'])
-    push = rng.normal(0.0, 20.0, 6)
-    sample, torques, _ = ConsistentReadings(robot).sample(
-        random_motion(robot, rng), {'hand': push}
-    )
-    estimate = WrenchEstimator(robot, [Contact('hand')]).update(sample)
-    assert_close(estimate.residuals, np.zeros((4, 6)), RECOVERY)
-    assert_close(estimate.wrenches, [push], RECOVERY)
-    assert_close(estimate.torques, torques, RECOVERY)
 
 
 def test_locked_joints_are_merged_links(rng):
@@ -204,49 +131,146 @@ def test_locked_joints_are_merged_links(rng):
     contacts = [Contact('slider'), Contact('tip')]
     first = WrenchEstimator(whole, contacts).update(sample)
     second = WrenchEstimator(part, contacts).update(fewer)
-    assert_close(second.wrenches, first.wrenches, ROUND_OFF)
-    assert_close(second.torques, np.delete(first.torques, held), ROUND_OFF)
-    assert_close(second.external_torques, np.delete(first.external_torques, held), ROUND_OFF)
+    assert_close(second.wrenches, first.wrenches)
+    assert_close(second.torques, np.delete(first.torques, held))
+    assert_close(second.external_torques, np.delete(first.external_torques, held))
 
 
-# What reaches what
+# External torques
 
 
-def joints_of(robot, *parts):
-    return [j for j, name in enumerate(robot.joint_names) if any(p in name for p in parts)]
+@pytest.mark.parametrize('bases', [('', 'sole'), ('head', 'sole'), ('elbow', 'hip')])
+def test_external_torques_about_two_bases_differ_by_their_relative_motion(bases, rng):
+    """External wrenches of a floating robot move with the base that is not at rest [T 3.14]."""
+    robots = [
+        Robot.from_urdf(nested_humanoid_urdf(), imus=['head'], external_torque_base=base)
+        for base in bases
+    ]
+    sample = random_sample(robots[0], rng)
+    estimates = [WrenchEstimator(r, at_ends(r)).update(sample) for r in robots]
+    one, two = (robot.base for robot in robots)
+
+    def pose(q):
+        poses = brute_force.link_poses(robots[0], q)
+        return np.linalg.inv(poses[one]) @ poses[two]
+
+    q, h, columns = sample.positions, 1e-5, []
+    for step in h * np.eye(len(q)):
+        twist = np.linalg.inv(pose(q)) @ (pose(q + step) - pose(q - step)) / (2 * h)
+        columns.append([*twist[:3, 3], twist[2, 1], twist[0, 2], twist[1, 0]])
+    poses, total = brute_force.link_poses(robots[0], q), np.zeros(6)
+    for contact, wrench in zip(estimates[0].contacts, estimates[0].wrenches, strict=True):
+        k, H = robots[0].frame(contact.frame)
+        total += brute_force.wrench_transform(np.linalg.inv(poses[two]) @ poses[k] @ H) @ wrench
+    difference = estimates[0].external_torques - estimates[1].external_torques
+    assert_close(difference, np.array(columns) @ total, 1e-7)  # of central differences
+    assert np.abs(difference).max() > 1.0
+    np.testing.assert_array_equal(estimates[0].torques, estimates[1].torques)
 
 
-LEGS = ('hip', 'knee', 'ankle')
+def test_external_torques_of_a_fixed_robot_are_taken_off_the_joints(rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), fixed_link='root')
+    readings, motion = ConsistentReadings(robot), random_motion(robot, rng)
+    known = {name: rng.normal(0.0, 20.0, 6) for name in ('root', 'shoulder')}
+    felt = {name: rng.normal(0.0, 20.0, 6) for name in ('hand', 'shank', 'sole')}
+    sample, loaded, _ = readings.sample(motion, {**known, **felt})
+    _, free, _ = readings.sample(motion, {})
+    contacts = [Contact(name, 'known', wrench=tuple(wrench)) for name, wrench in known.items()]
+    contacts += [Contact(name) for name in felt]
+    estimate = WrenchEstimator(robot, contacts).update(sample)
+    assert_close(estimate.external_torques, free - loaded, 1e-10)
 
 
-@pytest.mark.parametrize('disturbance', [1e3, 1e-3, np.nan])
+# Faults measured in other estimators
+
+
+@pytest.mark.parametrize('length_scale', [1.0, 0.05])
+def test_two_feet_under_one_body_carry_half_of_the_weight(length_scale, shared_models):
+    robot = Robot.from_urdf(
+        shared_models / 'icub_sensorised.urdf', imus=['root_link'], ft_sensors=()
+    )
+    bent = {'hip_pitch': 0.4, 'knee': -0.8, 'ankle_pitch': -0.4, 'hip_roll': 0.1, 'elbow': 0.6}
+    positions = np.array([bent.get(name.partition('_')[2], 0.0) for name in robot.joint_names])
+    zeros, still = np.zeros_like(positions), np.zeros((1, 3))
+    upright = np.array([[0.0, 0.0, 9.81]])
+    sample = Sample(0, positions, zeros, zeros, still, upright, still, np.empty((0, 6)))
+    feet = [Contact('l_foot'), Contact('r_foot')]
+    estimate = WrenchEstimator(robot, feet, length_scale=length_scale).update(sample)
+    readings, motion = ConsistentReadings(robot), Motion(positions, zeros, zeros, np.zeros(3))
+    for foot, wrench in zip(feet, estimate.wrenches):
+        up = readings.pose(motion, foot.frame)[2, :3] @ wrench[:3]
+        # The centre of mass is 0.1 mm off the middle.
+        np.testing.assert_allclose(up, robot.mass * 9.81 / 2, atol=0.1)
+    assert ((estimate.contact_quality & Quality.UNDETERMINED) != 0).all()
+
+
+def test_two_forces_on_a_link_never_blow_up(shared_models, rng):
+    """
+    The squeeze of two pure forces is invisible; a peer exceeded 1e6 N in 1 solve of 130.
+
+    The shortest answer holds no squeeze, so a force is at most half of the sum plus the moment
+    over the distance of the points.
+    """
+    icub = Robot.from_urdf(shared_models / 'icub_sensorised.urdf', imus=['root_link'])
+    apart, arm = 0.1, 0.8  # of the points; no point is farther from its sensors [m]
+    # Five standard deviations of random_sample; most submodels have four sensors.
+    sum_limit = 20.0 * np.array([50.0, 5.0]) + icub.mass * np.array([30.0, 10.0])
+    force_limit = sum_limit[0] / 2 + (sum_limit[1] + arm * sum_limit[0]) / apart
+    for _ in range(10):
+        points = {}
+        for frame in LIMBS:
+            half = rng.normal(size=3)
+            half *= rng.uniform(apart, 2 * apart) / 2 / np.linalg.norm(half)
+            points[frame] = rng.uniform(-0.1, 0.1, 3) + np.array([-half, half])
+        contacts = [
+            Contact(frame, 'force', point=tuple(point), name=f'{frame} {k}')
+            for frame in LIMBS
+            for k, point in enumerate(points[frame])
+        ]
+        samples = SampleBatch.stack([random_sample(icub, rng) for _ in range(100)])
+        estimate = WrenchEstimator(icub, contacts).batch(samples)
+        assert (estimate.ranks == 5).all()
+        assert ((estimate.contact_quality & Quality.UNDETERMINED) != 0).all()
+        forces = estimate.wrenches.reshape(100, len(LIMBS), 2, 6)[..., :3]
+        assert np.abs(forces).max() < force_limit
+        axes = np.array([p[1] - p[0] for p in points.values()])
+        squeeze = np.einsum('nsi,si->ns', forces[:, :, 1] - forces[:, :, 0], axes)
+        np.testing.assert_allclose(squeeze, 0.0, atol=EXACT)
+
+
+# Independence
+
+
+@pytest.mark.parametrize('disturbance', [1e3, np.nan])
 @pytest.mark.parametrize('contacts', [at_roots, at_ends, lambda robot: ()])
 @pytest.mark.parametrize('name', HUMANOIDS)
-def test_an_arm_sensor_never_reaches_a_leg(name, contacts, disturbance, request, rng):
+def test_arm_sensors_never_reach_a_leg(name, contacts, disturbance, request, rng):
     robot = humanoid(name, request, imus=['head'])
-    legs = joints_of(robot, *LEGS)
+    legs = [
+        j for j, n in enumerate(robot.joint_names) if any(p in n for p in ('hip', 'knee', 'ankle'))
+    ]
     assert len(legs) >= (2 if name == 'nested' else 12)
     arms = [k for k, sensor in enumerate(robot.ft_sensors) if 'arm' in sensor.name]
-    assert arms
-    estimator = WrenchEstimator(robot, legs_apart(robot, contacts(robot)))
-    for _ in range(5):
-        sample = random_sample(robot, rng)
-        disturbed = sample.ft_readings.copy()
-        disturbed[arms] += disturbance * rng.normal(size=(len(arms), 6))
-        before = estimator.update(sample)
-        after = estimator.update(sample._replace(ft_readings=disturbed))
-        # A lost sensor goes another way through linear algebra, which may round otherwise.
-        round_off = 1e-13 * np.abs(before.torques).max() if np.isnan(disturbance) else 0.0
-        np.testing.assert_allclose(
-            after.torques[legs], before.torques[legs], rtol=0.0, atol=round_off
-        )
-        np.testing.assert_array_equal(after.torque_quality[legs], 0)
-        assert not np.array_equal(after.residuals, before.residuals) or not np.array_equal(
-            after.wrenches, before.wrenches
-        )
+    # The contact of the root submodel sits on its root: at a hip it would join the two.
+    first = robot.submodels[0]
+    placed = [
+        Contact(first.name) if robot.frame(c.frame)[0] in first.links else c
+        for c in contacts(robot)
+    ]
+    estimator, sample = WrenchEstimator(robot, placed), random_sample(robot, rng)
+    disturbed = sample.ft_readings.copy()
+    disturbed[arms] += disturbance * rng.normal(size=(len(arms), 6))
+    before = estimator.update(sample)
+    after = estimator.update(sample._replace(ft_readings=disturbed))
+    # A lost sensor goes another way through linear algebra, which may round otherwise.
+    round_off = 1e-13 * np.abs(before.torques).max() if np.isnan(disturbance) else 0.0
+    found, expected = after.torques[legs], before.torques[legs]
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=round_off)
+    np.testing.assert_array_equal(after.torque_quality[legs], 0)
+    assert not np.array_equal(after.torques, before.torques)
 
 
-def test_the_order_of_contacts_permutes_rows(rng):
+def test_order_of_contacts_permutes_rows(rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'hand'])
     contacts = [
         *(Contact(name, 'force', point=(0.0, 0.1, 0.2)) for name in ('hand', 'shank', 'chest')),
@@ -258,18 +282,20 @@ def test_the_order_of_contacts_permutes_rows(rng):
     for _ in range(5):
         order = rng.permutation(len(contacts))
         got = WrenchEstimator(robot, [contacts[c] for c in order]).update(sample)
-        assert_close(got.wrenches, expected.wrenches[order], ROUND_OFF)
+        assert_close(got.wrenches, expected.wrenches[order])
         for name in RESULTS[1:]:
-            assert_close(getattr(got, name), getattr(expected, name), ROUND_OFF, name)
+            assert_close(getattr(got, name), getattr(expected, name), what=name)
         np.testing.assert_array_equal(got.contact_quality, expected.contact_quality[order])
-        np.testing.assert_array_equal(got.torque_quality, expected.torque_quality)
+
+
+# Memory
 
 
 def test_contacts_may_change_at_every_step(rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     estimator = WrenchEstimator(robot, at_ends(robot))
     default = estimator.update(sample := random_sample(robot, rng))
-    for step in range(2 * STEPS_KEPT):
+    for step in range(130):
         frames = rng.choice(list(robot.frames), rng.integers(0, 6))
         contacts = tuple(
             Contact(str(frame), ('wrench', 'force')[step % 2], point=tuple(rng.normal(size=3)))
@@ -289,42 +315,46 @@ def test_models_for_failed_imus_do_not_pile_up(rng):
     estimator = WrenchEstimator(robot, at_roots(robot))
     sample = random_sample(robot, rng)
     expected = estimator.update(sample)
+
+    def count_models():
+        gc.collect()
+        return sum(isinstance(thing, Dynamics) for thing in gc.get_objects())
+
     before = count_models()
     for pair in combinations(range(len(links)), 2):
         readings = sample.angular_velocities.copy()
         readings[list(pair)] = np.nan
         estimator.update(sample._replace(angular_velocities=readings))
-    assert count_models() <= before + DYNAMICS_KEPT
+    assert count_models() <= before + 3
     assert_same(estimator.update(sample), expected)
 
 
-def count_models():
-    gc.collect()
-    return sum(isinstance(thing, Dynamics) for thing in gc.get_objects())
-
-
-def test_an_estimate_is_not_touched_by_the_next_one(rng):
+def test_estimates_and_samples_are_left_alone(rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'hand'])
     for contacts in (at_roots(robot), at_roots(robot)[1:]):
         estimator = WrenchEstimator(robot, contacts)
-        first = estimator.update(random_sample(robot, rng))
+        sample = random_sample(robot, rng)
+        sample.ft_readings[1, 2] = sample.positions[0] = np.nan
+        for array in sample[1:8]:
+            array.flags.writeable = False
+        first = estimator.update(sample)
         kept = WrenchEstimate(*(np.copy(v) if isinstance(v, np.ndarray) else v for v in first))
         estimator.update(random_sample(robot, rng))
         assert_same(first, kept)
 
 
-def test_samples_are_read_only(rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'hand'])
-    estimator = WrenchEstimator(robot, at_roots(robot))
-    sample = random_sample(robot, rng)
-    sample.ft_readings[1, 2] = sample.positions[0] = np.nan
-    for array in sample[1:8]:
-        array.flags.writeable = False
-    first = estimator.update(sample)
-    assert_same(estimator.update(sample), first)
-
-
 # Batches
+
+
+BATCH_ROBOTS = {
+    'two_link': (two_link_urdf(), {'imus': ['arm']}),
+    'arm': (arm_with_wrist_sensor_urdf(), {'fixed_link': 'lower'}),
+    'arm with idle imu': (arm_with_wrist_sensor_urdf(), {'fixed_link': 'base', 'imus': ['tip']}),
+    'imus on one link': (
+        nested_humanoid_urdf(),
+        {'imus': [('a', 'head'), ('b', 'neck'), ('c', 'foot'), ('d', 'sole')]},
+    ),
+}
 
 
 def faulty_samples(robot, rng, n):
@@ -338,28 +368,9 @@ def faulty_samples(robot, rng, n):
     return samples
 
 
-BATCH_ROBOTS = {
-    'two_link': (two_link_urdf(), {'imus': ['arm']}),
-    'arm': (arm_with_wrist_sensor_urdf(), {'fixed_link': 'lower'}),
-    'arm with idle imu': (arm_with_wrist_sensor_urdf(), {'fixed_link': 'base', 'imus': ['tip']}),
-    'humanoid': (nested_humanoid_urdf(), {'imus': ['head']}),
-    'several imus': (nested_humanoid_urdf(), {'imus': ['head', 'hip', 'shank', 'thigh']}),
-    'imus on one link': (
-        nested_humanoid_urdf(),
-        {'imus': [('a', 'head'), ('b', 'neck'), ('c', 'foot'), ('d', 'sole')]},
-    ),
-}
-
-
-def contact_sets(robot):
-    mixed = [Contact(name, ('force', 'wrench')[k % 2]) for k, name in enumerate(robot.link_names)]
-    known = Contact(robot.link_names[-1], 'known', wrench=(1, 2, 3, 4, 5, 6))
-    return at_roots(robot), at_ends(robot)[1:], (), (*mixed, known)
-
-
 @pytest.mark.parametrize('assumed', [False, True])
 @pytest.mark.parametrize('name', BATCH_ROBOTS)
-def test_a_batch_is_its_steps(name, assumed, rng):
+def test_batch_is_its_steps(name, assumed, rng):
     text, options = BATCH_ROBOTS[name]
     robot = Robot.from_urdf(text, **options)
     samples = faulty_samples(robot, rng, 25)
@@ -367,17 +378,19 @@ def test_a_batch_is_its_steps(name, assumed, rng):
         states = rng.integers(0, 2, (25, len(robot.joint_names))).astype(np.uint8)
         samples = [s._replace(joint_states=x) for s, x in zip(samples, states)]
     batch = SampleBatch.stack(samples)
-    for contacts in contact_sets(robot):
+    last = robot.link_names[-1]
+    mixed = (Contact(last, 'force'), Contact(last), Contact(last, 'known', wrench=(1,) * 6))
+    for contacts in ((), at_roots(robot), at_ends(robot)[:1], mixed):
         for estimator, given in (
             (WrenchEstimator(robot, contacts), None),
             (WrenchEstimator(robot, at_roots(robot)), contacts),
         ):
             together = estimator.batch(batch, given)
             for k, sample in enumerate(samples):
-                assert_same(row(together, k), estimator.update(sample, given), ROUND_OFF)
+                assert_same(row(together, k), estimator.update(sample, given), 1e-12)
 
 
-def test_a_batch_of_several_chunks(rng):
+def test_batch_of_several_chunks_is_its_steps(rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'hand'])
     n = 2 * CHUNK + 3
     samples = [random_sample(robot, rng) for _ in range(n)]
@@ -386,55 +399,19 @@ def test_a_batch_of_several_chunks(rng):
     estimator = WrenchEstimator(robot, at_ends(robot))
     together = estimator.batch(SampleBatch.stack(samples))
     for k in (0, 1, 2, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, n - 2, n - 1):
-        assert_same(row(together, k), estimator.update(samples[k]), ROUND_OFF)
+        assert_same(row(together, k), estimator.update(samples[k]), 1e-12)
 
 
-# Robots at the edges
+# Inputs
 
 
-# Structural mistakes
-
-
-def test_a_mistake_does_not_spoil_the_next_step(rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    estimator = WrenchEstimator(robot, at_roots(robot))
-    sample = random_sample(robot, rng)
-    before = estimator.update(sample)
-    with pytest.raises(ShapeError):
-        estimator.update(sample._replace(positions=np.zeros(1)))
-    with pytest.raises(FrameNotFound):
-        estimator.update(sample, (Contact('hand'), Contact('hnd')))
-    assert_same(estimator.update(sample), before)
-
-
-def test_contacts_at_unknown_frames_bring_the_closest(rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    with pytest.raises(FrameNotFound):
-        WrenchEstimator(robot, [Contact('hnd')])
-    sample = random_sample(robot, rng)
-    with pytest.raises(FrameNotFound):
-        WrenchEstimator(robot).update(sample, (Contact('hnd'),))
-    with pytest.raises(FrameNotFound):
-        WrenchEstimator(robot).batch(SampleBatch.stack([sample]), (Contact('hnd'),))
-
-
-@pytest.mark.parametrize(
-    ('change', 'complaint'),
-    [
-        ({4: np.nan}, "'arm'.*not finite"),
-        ({0: np.inf}, "'arm'.*not finite"),
-        ({0: 0.0}, "'arm' has a first moment of .* but no mass; give it a mass"),
-        ({0: 1e-9}, "'arm' has a first moment of .* a mass of 1e-09 kg: .* digits"),
-        ({0: -1e-9}, "'arm' has a first moment of .* a mass of -1e-09 kg: .* digits"),
-    ],
-)
-def test_parameters_that_cannot_be_used(change, complaint):
-    robot = Robot.from_urdf(two_link_urdf(), imus=['body'])
-    parameters = robot.parameters.copy()
-    for index, value in change.items():
-        parameters[1, index] = value
-    with pytest.raises(ModelError):
-        WrenchEstimator(robot.with_parameters(parameters))
+def test_parameters_that_cannot_be_used_are_refused(two_link):
+    for change in ({4: np.nan}, {0: np.inf}, {0: 0.0}, {0: 1e-9}, {0: -1e-9}):
+        parameters = two_link.parameters.copy()
+        for index, value in change.items():
+            parameters[1, index] = value
+        with pytest.raises(ModelError):
+            WrenchEstimator(two_link.with_parameters(parameters))
 
 
 @pytest.mark.filterwarnings('error')
@@ -442,10 +419,49 @@ def test_parameters_that_cannot_be_used(change, complaint):
 @pytest.mark.parametrize('name', ['velocities', 'ft_readings', 'positions'])
 def test_absurd_numbers_count_as_missing(name, absurd, nested_humanoid, rng):
     estimator = WrenchEstimator(nested_humanoid, [Contact('sole'), Contact('hand')])
+    sample, found = random_sample(nested_humanoid, rng), []
+    for value in (absurd, np.nan):
+        array = np.array(getattr(sample, name))
+        array.flat[2] = value
+        found.append(estimator.update(sample._replace(**{name: array})))
+    assert_same(*found)
+
+
+def test_wrong_samples_and_contacts_are_refused_and_do_not_spoil_the_next(nested_humanoid, rng):
+    estimator = WrenchEstimator(nested_humanoid, at_roots(nested_humanoid))
     sample = random_sample(nested_humanoid, rng)
-    broken = {'value': np.array(getattr(sample, name)), 'nan': np.array(getattr(sample, name))}
-    broken['value'].flat[2], broken['nan'].flat[2] = absurd, np.nan
-    estimate = estimator.update(sample._replace(**{name: broken['value']}))
-    expected = estimator.update(sample._replace(**{name: broken['nan']}))
-    for got, wanted in zip(estimate[2:], expected[2:], strict=True):
-        np.testing.assert_array_equal(got, wanted)
+    before, batch = estimator.update(sample), SampleBatch.stack([sample, sample])
+    for given in (
+        sample._replace(positions=np.zeros(1)),
+        sample._replace(positions=[0.0] * 6),
+        sample._replace(velocities=np.array(['a'] * 6)),
+        sample._replace(joint_states=np.zeros(2, dtype=np.uint8)),
+        batch,
+        before,
+        None,
+    ):
+        with pytest.raises(InertialEstimationError):
+            estimator.update(given)
+    for given in (None, sample, [sample]):
+        with pytest.raises(InertialEstimationError):
+            estimator.batch(given)
+    for call in (
+        lambda contacts: estimator.update(sample, contacts),
+        lambda contacts: estimator.batch(batch, contacts),
+        lambda contacts: WrenchEstimator(nested_humanoid, contacts),
+    ):
+        with pytest.raises(FrameNotFound):
+            call((Contact('hand'), Contact('hnd')))
+        for contacts in (['sole'], 'sole', 3, [None], Contact('sole')):
+            with pytest.raises(InertialEstimationError):
+                call(contacts)
+    with pytest.raises(InertialEstimationError):
+        ContactSet.felt([None])
+    assert_same(estimator.update(sample), before)
+
+
+@pytest.mark.parametrize('option', ['length_scale', 'rank_tolerance', 'calibration'])
+@pytest.mark.parametrize('given', ['x', -1.0, float('nan')])
+def test_options_out_of_range_are_refused(option, given, two_link):
+    with pytest.raises(InertialEstimationError):
+        WrenchEstimator(two_link, (), **{option: given})

@@ -1,0 +1,334 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Free-floating dynamics and momentum about every base in every representation [T chapter 3].
+
+Against Pinocchio about the root, iDynTree about many bases, identities of the thesis and central
+differences. iDynTree knows all joints of a URDF: only robots with all joints in use are compared.
+"""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from floating_states import FORMS, ROBOTS, random_pose, random_state, rate
+from scipy.linalg import block_diag
+
+from inertial_estimation.errors import FrameNotFound, ModelError, ShapeError
+from inertial_estimation.model import rigid_body
+from inertial_estimation.model.free_floating import FreeFloating
+from inertial_estimation.model.momentum import average_equations, centroidal, momentum_matrix
+from inertial_estimation.model.representations import (
+    Representation,
+    convert_acceleration,
+    proper_acceleration,
+)
+from inertial_estimation.model.robot import Robot
+
+LEFT, RIGHT, MIXED, SENSOR = Representation
+ROUND_OFF = 1e-10  # of sums over some ten bodies of products of numbers up to hundreds
+DIFFERENCE = 1e-5  # of central differences of numbers up to hundreds
+ORACLE = 1e-12  # relative: sums over up to sixty bodies, and poses made orthonormal
+ALL_VARIABLES = [
+    (name, link, form)
+    for name, robot in ROBOTS.items()
+    for link, form in product(robot.link_names, FORMS)
+]
+
+
+def assert_near(got, expected, atol=ROUND_OFF):
+    np.testing.assert_allclose(got, expected, rtol=0, atol=atol)
+
+
+def variables_of(state):
+    """Return the equations in a few very different variables."""
+    last = state.model.robot.link_names[-1]
+    chosen = [*(state.equations(last, form) for form in FORMS), state.equations('', LEFT)]
+    return [*chosen, average_equations(state)]
+
+
+@pytest.fixture(params=ROBOTS)
+def state(request, rng):
+    return random_state(ROBOTS[request.param], rng)
+
+
+@pytest.fixture
+def root(state):
+    return state.equations('', LEFT)
+
+
+# Against Pinocchio
+
+
+def test_terms_about_the_root_are_pinocchio_s(state, root):
+    model, v = state.model.model, state.root_velocity
+    q = np.concatenate([pin.SE3ToXYZQUAT(pin.SE3(state.pose())), state.positions])
+    data = model.createData()
+    M = pin.crba(model, data, q)
+    assert_near(root.mass_matrix, np.triu(M) + np.triu(M, 1).T)
+    assert_near(root.coriolis_matrix, pin.computeCoriolisMatrix(model, data, q, v))
+    assert_near(root.kinetic_energy, pin.computeKineticEnergy(model, data, q, v))
+    pin.ccrba(model, data, q, v)
+    whole = centroidal(state)
+    assert_near(whole.inertia, data.Ig.matrix())
+    assert_near(momentum_matrix(state, root), data.Ag)
+    pin.dccrba(model, data, q, v)
+    got = rate(lambda s: momentum_matrix(s, s.equations('', LEFT)), state)
+    assert_near(got, data.dAg, DIFFERENCE)
+
+
+def test_accelerations_of_frames_are_pinocchio_s(state, root, rng):
+    a = rng.normal(0.0, 3.0, state.root_velocity.size)
+    model, frame = state.model.model, state.model.robot.link_names[-1]
+    data, q = model.createData(), np.concatenate(
+        [pin.SE3ToXYZQUAT(pin.SE3(state.pose())), state.positions]
+    )  # fmt: skip
+    pin.forwardKinematics(model, data, q, state.root_velocity, a)
+    joint, J_H_F = state.model.locate(frame)
+    for equations, (form, function, reference) in product(
+        variables_of(state),
+        [
+            (LEFT, pin.getFrameAcceleration, pin.LOCAL),
+            (RIGHT, pin.getFrameAcceleration, pin.WORLD),
+            (MIXED, pin.getFrameClassicalAcceleration, pin.LOCAL_WORLD_ALIGNED),
+            (SENSOR, pin.getFrameClassicalAcceleration, pin.LOCAL),
+        ],
+    ):
+        given = equations.acceleration_from(root, a)
+        got = state.acceleration(frame, equations, given, form)
+        assert_near(got, function(model, data, joint, pin.SE3(J_H_F), reference).vector)
+
+
+@pytest.mark.parametrize('sign', [0.0, -10.0, 1.0])
+def test_dynamics_are_linear_in_parameters_of_any_kind(sign, nested_humanoid, rng):
+    """Least squares may give masses that no body has; Pinocchio's rnea takes them as well."""
+    parameters = rng.normal(size=nested_humanoid.parameters.shape)
+    parameters[:, 0] = np.abs(parameters[:, 0]) + 0.1
+    parameters[4:] *= sign
+    state = random_state(nested_humanoid.with_parameters(parameters), rng)
+    model, a = state.model.model, rng.normal(size=state.root_velocity.size)
+    model.gravity = pin.Motion(np.concatenate([nested_humanoid.gravity, np.zeros(3)]))
+    q = np.concatenate([pin.SE3ToXYZQUAT(pin.SE3(state.pose())), state.positions])
+    expected = pin.rnea(model, model.createData(), q, state.root_velocity, a)
+    assert_near(state.equations('', LEFT).inverse_dynamics(a), expected)
+
+
+# Against iDynTree
+
+
+class Oracle:
+    """iDynTree's KinDynComputations of a robot in a state, in our order of joints."""
+
+    def __init__(self, state, base, form):
+        self.library = iDynTree = pytest.importorskip('idyntree.bindings')
+        loader, self.theirs = iDynTree.ModelLoader(), iDynTree.KinDynComputations()
+        robot = state.model.robot
+        assert loader.loadModelFromString(robot.urdf)
+        assert self.theirs.loadRobotModel(loader.model())
+        self.model = self.theirs.model()
+        joints = [self.model.getJoint(self.model.getJointIndex(n)) for n in robot.joint_names]
+        dofs = np.array([joint.getDOFsOffset() for joint in joints], dtype=int)
+        self.columns = np.concatenate([np.arange(6), 6 + dofs])
+        forms = {
+            LEFT: iDynTree.BODY_FIXED_REPRESENTATION,
+            RIGHT: iDynTree.INERTIAL_FIXED_REPRESENTATION,
+            MIXED: iDynTree.MIXED_REPRESENTATION,
+        }
+        assert self.theirs.setFloatingBase(base)
+        assert self.theirs.setFrameVelocityRepresentation(forms[form])
+        velocity = state.equations(base, form).velocity
+        s = np.zeros((2, len(dofs)))
+        s[:, dofs] = state.positions, velocity[6:]
+        gravity = robot.gravity.copy()
+        assert self.theirs.setRobotState(
+            state.pose(base), s[0], velocity[:6].copy(), s[1], gravity
+        )
+
+    def matrix(self, name, rows, *arguments):
+        """Return what a method writes into a matrix."""
+        J = self.library.MatrixDynSize(rows, len(self.columns))
+        assert getattr(self.theirs, name)(*arguments, J)
+        return J.toNumPy()[:, self.columns]
+
+    def forces(self, name):
+        forces = self.library.FreeFloatingGeneralizedTorques(self.model)
+        assert getattr(self.theirs, name)(forces)
+        wrench = forces.baseWrench().toNumPy()
+        return np.concatenate([wrench, forces.jointTorques().toNumPy()])[self.columns]
+
+
+def assert_same(got, expected):
+    scale = np.abs(expected).max() if np.size(expected) else 1.0
+    assert_near(got, expected, ORACLE * max(scale, 1.0))
+
+
+def compare(state, base, frame, form):
+    oracle = Oracle(state, base, form)
+    theirs, n = oracle.theirs, len(oracle.columns)
+    equations, whole = state.equations(base, form), centroidal(state)
+    M = oracle.matrix('getFreeFloatingMassMatrix', n)[oracle.columns]
+    assert_same(equations.mass_matrix, M)
+    bias = equations.inverse_dynamics(np.zeros(n))
+    assert_same(bias, oracle.forces('generalizedBiasForces'))
+    assert_same(equations.gravity_forces, oracle.forces('generalizedGravityForces'))
+    H = theirs.getWorldTransform(frame).asHomogeneousTransform().toNumPy()
+    assert_same(state.pose(frame), H)
+    assert_same(state.velocity(frame, form), theirs.getFrameVel(frame).toNumPy())
+    J = oracle.matrix('getFrameFreeFloatingJacobian', 6, frame)
+    assert_same(state.jacobian(frame, equations, form), J)
+    assert_same(whole.com, theirs.getCenterOfMassPosition().toNumPy())
+    assert_same(whole.com_velocity, theirs.getCenterOfMassVelocity().toNumPy())
+    # In the axes of the base with the left-trivialised representation.
+    R = state.pose(base)[:3, :3] if form is LEFT else np.eye(3)
+    momentum = theirs.getCentroidalTotalMomentum().toNumPy().reshape(2, 3) @ R.T
+    assert_same(whole.momentum, momentum.ravel())
+
+
+@pytest.mark.parametrize('name', ['two_link', 'arm', 'nested_humanoid'])
+def test_small_robots_about_every_link_are_idyntree_s(name, rng):
+    state, names = random_state(ROBOTS[name], rng), ROBOTS[name].link_names
+    for base, form in product(names, FORMS):
+        compare(state, base, names[-1] if base == names[0] else names[0], form)
+    oracle, mixed = Oracle(state, names[0], MIXED), state.equations('', MIXED)
+    average = average_equations(state).velocity_map(mixed)[:6]
+    assert_same(average, oracle.matrix('getCentroidalAverageVelocityJacobian', 6))
+    expected = oracle.matrix('getCentroidalTotalMomentumJacobian', 6)
+    assert_same(momentum_matrix(state, mixed), expected)
+
+
+@pytest.mark.parametrize('source', ['icub_v2_5', 'icub_models'])
+def test_humanoids_about_several_links_are_idyntree_s(source, shared_models, rng):
+    path = shared_models / f'{source}.urdf'
+    if source == 'icub_models':
+        path = Path(pytest.importorskip(source).get_model_file('iCubGazeboV2_5'))
+    robot = Robot.from_urdf(path)
+    state = random_state(robot, rng)
+    oracle = Oracle(state, robot.link_names[0], LEFT)
+    names = [name for name in robot.link_names if oracle.model.isLinkNameUsed(name)]
+    for base, form in product((names[0], names[len(names) // 2], names[-1]), FORMS):
+        compare(state, base, names[len(names) // 3], form)
+
+
+# Identities
+
+
+@pytest.mark.parametrize(('name', 'link', 'form'), ALL_VARIABLES)
+def test_states_are_given_by_any_base_and_their_coriolis_matrix_is_skew(name, link, form, rng):
+    """The mass rate less twice the Coriolis matrix [T Proposition 3.4, Theorem 3.3]."""
+    model, n = FreeFloating(ROBOTS[name]), len(ROBOTS[name].joint_names)
+    s, s_rate, H, v = *rng.normal(size=(2, n)), random_pose(rng), rng.normal(size=6)
+    state = model.state(s, s_rate, H, v, base=link, representation=form)
+    assert_near(state.pose(link), H)
+    equations = state.equations(link, form)
+    assert_near(state.velocity(link, form), v)
+    assert_near(equations.velocity, np.concatenate([v, s_rate]))
+    mass_rate = rate(lambda s: s.equations(link, form).mass_matrix, state)
+    N = mass_rate - 2 * equations.coriolis_matrix
+    assert_near(N + N.T, np.zeros_like(N), DIFFERENCE)
+
+
+def test_motion_power_and_energy_do_not_depend_on_the_variables(state, root, rng):
+    a = rng.normal(0.0, 3.0, root.velocity.size)
+    forces = root.inverse_dynamics(a)
+    for k, equations in enumerate(variables_of(state)):
+        acceleration = equations.acceleration_from(root, a)
+        expected = rate(lambda s, k=k: variables_of(s)[k].velocity, state, a)
+        assert_near(acceleration, expected, DIFFERENCE)
+        assert_near(equations.T_rate, rate(lambda s, k=k: variables_of(s)[k].T, state), DIFFERENCE)
+        got = equations.inverse_dynamics(acceleration)
+        assert_near(got, equations.forces_from(root, forces))
+        assert_near(got @ equations.velocity, forces @ root.velocity)
+        assert_near(equations.kinetic_energy, root.kinetic_energy)
+        assert_near(equations.velocity_map(root) @ root.velocity, equations.velocity)
+
+
+def test_readings_of_imu_and_joints_give_the_forces(state, rng):
+    """T Remark 3.12."""
+    a, base = rng.normal(0.0, 3.0, state.root_velocity.size), state.model.robot.link_names[-1]
+    equations, H = state.equations(base, LEFT), state.pose(base)
+    v = equations.velocity
+    alpha = convert_acceleration(a[:6], v[:6], H, LEFT, SENSOR)
+    proper = proper_acceleration(alpha, H, state.model.robot.gravity, SENSOR)
+    got = state.model.proper_dynamics(state.positions, v[6:], a[6:], v[3:6], proper, base=base)
+    assert_near(got, equations.inverse_dynamics(a))
+
+
+def test_momentum_is_that_of_the_links_and_follows_the_wrenches(state, root, rng):
+    """T 2.83, 3.56; 2.84 about the world, 2.85 about the centre of mass."""
+    robot, last = state.model.robot, state.model.robot.link_names[-1]
+    poses = np.array([state.pose(name) for name in robot.link_names])
+    velocities = np.array([state.velocity(name, RIGHT) for name in robot.link_names])
+    links = rigid_body.momentum(robot.parameters, poses, velocities, RIGHT)
+    world, whole = state.equations(last, RIGHT), centroidal(state)
+    assert_near(world.momentum, links.sum(axis=0))
+    a = rng.normal(0.0, 5.0, root.velocity.size)
+    external = world.forces_from(root, root.inverse_dynamics(a))[:6]
+    weight = whole.mass * robot.gravity
+    got = rate(lambda s: s.equations(last, RIGHT).momentum, state, a)
+    assert_near(got, external + np.array([*weight, *np.cross(whole.com, weight)]), DIFFERENCE)
+    about_com = external - np.concatenate([np.zeros(3), np.cross(whole.com, external[:3])])
+    got = rate(lambda s: centroidal(s).momentum, state, a)
+    assert_near(got, about_com + np.array([*weight, 0, 0, 0]), DIFFERENCE)
+
+
+def test_average_equations_fall_into_blocks(state, root):
+    """T 3.86, 3.96-3.98."""
+    equations, whole = average_equations(state), centroidal(state)
+    average = equations.velocity[:6]
+    assert_near(whole.inertia @ average, whole.momentum)
+    assert_near(equations.momentum, whole.momentum)
+    M, C, n = equations.mass_matrix, equations.coriolis_matrix, len(root.velocity)
+    F, H = root.mass_matrix[:6, 6:], root.mass_matrix[6:, 6:]
+    H_G = H - F.T @ np.linalg.solve(root.mass_matrix[:6, :6], F)
+    assert_near(M, block_diag(whole.mass * np.eye(3), whole.inertia[3:, 3:], H_G))
+    assert_near(C[:3], np.zeros((3, n)))
+    assert_near(C[:, :3], np.zeros((n, 3)))
+    weight = np.zeros(n)
+    weight[:3] = -whole.mass * state.model.robot.gravity
+    assert_near(equations.gravity_forces, weight)
+
+
+# Mistakes and degenerate robots
+
+
+def test_robots_without_mass_or_moment_have_no_average_velocity(two_link, rng):
+    for mass in (0.0, -2.0):
+        parameters = np.zeros((2, 10))
+        parameters[0, 0] = mass
+        state = random_state(two_link.with_parameters(parameters), rng)
+        for function in (centroidal, average_equations):
+            with pytest.raises(ModelError):
+                function(state)
+    for least, regular in ((1e-10, True), (-0.1, True), (1e-14, False)):
+        parameters = np.array([[2.0, 0, 0, 0, 1.0, 0, 1.0, 0, 0, least]])
+        state = random_state(ROBOTS['one_link'].with_parameters(parameters), rng)
+        if regular:
+            expected = state.velocity('only', MIXED)[3:]
+            got = average_equations(state).velocity[3:6]
+            assert_near(got, expected, 1e-14 / abs(least))
+        else:
+            with pytest.raises(ModelError):
+                average_equations(state)
+
+
+def test_bad_input_is_refused(two_link):
+    model, one = FreeFloating(two_link), np.zeros(1)
+    for given in (
+        (np.zeros(2), one),
+        (one, np.zeros((1, 1))),
+        (one, one, np.eye(4), np.zeros(3)),
+        (one, one, np.eye(3)),
+    ):
+        with pytest.raises(ShapeError):
+            model.state(*given)
+    with pytest.raises(FrameNotFound):
+        model.state(one, one, base='elbw')
+    with pytest.raises(ShapeError):
+        model.proper_dynamics(one, one, one, np.zeros(3), np.zeros(3))
+    with pytest.raises(ModelError):
+        model.state(one, one).equations('', SENSOR)
+    for pose in (np.diag([1.0, 1.0, -1.0, 1.0]), 2 * np.eye(4), np.full((4, 4), np.nan)):
+        with pytest.raises(ModelError):
+            model.state(one, one, pose)

@@ -1,0 +1,243 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Six-vectors, their representations [T chapter 2] and the Newton-Euler equations of one body.
+
+Against Pinocchio, the definitions along a smooth motion, and the wheel of the thesis. Not covered:
+a whole robot (test_floating_dynamics.py).
+"""
+
+from itertools import product
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from floating_states import random_pose
+
+from inertial_estimation.model.representations import (
+    Representation,
+    convert_acceleration,
+    convert_velocity,
+    convert_wrench,
+    proper_acceleration,
+)
+from inertial_estimation.model.rigid_body import (
+    coriolis_matrix,
+    external_wrench,
+    inertia_seen_from,
+    momentum,
+    net_wrench,
+    parameters_of,
+    spatial_inertia,
+)
+from inertial_estimation.model.spatial import (
+    inverse_pose,
+    motion_cross,
+    motion_transform,
+    wrench_cross,
+    wrench_transform,
+)
+
+LEFT, RIGHT, MIXED, SENSOR = Representation
+PAIRS = list(product(Representation, repeat=2))
+ROUND_OFF = 1e-11  # of sums of products of numbers around ten
+FIRST, SECOND = 1e-6, 1e-4  # steps of first and second differences [s]
+FIRST_ERROR, SECOND_ERROR = 1e-7, 1e-5  # round-off over the step and its square, and truncation
+GRAVITY = np.array([0.3, -0.5, -9.7])
+
+
+def assert_near(got, expected, atol=ROUND_OFF):
+    np.testing.assert_allclose(got, expected, rtol=0, atol=atol)
+
+
+# Transforms
+
+
+def test_transforms_and_cross_products_are_pinocchio_s(rng):
+    H, (v, w, f) = random_pose(rng), rng.normal(size=(3, 6))
+    twist = pin.Motion(v)
+    assert_near(motion_transform(H), pin.SE3(H).toActionMatrix())
+    assert_near(wrench_transform(H), pin.SE3(H).toDualActionMatrix())
+    assert_near(motion_cross(v) @ w, twist.cross(pin.Motion(w)).vector)
+    assert_near(wrench_cross(v) @ f, twist.cross(pin.Force(f)).vector)
+    later, before = (H @ pin.exp6(sign * FIRST * v).homogeneous for sign in (1, -1))
+    for transform, cross in ((motion_transform, motion_cross), (wrench_transform, wrench_cross)):
+        rate = (transform(later) - transform(before)) / (2 * FIRST)
+        assert_near(rate, transform(H) @ cross(v), FIRST_ERROR)
+
+
+@pytest.mark.parametrize('function', [inverse_pose, motion_transform, wrench_transform])
+def test_poses_come_in_stacks(function, rng):
+    poses = np.array([[random_pose(rng) for _ in range(3)] for _ in range(2)])
+    np.testing.assert_array_equal(function(poses)[1, 2], function(poses[1, 2]))
+
+
+# Representations
+
+
+class MovingFrame:
+    """A frame on a smooth path, with its derivatives straight from the definitions."""
+
+    def __init__(self, rng):
+        self.H0 = random_pose(rng)
+        self.twists = [pin.Motion(v) for v in rng.normal(size=(3, 6))]
+
+    def pose(self, t):
+        H = pin.SE3(self.H0)
+        for twist, s in zip(self.twists, (t, t**2, np.sin(t))):
+            H = H * pin.exp6(twist * s)
+        return H.homogeneous
+
+    def velocity(self, t, form):
+        """Return the velocity as Table 2.1 defines it."""
+        H = self.pose(t)
+        H_rate = (self.pose(t + FIRST) - self.pose(t - FIRST)) / (2 * FIRST)
+        R, o, R_rate, o_rate = H[:3, :3], H[:3, 3], H_rate[:3, :3], H_rate[:3, 3]
+        if form in (LEFT, SENSOR):
+            return np.concatenate([R.T @ o_rate, vee(R.T @ R_rate)])
+        linear = o_rate - R_rate @ R.T @ o if form is RIGHT else o_rate
+        return np.concatenate([linear, vee(R_rate @ R.T)])
+
+    def acceleration(self, t, form):
+        """Return the rate of that velocity, or (2.40)."""
+        rated = MIXED if form is SENSOR else form
+        rate = (self.velocity(t + SECOND, rated) - self.velocity(t - SECOND, rated)) / (2 * SECOND)
+        if form is SENSOR:
+            rate = (rate.reshape(2, 3) @ self.pose(t)[:3, :3]).ravel()
+        return rate
+
+
+def vee(W):
+    return np.array([W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1]]) / 2
+
+
+@pytest.mark.parametrize(('given', 'wanted'), PAIRS)
+def test_velocities_and_accelerations_are_those_of_the_definitions(given, wanted, rng):
+    motion, t = MovingFrame(rng), 0.4
+    v, a, H = motion.velocity(t, given), motion.acceleration(t, given), motion.pose(t)
+    assert_near(convert_velocity(v, H, given, wanted), motion.velocity(t, wanted), FIRST_ERROR)
+    got = convert_acceleration(a, v, H, given, wanted)
+    assert_near(got, motion.acceleration(t, wanted), SECOND_ERROR)
+
+
+@pytest.mark.parametrize(('given', 'wanted'), PAIRS)
+def test_conversions_have_inverses_and_keep_power(given, wanted, rng):
+    H, (v, a, f) = random_pose(rng), rng.normal(0.0, 3.0, (3, 6))
+    v_wanted = convert_velocity(v, H, given, wanted)
+    a_wanted = convert_acceleration(a, v, H, given, wanted)
+    f_wanted = convert_wrench(f, H, given, wanted)
+    assert_near(convert_velocity(v_wanted, H, wanted, given), v)
+    assert_near(convert_acceleration(a_wanted, v_wanted, H, wanted, given), a)
+    assert_near(convert_wrench(f_wanted, H, wanted, given), f)
+    assert_near(f_wanted @ v_wanted, f @ v)
+    proper = convert_acceleration(proper_acceleration(a, H, GRAVITY, given), v, H, given, wanted)
+    assert_near(proper, proper_acceleration(a_wanted, H, GRAVITY, wanted))
+
+
+def test_representations_are_pinocchio_s_frames(nested_humanoid, rng):
+    model = pin.buildModelFromXML(nested_humanoid.urdf, pin.JointModelFreeFlyer())
+    data = model.createData()
+    q = pin.randomConfiguration(model, -np.ones(model.nq), np.ones(model.nq))
+    v, a = rng.normal(size=(2, model.nv))
+    pin.forwardKinematics(model, data, q, v, a)
+    for name in ('foot', 'hand', 'sole'):
+        k = model.getFrameId(name)
+        H = pin.updateFramePlacement(model, data, k).homogeneous
+        local_v = pin.getFrameVelocity(model, data, k, pin.LOCAL).vector
+        local_a = pin.getFrameAcceleration(model, data, k, pin.LOCAL).vector
+        for form, frame, acceleration in (
+            (LEFT, pin.LOCAL, pin.getFrameAcceleration),
+            (RIGHT, pin.WORLD, pin.getFrameAcceleration),
+            (MIXED, pin.LOCAL_WORLD_ALIGNED, pin.getFrameClassicalAcceleration),
+            (SENSOR, pin.LOCAL, pin.getFrameClassicalAcceleration),
+        ):
+            expected = pin.getFrameVelocity(model, data, k, frame).vector
+            assert_near(convert_velocity(local_v, H, LEFT, form), expected)
+            got = convert_acceleration(local_a, local_v, H, LEFT, form)
+            assert_near(got, acceleration(model, data, k, frame).vector)
+
+
+def test_spinning_wheel():
+    """T section 2.4.5, with the origin of B as printed in (2.44)."""
+    r, g, theta, w, w_rate = 0.7, 9.81, 0.6, 3.0, -2.0
+    c, s, centre = np.cos(theta), np.sin(theta), np.array([0.4, -0.3, 0.2])
+    H = np.eye(4)
+    H[:2, :2] = [[c, -s], [s, c]]
+    H[:3, 3] = centre + np.array([-s * r, c * r, 0.0])
+    about_origin = np.array([centre[1], -centre[0], 0.0])
+    v, a = np.array([-r * w, 0, 0, 0, 0, w]), np.array([-r * w_rate, 0, 0, 0, 0, w_rate])
+    for form, velocity, acceleration in (
+        (RIGHT, about_origin * w, about_origin * w_rate),
+        (MIXED, [-c * r * w, -s * r * w, 0],
+         [-c * r * w_rate + s * r * w**2, -s * r * w_rate - c * r * w**2, 0]),
+        (SENSOR, [-r * w, 0, 0], [-r * w_rate, -r * w**2, 0]),
+    ):  # fmt: skip
+        assert_near(convert_velocity(v, H, LEFT, form), [*velocity, 0, 0, w])
+        got = convert_acceleration(a, v, H, LEFT, form)
+        assert_near(got, [*acceleration, 0, 0, w_rate])
+    proper = proper_acceleration(got, H, np.array([0.0, -g, 0.0]), SENSOR)
+    assert_near(proper, [-r * w_rate + s * g, -r * w**2 + c * g, 0, 0, 0, w_rate])
+
+
+# One body
+
+
+class Body:
+    """A body that moves; velocity and acceleration left-trivialised."""
+
+    def __init__(self, rng, inertia):
+        self.inertia, self.parameters = inertia, inertia.toDynamicParameters()
+        self.A_H_B, (self.v, self.a) = random_pose(rng), rng.normal(size=(2, 6))
+
+    def wrench(self):
+        """Return the external wrench by Pinocchio."""
+        proper = proper_acceleration(self.a, self.A_H_B, GRAVITY, LEFT)
+        v = pin.Motion(self.v)
+        return (self.inertia * pin.Motion(proper) + v.cross(self.inertia * v)).vector
+
+    def momentum_at(self, t, form):
+        H = self.A_H_B @ pin.exp6(pin.Motion((self.v + self.a * t / 2) * t)).homogeneous
+        v = convert_velocity(self.v + self.a * t, H, LEFT, form)
+        return momentum(self.parameters, H, v, form)
+
+    def momentum_gap(self, form):
+        """Return the rate of the momentum less weight and external wrench [T 2.84, 2.85]."""
+        rate = (self.momentum_at(FIRST, form) - self.momentum_at(-FIRST, form)) / (2 * FIRST)
+        fall = -proper_acceleration(np.zeros(6), self.A_H_B, GRAVITY, LEFT)
+        forces = self.wrench() + spatial_inertia(self.parameters) @ fall
+        return np.abs(rate - convert_wrench(forces, self.A_H_B, LEFT, form)).max()
+
+
+@pytest.fixture
+def body(rng):
+    pin.seed(7)
+    return Body(rng, pin.Inertia.Random())
+
+
+def test_inertia_and_coriolis_matrix_are_pinocchio_s(body):
+    M, v = spatial_inertia(body.parameters), pin.Motion(body.v)
+    assert_near(M, body.inertia.matrix())
+    np.testing.assert_array_equal(parameters_of(M), body.parameters)
+    assert_near(inertia_seen_from(M, body.A_H_B), pin.SE3(body.A_H_B).act(body.inertia).matrix())
+    N = coriolis_matrix(M, body.v)
+    assert_near(N, -N.T)
+    assert_near(N @ body.v, v.cross(body.inertia * v).vector)
+
+
+@pytest.mark.parametrize('form', Representation)
+def test_newton_euler_is_the_same_in_every_representation(form, body):
+    v = convert_velocity(body.v, body.A_H_B, LEFT, form)
+    a = convert_acceleration(body.a, body.v, body.A_H_B, LEFT, form)
+    got = external_wrench(body.parameters, body.A_H_B, v, a, GRAVITY, form)
+    assert_near(got, convert_wrench(body.wrench(), body.A_H_B, LEFT, form))
+    if form is SENSOR:
+        proper = proper_acceleration(a, body.A_H_B, GRAVITY, SENSOR)
+        assert_near(net_wrench(body.parameters, body.v[3:], proper), body.wrench())
+
+
+def test_momentum_follows_the_wrenches(body, rng):
+    """About the world's origin; in mixed form about the centre of mass only."""
+    assert body.momentum_gap(RIGHT) < FIRST_ERROR
+    assert body.momentum_gap(MIXED) > 1e-3
+    centred = pin.Inertia(body.inertia.mass, np.zeros(3), body.inertia.inertia)
+    assert Body(rng, centred).momentum_gap(MIXED) < FIRST_ERROR
