@@ -8,8 +8,10 @@ on that topic the first one in the robot's order. If its publisher falls silent 
 ``joint_max_age``, the next message of that topic leads. Every other stream enters with its newest
 message whose stamp (plus ``time_offset``) is not later, live and in replay alike.
 
-With ``filter_delay`` a sample is about a joint state that lies at least so long before the one
-that triggers; `delays` has what differs then.
+With ``filter_delay`` a sample is of a joint state that lies at least so long before the one that
+triggers. Derivatives are evaluated there, inside the window of the filter; measured values are
+interpolated between the messages before and after it, or smoothed by the filter. Ages are counted
+from there, but a sensor is frozen as soon as its newest message shows it.
 
 A stamp that goes back means that time was set back. On the leading messages it resets everything,
 on any other stream that stream alone: one bad clock must not cost the others.
@@ -24,17 +26,16 @@ import numpy as np
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, Sample
-from inertial_estimation.signals.delays import DelayedJointPart, DelayedSensorStream
-from inertial_estimation.signals.joint_parts import JointParts
 from inertial_estimation.signals.joint_stream import (
     ACCELERATION,
     EFFORT,
     POSITION,
     VELOCITY,
     JointPart,
+    JointStreams,
 )
-from inertial_estimation.signals.sensor_readings import SensorReadings
-from inertial_estimation.signals.stream import AssemblerStatistics, StreamRates
+from inertial_estimation.signals.sensor_stream import SensorStreams
+from inertial_estimation.signals.stream import AssemblerStatistics, Stream, StreamRates
 
 ABSENT_TRIPLE = np.full(3, np.nan).tobytes()
 
@@ -80,10 +81,10 @@ class SampleAssembler:
         self._joint_max_age_ns = round(1e9 * settings.joint_max_age)
         self._delay_ns = round(1e9 * settings.filter_delay)
         self._n_joints = len(joint_names)
-        self._joints = JointParts(joint_names, settings)
+        self._joints = JointStreams(joint_names, settings)
         measures = ['both'] * len(imu_names) if imu_measures is None else imu_measures
-        self._readings = SensorReadings(ft_names, imu_names, measures, settings)
-        self._fts, self._imus = self._readings.fts, self._readings.imus
+        self._sensors = SensorStreams(ft_names, imu_names, measures, settings)
+        self._fts, self._imus = self._sensors.fts, self._sensors.imus
         self._samples = self._resets = self._malformed = 0
         self._lead = self._n_joints
         self._last_stamp_ns = self._last_instant_ns = self.wanted_ns = 0
@@ -124,8 +125,12 @@ class SampleAssembler:
             [degrees Celsius].
 
         """
-        if (stream := self._readings.temperatures[index]) is not None:
-            stream.push(stamp_ns, celsius, self._settings.reset_on_time_jump)
+        stream = self._sensors.temperatures.get(index)
+        if stream is None:
+            return
+        resets = self._settings.reset_on_time_jump
+        if stamp_ns > stream.last_ns or stream.goes_back(stamp_ns, resets):
+            stream.put(stamp_ns, (stamp_ns, celsius))
 
     def skip_ft(self, index: int, stamp_ns: int) -> bool:
         """Count a reading of an FT sensor that no sample uses; False: a filter needs it."""
@@ -209,10 +214,10 @@ class SampleAssembler:
                 part.refused += 1
                 return None
             self._go_back(source_index, part)
-        part.push(stamp_ns, block)
+        part.put(stamp_ns, (stamp_ns, block))
         if source_index == 0 and self._leads(part.joint_rows[0], stamp_ns):
             self._last_stamp_ns = stamp_ns
-            if isinstance(part, DelayedJointPart):
+            if self._delay_ns:
                 return self._assemble_past(part)
             if stamp_ns >= self.wanted_ns:
                 return self._assemble(stamp_ns)
@@ -220,8 +225,7 @@ class SampleAssembler:
 
     def reset(self) -> None:
         """Forget every message; the counters go on."""
-        sensors = (*self._fts, *self._imus, *self._readings.measured_temperatures)
-        for stream in (*self._joints.streams, *sensors):
+        for stream in self._streams():
             stream.restart()
         self._lead = self._n_joints
         self._last_stamp_ns = self._last_instant_ns = self.wanted_ns = 0
@@ -241,12 +245,10 @@ class SampleAssembler:
             resets=self._resets,
             malformed=self._malformed,
             ignored_joints=dict(self._joints.ignored),
-            joints={part.name: part.statistics() for part in self._joints.streams},
+            joints={part.name: part.statistics() for part in self._joints.parts},
             fts={stream.name: stream.statistics() for stream in self._fts},
             imus={stream.name: stream.statistics() for stream in self._imus},
-            temperatures={
-                stream.name: stream.statistics() for stream in self._readings.measured_temperatures
-            },
+            temperatures={t.name: t.statistics() for t in self._sensors.temperatures.values()},
         )
 
     def rates(self) -> StreamRates:
@@ -265,6 +267,11 @@ class SampleAssembler:
             np.array([stream.rate for stream in self._fts]),
         )
 
+    def _streams(self) -> list[Stream]:
+        """Return every stream."""
+        temperatures = self._sensors.temperatures.values()
+        return [*self._joints.parts, *self._sensors.streams, *temperatures]
+
     def _go_back(self, source_index: int, part: JointPart) -> None:
         """Restart with everything if the clock was set back, else with the part alone."""
         part.restarts += 1
@@ -282,11 +289,10 @@ class SampleAssembler:
             return stamp_ns > self._last_stamp_ns
         return False
 
-    def _assemble_past(self, part: DelayedJointPart) -> Sample | None:
+    def _assemble_past(self, part: JointPart) -> Sample | None:
         """Make the sample of a joint state of a part that lies the delay back, if there is one."""
-        for stream in (*self._joints.streams, *self._fts, *self._imus):
-            if isinstance(stream, (DelayedJointPart, DelayedSensorStream)):
-                stream.feed(self._last_stamp_ns)
+        for stream in (*self._joints.parts, *self._sensors.streams):
+            stream.feed(self._last_stamp_ns)
         latest_ns = self._last_stamp_ns - self._delay_ns
         instant_ns = part.next_instant(self._last_instant_ns, latest_ns)
         if not instant_ns:
@@ -297,8 +303,8 @@ class SampleAssembler:
     def _assemble(self, stamp_ns: int) -> Sample:
         """Make the sample of a joint state."""
         self._samples += 1
-        block, joint_states = self._joints.join(stamp_ns)
-        readings, states = self._readings.select(stamp_ns)
+        block, joint_states = self._joints.at(stamp_ns)
+        readings, states = self._sensors.at(stamp_ns)
         n_fts = len(self._fts)
         return Sample(
             stamp_ns,
@@ -307,13 +313,13 @@ class SampleAssembler:
             block[ACCELERATION],
             readings[n_fts:, :3],
             readings[n_fts:, 3:],
-            self._readings.angular_accelerations(states[n_fts:], readings[n_fts:, :3]),
+            self._sensors.angular_accelerations(states[n_fts:], readings[n_fts:, :3]),
             readings[:n_fts],
             joint_states,
             states[n_fts:],
             states[:n_fts],
             block[EFFORT],
-            ft_temperatures=self._readings.temperatures_at(stamp_ns),
+            ft_temperatures=self._sensors.temperatures_at(stamp_ns),
         )
 
 

@@ -4,94 +4,107 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.sample import Array, SensorState
-from inertial_estimation.signals.derivatives import Differentiator
-from inertial_estimation.signals.stream import MAX_QUEUE, Stream, StreamStatistics
+from inertial_estimation.sample import Array
+from inertial_estimation.signals.derivatives import Differentiator, joint_differentiator
+from inertial_estimation.signals.stream import (
+    ABSENT,
+    ASSUMED,
+    FRESH,
+    INVALID,
+    WARMING,
+    Stream,
+    all_finite,
+)
 
 Indices = NDArray[np.intp]
 States = NDArray[np.uint8]
 
 POSITION, VELOCITY, ACCELERATION, EFFORT = range(4)
 """Rows of a block of joint values."""
+WAITING = 2
+"""
+Joint states that may wait for their sample.
+
+Where stamps jitter, now and then two of them come to lie the delay back at once, and then none.
+"""
 
 
 class JointPart(Stream):
-    """The joints that one publisher reports together; rows (n,)."""
+    """The joints that one publisher reports together; messages hold a block (4, n)."""
 
     __slots__ = (
-        '_differentiator',
-        '_evaluated_ns',
-        '_filtered',
-        '_queue',
-        'block',
-        'joint_rows',
-        'rows',
-        'stamp_ns',
-    )
+        '_derivatives', '_derives', '_filtered', '_smooth', 'block', 'joint_rows', 'rows',
+    )  # fmt: skip
 
-    def __init__(self, name: str, rows: Indices, differentiator: Differentiator | None) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, rows: Indices, settings: EstimatorSettings) -> None:
         self.joint_rows = tuple(rows.tolist())
         self.rows = as_slice(rows)
-        self._differentiator = differentiator
-        self._filtered = True
-        self._queue: deque[tuple[int, Array]] = deque(maxlen=MAX_QUEUE)
-        self.restart()
-
-    def restart(self) -> None:
-        super().restart()
-        self._queue.clear()
-        self.stamp_ns = self._evaluated_ns = 0
         self.block: Array = np.empty((4, 0))
-        if self._differentiator is not None:
-            self._differentiator.reset()
+        self._derivatives: Array = np.empty((0, 0))
+        self._filtered = True
+        self._smooth = settings.smooth_readings
+        sources = settings.velocity_source, settings.acceleration_source
+        self._derives = [source == 'filter' for source in sources]
+        differentiator = joint_differentiator(settings, len(rows)) if any(self._derives) else None
+        super().__init__(name, settings.joint_max_age, differentiator)
 
-    def push(self, stamp_ns: int, block: Array) -> None:
-        """Take the joint values of a message that is later than the last one; block (4, n)."""
-        self.note(stamp_ns)
-        if len(self._queue) == MAX_QUEUE:
-            self.dropped += 1
-        self._queue.append((stamp_ns, block))
+    def _filter(self, differentiator: Differentiator) -> None:
+        differentiator.append(self.fed[0], self.fed[1][POSITION])
 
-    def advance(self, stamp_ns: int) -> None:
-        """Move to the newest message that is not later than a stamp [ns]."""
-        queue = self._queue
-        differentiator = self._differentiator
-        while queue and queue[0][0] <= stamp_ns:
-            self.stamp_ns, self.block = queue.popleft()
-            if differentiator is not None:
-                differentiator.append(self.stamp_ns, self.block[POSITION])
+    def next_instant(self, after_ns: int, until_ns: int) -> int:
+        """Return the stamp of the message whose values are the next sample; 0: none."""
+        passed = takewhile(lambda message: message[0] <= until_ns, self._held)
+        stamps = [message[0] for message in passed if message[0] > after_ns]
+        if not stamps:
+            return 0
+        stamp: int = stamps[0] if len(stamps) <= 1 + WAITING else stamps[-1]
+        return stamp
 
-    def use(self, filter_velocity: bool, filter_acceleration: bool) -> None:
-        """Write derivatives at the current message into `block`, which is to enter a sample."""
-        differentiator = self._differentiator
-        if differentiator is not None and self._evaluated_ns != self.stamp_ns:
-            self._evaluated_ns = self.stamp_ns
-            self._filtered = differentiator.ready
-            self.unfiltered += not self._filtered
-            derivatives = differentiator.evaluate()
-            if filter_velocity:
-                self.block[VELOCITY] = derivatives[0]
-            if filter_acceleration:
-                self.block[ACCELERATION] = derivatives[1]
+    def use(self, stamp_ns: int) -> None:
+        """Set `block` to the values at an instant, with filtered derivatives."""
+        own_ns, block = self.message
+        if self._held and stamp_ns != own_ns:
+            block = self.interpolated(stamp_ns, block, self._held[0][1])
+        elif self._smooth:
+            block = block.copy()
+        if self.differentiator is not None:
+            self._evaluate(self.differentiator, stamp_ns)
+            if self._smooth:
+                positions = self._derivatives[0]
+                np.copyto(block[POSITION], positions, where=np.isfinite(positions))
+            velocity, acceleration = self._derives
+            if velocity:
+                block[VELOCITY] = self._derivatives[-2]
+            if acceleration:
+                block[ACCELERATION] = self._derivatives[-1]
         self.used += self._filtered
+        self.block = block
 
-    def statistics(self) -> StreamStatistics:
-        lack = self._differentiator.lack if self._differentiator else ''
-        return replace(super().statistics(), filter_lack=lack)
+    def _evaluate(self, differentiator: Differentiator, stamp_ns: int) -> None:
+        """Evaluate the filter at an instant, once."""
+        newest_ns = self.fed[0]
+        stamp_ns = min(stamp_ns, newest_ns)
+        if stamp_ns == self._evaluated_ns:
+            return
+        self._evaluated_ns = stamp_ns
+        self._filtered = differentiator.ready
+        self.unfiltered += not self._filtered
+        if stamp_ns < newest_ns or self._smooth:
+            self._derivatives = differentiator.evaluate_at(stamp_ns)
+        else:
+            self._derivatives = differentiator.evaluate()
 
 
 class JointLayout:
-    """Where the values of a message with certain names go."""
+    """Columns of the values of a message with certain names."""
 
     def __init__(
         self,
@@ -110,11 +123,7 @@ class JointLayout:
         self._known: list[frozenset[int]] = []
 
     def read(self, positions: Array, velocities: Array, efforts: Array) -> Array:
-        """
-        Return the values in the order of `rows`.
-
-        positions, velocities, efforts (n_names,); returns (4, n).
-        """
+        """Return the values in the order of `rows`, shape (4, n)."""
         block = np.empty((4, len(self.rows)))
         size, take = self.size, self._take
         block[POSITION] = positions[take]
@@ -124,7 +133,7 @@ class JointLayout:
         return block
 
     def split(self, block: Array) -> tuple[JointPart, Array] | None:
-        """Return the part that a message belongs to, and its values; block (4, n)."""
+        """Return the part of the joints that have a position, and its values."""
         positions = block[POSITION]
         total = positions.dot(positions)
         if total - total == 0.0:
@@ -151,6 +160,90 @@ class JointLayout:
         return self._find_part(rows)
 
 
+class JointStreams:
+    """All joints of a robot, in the parts that their publishers report together."""
+
+    def __init__(self, joint_names: Sequence[str], settings: EstimatorSettings) -> None:
+        self._settings = settings
+        self._names = tuple(joint_names)
+        self._derived = slice(
+            VELOCITY if settings.velocity_source == 'filter' else ACCELERATION,
+            ACCELERATION + (settings.acceleration_source == 'filter'),
+        )
+        self._block, self._states = _assumed(self._names, settings)
+        self._row_of = {
+            name: row
+            for row, name in enumerate(joint_names)
+            if name not in settings.assumed_joints
+        }
+        self._parts: dict[tuple[int, bytes], JointPart] = {}
+        self._overlap = False
+        self._layouts: dict[tuple[int, tuple[str, ...]], JointLayout] = {}
+        self._newest_layouts: dict[int, tuple[tuple[str, ...], JointLayout]] = {}
+        self.ignored: dict[str, int] = {}
+
+    @property
+    def parts(self) -> list[JointPart]:
+        """The parts that were received so far."""
+        return list(self._parts.values())
+
+    def layout(self, source_index: int, names: tuple[str, ...]) -> JointLayout:
+        """Return the layout of a message; learnt once for each list of names."""
+        newest = self._newest_layouts.get(source_index)
+        if newest is not None and newest[0] is names:
+            return newest[1]
+        names = tuple(names)
+        layout = self._layouts.get((source_index, names))
+        if layout is None:
+            layout = JointLayout(names, self._row_of, lambda rows: self._part(source_index, rows))
+            self._layouts[source_index, names] = layout
+            for name in layout.ignored:
+                self.ignored[name] = self.ignored.get(name, 0) + 1
+        self._newest_layouts[source_index] = (names, layout)
+        return layout
+
+    def at(self, stamp_ns: int) -> tuple[Array, States]:
+        """Return the values of all joints at an instant (4, n_joints), and their states."""
+        block, states = self._block.copy(), self._states.copy()
+        parts = [(part.advance(stamp_ns), part) for part in self._parts.values()]
+        if self._overlap:
+            parts.sort(key=lambda one: one[1].message[0])
+        for state, part in parts:
+            if state == FRESH:
+                part.use(stamp_ns)
+                block[:, part.rows] = part.block
+            if state != ABSENT:
+                states[part.rows] = state
+        if not all_finite(block[:EFFORT]):
+            self._mark_incomplete(block, states)
+        return block, states
+
+    def rates(self) -> Array:
+        """Return the rate at which each joint is reported, shape (n_joints,) [Hz]."""
+        rates = np.full(len(self._names), np.nan)
+        for part in sorted(self.parts, key=lambda part: part.last_ns):
+            rates[part.rows] = part.rate
+        return rates
+
+    def _part(self, source_index: int, rows: Indices) -> JointPart:
+        """Return the part of a topic that reports these joints together."""
+        key = (source_index, rows.tobytes())
+        if key not in self._parts:
+            taken = {row for part in self.parts for row in part.joint_rows}
+            self._overlap |= not taken.isdisjoint(rows.tolist())
+            name = f'{source_index}: {" ".join(self._names[row] for row in rows)}'
+            self._parts[key] = JointPart(name, rows, self._settings)
+        return self._parts[key]
+
+    def _mark_incomplete(self, block: Array, states: States) -> None:
+        """Mark joints whose newest position, or else a filtered derivative, is not a number."""
+        finite, fresh = np.isfinite(block), states == FRESH
+        invalid = fresh & ~finite[POSITION]
+        states[fresh & ~finite[self._derived].all(axis=0)] = WARMING
+        states[invalid] = INVALID
+        block[:, invalid] = np.nan
+
+
 def as_slice(indices: Indices) -> Indices | slice:
     """Return consecutive indices as a slice, which numpy follows several times faster."""
     if len(indices) and np.array_equal(indices, np.arange(indices[0], indices[0] + len(indices))):
@@ -158,28 +251,21 @@ def as_slice(indices: Indices) -> Indices | slice:
     return indices
 
 
-def joint_template(
-    joint_names: tuple[str, ...], settings: EstimatorSettings
-) -> tuple[Array, States]:
-    """
-    Return what is known of the joints before any message.
-
-    Returns block (4, n_joints); states (n_joints,).
-    """
+def _assumed(joint_names: tuple[str, ...], settings: EstimatorSettings) -> tuple[Array, States]:
+    """Return block (4, n_joints) and states before any message: assumed joints, else NaN."""
     joints, positions = settings.assumed_joints, settings.assumed_positions
     if len(joints) != len(positions):
         raise ConfigError(
-            f'assumed_joints names {len(joints)} joints, '
-            f'assumed_positions has {len(positions)} values; give one for each'
+            f'assumed_joints has {len(joints)} names, assumed_positions {len(positions)} values'
         )
     block = np.full((4, len(joint_names)), np.nan)
-    states = np.full(len(joint_names), SensorState.ABSENT, dtype=np.uint8)
+    states = np.full(len(joint_names), ABSENT, dtype=np.uint8)
     for name, position in zip(joints, positions):
         if name not in joint_names:
             raise NameNotFound('assumed joint', name, joint_names)
         row = joint_names.index(name)
         block[[POSITION, VELOCITY, ACCELERATION], row] = position, 0.0, 0.0
-        states[row] = SensorState.ASSUMED
-    if joint_names and not (states == SensorState.ABSENT).any():
+        states[row] = ASSUMED
+    if joint_names and (states == ASSUMED).all():
         raise ConfigError('assumed_joints names every joint; none is left to trigger')
     return block, states

@@ -1,24 +1,38 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""FT sensor or IMU: the newest reading that is not later than the joint state."""
+"""FT sensors, their temperatures and IMUs: readings at an instant, and their states."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
+from math import isfinite, nan
 
 import numpy as np
+from numpy.typing import NDArray
 
-from inertial_estimation.config import FtSettings, ImuSettings
+from inertial_estimation.config import EstimatorSettings, FtSettings, ImuSettings
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.sample import Array, SensorState
-from inertial_estimation.signals.derivatives import Differentiator
+from inertial_estimation.sample import Array
+from inertial_estimation.signals.derivatives import (
+    Differentiator,
+    gyroscope_differentiator,
+    smoother,
+)
 from inertial_estimation.signals.stream import (
-    MAX_QUEUE,
+    FRESH,
+    FROZEN,
+    INVALID,
+    PARTIAL,
+    WARMING,
     FrozenInterval,
     Stream,
     StreamStatistics,
+    all_finite,
 )
+
+States = NDArray[np.uint8]
 
 READING_BYTES = 6 * 8
 NO_READING = np.full(6, np.nan).tobytes()
@@ -27,73 +41,63 @@ SEEN = 4
 MAX_INTERVALS = 1000
 """Frozen intervals that are kept; a log has a few, a broken sensor makes ten a second."""
 
-FRESH, ABSENT, STALE, FROZEN, INVALID, PARTIAL = (
-    int(state)
-    for state in (
-        SensorState.FRESH,
-        SensorState.ABSENT,
-        SensorState.STALE,
-        SensorState.FROZEN,
-        SensorState.INVALID,
-        SensorState.PARTIAL,
-    )
-)
-
 
 class SensorStream(Stream):
     """
-    Readings of six numbers, kept as bytes until a joint state asks for one.
+    Readings of an FT sensor or IMU.
 
-    Bytes are compared and joined faster than arrays, and cannot be changed.
+    Six numbers are kept as bytes until a joint state asks for one: bytes are compared and joined
+    faster than arrays. Messages hold the reading and the stamp since which it has not changed.
     """
 
     __slots__ = (
-        '_frozen_after_ns',
-        '_frozen_count',
-        '_intervals',
-        '_kept_ns',
-        '_max_age_ns',
-        '_offset_ns',
-        '_queue',
-        '_repeated_ns',
-        '_since_ns',
-        '_value',
-        'data',
-        'measures',
-        'since_ns',
-        'stamp_ns',
-    )
+        '_delayed', '_derives', '_frozen_after_ns', '_frozen_count', '_intervals', '_kept_ns',
+        '_offset_ns', '_repeated_ns', '_since_ns', '_smooth', '_value', 'angular_acceleration',
+        'data', 'measures',
+    )  # fmt: skip
 
-    def __init__(self, name: str, settings: FtSettings | ImuSettings, measures: str = '') -> None:
-        super().__init__(name)
+    def __init__(
+        self,
+        name: str,
+        given: FtSettings | ImuSettings,
+        settings: EstimatorSettings,
+        measures: str = '',
+    ) -> None:
         self.measures = measures
-        self._max_age_ns = round(1e9 * settings.max_age)
-        self._offset_ns = round(1e9 * settings.time_offset)
-        self._frozen_after_ns = round(1e9 * settings.frozen_after)
-        self._queue: deque[tuple[int, bytes, int]] = deque(maxlen=MAX_QUEUE)
+        self._offset_ns = round(1e9 * given.time_offset)
+        self._frozen_after_ns = round(1e9 * given.frozen_after)
         self._intervals: deque[FrozenInterval] = deque(maxlen=MAX_INTERVALS)
         self._frozen_count = 0
-        self.restart()
+        self.angular_acceleration: Array = np.zeros(3)
+        self._delayed, self._smooth = settings.filter_delay > 0.0, settings.smooth_readings
+        self._derives = (
+            measures in ('both', 'gyroscope') and settings.angular_acceleration_source == 'filter'
+        )
+        filter_: Differentiator | None = None
+        if self._smooth:
+            filter_ = smoother(settings)
+        elif self._derives:
+            filter_ = gyroscope_differentiator(settings)
+        super().__init__(name, given.max_age, filter_)
 
     def restart(self) -> None:
         super().restart()
-        self._queue.clear()
-        self._value = b''
+        self._value = self.data = b''
         self._since_ns = self._repeated_ns = self._kept_ns = 0
-        self.data = b''
-        self.stamp_ns = self.since_ns = 0
 
-    def push(self, stamp_ns: int, data: bytes, restart_on_jump: bool) -> None:
+    def push(self, stamp_ns: int, data: bytes, resets: bool) -> None:
+        """Take a reading as bytes."""
         if len(data) != READING_BYTES:
             raise ShapeError(self.name, (6,), (len(data) // 8,))
         stamp = stamp_ns + self._offset_ns
-        if stamp_ns <= 0 or stamp <= self.last_ns:
-            if stamp_ns <= 0 or stamp == self.last_ns or not restart_on_jump:
-                self.refused += 1
+        if stamp_ns <= 0:
+            self.refused += 1
+            return
+        if stamp <= self.last_ns:
+            if stamp < self.last_ns and resets:
+                self._close_interval()
+            if not self.goes_back(stamp, resets):
                 return
-            self._close_interval()
-            self.restarts += 1
-            self.restart()
         if data == self._value:
             self.repeated += 1
             self._repeated_ns = self._repeated_ns or stamp
@@ -101,51 +105,68 @@ class SensorStream(Stream):
             self._close_interval()
             self._value = data
             self._since_ns, self._repeated_ns = stamp, 0
-        self.note(stamp)
         self._kept_ns = stamp
-        if len(self._queue) == MAX_QUEUE:
-            self.dropped += 1
-        self._queue.append((stamp, data, self._since_ns))
-
-    @property
-    def needs_all(self) -> bool:
-        """Whether a filter needs every reading."""
-        return False
+        self.put(stamp, (stamp, data, self._since_ns))
 
     def skip(self, stamp_ns: int) -> bool:
         """Count a reading without its numbers, unless they may matter."""
         stamp = stamp_ns + self._offset_ns
-        standing = self._frozen_after_ns and stamp - self._kept_ns > self._frozen_after_ns // SEEN
-        if self.needs_all or standing or stamp_ns <= 0 or stamp <= self.last_ns:
+        frozen = self._frozen_after_ns and stamp - self._kept_ns > self._frozen_after_ns // SEEN
+        needs_all = self._delayed or self.differentiator is not None
+        if needs_all or frozen or stamp_ns <= 0 or stamp <= self.last_ns:
             return False
-        self.note(stamp)
+        self.put(stamp)
         return True
 
-    def advance(self, stamp_ns: int) -> None:
-        """Move to the newest reading that is not later than a stamp [ns]."""
-        queue = self._queue
-        while queue and queue[0][0] <= stamp_ns:
-            self.stamp_ns, self.data, self.since_ns = queue.popleft()
+    def _filter(self, differentiator: Differentiator) -> None:
+        """Append the reading that is fed, unless it is frozen: not a link at rest."""
+        stamp_ns, data, since_ns = self.fed
+        if 0 < self._frozen_after_ns <= stamp_ns - since_ns:
+            differentiator.reset()
+        else:
+            differentiator.append(stamp_ns, np.frombuffer(data, count=differentiator.n_channels))
 
     def select(self, stamp_ns: int) -> int:
-        """Return whether `data` may be used for a sample."""
-        self.advance(stamp_ns)
-        if not self.stamp_ns:
-            return ABSENT
-        self.age_ns = stamp_ns - self.stamp_ns
-        if self.age_ns > self._max_age_ns:
-            return STALE
-        if 0 < self._frozen_after_ns <= self.stamp_ns - self.since_ns and self.is_sound(self.data):
-            return FROZEN
+        """Set `data` to the reading at an instant; return its state."""
+        state = self.advance(stamp_ns)
+        if state != FRESH:
+            return state
+        own_ns, self.data, since_ns = self.message
+        if limit := self._frozen_after_ns:
+            # The newest reading shows it first, for an instant in the past.
+            newest_ns, _, newest_since_ns = self.fed
+            frozen = own_ns - since_ns >= limit or newest_ns - newest_since_ns >= limit
+            if frozen and self._is_usable(self.data):
+                return FROZEN
         self.used += 1
+        if self._held and stamp_ns != own_ns:
+            following = np.frombuffer(self._held[0][1])
+            found = self.interpolated(stamp_ns, np.frombuffer(self.data), following)
+            self.data = found.tobytes()
+        return FRESH if self.differentiator is None else self._evaluate(stamp_ns)
+
+    def _evaluate(self, stamp_ns: int) -> int:
+        """Evaluate the filter at an instant, once; return the state of the reading."""
+        filter_, stamp_ns = self.differentiator, min(stamp_ns, self.fed[0])
+        if filter_ is None or (stamp_ns == self._evaluated_ns and not self._smooth):
+            return FRESH
+        self._evaluated_ns = stamp_ns
+        self.unfiltered += not filter_.ready
+        if stamp_ns == self.fed[0] and not self._smooth:
+            self.angular_acceleration = filter_.evaluate()[0]
+            return FRESH
+        values = filter_.evaluate_at(stamp_ns)
+        if self._derives:
+            self.angular_acceleration = values[1, :3]
+        if self._smooth and self._is_usable(self.data):
+            self.data = values[0].tobytes()
+            if not self._is_usable(self.data):
+                self.used -= 1
+                return WARMING
         return FRESH
 
-    def is_standing(self, lasted_ns: int) -> bool:
-        """Return whether values have not changed for longer than those of a live sensor."""
-        return 0 < self._frozen_after_ns <= lasted_ns
-
     def judge(self, reading: Array) -> int:
-        """Return how much of a reading may be used; reading (6,)."""
+        """Return the state of a reading by the numbers that are finite."""
         finite = np.isfinite(reading)
         if finite.all():
             return FRESH
@@ -156,105 +177,109 @@ class SensorStream(Stream):
         in_part = (shift and absent[:3].all()) or (turn and absent[3:].all())
         return PARTIAL if in_part and self.measures == 'both' else INVALID
 
-    def is_sound(self, data: bytes) -> bool:
-        """Return whether something of a reading may be used."""
-        return is_finite(data) or self.judge(np.frombuffer(data)) != INVALID
-
-    def reject(self) -> None:
-        """Take back the use of a reading that turned out to hold NaN or infinity."""
-        self.used -= 1
-        self.invalid += 1
+    def _is_usable(self, data: bytes) -> bool:
+        """Return whether a part of a reading is finite."""
+        return self.judge(np.frombuffer(data)) != INVALID
 
     def statistics(self) -> StreamStatistics:
         intervals, count = tuple(self._intervals), self._frozen_count
-        if self._stands_still():
-            intervals, count = (*intervals, self._interval()), count + 1
+        if interval := self._open_interval():
+            intervals, count = (*intervals, interval), count + 1
         return replace(super().statistics(), frozen=count, frozen_intervals=intervals)
 
-    def _stands_still(self) -> bool:
-        """Return whether the newest value has lasted too long; NaN is invalid, not frozen."""
-        lasted = 0 < self._frozen_after_ns <= self.last_ns - self._since_ns
-        return lasted and self.is_sound(self._value)
-
-    def _interval(self) -> FrozenInterval:
+    def _open_interval(self) -> FrozenInterval | None:
+        """Return the interval in which the newest value is frozen; NaN is invalid, not frozen."""
+        frozen = 0 < self._frozen_after_ns <= self.last_ns - self._since_ns
+        if not frozen or not self._is_usable(self._value):
+            return None
         return FrozenInterval(self._since_ns, self._repeated_ns, self.last_ns)
 
     def _close_interval(self) -> None:
-        """Keep the interval that ended with the last message, if it was one."""
-        if self._stands_still():
-            self._intervals.append(self._interval())
+        """Keep the interval that ends with the last message."""
+        if interval := self._open_interval():
+            self._intervals.append(interval)
             self._frozen_count += 1
 
 
-class ImuStream(SensorStream):
-    """Readings of angular velocity and proper acceleration; the former may be differentiated."""
+class TemperatureStream(Stream):
+    """Temperature of one FT sensor: one number now and then, held for long."""
 
-    __slots__ = ('_differentiator', '_evaluated_ns', 'angular_acceleration')
+    __slots__ = ()
+
+    def at(self, stamp_ns: int) -> float:
+        """Return the newest temperature that is not later than an instant [degrees Celsius]."""
+        if self.advance(stamp_ns) != FRESH:
+            return nan
+        celsius: float = self.message[1]
+        if not isfinite(celsius):
+            self.invalid += 1
+            return nan
+        self.used += 1
+        return celsius
+
+
+class SensorStreams:
+    """The streams of all sensors."""
 
     def __init__(
         self,
-        name: str,
-        settings: FtSettings | ImuSettings,
-        differentiator: Differentiator | None,
-        measures: str = 'both',
+        ft_names: Sequence[str],
+        imu_names: Sequence[str],
+        imu_measures: Sequence[str],
+        settings: EstimatorSettings,
     ) -> None:
-        self._differentiator = differentiator
-        self.angular_acceleration: Array = np.zeros(3)
-        super().__init__(name, settings, measures)
+        self.fts = [SensorStream(name, settings.ft_of(name), settings) for name in ft_names]
+        self.imus = [
+            SensorStream(name, settings.imu_of(name), settings, measures)
+            for name, measures in zip(imu_names, imu_measures)
+        ]
+        self.temperatures = {
+            k: TemperatureStream(name, given.temperature_max_age)
+            for k, name in enumerate(ft_names)
+            if (given := settings.ft_of(name)).temperature_topic
+        }
+        self.streams = (*self.fts, *self.imus)
 
-    @property
-    def needs_all(self) -> bool:
-        return self._differentiator is not None
+    def at(self, stamp_ns: int) -> tuple[Array, States]:
+        """Return the readings at an instant (n_fts + n_imus, 6), and their states."""
+        codes = [stream.select(stamp_ns) for stream in self.streams]
+        chunks = [s.data if code == FRESH else NO_READING for s, code in zip(self.streams, codes)]
+        readings = np.frombuffer(bytearray().join(chunks)).reshape(-1, 6)
+        if any(codes) or not all_finite(readings):
+            finite = np.logical_and.reduce(np.isfinite(readings), axis=1)
+            for k, stream in enumerate(self.streams):
+                if codes[k] == FRESH and not finite[k]:
+                    codes[k] = stream.judge(readings[k])
+                    if codes[k] == INVALID:
+                        readings[k] = np.nan
+                        stream.used -= 1
+                        stream.invalid += 1
+        return readings, np.frombuffer(bytearray(codes), dtype=np.uint8)
 
-    def restart(self) -> None:
-        super().restart()
-        self._evaluated_ns = 0
-        if self._differentiator is not None:
-            self._differentiator.reset()
+    def angular_accelerations(self, states: States, rates: Array) -> Array:
+        """
+        Return the angular acceleration of each IMU in its axes; mark those that warm up.
 
-    def advance(self, stamp_ns: int) -> None:
-        queue = self._queue
-        differentiator = self._differentiator
-        while queue and queue[0][0] <= stamp_ns:
-            self.stamp_ns, self.data, self.since_ns = queue.popleft()
-            if differentiator is not None:
-                self._feed(differentiator, self.stamp_ns, self.data, self.since_ns)
+        states (n_imus,); rates (n_imus, 3) [rad/s]; returns (n_imus, 3) [rad/s^2].
+        """
+        accelerations = np.empty((len(self.imus), 3))
+        for k, (imu, state) in enumerate(zip(self.imus, states.tolist())):
+            used = state in (FRESH, PARTIAL)
+            accelerations[k] = imu.angular_acceleration if used else np.nan
+        if not (all_finite(accelerations) and all_finite(rates)):
+            known = np.logical_and.reduce(np.isfinite(accelerations), axis=1)
+            turns = np.logical_and.reduce(np.isfinite(rates), axis=1)
+            accelerations[~(known & turns)] = np.nan
+            for k in np.flatnonzero(~known & turns & np.isin(states, (FRESH, PARTIAL))).tolist():
+                states[k] = WARMING
+                self.imus[k].used -= 1
+        return accelerations
 
-    def _feed(
-        self, differentiator: Differentiator, stamp_ns: int, data: bytes, since_ns: int
-    ) -> None:
-        """Give a reading to the filter, unless it stands: it would pass for a link at rest."""
-        if self.is_standing(stamp_ns - since_ns):
-            differentiator.reset()
-        else:
-            differentiator.append(stamp_ns, np.frombuffer(data, count=differentiator.n_channels))
-
-    def select(self, stamp_ns: int) -> int:
-        state = super().select(stamp_ns)
-        differentiator = self._differentiator
-        if differentiator is None:
-            return state
-        if state == FRESH and self.stamp_ns != self._evaluated_ns:
-            self._evaluated_ns = self.stamp_ns
-            self.unfiltered += not differentiator.ready
-            self.angular_acceleration = differentiator.evaluate()[0]
-        return state
-
-    def hold_back(self) -> None:
-        """Take back the use of a reading whose angular acceleration is not there."""
-        self.used -= 1
-
-    def statistics(self) -> StreamStatistics:
-        lack = self._differentiator.lack if self._differentiator else ''
-        return replace(super().statistics(), filter_lack=lack)
-
-
-def is_finite(data: bytes) -> bool:
-    """Return whether bytes hold neither NaN nor infinity."""
-    return bool(np.isfinite(np.frombuffer(data)).all())
-
-
-def all_finite(values: Array) -> bool:
-    """Return whether no value is NaN or infinite; quicker than asking each."""
-    total = float(np.vdot(values, values))
-    return total - total == 0.0
+    def temperatures_at(self, stamp_ns: int) -> Array | None:
+        """Return the temperature of each FT sensor, NaN where unknown; None: none is measured."""
+        if not self.temperatures:
+            return None
+        celsius = np.full(len(self.fts), np.nan)
+        for k, stream in self.temperatures.items():
+            celsius[k] = stream.at(stamp_ns)
+        return celsius

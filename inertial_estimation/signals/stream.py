@@ -1,28 +1,36 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Order, gaps and counters of a stream of stamped messages."""
+"""
+A stream of stamped messages: order, queue, derivative filter, and counters.
+
+Messages wait in a queue until a joint state comes. Those up to its stamp pass the filter. The
+values are those of the newest message that is not later than the instant of the sample; with
+``filter_delay`` the instant lies in the past, and messages between the two are held.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from inertial_estimation.sample import Array
+import numpy as np
+
+from inertial_estimation.sample import Array, SensorState
+from inertial_estimation.signals.derivatives import Differentiator
 
 MAX_QUEUE = 1024
 """Messages that wait for a joint state; enough for one second at 1 kHz."""
+FRESH, ASSUMED, ABSENT, STALE, FROZEN, INVALID, WARMING, PARTIAL = map(int, SensorState)
 
 
 class FrozenInterval(NamedTuple):
-    """Messages with the same bits for longer than a live sensor would send them."""
+    """Stamps of bit-equal messages over more time than a live sensor sends them [ns]."""
 
     first_ns: int
-    """Stamp of the first of them, which was true [ns]."""
     repeated_ns: int
-    """Stamp of the second, which may not have been [ns]."""
     last_ns: int
-    """Stamp of the last one so far [ns]."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +56,19 @@ class StreamStatistics:
     longest_gap: float
     """Longest time between two stamps [s]."""
     age: float
-    """How old the values were in the last sample; NaN before the first use [s]."""
+    """Age of the values in the last sample; NaN before the first use [s]."""
     rate: float
     """Mean rate of the stamps since the last reset; NaN before the second message [Hz]."""
     frozen: int = 0
-    """Intervals in which the values stood still, the open one included."""
+    """Intervals of bit-equal values, the open one included."""
     frozen_intervals: tuple[FrozenInterval, ...] = ()
-    """The last of them."""
+    """The last of these intervals."""
     restarts: int = 0
-    """How often its stamps went back and it restarted."""
+    """Number of restarts after stamps that went back."""
     unfiltered: int = 0
-    """Messages wanted for a sample whose derivatives were not there: the window was not filled."""
+    """Messages needed for a sample while the window of the filter was not filled."""
     filter_lack: str = ''
-    """Samples that the filter lacks now; empty if it is ready, or there is none."""
+    """Samples that the filter lacks now; empty if it is ready or absent."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,7 @@ class AssemblerStatistics:
     samples: int
     """Samples that were made."""
     resets: int
-    """How often time was set back."""
+    """Number of backward time jumps."""
     malformed: int
     """Joint states with another number of positions than names, or without a stamp."""
     ignored_joints: Mapping[str, int]
@@ -97,39 +105,50 @@ class StreamRates(NamedTuple):
 
 
 class Stream:
-    """Order and counters of the messages of one stream."""
+    """Messages of one publisher in the order of their stamps; tuples that begin with the stamp."""
 
     __slots__ = (
-        '_counted',
-        'age_ns',
-        'dropped',
-        'first_ns',
-        'invalid',
-        'last_ns',
-        'longest_gap_ns',
-        'name',
-        'received',
-        'refused',
-        'repeated',
-        'restarts',
-        'unfiltered',
-        'used',
-    )
+        '_counted', '_evaluated_ns', '_held', '_max_age_ns', '_queue', 'age_ns', 'differentiator',
+        'dropped', 'fed', 'first_ns', 'invalid', 'last_ns', 'longest_gap_ns', 'message', 'name',
+        'received', 'refused', 'repeated', 'restarts', 'unfiltered', 'used',
+    )  # fmt: skip
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(
+        self, name: str, max_age: float, differentiator: Differentiator | None = None
+    ) -> None:
+        self.name, self.differentiator = name, differentiator
+        self._max_age_ns = round(1e9 * max_age)
         self.received = self.used = self.refused = self.dropped = 0
         self.repeated = self.invalid = self.restarts = self.unfiltered = 0
         self.longest_gap_ns = 0
         self.age_ns: int | None = None
-        self.first_ns = self.last_ns = self._counted = 0
+        self._queue: deque[Any] = deque(maxlen=MAX_QUEUE)
+        self._held: deque[Any] = deque()
+        self.restart()
 
     def restart(self) -> None:
-        """Forget the stamps, as at a time jump; the counters go on."""
-        self.first_ns = self.last_ns = self._counted = 0
+        """Forget the messages, as at a time jump; the counters go on."""
+        self.first_ns = self.last_ns = self._counted = self._evaluated_ns = 0
+        self._queue.clear()
+        self._held.clear()
+        self.fed: Any = (0,)
+        """Newest message that has passed the filter."""
+        self.message: Any = (0,)
+        """Newest message that is not later than the instant."""
+        if self.differentiator is not None:
+            self.differentiator.reset()
 
-    def note(self, stamp_ns: int) -> None:
-        """Count a message whose stamp was found to be later than the last."""
+    def goes_back(self, stamp_ns: int, resets: bool) -> bool:
+        """Restart with a stamp that is earlier than the last, or refuse it."""
+        if stamp_ns <= 0 or stamp_ns == self.last_ns or not resets:
+            self.refused += 1
+            return False
+        self.restarts += 1
+        self.restart()
+        return True
+
+    def put(self, stamp_ns: int, message: Any = None) -> None:
+        """Count a message that is later than the last, and queue it."""
         if not self.last_ns:
             self.first_ns = stamp_ns
         elif stamp_ns - self.last_ns > self.longest_gap_ns:
@@ -137,6 +156,41 @@ class Stream:
         self.last_ns = stamp_ns
         self.received += 1
         self._counted += 1
+        if message is not None:
+            self.dropped += len(self._queue) == MAX_QUEUE
+            self._queue.append(message)
+
+    def feed(self, stamp_ns: int) -> None:
+        """Filter and hold the messages between the instant and a later stamp."""
+        queue = self._queue
+        while queue and queue[0][0] <= stamp_ns:
+            self.fed = queue.popleft()
+            self._held.append(self.fed)
+            if self.differentiator is not None:
+                self._filter(self.differentiator)
+
+    def _filter(self, differentiator: Differentiator) -> None:
+        """Append the message that is fed to the filter."""
+
+    def advance(self, stamp_ns: int) -> int:
+        """Move to the newest message that is not later than an instant; return its state."""
+        held, queue = self._held, self._queue
+        while held and held[0][0] <= stamp_ns:
+            self.message = held.popleft()
+        while queue and queue[0][0] <= stamp_ns:
+            self.fed = self.message = queue.popleft()
+            if self.differentiator is not None:
+                self._filter(self.differentiator)
+        if not self.message[0]:
+            return ABSENT
+        self.age_ns = stamp_ns - self.message[0]
+        return STALE if self.age_ns > self._max_age_ns else FRESH
+
+    def interpolated(self, stamp_ns: int, before: Array, following: Array) -> Array:
+        """Return values at an instant between the message and the next one that is held."""
+        share = (stamp_ns - self.message[0]) / (self._held[0][0] - self.message[0])
+        values: Array = before + share * (following - before)
+        return values
 
     @property
     def rate(self) -> float:
@@ -160,4 +214,11 @@ class Stream:
             rate=self.rate,
             restarts=self.restarts,
             unfiltered=self.unfiltered,
+            filter_lack=self.differentiator.lack if self.differentiator else '',
         )
+
+
+def all_finite(values: Array) -> bool:
+    """Return whether no value is NaN or infinite; quicker than `np.isfinite`."""
+    total = float(np.vdot(values, values))
+    return total - total == 0.0
