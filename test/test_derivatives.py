@@ -20,11 +20,12 @@ from inertial_estimation.signals.derivatives import (
     gyroscope_differentiator,
     joint_differentiator,
 )
-from inertial_estimation.signals.fixed_lag import model, steady_gains
 from inertial_estimation.signals.kalman import (
     FIRST_VARIANCE,
     SETTLING,
     KalmanFilter,
+    model,
+    steady_gains,
 )
 from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter, differentiate
 

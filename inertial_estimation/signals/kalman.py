@@ -11,26 +11,21 @@ carried along with the true intervals: that is the optimal gain for any stamps, 
 gain of each single interval would give a sample that follows soon after another too little weight
 and one after a gap too much. The covariance then converges to the steady one by itself.
 
-For an instant in the past the later samples are used as well (`fixed_lag`).
+An instant in the past is estimated from the later samples as well, by the smoother of Rauch, Tung
+and Striebel. While the gains are steady it is one product: the later innovations times weights
+that depend only on their lag.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from inertial_estimation.sample import Array
-from inertial_estimation.signals.fixed_lag import (
-    UNIT,
-    FixedLagSmoother,
-    Gains,
-    Step,
-    gains_of_step,
-    smoother_gain,
-    steady_gains,
-)
-from inertial_estimation.signals.windows import REGULAR_TOLERANCE
+from inertial_estimation.signals.windows import REGULAR_TOLERANCE, Rings
 
 SETTLING = 14.0
 """
@@ -38,9 +33,9 @@ Time until the start is forgotten, over the filter's time constant (interval / d
 
 The slowest mode decays with half the inverse of that constant: exp(-7) of it is left.
 """
-LEAST_SAMPLES = 7
+MIN_SAMPLES = 7
 REGULAR_RUN = 20
-"""Equal intervals after which the steady gain is looked at; no irregular stream has such a run."""
+"""Equal intervals between two tests of the steady gain; no irregular stream has such a run."""
 STEADY_TOLERANCE = 1e-6
 """Relative distance to the steady covariance at which the steady gain takes over."""
 FIRST_VARIANCE = 1e8
@@ -50,14 +45,89 @@ Variance of the derivatives at the first sample, over that of the values and pow
 It stands for no knowledge; more of it would be lost in the round-off of the covariance.
 """
 KEPT_NS = 200_000_000
-"""How far beyond the delay samples are kept: an instant may lie a gap before it [ns]."""
+"""Time beyond the delay for which samples are kept: an instant may lie a gap before it [ns]."""
+VALUE = np.array([[1.0], [0.0], [0.0]])
+"""State of a value of 1 at rest, (3, 1)."""
+
+
+class Gains(NamedTuple):
+    """Matrices of one step of the filter and of the smoother."""
+
+    transition: Array
+    """Shape (3, 3)."""
+    gain: Array
+    """Of the innovation, shape (3, 1)."""
+    predicted_covariance: Array
+    """Before the correction, shape (3, 3)."""
+    covariance: Array
+    """After the correction, shape (3, 3)."""
+    back: Array
+    """Of the smoother, from this sample to the one before, shape (3, 3)."""
+
+
+class Step(NamedTuple):
+    """What the smoother needs of one sample."""
+
+    stamp_ns: int
+    state: Array
+    """After the correction, shape (3, n_channels)."""
+    predicted: Array
+    """Before the correction."""
+    gains: Gains
+
+
+def model(interval: float, density: float) -> tuple[Array, Array]:
+    """
+    Return the transition of the state and the added covariance of an interval.
+
+    interval [s]; density [1/s^5]; returns transition (3, 3); added (3, 3).
+    """
+    t = interval
+    transition = np.array([[1.0, t, t * t / 2.0], [0.0, 1.0, t], [0.0, 0.0, 1.0]])
+    t3, t4, t5 = t**3 / 6.0, t**4 / 8.0, t**5 / 20.0
+    added = np.array([[t5, t4, t3], [t4, t**3 / 3.0, t * t / 2.0], [t3, t * t / 2.0, t]])
+    return transition, density * added
+
+
+def gains_of_step(covariance: Array, interval: float, density: float, *, smooth: bool) -> Gains:
+    """Return the optimal gains after a covariance (3, 3) and an interval [s]."""
+    transition, added = model(interval, density)
+    predicted = transition @ covariance @ transition.T + added
+    gain = predicted[:, :1] / (predicted[0, 0] + 1.0)
+    back = _back(predicted, transition @ covariance) if smooth else added
+    return Gains(transition, gain, predicted, predicted - gain * predicted[0], back)
+
+
+def steady_gains(interval: float, density: float) -> Gains:
+    """Return the gains of equal intervals [s]: those of the algebraic Riccati equation."""
+    from scipy.linalg import solve_discrete_are
+
+    # With the interval as unit of time all entries are near one another.
+    transition, added = model(1.0, density * interval**5)
+    units = np.array([1.0, 1.0 / interval, 1.0 / interval**2])
+    scaled: Array = solve_discrete_are(transition.T, VALUE, added, np.eye(1))
+    predicted = units[:, None] * scaled * units
+    gain = predicted[:, :1] / (predicted[0, 0] + 1.0)
+    transition, covariance = model(interval, density)[0], predicted - gain * predicted[0]
+    return Gains(
+        transition, gain, predicted, covariance, _back(predicted, transition @ covariance)
+    )
+
+
+def _back(predicted_covariance: Array, carried: Array) -> Array:
+    return np.asarray(np.linalg.solve(predicted_covariance, carried).T, np.float64)
+
+
+@lru_cache(maxsize=64)
+def _steady(interval_ns: int, density: float) -> Gains:
+    return steady_gains(1e-9 * interval_ns, density)
 
 
 class KalmanFilter:
     """
     Kalman differentiator of many channels that share their stamps.
 
-    It is ready once `LEAST_SAMPLES` samples span its settling time, and restarts after a longer
+    It is ready once `MIN_SAMPLES` samples span its settling time, and restarts after a longer
     gap.
 
     noise [unit]; jerk [unit/s^3/sqrt(Hz)]; delay [s].
@@ -70,45 +140,46 @@ class KalmanFilter:
         self.reset()
 
     def reset(self) -> None:
-        """Forget every sample."""
         self._first_ns = self._newest_ns = self._count = 0
         self._interval = self._run = 0
         self._settling = float('nan')
-        self._ready = self._all_begun = self._partial = False
+        self.ready = self._all_begun = self._partial = False
         self._state = np.full((3, self.n_channels), np.nan)
         self._begun_ns = np.zeros(self.n_channels, dtype=np.int64)
         self._covariance = np.eye(3)
         self._steady: Gains | None = None
-        self._smoother = FixedLagSmoother(self.n_channels, self._density, self._kept_ns)
-
-    @property
-    def ready(self) -> bool:
-        """Whether the start is forgotten, so that `evaluate` returns numbers."""
-        return self._ready
+        self._steps: deque[Step] = deque()
+        self._innovations = Rings(self.n_channels)
+        self._lag_weights = np.empty((3, 0))
+        self._steady_steps = 0
 
     @property
     def lack(self) -> str:
-        if self._ready:
+        if self.ready:
             return ''
         held = 1e-9 * (self._newest_ns - self._first_ns)
         return (
             f'{self._count} samples that span {held:.3g} s since the start or the last gap, the '
-            f'Kalman filter needs {LEAST_SAMPLES} that span {self._settling:.3g} s'
+            f'Kalman filter needs {MIN_SAMPLES} that span {self._settling:.3g} s'
         )
 
     def append(self, stamp_ns: int, values: Array) -> None:
-        """Take one sample; `evaluate` then answers for its stamp; values (n_channels,)."""
         interval = stamp_ns - self._newest_ns
         if 1e-9 * interval > self._settling:
             self.reset()
         if self._count:
             self._step(stamp_ns, interval, values)
         else:
-            self._begin(stamp_ns)
+            self._first_ns = stamp_ns
+            rate = self._density**0.2
+            self._covariance = np.diag([1.0, FIRST_VARIANCE * rate**2, FIRST_VARIANCE * rate**4])
         self._newest_ns = stamp_ns
         self._count += 1
-        if not self._ready and self._count > 1:
-            self._settle()
+        if not self.ready and self._count > 1:
+            held = 1e-9 * (stamp_ns - self._first_ns)
+            constant = (held / (self._count - 1) / self._density) ** (1.0 / 6.0)
+            self._settling = SETTLING * float(constant)
+            self.ready = self._count >= MIN_SAMPLES and held >= self._settling
         square = float(np.vdot(values, values))
         if not self._all_begun or square - square != 0.0:
             self._begin_channels(stamp_ns, values)
@@ -117,42 +188,23 @@ class KalmanFilter:
         return self._settled(self._state[1:].copy(), self._newest_ns)
 
     def evaluate_at(self, stamp_ns: int) -> Array:
-        """
-        Return the state at an instant, from the samples before and after it.
-
-        Returns (3, n_channels) [1/s].
-        """
         if stamp_ns >= self._newest_ns:
             return self._settled(self._state.copy(), self._newest_ns)
-        return self._settled(self._smoother.states_at(stamp_ns), stamp_ns)
-
-    def _begin(self, stamp_ns: int) -> None:
-        """Know nothing but the values of the first sample."""
-        self._first_ns = stamp_ns
-        rate = self._density**0.2
-        self._covariance = np.diag([1.0, FIRST_VARIANCE * rate**2, FIRST_VARIANCE * rate**4])
-
-    def _settle(self) -> None:
-        """Find out whether the start is forgotten."""
-        held = 1e-9 * (self._newest_ns - self._first_ns)
-        interval = held / (self._count - 1)
-        self._settling = SETTLING * float((interval / self._density) ** (1.0 / 6.0))
-        self._ready = self._count >= LEAST_SAMPLES and held >= self._settling
+        return self._settled(self._smoothed(stamp_ns), stamp_ns)
 
     def _step(self, stamp_ns: int, interval: int, values: Array) -> None:
         """Carry the states to a sample and correct them by its values."""
-        before = self._covariance
         gains = self._steady_for(interval)
         if gains is None:
-            gains = gains_of_step(before, 1e-9 * interval, self._density)
+            gains = gains_of_step(
+                self._covariance, 1e-9 * interval, self._density, smooth=bool(self._kept_ns)
+            )
             self._covariance = gains.covariance
         predicted = gains.transition @ self._state
         innovation = values - predicted[0]
         self._state = predicted + gains.gain * innovation
         if self._kept_ns:
-            back = gains.back if gains.back is not None else smoother_gain(before, gains)
-            step = Step(stamp_ns, self._state, predicted, gains, back)
-            self._smoother.keep(step, innovation, steady=gains is self._steady)
+            self._keep(Step(stamp_ns, self._state, predicted, gains), innovation)
 
     def _steady_for(self, interval: int) -> Gains | None:
         """Return the steady gains once the covariance has come to them."""
@@ -164,6 +216,7 @@ class KalmanFilter:
             steady = _steady(self._interval, self._density)
             if np.allclose(self._covariance, steady.covariance, rtol=STEADY_TOLERANCE, atol=0.0):
                 self._steady, self._covariance = steady, steady.covariance
+                self._lag_weights = np.empty((3, 0))
         return self._steady
 
     def _begin_channels(self, stamp_ns: int, values: Array) -> None:
@@ -173,13 +226,13 @@ class KalmanFilter:
         self._state[:, ~finite] = np.nan
         new = finite & (self._begun_ns == 0)
         self._begun_ns[new] = stamp_ns
-        self._state[:, new] = UNIT * values[new]
+        self._state[:, new] = VALUE * values[new]
         self._all_begun = bool(finite.all())
         self._partial = bool((self._begun_ns != self._first_ns).any())
 
     def _settled(self, values: Array, stamp_ns: int) -> Array:
         """Return values with NaN for the channels that have not settled at a stamp."""
-        if not self._ready:
+        if not self.ready:
             values[:] = np.nan
         elif self._partial:
             young = 1e-9 * (stamp_ns - self._begun_ns) < self._settling
@@ -187,7 +240,59 @@ class KalmanFilter:
             self._partial = bool(young.any() or not self._all_begun)
         return values
 
+    # Smoother
 
-@lru_cache(maxsize=64)
-def _steady(interval_ns: int, density: float) -> Gains:
-    return steady_gains(1e-9 * interval_ns, density)
+    def _keep(self, step: Step, innovation: Array) -> None:
+        """Keep a sample for instants in the past; innovation (n_channels,)."""
+        steps = self._steps
+        steps.append(step)
+        while steps[0].stamp_ns < step.stamp_ns - self._kept_ns:
+            steps.popleft()
+        self._steady_steps = self._steady_steps + 1 if step.gains is self._steady else 0
+        self._innovations = self._innovations.with_room(len(steps))
+        self._innovations.push(step.stamp_ns, innovation)
+
+    def _smoothed(self, stamp_ns: int) -> Array:
+        """Return the states at an instant before the newest sample, (3, n_channels)."""
+        steps = self._steps
+        earlier = (k for k, step in enumerate(reversed(steps)) if step.stamp_ns < stamp_ns)
+        before = next(earlier, len(steps))
+        if before == len(steps) and (not steps or steps[0].stamp_ns != stamp_ns):
+            return np.full((3, self.n_channels), np.nan)
+        lag = before - 1
+        smoothed = self._weighted(lag) if lag <= self._steady_steps else self._swept(lag)
+        later = steps[-1 - lag]
+        if later.stamp_ns == stamp_ns:
+            return smoothed
+        # Between two samples: one step to the instant, and back from the later sample.
+        step = steps[-1 - before]
+        there = gains_of_step(
+            step.gains.covariance, 1e-9 * (stamp_ns - step.stamp_ns), self._density, smooth=False
+        )
+        rest = model(1e-9 * (later.stamp_ns - stamp_ns), self._density)[0]
+        back = _back(later.gains.predicted_covariance, rest @ there.predicted_covariance)
+        states: Array = there.transition @ step.state + back @ (smoothed - later.predicted)
+        return states
+
+    def _weighted(self, lag: int) -> Array:
+        """Return the states of an earlier sample since which all gains were steady."""
+        state = self._steps[-1 - lag].state
+        if lag > self._lag_weights.shape[1]:
+            gains = self._steps[-1].gains
+            columns = [gains.back @ gains.gain]
+            while len(columns) < 2 * lag:
+                columns.append(gains.back @ columns[-1])
+            self._lag_weights = np.hstack(columns)
+        smoothed: Array = state + self._lag_weights[:, :lag] @ self._innovations.newest(lag)[1]
+        return smoothed
+
+    def _swept(self, lag: int) -> Array:
+        """Return the states of an earlier sample, step by step from the newest."""
+        steps = reversed(self._steps)
+        later = next(steps)
+        smoothed = later.state.copy()
+        for _ in range(lag):
+            step = next(steps)
+            smoothed = step.state + later.gains.back @ (smoothed - later.predicted)
+            later = step
+        return smoothed

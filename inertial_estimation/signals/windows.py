@@ -143,8 +143,10 @@ class Rings:
         stop = self._next + self.capacity
         return self._stamps[stop - count : stop], self._values[stop - count : stop]
 
-    def doubled(self) -> Rings:
-        """Return a ring of twice the capacity with the same samples."""
+    def with_room(self, count: int) -> Rings:
+        """Return a ring for so many samples: this one, or one of twice the capacity."""
+        if count <= self.capacity:
+            return self
         other = Rings(self._values.shape[1], 2 * self.capacity)
         for stamp, values in zip(*self.newest(self.capacity), strict=True):
             other.push(int(stamp), values)
@@ -172,6 +174,5 @@ class WindowFilter:
 
     def append(self, stamp_ns: int, values: Array) -> None:
         self._clock.push(stamp_ns)
-        if self._clock.count > self._rings.capacity:
-            self._rings = self._rings.doubled()
+        self._rings = self._rings.with_room(self._clock.count)
         self._rings.push(stamp_ns, values)
