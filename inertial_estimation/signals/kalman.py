@@ -51,7 +51,7 @@ VALUE = np.array([[1.0], [0.0], [0.0]])
 
 
 class Gains(NamedTuple):
-    """Matrices of one step of the filter and of the smoother."""
+    """Matrices of one step of the filter."""
 
     transition: Array
     """Shape (3, 3)."""
@@ -61,8 +61,6 @@ class Gains(NamedTuple):
     """Before the correction, shape (3, 3)."""
     covariance: Array
     """After the correction, shape (3, 3)."""
-    back: Array
-    """Of the smoother, from this sample to the one before, shape (3, 3)."""
 
 
 class Step(NamedTuple):
@@ -74,6 +72,8 @@ class Step(NamedTuple):
     predicted: Array
     """Before the correction."""
     gains: Gains
+    back: Array
+    """Gain of the smoother from this sample to the one before, shape (3, 3)."""
 
 
 def model(interval: float, density: float) -> tuple[Array, Array]:
@@ -89,13 +89,12 @@ def model(interval: float, density: float) -> tuple[Array, Array]:
     return transition, density * added
 
 
-def gains_of_step(covariance: Array, interval: float, density: float, *, smooth: bool) -> Gains:
+def gains_of_step(covariance: Array, interval: float, density: float) -> Gains:
     """Return the optimal gains after a covariance (3, 3) and an interval [s]."""
     transition, added = model(interval, density)
     predicted = transition @ covariance @ transition.T + added
     gain = predicted[:, :1] / (predicted[0, 0] + 1.0)
-    back = _back(predicted, transition @ covariance) if smooth else added
-    return Gains(transition, gain, predicted, predicted - gain * predicted[0], back)
+    return Gains(transition, gain, predicted, predicted - gain * predicted[0])
 
 
 def steady_gains(interval: float, density: float) -> Gains:
@@ -108,14 +107,13 @@ def steady_gains(interval: float, density: float) -> Gains:
     scaled: Array = solve_discrete_are(transition.T, VALUE, added, np.eye(1))
     predicted = units[:, None] * scaled * units
     gain = predicted[:, :1] / (predicted[0, 0] + 1.0)
-    transition, covariance = model(interval, density)[0], predicted - gain * predicted[0]
-    return Gains(
-        transition, gain, predicted, covariance, _back(predicted, transition @ covariance)
-    )
+    return Gains(model(interval, density)[0], gain, predicted, predicted - gain * predicted[0])
 
 
-def _back(predicted_covariance: Array, carried: Array) -> Array:
-    return np.asarray(np.linalg.solve(predicted_covariance, carried).T, np.float64)
+def smoother_gain(covariance: Array, gains: Gains) -> Array:
+    """Return the smoother's gain from a sample to the one before, which has a covariance."""
+    back = np.linalg.solve(gains.predicted_covariance, gains.transition @ covariance)
+    return np.asarray(back.T, np.float64)
 
 
 @lru_cache(maxsize=64)
@@ -150,7 +148,7 @@ class KalmanFilter:
         self._steady: Gains | None = None
         self._steps: deque[Step] = deque()
         self._innovations = Rings(self.n_channels)
-        self._lag_weights = np.empty((3, 0))
+        self._steady_back, self._lag_weights = np.eye(3), np.empty((3, 0))
         self._steady_steps = 0
 
     @property
@@ -194,17 +192,18 @@ class KalmanFilter:
 
     def _step(self, stamp_ns: int, interval: int, values: Array) -> None:
         """Carry the states to a sample and correct them by its values."""
-        gains = self._steady_for(interval)
+        before, gains = self._covariance, self._steady_for(interval)
         if gains is None:
-            gains = gains_of_step(
-                self._covariance, 1e-9 * interval, self._density, smooth=bool(self._kept_ns)
-            )
+            gains = gains_of_step(before, 1e-9 * interval, self._density)
             self._covariance = gains.covariance
         predicted = gains.transition @ self._state
         innovation = values - predicted[0]
         self._state = predicted + gains.gain * innovation
         if self._kept_ns:
-            self._keep(Step(stamp_ns, self._state, predicted, gains), innovation)
+            steady = gains is self._steady
+            back = self._steady_back if steady else smoother_gain(before, gains)
+            self._steady_steps = self._steady_steps + 1 if steady else 0
+            self._keep(Step(stamp_ns, self._state, predicted, gains, back), innovation)
 
     def _steady_for(self, interval: int) -> Gains | None:
         """Return the steady gains once the covariance has come to them."""
@@ -216,6 +215,7 @@ class KalmanFilter:
             steady = _steady(self._interval, self._density)
             if np.allclose(self._covariance, steady.covariance, rtol=STEADY_TOLERANCE, atol=0.0):
                 self._steady, self._covariance = steady, steady.covariance
+                self._steady_back = smoother_gain(steady.covariance, steady)
                 self._lag_weights = np.empty((3, 0))
         return self._steady
 
@@ -248,7 +248,6 @@ class KalmanFilter:
         steps.append(step)
         while steps[0].stamp_ns < step.stamp_ns - self._kept_ns:
             steps.popleft()
-        self._steady_steps = self._steady_steps + 1 if step.gains is self._steady else 0
         self._innovations = self._innovations.with_room(len(steps))
         self._innovations.push(step.stamp_ns, innovation)
 
@@ -266,11 +265,10 @@ class KalmanFilter:
             return smoothed
         # Between two samples: one step to the instant, and back from the later sample.
         step = steps[-1 - before]
-        there = gains_of_step(
-            step.gains.covariance, 1e-9 * (stamp_ns - step.stamp_ns), self._density, smooth=False
-        )
+        interval = 1e-9 * (stamp_ns - step.stamp_ns)
+        there = gains_of_step(step.gains.covariance, interval, self._density)
         rest = model(1e-9 * (later.stamp_ns - stamp_ns), self._density)[0]
-        back = _back(later.gains.predicted_covariance, rest @ there.predicted_covariance)
+        back = smoother_gain(there.predicted_covariance, later.gains._replace(transition=rest))
         states: Array = there.transition @ step.state + back @ (smoothed - later.predicted)
         return states
 
@@ -278,10 +276,10 @@ class KalmanFilter:
         """Return the states of an earlier sample since which all gains were steady."""
         state = self._steps[-1 - lag].state
         if lag > self._lag_weights.shape[1]:
-            gains = self._steps[-1].gains
-            columns = [gains.back @ gains.gain]
+            newest = self._steps[-1]
+            columns = [newest.back @ newest.gains.gain]
             while len(columns) < 2 * lag:
-                columns.append(gains.back @ columns[-1])
+                columns.append(newest.back @ columns[-1])
             self._lag_weights = np.hstack(columns)
         smoothed: Array = state + self._lag_weights[:, :lag] @ self._innovations.newest(lag)[1]
         return smoothed
@@ -293,6 +291,6 @@ class KalmanFilter:
         smoothed = later.state.copy()
         for _ in range(lag):
             step = next(steps)
-            smoothed = step.state + later.gains.back @ (smoothed - later.predicted)
+            smoothed = step.state + later.back @ (smoothed - later.predicted)
             later = step
         return smoothed
