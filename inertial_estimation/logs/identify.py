@@ -26,7 +26,7 @@ from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.solvers.mass_points import METHOD
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.point_grids import PointGrid, link_grids
-from inertial_estimation.logs.checks import MIN_MOTION
+from inertial_estimation.logs.checks import MIN_MOTION, few
 from inertial_estimation.logs.fit_findings import (
     contradictions,
     fit_findings,
@@ -287,7 +287,7 @@ def _require_usable(
         why = [*_without_equations(builder, assumed, settings.contacts), *seen.findings]
         reasons = '; '.join(map(str, why)) or 'something is missing in each sample'
         raise LogError(f'the logs give no equations: {reasons}')
-    if not seen.reach.moves(builder.robot):
+    if not seen.ranges.moves(len(builder.robot.joint_names)):
         raise_errors([finding('motion', 'robot', level=Level.ERROR, limit=MIN_MOTION)])
 
 
@@ -325,16 +325,13 @@ def _unexcited(
     seen: Reduced, known: Mapping[str, Determined], joint_names: Sequence[str]
 ) -> Iterator[Finding]:
     """Yield joints that stand still, and combinations that the logs do not determine."""
-    n = len(joint_names)
-    still = seen.reach.highs[:n] - seen.reach.lows[:n] <= MIN_MOTION
-    for k in np.flatnonzero(still):
-        yield finding('motion', joint_names[int(k)], limit=MIN_MOTION)
+    for name in seen.ranges.still(joint_names):
+        yield finding('motion', name, limit=MIN_MOTION)
     for name, one in known.items():
         if one.missing:
-            more = f' and {len(one.missing) - 6} more' if len(one.missing) > 6 else ''
             what = (
                 f'{one.reached} of {one.possible} combinations of unknowns are determined, not '
-                f'{", ".join(one.missing[:6])}{more}'
+                f'{few(one.missing)}'
             )
             yield finding('unexcited', name, what=what, rank=one.reached, possible=one.possible)
 

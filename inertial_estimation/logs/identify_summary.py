@@ -72,8 +72,8 @@ def summarize(report: RobotIdentification) -> dict[str, Any]:
         'consistent': report.fit.consistent,
         'widened': list(report.fit.widened),
         'findings': [one.as_dict() for one in report.findings],
-        'logs': [vars(part) for part in report.logs],
-        'validation_logs': [vars(part) for part in report.validation_logs],
+        'logs': [part._asdict() for part in report.logs],
+        'validation_logs': [part._asdict() for part in report.validation_logs],
         'submodels': [
             _block_dict(block, report.determined[block.name], validation.get(block.name))
             for block in report.fit.blocks

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from inertial_estimation.identification.preparation import Prepared, folded_back
 from inertial_estimation.logs import checks
 from inertial_estimation.logs.disturbed import cleanest, disturbed_findings, refitted
 from inertial_estimation.logs.frozen_readings import without_frozen_readings
-from inertial_estimation.logs.identify_settings import IdentifySettings, LoggedPayload, carried
+from inertial_estimation.logs.identify_settings import IdentifySettings, carried
 from inertial_estimation.logs.known_wrenches import prepare_with
 from inertial_estimation.logs.log import LogSlice, Progress, Touches, no_progress
 from inertial_estimation.logs.log_reader import LogReader
@@ -37,8 +37,7 @@ MIN_TILT = 0.05
 """Change of the direction of a proper acceleration from which its IMU is moved."""
 
 
-@dataclass(frozen=True, eq=False)
-class LogPart:
+class LogPart(NamedTuple):
     """Samples of one log that are used."""
 
     path: str
@@ -54,8 +53,7 @@ class LogPart:
     """Payloads that the robot carried."""
 
 
-@dataclass(frozen=True, eq=False)
-class Reach:
+class Ranges(NamedTuple):
     """Ranges of joint positions and of the directions of the accelerations of IMUs."""
 
     lows: Array
@@ -63,32 +61,30 @@ class Reach:
     """Shape (n_joints + 3 n_imus,); NaN: unknown."""
 
     @classmethod
-    def of(cls, samples: SampleBatch) -> Reach:
-        """Return the reach of some samples."""
+    def of(cls, samples: SampleBatch) -> Ranges:
+        """Return the ranges in some samples."""
         pulls = samples.proper_accelerations
         lengths = np.linalg.norm(pulls, axis=-1, keepdims=True)
         directions = np.divide(pulls, lengths, out=np.zeros_like(pulls), where=lengths > 0)
         values = np.hstack([samples.positions, directions.reshape(len(pulls), -1)])
-        known = np.isfinite(values)
-        empty = ~known.any(axis=0)
-        lows = np.where(known, values, np.inf).min(axis=0)
-        highs = np.where(known, values, -np.inf).max(axis=0)
-        return cls(np.where(empty, np.nan, lows), np.where(empty, np.nan, highs))
+        values = np.where(np.isfinite(values), values, np.nan)
+        lows, highs = (f.reduce(values, axis=0, initial=np.nan) for f in (np.fmin, np.fmax))
+        return cls(lows, highs)
 
-    def merge(self, other: Reach) -> Reach:
-        """Return the reach of both."""
-        return Reach(np.fmin(self.lows, other.lows), np.fmax(self.highs, other.highs))
+    def merge(self, other: Ranges) -> Ranges:
+        """Return the ranges of both."""
+        return Ranges(np.fmin(self.lows, other.lows), np.fmax(self.highs, other.highs))
 
-    def still(self, robot: Robot) -> list[str]:
+    def still(self, names: Sequence[str]) -> list[str]:
         """Return the joints that do not move, among those whose positions are known."""
-        n = len(robot.joint_names)
-        stays = self.highs[:n] - self.lows[:n] <= checks.MIN_MOTION
-        return [name for name, one in zip(robot.joint_names, stays, strict=True) if one]
+        sizes = self.highs - self.lows
+        return [name for name, size in zip(names, sizes) if size <= checks.MIN_MOTION]
 
-    def moves(self, robot: Robot) -> bool:
+    def moves(self, n_joints: int) -> bool:
         """Return whether a joint moves or an IMU is turned against gravity."""
-        n, ranges = len(robot.joint_names), self.highs - self.lows
-        return bool((ranges[:n] > checks.MIN_MOTION).any() or (ranges[n:] > MIN_TILT).any())
+        sizes = self.highs - self.lows
+        moved, turned = sizes[:n_joints] > checks.MIN_MOTION, sizes[n_joints:] > MIN_TILT
+        return bool(moved.any() or turned.any())
 
 
 class Reduced(NamedTuple):
@@ -97,10 +93,10 @@ class Reduced(NamedTuple):
     parts: tuple[LogPart, ...]
     evidence: list[Evidence]
     """Of each submodel."""
-    reach: Reach
+    ranges: Ranges
     findings: list[Finding]
     left: list[dict[str, Array]]
-    """Residuals that agree with what was references of each submodel; empty without that."""
+    """Residuals of the equations that agree with the reference of each submodel, if any."""
     constant: Mapping[str, Mapping[str, Finding]]
     """Constant efforts of moving joints, by log and joint."""
     of_logs: Mapping[str, list[Evidence]]
@@ -119,20 +115,23 @@ def reduce_logs(
     found: list[Reduced] = []
     for done, log in enumerate(logs):
         progress('reducing logs', done / len(logs))
-        with _naming(log):
+        try:
             found.append(_reduce_one(log, reader, builder, settings, references))
+        except (LogError, NameNotFound) as error:
+            if str(log.path) in str(error):
+                raise
+            raise LogError(f'{log}: {error}') from error
     progress('reducing logs', 1.0)
-    first, *others = found
-    evidence, reach = first.evidence, first.reach
-    for other in others:
-        evidence = [a.merge(b) for a, b in zip(evidence, other.evidence, strict=True)]
-        reach = reach.merge(other.reach)
+    blocks = zip(*(one.evidence for one in found), strict=True)
     return Reduced(
         tuple(part for one in found for part in one.parts),
-        evidence,
-        reach,
+        [reduce(Evidence.merge, block) for block in blocks],
+        reduce(Ranges.merge, (one.ranges for one in found)),
         [text for one in found for text in one.findings],
-        _joined([one.left for one in found]),
+        [
+            {kind: np.concatenate([one[kind] for one in block]) for kind in block[0]}
+            for block in zip(*(one.left for one in found), strict=True)
+        ],
         {name: constant for one in found for name, constant in one.constant.items()},
         {name: of_log for one in found for name, of_log in one.of_logs.items()},
     )
@@ -146,8 +145,8 @@ def _reduce_one(
     references: Sequence[Reference | None],
 ) -> Reduced:
     """Reduce one log."""
-    how = settings.preparation
-    raw, prepared, observed, findings, constant = _read_one(log, reader, settings)
+    how, robot = settings.preparation, builder.robot
+    recorded, prepared, observed, findings, constant = _read_one(log, reader, settings)
     samples, external, free, there = observed
     left: list[dict[str, Array]] = []
     if references:
@@ -156,25 +155,32 @@ def _reduce_one(
     share = independent_share(how, prepared.period)
     evidence = gather(builder, samples, external=external, free=free, carried=there, share=share)
     efforts = [name for name in builder.choice.efforts if name not in constant]
-    findings += checks.never_known(builder.robot, samples, efforts, reader.assumed)
-    folded = folded_back(how, prepared.period)
-    if folded:
+    findings += [
+        one
+        for one in checks.missing_values(robot, samples, efforts, velocities=False)
+        if one.values['share'] == 1.0
+        and not (one.values['what'] == 'position' and one.subject in reader.assumed)
+    ]
+    if folded := folded_back(how, prepared.period):
         findings.append(finding('suboptimal', 'preparation', what=folded))
+    payloads = tuple(one.payload.name for one in settings.payloads if one.is_in(log))
     return Reduced(
-        (_part(log, raw, prepared, settings.payloads),),
+        (LogPart(str(log), recorded, len(samples), prepared.stretches, prepared.discarded,
+                 payloads),),
         evidence,
-        Reach.of(prepared.samples),
+        Ranges.of(samples),
         [replace(one, subject=f'{log}: {one.subject}') for one in findings],
         left,
         {str(log): constant},
         {str(log): evidence},
-    )
+    )  # fmt: skip
 
 
 class _Read(NamedTuple):
     """A log that was read and filtered."""
 
-    raw: SampleBatch
+    recorded: int
+    """Samples of the log."""
     prepared: Prepared
     observed: Observed
     findings: list[Finding]
@@ -184,11 +190,23 @@ class _Read(NamedTuple):
 
 def _read_one(log: LogSlice, reader: LogReader, settings: IdentifySettings) -> _Read:
     """Read, check and filter a log."""
-    how, robot = settings.preparation, reader.robot
-    read = reader.read(log)
-    raw, touches, known = read.samples, read.touches, read.external
-    frozen = read.frozen([sensor.name for sensor in robot.ft_sensors])
-    findings = list(_checked(robot, raw, settings))
+    how, robot, is_table = settings.preparation, reader.robot, settings.layout is not None
+    read, choice = reader.read(log), settings.choice(reader.robot)
+    raw = read.samples
+    findings = [
+        # Bags begin before all sensors do.
+        *(checks.sample_rate(raw, how) if is_table else ()),
+        *checks.urdf_limits(robot, raw, set(choice.efforts) - set(choice.gains)),
+        *checks.velocities_against_positions(
+            robot, raw, how.largest_gap,
+            Level.ERROR if how.measured_velocities else Level.WARNING,
+        ),
+        *checks.constant_signals(robot, raw, choice.efforts),
+    ]  # fmt: skip
+    if is_table:
+        values = how.measured_velocities
+        missing = checks.missing_values(robot, raw, choice.efforts, velocities=values)
+        findings += [one for one in missing if one.values['share'] < 1.0]
     raise_errors(findings)
     constant = {
         one.subject: one
@@ -199,79 +217,24 @@ def _read_one(log: LogSlice, reader: LogReader, settings: IdentifySettings) -> _
         efforts = raw.efforts.copy()
         efforts[:, [robot.joint_names.index(name) for name in constant]] = np.nan
         raw = replace(raw, efforts=efforts)
-    if settings.layout is not None:
+    if is_table:
         # Of bags the reader leaves out what FT sensors repeat, as the node does.
         raw, repeated = without_frozen_readings(
-            robot, raw, settings.choice(robot).efforts, settings.frozen_after,
-            velocities=how.measured_velocities,
-        )  # fmt: skip
+            robot, raw, choice.efforts, settings.frozen_after, velocities=how.measured_velocities
+        )
         findings += repeated
-    prepared, external = prepare_with(raw, known, how)
+    prepared, external = prepare_with(raw, read.external, how)
     samples = prepared.samples
     free = free_submodels(
-        robot, samples.stamp_ns, settings.contacts, raw, touches, how.edges, external
+        robot, samples.stamp_ns, settings.contacts, raw, read.touches, how.edges, external
     )
-    findings += _unknown_wrenches(known)
+    for frame, wrench in read.external.items():
+        if share := float((~np.isfinite(wrench).all(axis=1)).mean()):
+            findings.append(finding('missing', frame, what='external wrench', share=share))
+    frozen = read.frozen([sensor.name for sensor in robot.ft_sensors])
     findings += checks.frozen_wrenches(robot, frozen)
     observed = Observed(samples, external, free, carried(settings.payloads, log, len(samples)))
-    return _Read(raw, prepared, observed, findings, constant)
-
-
-def _checked(robot: Robot, raw: SampleBatch, settings: IdentifySettings) -> Iterator[Finding]:
-    """Yield the findings about the samples of a log."""
-    how, choice = settings.preparation, settings.choice(robot)
-    if settings.layout is not None:
-        yield from checks.sample_rate(raw, how)
-    yield from checks.position_limits(robot, raw)
-    yield from checks.ratings(robot, raw, set(choice.efforts) - set(choice.gains))
-    level = Level.ERROR if how.measured_velocities else Level.WARNING
-    yield from checks.velocities_against_positions(robot, raw, how.largest_gap, level)
-    yield from checks.constant_wrenches(robot, raw)
-    yield from checks.constant_efforts(robot, raw, choice.efforts)
-    if settings.layout is not None:
-        # Bags begin before all sensors do.
-        yield from checks.gaps(robot, raw, choice.efforts, velocities=how.measured_velocities)
-
-
-def _unknown_wrenches(known: Mapping[str, Array]) -> Iterator[Finding]:
-    """Yield known wrenches (n, 6) that are missing in some samples."""
-    for frame, wrench in known.items():
-        share = float((~np.isfinite(wrench).all(axis=1)).mean())
-        if share:
-            yield finding('missing', frame, what='external wrench', share=share)
-
-
-def _joined(logs: Sequence[list[dict[str, Array]]]) -> list[dict[str, Array]]:
-    """Return the residuals of several logs, block by block."""
-    return [
-        {kind: np.concatenate([one[kind] for one in block]) for kind in block[0]}
-        for block in zip(*logs, strict=True)
-    ]
-
-
-@contextmanager
-def _naming(log: LogSlice) -> Iterator[None]:
-    """Name the log in errors."""
-    try:
-        yield
-    except (LogError, NameNotFound) as error:
-        if str(log.path) in str(error):
-            raise
-        raise LogError(f'{log}: {error}') from error
-
-
-def _part(
-    log: LogSlice, raw: SampleBatch, prepared: Prepared, payloads: Sequence[LoggedPayload]
-) -> LogPart:
-    """Return what was left of a log."""
-    return LogPart(
-        str(log),
-        len(raw),
-        len(prepared.samples),
-        prepared.stretches,
-        prepared.discarded,
-        tuple(one.payload.name for one in payloads if one.is_in(log)),
-    )
+    return _Read(len(read.samples), prepared, observed, findings, constant)
 
 
 def undisturbed(
@@ -282,7 +245,7 @@ def undisturbed(
     settings: IdentifySettings,
     progress: Progress,
 ) -> Reduced:
-    """Return what logs say without the instants at which something unknown seems to act."""
+    """Return the information of logs without samples that an unknown contact disturbs."""
     read = (_read_one(log, reader, settings).observed for log in logs)
     references = cleanest(builder, seen.evidence, read, len(logs))
     everything = seen
