@@ -21,7 +21,7 @@ from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.unknowns import gain_columns
-from inertial_estimation.logs.fit_findings import uncertain_gains
+from inertial_estimation.logs.fit_findings import fit_findings
 from inertial_estimation.model.rigid_body import inertia_seen_from, parameters_of, spatial_inertia
 from inertial_estimation.model.robot import Robot
 
@@ -157,7 +157,7 @@ def test_light_payload_leaves_gains_uncertain(arm, rng):
         found = fit(arm, gather(builder, samples, carried=there), 'least_squares')
         (block,) = found.blocks
         spreads.append(gains_of(block)[1])
-        names = {one.subject for one in uncertain_gains(block, found)}
+        names = {one.subject for one in fit_findings(found)}
         assert [f'{name}.drive_gain' in names for name in JOINTS] == [uncertain] * 3
     assert (spreads[1] > 10 * spreads[0]).all()
 

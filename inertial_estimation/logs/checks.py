@@ -250,11 +250,11 @@ def constant_signals(
             )  # fmt: skip
     for name in joints if samples.efforts is not None else ():
         assert samples.efforts is not None
-        k = robot.joint_names.index(name)
-        known = samples.efforts[:, k][np.isfinite(samples.efforts[:, k])]
+        j = robot.joint_names.index(name)
+        known = samples.efforts[:, j][np.isfinite(samples.efforts[:, j])]
         if _is_constant(known[:, None]).any():
             yield finding(
-                'constant', name, level=None if moves[k] else Level.INFO, what='effort',
+                'constant', name, level=None if moves[j] else Level.INFO, what='effort',
                 value=float(known[0]), count=len(known),
             )  # fmt: skip
 

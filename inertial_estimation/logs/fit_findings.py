@@ -9,13 +9,12 @@ Findings of level ERROR are contradictions that no robot has: units, signs or co
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.findings import Finding, Level, finding
+from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.identification.drive_gains import geared
 from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.fit import BlockFit, RobotFit
@@ -27,22 +26,14 @@ from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import Term, gain_columns
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.regressor import joints_without_gravity
-from inertial_estimation.model.urdf_export import lightened
+from inertial_estimation.sample import Array
 
-Array = NDArray[np.float64]
-
-SCALE_LIMIT = 3.0
-"""Factor by which measured and predicted values may differ."""
 SCALE_DEVIATIONS = 5.0
-"""Standard deviations by which the factor has to be beyond the limit."""
+"""Standard deviations by which a factor has to be beyond the limit."""
 MIN_EXPLAINED, MAX_DEVIATION = 0.6, 0.1
 """Share of a signal that the URDF explains, and relative deviation of a factor that is known."""
-IMPOSSIBLE_SCALE = 100.0
-"""Factor that no robot has."""
-MIN_KINDS = 2
-"""Kinds of equations that have to agree before a fit is refused."""
-RESIDUAL_LIMIT = 0.5
-"""Share of a signal that a fit may leave."""
+IMPOSSIBLE_SCALE, MIN_KINDS = 100.0, 2
+"""Factor that no robot has, and kinds of equations that have to agree on it."""
 WEAK_SIGNAL, WEAK_LIMIT = 0.25, 1.1
 """Share of the largest signal of its unit below which noise may be all of it, and its limit."""
 OWN_FACTOR = 3.0
@@ -55,10 +46,8 @@ MIN_MASS_SHARE, MIN_LINK_SHARE = 0.1, 0.02
 """Share of its URDF mass that a link keeps, if it has more than that share of all mass."""
 PASSIVE = (Term.VISCOUS, Term.DRIVE_INERTIA)
 """Terms that cannot be negative."""
-MAX_GAIN_DEVIATION = 0.3
-"""Relative standard deviation of a gain."""
-GAIN_SCALE, CURRENT_LIMIT = 2.0, 0.3
-"""Limits of the torques over those of the URDF, and of the residual over a current."""
+MAX_GAIN_DEVIATION, GAIN_SCALE, CURRENT_LIMIT = 0.3, 2.0, 0.3
+"""Of gains: relative deviation, torques over those of the URDF, residual over a current."""
 GAIN_RESIDUAL, GAIN_OWN = 0.2, 5.0
 """Share of all efforts that a fit with gains may leave, and times what each joint leaves alone."""
 LOG_SHARE, LOG_FACTOR, LOG_FACTOR_OF_SEVERAL = 0.1, 5.0, 2.5
@@ -67,8 +56,8 @@ Share of the signal, and times the residuals of logs fitted one by one, that one
 log. Runs of one real arm stay below 2.1, a wrist whose friction changes comes to 3.5, 10 s with an
 unstated payload of a tenth of the arm's weight to 18. The last one: of two kinds or more.
 """
-UNSEEN_LOUD, UNSEEN_SHARE, UNSEEN_SMALL, UNSEEN_FAR = 3.0, 0.5, 0.15, 10.0
-"""Residual of logs to predict over that of the fit, and shares of their signal."""
+UNSEEN_SHARE, UNSEEN_SMALL, UNSEEN_FACTOR = 0.5, 0.15, 10.0
+"""Shares of the signal of logs to predict, and the factor from which the smaller one counts."""
 
 
 def fit_findings(found: RobotFit) -> Iterator[Finding]:
@@ -82,25 +71,22 @@ def fit_findings(found: RobotFit) -> Iterator[Finding]:
         yield finding('unexcited', name, what=f'not identified: {why}')
     yield from massless_links(found)
     for block in found.blocks:
-        for check in (notes, inconsistent_links, light_links, negative_terms, uncertain_gains):
-            yield from check(block, found)
-        for check in (scales, residuals, grade):
-            yield from check(block, found)
+        yield from _links(block, found)
+        yield from _extras(block)
+        yield from _scales(block, found)
+        yield from _residuals(block)
+        yield from _solver(block)
     for name, parameters in found.payloads.items():
         margin = float(consistency_margin(parameters[None])[0])
         if not margin >= 0.0:
             yield finding('indefinite', name, what='inconsistent inertia', margin=margin)
 
 
-def notes(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
-    """Yield notes of the solver."""
-    for note in block.answer.notes:
-        yield finding('suboptimal', block.name, what=note)
-
-
-def grade(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
-    """Yield an answer that is not optimal."""
+def _solver(block: BlockFit) -> Iterator[Finding]:
+    """Yield notes of the solver, and an answer that is not optimal."""
     answer = block.answer
+    for note in answer.notes:
+        yield finding('suboptimal', block.name, what=note)
     if answer.grade is not Grade.OPTIMAL:
         what = (
             f'{answer.method} ended {answer.grade.value} after {answer.iterations} steps, '
@@ -109,24 +95,18 @@ def grade(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
         yield finding('suboptimal', block.name, what=what, optimality=answer.optimality)
 
 
-def inconsistent_links(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
-    """Yield links that no rigid body can be."""
+def _links(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
+    """Yield links that no rigid body can be, or that lost most of their mass."""
     answer = block.answer
-    for link, margin in zip(answer.unknowns.links, answer.margins.tolist(), strict=True):
-        if not margin > 0:
-            yield finding('indefinite', link, what='inconsistent parameters', margin=margin)
-
-
-def light_links(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
-    """Yield links that lost most of the mass that the URDF states."""
     before = found.prior[list(block.evidence.block.submodel.links), 0]
-    after = block.answer.parameters[:, 0]
+    after = answer.parameters[:, 0]
     light = (after < MIN_MASS_SHARE * before) & (before > MIN_LINK_SHARE * before.sum())
-    if not block.answer.consistent:
-        return
-    for k in np.flatnonzero(light):
-        what = f'mass {after[k]:.2g} kg, {before[k]:.3g} kg in the URDF'
-        yield finding('indefinite', block.answer.unknowns.links[k], what=what, mass=after[k])
+    for k, (link, margin) in enumerate(zip(answer.unknowns.links, answer.margins, strict=True)):
+        if not margin > 0.0:
+            yield finding('indefinite', link, what='inconsistent parameters', margin=float(margin))
+        if light[k] and answer.consistent:
+            what = f'mass {after[k]:.2g} kg, {before[k]:.3g} kg in the URDF'
+            yield finding('indefinite', link, what=what, mass=after[k])
 
 
 def massless_links(found: RobotFit) -> Iterator[Finding]:
@@ -139,70 +119,39 @@ def massless_links(found: RobotFit) -> Iterator[Finding]:
                 yield finding('inertia', found.robot.link_names[k], what=what)
 
 
-def negative_terms(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
-    """Yield negative friction and drive inertia."""
+def _extras(block: BlockFit) -> Iterator[Finding]:
+    """Yield negative friction and drive inertia, and gains that the payload hardly determines."""
     unknowns, answer = block.answer.unknowns, block.answer
-    n = unknowns.n_inertial
-    deviations = np.nan_to_num(answer.deviations[n:], posinf=np.inf)
-    for extra, value, deviation in zip(unknowns.extras, answer.x[n:], deviations, strict=True):
-        if extra.term in PASSIVE and '+' not in extra.of and value < -deviation:
-            what = f'negative, {value:.3g} +- {deviation:.2g}'
-            yield finding('indefinite', str(extra), what=what, value=value, deviation=deviation)
+    for k, extra in enumerate(unknowns.extras, start=unknowns.n_inertial):
+        value, deviation = float(answer.x[k]), float(answer.deviations[k])
+        about = f'{value:.3g} +- {deviation:.2g}'
+        figures: dict[str, Any] = {'value': value, 'deviation': deviation}
+        if extra.term in PASSIVE and '+' not in extra.of and value < -np.nan_to_num(deviation):
+            yield finding('indefinite', str(extra), what=f'negative, {about}', **figures)
+        if extra.term is Term.DRIVE_GAIN and (
+            value <= 0.0 or deviation > MAX_GAIN_DEVIATION * value
+        ):
+            yield finding('unexcited', unknowns.names[k], what=f'gain {about}', **figures)
 
 
-def uncertain_gains(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
-    """Yield gains that the payload hardly determines."""
-    unknowns = block.answer.unknowns
-    for k in gain_columns(unknowns):
-        value, deviation = float(block.answer.x[k]), float(block.answer.deviations[k])
-        if value <= 0.0 or deviation > MAX_GAIN_DEVIATION * value:
-            what = f'gain {value:.3g} +- {deviation:.2g}'
-            yield finding(
-                'unexcited', unknowns.names[k], what=what, value=value, deviation=deviation
-            )
-
-
-def lightened_links(found: RobotFit) -> Iterator[Finding]:
-    """Yield fixed links of the URDF that are written lighter, for their sum to be right."""
-    for name, share in lightened(found.robot, found.described).items():
-        yield finding('inertia', name, what=f'written with {share:.3g} of its mass and inertia')
-
-
-# ---- Against the prediction of the URDF --------------------------------------------------------
-
-
-def scales(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
+def _scales(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
     """Yield equations whose measured side is many times the predicted one, or against it."""
     if len(gain_columns(block.answer.unknowns)):
-        size = torque_ratio(found, block)
+        size, what = torque_ratio(found, block), 'torques of the identified parameters'
         if not 1.0 / GAIN_SCALE <= size <= GAIN_SCALE:
-            yield finding(
-                'scale', block.name, what='torques of the identified parameters', factor=size
-            )
+            yield finding('scale', block.name, what=what, factor=size)
         return
+    limit = limit_of('scale')
     for kind in block.kinds:
-        value = odd_scale(block, kind)
-        if np.isfinite(value):
+        value, deviation = known_scale(block, kind)
+        size = abs(value)
+        gap = size - limit if size > limit else 1.0 / limit - value
+        if not 1.0 / limit <= value <= limit and gap > SCALE_DEVIATIONS * deviation:
             yield finding('scale', block.name, what=kind, factor=value)
 
 
-def odd_scale(block: BlockFit, kind: str) -> float:
-    """Return the factor of the prediction that fits best if it is beyond the limit, else NaN."""
-    value, deviation = known_scale(block, kind), scale_of(block, kind)[1]
-    size = abs(value)
-    gap = size - SCALE_LIMIT if size > SCALE_LIMIT else 1.0 / SCALE_LIMIT - value
-    odd = not 1.0 / SCALE_LIMIT <= value <= SCALE_LIMIT and gap > SCALE_DEVIATIONS * deviation
-    return value if odd else np.nan
-
-
-def known_scale(block: BlockFit, kind: str) -> float:
-    """Return the factor of the prediction that fits best, NaN if it is not well known."""
-    value, deviation, share = scale_of(block, kind)
-    return value if share >= MIN_EXPLAINED and deviation <= MAX_DEVIATION * abs(value) else np.nan
-
-
-def scale_of(block: BlockFit, kind: str) -> tuple[float, float, float]:
-    """Return the factor of the prediction that fits best, its deviation, the share explained."""
+def known_scale(block: BlockFit, kind: str) -> tuple[float, float]:
+    """Return the factor of the prediction that fits best and its deviation, NaN: not known."""
     rows, n = block.evidence.kinds[kind], block.answer.unknowns.n_inertial
     others = rows.R[:, n:]
     size = np.linalg.norm(others, axis=0)
@@ -210,31 +159,30 @@ def scale_of(block: BlockFit, kind: str) -> tuple[float, float, float]:
     predicted, rest = (v - Q @ (Q.T @ v) for v in (rows.R[:, :n] @ block.before[:n], rows.rho))
     length = float(predicted @ predicted)
     if not rows.count or not length > 0.0:
-        return np.nan, np.nan, 0.0
+        return np.nan, np.nan
     value = float(predicted @ rest) / length
     left = float(np.sum((rest - value * predicted) ** 2)) + rows.energy
     total = float(rest @ rest) + rows.energy
-    share = float(np.sqrt(max(1.0 - left / total, 0.0))) if total > 0.0 else 0.0
-    return value, float(np.sqrt(left / rows.count / length)), share
+    explained = float(np.sqrt(max(1.0 - left / total, 0.0))) if total > 0.0 else 0.0
+    deviation = float(np.sqrt(left / rows.count / length))
+    known = explained >= MIN_EXPLAINED and deviation <= MAX_DEVIATION * abs(value)
+    return (value, deviation) if known else (np.nan, np.nan)
 
 
-def residuals(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
+def _residuals(block: BlockFit) -> Iterator[Finding]:
     """Yield equations of which a fit leaves most."""
     signals = block.evidence.signals(block.answer.x)
     left = block.evidence.residuals(block.answer.x)
     with_gain = {EFFORT + joint for joint in geared(block.answer.unknowns)}
     for kind in block.kinds:
-        signal = signals[kind]
-        limit = CURRENT_LIMIT if kind in with_gain else RESIDUAL_LIMIT
-        if not left[kind] > limit * signal > 0.0:
-            continue
-        largest = max(value for name, value in signals.items() if unit(name) == unit(kind))
-        if (
-            signal > WEAK_SIGNAL * largest
-            or left[kind] > WEAK_LIMIT * signal
+        share = left[kind] / signals[kind] if signals[kind] > 0.0 else 0.0
+        largest = max(value for name, value in signals.items() if _unit(name) == _unit(kind))
+        if share > (CURRENT_LIMIT if kind in with_gain else limit_of('residual')) and (
+            signals[kind] > WEAK_SIGNAL * largest
+            or share > WEAK_LIMIT
             or left[kind] > OWN_FACTOR * own_residual(block, kind)
         ):
-            yield finding('residual', block.name, what=kind, share=left[kind] / signal)
+            yield finding('residual', block.name, what=kind, share=share)
 
 
 def own_residual(block: BlockFit, kind: str) -> float:
@@ -246,82 +194,95 @@ def own_residual(block: BlockFit, kind: str) -> float:
     return float(np.sqrt(rows.energy / free))
 
 
-def unit(kind: str) -> str:
+def _unit(kind: str) -> str:
     """Return force_, moment or effort."""
     return kind[: len('effort')]
-
-
-# ---- What no robot has -------------------------------------------------------------------------
 
 
 def impossible(found: RobotFit) -> Iterator[Finding]:
     """Yield findings of level ERROR: the logs are not of the robot of the URDF."""
     for block in found.blocks:
         if len(gain_columns(block.answer.unknowns)):
-            yield from impossible_gains(block, found)
+            yield from _impossible_gains(block, found)
         else:
-            for name in dict.fromkeys(map(unit, block.kinds)):
-                yield from impossible_unit(block, found, name)
+            for name in dict.fromkeys(map(_unit, block.kinds)):
+                evidence, signals = block.evidence, block.evidence.signals(block.answer.x)
+                kinds = [
+                    kind
+                    for kind in block.kinds
+                    if _unit(kind) == name and evidence.kinds[kind].count and signals[kind]
+                ]
+                what = f'all {name.strip("_")} equations'
+                yield from _impossible_residual(block, kinds, what)
+                yield from _impossible_scale(block, found, kinds, what)
 
 
-def impossible_unit(block: BlockFit, found: RobotFit, name: str) -> Iterator[Finding]:
-    """Yield all equations of a unit that no parameters explain, or of impossible scale."""
+def _impossible_residual(block: BlockFit, kinds: Sequence[str], what: str) -> Iterator[Finding]:
+    """Yield all equations of a unit that no parameters explain."""
     n, evidence = block.answer.unknowns.n_inertial, block.evidence
     signals, left = evidence.signals(block.answer.x), evidence.residuals(block.answer.x)
-    kinds = [k for k in block.kinds if unit(k) == name and evidence.kinds[k].count and signals[k]]
-    predicted = [
-        np.linalg.norm(rows.R[:, :n] @ block.before[:n]) / np.sqrt(rows.count)
-        for rows in (evidence.kinds[kind] for kind in kinds)
-    ]
-    signal, rest, own, prediction = (
-        float(np.linalg.norm(values))
-        for values in (
-            [signals[kind] for kind in kinds],
-            [left[kind] for kind in kinds],
-            [own_residual(block, kind) for kind in kinds],
-            predicted,
-        )
-    )
-    what = f'all {name.strip("_")} equations'
+    signal, rest, own, prediction = np.linalg.norm(
+        [
+            [
+                signals[kind],
+                left[kind],
+                own_residual(block, kind),
+                np.linalg.norm(evidence.kinds[kind].R[:, :n] @ block.before[:n])
+                / np.sqrt(evidence.kinds[kind].count),
+            ]
+            for kind in kinds
+        ]
+        or [[0.0] * 4],
+        axis=0,
+    ).tolist()
     contradicts = rest > REFUSED_RESIDUAL * signal and rest > REFUSED_OWN * own
     foreign = rest > FOREIGN_RESIDUAL * signal and prediction > FOREIGN_PREDICTION * signal
     if contradicts or foreign:
         yield finding('residual', block.name, level=Level.ERROR, what=what, share=rest / signal)
-    factors = {kind: known_scale(block, kind) for kind in kinds}
-    known = np.array([value for value in factors.values() if np.isfinite(value)])
+
+
+def _impossible_scale(
+    block: BlockFit, found: RobotFit, kinds: Sequence[str], what: str
+) -> Iterator[Finding]:
+    """Yield all equations of a unit that are against the prediction, or far from it."""
+    scales = {kind: known_scale(block, kind)[0] for kind in kinds}
+    scales = {kind: value for kind, value in scales.items() if np.isfinite(value)}
     # With the sign of gravity turned, joints that it does not load keep theirs.
     unloaded = {EFFORT + joint for joint in joints_without_gravity(found.robot)}
-    loaded = np.array(
-        [value for kind, value in factors.items() if np.isfinite(value) and kind not in unloaded]
-    )
-    masses = found.robot.parameters[list(evidence.block.submodel.links), 0]
+    loaded = np.array([value for kind, value in scales.items() if kind not in unloaded])
+    known = np.array(list(scales.values()))
+    masses = found.robot.parameters[list(block.evidence.block.submodel.links), 0]
     # Without masses a URDF predicts nothing.
     stated = (masses[block.links_seen] >= SMALLEST_MASS).all()
     large = stated and (known > IMPOSSIBLE_SCALE).all()
-    negative = len(loaded) >= MIN_KINDS and (loaded < 0.0).all()
-    if negative or (
-        len(known) >= MIN_KINDS
-        and ((known < 0.0).all() or (np.abs(known) * IMPOSSIBLE_SCALE < 1.0).all() or large)
-    ):
+    small = (np.abs(known) * IMPOSSIBLE_SCALE < 1.0).all()
+    against = len(loaded) >= MIN_KINDS and (loaded < 0.0).all()
+    if against or (len(known) >= MIN_KINDS and ((known < 0.0).all() or small or large)):
         factor = float(np.median(known))
         yield finding('scale', block.name, level=Level.ERROR, what=what, factor=factor)
 
 
-def impossible_gains(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
+def _impossible_gains(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
     """Yield gains that no drive has: wrong payload mass, logs or signs."""
-    columns = gain_columns(block.answer.unknowns)
-    values, spread = block.answer.x[columns], block.answer.deviations[columns]
-    for k in np.flatnonzero(values < -SCALE_DEVIATIONS * spread):
-        name = block.answer.unknowns.names[columns[k]]
-        what = f'negative gain {values[k]:.4g}'
-        yield finding('indefinite', name, level=Level.ERROR, what=what, value=float(values[k]))
-    left, own = effort_shares(block)
-    if left > GAIN_RESIDUAL and left > GAIN_OWN * own:
-        what = 'all effort equations'
-        yield finding('residual', block.name, level=Level.ERROR, what=what, share=left)
-    size = torque_ratio(found, block)
+    columns, answer, evidence = gain_columns(block.answer.unknowns), block.answer, block.evidence
+    for k in columns[answer.x[columns] < -SCALE_DEVIATIONS * answer.deviations[columns]]:
+        name, value = answer.unknowns.names[k], float(answer.x[k])
+        what = f'negative gain {value:.4g}'
+        yield finding('indefinite', name, level=Level.ERROR, what=what, value=value)
+    # Of all efforts: signal, residual, and residual joint by joint.
+    signals, left = evidence.signals(answer.x), evidence.residuals(answer.x)
+    squares = np.zeros(3)
+    for kind, rows in evidence.kinds.items():
+        if rows.count and rows.R[:, columns].any() and signals[kind] > 0.0:
+            one = _system(rows, columns)
+            share = np.linalg.norm(_rest(one.columns, one.target)[0]) / np.linalg.norm(one.target)
+            squares += np.square([signals[kind], left[kind], float(share) * signals[kind]])
+    signal, rest, own = np.sqrt(squares).tolist()
+    if rest > GAIN_RESIDUAL * signal and rest > GAIN_OWN * own:
+        what, share = 'all effort equations', rest / signal
+        yield finding('residual', block.name, level=Level.ERROR, what=what, share=share)
+    size, what = torque_ratio(found, block), 'torques of the identified parameters'
     if not 1.0 / IMPOSSIBLE_SCALE <= size <= IMPOSSIBLE_SCALE:
-        what = 'torques of the identified parameters'
         yield finding('scale', block.name, level=Level.ERROR, what=what, factor=size)
 
 
@@ -334,24 +295,6 @@ def torque_ratio(found: RobotFit, block: BlockFit) -> float:
     rows = np.vstack([part.R[:, :n] for part in block.evidence.kinds.values()])
     new, old = (float(np.linalg.norm(rows @ x[:n])) for x in (block.answer.x, block.before))
     return new / old if old > 0.0 else 1.0
-
-
-def effort_shares(block: BlockFit) -> tuple[float, float]:
-    """Return the residual of all efforts over their signal, in the fit and joint by joint."""
-    columns, evidence = gain_columns(block.answer.unknowns), block.evidence
-    signals, left = evidence.signals(block.answer.x), evidence.residuals(block.answer.x)
-    sums = np.zeros(3)
-    for kind, rows in evidence.kinds.items():
-        if rows.count and rows.R[:, columns].any() and signals[kind] > 0.0:
-            one = _system(rows, columns)
-            rest, _ = _rest(one.columns, one.target)
-            own = float(np.linalg.norm(rest) / np.linalg.norm(one.target)) * signals[kind]
-            sums += np.square([signals[kind], left[kind], own])
-    signal, fitted, own = np.sqrt(sums)
-    return (float(fitted / signal), float(own / signal)) if signal > 0.0 else (0.0, 0.0)
-
-
-# ---- Between logs ------------------------------------------------------------------------------
 
 
 class _System(NamedTuple):
@@ -377,21 +320,21 @@ def contradictions(
             for log, evidence in of_logs.items()
         }
         odd = [
-            (log, kind, share, factor)
+            (factor, log, kind, share)
             for kind in block.kinds
-            for log, share, factor in compared(
+            for log, share, factor in _compared(
                 {log: _system(one.kinds[kind], gains) for log, one in logs.items()}
             )
             if share > LOG_SHARE and factor > LOG_FACTOR_OF_SEVERAL
         ]
-        several = len({kind for _, kind, _, _ in odd}) > 1
-        for log, kind, share, factor in sorted(odd, key=lambda one: -one[3]):
+        several = len({kind for _, _, kind, _ in odd}) > 1
+        for factor, log, kind, share in sorted(odd, key=lambda one: -one[0]):
             if several or factor > LOG_FACTOR:
                 what = f'{block.name} {kind}'
                 yield finding('logs_disagree', log, what=what, share=share, factor=factor)
 
 
-def compared(logs: Mapping[str, _System]) -> Iterator[tuple[str, float, float]]:
+def _compared(logs: Mapping[str, _System]) -> Iterator[tuple[str, float, float]]:
     """Yield the residual of one fit for all logs, over the signal and over fits of each."""
     logs = {log: one for log, one in logs.items() if one.weight}
     systems = list(logs.values())
@@ -430,33 +373,16 @@ def _rest(columns: Array, target: Array) -> tuple[Array, int]:
 def predictions(log: str, found: RobotFit, unseen: Sequence[Evidence]) -> Iterator[Finding]:
     """Yield equations of a log to predict of which much is left though the fit leaves little."""
     of_block = {one.block.submodel.name: one for one in unseen}
+    limit = limit_of('logs_disagree')
     for block in found.blocks:
         other, x = of_block[block.name], block.answer.x
         signals, left = other.signals(x), other.residuals(x)
         fitted, own = block.evidence.signals(x), block.evidence.residuals(x)
-        factors = predicted_scales(block, other)
         for kind, signal in signals.items():
-            if not (signal > 0.0 and fitted[kind] > 0.0 and left[kind] > UNSEEN_LOUD * own[kind]):
+            if not (signal > 0.0 and fitted[kind] > 0.0 and left[kind] > limit * own[kind]):
                 continue
             share, usual = left[kind] / signal, own[kind] / fitted[kind]
-            worse = share > UNSEEN_SHARE and share > UNSEEN_LOUD * usual
-            if worse or (share > UNSEEN_SMALL and share > UNSEEN_FAR * usual):
-                yield finding(
-                    'logs_disagree', log, what=f'{block.name} {kind}', share=share,
-                    factor=share / usual, scale=factors[kind],
-                )  # fmt: skip
-
-
-def predicted_scales(block: BlockFit, unseen: Evidence) -> dict[str, float]:
-    """Return the factor of the prediction that fits each kind best, NaN: not well known."""
-    columns = gain_columns(block.answer.unknowns)
-    gains = block.answer.x[columns]
-
-    def in_torques(rows: Information) -> Information:
-        R = rows.R.copy()
-        R[:, columns] = 0.0
-        return replace(rows, R=R, rho=rows.rho - rows.R[:, columns] @ gains)
-
-    kinds = {kind: in_torques(rows) for kind, rows in unseen.kinds.items()}
-    judged = replace(block, evidence=replace(unseen, kinds=kinds), before=block.answer.x)
-    return {kind: known_scale(judged, kind) for kind in kinds}
+            worse = share > UNSEEN_SHARE and share > limit * usual
+            if worse or (share > UNSEEN_SMALL and share > UNSEEN_FACTOR * usual):
+                what, factor = f'{block.name} {kind}', share / usual
+                yield finding('logs_disagree', log, what=what, share=share, factor=factor)

@@ -31,7 +31,6 @@ from inertial_estimation.logs.fit_findings import (
     contradictions,
     fit_findings,
     impossible,
-    lightened_links,
     massless_links,
     predictions,
 )
@@ -52,7 +51,7 @@ from inertial_estimation.logs.reduction import (
 )
 from inertial_estimation.model.geometry import link_shapes
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.urdf_export import export_urdf
+from inertial_estimation.model.urdf_export import export_urdf, lightened
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,7 +269,12 @@ def _link_points(
 
 def with_lightened_links(found: RobotIdentification) -> RobotIdentification:
     """Return an identification with findings about its URDF."""
-    return replace(found, findings=(*found.findings, *lightened_links(found.fit)))
+    shares = lightened(found.fit.robot, found.fit.described)
+    findings = (
+        finding('inertia', name, what=f'written with {share:.3g} of its mass and inertia')
+        for name, share in shares.items()
+    )
+    return replace(found, findings=(*found.findings, *findings))
 
 
 def _require_usable(
