@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,45 +52,12 @@ class Information:
 
     @classmethod
     def empty(cls, n: int) -> Information:
-        """
-        Return the information of no equations.
-
-        Parameters
-        ----------
-        n : int
-            Number of unknowns.
-
-        Returns
-        -------
-        Information
-
-        """
-        if not isinstance(n, Integral) or n < 0:
-            raise InertialEstimationError(f'there cannot be {n!r} unknowns')
+        """Return the information of no equations of n unknowns."""
         return cls(np.zeros((n, n)), np.zeros(n), 0.0, 0.0)
 
     @classmethod
     def of(cls, Y: Array, y: Array) -> Information:
-        """
-        Reduce equations.
-
-        Parameters
-        ----------
-        Y : ndarray, shape (m, n)
-            Regressor.
-        y : ndarray, shape (m,)
-            Right-hand sides.
-
-        Returns
-        -------
-        Information
-
-        Raises
-        ------
-        ShapeError, InertialEstimationError
-            As for `add`.
-
-        """
+        """Reduce equations, as `add` does."""
         require_array('Y', Y)
         return cls.empty(Y.shape[-1] if Y.ndim else 0).add(Y, y)
 
@@ -133,32 +99,15 @@ class Information:
             raise InertialEstimationError('equations hold NaN or infinity')
         triangle = self._triangle()
         for start in range(0, len(Y), EQUATIONS_AT_ONCE):
-            rows = slice(start, start + EQUATIONS_AT_ONCE)
+            some = slice(start, start + EQUATIONS_AT_ONCE)
             # In LAPACK's order from the start: it makes no copy.
-            block = np.empty((len(y[rows]), self.n + 1), order='F')
-            block[:, :-1], block[:, -1] = Y[rows], y[rows]
+            block = np.empty((len(y[some]), self.n + 1), order='F')
+            block[:, :-1], block[:, -1] = Y[some], y[some]
             triangle = absorb(triangle, block)
         return _of_triangle(triangle, self.energy, self.count + len(Y))
 
     def merge(self, *others: Information) -> Information:
-        """
-        Return this together with others; the order does not matter but for round-off.
-
-        Parameters
-        ----------
-        *others : Information
-            Of the same unknowns.
-
-        Returns
-        -------
-        Information
-
-        Raises
-        ------
-        ShapeError
-            If the number of unknowns differs.
-
-        """
+        """Return this together with others; the order does not matter but for round-off."""
         triangle, energy, count = self._triangle(), self.energy, self.count
         for other in others:
             if other.n != self.n:
@@ -170,62 +119,19 @@ class Information:
         return _of_triangle(triangle, energy, count)
 
     def forget(self, factor: float) -> Information:
-        """
-        Return what is left when all equations fade alike: R'R is multiplied by the factor.
-
-        Parameters
-        ----------
-        factor : float
-            Forgetting factor, above 0 and up to 1: ``0.5 ** (dt / half_life)``.
-
-        Returns
-        -------
-        Information
-
-        Raises
-        ------
-        InertialEstimationError
-            If the factor is out of range.
-
-        """
+        """Return R'R times a forgetting factor in (0, 1], such as ``0.5 ** (dt / half_life)``."""
         if not 0.0 < factor <= 1.0:
             raise InertialEstimationError(f'forgetting factor is {factor:g}, expected (0, 1]')
-        left = self.scaled(float(np.sqrt(factor)))
-        return replace(left, count=factor * self.count)
+        return replace(self.scaled(float(np.sqrt(factor))), count=factor * self.count)
 
     def scaled(self, weight: float) -> Information:
-        """
-        Return the information of equations that were all multiplied by a weight.
-
-        Parameters
-        ----------
-        weight : float
-            For instance one over the standard deviation of their noise.
-
-        Returns
-        -------
-        Information
-            Of the same number of equations.
-
-        """
+        """Return all equations times a weight, such as one over the deviation of their noise."""
         return replace(
             self, R=weight * self.R, rho=weight * self.rho, energy=weight**2 * self.energy
         )
 
     def squared_residual(self, x: Array) -> float:
-        """
-        Return the sum of squared residuals.
-
-        Parameters
-        ----------
-        x : ndarray, shape (n,)
-            Unknowns.
-
-        Returns
-        -------
-        float
-
-        """
+        """Return the sum of squared residuals of some unknowns, (n,)."""
         return float(np.sum((self.R @ x - self.rho) ** 2) + self.energy)
 
     def _triangle(self) -> Array:
@@ -246,8 +152,8 @@ def _of_triangle(triangle: Array, energy: float, count: float) -> Information:
 
 def weighted_sum(parts: Iterable[Information], weights: Iterable[float]) -> Information:
     """Merge information of several kinds of equations, each multiplied by a weight."""
-    scaled = [part.scaled(factor) for part, factor in zip(parts, weights, strict=True)]
-    return scaled[0].merge(*scaled[1:])
+    first, *others = (part.scaled(factor) for part, factor in zip(parts, weights, strict=True))
+    return first.merge(*others)
 
 
 def absorb(triangle: Array, rows: Array, triangular: bool = False) -> Array:
@@ -257,13 +163,9 @@ def absorb(triangle: Array, rows: Array, triangular: bool = False) -> Array:
     if not len(rows):
         return triangle
     height = len(rows) if triangular else 0
+    columns = min(REFLECTED_COLUMNS, len(triangle))
     reduced, _, _, status = dtpqrt(
-        height,
-        min(REFLECTED_COLUMNS, len(triangle)),
-        triangle,
-        np.asfortranarray(rows),
-        overwrite_a=1,
-        overwrite_b=1,
+        height, columns, triangle, np.asfortranarray(rows), overwrite_a=1, overwrite_b=1
     )
     if status:
         raise InertialEstimationError(f'LAPACK dtpqrt failed with status {status}')

@@ -23,6 +23,7 @@ from inertial_estimation.identification.row_space import RowSpace
 
 Array = NDArray[np.float64]
 
+MAX_ROUNDS = 100
 SETTLED = 1e-6
 """Relative change of every noise level at which the search ends."""
 MIN_RELATIVE_NOISE = 1e-6
@@ -43,7 +44,6 @@ class NoiseLevels:
     """Equations of each kind that the fit did not use up."""
     information: Information
     """All equations in units of their noise, merged."""
-    iterations: int
     settled: bool
     """Whether the last iteration changed next to nothing."""
     undetermined: Mapping[str, str] = field(default_factory=dict)
@@ -52,10 +52,8 @@ class NoiseLevels:
     @property
     def notes(self) -> tuple[str, ...]:
         """Kinds that are left out, and whether the search ended."""
-        notes = [f'left out: {why}' for why in self.undetermined.values()]
-        if not self.settled:
-            notes.append(f'noise still changes after {self.iterations} iterations')
-        return tuple(notes)
+        notes = tuple(f'left out: {why}' for why in self.undetermined.values())
+        return notes if self.settled else (*notes, f'noise still changes after {MAX_ROUNDS} steps')
 
 
 class UndeterminedNoiseError(ModelError):
@@ -71,11 +69,7 @@ class _UsedUpError(ModelError):
 
 
 def noise_levels(
-    kinds: Mapping[str, Information],
-    *,
-    prior: Information | None = None,
-    max_iterations: int = 100,
-    settled: float = SETTLED,
+    kinds: Mapping[str, Information], *, prior: Information | None = None
 ) -> NoiseLevels:
     """Return the noise of each kind of equation; `prior`: equations of unit noise."""
     parts = {name: part for name, part in kinds.items() if part.count > 0}
@@ -89,8 +83,8 @@ def noise_levels(
     if prior is not None:
         # Few equations are all used up where no prior holds the fit.
         with suppress(ModelError):
-            start = sizes | _search(parts, sizes, sizes, None, max_iterations, settled).deviations
-    return _search(parts, start, sizes, prior, max_iterations, settled)
+            start = sizes | _search(parts, sizes, sizes, None).deviations
+    return _search(parts, start, sizes, prior)
 
 
 def _search(
@@ -98,14 +92,12 @@ def _search(
     start: Mapping[str, float],
     sizes: Mapping[str, float],
     prior: Information | None,
-    max_iterations: int,
-    settled: float,
 ) -> NoiseLevels:
     """Return the noise of those kinds that determine it."""
     left, undetermined = dict(parts), {}
     while True:
         try:
-            found = _iterate(left, start, sizes, prior, max_iterations, settled)
+            found = _iterate(left, start, sizes, prior)
         except _UsedUpError as error:
             if len(left) == 1:
                 raise UndeterminedNoiseError(f'noise is not determined: {error}') from error
@@ -120,49 +112,32 @@ def _iterate(
     start: Mapping[str, float],
     sizes: Mapping[str, float],
     prior: Information | None,
-    max_iterations: int,
-    settled: float,
 ) -> NoiseLevels:
-    found, done, count = {name: start[name] for name in parts}, False, 0
+    def merged(levels: Mapping[str, float]) -> Information:
+        return weighted_sum(parts.values(), [1.0 / levels[name] for name in parts])
+
+    found, settled = {name: start[name] for name in parts}, False
     freedom: dict[str, float] = {}
-    while count < max_iterations and not done:
-        merged = _merged(parts, found)
-        levels, freedom = _levels(
-            parts, found, merged if prior is None else merged.merge(prior), sizes
-        )
-        done = all(abs(levels[name] - found[name]) <= settled * found[name] for name in levels)
-        found, count = levels, count + 1
-    return NoiseLevels(found, freedom, _merged(parts, found), count, done)
-
-
-def _merged(parts: Mapping[str, Information], levels: Mapping[str, float]) -> Information:
-    """Return all equations in units of their noise."""
-    return weighted_sum(parts.values(), [1.0 / levels[name] for name in parts])
-
-
-def _levels(
-    parts: Mapping[str, Information],
-    found: Mapping[str, float],
-    merged: Information,
-    sizes: Mapping[str, float],
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the noise by the residuals of a fit, and the equations that are left for it."""
-    space = RowSpace.of(merged.R)
-    x = space.solve(merged.rho)
-    whitening = space.directions / space.scales[:, None] / space.strengths
-    used = {
-        name: float(np.sum((part.R @ whitening / found[name]) ** 2))
-        for name, part in parts.items()
-    }
-    freedom = {name: part.count - used[name] for name, part in parts.items()}
-    least = min(freedom, key=lambda name: freedom[name])
-    if freedom[least] < MIN_FREEDOM:
-        raise _UsedUpError(least, parts[least].count, used[least])
-    levels = {}
-    for name, part in parts.items():
-        level = np.sqrt(part.squared_residual(x) / freedom[name])
-        levels[name] = max(float(level), MIN_RELATIVE_NOISE * sizes[name])
-    return levels, freedom
+    for _ in range(MAX_ROUNDS):
+        rows = merged(found) if prior is None else merged(found).merge(prior)
+        space = RowSpace.of(rows.R)
+        x = space.solve(rows.rho)
+        whitening = space.directions / space.scales[:, None] / space.strengths
+        levels = {}
+        for name, part in parts.items():
+            used = float(np.sum((part.R @ whitening / found[name]) ** 2))
+            freedom[name] = part.count - used
+            level = np.sqrt(part.squared_residual(x) / max(freedom[name], MIN_FREEDOM))
+            levels[name] = max(float(level), MIN_RELATIVE_NOISE * sizes[name])
+        least = min(parts, key=lambda name: freedom[name])
+        if freedom[least] < MIN_FREEDOM:
+            count = parts[least].count
+            raise _UsedUpError(least, count, count - freedom[least])
+        settled = all(abs(levels[name] - found[name]) <= SETTLED * found[name] for name in levels)
+        found = levels
+        if settled:
+            break
+    return NoiseLevels(found, freedom, merged(found), settled)
 
 
 def spread(residuals: Array) -> Array:

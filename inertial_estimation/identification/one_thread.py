@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 LOADED = Path('/proc/self/maps')
 """The files that are mapped into this process, on Linux."""
 NAMES = tuple(
-    (f'{prefix}openblas_get_num_threads{suffix}', f'{prefix}openblas_set_num_threads{suffix}')
+    tuple(f'{prefix}openblas_{do}_num_threads{suffix}' for do in ('get', 'set'))
     for prefix in ('scipy_', '')
     for suffix in ('64_', '')
 )
@@ -50,14 +50,9 @@ def _libraries() -> tuple[tuple[Any, Any], ...]:
     except OSError:
         return ()
     found = []
-    for path in dict.fromkeys(
-        one[one.index('/') :] for one in lines if 'blas' in one and '/' in one
-    ):
-        try:
+    for path in dict.fromkeys(line[line.index('/') :] for line in lines if 'blas' in line):
+        with suppress(OSError):
             loaded = ctypes.CDLL(path)
-        except OSError:
-            continue
-        names = next((each for each in NAMES if all(hasattr(loaded, n) for n in each)), None)
-        if names:
-            found.append((getattr(loaded, names[0]), getattr(loaded, names[1])))
+            known = [each for each in NAMES if all(hasattr(loaded, name) for name in each)]
+            found += [tuple(getattr(loaded, name) for name in each) for each in known[:1]]
     return tuple(found)

@@ -53,6 +53,24 @@ class Bounds:
     total_mass: Array | None = None
     extras: Array | None = None
 
+    def check(self, n_links: int, n_extras: int) -> None:
+        """Raise unless all arrays have their shape and hold no NaN but for missing ellipsoids."""
+        for name, shape in (
+            ('mass', (n_links, 2)), ('center_of_mass', (n_links, 2, 3)),
+            ('ellipsoids', (n_links, 4, 4)), ('total_mass', (2,)), ('extras', (n_extras, 2)),
+        ):  # fmt: skip
+            array = getattr(self, name)
+            if array is None:
+                continue
+            require_array(f'bounds.{name}', array, shape)
+            if name == 'ellipsoids':
+                numbers = np.isfinite(array).sum(axis=(1, 2))
+                wrong = (numbers > 0) & (numbers < 16)
+            else:
+                wrong = np.isnan(array)
+            if wrong.any():
+                raise ModelError(f"'bounds.{name}' holds NaN")
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -95,53 +113,26 @@ class Problem:
     bounds: Bounds = field(default_factory=Bounds)
 
     def __post_init__(self) -> None:
-        for name, value, kind in (
-            ('unknowns', self.unknowns, Unknowns), ('bounds', self.bounds, Bounds),
-        ):  # fmt: skip
-            if not isinstance(value, kind):
-                raise ModelError(f"'{name}' must be {kind.__name__}, not {type(value).__name__}")
-        require_array('factor', self.factor)
         n, n_links = len(self.unknowns), len(self.unknowns.links)
         n_extras = len(self.unknowns.extras)
+        require_array('factor', self.factor)
         if self.factor.ndim != 2 or self.factor.shape[1] != n:
             raise ShapeError('factor', ('r', n), self.factor.shape, 'one column per unknown')
-        for name, array, shape in (
-            ('target', self.target, (len(self.factor),)),
-            ('prior', self.prior, (n_links, 10)),
-            ('prior_extras', self.prior_extras, (n_extras,)),
-            ('extra_scales', self.extra_scales, (n_extras,)),
-            ('bounds.mass', self.bounds.mass, (n_links, 2)),
-            ('bounds.center_of_mass', self.bounds.center_of_mass, (n_links, 2, 3)),
-            ('bounds.ellipsoids', self.bounds.ellipsoids, (n_links, 4, 4)),
-            ('bounds.total_mass', self.bounds.total_mass, (2,)),
-            ('bounds.extras', self.bounds.extras, (n_extras, 2)),
-        ):
-            if array is None and name not in ('target', 'prior'):
-                continue
-            require_array(name, array, shape)
-            assert array is not None
-            if name in ('target', 'prior_extras') and not np.isfinite(array).all():
+        require_array('target', self.target, (len(self.factor),))
+        require_array('prior', self.prior, (n_links, 10))
+        for name in ('prior_extras', 'extra_scales'):
+            if (array := getattr(self, name)) is not None:
+                require_array(name, array, (n_extras,))
+        for name in ('factor', 'target', 'prior_extras', 'energy', 'count'):
+            value = getattr(self, name)
+            if value is not None and not np.isfinite(value).all():
                 raise ModelError(f"'{name}' holds NaN or infinity")
-            if (
-                name.startswith('bounds.')
-                and name != 'bounds.ellipsoids'
-                and np.isnan(array).any()
-            ):
-                raise ModelError(f"'{name}' holds NaN; infinity stands for no bound")
-        if not np.isfinite(self.factor).all():
-            raise ModelError("'factor' holds NaN or infinity")
         require_number('energy', self.energy, least=0.0)
-        require_number('count', self.count)
-        if not np.isfinite([self.energy, self.count]).all():
-            raise ModelError(f'energy and count must be finite, not {self.energy}, {self.count}')
         if not self.count > 0:
             raise ModelError('there are no equations: no sample was usable')
         if self.extra_scales is not None and not (self.extra_scales > 0.0).all():
             raise ModelError("'extra_scales' must be positive")
-        if (shapes := self.bounds.ellipsoids) is not None:
-            numbers = np.isfinite(shapes).sum(axis=(1, 2))
-            if ((numbers > 0) & (numbers < 16)).any():
-                raise ModelError("'bounds.ellipsoids' hold single NaN or infinity")
+        self.bounds.check(n_links, n_extras)
 
     @classmethod
     def of(
@@ -149,36 +140,16 @@ class Problem:
         unknowns: Unknowns,
         information: Information,
         prior: Array,
-        **others: Array | Bounds | None,
+        *,
+        prior_extras: Array | None = None,
+        extra_scales: Array | None = None,
+        bounds: Bounds | None = None,
     ) -> Problem:
-        """
-        Return the problem of some information.
-
-        Parameters
-        ----------
-        unknowns : Unknowns
-            All unknowns of the information.
-        information : Information
-            The equations.
-        prior : ndarray, shape (n_links, 10)
-            Prior parameters.
-        **others
-            Optional attributes.
-
-        Returns
-        -------
-        Problem
-
-        """
+        """Return the problem of some information of all unknowns."""
         return cls(
-            unknowns,
-            information.R,
-            information.rho,
-            information.energy,
-            information.count,
-            prior,
-            **others,  # type: ignore[arg-type]
-        )
+            unknowns, information.R, information.rho, information.energy, information.count,
+            prior, prior_extras, extra_scales, bounds or Bounds(),
+        )  # fmt: skip
 
     def mean_square(self, x: Array) -> float:
         """Return the mean squared residual of some unknowns, (n,)."""

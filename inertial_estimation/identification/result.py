@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
@@ -18,14 +18,11 @@ Array = NDArray[np.float64]
 
 
 class Grade(str, Enum):
-    """How a solver stopped."""
+    """Grade of an answer: the optimality residual is small, a budget ran out, it stayed large."""
 
     OPTIMAL = 'optimal'
-    """Its optimality residual is below its tolerance."""
     STOPPED = 'stopped'
-    """A budget of time or iterations ran out; the answer is usable."""
     INACCURATE = 'inaccurate'
-    """The optimality residual stayed above the tolerance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +51,6 @@ class Identification:
     iterations : int
     solve_time : float
         [s].
-    residuals : dict of str to float
-        Root mean square by kind of equation, in its unit.
     notes : tuple of str
         Remarks of the solver, such as links on the boundary.
 
@@ -71,7 +66,6 @@ class Identification:
     grade: Grade
     iterations: int
     solve_time: float
-    residuals: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property

@@ -22,10 +22,7 @@ Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
 RANK_TOLERANCE = 1e-10
-"""
-Share of the largest singular value below which others are zero: reductions leave 1e-14, and
-equations of condition 1e7 must keep their rank.
-"""
+"""Singular value over the largest that is zero: reductions leave 1e-14, some logs need 1e-7."""
 ZERO_COLUMN = 1e-12
 """Share of the longest column below which others are zero: angles of a URDF have six digits."""
 SAFE_PIVOT = 1e-6
@@ -119,12 +116,8 @@ def _scales(lengths: Array) -> Array:
 
 def eliminated(information: Information, columns: Columns) -> Information:
     """Return the information about the other unknowns, whatever some are."""
-    n = information.n
-    others = np.setdiff1d(np.arange(n), columns)
-    stacked = np.empty((n, n + 1))
-    stacked[:, : len(columns)] = information.R[:, columns]
-    stacked[:, len(columns) : -1] = information.R[:, others]
-    stacked[:, -1] = information.rho
+    order = np.append(columns, np.setdiff1d(np.arange(information.n), columns))
+    stacked = np.column_stack([information.R[:, order], information.rho])
     return _below(stacked, len(columns), information)
 
 

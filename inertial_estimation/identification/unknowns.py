@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
+from inertial_estimation.errors import ModelError, ShapeError
 
 Array = NDArray[np.float64]
 
@@ -67,10 +67,6 @@ class Extra:
     """Joint, FT sensor or payload."""
     term: Term
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.term, Term):
-            raise ModelError(f"the term of '{self.of}' must be a Term, not {self.term!r}")
-
     def __str__(self) -> str:
         """Return the name of its column."""
         return f'{self.of}.{self.term.value}'
@@ -78,15 +74,27 @@ class Extra:
 
 @dataclass(frozen=True)
 class Unknowns:
-    """The columns of a regressor."""
+    """
+    The columns of a regressor.
+
+    Attributes
+    ----------
+    links : tuple of str
+        Links with ten inertial parameters each, which are the first columns.
+    extras : tuple of Extra
+        The other columns: friction, offsets and the like.
+
+    Raises
+    ------
+    ModelError
+        If a link is named twice.
+
+    """
 
     links: tuple[str, ...]
     extras: tuple[Extra, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, one in (('links', self.links), ('extras', self.extras)):
-            if not isinstance(one, tuple):
-                raise ModelError(f"'{name}' must be a tuple, not {type(one).__name__}")
         if twice := {one for one in self.links if self.links.count(one) > 1}:
             raise ModelError(f'links are there twice: {", ".join(map(str, sorted(twice)))}')
 
@@ -116,21 +124,15 @@ class Unknowns:
     def join(self, parameters: Array, extras: Array | None = None) -> Array:
         """Return the vector of unknowns, (n,); `split` undoes it. Default of extras: zero."""
         rest = np.zeros(len(self.extras)) if extras is None else extras
-        for name, array, shape in (
-            ('parameters', parameters, (len(self.links), len(INERTIAL))),
-            ('extras', rest, (len(self.extras),)),
-        ):
-            if array.shape != shape:
-                raise ShapeError(name, shape, array.shape)
+        if parameters.size != self.n_inertial:
+            raise ShapeError('parameters', (len(self.links), len(INERTIAL)), parameters.shape)
+        if rest.shape != (len(self.extras),):
+            raise ShapeError('extras', (len(self.extras),), rest.shape)
         return np.concatenate([parameters.reshape(-1), rest])
 
     def columns(self, names: Iterable[str]) -> NDArray[np.intp]:
         """Return the columns of some names."""
-        index = {name: k for k, name in enumerate(self.names)}
-        names = list(names)
-        if unknown := [name for name in names if name not in index]:
-            raise NameNotFound('unknown', unknown[0], self.names)
-        return np.array([index[name] for name in names], dtype=np.intp)
+        return np.array([self.names.index(name) for name in names], dtype=np.intp)
 
 
 def gain_columns(unknowns: Unknowns) -> NDArray[np.intp]:
