@@ -25,13 +25,13 @@ from bench.live_robots import (
     smooth_motion,
     state_noise,
     tare,
+    with_readings,
     wrong_robot,
 )
 from bench.report import Goal, Table
 from bench.timing import Progress
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.identification.equations.wrenches import with_readings
 from inertial_estimation.identification.recursion.identifier import (
     SECOND_NS,
     RecursiveIdentifier,

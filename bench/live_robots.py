@@ -8,7 +8,7 @@ A standing robot (MuJoCo, embedded sensors with noise) and a robot on a pole (ex
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,11 +17,17 @@ from numpy.typing import NDArray
 from bench.timing import Progress
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
-from inertial_estimation.identification.equations.wrenches import COMPONENTS
+from inertial_estimation.identification.equations.wrenches import (
+    COMPONENTS,
+    sensor_loads,
+    wrench_columns,
+)
 from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.solvers.divergence import whitening
+from inertial_estimation.model.link_motions import link_motions, poses_in_parents
+from inertial_estimation.model.regressor import poses_in_root, wrench_to_root
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -208,3 +214,39 @@ def state_noise(robot: Robot, settings: EstimatorSettings, rate: float) -> State
     return StateNoise.of(
         model.joints, model.imus, measures_velocities=settings.velocity_source == 'message'
     )
+
+
+def with_readings(
+    robot: Robot,
+    samples: SampleBatch,
+    parameters: Array,
+    pushes: Mapping[str, Array] | None = None,
+) -> SampleBatch:
+    """
+    Return samples with simulated FT readings, from the tips of the limbs inward.
+
+    pushes: wrenches by link, (n, 6) in and about its frame [N, Nm].
+    """
+    names = [sensor.name for sensor in robot.ft_sensors]
+    readings = np.zeros((len(samples), len(names), 6))
+    poses = poses_in_parents(robot, samples.positions)
+    motions = link_motions(robot, samples, poses)
+    acting = [(robot.link_names.index(name), wrench) for name, wrench in (pushes or {}).items()]
+    for submodel in reversed(robot.submodels):
+        if submodel.root_sensor < 0:
+            continue
+        placed = poses_in_root(robot, submodel, poses)
+        columns = wrench_columns(submodel.links, placed, motions)
+        net = np.einsum('ckn,k->nc', columns, parameters[list(submodel.links)].reshape(-1))
+        net -= sum(
+            (wrench_to_root(placed[k], wrench) for k, wrench in acting if k in placed),
+            start=np.zeros(6),
+        )
+        root = np.zeros((len(samples), 6, 6))
+        for load in sensor_loads(robot, submodel, readings, poses, placed, names):
+            if load.names[0].startswith(f'{names[submodel.root_sensor]}.'):
+                root = load.slopes.transpose(2, 0, 1)
+            else:
+                net -= load.wrench
+        readings[:, submodel.root_sensor] = np.linalg.solve(root, net[..., None])[..., 0]
+    return replace(samples, ft_readings=readings)

@@ -26,11 +26,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
+from bench.live_robots import with_readings
 from bench.report import Goal, Table
 from bench.robots import CONTACTS
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.identification.equations.wrenches import with_readings
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.cdr import NANOSECONDS, STAMP, STAMP_AT

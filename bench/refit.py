@@ -19,13 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from bench.live_robots import node_settings, smooth_motion
+from bench.live_robots import node_settings, smooth_motion, with_readings
 from bench.report import Goal, Table
 from bench.robots import random_sample
 from bench.timing import Array, Progress, Timed, interleave, ratio
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel
-from inertial_estimation.identification.equations.wrenches import with_readings
 from inertial_estimation.identification.errors_in_variables import StateNoise, without_state_errors
 from inertial_estimation.identification.evidence import Gathering, gather
 from inertial_estimation.identification.information import weighted_sum

@@ -17,10 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.live_robots import node_settings
+from bench.live_robots import node_settings, with_readings
 from bench.report import Goal, Table
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.identification.equations.wrenches import with_readings
 from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Logs of a robot on a pole whose limbs are in free air, as the package makes them for itself."""
 
-from bench.live_robots import smooth_motion
-from inertial_estimation.identification.equations.wrenches import with_readings
+from bench.live_robots import smooth_motion, with_readings
 
 __all__ = ['smooth_motion', 'with_readings']

@@ -23,7 +23,6 @@ from inertial_estimation.identification.equations.friction import Coupling, Join
 from inertial_estimation.identification.equations.wrenches import COMPONENTS, wrench_columns
 from inertial_estimation.identification.evidence import (
     FRICTION_SHARES,
-    determinable,
     determined,
     friction_scales,
     gather,
@@ -341,7 +340,7 @@ def determined_by(builder, samples):
     """Return what samples determine of each block."""
     return [
         determined(one.block, base, weighted_sum(one.kinds.values(), [1.0] * len(one.kinds)))
-        for one, base in zip(gather(builder, samples), determinable(builder), strict=True)
+        for one, base in zip(gather(builder, samples), builder.base_parameters(), strict=True)
     ]
 
 

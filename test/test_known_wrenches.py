@@ -19,7 +19,6 @@ from robots import _ft, _joint, _link, arm_with_wrist_sensor_urdf
 from inertial_estimation.cli import main
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
-from inertial_estimation.identification.evidence import determinable
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.known_wrenches import at_instants
 from inertial_estimation.logs.log import LogSlice, Touches
@@ -139,7 +138,7 @@ def run(folder, log='log.npz', *more):
 def base_error(folder, truth=None):
     """Return how far base parameters of the whole robot are off, over their size, and how many."""
     truth = truth or Robot.from_urdf(walker_urdf(), ft_sensors=[], imus=['body'])
-    (base,) = determinable(EquationBuilder(truth))
+    (base,) = EquationBuilder(truth).base_parameters()
     links = json.loads((folder / 'out.json').read_text())['links']
     found = np.array([list(links[name].values()) for name in truth.link_names])
     wanted = base.grouping @ truth.parameters.reshape(-1)
@@ -352,7 +351,7 @@ def test_an_unknown_contact_costs_the_rows_that_a_known_one_keeps(tmp_path, moti
     truth = Robot.from_urdf(walker_urdf(), imus=['body'])
     (base,) = [
         one
-        for one, submodel in zip(determinable(EquationBuilder(truth)), truth.submodels)
+        for one, submodel in zip(EquationBuilder(truth).base_parameters(), truth.submodels)
         if submodel.name == 'l_shank'
     ]  # fmt: skip
     links = ['l_shank', 'l_foot']
@@ -427,7 +426,7 @@ def test_an_arm_on_a_known_ground_gives_base_link_rows(tmp_path, rng):
     (tmp_path / 'logs.yaml').write_text(yaml.safe_dump(said))
     (tmp_path / 'walker.urdf').write_text(urdf.replace('value="1.5"', 'value="2.1"'))
     assert run(tmp_path, 'log.npz', '--method', 'least_squares') == 0
-    (base,) = determinable(EquationBuilder(truth, EquationChoice(ground_known=True)))
+    (base,) = EquationBuilder(truth, EquationChoice(ground_known=True)).base_parameters()
     (block,) = json.loads((tmp_path / 'out.json').read_text())['submodels']
     assert block['determined'] == base.rank
     links = json.loads((tmp_path / 'out.json').read_text())['links']

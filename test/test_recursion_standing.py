@@ -16,7 +16,6 @@ from bench.live_robots import node_settings, state_noise, tare, wrong_robot
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.model_update import ModelInUse
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.identification.evidence import determinable
 from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
@@ -84,7 +83,7 @@ def test_torques_do_not_depend_on_unidentifiable_parameters(log):
     before = WrenchEstimator(wrong.with_parameters(found), contacts).batch(some)
     moved = found.copy()
     equations, builder = identifier.builder.equations(some), identifier.builder
-    bases = determinable(builder)
+    bases = builder.base_parameters()
     for block, kinds, base in zip(builder.blocks, equations, bases, strict=True):
         links, N = list(block.submodel.links), null_space(wrong, block.submodel)
         way = (N @ rng.normal(size=N.shape[1])).reshape(len(links), 10)

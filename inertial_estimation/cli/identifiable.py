@@ -17,12 +17,11 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.files import load_mapping
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import (
-    COMPONENTS,
     Block,
     EquationBuilder,
     EquationChoice,
 )
-from inertial_estimation.identification.evidence import determinable
+from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.reduction import submodel_of
@@ -168,7 +167,7 @@ def check_identifiable(source: EquationSource) -> IdentifiableReport:
     builder = EquationBuilder(excitable(robot), choice)
     silent = {submodel_of(robot, frame) for frame in source.contacts}
     found = []
-    for k, (block, base) in enumerate(zip(builder.blocks, determinable(builder), strict=True)):
+    for k, (block, base) in enumerate(zip(builder.blocks, builder.base_parameters(), strict=True)):
         nothing = BaseParameters.of_null_space(np.eye(len(block.unknowns)))
         found.append(Identifiable(block, *((nothing, ()) if k in silent else (base, block.kinds))))
     predictions = predictability(

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Equations of each submodel, reduced kind by kind.
+Equations of each submodel, reduced kind by kind, and the combinations that they determine.
 
 Memory does not grow with the length of a log, and several logs are reduced one by one and merged.
 """
@@ -20,11 +20,7 @@ from inertial_estimation.identification.equations.sparse_equations import Sparse
 from inertial_estimation.identification.information import Information, absorb
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.unknowns import Term, gain_columns
-from inertial_estimation.model.base_parameters import (
-    BaseParameters,
-    conditioning_order,
-    unexcited_directions,
-)
+from inertial_estimation.model.base_parameters import BaseParameters, unexcited_directions
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -38,6 +34,11 @@ FRICTION_SHARES = {
 """
 Standard deviations of the prior of friction, over the effort of the joint, at a velocity or an
 acceleration of one. A second of data hardly distinguishes friction, offset and drive inertia.
+"""
+EXCITED = 1e-6
+"""
+Singular value of scaled equations of a log over the largest from which a combination is
+determined: filters and stamps leave more than round-off.
 """
 
 
@@ -67,6 +68,11 @@ class Evidence:
                 for kind in dict(self.errors) | dict(other.errors)
             },
         )
+
+    @property
+    def count(self) -> float:
+        """Number of equations of all kinds."""
+        return sum(part.count for part in self.kinds.values())
 
     def residuals(self, x: Array) -> dict[str, float]:
         """Return the root mean square residual of each kind for some unknowns, (n_unknowns,)."""
@@ -115,18 +121,28 @@ def gather(
 
     share: independent equations over all, from 0 to 1.
     """
-    gathering = Gathering(builder)
-    gathering.add(samples, external=external, free=free, carried=carried, share=share)
+    if not 0.0 < share <= 1.0:
+        raise InertialEstimationError(f'share is {share!r}, expected above 0 and at most 1')
+    gathering = Gathering(builder, share)
+    for start in range(0, len(samples), SAMPLES_AT_ONCE):
+        part = slice(start, start + SAMPLES_AT_ONCE)
+        gathering.add(
+            samples.take(part),
+            external={name: wrench[part] for name, wrench in (external or {}).items()},
+            free=None if free is None else free[part],
+            carried=None if carried is None else carried[part],
+        )
     return gathering.evidence()
 
 
 class Gathering:
-    """Equations that are reduced part by part."""
+    """Equations that are reduced part by part, each as a share of one."""
 
-    def __init__(self, builder: EquationBuilder) -> None:
+    def __init__(self, builder: EquationBuilder, share: float = 1.0) -> None:
         self._builder = builder
         self._blocks = [
-            {kind: _Reduction(base) for kind, base in bases.items()} for bases in builder.bases
+            {kind: _Reduction(base, share) for kind, base in bases.items()}
+            for bases in builder.bases
         ]
 
     def add(
@@ -136,24 +152,13 @@ class Gathering:
         external: Mapping[str, Array] | None = None,
         free: Mask | None = None,
         carried: Array | None = None,
-        share: float = 1.0,
     ) -> None:
         """Add the equations of some samples."""
-        if not 0.0 < share <= 1.0:
-            raise InertialEstimationError(f'share is {share!r}, expected above 0 and at most 1')
-        for start in range(0, len(samples), SAMPLES_AT_ONCE):
-            part = slice(start, start + SAMPLES_AT_ONCE)
-            pushes = {name: wrench[part] for name, wrench in (external or {}).items()}
-            blocks = self._builder.sparse(
-                samples.take(part),
-                external=pushes,
-                free=None if free is None else free[part],
-                carried=None if carried is None else carried[part],
-            )
-            with one_thread():
-                for reductions, (_, kinds) in zip(self._blocks, blocks, strict=True):
-                    for kind, rows in kinds:
-                        reductions[kind].add(rows, share)
+        blocks = self._builder.sparse(samples, external=external, free=free, carried=carried)
+        with one_thread():
+            for reductions, (_, kinds) in zip(self._blocks, blocks, strict=True):
+                for kind, rows in kinds:
+                    reductions[kind].add(rows)
 
     @one_thread()
     def evidence(self) -> list[Evidence]:
@@ -177,21 +182,19 @@ class _Reduction:
     tenth of the size where equations touch few links.
     """
 
-    def __init__(self, base: BaseParameters) -> None:
-        self._base = base
+    def __init__(self, base: BaseParameters, share: float) -> None:
+        self._base, self._share = base, share
         self._triangle: Array = np.zeros((base.rank + 1, base.rank + 1), order='F')
-        self._count = 0.0
         self.rows = self.left_out = 0
 
-    def add(self, rows: SparseEquations, share: float) -> None:
-        """Add equations, each as a share of one."""
+    def add(self, rows: SparseEquations) -> None:
+        """Add equations."""
         base = self._base
         system, left_out = rows.system(base.independent, base.grouping.shape[1])
         self.left_out += left_out
         self.rows += len(system)
-        self._count += share * len(system)
-        if share < 1.0:
-            system *= np.sqrt(share)
+        if self._share < 1.0:
+            system *= np.sqrt(self._share)
         self._triangle = absorb(self._triangle, system)
 
     def information(self) -> Information:
@@ -200,14 +203,7 @@ class _Reduction:
         R = np.triu(triangle[:-1, :-1]) @ self._base.grouping
         found = Information.of(R, triangle[:-1, -1])
         energy = found.energy + float(triangle[-1, -1]) ** 2
-        return replace(found, energy=energy, count=self._count)
-
-
-EXCITED = 1e-6
-"""
-Singular value of scaled equations of a log over the largest from which a combination is
-determined: filters and stamps leave more than round-off.
-"""
+        return replace(found, energy=energy, count=self._share * self.rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,9 +211,9 @@ class Determined:
     """Combinations of one submodel."""
 
     base: BaseParameters
-    """That equations of these kinds can determine."""
+    """That equations of these kinds can determine [S 29-39]."""
     seen: BaseParameters
-    """That these equations do determine."""
+    """That these equations do determine; the others are left to the prior."""
     deviations: Array
     """Of those by the equations alone, of unit noise, shape (n_seen,) [S 81-83]."""
     missing: tuple[str, ...]
@@ -232,21 +228,6 @@ class Determined:
     def reached(self) -> int:
         """Number of those that are determined."""
         return self.seen.rank
-
-
-def determinable(builder: EquationBuilder, seed: int = 0) -> list[BaseParameters]:
-    """Return the base parameters of each submodel."""
-    # Of equations that are not reduced: reduction leaves round-off in columns that are zero.
-    found = []
-    samples = builder.random_samples(seed)
-    systems = builder.equations(samples, carried=builder.in_turn(samples))
-    for block, rows in zip(builder.blocks, systems, strict=True):
-        information = Information.empty(len(block.unknowns))
-        for Y, y, _ in rows.values():
-            information = information.add(Y, y)
-        order = conditioning_order(len(block.unknowns.links), len(block.unknowns.extras))
-        found.append(BaseParameters.of_regressor(information.R, order))
-    return found
 
 
 def determined(block: Block, base: BaseParameters, rows: Information) -> Determined:

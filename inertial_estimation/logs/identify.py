@@ -18,7 +18,6 @@ from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import (
     Determined,
     Evidence,
-    determinable,
     determined,
 )
 from inertial_estimation.identification.fit import RobotFit, fit, require_bounds
@@ -184,7 +183,7 @@ def identify(
     bounds = submodel_bounds(settings.bounds, builder.blocks)
     points, notes = _link_points(reader.robot, method, settings.shapes, mesh_folders)
     seen = reduce_logs(fitted, reader, builder, settings, progress)
-    bases = determinable(builder)
+    bases = builder.base_parameters()
     _require_usable(builder, reader.assumed, settings, seen)
     if settings.reject:
         seen = undisturbed(seen, fitted, reader, builder, settings, progress)

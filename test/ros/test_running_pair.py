@@ -22,7 +22,6 @@ from std_msgs.msg import Float64MultiArray
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
-from inertial_estimation.identification.evidence import determinable
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.model.base_parameters import BaseParameters
@@ -179,7 +178,7 @@ def test_published_base_parameters_are_sufficient(ran, rng):
     labels = message.layout.dim[0].label.split(SEPARATOR)
     values = dict(zip(labels, np.reshape(message.data, (len(labels), -1))[:, 0]))
     builder = EquationBuilder(pair.robot, EquationChoice())
-    for block, base in zip(builder.blocks, determinable(builder), strict=True):
+    for block, base in zip(builder.blocks, builder.base_parameters(), strict=True):
         name, unknowns = block.submodel.name, block.unknowns
         if name in FREE:
             own = [values.pop(f'{name}: {one}') for one in base.combinations(unknowns.names)]

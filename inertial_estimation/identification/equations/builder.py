@@ -23,68 +23,91 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
 from inertial_estimation.identification.equations.friction import Coupling, JointModel
-from inertial_estimation.identification.equations.payloads import Load, Payload, Payloads
+from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.identification.equations.sparse_equations import Part, SparseEquations
 from inertial_estimation.identification.equations.wrenches import (
     COMPONENTS,
     Contact,
-    Push,
+    Load,
     border_sensors,
-    contact_pushes,
-    pushed,
-    sensor_pushes,
+    sensor_loads,
     wrench_columns,
 )
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.unknowns import FT_OFFSET, Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 from inertial_estimation.model.link_motions import Motion, Poses, link_motions, poses_in_parents
-from inertial_estimation.model.regressor import FreeSide, free_sides, joint_axis, poses_in_root
+from inertial_estimation.model.regressor import free_sides, joint_axis, poses_in_root
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.submodels import Submodel
 from inertial_estimation.sample import SampleBatch
 
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+SPARE_STATES = 20
+"""Random states beyond the number of unknowns."""
+MAX_VELOCITY = 1e3
+"""Of random states [rad/s or m/s]."""
+
 
 @dataclass(frozen=True)
 class EquationChoice:
-    """Which equations to build, and their unknowns beside the inertial parameters."""
+    """
+    Equations to build, and their unknowns beside the inertial parameters.
+
+    Attributes
+    ----------
+    wrenches : bool or tuple of str
+        Submodels with wrench equations, or all that the ground does not hold.
+    ground_known : bool
+        Whether the wrench of the ground on the fixed link is always among the external ones.
+    efforts : tuple of str
+        Joints with effort equations.
+    joint : JointModel
+        Friction and drive inertia of these joints.
+    dead_zones : mapping of str to float
+        Dead zones by joint where they differ from that of `joint` [rad/s or m/s].
+    couplings : tuple of Coupling
+        Drives that load two of these joints.
+    gains : tuple of str
+        Joints among them whose efforts are currents with an unknown gain.
+    offsets : tuple of str
+        FT sensors with unknown offsets.
+    payloads : tuple of Payload
+        Rigid bodies that are there at times.
+
+    """
 
     wrenches: bool | tuple[str, ...] = True
-    """Submodels with wrench equations, or all that the ground does not hold."""
     ground_known: bool = False
-    """Whether the wrench of the ground on the fixed link is always among the external ones."""
     efforts: tuple[str, ...] = ()
-    """Joints with effort equations."""
     joint: JointModel = field(default_factory=lambda: JointModel(terms=()))
-    """Friction and drive inertia of these joints."""
     dead_zones: Mapping[str, float] = field(default_factory=dict)
-    """Dead zones by joint where they differ from that of `joint` [rad/s or m/s]."""
     couplings: tuple[Coupling, ...] = ()
-    """Drives that load two of these joints."""
     gains: tuple[str, ...] = ()
-    """Joints among them whose efforts are currents with an unknown gain."""
     offsets: tuple[str, ...] = ()
-    """FT sensors with unknown offsets."""
     payloads: tuple[Payload, ...] = ()
-    """Rigid bodies that are there at times."""
 
     def require_names(self, robot: Robot) -> None:
-        """Raise `NameNotFound` unless the robot has all joints, sensors and submodels."""
+        """Raise unless the robot has all joints, sensors and submodels, and no payload's name."""
         chosen = self.wrenches if isinstance(self.wrenches, tuple) else ()
+        sensors = [sensor.name for sensor in robot.ft_sensors]
         for kind, names, known in (
             ('joint', (*self.efforts, *self.gains, *self.dead_zones), robot.joint_names),
-            ('FT sensor', self.offsets, [sensor.name for sensor in robot.ft_sensors]),
+            ('FT sensor', self.offsets, sensors),
             ('submodel', chosen, [submodel.name for submodel in robot.submodels]),
         ):
             for name in names:
                 if name not in known:
                     raise NameNotFound(kind, name, known)
-
-    def model_of(self, joint: str) -> JointModel:
-        """Return friction and dead zone of a joint."""
-        dead_zone = self.dead_zones.get(joint, self.joint.dead_zone)
-        return replace(self.joint, dead_zone=dead_zone)
+        taken = [*robot.link_names, *robot.joint_names, *sensors]
+        for payload in self.payloads:
+            if payload.name in taken:
+                raise ConfigError(f"payload '{payload.name}': the name is in use")
+            taken.append(payload.name)
 
 
 @dataclass(frozen=True)
@@ -99,81 +122,6 @@ class Block:
     """Of its links."""
 
 
-def blocks_of(
-    robot: Robot,
-    choice: EquationChoice,
-    payloads: Payloads,
-    sides: Mapping[int, Sequence[FreeSide]],
-    ground: int,
-) -> tuple[Block, ...]:
-    """Return all submodels of a robot with their unknowns."""
-    found = tuple(
-        _block(robot, choice, payloads, submodel, sides[submodel.root], ground)
-        for submodel in robot.submodels
-    )
-    if not any(block.kinds for block in found):
-        raise ConfigError('no equations: no FT sensors, no efforts, ground wrench unknown')
-    known = {extra for block in found for extra in block.unknowns.extras}
-    names = [coupling.name for coupling in choice.couplings]
-    for coupling in choice.couplings:
-        if not set(coupling.extras()) <= known:
-            raise ConfigError(f'coupling {coupling.name}: no efforts of both in one submodel')
-        if names.count(coupling.name) > 1:
-            raise ConfigError(f'coupling {coupling.name} is there twice')
-    return found
-
-
-def _block(
-    robot: Robot,
-    choice: EquationChoice,
-    payloads: Payloads,
-    submodel: Submodel,
-    sides: Sequence[FreeSide],
-    ground: int,
-) -> Block:
-    joints = [robot.joint_names[side.joint] for side in sides]
-    joints = [name for name in joints if name in choice.efforts]
-    extras = [extra for name in joints for extra in choice.joint.extras(name)]
-    for coupling in choice.couplings:
-        if set(coupling.joints) <= set(joints):
-            extras += coupling.extras()
-    extras += [Extra(name, Term.DRIVE_GAIN) for name in joints if name in choice.gains]
-    wrenches = _has_wrenches(robot, choice, submodel, ground)
-    kinds = (*(COMPONENTS if wrenches else ()), *(f'effort {name}' for name in joints))
-    if kinds:
-        borders = [robot.ft_sensors[s].name for s in border_sensors(submodel)]
-        extras += [
-            Extra(name, term) for name in borders if name in choice.offsets for term in FT_OFFSET
-        ]
-    carried = payloads.on(submodel.links) if kinds else ()
-    extras += [extra for payload in carried for extra in payload.extras()]
-    names = tuple(robot.link_names[k] for k in submodel.links)
-    return Block(submodel, Unknowns(names, tuple(extras)), kinds, carried)
-
-
-def _has_wrenches(robot: Robot, choice: EquationChoice, submodel: Submodel, ground: int) -> bool:
-    chosen = choice.wrenches
-    held = ground in submodel.links and not choice.ground_known
-    if isinstance(chosen, bool):
-        return chosen and not held
-    if submodel.name in chosen and held:
-        raise ConfigError(
-            f"no wrench equations of '{submodel.name}': the ground holds its link "
-            f"'{robot.link_names[ground]}' with an unknown wrench"
-        )
-    return submodel.name in chosen
-
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
-SPARE_STATES = 20
-"""Random states beyond the number of unknowns."""
-MAX_VELOCITY = 1e3
-"""Of random states [rad/s or m/s]."""
-__all__ = ['COMPONENTS', 'Block', 'EquationBuilder', 'EquationChoice', 'Equations']
-
-
 class Equations(NamedTuple):
     """Equations ``Y x = y`` of one kind of one submodel."""
 
@@ -186,7 +134,28 @@ class Equations(NamedTuple):
 
 
 class EquationBuilder:
-    """Builds the equations of all submodels of a robot."""
+    """
+    Builds the equations of all submodels of a robot.
+
+    Parameters
+    ----------
+    robot : Robot
+    choice : EquationChoice, optional
+        Default: the wrenches of all submodels.
+    calibration : FtCalibration, optional
+        Of the FT readings. Default: readings are wrenches.
+
+    Attributes
+    ----------
+    blocks : tuple of Block
+        All submodels with their unknowns.
+
+    Raises
+    ------
+    NameNotFound, ConfigError
+        If the choice does not fit the robot, or there are no equations.
+
+    """
 
     def __init__(
         self,
@@ -198,16 +167,35 @@ class EquationBuilder:
         self.choice = choice = choice or EquationChoice()
         self._calibration = calibration
         choice.require_names(robot)
-        self.models: Mapping[str, JointModel] = {
-            name: choice.model_of(name) for name in choice.efforts
+        self._models = {
+            name: replace(
+                choice.joint, dead_zone=choice.dead_zones.get(name, choice.joint.dead_zone)
+            )
+            for name in choice.efforts
         }
-        """Friction and dead zone by joint."""
-        self._payloads = Payloads(robot, choice.payloads)
-        ground = robot.frame(robot.fixed_frame)[0] if robot.fixed_frame else -1
+        self._carriers = [
+            robot.frame(payload.frame, f"payload '{payload.name}' is fixed to it")
+            for payload in choice.payloads
+        ]
+        self._ground = robot.frame(robot.fixed_frame)[0] if robot.fixed_frame else -1
         self._sides = {
-            submodel.root: free_sides(robot, submodel, ground) for submodel in robot.submodels
+            submodel.root: [
+                (side, robot.joint_names[side.joint])
+                for side in free_sides(robot, submodel, self._ground)
+                if robot.joint_names[side.joint] in choice.efforts
+            ]
+            for submodel in robot.submodels
         }
-        self.blocks = blocks_of(robot, choice, self._payloads, self._sides, ground)
+        self.blocks = tuple(map(self._block, robot.submodels))
+        if not any(block.kinds for block in self.blocks):
+            raise ConfigError('no equations: no FT sensors, no efforts, ground wrench unknown')
+        known = {extra for block in self.blocks for extra in block.unknowns.extras}
+        names = [coupling.name for coupling in choice.couplings]
+        for coupling in choice.couplings:
+            if not set(coupling.extras()) <= known:
+                raise ConfigError(f'coupling {coupling.name}: no efforts of both in one submodel')
+            if names.count(coupling.name) > 1:
+                raise ConfigError(f'coupling {coupling.name} is there twice')
 
     def set_calibration(self, calibration: FtCalibration | None) -> None:
         """Calibrate further readings by another calibration."""
@@ -246,56 +234,105 @@ class EquationBuilder:
         carried: Array | None = None,
     ) -> Iterator[tuple[Block, Iterator[tuple[str, SparseEquations]]]]:
         """Yield the same submodel by submodel and kind by kind, which takes less memory."""
-        n = len(samples)
+        n, n_payloads = len(samples), len(self.choice.payloads)
+        wrenches = dict(external or {})
         if carried is None:
-            carried = np.zeros((n, len(self.choice.payloads)))
-        expected = {'free': (n, len(self.blocks)), 'carried': (n, len(self.choice.payloads))}
-        for name, array in (('free', free), ('carried', carried)):
-            if array is not None and array.shape != expected[name]:
-                raise ShapeError(name, expected[name], array.shape)
-        contacts = []
-        for name, wrench in (external or {}).items():
-            if wrench.shape != (n, 6):
-                raise ShapeError(f"external['{name}']", (n, 6), wrench.shape)
-            contacts.append(Contact(*self.robot.frame(name), wrench))
+            carried = np.zeros((n, n_payloads))
+        if free is None:
+            free = np.ones((n, len(self.blocks)), dtype=np.bool_)
+        for name, array, shape in (
+            ('free', free, (n, len(self.blocks))), ('carried', carried, (n, n_payloads)),
+            *((f"external['{frame}']", wrench, (n, 6)) for frame, wrench in wrenches.items()),
+        ):  # fmt: skip
+            if array.shape != shape:
+                raise ShapeError(name, shape, array.shape)
+        contacts = [Contact(*self.robot.frame(name), one) for name, one in wrenches.items()]
         poses = poses_in_parents(self.robot, samples.positions)
         motions = link_motions(self.robot, samples, poses)
         readings = samples.ft_readings
         if self._calibration is not None:
             readings = self._calibration.apply(readings, samples.ft_temperatures)
-        for k, block in enumerate(self.blocks):
+        for block, usable in zip(self.blocks, np.asarray(free, dtype=bool).T, strict=True):
             submodel = block.submodel
             placed = poses_in_root(self.robot, submodel, poses)
-            pushes = [
-                *sensor_pushes(self.robot, submodel, readings, poses, placed, self.choice.offsets),
-                *contact_pushes(submodel, contacts, placed),
+            loads = [
+                *sensor_loads(self.robot, submodel, readings, poses, placed, self.choice.offsets),
+                *(one.load(placed[one.link]) for one in contacts if one.link in placed),
+                *(
+                    payload.load(link, placed[link], motions[link], pose, there)
+                    for payload, (link, pose), there in zip(
+                        self.choice.payloads, self._carriers, carried.T, strict=True
+                    )
+                    if link in placed
+                ),
             ]
-            usable = np.ones(n, dtype=bool) if free is None else np.asarray(free[:, k], dtype=bool)
-            loads = self._payloads.loads(placed, motions, carried)
-            yield block, self._of_block(block, placed, motions, samples, pushes, loads, usable)
+            yield block, self._of_block(block, placed, motions, samples, loads, usable)
 
     def random_samples(self, seed: int = 0) -> SampleBatch:
         """Return states in which everything moves, enough to determine all that is possible."""
         unknowns = max(len(block.unknowns) for block in self.blocks)
-        slowest = max([model.dead_zone for model in self.models.values()], default=0.0)
+        slowest = max([model.dead_zone for model in self._models.values()], default=0.0)
         fastest = min(1.0 + 10.0 * slowest, MAX_VELOCITY)
         situations = 1 + len(self.choice.payloads)
         return random_samples(self.robot, situations * (unknowns + SPARE_STATES), fastest, seed)
 
-    def in_turn(self, samples: SampleBatch) -> Array:
-        """Return `carried` with none, then each of the payloads, over and over."""
-        return self._payloads.in_turn(len(samples))
-
     @cached_property
     def bases(self) -> tuple[dict[str, BaseParameters], ...]:
         """Base parameters of each kind of equation, for each submodel."""
-        found = []
+        samples, carried = self._random_states()
         with one_thread():
-            samples = self.random_samples()
-            for block, kinds in self.sparse(samples, carried=self.in_turn(samples)):
-                order = conditioning_order(len(block.unknowns.links), len(block.unknowns.extras))
-                found.append({kind: rows.base(order) for kind, rows in kinds})
-        return tuple(found)
+            return tuple(
+                {kind: rows.base(_order(block)) for kind, rows in kinds}
+                for block, kinds in self.sparse(samples, carried=carried)
+            )
+
+    def base_parameters(self) -> list[BaseParameters]:
+        """Return the base parameters of all equations of each submodel."""
+        samples, carried = self._random_states()
+        found = []
+        for block, kinds in zip(
+            self.blocks, self.equations(samples, carried=carried), strict=True
+        ):
+            # Of regressors and not of `bases`, which have round-off in columns that are zero.
+            information = Information.empty(len(block.unknowns))
+            for Y, y, _ in kinds.values():
+                information = information.add(Y, y)
+            found.append(BaseParameters.of_regressor(information.R, _order(block)))
+        return found
+
+    def _random_states(self) -> tuple[SampleBatch, Array]:
+        """Return random samples with no payload, then each of them, over and over."""
+        samples, n_payloads = self.random_samples(), len(self.choice.payloads)
+        turns = np.arange(len(samples))[:, None] % (n_payloads + 1)
+        return samples, np.asarray(turns == 1 + np.arange(n_payloads), dtype=np.float64)
+
+    def _block(self, submodel: Submodel) -> Block:
+        """Return a submodel with its unknowns."""
+        robot, choice = self.robot, self.choice
+        joints = [name for _, name in self._sides[submodel.root]]
+        extras = [extra for name in joints for extra in choice.joint.extras(name)]
+        for coupling in choice.couplings:
+            if set(coupling.joints) <= set(joints):
+                extras += coupling.extras()
+        extras += [Extra(name, Term.DRIVE_GAIN) for name in joints if name in choice.gains]
+        chosen, held = choice.wrenches, self._ground in submodel.links and not choice.ground_known
+        if not isinstance(chosen, bool) and submodel.name in chosen and held:
+            raise ConfigError(
+                f"no wrench equations of '{submodel.name}': the ground holds its link "
+                f"'{robot.link_names[self._ground]}' with an unknown wrench"
+            )
+        wrenches = chosen and not held if isinstance(chosen, bool) else submodel.name in chosen
+        kinds = (*(COMPONENTS if wrenches else ()), *(f'effort {name}' for name in joints))
+        carried: tuple[Payload, ...] = ()
+        if kinds:
+            borders = [robot.ft_sensors[s].name for s in border_sensors(submodel)]
+            offset = [name for name in borders if name in choice.offsets]
+            extras += [Extra(name, term) for name in offset for term in FT_OFFSET]
+            both = zip(choice.payloads, self._carriers, strict=True)
+            carried = tuple(payload for payload, (link, _) in both if link in submodel.links)
+        extras += [extra for payload in carried for extra in payload.extras()]
+        names = tuple(robot.link_names[k] for k in submodel.links)
+        return Block(submodel, Unknowns(names, tuple(extras)), kinds, carried)
 
     def _of_block(
         self,
@@ -303,53 +340,43 @@ class EquationBuilder:
         placed: Mapping[int, Poses],
         motions: Sequence[Motion],
         samples: SampleBatch,
-        pushes: Sequence[Push],
         loads: Sequence[Load],
         usable: Mask,
     ) -> Iterator[tuple[str, SparseEquations]]:
         """Yield the equations of one submodel by kind."""
         if not block.kinds:
             return
-        links, unknowns, n = block.submodel.links, block.unknowns, len(samples)
+        links, unknowns = block.submodel.links, block.unknowns
         wrench = wrench_columns(links, placed, motions)
 
-        def outside(
-            axis: Array | int, beyond: Sequence[Push], carried: Sequence[Load]
-        ) -> tuple[list[Part], Array]:
-            parts, y = pushed(unknowns, beyond, n, axis)
-            for load in carried:
-                part, known = load.part(unknowns, axis)
-                parts.append(part)
-                y -= known
+        def outside(beyond: Sequence[Load], axis: Array | int) -> tuple[list[Part], Array]:
+            parts, y = [], np.zeros(len(samples))
+            for load in beyond:
+                part, known = load.along(unknowns, axis)
+                parts += part
+                y += known
             return parts, y
 
         if COMPONENTS[0] in block.kinds:
             columns = np.arange(unknowns.n_inertial)
             for c, kind in enumerate(COMPONENTS):
-                parts, y = outside(c, pushes, loads)
+                parts, y = outside(loads, c)
                 yield kind, SparseEquations((Part(columns, wrench[c]), *parts), y, usable)
-        for side in self._sides[block.submodel.root]:
-            name = self.robot.joint_names[side.joint]
-            if f'effort {name}' not in block.kinds:
-                continue
+        for side, name in self._sides[block.submodel.root]:
             axis = side.sign * joint_axis(placed[side.child], self.robot.links[side.child].motion)
-            parts, y = outside(
-                axis,
-                [push for push in pushes if push.link in side.links],
-                [load for load in loads if load.link in side.links],
-            )
-            of_effort, effort, moving = self._effort(unknowns, samples, name)
+            parts, y = outside([load for load in loads if load.link in side.links], axis)
+            own, effort, moving = self._effort(unknowns, samples, name)
             inertial = _inertial_part(axis, wrench, [links.index(k) for k in side.links])
+            parts = [inertial, *parts, *own]
             yield (
-                f'effort {name}',
-                SparseEquations((inertial, *parts, *of_effort), y + effort, usable & moving),
-            )
+                f'effort {name}', SparseEquations(tuple(parts), y + effort, usable & moving)
+            )  # fmt: skip
 
     def _effort(
         self, unknowns: Unknowns, samples: SampleBatch, name: str
     ) -> tuple[list[Part], Array, Mask]:
         """Return friction and the like of a joint, its effort, and where it moves enough."""
-        joints, model = self.robot.joint_names, self.models[name]
+        joints, model = self.robot.joint_names, self._models[name]
         joint = joints.index(name)
         efforts = np.full(len(samples), np.nan)
         if samples.efforts is not None:
@@ -369,7 +396,11 @@ class EquationBuilder:
             gain = unknowns.columns([f'{name}.{Term.DRIVE_GAIN.value}'])
             parts.append(Part(gain, -efforts[None]))
             efforts = np.zeros_like(efforts)
-        return parts, efforts, model.moving(velocities[:, joint])
+        return parts, efforts, np.abs(velocities[:, joint]) >= model.dead_zone
+
+
+def _order(block: Block) -> NDArray[np.intp]:
+    return conditioning_order(len(block.unknowns.links), len(block.unknowns.extras))
 
 
 def _inertial_part(axis: Array, wrench: Array, links: Sequence[int]) -> Part:

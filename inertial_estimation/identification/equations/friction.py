@@ -54,18 +54,13 @@ class JointModel:
             Term.OFFSET: np.ones_like(velocities),
             Term.DRIVE_INERTIA: accelerations,
         }
-        columns = [each[term] for term in self.terms]
-        return np.array(columns).reshape(len(columns), len(velocities)).T
+        return np.array([each[term] for term in self.terms]).reshape(-1, len(velocities)).T
 
     def sign(self, velocities: Array) -> Array:
         """Return the sign of velocities, smooth if it has a width."""
         if self.sign_width:
             return np.asarray(np.tanh(velocities / self.sign_width))
         return np.sign(velocities)
-
-    def moving(self, velocities: Array) -> NDArray[np.bool_]:
-        """Return where a joint is outside its dead zone."""
-        return np.asarray(np.abs(velocities) >= self.dead_zone)
 
 
 @dataclass(frozen=True)
@@ -113,8 +108,7 @@ class Coupling:
             Term.COULOMB: sign.sign(velocities + other_velocities),
             Term.DRIVE_INERTIA: other_accelerations,
         }
-        columns = [each[term] for term in self.terms]
-        return np.array(columns).reshape(len(columns), len(velocities)).T
+        return np.array([each[term] for term in self.terms]).reshape(-1, len(velocities)).T
 
 
 def _check_terms(terms: tuple[Term, ...], known: tuple[Term, ...], owner: str) -> None:

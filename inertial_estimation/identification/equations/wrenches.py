@@ -9,8 +9,7 @@ contiguous memory, and columns are taken out in LAPACK's order.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,17 +17,10 @@ from numpy.typing import NDArray
 
 from inertial_estimation.identification.equations.sparse_equations import Part
 from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
-from inertial_estimation.model.link_motions import (
-    Motion,
-    Poses,
-    link_motions,
-    poses_in_parents,
-    to_axes,
-)
-from inertial_estimation.model.regressor import poses_in_root, wrench_to_root
+from inertial_estimation.model.link_motions import Motion, Poses, to_axes
+from inertial_estimation.model.regressor import wrench_to_root
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.submodels import Submodel
-from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
 
@@ -94,15 +86,26 @@ def _products(A: Array, B: Array) -> Array:
     return np.asarray(np.einsum('ijln,jkln->ikln', A, B))
 
 
-class Push(NamedTuple):
-    """A wrench on a submodel from outside."""
+class Load(NamedTuple):
+    """A wrench on a submodel from outside: on the right-hand side, and columns of unknowns."""
 
     link: int
     """Link that it acts on."""
     wrench: Array
-    """Shape (n, 6), about the submodel's root in its axes [N, Nm]."""
-    offset: tuple[str, Array] | None
-    """FT sensor and derivative of the wrench by minus its offset, (n, 6, 6); None: known."""
+    """Known part, about the submodel's root in its axes, shape (n, 6) [N, Nm]."""
+    names: tuple[str, ...] = ()
+    """Of unknowns."""
+    slopes: Array | None = None
+    """Regressor of these, shape (6, k, n)."""
+
+    def along(self, unknowns: Unknowns, axis: Array | int) -> tuple[list[Part], Array]:
+        """Return columns and known part, (n,), along an axis, (n, 6), or of one component."""
+        is_component = isinstance(axis, int)
+        known = self.wrench[:, axis] if is_component else np.einsum('ni,ni->n', axis, self.wrench)
+        if self.slopes is None:
+            return [], known
+        s = self.slopes[axis] if is_component else np.einsum('ni,ikn->kn', axis, self.slopes)
+        return [Part(unknowns.columns(self.names), s)], known
 
 
 class Contact(NamedTuple):
@@ -114,6 +117,10 @@ class Contact(NamedTuple):
     wrench: Array
     """Shape (n, 6), about that frame's origin in its axes [N, Nm]."""
 
+    def load(self, placed: Poses) -> Load:
+        """Return it at the root of the submodel, in which the link is placed."""
+        return Load(self.link, wrench_to_root(fixed_at(placed, self.L_H_C), self.wrench))
+
 
 def border_sensors(submodel: Submodel) -> tuple[int, ...]:
     """Return the FT sensors at the borders of a submodel."""
@@ -121,14 +128,14 @@ def border_sensors(submodel: Submodel) -> tuple[int, ...]:
     return (*root, *submodel.child_sensors)
 
 
-def sensor_pushes(
+def sensor_loads(
     robot: Robot,
     submodel: Submodel,
     readings: Array,
     poses: Sequence[Poses],
     placed: Mapping[int, Poses],
     offsets: Container[str],
-) -> list[Push]:
+) -> list[Load]:
     """Return the wrenches on a submodel by FT readings, (n, n_sensors, 6) [T 4.17]."""
     found = []
     for s in border_sensors(submodel):
@@ -146,82 +153,17 @@ def sensor_pushes(
                 parent.origins + to_axes(parent.rotations, further.origins),
             )
         root_H_sensor = fixed_at(root_H_child, sensor.child_H_sensor)
-        slopes = None
+        load = Load(link, sign * wrench_to_root(root_H_sensor, readings[:, s]))
         if sensor.name in offsets:
             eye = np.broadcast_to(np.eye(6), (len(readings), 6, 6))
-            slopes = (sensor.name, sign * wrench_to_root(root_H_sensor, eye))
-        wrench = sign * wrench_to_root(root_H_sensor, readings[:, s])
-        found.append(Push(link, wrench, slopes))
+            slopes = sign * wrench_to_root(root_H_sensor, eye)
+            names = tuple(f'{sensor.name}.{part}' for part in COMPONENTS)
+            load = load._replace(names=names, slopes=slopes.transpose(1, 2, 0))
+        found.append(load)
     return found
-
-
-def contact_pushes(
-    submodel: Submodel, contacts: Iterable[Contact], placed: Mapping[int, Poses]
-) -> list[Push]:
-    """Return the known wrenches on a submodel."""
-    return [
-        Push(link, wrench_to_root(fixed_at(placed[link], L_H_C), wrench), None)
-        for link, L_H_C, wrench in contacts
-        if link in submodel.links
-    ]
-
-
-def pushed(
-    unknowns: Unknowns, pushes: Iterable[Push], n: int, axis: Array | int
-) -> tuple[list[Part], Array]:
-    """Return columns and right-hand sides, (n,), along an axis, (n, 6), or of one component."""
-    parts, y = [], np.zeros(n)
-    for _, wrench, offset in pushes:
-        is_component = isinstance(axis, int)
-        y += wrench[:, axis] if is_component else np.einsum('ni,ni->n', axis, wrench)
-        if offset is not None:
-            name, slopes = offset
-            columns = unknowns.columns(f'{name}.{part}' for part in COMPONENTS)
-            values = slopes[:, axis].T if is_component else np.einsum('ni,nik->kn', axis, slopes)
-            parts.append(Part(columns, values))
-    return parts, y
 
 
 def fixed_at(pose: Poses, L_H_F: Array) -> Poses:
     """Return the poses of a frame that is fixed to a link, L_H_F (4, 4)."""
-    return Poses(
-        pose.rotations @ L_H_F[:3, :3],
-        pose.origins + to_axes(pose.rotations, np.broadcast_to(L_H_F[:3, 3], pose.origins.shape)),
-    )
-
-
-def with_readings(
-    robot: Robot,
-    samples: SampleBatch,
-    parameters: Array,
-    pushes: Mapping[str, Array] | None = None,
-) -> SampleBatch:
-    """
-    Return samples with simulated FT readings, from the tips of the limbs inward.
-
-    pushes: wrenches by link, (n, 6) in and about its frame [N, Nm].
-    """
-    names = [sensor.name for sensor in robot.ft_sensors]
-    readings = np.zeros((len(samples), len(names), 6))
-    poses = poses_in_parents(robot, samples.positions)
-    motions = link_motions(robot, samples, poses)
-    acting = [(robot.link_names.index(name), wrench) for name, wrench in (pushes or {}).items()]
-    for submodel in reversed(robot.submodels):
-        if submodel.root_sensor < 0:
-            continue
-        placed = poses_in_root(robot, submodel, poses)
-        columns = wrench_columns(submodel.links, placed, motions)
-        net = np.einsum('ckn,k->nc', columns, parameters[list(submodel.links)].reshape(-1))
-        net -= sum(
-            (wrench_to_root(placed[k], wrench) for k, wrench in acting if k in placed),
-            start=np.zeros(6),
-        )
-        root = np.zeros((len(samples), 6, 6))
-        for push in sensor_pushes(robot, submodel, readings, poses, placed, names):
-            assert push.offset is not None
-            if push.offset[0] == names[submodel.root_sensor]:
-                root = push.offset[1]
-            else:
-                net -= push.wrench
-        readings[:, submodel.root_sensor] = np.linalg.solve(root, net[..., None])[..., 0]
-    return replace(samples, ft_readings=readings)
+    R, p = L_H_F[:3, :3], np.broadcast_to(L_H_F[:3, 3], pose.origins.shape)
+    return Poses(pose.rotations @ R, pose.origins + to_axes(pose.rotations, p))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.equations.builder import EquationBuilder
-from inertial_estimation.identification.evidence import EXCITED, determinable
+from inertial_estimation.identification.evidence import EXCITED
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
@@ -47,7 +47,7 @@ class BaseTable:
 
     def __init__(self, builder: EquationBuilder) -> None:
         with one_thread():
-            bases = determinable(builder)
+            bases = builder.base_parameters()
         self._of = {
             block.submodel.name: (base, tuple(base.combinations(block.unknowns.names)))
             for block, base in zip(builder.blocks, bases, strict=True)
