@@ -22,7 +22,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Rows whose truth is known, and a prior near it."""
+    """Equations whose truth is known, and a prior near it."""
 
     unknowns: Unknowns
     Y: Array
@@ -36,7 +36,7 @@ class Case:
         return self.unknowns.split(self.truth)[0]
 
     def problem(self, noise: Array | float = 0.0) -> Problem:
-        """Return the problem of all rows, with noise on their right-hand sides."""
+        """Return the problem of all equations, with noise on their right-hand sides."""
         return Problem.of(self.unknowns, Information.of(self.Y, self.y + noise), self.prior)
 
 
@@ -51,20 +51,19 @@ def humanoid_case(rng: np.random.Generator, instants: int = 60, off: float = 0.1
     samples = SampleBatch.stack([random_sample(robot, rng) for _ in range(instants)])
     (rows,) = submodel_regressors(robot, samples, [submodel])
     names = tuple(robot.links[k].name for k in submodel.links)
-    extras = (Extra('sensor', Term.FORCE_X), Extra('sensor', Term.MOMENT_Z))
     offsets = np.zeros((instants, 6, 2))
     offsets[:, 0, 0] = offsets[:, 5, 1] = 1.0
     Y = np.concatenate([rows.wrench, offsets], axis=2).reshape(6 * instants, -1)
     parameters = robot.parameters[list(submodel.links)]
-    unknowns = Unknowns(names, extras)
+    unknowns = Unknowns(names, (Extra('sensor', Term.FORCE_X), Extra('sensor', Term.MOMENT_Z)))
     truth = unknowns.join(parameters, np.array([3.0, -0.4]))
     moves = off * rng.normal(size=(len(names), 10, 1))
     prior = parameters + (whitening(parameters) @ moves)[..., 0]
     return Case(unknowns, Y, Y @ truth, truth, prior)
 
 
-def bodies(rng, n):
-    """Return bodies of masses and sizes over two orders of magnitude, shape (n, 10)."""
+def random_bodies(rng: np.random.Generator, n: int) -> Array:
+    """Return parameters of masses and sizes over two orders of magnitude, shape (n, 10)."""
     roots = rng.normal(size=(n, 4, 4)) * 10.0 ** rng.uniform(-1.5, -0.5, (n, 4, 1))
     roots[:, 3] /= np.linalg.norm(roots[:, 3], axis=1)[:, None]
     roots *= 10.0 ** rng.uniform(-0.7, 0.5, (n, 1, 1))

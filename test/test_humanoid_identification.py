@@ -18,8 +18,11 @@ from scipy.spatial.transform import Rotation
 from inertial_estimation.identification.information import Information, weighted_sum
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.least_squares import solve_least_squares
-from inertial_estimation.identification.solvers.mass_points import solve_mass_points
-from inertial_estimation.identification.solvers.point_grids import composition, link_grids
+from inertial_estimation.identification.solvers.mass_points import (
+    composition,
+    link_grids,
+    solve_mass_points,
+)
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.geometry import link_shapes
 from inertial_estimation.model.inertia import consistency_margin

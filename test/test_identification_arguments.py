@@ -55,10 +55,7 @@ def test_fields_of_a_problem(problem, name, value):
         ('entropic', 'weight', None),
         ('entropic', 'start', np.full(52, np.nan)),
         ('entropic', 'max_iterations', -1),
-        ('manifold', 'time_limit', np.nan),
-        ('mass_points', 'regularization', 'a'),
-        ('mass_points', 'mass_errors', np.zeros(5)),
-        ('mass_points', 'base_map', np.ones((2, 3))),
+        ('manifold', 'max_iterations', 'a'),
         ('semidefinite', 'scales', np.ones(3)),
         ('semidefinite', 'prior', 'euclid'),
         ('semidefinite', 'consistency', 'foo'),
@@ -69,10 +66,6 @@ def test_fields_of_a_problem(problem, name, value):
 def test_options_of_methods(problem, method, name, value):
     with pytest.raises(InertialEstimationError):
         SOLVERS[method](problem, **{name: value})
-
-
-def test_budget_of_nothing_gives_a_consistent_answer(problem):
-    assert SOLVERS['mass_points'](problem, max_iterations=0, time_limit=0.0).consistent
 
 
 @pytest.mark.parametrize(

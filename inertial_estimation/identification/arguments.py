@@ -31,12 +31,6 @@ def require_number(name: str, value: object, *, least: float = -np.inf) -> None:
         raise ModelError(f"'{name}' must be at least {least:g}, not {float(value):g}")
 
 
-def require_budget(max_iterations: int = 1, time_limit: float = np.inf) -> None:
-    """Raise unless iterations and time [s] are not negative."""
-    require_number('max_iterations', max_iterations, least=0)
-    require_number('time_limit', time_limit, least=0)
-
-
 def require_noise(noise: float | None) -> None:
     """Raise unless the noise of equations is None, or finite and not negative."""
     if noise is not None:

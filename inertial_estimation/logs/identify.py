@@ -22,9 +22,8 @@ from inertial_estimation.identification.evidence import (
 )
 from inertial_estimation.identification.fit import RobotFit, fit, require_bounds
 from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.solvers.mass_points import METHOD
+from inertial_estimation.identification.solvers.mass_points import METHOD, PointGrid, link_grids
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.solvers.point_grids import PointGrid, link_grids
 from inertial_estimation.logs.checks import MIN_MOTION, few
 from inertial_estimation.logs.fit_findings import (
     contradictions,

@@ -43,7 +43,7 @@ from inertial_estimation.identification.equations.friction import (
 )
 from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.identification.preparation import Preparation
-from inertial_estimation.identification.solvers.point_grids import PER_AXIS
+from inertial_estimation.identification.solvers.mass_points import PER_AXIS
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.logs.identify_bounds import BOUNDS
 from inertial_estimation.logs.known_wrenches import KnownWrench, knows_ground

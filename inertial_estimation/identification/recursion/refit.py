@@ -297,7 +297,8 @@ class _Descent:
             dus, doffsets, squared = step
             if squared <= LAST_DECREMENT**2 * self.unit:
                 return [u + du for u, du in zip(us, dus)], offsets + doffsets
-            length = min(1.0, MAX_EDGE_SHARE * edge(IDENTITY + here.shapes, self.shapes(dus)))
+            root = np.linalg.cholesky(IDENTITY + here.shapes)
+            length = min(1.0, MAX_EDGE_SHARE * edge(root, self.shapes(dus)))
             for _ in range(MAX_HALVINGS):
                 moved = [u + length * du for u, du in zip(us, dus)]
                 there = self.local(moved, offsets + length * doffsets)

@@ -13,14 +13,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.solvers.conic import Block, Kind, minimise
-from inertial_estimation.identification.solvers.constraints import LinearBounds, contradiction
+from inertial_estimation.identification.solvers.constraints import (
+    LinearBounds,
+    contradicting,
+    contradiction,
+)
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -77,78 +80,61 @@ class BoundedProblem:
         return np.asarray(self.bounds.limits / self.scales)
 
     def gradient(self, v: Array, y: Array) -> Array:
-        """Gradient of the Lagrangian; v (k,), multipliers y (m,)."""
+        """Return the gradient of the Lagrangian, (k,); multipliers y (m,)."""
         slope = self.M.T @ (self.M @ v - self.b) + self.d * (v - self.v0)
         return np.asarray(slope - self.C.T @ y)
 
-    def violation(self, v: Array, y: Array) -> float:
-        """Largest violation of the conditions of optimality; v (k,), y (m,)."""
+    def rated(self, v: Array, y: Array, iterations: int = 0) -> Fitted:
+        """Move variables to their floor and rate them; multipliers y (m,)."""
+        v = np.maximum(v, self.floor)
         size = float(np.abs(self.gradient(np.zeros(len(v)), 0.0 * y)).max()) or 1.0
         left = np.minimum(self.gradient(v, y) / size, v - self.floor)
         slack = self.C @ v - self.limits
         apart = np.minimum(np.abs(y) / size, np.abs(slack))
         worst = np.concatenate([np.abs(left), -slack, apart, -y / size])
-        return float(worst.max())
+        return Fitted(v, float(worst.max()), iterations)
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
+class Fitted(NamedTuple):
     """Variables at or above their floor."""
 
     v: Array
     """Shape (k,)."""
     optimality: float
-    """As from `BoundedProblem.violation`."""
-    iterations: int = 0
-    stopped: bool = False
-    """Whether a budget ran out."""
+    """Largest violation of the conditions of optimality."""
+    iterations: int
 
 
-def fit_bounded(problem: BoundedProblem, max_iterations: int, time_limit: float) -> Fitted:
-    """Minimise; time_limit [s]."""
-    end = perf_counter() + time_limit
+def fit_bounded(problem: BoundedProblem) -> Fitted:
+    """Minimise."""
     none = np.zeros(len(problem.d), dtype=np.bool_), np.zeros(len(problem.limits), dtype=np.bool_)
-    best = _rated(problem, problem.v0, np.zeros(len(problem.limits)))
-    best, used = _pivot(problem, *none, best, min(ROUNDS, max_iterations), end, exact=False)
-    if best.optimality > SETTLED and used < max_iterations and perf_counter() < end:
-        pressed, active, inner, steps = _interior_point(problem, end - perf_counter())
-        best, more = _pivot(problem, pressed, active, min(best, inner, key=_violation),
-                            min(ROUNDS, max_iterations), end, exact=True)  # fmt: skip
-        used += steps + more
-    out = best.optimality > SETTLED and (used >= max_iterations or perf_counter() >= end)
-    return Fitted(best.v, best.optimality, used, out)
+    best = _pivot(problem, *none, exact=False)
+    if best.optimality > SETTLED:
+        pressed, active, inner = _interior_point(problem)
+        final = _pivot(problem, pressed, active, exact=True)
+        used = best.iterations + inner.iterations + final.iterations
+        best = min(best, inner, final, key=lambda fitted: fitted.optimality)
+        best = best._replace(iterations=used)
+    return best
 
 
-def _violation(fitted: Fitted) -> float:
-    return fitted.optimality
-
-
-def _rated(problem: BoundedProblem, v: Array, y: Array) -> Fitted:
-    """Move variables to their floor and rate them; y (m,)."""
-    kept = np.maximum(v, problem.floor)
-    return Fitted(kept, problem.violation(kept, y))
-
-
-def _pivot(
-    problem: BoundedProblem, pressed: Flags, active: Flags, best: Fitted,
-    rounds: int, end: float, *, exact: bool,
-) -> tuple[Fitted, int]:  # fmt: skip
+def _pivot(problem: BoundedProblem, pressed: Flags, active: Flags, *, exact: bool) -> Fitted:
     """Exchange bounds until none is wrong; pressed (k,) at the floor, active (m,) at a limit."""
-    used = 0
-    while used < rounds and perf_counter() < end:
+    best, used = problem.rated(problem.v0, np.zeros(len(problem.limits))), 0
+    while used < ROUNDS:
         used += 1
         try:
             v, y = _solve(problem, pressed, active, exact)
         except np.linalg.LinAlgError:
             break  # weights of equations beyond what a Cholesky factor can hold
-        best = min(best, _rated(problem, v, y), key=_violation)
+        best = min(best, problem.rated(v, y), key=lambda fitted: fitted.optimality)
         pulls = problem.gradient(v, y)
         at_floor = np.where(pressed, pulls > 0.0, v < problem.floor - ROUND_OFF)
         at_limit = np.where(active, y > 0.0, problem.C @ v < problem.limits - ROUND_OFF)
         if (at_floor == pressed).all() and (at_limit == active).all():
             break
         pressed, active = at_floor, at_limit
-    return best, used
+    return best._replace(iterations=used)
 
 
 def _solve(
@@ -187,10 +173,8 @@ def _solve(
     return v, y
 
 
-def _interior_point(
-    problem: BoundedProblem, time_limit: float
-) -> tuple[Flags, Flags, Fitted, int]:
-    """Return floors and bounds that hold, the variables and the iterations of Clarabel."""
+def _interior_point(problem: BoundedProblem) -> tuple[Flags, Flags, Fitted]:
+    """Return floors and bounds that hold by Clarabel, and its variables."""
     from scipy.sparse import block_diag, csc_array, diags, hstack, identity
 
     n, k = problem.X.shape
@@ -212,14 +196,11 @@ def _interior_point(
         Block(('floors',), Kind.NONNEGATIVE, floors, -problem.floor[floored]),
         Block(problem.bounds.names, Kind.NONNEGATIVE, of_variables(problem.C), -problem.limits),
     ]
-    found = minimise(P, q, blocks, tolerance=INTERIOR_POINT, time_limit=time_limit)
+    found = minimise(P, q, blocks, tolerance=INTERIOR_POINT)
     if not found.feasible:
-        raise ModelError(
-            'no masses at the points meet these bounds together: '
-            + ', '.join(contradiction(blocks[:2], blocks[2], found))
-        )
+        raise contradicting(contradiction(blocks[:2], blocks[2], found))
     pressed = np.zeros(k, dtype=np.bool_)
     pressed[floored] = found.multipliers[1] > found.slacks[1]
     active = found.multipliers[2] > found.slacks[2]
-    inner = _rated(problem, found.x[n:], np.maximum(found.multipliers[2], 0.0))
-    return pressed, active, inner, found.iterations
+    y = np.maximum(found.multipliers[2], 0.0)
+    return pressed, active, problem.rated(found.x[n:], y, found.iterations)

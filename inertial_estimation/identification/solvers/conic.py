@@ -1,8 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Conic programs with Clarabel, and links as matrices that must be positive semidefinite [S 16-28].
-"""
+"""Conic programs with Clarabel, and consistency of links as matrix inequalities [S 16-28]."""
 
 from __future__ import annotations
 
@@ -10,9 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from importlib import import_module
-from time import perf_counter
-from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,9 +23,21 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+TOLERANCE = 1e-8
+"""Of gaps and residuals, relative to the numbers of the program."""
+REGULARIZATION = 1e-9
+"""Of linear equations where the objective has curvature: fewer refinements than by default."""
+REFINED = 1e-9
+"""Residual of linear equations after refinement, relative to their right-hand sides."""
+INFEASIBLE = 1e-10
+"""Of multipliers that prove that there is no solution: looser, they end programs too soon."""
+MAX_ITERATIONS = 200
+HUGE = 1e6
+"""Variables are smaller than this; those of all programs are about one."""
+
 
 class Consistency(str, Enum):
-    """What is asked of the parameters of a link."""
+    """Consistency that is asked of the parameters of a link."""
 
     PHYSICAL = 'physical'
     """Positive mass and positive inertia about the centre of mass: the 6x6 cone [S 17]."""
@@ -38,61 +45,35 @@ class Consistency(str, Enum):
     """The triangle inequality as well: the 4x4 cone [W; T Definition 6.2]."""
 
     def matrix(self, parameters: Array) -> Array:
-        """
-        Return the matrix that has to be positive semidefinite.
-
-        parameters (..., 10); returns (..., 4, 4).
-        """
-        return pseudo_inertia(parameters) if self is Consistency.FULL else spatial(parameters)
+        """Return the matrices, (..., k, k), that must be positive semidefinite."""
+        return pseudo_inertia(parameters) if self is Consistency.FULL else _spatial(parameters)
 
     def margins(self, parameters: Array) -> Array:
-        """Return the smallest eigenvalue of that matrix; parameters (..., 10); returns (...)."""
+        """Return their smallest eigenvalues, (...)."""
         return np.asarray(np.linalg.eigvalsh(self.matrix(parameters))[..., 0], dtype=np.float64)
 
-    def rows(self, congruence: Array | None = None) -> Array:
-        """
-        Return the map of the parameters of a link to its matrix as a vector.
-
-        congruence (..., k, k); returns (..., k (k + 1).
-        """
-        matrices = self.matrix(np.eye(10))
-        if congruence is not None:
-            C = congruence[..., None, :, :]
-            matrices = C @ matrices @ np.swapaxes(C, -1, -2)
-        return np.swapaxes(vector(matrices), -1, -2)
+    def rows(self, congruence: Array) -> Array:
+        """Return the map of parameters to their matrix C M C' as a vector; C (..., k, k)."""
+        C = congruence[..., None, :, :]
+        return np.swapaxes(vector(C @ self.matrix(np.eye(10)) @ np.swapaxes(C, -1, -2)), -1, -2)
 
 
-def spatial(parameters: Array) -> Array:
-    """
-    Return the spatial inertia of links, [angular; linear] [S 17].
-
-    parameters (..., 10); returns (..., 6, 6).
-    """
-    m, _, _, _, xx, xy, yy, xz, yz, zz = np.moveaxis(np.asarray(parameters), -1, 0)
+def _spatial(parameters: Array) -> Array:
+    """Return the spatial inertia of links, [angular; linear], (..., 6, 6) [S 17]."""
+    m, _, _, _, xx, xy, yy, xz, yz, zz = np.moveaxis(parameters, -1, 0)
     inertia = np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), (0, 1), (-2, -1))
-    moment = hat(np.asarray(parameters)[..., 1:4])
-    mass = m[..., None, None] * np.eye(3)
-    return np.concatenate(
-        [
-            np.concatenate([inertia, -moment], axis=-1),
-            np.concatenate([moment, mass], axis=-1),
-        ],
-        axis=-2,
-    )
+    moment = hat(parameters[..., 1:4])
+    return np.block([[inertia, -moment], [moment, m[..., None, None] * np.eye(3)]])
 
 
 def vector(matrices: Array) -> Array:
-    """
-    Return symmetric matrices as vectors of the same inner product.
-
-    matrices (..., k, k); returns (..., k (k + 1).
-    """
+    """Return symmetric matrices, (..., k, k), as vectors of the same inner product."""
     rows, columns, factors = _triangle(matrices.shape[-1])
     return np.asarray(matrices[..., rows, columns] * factors)
 
 
 def matrix(vectors: Array) -> Array:
-    """Undo `vector`; vectors (..., k (k + 1); returns (..., k, k)."""
+    """Return the symmetric matrices, (..., k, k), of vectors, (..., k (k + 1) / 2)."""
     size = int(np.sqrt(2 * vectors.shape[-1]))
     rows, columns, factors = _triangle(size)
     full = np.zeros((*vectors.shape[:-1], size, size))
@@ -107,41 +88,25 @@ def _triangle(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
     return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
 
 
-TOLERANCE = 1e-8
-"""Of gaps and residuals that count as solved, relative to the numbers of the program."""
-REGULARIZATION = 1e-9
-"""
-Of linear equations where the objective has curvature: a step needs fewer refinements than with
-the solver's own, and the last ones are more exact.
-"""
-REFINED = 1e-9
-"""What refinements of solutions of the linear equations may leave, of the right-hand sides."""
-INFEASIBLE = 1e-10
-"""Of multipliers that prove that there is no solution: looser, they end programs too soon."""
-MAX_ITERATIONS = 200
-HUGE = 1e6
-"""No variables are so far from zero; those of all programs are about one."""
-
-
 class Kind(Enum):
-    """What rows are asked to be."""
+    """Cones of rows, by the name of Clarabel's class."""
 
-    ZERO = 'zero'
-    NONNEGATIVE = 'nonnegative'
-    SECOND_ORDER = 'second order'
+    ZERO = 'ZeroConeT'
+    NONNEGATIVE = 'NonnegativeConeT'
+    SECOND_ORDER = 'SecondOrderConeT'
     """The first row is at least as long as the others together."""
-    SEMIDEFINITE = 'semidefinite'
-    """A matrix for each label, all of one size; as vectors, see `cones.vector`."""
+    SEMIDEFINITE = 'PSDTriangleConeT'
+    """A matrix for each label, all of one size, as from `vector`."""
 
 
 class Block(NamedTuple):
     """Rows ``G x + h`` that belong to one cone."""
 
     labels: tuple[str, ...]
-    """Name of each row, or one name for all of them."""
+    """Name of each row, or of all; of each matrix."""
     kind: Kind
     G: sparray
-    """Sparse, shape (m, n)."""
+    """Shape (m, n)."""
     h: Array
     """Shape (m,)."""
 
@@ -154,15 +119,11 @@ class ConicSolution:
     slacks: tuple[Array, ...]
     """Rows of each block, strictly inside its cone."""
     multipliers: tuple[Array, ...]
-    """Of each block, in its dual cone. If infeasible: what adds up to a contradiction."""
-    value: float
-    dual_value: float
+    """Of each block, in its dual cone; proof of the contradiction where infeasible."""
     feasible: bool
     """False if it was proven that the blocks contradict each other."""
     grade: Grade
     iterations: int
-    solve_time: float
-    """Seconds."""
 
 
 def minimise(
@@ -171,20 +132,39 @@ def minimise(
     blocks: Sequence[Block],
     *,
     tolerance: float = TOLERANCE,
-    time_limit: float = np.inf,
+    refined: float = REFINED,
 ) -> ConicSolution:
     """Solve a quadratic program over cones; P (n, n); q (n,)."""
     from scipy.sparse import csc_array, vstack
 
-    clarabel = _library()
+    try:
+        import clarabel
+    except ImportError as error:
+        raise InertialEstimationError(
+            f"matrix inequalities need the package 'clarabel' ({error}): pip install clarabel"
+        ) from error
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_iter = MAX_ITERATIONS
+    settings.max_threads = 1
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+    if P.nnz:
+        settings.tol_infeas_abs = settings.tol_infeas_rel = INFEASIBLE
+        settings.static_regularization_constant = REGULARIZATION
+        settings.iterative_refinement_reltol = settings.iterative_refinement_abstol = refined
+    # Presolve drops rows, and with them multipliers.
+    settings.presolve_enable = settings.chordal_decomposition_enable = False
+    cones: list[object] = []
+    for block in blocks:
+        cone = getattr(clarabel, block.kind.value)
+        if block.kind is Kind.SEMIDEFINITE:
+            matrices = len(block.labels)
+            cones += [cone(int(np.sqrt(2 * len(block.h) // matrices)))] * matrices
+        else:
+            cones.append(cone(len(block.h)))
     rows = csc_array(vstack([block.G for block in blocks], format='csc'))
     offsets = np.concatenate([block.h for block in blocks])
-    cones = [cone for block in blocks for cone in _cones(clarabel, block)]
-    settings = _settings(clarabel, tolerance, time_limit, curved=P.nnz > 0)
-    started = perf_counter()
-    solver = clarabel.DefaultSolver(csc_array(P), q, -rows, offsets, cones, settings)
-    found = solver.solve()
-    seconds = perf_counter() - started
+    found = clarabel.DefaultSolver(csc_array(P), q, -rows, offsets, cones, settings).solve()
     ends = np.cumsum([len(block.h) for block in blocks])[:-1]
     status = str(found.status)
     multipliers = tuple(np.split(np.array(found.z), ends))
@@ -192,29 +172,23 @@ def minimise(
         x=np.array(found.x),
         slacks=tuple(np.split(np.array(found.s), ends)),
         multipliers=multipliers,
-        value=float(found.obj_val),
-        dual_value=float(found.obj_val_dual),
         # By its own tolerances what is far away may seem infeasible too.
         feasible='PrimalInfeasible' not in status or not _contradict(blocks, multipliers),
-        grade=_GRADES.get(status, Grade.INACCURATE),
+        grade=Grade.OPTIMAL if status == 'Solved' else Grade.INACCURATE,
         iterations=int(found.iterations),
-        solve_time=seconds,
     )
 
 
 def _contradict(blocks: Sequence[Block], multipliers: Sequence[Array]) -> bool:
-    """
-    Return whether multipliers prove that no variables but huge ones are in all cones [Farkas].
-    """
-    inside = [_dual(block, y) for block, y in zip(blocks, multipliers, strict=True)]
-    pairs = list(zip(blocks, inside, strict=True))
+    """Return whether multipliers prove that only huge variables are in all cones [Farkas]."""
+    pairs = [(block, _dual(block, y)) for block, y in zip(blocks, multipliers, strict=True)]
     most = sum(float(y @ block.h) for block, y in pairs)
     left = np.sum([block.G.T @ y for block, y in pairs], axis=0)
     return most + HUGE * float(np.abs(left).sum()) < 0.0
 
 
 def _dual(block: Block, y: Array) -> Array:
-    """Return the nearest multipliers in the dual cone of a block, or some not far from them."""
+    """Return multipliers in the dual cone of a block, near the given ones."""
     if block.kind is Kind.NONNEGATIVE:
         return np.maximum(y, 0.0)
     if block.kind is Kind.SECOND_ORDER:
@@ -224,50 +198,3 @@ def _dual(block: Block, y: Array) -> Array:
         kept = axes * np.maximum(values, 0.0)[:, None] @ np.swapaxes(axes, -1, -2)
         return vector(kept).reshape(-1)
     return y
-
-
-_GRADES = {
-    'Solved': Grade.OPTIMAL,
-    'MaxIterations': Grade.STOPPED,
-    'MaxTime': Grade.STOPPED,
-}
-
-
-def _library() -> ModuleType:
-    """Import Clarabel."""
-    try:
-        return import_module('clarabel')
-    except ImportError as error:
-        raise InertialEstimationError(
-            f"matrix inequalities need the package 'clarabel' ({error}): pip install clarabel"
-        ) from error
-
-
-def _settings(clarabel: ModuleType, tolerance: float, time_limit: float, curved: bool) -> object:
-    """Return how to solve: on one thread, and without looking for structure that is not there."""
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.max_iter = MAX_ITERATIONS
-    settings.time_limit = time_limit
-    settings.max_threads = 1
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
-    if curved:
-        settings.tol_infeas_abs = settings.tol_infeas_rel = INFEASIBLE
-        settings.static_regularization_constant = REGULARIZATION
-        settings.iterative_refinement_reltol = settings.iterative_refinement_abstol = REFINED
-    # Presolve drops rows, and with them multipliers.
-    settings.presolve_enable = settings.chordal_decomposition_enable = False
-    return settings
-
-
-def _cones(clarabel: ModuleType, block: Block) -> list[object]:
-    """Return the solver's cones of a block."""
-    if block.kind is Kind.SEMIDEFINITE:
-        matrices = len(block.labels)
-        size = int(np.sqrt(2 * len(block.h) // matrices))
-        return [clarabel.PSDTriangleConeT(size)] * matrices
-    if block.kind is Kind.NONNEGATIVE:
-        return [clarabel.NonnegativeConeT(len(block.h))]
-    if block.kind is Kind.SECOND_ORDER:
-        return [clarabel.SecondOrderConeT(len(block.h))]
-    return [clarabel.ZeroConeT(len(block.h))]

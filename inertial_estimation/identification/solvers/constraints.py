@@ -30,8 +30,14 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-SIDES = ((1.0, 'least'), (-1.0, 'greatest'))
-"""A lower bound is ``x >= l``, an upper one ``-x >= -u``."""
+ROUND_OFF = 1e-12
+"""Share of a total by which a sum of masses may be off."""
+ZERO_ENTRY = 1e-13
+"""Smaller entries of whitened matrices, over the largest, are round-off."""
+MISSED = 1e-7
+"""Violation of a bound that is kept, over the largest variable or one."""
+MIN_MULTIPLIER = 1e-4
+"""Bounds of smaller multipliers, over the largest, are left out of a contradiction at first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,180 +49,107 @@ class LinearBounds:
     limits: Array
     """Shape (k,)."""
     names: tuple[str, ...]
-    """What each is about."""
 
     @classmethod
     def of(cls, problem: Problem) -> LinearBounds:
-        """Return the bounds of a problem that are finite."""
+        """Return the finite bounds of a problem: x >= l and -x >= -u."""
         require_order(problem)
         _require_total(problem)
-        found = [*_masses(problem), *_centers(problem), *_ellipsoids(problem)]
-        found += [*_total(problem), *_extras(problem)]
-        n = len(problem.unknowns)
-        rows = np.array([row for row, _, _ in found]).reshape(-1, n)
-        limits = np.array([limit for _, limit, _ in found])
-        return cls(rows, limits, tuple(name for _, _, name in found))
+        n, rows, limits, names = len(problem.unknowns), [], [], []
+        for name, columns, mass, pair in _quantities(problem):
+            for value, sign, side in zip(pair, (1.0, -1.0), ('least', 'greatest'), strict=True):
+                if np.isfinite(value):
+                    row = np.zeros(n)
+                    row[columns] = sign
+                    if mass is not None:
+                        row[mass] = -sign * value
+                    rows.append(row)
+                    limits.append(0.0 if mass is not None else sign * value)
+                    names.append(f'{side} {name}')
+        shapes = problem.bounds.ellipsoids
+        for k, Q in enumerate(() if shapes is None else shapes):
+            if np.isfinite(Q).all():
+                row = np.zeros(n)
+                row[10 * k : 10 * k + 10] = np.einsum('ij,pij->p', Q, pseudo_inertia(np.eye(10)))
+                rows.append(row)
+                limits.append(0.0)
+                names.append(f'ellipsoid of {problem.unknowns.links[k]}')
+        return cls(np.array(rows).reshape(-1, n), np.array(limits), tuple(names))
 
     def slack(self, x: Array) -> Array:
-        """Return how far unknowns are inside each bound; x (n,); returns (k,)."""
+        """Return how far unknowns, (n,), are inside each bound, (k,)."""
         return np.asarray(self.rows @ x - self.limits)
 
 
-Row = tuple[Array, float, str]
-
-ROUND_OFF = 1e-12
-"""Share of a total by which a sum of masses may be off."""
-
-
-def _pairs(bounds: Array) -> Iterator[tuple[int, float, float, str]]:
-    """Return index, sign, limit and side of each finite bound of pairs, shape (k, 2)."""
-    for k, pair in enumerate(bounds):
-        for value, (sign, side) in zip(pair, SIDES, strict=True):
-            if np.isfinite(value):
-                yield k, sign, sign * float(value), side
-
-
-def _row(problem: Problem, columns: slice | int, values: Array | float) -> Array:
-    """Return a row that is zero elsewhere."""
-    row = np.zeros(len(problem.unknowns))
-    row[columns] = values
-    return row
-
-
-def _masses(problem: Problem) -> Iterator[Row]:
-    """Return bounds on masses."""
-    if problem.bounds.mass is None:
-        return
-    for k, sign, limit, side in _pairs(problem.bounds.mass):
-        yield _row(problem, 10 * k, sign), limit, f'{side} mass of {problem.unknowns.links[k]}'
-
-
-def _centers(problem: Problem) -> Iterator[Row]:
-    """Return bounds on centres of mass."""
-    if problem.bounds.center_of_mass is None:
-        return
-    for k, box in enumerate(problem.bounds.center_of_mass):
-        for axis, sign, limit, side in _pairs(box.T):
-            row = _row(problem, 10 * k + 1 + axis, sign)
-            row[10 * k] = -limit
-            name = f'{side} {"xyz"[axis]} of the centre of mass of {problem.unknowns.links[k]}'
-            yield row, 0.0, name
-
-
-def _ellipsoids(problem: Problem) -> Iterator[Row]:
-    """Return bounds of ellipsoids that hold all mass."""
-    if problem.bounds.ellipsoids is None:
-        return
-    unit = pseudo_inertia(np.eye(10))
-    for k, Q in enumerate(problem.bounds.ellipsoids):
-        if np.isfinite(Q).all():
-            values = np.einsum('ij,pij->p', Q, unit)
-            columns = slice(10 * k, 10 * k + 10)
-            yield _row(problem, columns, values), 0.0, f'ellipsoid of {problem.unknowns.links[k]}'
-
-
-def _total(problem: Problem) -> Iterator[Row]:
-    """Return bounds on the sum of all masses."""
-    if problem.bounds.total_mass is None:
-        return
-    for _, sign, limit, side in _pairs(problem.bounds.total_mass[None]):
-        masses = slice(0, problem.unknowns.n_inertial, 10)
-        yield _row(problem, masses, sign), limit, f'{side} total mass'
-
-
-def _extras(problem: Problem) -> Iterator[Row]:
-    """Return bounds on the other unknowns."""
-    if problem.bounds.extras is None:
-        return
-    first = problem.unknowns.n_inertial
-    for k, sign, limit, side in _pairs(problem.bounds.extras):
-        yield _row(problem, first + k, sign), limit, f'{side} {problem.unknowns.extras[k]}'
+def _quantities(problem: Problem) -> Iterator[tuple[str, int | slice, int | None, Array]]:
+    """Yield name, columns, column of the mass that it is divided by, and limits."""
+    bounds, unknowns = problem.bounds, problem.unknowns
+    if bounds.mass is not None:
+        for k, pair in enumerate(bounds.mass):
+            yield f'mass of {unknowns.links[k]}', 10 * k, None, pair
+    if bounds.center_of_mass is not None:
+        for k, box in enumerate(bounds.center_of_mass):
+            for axis, pair in enumerate(box.T):
+                name = f'{"xyz"[axis]} of the centre of mass of {unknowns.links[k]}'
+                yield name, 10 * k + 1 + axis, 10 * k, pair
+    if bounds.total_mass is not None:
+        yield 'total mass', slice(0, unknowns.n_inertial, 10), None, bounds.total_mass
+    if bounds.extras is not None:
+        for k, pair in enumerate(bounds.extras):
+            yield str(unknowns.extras[k]), unknowns.n_inertial + k, None, pair
 
 
 def require_order(problem: Problem) -> None:
     """Raise if a least value is above the greatest."""
-    bounds, links = problem.bounds, problem.unknowns.links
-    pairs: list[tuple[str, float, float]] = []
-    if bounds.mass is not None:
-        pairs += [
-            (f'mass of {link}', *pair) for link, pair in zip(links, bounds.mass, strict=True)
-        ]
-    if bounds.center_of_mass is not None:
-        pairs += [
-            (f'{axis} of the centre of mass of {link}', *pair)
-            for link, box in zip(links, bounds.center_of_mass, strict=True)
-            for axis, pair in zip('xyz', box.T, strict=True)
-        ]
-    if bounds.total_mass is not None:
-        pairs.append(('total mass', *bounds.total_mass))
-    if bounds.extras is not None:
-        extras = problem.unknowns.extras
-        pairs += [(str(e), *pair) for e, pair in zip(extras, bounds.extras, strict=True)]
-    bad = [f'{name} ({low:g} to {high:g})' for name, low, high in pairs if low > high]
+    bad = [
+        f'{name} ({low:g} to {high:g})'
+        for name, _, _, (low, high) in _quantities(problem)
+        if low > high
+    ]
     if bad:
         raise ModelError(f'the least value is above the greatest: {", ".join(bad)}')
 
 
 def _require_total(problem: Problem) -> None:
-    """Raise if masses cannot have their total: of numbers so far apart solvers prove nothing."""
+    """Raise if masses cannot have their total, which solvers do not prove of every size."""
     masses, total = problem.bounds.mass, problem.bounds.total_mass
     if masses is None or total is None:
         return
     links = problem.unknowns.links
-    least, greatest = np.maximum(masses[:, 0], 0.0), masses[:, 1]
+    least = np.maximum(masses[:, 0], 0.0)
     heaviest = np.argsort(-least)
-    sums = np.cumsum(least[heaviest])
-    bad: list[str] = []
-    if sums[-1] > (1.0 + ROUND_OFF) * total[1]:
-        # Those without which the others would have room.
-        needed = heaviest[: int(np.argmax(sums > (1.0 + ROUND_OFF) * total[1])) + 1]
-        bad = [*(f'least mass of {links[k]}' for k in sorted(needed)), 'greatest total mass']
-    elif greatest.sum() < (1.0 - ROUND_OFF) * total[0]:
-        bad = [*(f'greatest mass of {link}' for link in links), 'least total mass']
-    if bad:
-        raise ModelError(
-            f'no bodies keep all bounds; these are against each other: {", ".join(bad)}; '
-            'widen them'
+    too_much = np.cumsum(least[heaviest]) > (1.0 + ROUND_OFF) * total[1]
+    if too_much.any():
+        needed = sorted(heaviest[: int(np.argmax(too_much)) + 1])
+        raise contradicting(
+            [*(f'least mass of {links[k]}' for k in needed), 'greatest total mass']
         )
+    if masses[:, 1].sum() < (1.0 - ROUND_OFF) * total[0]:
+        raise contradicting([*(f'greatest mass of {link}' for link in links), 'least total mass'])
 
 
-ZERO_ENTRY = 1e-13
-"""Smaller entries of whitened matrices, over the largest, are round-off."""
-MISSED = 1e-7
-"""Bounds that are missed by a smaller share of the largest variable or of one are kept."""
-TAKES_PART = 1e-4
-"""Bounds whose multiplier is a smaller share of the largest are left out of a contradiction."""
+def contradicting(names: Sequence[str]) -> ModelError:
+    """Return the error of bounds that contradict each other."""
+    return ModelError(f'no consistent parameters keep these bounds: {", ".join(names)}')
 
 
 def body_block(
-    unknowns: Unknowns,
-    prior: Array,
-    maps: Array,
-    n: int,
-    consistency: Consistency,
-    margin: float,
+    unknowns: Unknowns, prior: Array, maps: Array, n: int, consistency: Consistency, margin: float
 ) -> Block:
     """Return the matrix inequalities of all links; prior (n_links, 10); maps (n_links, 10, 10)."""
-    # About one where a body is its prior, whatever its size and place.
+    from scipy.sparse import csc_array
+
+    # About one at the prior, whatever its size and place.
     whiten = np.linalg.inv(np.linalg.cholesky(consistency.matrix(prior)))
     dense = consistency.rows(whiten) @ maps
     largest = np.abs(dense).max(axis=(1, 2), keepdims=True)
     dense[np.abs(dense) < ZERO_ENTRY * largest] = 0.0
     unit = (1.0 - margin) * vector(np.eye(whiten.shape[-1]))
-    G = _block_diagonal(dense / largest, n)
+    dense /= largest
+    k, m, _ = dense.shape
+    link, row, column = places = np.nonzero(dense)
+    G = csc_array((dense[places], (m * link + row, 10 * link + column)), (k * m, n))
     return Block(unknowns.links, Kind.SEMIDEFINITE, G, (unit / largest[:, 0]).reshape(-1))
-
-
-def _block_diagonal(blocks: Array, n: int) -> sparray:
-    """Return blocks, shape (k, rows, columns), as one sparse matrix with n columns."""
-    from scipy.sparse import csc_array
-
-    k, rows, columns = blocks.shape
-    # By columns, as they are stored.
-    link, column, row = np.nonzero(np.swapaxes(blocks, 1, 2))
-    counts = np.bincount(columns * link + column, minlength=n)
-    pointers = np.concatenate([[0], np.cumsum(counts)])
-    return csc_array((blocks[link, row, column], rows * link + row, pointers), (k * rows, n))
 
 
 def bound_blocks(bounds: LinearBounds, origin: Array, to_x: sparray) -> list[Block]:
@@ -236,20 +169,8 @@ def bound_blocks(bounds: LinearBounds, origin: Array, to_x: sparray) -> list[Blo
     return [Block(bounds.names, Kind.NONNEGATIVE, csc_array(rows / sizes[:, None]), h)]
 
 
-def inside(block: Block, x: Array) -> bool:
-    """Return whether variables are strictly inside the cones of a block; x (n,)."""
-    rows = block.G @ x + block.h
-    if block.kind is Kind.SEMIDEFINITE:
-        rows = np.linalg.eigvalsh(matrix(rows.reshape(len(block.labels), -1)))
-    return bool((rows > 0.0).all())
-
-
 def drawn_inside(bodies: Block, x: Array) -> Array:
-    """
-    Return variables whose bodies are in their cones, by moving those that are not to the prior.
-
-    x (n,); returns (n,).
-    """
+    """Move links that are outside of their cones toward the prior; x (n,); returns (n,)."""
     n_links = len(bodies.labels)
     changes = matrix((bodies.G @ x).reshape(n_links, -1))
     least = np.linalg.eigvalsh(changes)[:, 0]
@@ -261,7 +182,7 @@ def drawn_inside(bodies: Block, x: Array) -> Array:
 
 
 def missed(bounds: Block, x: Array, share: float = MISSED) -> list[str]:
-    """Return which bounds are not kept; x (n,)."""
+    """Return the names of violated bounds; x (n,)."""
     slack = bounds.G @ x + bounds.h
     least = -share * float(np.abs(x).max(initial=1.0))
     return [name for name, one in zip(bounds.labels, slack, strict=True) if one < least]
@@ -270,22 +191,18 @@ def missed(bounds: Block, x: Array, share: float = MISSED) -> list[str]:
 def contradiction(bodies: Sequence[Block], bounds: Block, solution: ConicSolution) -> list[str]:
     """Return bounds that contradict each other, of which none can be left out."""
     shares = solution.multipliers[-1]
-    order = np.argsort(shares)
-    some = [int(k) for k in order if shares[k] > TAKES_PART * shares.max()]
-    for kept in (some, [int(k) for k in order]):
-        if _contradict(bodies, bounds, kept):
-            break
-    else:
-        return []
+    order = [int(k) for k in np.argsort(shares)]
+    some = [k for k in order if shares[k] > MIN_MULTIPLIER * shares.max()]
+    kept = next((those for those in (some, order) if _infeasible(bodies, bounds, those)), [])
     for k in list(kept):
         fewer = [other for other in kept if other != k]
-        if _contradict(bodies, bounds, fewer):
+        if _infeasible(bodies, bounds, fewer):
             kept = fewer
     return [bounds.labels[k] for k in sorted(kept)]
 
 
-def _contradict(bodies: Sequence[Block], bounds: Block, chosen: list[int]) -> bool:
-    """Return whether some of the bounds are infeasible together."""
+def _infeasible(bodies: Sequence[Block], bounds: Block, chosen: list[int]) -> bool:
+    """Return whether some of the bounds contradict each other."""
     from scipy.sparse import csc_array, identity
 
     n = bounds.G.shape[1]

@@ -1,65 +1,79 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Ordinary least squares [S 64-83]. The answer may be physically inconsistent.
+Linear methods: one least squares problem, without iterations, consistency and bounds.
+
+    least_squares   equations only [S 64-83]
+    euclidean       and weight/2 |x - prior|^2 of the parameters in SI units
+    pullback        and weight/2 of the squared distance in the Riemannian metric at the prior
+
+The Euclidean distance depends on units and link frames, the pullback does not [Lee, Wensing, Park
+2020]. `semidefinite` minimises the same distances over consistent parameters.
 """
 
 from __future__ import annotations
 
 from enum import Enum
+from functools import partial
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.arguments import choice, require_noise
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
-from inertial_estimation.identification.row_space import RANK_TOLERANCE, RowSpace
-from inertial_estimation.identification.solvers.deviations import by_rows
+from inertial_estimation.identification.row_space import RowSpace, numerical_rank
+from inertial_estimation.identification.solvers.coordinates import (
+    Coordinates,
+    Curvature,
+    deviations,
+    deviations_of_equations,
+    require_weight,
+)
 
 Array = NDArray[np.float64]
 
-METHOD = 'least_squares'
 OPTIMAL = 1e-10
-"""Gradient, over rows times right-hand sides, of an answer that is optimal but for round-off."""
+"""Greatest relative gradient of an optimal answer."""
 
 
 class Fill(str, Enum):
-    """Which of all answers that fit alike is taken."""
+    """Choice among all answers of the same residual."""
 
     PRIOR = 'prior'
-    """The one nearest to the prior, in SI units."""
+    """The nearest to the prior, in SI units."""
     MINIMUM_NORM = 'minimum_norm'
-    """The shortest one, in SI units."""
+    """The shortest, in SI units."""
 
 
 @one_thread()
 def solve_least_squares(
-    problem: Problem,
-    *,
-    fill: Fill = Fill.PRIOR,
-    noise: float | None = None,
-    rank_tolerance: float = RANK_TOLERANCE,
+    problem: Problem, *, fill: Fill = Fill.PRIOR, noise: float | None = None
 ) -> Identification:
-    """Return the parameters that fit the rows best."""
+    """Minimise the residual."""
     start = perf_counter()
     require_noise(noise)
     fill = choice(Fill, 'fill', fill)
     if fill is Fill.PRIOR:
         problem.require_consistent_prior()
     middle = problem.prior_point() if fill is Fill.PRIOR else np.zeros(len(problem.unknowns))
-    space = RowSpace.of(problem.factor, rank_tolerance)
+    space = RowSpace.of(problem.factor)
     x = space.solve(problem.target)
-    open_part = space.invisible()
-    x += open_part @ (open_part.T @ (middle - x))
-    optimality = relative_gradient(problem, x)
+    null = space.invisible()
+    x += null @ (null.T @ (middle - x))
+    lengths = np.linalg.norm(problem.factor, axis=0)
+    gradient = problem.factor.T @ (problem.factor @ x - problem.target)
+    seen = lengths > 0.0
+    size = float(np.linalg.norm(problem.target)) or 1.0
+    optimality = float(np.linalg.norm(gradient[seen] / lengths[seen])) / size
     return Identification(
-        method=METHOD,
+        method='least_squares',
         unknowns=problem.unknowns,
         x=x,
-        deviations=by_rows(problem, x, space, noise),
+        deviations=deviations_of_equations(problem, x, noise),
         rank=space.rank,
         mean_square=problem.mean_square(x),
         optimality=optimality,
@@ -69,10 +83,44 @@ def solve_least_squares(
     )
 
 
-def relative_gradient(problem: Problem, x: Array) -> float:
-    """Return how far the residual is from being orthogonal to the rows; x (n,)."""
-    lengths = np.linalg.norm(problem.factor, axis=0)
-    gradient = problem.factor.T @ (problem.factor @ x - problem.target)
-    moved = lengths > 0.0
-    size = float(np.linalg.norm(problem.target)) or 1.0
-    return float(np.linalg.norm(gradient[moved] / lengths[moved])) / size
+@one_thread()
+def solve_quadratic(
+    problem: Problem, distance: str, *, weight: float = 1e-2, noise: float | None = None
+) -> Identification:
+    """Minimise residual and distance to the prior: 'euclidean' or 'pullback'."""
+    from scipy.linalg import solve_triangular
+
+    start = perf_counter()
+    require_weight(weight)
+    require_noise(noise)
+    eye = np.broadcast_to(np.eye(10), (len(problem.unknowns.links), 10, 10))
+    coordinates = Coordinates.of(problem, eye if distance == 'euclidean' else None)
+    drawn = coordinates.drawn
+    equations = Information.of(coordinates.factor, coordinates.target)
+    equations = equations.add(np.diag(np.sqrt(weight * drawn)), np.zeros(len(drawn)))
+    u = solve_triangular(equations.R, equations.rho)
+    residual = coordinates.factor @ u - coordinates.target
+    gradient = coordinates.factor.T @ residual + weight * drawn * u
+    size = np.linalg.norm(coordinates.factor) * np.linalg.norm(coordinates.target)
+    optimality = float(np.linalg.norm(gradient) / size) if size > 0.0 else 0.0
+    x = coordinates.unknowns(u)
+    mean_square = problem.mean_square(x)
+    curvature = Curvature(
+        equations.R, np.zeros((len(eye), 4, 4)), drawn[coordinates.n_inertial :], weight
+    )
+    return Identification(
+        method=distance,
+        unknowns=problem.unknowns,
+        x=x,
+        deviations=deviations(coordinates, curvature, mean_square, problem.count, noise),
+        rank=numerical_rank(coordinates.factor.T @ coordinates.factor),
+        mean_square=mean_square,
+        optimality=optimality,
+        grade=Grade.OPTIMAL if optimality <= OPTIMAL else Grade.INACCURATE,
+        iterations=1,
+        solve_time=perf_counter() - start,
+    )
+
+
+solve_euclidean = partial(solve_quadratic, distance='euclidean')
+solve_pullback = partial(solve_quadratic, distance='pullback')

@@ -16,19 +16,16 @@ the centre of their box cannot be represented. More points help, at the cost of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.identification.arguments import (
-    require_array,
-    require_budget,
-    require_noise,
-    require_number,
-)
+from inertial_estimation.errors import InertialEstimationError, ModelError, ShapeError
+from inertial_estimation.identification.arguments import require_noise
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
@@ -38,29 +35,163 @@ from inertial_estimation.identification.solvers.bounded_least_squares import (
     fit_bounded,
 )
 from inertial_estimation.identification.solvers.constraints import LinearBounds
-from inertial_estimation.identification.solvers.coordinates import require_weight
-from inertial_estimation.identification.solvers.deviations import by_rows, by_rows_and_pull
-from inertial_estimation.identification.solvers.point_grids import (
-    PointGrid,
-    link_grids,
-    prior_roots,
+from inertial_estimation.identification.solvers.coordinates import (
+    deviations_of_equations,
+    require_weight,
 )
+from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
+from inertial_estimation.model.geometry import Box, Shape
+from inertial_estimation.model.rigid_body import (
+    inertia_seen_from,
+    parameters_of,
+    spatial_inertia,
+)
+from inertial_estimation.model.spatial import inverse_pose
 
 Array = NDArray[np.float64]
 
 METHOD = 'mass_points'
 OPTIMAL = 1e-7
-"""Greatest violation of the conditions of optimality of an optimal answer."""
-MIN_SHARE = 1e-3
-"""Of the prior's mass, evenly on all points, that stays: strict consistency [A 15]."""
+"""Violation of the conditions of optimality by an optimal answer."""
+REGULARIZATION = 1e-4
+"""Weight of the even distribution of each link's mass."""
+MIN_MASS_SHARE = 1e-3
+"""Share of the prior's mass, evenly on all points, that stays: strict consistency [A 15]."""
 EXTRA_RIDGE = 1e-8
 """Weight of the prior of other unknowns, for those that no equation determines."""
 MAX_MISFIT = 0.01
-"""Of a prior that points represent, as a share of what its box allows."""
-MAX_LOSS = 0.05
-"""Increase of the mean square by the constraints that needs no note."""
-UNSEEN_LOSS = 1e-6
-"""The same, over the mean square of the right-hand sides: round-off without noise."""
+"""Misfit of a prior by points that needs no note, as a share of what its box allows."""
+MAX_LOSS, MAX_LOSS_SHARE = 0.05, 1e-6
+"""
+Increase of the mean square by the constraints that needs no note, and over the mean square of the
+right-hand sides.
+"""
+MASS_ERROR, MIN_MASS_ERROR = 0.5, 2.0
+"""Error of the prior's masses: a share, and at least this [kg] [A section V corrected]."""
+PER_AXIS = 3
+"""Points along each edge of a box: 27 in all [A section V]."""
+INSIDE = 1e-9
+"""Round-off outside of a hull, as a share of its size."""
+
+
+@dataclass(frozen=True, eq=False)
+class PointGrid:
+    """The points of one link."""
+
+    points: Array
+    """Shape (k, 3), in the link [m]."""
+    box: Box
+    """Around them."""
+    source: str
+    """Of the box: a kind of geometry, 'config' or 'cuboid'."""
+
+    def __post_init__(self) -> None:
+        """Raise unless the points can make up all ten parameters [A after 14]."""
+        n = len(self.points)
+        rank = int(np.linalg.matrix_rank(composition(self.box.to_unit(self.points)))) if n else 0
+        if rank < 10:
+            raise ModelError(f'{n} points span {rank} of the 10 inertial parameters')
+
+    @cached_property
+    def P(self) -> Array:
+        """Parameters of the link from the masses of its points, shape (10, k) [A 9]."""
+        return composition(self.points)
+
+
+def composition(points: Array) -> Array:
+    """Return the parameters, (10, k), of one kilogram at each of some points, (k, 3) [A 10-11]."""
+    x, y, z = points.T
+    moments = y * y + z * z, -x * y, x * x + z * z, -x * z, -y * z, x * x + y * y
+    return np.array([np.ones(len(points)), x, y, z, *moments])
+
+
+def box_grid(box: Box, per_axis: int = PER_AXIS, source: str = 'config') -> PointGrid:
+    """Return equally spaced points of a box, its corners among them."""
+    if not (np.isfinite(box.half_lengths).all() and box.half_lengths.min() > 0):
+        raise ModelError(f'a box of half lengths {box.half_lengths} m holds no mass')
+    return PointGrid(box.from_unit(_unit_grid(per_axis)), box, source)
+
+
+def hull_grid(shape: Shape, per_axis: int = PER_AXIS) -> PointGrid:
+    """Return the points of a box's grid that are inside of a convex hull, and its corners."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    vertices = shape.box.to_unit(shape.vertices)
+    try:
+        hull = ConvexHull(vertices)
+    except QhullError as error:
+        raise ModelError('the convex hull of a link is flat: it holds no mass') from error
+    grid = _unit_grid(per_axis)
+    inside = (grid @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1) <= INSIDE
+    outermost = vertices[hull.vertices]
+    ends = np.unique(np.argmax(grid @ outermost.T, axis=1))
+    points = np.concatenate([grid[inside], outermost[ends]])
+    return PointGrid(shape.box.from_unit(points), shape.box, shape.source)
+
+
+def _unit_grid(per_axis: int) -> Array:
+    """Return equally spaced points of a cube from -1 to 1."""
+    ticks = np.linspace(-1.0, 1.0, per_axis)
+    return np.stack(np.meshgrid(ticks, ticks, ticks, indexing='ij'), axis=-1).reshape(-1, 3)
+
+
+def link_grids(
+    links: Sequence[str],
+    prior: Array,
+    shapes: Mapping[str, Shape],
+    *,
+    configured: Mapping[str, Box] | None = None,
+    per_axis: int = PER_AXIS,
+    hulls: bool = False,
+) -> tuple[PointGrid, ...]:
+    """
+    Return the points of all links; prior (n_links, 10).
+
+    A link's shape is taken, else its configured box, else the cuboid of even density that has the
+    inertia of its prior [M 25].
+    """
+    boxes, found = configured or {}, []
+    for link, parameters in zip(links, prior, strict=True):
+        try:
+            if link in shapes and hulls:
+                found.append(hull_grid(shapes[link], per_axis))
+            elif link in shapes:
+                found.append(box_grid(shapes[link].box, per_axis, shapes[link].source))
+            elif link in boxes:
+                found.append(box_grid(boxes[link], per_axis))
+            else:
+                body, pose = PrincipalBodies.of(parameters[None]), np.eye(4)
+                pose[:3, :3], pose[:3, 3] = body.axes[0], body.center[0]
+                box = Box(pose, np.sqrt(3 * body.moments[0] / body.mass[0]))
+                found.append(box_grid(box, per_axis, 'cuboid'))
+        except InertialEstimationError as error:
+            raise ModelError(f"link '{link}': {error}") from error
+    return tuple(found)
+
+
+def prior_roots(grids: Sequence[PointGrid], prior: Array) -> list[Array]:
+    """
+    Return the roots, (10, 10), of the weights of a prior, W' W = W_phi [A 22, 27, 28 corrected].
+
+    Errors of parameters about the box are those to the farther bound of its contents [A 19-21].
+    """
+    found = []
+    for grid, parameters in zip(grids, prior, strict=True):
+        box, mass = grid.box, parameters[0]
+        # The map of parameters to those about the box, in its axes [A 18].
+        into = parameters_of(
+            inertia_seen_from(spatial_inertia(np.eye(10)), inverse_pose(box.L_H_S))
+        ).T
+        error = max(MASS_ERROR * mass, MIN_MASS_ERROR)
+        x, y, z = box.half_lengths
+        moments = y * y + z * z, x * y, x * x + z * z, x * z, y * z, x * x + y * y
+        high = (mass + error) * np.array([1, x, y, z, *moments])
+        low = -high
+        low[0] = max(0.0, mass - error)
+        low[[4, 6, 9]] = 0.0
+        reference = into @ parameters
+        found.append(into / np.maximum(high - reference, reference - low)[:, None])
+    return found
 
 
 @one_thread()
@@ -69,183 +200,114 @@ def solve_mass_points(
     grids: Sequence[PointGrid] | None = None,
     *,
     weight: float | None = 1e-2,
-    regularization: float = 1e-4,
-    mass_errors: Array | None = None,
-    base_map: Array | None = None,
-    max_iterations: int = 4000,
-    time_limit: float = np.inf,
     noise: float | None = None,
-    with_deviations: bool = True,
 ) -> Identification:
-    """
-    Return the best fit by positive masses at points [A 9-32 corrected].
-
-    mass_errors (n_links,) [kg]; base_map (k, 10 n_links); time_limit [s].
-    """
+    """Minimise the objective over positive masses at points [A 9-32 corrected]."""
     start = perf_counter()
-    _check(problem, weight, regularization, mass_errors, base_map)
+    if weight is not None:
+        require_weight(weight)
     require_noise(noise)
-    require_budget(max_iterations, time_limit)
+    problem.require_consistent_prior()
+    links, prior = problem.unknowns.links, problem.prior
     if grids is None:
-        grids = link_grids(problem.unknowns.links, problem.prior, {})
-    elif len(grids) != len(problem.prior):
-        raise ShapeError('grids', (len(problem.prior),), (len(grids),), 'one for each link')
-    roots = prior_roots(grids, problem.prior, mass_errors)
-    reference, misfits = _reference(grids, problem.prior, roots)
-    pull = _pull(problem, roots, base_map)
-    posed = _posed(problem, grids, _with_prior(problem, pull, weight), reference, regularization)
-    fitted = fit_bounded(posed, max_iterations, time_limit)
+        grids = link_grids(links, prior, {})
+    elif len(grids) != len(prior):
+        raise ShapeError('grids', (len(prior),), (len(grids),), 'one for each link')
+    roots = prior_roots(grids, prior)
+    even = [np.full(len(g.points), m / len(g.points)) for g, m in zip(grids, prior[:, 0])]
+    reference, misfits = _reference(grids, prior, roots, even)
+    prior_rows = None if weight is None else _prior_rows(problem, roots)
+    posed = _posed(problem, grids, even, reference, prior_rows, weight or 0.0)
+    fitted = fit_bounded(posed)
     x = posed.X @ fitted.v
     space = RowSpace.of(problem.factor)
-    stated = np.full(len(x), np.nan)
-    if with_deviations and weight is None:
-        stated = by_rows(problem, x, space, noise)
-    elif with_deviations and weight is not None:
-        stated = by_rows_and_pull(problem, x, pull, weight, noise)
-    grade = Grade.STOPPED if fitted.stopped else Grade.INACCURATE
+    far = [f'{link} ({gap:.0%})' for link, gap in zip(links, misfits) if gap > MAX_MISFIT]
+    notes = far and [f'point masses cannot represent the prior of {", ".join(far)}']
+    mean_square, least = problem.mean_square(x), problem.mean_square(space.solve(problem.target))
+    size = problem.mean_square(np.zeros(len(x)))
+    if mean_square - least > max(MAX_LOSS * least, MAX_LOSS_SHARE * size):
+        notes.append(
+            f'the mean squared residual is {mean_square:.3g}, without constraints {least:.3g}'
+        )
     return Identification(
         method=METHOD,
         unknowns=problem.unknowns,
         x=x,
-        deviations=stated,
+        deviations=deviations_of_equations(problem, x, noise, prior_rows, weight or 0.0),
         rank=space.rank,
-        mean_square=problem.mean_square(x),
+        mean_square=mean_square,
         optimality=fitted.optimality,
-        grade=Grade.OPTIMAL if fitted.optimality <= OPTIMAL else grade,
+        grade=Grade.OPTIMAL if fitted.optimality <= OPTIMAL else Grade.INACCURATE,
         iterations=fitted.iterations,
         solve_time=perf_counter() - start,
-        notes=(*_unlike(problem, misfits), *_loss(problem, space, x)),
+        notes=tuple(notes),
     )
 
 
-def _check(
-    problem: Problem, weight: float | None, regularization: float,
-    mass_errors: Array | None, base_map: Array | None,
-) -> None:  # fmt: skip
-    """Raise unless the arguments belong to the problem."""
-    if weight is not None:
-        require_weight(weight)
-    require_number('regularization', regularization)
-    if not 0.0 < regularization < np.inf:
-        raise ModelError(f'the regularization must be positive and finite, not {regularization:g}')
-    problem.require_consistent_prior()
-    if mass_errors is not None:
-        require_array('mass_errors', mass_errors, (len(problem.prior),))
-        if not (mass_errors > 0.0).all():
-            raise ModelError("'mass_errors' must be positive")
-    if base_map is not None:
-        require_array('base_map', base_map)
-        rows = len(base_map) if base_map.ndim else 0
-        require_array('base_map', base_map, (rows, problem.unknowns.n_inertial))
-
-
-def _even(grids: Sequence[PointGrid], prior: Array) -> list[Array]:
-    """Return the mass of each point if a link's were shared evenly, by link [kg]."""
-    return [
-        np.full(len(grid.points), mass / len(grid.points))
-        for grid, mass in zip(grids, prior[:, 0], strict=True)
-    ]
-
-
 def _reference(
-    grids: Sequence[PointGrid], prior: Array, roots: Sequence[Array]
-) -> tuple[list[Array], Array]:
-    """Return masses that come close to the prior, and how close: |W (P rho - prior)|, by link."""
+    grids: Sequence[PointGrid], prior: Array, roots: Sequence[Array], even: Sequence[Array]
+) -> tuple[list[Array], list[float]]:
+    """Return shares of even masses nearest to the prior, and |W (P rho - prior)|, by link."""
     from scipy.optimize import nnls
 
     found, misfits = [], []
-    for grid, even, parameters, root in zip(grids, _even(grids, prior), prior, roots, strict=True):
-        M = root @ grid.P * even
-        short = 1e-4 * float(np.linalg.norm(M, 2)) * np.eye(len(even))
-        shares, _ = nnls(np.vstack([M, short]), np.append(root @ parameters, 0.0 * even))
+    for grid, parameters, root, mass in zip(grids, prior, roots, even, strict=True):
+        M = root @ grid.P * mass
+        short = 1e-4 * float(np.linalg.norm(M, 2)) * np.eye(len(mass))
+        shares, _ = nnls(np.vstack([M, short]), np.append(root @ parameters, 0.0 * mass))
         found.append(shares)
         misfits.append(float(np.linalg.norm(M @ shares - root @ parameters)))
-    return found, np.array(misfits)
+    return found, misfits
 
 
-def _pull(problem: Problem, roots: Sequence[Array], base_map: Array | None) -> Array:
-    """Return rows whose squared distance to the prior is one where it may be off so far."""
+def _prior_rows(problem: Problem, roots: Sequence[Array]) -> Array:
+    """Return W N: the weighted part of unknowns that the equations do not determine [A 25]."""
+    from scipy.linalg import block_diag
+
     n = problem.unknowns.n_inertial
-    known = _without_extras(problem) if base_map is None else base_map
-    parts = [_null_space(known, roots, len(problem.unknowns))]
-    if problem.extra_scales is not None:
-        parts.append(np.eye(len(problem.unknowns))[n:] / problem.extra_scales[:, None])
-    return np.vstack(parts)
-
-
-def _with_prior(problem: Problem, pull: Array, weight: float | None) -> tuple[Array, Array]:
-    """Return the rows of the mean, and below them those of the prior, as one least squares."""
-    root = np.sqrt(problem.count)
-    drawn = np.sqrt(weight or 0.0) * pull
-    rows = np.vstack([problem.factor / root, drawn])
-    origin = problem.prior_point()
-    right = np.append(problem.target / root, drawn @ origin)
-    triangle = np.asarray(np.linalg.qr(np.column_stack([rows, right]), mode='r'))[: len(origin)]
-    return triangle[:, :-1], triangle[:, -1]
-
-
-def _without_extras(problem: Problem) -> Array:
-    """Return the equations with the other unknowns projected out, shape (r, 10 n_links)."""
-    n = problem.unknowns.n_inertial
-    inertial = problem.factor[:, :n]
-    if not problem.unknowns.extras:
-        return inertial
-    left = RowSpace.of(problem.factor[:, n:]).left
-    return np.asarray(inertial - left @ (left.T @ inertial))
-
-
-def _null_space(known: Array, roots: Sequence[Array], columns: int) -> Array:
-    """Return W N: the weighted part of parameters that some rows do not see [A 25]."""
-    inverse = np.zeros((known.shape[1], known.shape[1]))
-    root = np.zeros((known.shape[1], columns))
-    for k, W in enumerate(roots):
-        own = slice(10 * k, 10 * k + 10)
-        inverse[own, own] = np.linalg.inv(W)
-        root[own, own] = W
+    known = problem.factor[:, :n]
+    if problem.unknowns.extras:
+        left = RowSpace.of(problem.factor[:, n:]).left
+        known = known - left @ (left.T @ known)
+    inverse = block_diag(*(np.linalg.inv(W) for W in roots))
     _, strengths, directions = np.linalg.svd(known @ inverse)
     rank = int(np.count_nonzero(strengths > RANK_TOLERANCE * strengths.max(initial=0.0)))
-    return np.asarray(directions[rank:] @ root)
+    rows = np.zeros((n - rank, len(problem.unknowns)))
+    rows[:, :n] = directions[rank:] @ block_diag(*roots)
+    if problem.extra_scales is None:
+        return rows
+    extras = np.eye(len(problem.unknowns))[n:] / problem.extra_scales[:, None]
+    return np.vstack([rows, extras])
 
 
 def _posed(
     problem: Problem,
     grids: Sequence[PointGrid],
-    rows: tuple[Array, Array],
+    even: Sequence[Array],
     reference: Sequence[Array],
-    regularization: float,
+    prior_rows: Array | None,
+    weight: float,
 ) -> BoundedProblem:
     """Return the problem of the masses, as shares of even ones, and of the other unknowns."""
     from scipy.linalg import block_diag
 
-    A, b = rows
-    even = _even(grids, problem.prior)
-    n = problem.unknowns.n_inertial
+    origin, n, root = problem.prior_point(), problem.unknowns.n_inertial, np.sqrt(problem.count)
+    pull = np.sqrt(weight) * (problem.factor[:0] if prior_rows is None else prior_rows)
+    rows = np.vstack([problem.factor / root, pull])
+    right = np.append(problem.target / root, pull @ origin)
+    triangle = np.asarray(np.linalg.qr(np.column_stack([rows, right]), mode='r'))[: len(origin)]
+    A, b = triangle[:, :-1], triangle[:, -1]
     lengths = np.linalg.norm(A[:, n:], axis=0)
     extra = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
     X = block_diag(*(grid.P * mass for grid, mass in zip(grids, even)), np.diag(extra))
-    d = [np.full(len(mass), regularization / len(mass)) for mass in even]
+    d = [np.full(len(mass), REGULARIZATION / len(mass)) for mass in even]
+    floors = np.full(sum(map(len, even)), MIN_MASS_SHARE)
     return BoundedProblem(
         A=A,
         b=b,
-        X=X[: len(problem.unknowns)],
+        X=X[: len(origin)],
         d=np.concatenate([*d, np.full(len(extra), EXTRA_RIDGE)]),
-        v0=np.concatenate([*reference, problem.prior_point()[n:] / extra]),
-        floor=np.append(np.full(sum(map(len, even)), MIN_SHARE), np.full(len(extra), -np.inf)),
+        v0=np.concatenate([*reference, origin[n:] / extra]),
+        floor=np.append(floors, np.full(len(extra), -np.inf)),
         bounds=LinearBounds.of(problem),
     )
-
-
-def _unlike(problem: Problem, misfits: Array) -> list[str]:
-    """Return which priors point masses cannot represent."""
-    links = problem.unknowns.links
-    far = [f'{link} ({gap:.0%})' for link, gap in zip(links, misfits) if gap > MAX_MISFIT]
-    return far and [f'point masses cannot represent the prior of {", ".join(far)}']
-
-
-def _loss(problem: Problem, space: RowSpace, x: Array) -> list[str]:
-    """Return by how much the constraints increase the residual, if it is much."""
-    found, least = problem.mean_square(x), problem.mean_square(space.solve(problem.target))
-    size = problem.mean_square(np.zeros(len(x)))
-    if found - least <= max(MAX_LOSS * least, UNSEEN_LOSS * size):
-        return []
-    return [f'the mean squared residual is {found:.3g}, without constraints {least:.3g}']

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every method of identification with its solver and its properties."""
+"""Methods of identification: solvers with their properties."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from inertial_estimation.errors import NameNotFound
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Identification
 from inertial_estimation.identification.solvers.entropic import solve_entropic
-from inertial_estimation.identification.solvers.least_squares import solve_least_squares
+from inertial_estimation.identification.solvers.least_squares import (
+    solve_euclidean,
+    solve_least_squares,
+    solve_pullback,
+)
 from inertial_estimation.identification.solvers.manifold import solve_manifold
 from inertial_estimation.identification.solvers.mass_points import solve_mass_points
-from inertial_estimation.identification.solvers.quadratic import solve_euclidean, solve_pullback
 from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
 
 
@@ -54,6 +57,7 @@ class Method:
         return self.solve(problem, **options)
 
 
+_LINEAR = {'consistent': False, 'bounded': False}
 _SOLVERS = {
     'entropic': Method(solve_entropic, Distance.ENTROPIC, 1e-9),
     'semidefinite': Method(solve_semidefinite, Distance.PULLBACK, 1e-8),
@@ -61,16 +65,10 @@ _SOLVERS = {
         solve_mass_points, Distance.NONE, 1e-4, weighted=False, invariant=False
     ),
     'manifold': Method(solve_manifold, Distance.ENTROPIC, 1e-8),
-    'pullback': Method(
-        solve_pullback, Distance.PULLBACK, 1e-9, consistent=False, bounded=False
-    ),
-    'euclidean': Method(
-        solve_euclidean, Distance.EUCLIDEAN, 1e-9,
-        consistent=False, invariant=False, bounded=False,
-    ),
+    'pullback': Method(solve_pullback, Distance.PULLBACK, 1e-9, **_LINEAR),
+    'euclidean': Method(solve_euclidean, Distance.EUCLIDEAN, 1e-9, invariant=False, **_LINEAR),
     'least_squares': Method(
-        solve_least_squares, Distance.NONE, 1e-9,
-        weighted=False, consistent=False, invariant=False, bounded=False,
+        solve_least_squares, Distance.NONE, 1e-9, weighted=False, invariant=False, **_LINEAR
     ),
 }  # fmt: skip
 SOLVERS: Mapping[str, Method] = MappingProxyType({name: _SOLVERS[name] for name in METHODS})

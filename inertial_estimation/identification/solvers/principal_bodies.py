@@ -1,10 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Bodies by mass, centre of mass, principal axes and central second moments of mass [M III-B].
+Links by mass, centre of mass, principal axes and central second moments of mass [M III-B].
 
-Every choice of positive numbers and of a rotation is a body that could exist, and every such body
-is a choice: the manifold R+ x R3 x SO(3) x R3+ [M Theorem 1].
+With positive masses and moments these are all consistent parameters: the manifold R+ x R3 x SO(3)
+x R3+ [M Theorem 1].
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class PrincipalBodies:
 
     @classmethod
     def of(cls, parameters: Array) -> PrincipalBodies:
-        """Return the bodies that have given inertial parameters; parameters (n_links, 10)."""
+        """Return the bodies of inertial parameters, (n_links, 10)."""
         J = pseudo_inertia(parameters)
         mass = J[:, 3, 3]
         if not (mass > 0).all():
-            raise ModelError(f'a body has a mass of {mass.min():g} kg, so no centre of mass')
+            raise ModelError(f'mass is {mass.min():g} kg, expected a positive one')
         center = J[:, :3, 3] / mass[:, None]
         central = J[:, :3, :3] - mass[:, None, None] * center[:, :, None] * center[:, None]
         moments, axes = np.linalg.eigh(central)
@@ -78,11 +78,7 @@ class PrincipalBodies:
         return T
 
     def moved(self, step: Array, low: Array, high: Array) -> PrincipalBodies:
-        """
-        Return the bodies after a step in the tangent space, kept within bounds [M 24].
-
-        step (n_links, 10); low, high (n_links, 7).
-        """
+        """Return the bodies after a step, (n_links, 10), within bounds, (n_links, 7) [M 24]."""
         central = np.einsum('lk,kij->lij', step[:, 4:], _SECOND)
         central[:, range(3), range(3)] += self.moments
         moments, turn = np.linalg.eigh(central)
@@ -97,23 +93,16 @@ class PrincipalBodies:
     def moved_straight(
         self, step: Array, low: Array, high: Array, which: NDArray[np.bool_]
     ) -> PrincipalBodies:
-        """
-        Return the same, but for some bodies with parameters that change in proportion to the step.
-
-        step (n_links, 10); low, high (n_links, 7); which (n_links,).
-        """
+        """Return the same, where the parameters of some, (n_links,), change along a line."""
         curved = self.moved(step, low, high)
         parameters = self.parameters
         line = parameters + np.einsum('lij,lj->li', self.jacobian, step)
         some = which & (line[:, 0] > 0.0)
         there = PrincipalBodies.of(np.where(some[:, None], line, parameters))
         some &= ((there.flat >= low) & (there.flat <= high)).all(axis=1)
-        return PrincipalBodies(
-            np.where(some, there.mass, curved.mass),
-            np.where(some[:, None], there.center, curved.center),
-            np.where(some[:, None, None], there.axes, curved.axes),
-            np.where(some[:, None], there.moments, curved.moments),
-        )
+        curved.mass[some], curved.center[some] = there.mass[some], there.center[some]
+        curved.axes[some], curved.moments[some] = there.axes[some], there.moments[some]
+        return curved
 
     @property
     def flat(self) -> Array:
@@ -128,12 +117,11 @@ def _moments_of_inertia(second: Array) -> Array:
 
 
 def bending(bodies: PrincipalBodies, gradient: Array, free: NDArray[np.bool_]) -> Array:
-    """
-    Return what the curvature of the manifold adds to the Hessian.
-
-    gradient (n_links, 10); free (n_links, 10); returns (n_links, 10, 10).
-    """
-    by_second = _by_second_moments(gradient)
+    """Return the Hessian by the curvature of the manifold, (n_links, 10, 10)."""
+    # The gradient by second moments of mass about the link's origin.
+    xx, xy, yy, xz, yz, zz = gradient[:, 4:].T
+    rows = [[yy + zz, -xy / 2, -xz / 2], [-xy / 2, xx + zz, -yz / 2], [-xz / 2, -yz / 2, xx + yy]]
+    by_second = np.moveaxis(np.array(rows), (0, 1), (1, 2))
     bend = np.zeros((len(gradient), 10, 10))
     mixed = gradient[:, 1:4] + 2.0 * np.einsum('lij,lj->li', by_second, bodies.center)
     bend[:, 0, 1:4] = bend[:, 1:4, 0] = mixed
@@ -145,10 +133,3 @@ def bending(bodies: PrincipalBodies, gradient: Array, free: NDArray[np.bool_]) -
             turns = ~free[:, 4 + here] & (gap > 0.0)
             bend[turns, column, column] += 2.0 * pulls[turns, here] / gap[turns]
     return bend
-
-
-def _by_second_moments(gradient: Array) -> Array:
-    """Return the gradient by second moments of mass about the link's origin, (n_links, 3, 3)."""
-    xx, xy, yy, xz, yz, zz = gradient[:, 4:].T
-    rows = [[yy + zz, -xy / 2, -xz / 2], [-xy / 2, xx + zz, -yz / 2], [-xz / 2, -yz / 2, xx + yy]]
-    return np.moveaxis(np.array(rows), (0, 1), (1, 2))

@@ -1,19 +1,19 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Least squares over consistent bodies within bounds: a semidefinite program [S 72-75; W].
+Least squares over consistent parameters within bounds: a semidefinite program [S 72-75; W].
 
     minimise  1/2 (|factor x - target|^2 + energy) / count + weight * D(x, prior)
 
 The objective stays quadratic in the rows of the factor; as a matrix inequality of its own, as in
 S, it takes five to twenty times as long. The variables of a link are those of `divergence`: its
-pseudo-inertia seen from that of the prior, so that the program does not depend on units.
+pseudo-inertia in the metric of the prior, so that the program does not depend on units.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,7 +25,6 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.arguments import (
     choice,
     require_array,
-    require_budget,
     require_noise,
     require_number,
 )
@@ -33,24 +32,28 @@ from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
-from inertial_estimation.identification.row_space import RowSpace, numerical_rank
+from inertial_estimation.identification.row_space import numerical_rank
 from inertial_estimation.identification.solvers.conic import (
     Block,
-    ConicSolution,
     Consistency,
+    Kind,
+    matrix,
     minimise,
 )
 from inertial_estimation.identification.solvers.constraints import (
     LinearBounds,
     body_block,
     bound_blocks,
+    contradicting,
     contradiction,
     drawn_inside,
-    inside,
     missed,
 )
-from inertial_estimation.identification.solvers.coordinates import require_weight
-from inertial_estimation.identification.solvers.deviations import by_prior, by_rows
+from inertial_estimation.identification.solvers.coordinates import (
+    deviations_at,
+    deviations_of_equations,
+    require_weight,
+)
 from inertial_estimation.identification.solvers.divergence import whitening
 
 if TYPE_CHECKING:
@@ -58,19 +61,33 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-TOLERANCE = 1e-9
-"""Of the program: tighter ones end in round-off, looser ones leave bodies less sure."""
+ATTEMPTS = ((False, 1e-9, 1e-9), (False, 1e-12, 1e-12), (True, 1e-9, 1e-12))
+"""
+Whether to start at the best answer instead of the prior, tolerance of the program and of its
+linear equations; one after the other until an answer is optimal. The program is solved to a share
+of the objective at its start, which may be far above the least. Linear equations are nearly
+singular where neither measurements nor active constraints determine parameters: what is left of
+them then ends the program too soon.
+"""
 SINGULAR = 1e-13
 """Least diagonal of a triangle over its largest, below which it has no inverse."""
 FLOOR = 1e-9
-"""A smaller share of the objective at the prior is none: rows may fit to round-off."""
+"""Objective, over that at the prior, which is round-off of equations that fit exactly."""
+MARGIN = 1e-6
+"""Share of the prior's pseudo-inertia that every link keeps."""
+MAX_MASS = 3.0
+"""Mass of a link, over that of the robot of the prior, from which on there is a note."""
+EDGE = 1e-4
+"""Eigenvalue above the margin, over the prior, of a link at the edge of the cone."""
+GAP = 1e-5
+"""Optimality residual below which an answer is optimal."""
 
 
 class PriorTerm(str, Enum):
-    """D, how the distance to the prior is measured; each value names it."""
+    """Distance D to the prior."""
 
     NONE = 'none'
-    """Not at all. What rows do not determine is then arbitrary, and may be huge."""
+    """None: parameters that the equations do not determine are arbitrary, and may be huge."""
     EUCLIDEAN = 'euclidean'
     """``1/2 sum ((x - prior) / scale)^2`` over the inertial parameters, in SI units."""
     PULLBACK = 'pullback'
@@ -79,38 +96,52 @@ class PriorTerm(str, Enum):
 
 @dataclass(frozen=True, eq=False)
 class BodyProgram:
-    """Variables, and rows of all that is squared in the objective."""
+    """Variables z, zero at the prior, and rows whose half squared residual is the objective."""
 
     maps: Array
     """Inertial parameters of each link from its ten variables, shape (n_links, 10, 10)."""
     to_x: sparray
     """All unknowns from all variables, beyond the prior, shape (n, n)."""
     rows: Information
-    """Of the variables; half the squared residual is the objective."""
     floor: float
-    """Objective that is next to nothing."""
+    """Objective that is round-off."""
 
     @classmethod
     def of(
         cls, problem: Problem, weight: float, prior: PriorTerm, scales: Array | None
     ) -> BodyProgram:
-        """Return the program without what bounds it."""
-        from scipy.sparse import block_diag, csc_array
+        """Return the program without its constraints."""
+        from scipy.linalg import block_diag
+        from scipy.sparse import block_diag as sparse_block_diag
+        from scipy.sparse import csc_array
 
-        # Nothing draws bodies to the size of their priors unless their distance is so measured.
-        alike = prior is not PriorTerm.PULLBACK
-        maps = whitening(_common(problem.prior) if alike else problem.prior)
-        extras = _extra_scales(problem)
-        to_x = csc_array(block_diag([*maps, np.diag(extras)], format='csc'))
+        bodies = problem.prior
+        if prior is not PriorTerm.PULLBACK:
+            # Only the pullback draws links to the size of their priors: a ball about each origin.
+            mean = problem.prior.mean(axis=0)
+            ball = np.zeros(10)
+            ball[0], ball[[4, 6, 9]] = mean[0], mean[[4, 6, 9]].mean()
+            bodies = np.tile(ball, (len(problem.prior), 1))
+        maps = whitening(bodies)
         root = np.sqrt(problem.count)
+        # Other unknowns by their scales, or else by what the equations would notice.
+        lengths = np.linalg.norm(problem.factor[:, problem.unknowns.n_inertial :], axis=0)
+        extras = root / np.where(lengths > 0, lengths, root)
+        known = np.zeros(len(extras), dtype=bool)
+        if problem.extra_scales is not None:
+            known = np.isfinite(problem.extra_scales)
+            extras = np.where(known, problem.extra_scales, extras)
+        to_x = csc_array(sparse_block_diag([*maps, np.diag(extras)], format='csc'))
         factor = np.asarray(to_x.T @ problem.factor.T).T / root
         target = (problem.target - problem.factor @ problem.prior_point()) / root
-        pull = np.sqrt(weight) * _prior_rows(problem, prior, maps, scales)
+        of_links = np.broadcast_to(np.eye(10), maps.shape)
+        if prior is PriorTerm.EUCLIDEAN:
+            of_links = maps if scales is None else maps / scales[:, :, None]
+        pull = np.sqrt(weight) * block_diag(*of_links, np.diag(1.0 * known))
         rows = Information.of(np.vstack([factor, pull]), np.append(target, np.zeros(len(pull))))
-        energy = rows.energy + problem.energy / problem.count
-        rows = Information(rows.R, rows.rho, energy, rows.count)
-        start = 0.5 * (float(target @ target) + problem.energy / problem.count)
-        return cls(maps, to_x, rows, FLOOR * start)
+        energy = problem.energy / problem.count
+        start = 0.5 * (float(target @ target) + energy)
+        return cls(maps, to_x, replace(rows, energy=rows.energy + energy), FLOOR * start)
 
     @property
     def n(self) -> int:
@@ -118,98 +149,26 @@ class BodyProgram:
         return self.rows.n
 
     def objective(self, z: Array) -> float:
-        """Z (n,)."""
+        """Return the objective; z (n,)."""
         return 0.5 * self.rows.squared_residual(z)
 
     def gradient(self, z: Array) -> Array:
-        """Z (n,); returns (n,)."""
+        """Return its gradient, (n,)."""
         return np.asarray(self.rows.R.T @ (self.rows.R @ z - self.rows.rho))
 
-    def size(self, z: Array) -> float:
-        """
-        Return what the objective is scaled by where it is expanded about some variables.
-
-        z (n,).
-        """
-        return max(self.rows.squared_residual(z), float(np.finfo(float).tiny))
-
-    def solve(self, blocks: Sequence[Block], about: Array, time_limit: float) -> ConicSolution:
-        """
-        Return the least of the objective, expanded about some variables and scaled to about one.
-
-        about (n,).
-        """
-        from scipy.sparse import csc_array
-
-        size = self.size(about)
-        gram = np.triu(self.rows.R.T @ self.rows.R) / size
-        moved = [block._replace(h=block.h + block.G @ about) for block in blocks]
-        linear = self.gradient(about) / size
-        return minimise(csc_array(gram), linear, moved, tolerance=TOLERANCE, time_limit=time_limit)
-
-    def unconstrained(self) -> Array | None:
-        """Return the least squares of the variables, None if rows leave some of them open."""
-        from scipy.linalg import solve_triangular
-
-        diagonal = np.abs(np.diag(self.rows.R))
-        if diagonal.min() <= SINGULAR * diagonal.max():
-            return None
-        return np.asarray(solve_triangular(self.rows.R, self.rows.rho))
-
     def above(self, z: Array, blocks: Sequence[Block], multipliers: Sequence[Array]) -> float:
-        """Return how far above the least objective some variables are at most; z (n,)."""
+        """Return how far the objective at z, (n,), is above the least, at most."""
         left, gap = self.gradient(z), 0.0
         for block, y in zip(blocks, multipliers, strict=True):
             left = left - block.G.T @ y
             gap += float(y @ (block.G @ z + block.h))
         far = float(np.linalg.norm(left) * np.linalg.norm(z))
-        # No objective is negative: where rows fit to round-off that is the tighter bound.
+        # No objective is negative: where equations fit to round-off that is the tighter bound.
         return min(abs(gap) + far, self.objective(z))
 
     def relative(self, z: Array, above: float) -> float:
-        """Return how far above the least objective variables are, over the objective; z (n,)."""
+        """Return the same over the objective."""
         return above / max(self.objective(z), self.floor, float(np.finfo(float).tiny))
-
-
-def _prior_rows(problem: Problem, prior: PriorTerm, maps: Array, scales: Array | None) -> Array:
-    """Return rows of the variables whose squares are twice the distance."""
-    from scipy.linalg import block_diag
-
-    of_links = list(np.broadcast_to(np.eye(10), maps.shape))
-    if prior is PriorTerm.EUCLIDEAN:
-        sizes = np.ones(problem.prior.shape) if scales is None else scales
-        of_links = list(maps / sizes[:, :, None])
-    known = problem.extra_scales
-    drawn = np.zeros(len(problem.unknowns.extras)) if known is None else 1.0 * np.isfinite(known)
-    return np.asarray(block_diag(*of_links, np.diag(drawn)))
-
-
-def _common(prior: Array) -> Array:
-    """Return a ball about each link's origin that is like all priors on average, (n_links, 10)."""
-    mean = prior.mean(axis=0)
-    ball = np.zeros(10)
-    ball[0], ball[[4, 6, 9]] = mean[0], mean[[4, 6, 9]].mean()
-    return np.tile(ball, (len(prior), 1))
-
-
-def _extra_scales(problem: Problem) -> Array:
-    """Return how large the other unknowns may be: as known, or as rows would notice."""
-    root = np.sqrt(problem.count)
-    lengths = np.linalg.norm(problem.factor[:, problem.unknowns.n_inertial :], axis=0)
-    noticed: Array = root / np.where(lengths > 0, lengths, root)
-    if problem.extra_scales is None:
-        return noticed
-    return np.where(np.isfinite(problem.extra_scales), problem.extra_scales, noticed)
-
-
-MARGIN = 1e-6
-"""A pseudo-inertia is to exceed this share of the prior's."""
-MAX_MASS = 3.0
-"""Of a link, over that of the robot of the prior; above it there is a note."""
-EDGE = 1e-4
-"""A link this near to the margin, as a share of the prior, is held by it."""
-GAP = 1e-5
-"""Optimality residual below which an answer is optimal."""
 
 
 @one_thread()
@@ -221,34 +180,43 @@ def solve_semidefinite(
     scales: Array | None = None,
     consistency: Consistency = Consistency.FULL,
     margin: float = MARGIN,
-    time_limit: float = np.inf,
     noise: float | None = None,
     with_deviations: bool = True,
 ) -> Identification:
-    """
-    Return the best fit by bodies that could exist, within all bounds.
-
-    scales (n_links, 10); time_limit [s].
-    """
+    """Minimise the objective within all bounds; scales (n_links, 10) of the Euclidean prior."""
     began = perf_counter()
     prior = choice(PriorTerm, 'prior', prior)
     consistency = choice(Consistency, 'consistency', consistency)
     require_noise(noise)
-    require_budget(time_limit=time_limit)
     problem.require_consistent_prior()
     if prior is not PriorTerm.NONE:
         require_weight(weight)
-    _require_sense(problem, margin, scales)
+    require_number('margin', margin)
+    if not 0.0 <= margin < 1.0:
+        raise ModelError(f"'margin' is {margin:g}, expected a share of the prior below 1")
+    if scales is not None:
+        require_array('scales', scales, problem.prior.shape)
+        if not (scales > 0).all():
+            raise ModelError("'scales' must be positive")
     program = BodyProgram.of(problem, 0.0 if prior is PriorTerm.NONE else weight, prior, scales)
     bodies = body_block(
         problem.unknowns, problem.prior, program.maps, program.n, consistency, margin
     )
     bounds = bound_blocks(LinearBounds.of(problem), problem.prior_point(), program.to_x)
-    found = _least(program, bodies, bounds, time_limit)
+    found = _least(program, [bodies, *bounds])
     x = problem.prior_point() + program.to_x @ found.z
+    notes = _notes(problem, x, consistency, margin)
+    if names := [name for block in bounds for name in missed(block, found.z)]:
+        notes.append(f'bounds that are not kept: {", ".join(names)}')
     stated = np.full(len(x), np.nan)
-    if with_deviations:
-        stated = _deviations(problem, x, weight, prior, scales, noise)
+    if with_deviations and prior is PriorTerm.NONE:
+        stated = deviations_of_equations(problem, x, noise)
+    elif with_deviations:
+        links = None
+        if prior is PriorTerm.EUCLIDEAN:
+            sizes = np.ones(problem.prior.shape) if scales is None else scales
+            links = sizes[:, :, None] * np.eye(10)
+        stated = deviations_at(problem, x, weight, noise, links=links)
     return Identification(
         method='semidefinite',
         unknowns=problem.unknowns,
@@ -260,113 +228,87 @@ def solve_semidefinite(
         grade=found.grade,
         iterations=found.iterations,
         solve_time=perf_counter() - began,
-        notes=(*_notes(problem, x, consistency, margin), *_not_kept(found, bounds)),
+        notes=tuple(notes),
     )
 
 
 class _Found(NamedTuple):
-    """Where the program ended."""
+    """Answer of the program."""
 
     z: Array
     gap: float
-    """How far above the least objective it is at most, over the objective."""
+    """How far it is above the least objective at most, over the objective."""
     grade: Grade
     iterations: int
 
 
-def _least(
-    program: BodyProgram, bodies: Block, bounds: Sequence[Block], time_limit: float
-) -> _Found:
+def _least(program: BodyProgram, blocks: Sequence[Block]) -> _Found:
     """Return the least of the objective within the cones."""
-    began = perf_counter()
-    free, blocks = program.unconstrained(), [bodies, *bounds]
-    if free is not None and all(inside(block, free) for block in blocks):
-        left = float(np.sum((program.rows.R @ free - program.rows.rho) ** 2)) / 2
-        return _Found(free, program.relative(free, left), Grade.OPTIMAL, 1)
-    found = _expanded(program, blocks, np.zeros(program.n), time_limit)
-    left = time_limit - (perf_counter() - began)
-    if found.grade is Grade.INACCURATE and left > 0.0:
-        # The solver is as exact as a share of the objective it starts from, which may be huge.
-        again = _expanded(program, blocks, found.z, left)
-        iterations = found.iterations + again.iterations
-        best = min(again, found, key=lambda one: (one.grade is not Grade.OPTIMAL, one.gap))
-        found = best._replace(iterations=iterations)
-    return found
+    from scipy.linalg import solve_triangular
+
+    R, rho = program.rows.R, program.rows.rho
+    diagonal = np.abs(np.diag(R))
+    if diagonal.min() > SINGULAR * diagonal.max():
+        z = np.asarray(solve_triangular(R, rho))
+        if all(_inside(block, z) for block in blocks):
+            left = float(np.sum((R @ z - rho) ** 2)) / 2
+            return _Found(z, program.relative(z, left), Grade.OPTIMAL, 1)
+    best, iterations = _Found(np.zeros(program.n), np.inf, Grade.INACCURATE, 0), 0
+    for about_best, tolerance, refined in ATTEMPTS:
+        about = best.z if about_best else np.zeros(program.n)
+        found = _expanded(program, blocks, about, tolerance, refined)
+        iterations += found.iterations
+        best = min(found, best, key=lambda one: (one.grade is not Grade.OPTIMAL, one.gap))
+        if best.grade is Grade.OPTIMAL:
+            break
+    return best._replace(iterations=iterations)
+
+
+def _inside(block: Block, z: Array) -> bool:
+    """Return whether variables are strictly inside the cones of a block."""
+    rows = block.G @ z + block.h
+    if block.kind is Kind.SEMIDEFINITE:
+        rows = np.linalg.eigvalsh(matrix(rows.reshape(len(block.labels), -1)))
+    return bool((rows > 0.0).all())
 
 
 def _expanded(
-    program: BodyProgram, blocks: Sequence[Block], about: Array, time_limit: float
+    program: BodyProgram, blocks: Sequence[Block], about: Array, tolerance: float, refined: float
 ) -> _Found:
-    """Return the least of the objective, expanded about some variables."""
+    """Return the least of the objective, expanded about some variables and scaled to about one."""
+    from scipy.sparse import csc_array
+
     bodies, *bounds = blocks
-    solution = program.solve(blocks, about, time_limit)
+    size = max(2.0 * program.objective(about), float(np.finfo(float).tiny))
+    gram = csc_array(np.triu(program.rows.R.T @ program.rows.R) / size)
+    moved = [block._replace(h=block.h + block.G @ about) for block in blocks]
+    solution = minimise(
+        gram, program.gradient(about) / size, moved, tolerance=tolerance, refined=refined
+    )
     if not solution.feasible and bounds:
         bad = contradiction([bodies], bounds[-1], solution)
         if bad:
-            names = ', '.join(bad)
-            raise ModelError(f'no bodies meet these bounds together: {names}; widen them')
-    # Where the solver fails its numbers may be none; the prior is consistent.
+            raise contradicting(bad)
+    # Where the solver fails its numbers may be NaN; the prior is consistent.
     z = about + solution.x if np.isfinite(solution.x).all() else np.zeros(program.n)
-    size = program.size(about)
     above = program.above(z, blocks, [size * y for y in solution.multipliers])
     kept = drawn_inside(bodies, z)
-    above = max(0.0, above + program.objective(kept) - program.objective(z))
-    gap = program.relative(kept, above)
-    grade = Grade.STOPPED if solution.grade is Grade.STOPPED else Grade.INACCURATE
+    gap = program.relative(kept, max(0.0, above + program.objective(kept) - program.objective(z)))
     # The solver may make no more progress and yet be there.
-    if gap <= GAP and not any(missed(block, kept) for block in bounds):
-        grade = Grade.OPTIMAL
-    return _Found(kept, gap, grade, solution.iterations)
+    optimal = gap <= GAP and not any(missed(block, kept) for block in bounds)
+    return _Found(kept, gap, Grade.OPTIMAL if optimal else Grade.INACCURATE, solution.iterations)
 
 
-def _deviations(
-    problem: Problem,
-    x: Array,
-    weight: float,
-    prior: PriorTerm,
-    scales: Array | None,
-    noise: float | None,
-) -> Array:
-    """Return standard deviations as if there were no constraints, shape (n,)."""
-    if prior is PriorTerm.NONE:
-        return by_rows(problem, x, RowSpace.of(problem.factor), noise)
-    links = None
-    if prior is PriorTerm.EUCLIDEAN:
-        sizes = np.ones(problem.prior.shape) if scales is None else scales
-        links = sizes[:, :, None] * np.eye(10)
-    return by_prior(problem, x, weight, links=links, noise=noise)
-
-
-def _notes(problem: Problem, x: Array, consistency: Consistency, margin: float) -> tuple[str, ...]:
+def _notes(problem: Problem, x: Array, consistency: Consistency, margin: float) -> list[str]:
     """Return links at the edge of the cone, outside the full one, and much too heavy ones."""
+    parameters, links = problem.unknowns.split(x)[0], np.array(problem.unknowns.links)
     whiten = np.linalg.inv(np.linalg.cholesky(consistency.matrix(problem.prior)))
-    found = consistency.matrix(problem.unknowns.split(x)[0])
-    shares = np.linalg.eigvalsh(whiten @ found @ np.swapaxes(whiten, -1, -2))[:, 0]
-    links = np.array(problem.unknowns.links)
-    parameters = problem.unknowns.split(x)[0]
+    seen = whiten @ consistency.matrix(parameters) @ np.swapaxes(whiten, -1, -2)
     which = {
-        'at the edge of consistency': shares < EDGE + margin,
+        'at the edge of consistency': np.linalg.eigvalsh(seen)[:, 0] < EDGE + margin,
         'not fully consistent': Consistency.FULL.margins(parameters) <= 0,
         f'mass above {MAX_MASS:g} times the robot': (
             parameters[:, 0] > MAX_MASS * problem.prior[:, 0].sum()
         ),
     }
-    return tuple(f'{text}: {", ".join(links[one])}' for text, one in which.items() if one.any())
-
-
-def _not_kept(found: _Found, bounds: Sequence[Block]) -> list[str]:
-    """Return which bounds the answer does not keep."""
-    names = [name for block in bounds for name in missed(block, found.z)]
-    return [f'bounds that are not kept: {", ".join(names)}'] if names else []
-
-
-def _require_sense(problem: Problem, margin: float, scales: Array | None) -> None:
-    """Raise if an option cannot be meant."""
-    require_number('margin', margin)
-    if not 0.0 <= margin < 1.0:
-        raise ModelError(f'the margin must be a share of the prior below 1, not {margin:g}')
-    if scales is None:
-        return
-    require_array('scales', scales, problem.prior.shape)
-    if not (scales > 0).all():
-        raise ModelError('scales of the Euclidean prior must be positive')
+    return [f'{text}: {", ".join(links[one])}' for text, one in which.items() if one.any()]
