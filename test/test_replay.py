@@ -196,12 +196,12 @@ def test_a_lag_is_found_whatever_the_mean_error():
     reference = np.sin(3.0 * (times - 0.03)) + 0.5
     estimate[500:600] = np.nan
     found = compare(times, estimate, reference)
-    assert found.n_samples == 1900
-    assert found.lag == pytest.approx(0.03)
-    assert found.mean_error == pytest.approx(-0.5, abs=0.01)
+    assert found['n_samples'] == 1900
+    assert found['lag_s'] == pytest.approx(0.03)
+    assert found['mean_error_nm'] == pytest.approx(-0.5, abs=0.01)
     # Linear interpolation of a sine of 3 rad/s over 12 ms.
-    assert found.rms_at_lag == pytest.approx(0.5, abs=1e-3)
-    assert found.correlation == pytest.approx(np.cos(3.0 * 0.03), abs=0.01)
+    assert found['rms_at_lag_nm'] == pytest.approx(0.5, abs=1e-3)
+    assert found['correlation'] == pytest.approx(np.cos(3.0 * 0.03), abs=0.01)
 
 
 # ---- The log of a real iCub on one foot --------------------------------------------------------

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +57,9 @@ def extra_unit(extra: Extra, sliding: frozenset[str]) -> str:
     return (SLIDING if extra.of.split('+')[0] in sliding else TURNING)[extra.term]
 
 
+FITTED = ('signal', 'before', 'fit')
+UNSEEN = ('validation_signal', 'validation_before', 'validation')
+"""Root mean squares of equations [N, Nm]: measured, residual of the URDF, residual of the fit."""
 ON_TOP = """\
 # Offsets of FT sensors come on top of what turned the readings of the logs into wrenches:
 # of bags, add them to ft.<sensor>.offset of the node's parameter file [N, Nm].
@@ -64,31 +67,30 @@ ON_TOP = """\
 
 
 def summarize(report: RobotIdentification) -> dict[str, Any]:
-    """Return all of it for a machine."""
-    validation = unseen_evidence(report)
-    sliding = sliding_joints(report.fit.robot)
+    """Return all figures as records."""
+    fit = report.fit
+    validation = {one.block.submodel.name: one for one in report.validation}
+    sliding = sliding_joints(fit.robot)
     found = {
         'method': report.method,
-        'consistent': report.fit.consistent,
-        'widened': list(report.fit.widened),
+        'consistent': fit.consistent,
+        'widened': list(fit.widened),
         'findings': [one.as_dict() for one in report.findings],
         'logs': [part._asdict() for part in report.logs],
         'validation_logs': [part._asdict() for part in report.validation_logs],
         'submodels': [
-            _block_dict(block, report.determined[block.name], validation.get(block.name))
-            for block in report.fit.blocks
+            _submodel(block, report.determined[block.name], validation.get(block.name))
+            for block in fit.blocks
         ],
-        'efforts': _efforts(report),
-        'units': {
-            str(extra): extra_unit(extra, sliding) for _, extra, _, _ in extra_values(report)
-        },
+        'efforts': _efforts(fit.blocks, validation),
+        'units': {str(extra): extra_unit(extra, sliding) for extra, _, _ in extra_values(report)},
         'links': {
             name: dict(zip(INERTIAL, row.tolist(), strict=True))
-            for name, row in zip(report.fit.robot.link_names, report.fit.parameters, strict=True)
+            for name, row in zip(fit.robot.link_names, fit.parameters, strict=True)
         },
         'payloads': {
             name: dict(zip(INERTIAL, row.tolist(), strict=True))
-            for name, row in report.fit.payloads.items()
+            for name, row in fit.payloads.items()
         },
     }
     if report.points:
@@ -111,7 +113,7 @@ def extras_yaml(report: RobotIdentification) -> str:
     sliding = sliding_joints(report.fit.robot)
     found: dict[str, dict[str, Any]] = {}
     units: dict[str, dict[str, str]] = {}
-    for _, extra, value, deviation in extra_values(report):
+    for extra, value, deviation in extra_values(report):
         spread = deviation if np.isfinite(deviation) else None
         found.setdefault(extra.of, {})[extra.term.value] = {'value': value, 'deviation': spread}
         units.setdefault(extra.of, {})[f'  {extra.term.value}:'] = extra_unit(extra, sliding)
@@ -124,37 +126,42 @@ def extras_yaml(report: RobotIdentification) -> str:
     return (ON_TOP if offsets else '') + '\n'.join(lines) + '\n'
 
 
-def _block_dict(block: BlockFit, told: Determined, validation: Evidence | None) -> dict[str, Any]:
-    """Return one submodel for a machine."""
-    answer = block.answer
+def _submodel(block: BlockFit, known: Determined, validation: Evidence | None) -> dict[str, Any]:
+    """Return the figures of a submodel."""
+    answer, evidence = block.answer, block.evidence
+    fitted, unseen = _errors(block, evidence), _errors(block, validation)
+    base = zip(
+        known.seen.records(answer.unknowns.names),
+        known.seen.of(answer.x).tolist(),
+        known.deviations.tolist(),
+        strict=True,
+    )
     return {
         'name': block.name,
         'rank': answer.rank,
         'weight': block.weight,
         'bounds_not_kept': list(block.missed),
         'unknowns': len(answer.unknowns),
-        'combinations': told.possible,
-        'determined': told.reached,
-        'not_determined': list(told.missing),
-        'base_parameters': _base_parameters(block, told),
+        'combinations': known.possible,
+        'determined': known.reached,
+        'not_determined': list(known.missing),
+        'base_parameters': [
+            {**record, 'value': value, 'deviation': spread} for record, value, spread in base
+        ],
         'grade': answer.grade.value,
         'optimality': answer.optimality,
         'iterations': answer.iterations,
         'solve_time': answer.solve_time,
         'noise': block.noise.deviations,
-        'left_out': dict(block.evidence.left_out),
+        'left_out': dict(evidence.left_out),
         'rows': {
-            one.kind: {
-                'count': block.evidence.rows[one.kind],
-                'independent': block.evidence.kinds[one.kind].count,
-                'signal': one.signal,
-                'before': one.before,
-                'fit': one.fitted,
-                'validation_signal': one.unseen,
-                'validation_before': one.before_unseen,
-                'validation': one.predicted,
+            kind: {
+                'count': evidence.rows[kind],
+                'independent': evidence.kinds[kind].count,
+                **dict(zip(FITTED, fitted[kind], strict=True)),
+                **dict(zip(UNSEEN, unseen.get(kind, [np.nan] * 3), strict=True)),
             }
-            for one in residuals(block, validation)
+            for kind in evidence.kinds
         },
         'notes': list(answer.notes),
         'margins': dict(zip(answer.unknowns.links, answer.margins.tolist(), strict=True)),
@@ -163,109 +170,43 @@ def _block_dict(block: BlockFit, told: Determined, validation: Evidence | None) 
     }
 
 
-def _efforts(report: RobotIdentification) -> dict[str, float] | None:
-    """Return what is left of all efforts together, as shares of them, if there are any."""
-    total = all_efforts(report)
-    if total is None:
+def _errors(block: BlockFit, evidence: Evidence | None) -> dict[str, list[float]]:
+    """Return measured side and residuals before and after by kind of equation."""
+    if evidence is None:
+        return {}
+    x = block.answer.x
+    parts = (evidence.signals(x), evidence.residuals(block.before), evidence.residuals(x))
+    return {kind: [part[kind] for part in parts] for kind in evidence.kinds}
+
+
+def _efforts(
+    blocks: Sequence[BlockFit], validation: Mapping[str, Evidence]
+) -> dict[str, float] | None:
+    """Return the residuals of all efforts together, as shares of them, if there are any."""
+    # Of signal, residual before and residual after: count times mean square.
+    fitted, unseen = np.zeros((2, 3))
+    for block in blocks:
+        for sums, evidence in ((fitted, block.evidence), (unseen, validation.get(block.name))):
+            for kind, errors in _errors(block, evidence).items():
+                if kind.startswith(EFFORT) and not np.isnan(errors[0]):
+                    assert evidence is not None
+                    sums += evidence.kinds[kind].count * np.square(errors)
+    if not fitted[0]:
         return None
-    with np.errstate(invalid='ignore', divide='ignore'):
-        fitted = np.array([total.before, total.fitted]) / total.signal
-        unseen = np.array([total.before_unseen, total.predicted]) / total.unseen
     names = ('before', 'fit', 'validation_before', 'validation')
-    return dict(zip(names, [*fitted.tolist(), *unseen.tolist()], strict=True))
+    with np.errstate(invalid='ignore'):
+        shares = [np.sqrt(sums[1:] / sums[0]) for sums in (fitted, unseen)]
+    return dict(zip(names, np.concatenate(shares).tolist(), strict=True))
 
 
-def _base_parameters(block: BlockFit, told: Determined) -> list[dict[str, Any]]:
-    """Return the combinations that the logs determined, with what was found."""
-    records = told.seen.records(block.answer.unknowns.names)
-    values, spread = told.seen.of(block.answer.x).tolist(), told.deviations.tolist()
-    return [
-        {**record, 'value': value, 'deviation': deviation}
-        for record, value, deviation in zip(records, values, spread, strict=True)
-    ]
-
-
-def extra_values(report: RobotIdentification) -> Iterator[tuple[str, Extra, float, float]]:
-    """Yield friction and the like, each once."""
-    found: dict[Extra, list[tuple[str, float, float]]] = {}
+def extra_values(report: RobotIdentification) -> Iterator[tuple[Extra, float, float]]:
+    """Yield friction and the like with value and deviation, the best known of all submodels."""
+    found: dict[Extra, list[tuple[float, float]]] = {}
     for block in report.fit.blocks:
         unknowns = block.answer.unknowns
         n = unknowns.n_inertial
         values, spread = block.answer.x[n:].tolist(), block.answer.deviations[n:].tolist()
         for extra, value, deviation in zip(unknowns.extras, values, spread, strict=True):
-            found.setdefault(extra, []).append((block.name, value, deviation))
-    for extra, told in found.items():
-        names = ', '.join(name for name, _, _ in told)
-        _, value, deviation = min(told, key=lambda one: (np.isnan(one[2]), one[2]))
-        yield names, extra, value, deviation
-
-
-def unseen_evidence(report: RobotIdentification) -> dict[str, Evidence]:
-    """Return the evidence that was not fitted."""
-    return {one.block.submodel.name: one for one in report.validation}
-
-
-class KindErrors(NamedTuple):
-    """Root mean squares of one kind of row [N, Nm]; NaN where there are no rows."""
-
-    kind: str
-    counted: bool
-    """Whether these rows were fitted; those whose noise nothing tells were not."""
-    signal: float
-    before: float
-    """What is left with the description's bodies."""
-    fitted: float
-    unseen: float
-    """Signal of the validation."""
-    before_unseen: float
-    """What is left of it with the description's bodies."""
-    predicted: float
-
-
-def residuals(block: BlockFit, validation: Evidence | None) -> Iterator[KindErrors]:
-    """Yield root mean squares of each kind of row."""
-    evidence = block.evidence
-    signals = evidence.signals(block.answer.x)
-    before, after = evidence.residuals(block.before), evidence.residuals(block.answer.x)
-    unseen: Sequence[Mapping[str, float]] = ({}, {}, {})
-    if validation is not None:
-        unseen = (
-            validation.signals(block.answer.x),
-            validation.residuals(block.before),
-            validation.residuals(block.answer.x),
-        )
-    for kind in evidence.kinds:
-        others = (values.get(kind, np.nan) for values in unseen)
-        counted = kind in block.kinds
-        yield KindErrors(kind, counted, signals[kind], before[kind], after[kind], *others)
-
-
-class AllEfforts(NamedTuple):
-    """The same of the efforts of all joints together."""
-
-    signal: float
-    before: float
-    fitted: float
-    unseen: float
-    before_unseen: float
-    predicted: float
-
-
-def all_efforts(report: RobotIdentification) -> AllEfforts | None:
-    """Return what is left of the efforts of all joints together, in all submodels."""
-    validation = unseen_evidence(report)
-    # Count, then count times mean square; of what was fitted, and of what was not.
-    sums, unseen_sums = np.zeros(4), np.zeros(4)
-    for block in report.fit.blocks:
-        other = validation.get(block.name)
-        for kind, _, *errors in residuals(block, other):
-            if not kind.startswith(EFFORT) or np.isnan(errors[0]):
-                continue
-            sums += block.evidence.kinds[kind].count * np.square([1.0, *errors[:3]])
-            if other is not None and not np.isnan(errors[3]):
-                unseen_sums += other.kinds[kind].count * np.square([1.0, *errors[3:]])
-    if not sums[0]:
-        return None
-    with np.errstate(invalid='ignore'):
-        found, others = (np.sqrt(one[1:] / one[0]) for one in (sums, unseen_sums))
-    return AllEfforts(*found.tolist(), *others.tolist())
+            found.setdefault(extra, []).append((value, deviation))
+    for extra, known in found.items():
+        yield extra, *min(known, key=lambda one: (np.isnan(one[1]), one[1]))

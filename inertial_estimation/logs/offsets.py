@@ -29,7 +29,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.findings import Finding
 from inertial_estimation.logs.affine import affine
-from inertial_estimation.logs.comparison import speaking
+from inertial_estimation.logs.comparison import changing
 from inertial_estimation.logs.log import Log, Progress, TimeRange, no_progress
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
@@ -139,7 +139,7 @@ def compute_offsets(
         values, slopes = affine(estimator, samples, measured, 'offsets from torques', progress)
         torques = offset_from_torques(
             samples.ft_readings, values, slopes,
-            np.where(speaking(reference), reference, np.nan), prior=offsets,
+            np.where(changing(reference), reference, np.nan), prior=offsets,
             prior_assumed=None if model is None else model.assumed,
         )  # fmt: skip
         offsets = torques.offsets

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.estimation.dependence import UninformedTorques
 from inertial_estimation.estimation.estimate import Flags, Quality
-from inertial_estimation.logs.comparison import compare, speaking
+from inertial_estimation.logs.comparison import changing, compare
 from inertial_estimation.logs.results import Inside, Replay
 from inertial_estimation.logs.sensor_agreement import (
     attitude_records,
@@ -40,17 +40,13 @@ MIN_GRAVITY = 1e-9
 
 def summarize(replay: Replay) -> Record:
     """Return the figures of a replay."""
-    robot, log = replay.robot, replay.recording
+    robot, log, clean = replay.robot, replay.recording, replay.clean
     times, statistics, request = log.times, log.statistics, replay.offsets.request
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     fit = replay.offsets.torques or replay.offsets.model
-    computed = request.source != 'settings'
-    situations = find_situations(
-        build_estimator(replay.settings, robot, replay.calibration),
-        log.samples,
-        replay.clean,
-        log.touches,
-    )
+    computed, range_ = request.source != 'settings', request.time_range
+    estimator = build_estimator(replay.settings, robot, replay.calibration)
+    situations = find_situations(estimator, log.samples, clean, log.touches)
     residuals, n_instants = sensor_records(replay, situations, replay.judged)
     fts, imus, joints = (
         (statistics.fts, statistics.imus, statistics.joints) if statistics else ({}, {}, {})
@@ -63,9 +59,7 @@ def summarize(replay: Replay) -> Record:
         'judged_s': float(replay.judged.sum()) * usual,
         'offset_source': request.source,
         'offset_support': replay.offsets.support,
-        'offset_range_s': [request.time_range.start, request.time_range.stop]
-        if computed
-        else None,
+        'offset_range_s': [range_.start, range_.stop] if computed else None,
         'offset_samples': fit.n_samples if fit else 0,
         'offsets': list(_offsets(replay)),
         'fts': list(_streams(fts, log.origin_ns)),
@@ -76,10 +70,10 @@ def summarize(replay: Replay) -> Record:
         'wrenches': list(_wrenches(replay)),
         'torques': list(_compared_torques(replay)),
         'support': _support(replay),
-        'estimated_torques': list(_torques(replay, 'torques', replay.clean.torque_quality)),
+        'estimated_torques': list(_torques(replay, 'torques', clean.torque_quality)),
         'external_torques': list(
-            _torques(replay, 'external_torques', replay.clean.external_torque_quality)
-            if replay.clean.contacts
+            _torques(replay, 'external_torques', clean.external_torque_quality)
+            if clean.contacts
             else ()
         ),
         'external_torque_base': robot.external_torque_base or robot.links[robot.base].name,
@@ -109,16 +103,12 @@ def _streams(streams: Mapping[str, StreamStatistics], origin_ns: int) -> Iterato
             [(interval.first_ns - origin_ns) / 1e9, (interval.last_ns - origin_ns) / 1e9]
             for interval in s.frozen_intervals
         ]
+        counts = ('received', 'repeated', 'invalid', 'refused', 'restarts', 'unfiltered')
         yield {
             'name': name,
-            'received': s.received,
+            **{key: getattr(s, key) for key in counts},
             'rate_hz': s.rate,
             'longest_gap_s': s.longest_gap,
-            'repeated': s.repeated,
-            'invalid': s.invalid,
-            'refused': s.refused,
-            'restarts': s.restarts,
-            'unfiltered': s.unfiltered,
             'never_filtered': s.filter_lack if s.unfiltered and not s.used else '',
             'frozen_s': sum(stop - start for start, stop in intervals),
             'frozen_intervals_s': intervals,
@@ -138,72 +128,59 @@ def _offsets(replay: Replay) -> Iterator[Record]:
         }
 
 
-def _sizes(values: Array) -> Record:
-    """Return number, mean and root mean square of values (n, k)."""
-    return {'n_samples': len(values), 'mean': _means(values), 'rms': np.sqrt(_means(values**2))}
-
-
 def _means(values: Array) -> list[float]:
     """Return the mean of each column, NaN if there are no rows."""
-    return list(values.mean(axis=0).tolist()) if len(values) else [math.nan] * values.shape[1]
+    return (values.mean(axis=0) if len(values) else np.full(values.shape[1], np.nan)).tolist()
 
 
 def _deviation(replay: Replay, rows: Mask, kind: str, column: int, size: int) -> list[float]:
     """Return the mean standard deviation of a result at some samples (n,)."""
     found = replay.deviations
     if found is None:
-        return [math.nan] * size
+        return [np.nan] * size
     values = getattr(found, kind)[rows[found.rows], column].reshape(-1, size)
     return _means(values[~np.isnan(values).any(axis=1)])
 
 
-def _figures(
-    replay: Replay, rows: Mask, quality: Flags, kind: str, column: int, values: Array
-) -> Record:
-    """Return the figures of one result, values (m, 6) at some samples (n,) with qualities (n,)."""
-    found = _sizes(values)
+def _figures(replay: Replay, kind: str, column: int, quality: Flags, used: Mask) -> Record:
+    """Return the figures of a column of a result, with qualities (n,), at used samples (n,)."""
+    rows = replay.judged & used & (quality & UNFIT == 0)
+    results = getattr(replay.clean, kind)[:, column]
+    values = results.reshape(len(results), -1)[rows]
     return {
         'assumed': bool((quality[rows] & Quality.ASSUMED).any()),
-        **found,
-        'rms': list(found['rms'].tolist()),
+        'n_samples': len(values),
+        'mean': _means(values),
+        'rms': np.sqrt(_means(values**2)).tolist(),
         'standard_deviation': _deviation(replay, rows, kind, column, values.shape[1]),
     }
 
 
 def _wrenches(replay: Replay) -> Iterator[Record]:
     """Yield the figures of each contact, in and about its frame."""
-    estimate = replay.clean
-    for c, contact in enumerate(estimate.contacts):
-        quality = estimate.contact_quality[:, c]
-        rows = replay.judged & (quality & UNFIT == 0)
-        values = estimate.wrenches[rows, c]
-        figures = _figures(replay, rows, quality, 'wrenches', c, values)
+    every = np.ones(len(replay.times), dtype=bool)
+    for c, contact in enumerate(replay.clean.contacts):
+        figures = _figures(replay, 'wrenches', c, replay.clean.contact_quality[:, c], every)
         yield {'contact': contact.name, 'frame': contact.frame, **figures}
 
 
 def _torques(replay: Replay, kind: str, qualities: Flags) -> Iterator[Record]:
     """Yield the figures of torques of one kind, qualities (n, n_joints)."""
-    torques = getattr(replay.clean, kind)
+    every = np.ones(len(replay.times), dtype=bool)
     for j, joint in enumerate(replay.robot.joint_names):
-        rows = replay.judged & (qualities[:, j] & UNFIT == 0)
-        values = torques[rows, j : j + 1]
-        figures = _figures(replay, rows, qualities[:, j], kind, j, values)
+        figures = _figures(replay, kind, j, qualities[:, j], every)
         scalars = {key: figures[key][0] for key in ('mean', 'rms', 'standard_deviation')}
         yield {'joint': joint, **figures, **scalars}
 
 
 def _residuals(replay: Replay) -> Iterator[Record]:
     """Yield the figures of submodels without a contact of six unknowns."""
-    estimate = replay.clean
     for s, submodel in enumerate(replay.robot.submodels):
-        quality = estimate.submodel_quality[:, s]
+        quality = replay.clean.submodel_quality[:, s]
         open_ = _is_open(replay, submodel, quality)
-        if not open_.any():
-            continue
-        rows = replay.judged & open_ & (quality & UNFIT == 0)
-        values = estimate.residuals[rows, s]
-        figures = _figures(replay, rows, quality, 'residuals', s, values)
-        yield {'submodel': submodel.name, **figures}
+        if open_.any():
+            figures = _figures(replay, 'residuals', s, quality, open_)
+            yield {'submodel': submodel.name, **figures}
 
 
 def _is_open(replay: Replay, submodel: Submodel, quality: Flags) -> Mask:
@@ -228,27 +205,18 @@ def _compared_torques(replay: Replay) -> Iterator[Record]:
     reference, estimate = replay.recording.samples.efforts, replay.clean
     if reference is None:
         return
-    spoken = speaking(reference)
-    for j, joint in enumerate(replay.robot.joint_names):
+    for j in np.flatnonzero(changing(reference)).tolist():
         quality = estimate.torque_quality[:, j]
         rows = replay.judged & (quality & UNFIT == 0)
         torque = np.where(rows, estimate.torques[:, j], np.nan)
-        found = compare(replay.times, torque, reference[:, j]) if spoken[j] else None
-        if found is None:
-            continue
-        yield {
-            'joint': joint,
-            'assumed': bool((quality[rows] & Quality.ASSUMED).any()),
-            'n_samples': found.n_samples,
-            'mean_error_nm': found.mean_error,
-            'rms_nm': found.rms,
-            'correlation': found.correlation,
-            'lag_s': found.lag,
-            'rms_at_lag_nm': found.rms_at_lag,
-            'rms_without_lag_nm': found.rms_without_lag,
-            'n_at_lag': found.n_at_lag,
-            'standard_deviation_nm': _deviation(replay, rows, 'torques', j, 1)[0],
-        }
+        found = compare(replay.times, torque, reference[:, j])
+        if found is not None:
+            yield {
+                'joint': replay.robot.joint_names[j],
+                'assumed': bool((quality[rows] & Quality.ASSUMED).any()),
+                **found,
+                'standard_deviation_nm': _deviation(replay, rows, 'torques', j, 1)[0],
+            }
 
 
 def _support(replay: Replay) -> Record | None:
@@ -282,16 +250,14 @@ def _support(replay: Replay) -> Record | None:
 
 def _inside(kind: str, found: Inside | None) -> Iterator[Record]:
     """Yield the sizes of wrenches inside the robot, where they are known."""
-    for column, name in enumerate(() if found is None else found.names):
-        assert found is not None
-        values = found.wrenches[:, column]
+    for name, frame, values in (
+        () if found is None else zip(found.names, found.frames, found.wrenches.swapaxes(0, 1))
+    ):
         known = values[np.isfinite(values).all(axis=1)]
-        force, moment = (
-            np.linalg.norm(known[:, axes], axis=1) for axes in (slice(3), slice(3, 6))
-        )
+        force, moment = (np.linalg.norm(known[:, k : k + 3], axis=1) for k in (0, 3))
         yield {
             kind: name,
-            'frame': found.frames[column],
+            'frame': frame,
             'n_samples': len(known),
             'nan_share': 1.0 - len(known) / len(values),
             'rms_force_n': float(np.sqrt(np.mean(force**2))) if len(known) else np.nan,
@@ -305,18 +271,16 @@ def _dependence(replay: Replay, situations: tuple[Situation, ...]) -> Record:
     """Return the sensors that torques and wrenches depend on, and torques without FT sensor."""
     arrays = replay.settings.angular_acceleration_source == 'array'
     tables = [one.dependence(replay.robot, arrays=arrays) for one in situations]
-    uninformed: dict[UninformedTorques, int] = {}
+    uninformed: Counter[UninformedTorques] = Counter()
     for situation, table in zip(situations, tables, strict=True):
-        for group in table.uninformed:
-            uninformed[group] = uninformed.get(group, 0) + len(situation.rows)
-    n = len(replay.times)
+        uninformed.update(dict.fromkeys(table.uninformed, len(situation.rows)))
     return {
         'dependence': {
             'torques': [asdict(row) for row in tables[0].torques] if tables else [],
             'wrenches': [asdict(row) for row in tables[0].wrenches] if tables else [],
         },
         'uninformed': [
-            {**asdict(group), 'sample_share': rows / n}
-            for group, rows in sorted(uninformed.items(), key=lambda item: -item[1])
+            {**asdict(group), 'sample_share': rows / len(replay.times)}
+            for group, rows in uninformed.most_common()
         ],
     }
