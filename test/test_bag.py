@@ -16,7 +16,7 @@ from bag_messages import IMU, JOINT_STATE, STORE, WRENCH, imu, joint_state, wren
 
 from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.logs.bag import BagReader, BagWriter, MessageReader
-from inertial_estimation.signals.encoders import WrenchEncoder
+from inertial_estimation.signals.messages import Encoder
 
 START = 1_700_000_000_000_000_000
 
@@ -87,7 +87,7 @@ def test_what_is_written_can_be_read_with_rosbags(tmp_path):
     values = np.arange(6.0)
     with BagWriter(tmp_path / 'out') as writer:
         for k in range(3):
-            data = WrenchEncoder('foot').encode(START + k, values + k)
+            data = Encoder(WRENCH, 'foot').encode(START + k, values + k)
             writer.write('/external_wrench/foot', WRENCH, START + k, data)
     with BagReader(tmp_path / 'out') as bag:
         assert bag.topics == {'/external_wrench/foot': (WRENCH, 3)}
@@ -111,7 +111,7 @@ def test_any_encoding_is_read(little_endian):
     assert joints.fallbacks == (0 if little_endian else 1)
     reading = MessageReader('ft').read(wrench(START, 'leg', range(6), little_endian=little_endian))
     assert (reading.stamp_ns, reading.frame_id) == (START, 'leg')
-    np.testing.assert_array_equal(reading.wrench, np.arange(6.0))
+    np.testing.assert_array_equal(reading.values, np.arange(6.0))
     data = imu(
         START, 'head', [1, 2, 3], [4, 5, 6], measures_rate=False, little_endian=little_endian
     )

@@ -18,10 +18,11 @@ from test_replay import MS, SETTINGS, START, humanoid_messages
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.logs.bag import MULTI_DOF_JOINT_STATE, BagReader
+from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import rows_at_rate, run, with_deviations
 from inertial_estimation.model.configured_robot import build_robot
+from inertial_estimation.signals.messages import MULTI_DOF_JOINT_STATE
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.stream_noise import stream_noise
 

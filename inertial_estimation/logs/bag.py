@@ -13,16 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError, NameNotFound
-from inertial_estimation.signals.decoders import OrientationDecoder
-from inertial_estimation.signals.readings import orientation_from_message
-from inertial_estimation.signals.router import IMU, KINDS
+from inertial_estimation.signals.messages import Decoder
 
 if TYPE_CHECKING:
     from rosbags.interfaces import Connection
     from rosbags.typesys.store import Typestore
 
-MULTI_DOF_JOINT_STATE = 'sensor_msgs/msg/MultiDOFJointState'
-ORIENTATION = (IMU, OrientationDecoder, orientation_from_message)
 BAG_VERSION: Final = 8
 """For Humble and later."""
 
@@ -162,20 +158,19 @@ def bag_deserializer() -> Callable[[bytes, str], Any]:
 
 
 class MessageReader:
-    """Reads messages of one kind: that of a source of the `Router`, or ``orientation``."""
+    """Reads messages of one kind: a key of `messages.READINGS`."""
 
     def __init__(self, kind: str) -> None:
-        self.type, decoder, self._from_message = {**KINDS, 'orientation': ORIENTATION}[kind]
-        self._decode, self._deserialize = decoder().decode, bag_deserializer()
+        self._decoder, self._deserialize = Decoder(kind), bag_deserializer()
         self.fallbacks = 0
         """Messages that are not plain little-endian CDR."""
 
     def read(self, data: bytes) -> Any:
         """Return the reading of a message."""
-        reading = self._decode(data)
+        reading = self._decoder.decode(data)
         if reading is None:
             self.fallbacks += 1
-            reading = self._from_message(self._deserialize(data, self.type))
+            reading = self._decoder.read(self._deserialize(data, self._decoder.type))
         return reading
 
 

@@ -35,7 +35,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.submodels import decompose
 from inertial_estimation.model.urdf import pose_from_xyz_rpy
 from inertial_estimation.sample import Array, SampleBatch
-from inertial_estimation.signals.router import WRENCH
+from inertial_estimation.signals.messages import WRENCH
 
 Stamps = NDArray[np.int64]
 
@@ -114,7 +114,7 @@ class KnownWrench:
                     f"topic '{topic}' has header.frame_id '{reading.frame_id}', expected "
                     f"{' or '.join(sorted(frames)[:3])}, or '{self.name}.frame_id'"
                 )
-        raw = np.array([reading.wrench for reading in readings]).reshape(-1, 6)
+        raw = np.array([reading.values for reading in readings]).reshape(-1, 6)
         values = self.signal.in_si(raw, 6)
         values[_frozen(stamps, raw, self.frozen_after)] = np.nan
         stamps = stamps + round(self.time_offset / NANOSECONDS)

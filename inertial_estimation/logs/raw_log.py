@@ -23,7 +23,7 @@ from inertial_estimation.logs.known_wrenches import NANOSECONDS, Stamps, at_inst
 from inertial_estimation.logs.layout import MAX_TIME as LATEST
 from inertial_estimation.logs.log import LogSlice
 from inertial_estimation.logs.table import Signal, Table, load_table, read_signal
-from inertial_estimation.signals.router import IMU, WRENCH
+from inertial_estimation.signals.messages import IMU, WRENCH
 
 Array = NDArray[np.float64]
 
@@ -140,7 +140,7 @@ def _of_bag(stretch: LogSlice, signals: RawSignals) -> RawLog:
         for message in reader.messages([of_ft, of_imu]):
             if message.topic == of_ft:
                 reading = read_ft(message.data)
-                fts.append((reading.stamp_ns, *reading.wrench))
+                fts.append((reading.stamp_ns, *reading.values))
             else:
                 found = read_imu(message.data)
                 imus.append((found.stamp_ns, *found.linear_acceleration, *found.angular_velocity))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.logs.bag import BagReader, MessageReader
-from inertial_estimation.signals.router import IMU, TEMPERATURE, WRENCH
+from inertial_estimation.signals.messages import IMU, TEMPERATURE, WRENCH
 
 Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]
@@ -22,9 +22,9 @@ NANOSECONDS = 1_000_000_000
 MAX_EXTRAPOLATION = 10.0
 """Time before the first and after the last temperature in which it is known [s]."""
 KINDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    'ft': (WRENCH, lambda reading: reading.wrench),
+    'ft': (WRENCH, lambda reading: reading.values),
     'imu': (IMU, lambda one: np.concatenate([one.linear_acceleration, one.angular_velocity])),
-    'temperature': (TEMPERATURE, lambda reading: [reading.celsius]),
+    'temperature': (TEMPERATURE, lambda reading: reading.values[:1]),
 }
 """Message types, and what a stream keeps of their readings."""
 FROZEN_AFTER = 0.05

@@ -15,9 +15,11 @@ from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.outputs.cycle_times import CycleReport
 from inertial_estimation.sample import Sample, SensorState
+from inertial_estimation.signals.cdr import Writer
 from inertial_estimation.signals.router import Source
 from inertial_estimation.signals.stream import AssemblerStatistics, StreamStatistics
 
+DIAGNOSTIC_ARRAY = 'diagnostic_msgs/msg/DiagnosticArray'
 MAX_SKEW = 1.0
 """A clock that is further off is set wrong [s]."""
 REPORTS_TO_END = 10
@@ -340,3 +342,22 @@ def _stream_values(
         'decode fallbacks': source.fallbacks,
         **{f'problem: {text}': count for text, count in problems.items()},
     }
+
+
+def diagnostic_array(stamp_ns: int, node: str, robot: str, statuses: Iterable[Status]) -> bytes:
+    """Return the serialized message of some statuses."""
+    every = list(statuses)
+    writer = Writer()
+    writer.time(stamp_ns)
+    writer.text('')
+    writer.count(len(every))
+    for status in every:
+        writer.data.append(status.level)
+        writer.text(f'{node}: {status.name}')
+        writer.text(status.message)
+        writer.text(robot)
+        writer.count(len(status.values))
+        for key, value in status.values.items():
+            writer.text(key)
+            writer.text(str(value))
+    return bytes(writer.data)

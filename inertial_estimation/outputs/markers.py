@@ -22,8 +22,10 @@ from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, Sample, SensorState
+from inertial_estimation.signals.cdr import Writer
 from inertial_estimation.uncertainty.deviations import Deviations
 
+MARKER_ARRAY = 'visualization_msgs/msg/MarkerArray'
 ARROW, CUBE, SPHERE, TEXT = 0, 1, 2, 9
 """Types of visualization_msgs/Marker."""
 DELETE_ALL = 3
@@ -247,3 +249,36 @@ def _text(
         namespace, index, TEXT, frame, STATE_LIFETIME_NS, at, scale=(0.0, 0.0, LETTERS),
         colour=colour, text=text,
     )  # fmt: skip
+
+
+def marker_array(stamp_ns: int, markers: Sequence[Marker]) -> bytes:
+    """Return the serialized message of some markers."""
+    writer = Writer()
+    writer.count(len(markers))
+    for marker in markers:
+        writer.time(stamp_ns)
+        writer.text(marker.frame)
+        writer.text(marker.namespace)
+        writer.numbers('i', 4, marker.index, marker.shape, marker.action)
+        writer.numbers('d', 8, *marker.position, *marker.orientation, *marker.scale)
+        writer.numbers('f', 4, *marker.colour)
+        writer.time(marker.lifetime_ns)
+        writer.data.append(marker.frame_locked)
+        writer.count(len(marker.points))
+        for point in marker.points:
+            writer.numbers('d', 8, *point)
+        # No colours of points, and no texture: resource, image, coordinates.
+        writer.count(0)
+        writer.text('')
+        writer.time(0)
+        writer.text('')
+        writer.text('')
+        writer.count(0)
+        writer.count(0)
+        writer.text(marker.text)
+        # No mesh: resource, file, materials.
+        writer.text('')
+        writer.text('')
+        writer.count(0)
+        writer.data.append(0)
+    return bytes(writer.data)

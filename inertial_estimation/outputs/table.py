@@ -19,16 +19,17 @@ from inertial_estimation.estimation.contacts import Contact, row_names
 from inertial_estimation.estimation.estimate import WrenchEstimate, result_names
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array
-from inertial_estimation.signals.encoders import (
-    JointEffortEncoder,
-    WrenchEncoder,
-    WrenchesEncoder,
+from inertial_estimation.signals.messages import (
+    JOINT_STATE,
+    MULTI_DOF_JOINT_STATE,
+    WRENCH,
+    Encoder,
+    effort_encoder,
     topic_names,
+    wrenches_encoder,
 )
-from inertial_estimation.signals.router import JOINT_STATE, WRENCH
 from inertial_estimation.uncertainty.deviations import Deviations
 
-MULTI_DOF_JOINT_STATE = 'sensor_msgs/msg/MultiDOFJointState'
 Encode = Callable[[int, Array], bytes]
 """Returns the message of a stamp [ns] and of values."""
 
@@ -153,11 +154,11 @@ def encoders(output: Output, layout: Layout) -> list[tuple[str, Encode]]:
     names, frames = output.names(layout), output.frames(layout)
     if output.is_family:
         return [
-            (f'{output.topic}/{name}', WrenchEncoder(frame).encode)
+            (f'{output.topic}/{name}', Encoder(WRENCH, frame).encode)
             for name, frame in zip(topic_names(names), frames, strict=True)
         ]
-    kind = JointEffortEncoder if output.type == JOINT_STATE else WrenchesEncoder
-    return [(output.topic, kind(names, frame_id=frames[0]).encode)]
+    encoder = effort_encoder if output.type == JOINT_STATE else wrenches_encoder
+    return [(output.topic, encoder(names, frames[0]).encode)]
 
 
 def known_rows(values: Array) -> list[int]:

@@ -27,7 +27,7 @@ from inertial_estimation.ros.subscriptions import (
 )
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import build_assembler
-from inertial_estimation.signals.readings import ImuReading
+from inertial_estimation.signals.messages import ImuReading
 from inertial_estimation.signals.router import CONTACTS, Source
 
 QUEUE = 1000
@@ -85,7 +85,7 @@ class TopicFeed:
         self._imus.extend(imus)
         self._contact_ns = max([self._contact_ns, *(one.stamp_ns for one in contacts)])
         for one in fts:
-            self._take(self._paired(one.stamp_ns, one.wrench))
+            self._take(self._paired(one.stamp_ns, one.values))
 
     def _read(self, source: Source, subscription: Subscription) -> Iterator[Any]:
         """Yield readings that wait in a subscription and have a stamp."""

@@ -11,8 +11,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-from inertial_estimation.outputs.diagnostics import FindingLog, Status
-from inertial_estimation.outputs.message_writer import diagnostic_array
+from inertial_estimation.outputs.diagnostics import FindingLog, Status, diagnostic_array
 
 REPORT_PERIOD = 1.0
 """Period of the diagnostics [s]."""

@@ -17,7 +17,7 @@ from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.outputs import markers
-from inertial_estimation.outputs.message_writer import MARKER_ARRAY, marker_array
+from inertial_estimation.outputs.markers import MARKER_ARRAY, marker_array
 from inertial_estimation.outputs.table import (
     OUTPUTS,
     Encode,

@@ -26,7 +26,7 @@ from inertial_estimation.ros.calibration_updates import CalibrationUpdates
 from inertial_estimation.ros.services import create_waiting_services
 from inertial_estimation.ros.tare_job import TareJob, find_offsets
 from inertial_estimation.sample import Sample
-from inertial_estimation.signals.encoders import topic_names
+from inertial_estimation.signals.messages import topic_names
 
 MAX_POSES = 20
 NAMES = {'accept_split': "the parameter 'tare_accept_split'", 'supports': "'tare_supports'"}

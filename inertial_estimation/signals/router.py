@@ -21,34 +21,8 @@ from inertial_estimation.model.sensors import FtSensor, Imu
 from inertial_estimation.sample import Array, Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.cdr import stamp_of
-from inertial_estimation.signals.decoders import (
-    ImuDecoder,
-    JointStateDecoder,
-    PointDecoder,
-    TemperatureDecoder,
-    WrenchDecoder,
-)
-from inertial_estimation.signals.readings import (
-    imu_from_message,
-    joints_from_message,
-    point_from_message,
-    temperature_from_message,
-    wrench_from_message,
-)
+from inertial_estimation.signals.messages import Decoder
 
-JOINT_STATE = 'sensor_msgs/msg/JointState'
-WRENCH = 'geometry_msgs/msg/WrenchStamped'
-IMU = 'sensor_msgs/msg/Imu'
-TEMPERATURE = 'sensor_msgs/msg/Temperature'
-POINT = 'geometry_msgs/msg/PointStamped'
-KINDS: dict[str, tuple[str, Callable[[], Any], Callable[[Any], Any]]] = {
-    'joints': (JOINT_STATE, JointStateDecoder, joints_from_message),
-    'ft': (WRENCH, WrenchDecoder, wrench_from_message),
-    'imu': (IMU, ImuDecoder, imu_from_message),
-    'temperature': (TEMPERATURE, TemperatureDecoder, temperature_from_message),
-    'contacts': (POINT, PointDecoder, point_from_message),
-}
-"""For each kind of source: message type, decoder of its bytes, and of its deserialized form."""
 CONTACTS = 'contacts'
 """Topic of the points of contact."""
 MAX_PROBLEMS = 20
@@ -58,7 +32,7 @@ Deserialize = Callable[[bytes, str], Any]
 
 
 class Receiver(Protocol):
-    """What readings are handed to: a `SampleAssembler`, or another in its place."""
+    """Takes readings: a `SampleAssembler`, or another in its place."""
 
     def push_ft(self, index: int, stamp_ns: int, wrench: Array) -> None: ...
 
@@ -72,7 +46,7 @@ class Receiver(Protocol):
 
 
 class Source:
-    """A topic: how its messages are read, and what was wrong with them."""
+    """A topic: decoder of its messages, and problems with them."""
 
     def __init__(
         self,
@@ -84,18 +58,19 @@ class Source:
         index: int = 0,
         frames: Collection[str] | None = None,
         strict: bool = False,
+        now_ns: Callable[[], int] | None = None,
     ) -> None:
         self.kind, self.name, self.topic, self.index = kind, name, topic, index
         self.frames = frames
-        self.type, decoder, self._from_message = KINDS[kind]
-        self._decode, self._deserialize = decoder().decode, deserialize
-        self._strict = strict
+        self._decoder = Decoder(kind)
+        self.type, self._decode = self._decoder.type, self._decoder.decode
+        self._deserialize, self._strict, self._now_ns = deserialize, strict, now_ns
         self.problems: Counter[str] = Counter()
         self.fallbacks = 0
         """Messages that are not plain little-endian CDR."""
         self.skew: float | None = None
         """Age of a message as it came [s], measured for the next message while `skew_due`."""
-        self.skew_due = True
+        self.skew_due = now_ns is not None
         self.handle: Callable[[bytes], Sample | None] = self.read
         """Takes a message; set by the `Router`."""
 
@@ -110,6 +85,8 @@ class Source:
             expected = ' or '.join(f"'{name}'" for name in sorted(self.frames)[:3])
             self._refuse(f"header.frame_id is '{reading.frame_id}', expected {expected}")
             return None
+        if self.skew_due:
+            self._measure_skew(reading.stamp_ns)
         return reading
 
     def note(self, problem: str) -> None:
@@ -125,12 +102,18 @@ class Source:
 
     def _read_slowly(self, data: bytes) -> Any:
         try:
-            reading = self._from_message(self._deserialize(data, self.type))
+            reading = self._decoder.read(self._deserialize(data, self.type))
         except (RuntimeError, ValueError) as error:
             self._refuse(f'{len(data)} bytes are no {self.type}: {error}'[:200])
             return None
         self.fallbacks += 1
         return reading
+
+    def _measure_skew(self, stamp_ns: int) -> None:
+        now_ns = self._now_ns() if self._now_ns is not None else 0
+        # Simulated time is zero until its first message.
+        if now_ns and stamp_ns > 0:
+            self.skew, self.skew_due = 1e-9 * (now_ns - stamp_ns), False
 
 
 class Router:
@@ -158,8 +141,8 @@ class Router:
         now_ns: Callable[[], int] | None = None,
         strict: bool = False,
     ) -> None:
-        self._receiver, self._on_contact, self._now_ns = receiver, on_contact, now_ns
-        new = partial(Source, deserialize=deserialize, strict=strict)
+        self._receiver, self._on_contact = receiver, on_contact
+        new = partial(Source, deserialize=deserialize, strict=strict, now_ns=now_ns)
         sources: list[Source] = []
         for k, ft in enumerate(robot.ft_sensors):
             given, frames = settings.ft_of(ft.name), accepted_frame_ids(settings, robot, ft)
@@ -195,58 +178,36 @@ class Router:
 
     def _on_ft(self, source: Source, data: bytes) -> None:
         if (reading := source.read(data)) is not None:
-            if source.skew_due:
-                self._measure_skew(source, reading.stamp_ns)
-            self._receiver.push_ft(source.index, reading.stamp_ns, reading.wrench)
+            self._receiver.push_ft(source.index, reading.stamp_ns, reading.values)
 
     def _on_temperature(self, source: Source, data: bytes) -> None:
         if (reading := source.read(data)) is not None:
-            if source.skew_due:
-                self._measure_skew(source, reading.stamp_ns)
-            self._receiver.push_temperature(source.index, reading.stamp_ns, reading.celsius)
+            celsius = float(reading.values[0])
+            self._receiver.push_temperature(source.index, reading.stamp_ns, celsius)
 
     def _on_imu(self, source: Source, data: bytes) -> None:
         if (reading := source.read(data)) is not None:
-            if reading.declares_nothing:
+            stamp_ns, _, rate, acceleration, declares_nothing = reading
+            if declares_nothing:
                 source.note('both covariances begin with -1: it measures nothing')
-            if source.skew_due:
-                self._measure_skew(source, reading.stamp_ns)
-            self._receiver.push_imu(
-                source.index,
-                reading.stamp_ns,
-                reading.angular_velocity,
-                reading.linear_acceleration,
-            )
+            self._receiver.push_imu(source.index, stamp_ns, rate, acceleration)
 
     def _on_point(self, source: Source, data: bytes) -> None:
-        reading = source.read(data)
-        if reading is not None and reading.stamp_ns > 0:
-            if source.skew_due:
-                self._measure_skew(source, reading.stamp_ns)
+        if (reading := source.read(data)) is not None and reading.stamp_ns > 0:
             self._on_contact(*reading)
 
     def _on_joints(self, source: Source, data: bytes) -> Sample | None:
         if (reading := source.read(data)) is None:
             return None
-        stamp_ns, names, positions, velocities, efforts = reading
+        stamp_ns, _, names, positions, velocities, efforts = reading
         n = len(names)
         if len(positions) != n:
             source.note(f'{n} names with {len(positions)} positions')
         elif len(velocities) not in (0, n) or len(efforts) not in (0, n):
             source.note(f'{n} names with {len(velocities)} velocities, {len(efforts)} efforts')
-        if source.skew_due:
-            self._measure_skew(source, stamp_ns)
         return self._receiver.push_joints(
             source.index, stamp_ns, names, positions, velocities, efforts
         )
-
-    def _measure_skew(self, source: Source, stamp_ns: int) -> None:
-        """Note how old a message is as it comes."""
-        now_ns = self._now_ns() if self._now_ns is not None else 0
-        # Simulated time is zero until its first message.
-        if now_ns and stamp_ns > 0:
-            source.skew = 1e-9 * (now_ns - stamp_ns)
-            source.skew_due = False
 
 
 class _Lane:
@@ -265,7 +226,7 @@ class _Lane:
 
 class Backlog:
     """
-    Messages that wait in the middleware and are taken now and then, all at once.
+    Messages of polled topics.
 
     Joint states go to the assembler one by one, as filters need each. Of sensors only the message
     that is the newest at a sample is decoded, unless a filter needs more; the others are counted.
@@ -362,7 +323,7 @@ class Backlog:
 def accepted_frame_ids(
     settings: EstimatorSettings, robot: Robot, sensor: FtSensor | Imu
 ) -> set[str]:
-    """Return what header.frame_id may be in the messages of a sensor."""
+    """Return the values of header.frame_id that are accepted from a sensor."""
     if isinstance(sensor, FtSensor):
         kind, given = 'ft', settings.ft_of(sensor.name).frame_id
         link, L_H_S = sensor.child, sensor.child_H_sensor

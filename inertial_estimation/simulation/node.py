@@ -22,7 +22,6 @@ from rclpy.exceptions import ParameterException
 from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.serialization import serialize_message
 from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
 from std_msgs.msg import String
@@ -31,8 +30,15 @@ from inertial_estimation.errors import InertialEstimationError, NameNotFound
 from inertial_estimation.ros.conversions import ns_to_stamp, point_to_message
 from inertial_estimation.ros.executors import LONG, hand_over, init, make_executor, note_signals
 from inertial_estimation.sample import Sample
-from inertial_estimation.signals.cdr import FLOAT, NANOSECONDS, STAMP, STAMP_AT
-from inertial_estimation.signals.encoders import JointEffortEncoder, WrenchEncoder, WrenchesEncoder
+from inertial_estimation.signals.cdr import NANOSECONDS
+from inertial_estimation.signals.messages import (
+    IMU,
+    JOINT_STATE,
+    WRENCH,
+    Encoder,
+    effort_encoder,
+    wrenches_encoder,
+)
 from inertial_estimation.simulation.description import describe
 from inertial_estimation.simulation.noise import NoiseLevels, SensorNoise
 from inertial_estimation.simulation.robot import IMUS, SimulatedRobot
@@ -47,24 +53,6 @@ CATCH_UP = 2
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 STREAM = QoSProfile(depth=100)
 """Who listens reliably may be late by so many messages."""
-
-
-class Layout:
-    """The bytes of a message that keeps its layout; stamp and numbers are patched in."""
-
-    def __init__(self, message, *marks: np.ndarray) -> None:
-        self._buffer = bytearray(serialize_message(message))
-        self._blocks = [
-            np.frombuffer(self._buffer, FLOAT, mark.size, self._buffer.index(mark.tobytes()))
-            for mark in marks
-        ]
-
-    def encode(self, stamp_ns: int, *values: np.ndarray) -> bytes:
-        """Return the message."""
-        STAMP.pack_into(self._buffer, STAMP_AT, *divmod(stamp_ns, NANOSECONDS))
-        for block, numbers in zip(self._blocks, values):
-            block[:] = numbers
-        return bytes(self._buffer)
 
 
 class EmbeddedRobot(Node):
@@ -144,9 +132,10 @@ class EmbeddedRobot(Node):
         for k, (publisher, true_publisher, encode) in enumerate(self._fts):
             publisher.publish(encode(stamp_ns, sample.ft_readings[k]))
             true_publisher.publish(encode(stamp_ns, snapshot.ft_wrenches[k]))
-        for k, (publisher, layout) in enumerate(self._imus):
-            rates, accelerations = sample.angular_velocities[k], sample.proper_accelerations[k]
-            publisher.publish(layout.encode(stamp_ns, rates, accelerations))
+        for k, (publisher, encode) in enumerate(self._imus):
+            self._imu_values[13:16] = sample.angular_velocities[k]
+            self._imu_values[25:28] = sample.proper_accelerations[k]
+            publisher.publish(encode(stamp_ns, self._imu_values))
         for push in self._pushes:
             if push.at(1e-9 * snapshot.time_ns) is not None:
                 self._touches.publish(point_to_message(stamp_ns, push.frame, (0.0, 0.0, 0.0)))
@@ -154,23 +143,28 @@ class EmbeddedRobot(Node):
             self._loads.publish(_load_to_message(stamp_ns, self._coming.pop()))
         self._wrenches.publish(self._encode_wrenches(stamp_ns, snapshot.external_wrenches))
         self._torques.publish(self._encode_torques(stamp_ns, snapshot.torques))
-        self._joints.publish(self._joint_layout.encode(stamp_ns, sample.positions))
+        self._joints.publish(self._encode_joints(stamp_ns, sample.positions))
 
     def _make_publishers(self) -> None:
         """Create the publishers and lay out their messages."""
         robot = self._robot
         self._fts = [self._ft_topics(tag) for tag in describe(robot.urdf).force_torque]
-        self._imus = [self._imu_topic(name) for name in robot.imu_names]
-        marks = np.arange(1.0, len(robot.joint_names) + 1.0)
-        message = JointState(name=list(robot.joint_names), position=marks.tolist())
-        self._joint_layout = Layout(message, marks)
+        self._imus = [
+            (self.create_publisher(Imu, f'imu/{name}', STREAM), Encoder(IMU, name).encode)
+            for name in robot.imu_names
+        ]
+        self._imu_values = np.zeros(37)
+        # No orientation: w, and the first number of its covariance.
+        self._imu_values[3:5] = 1.0, -1.0
+        counts = len(robot.joint_names), 0, 0
+        self._encode_joints = Encoder(JOINT_STATE, '', robot.joint_names, counts).encode
         self._joints = self.create_publisher(JointState, 'joint_states', STREAM)
         self._touches = self.create_publisher(PointStamped, 'contacts', STREAM)
         self._wrenches = self.create_publisher(MultiDOFJointState, '~/external_wrenches', STREAM)
         self._torques = self.create_publisher(JointState, '~/joint_torques', STREAM)
         self._loads = self.create_publisher(InertiaStamped, '~/load', LATCHED)
-        self._encode_wrenches = WrenchesEncoder(robot.contact_frames).encode
-        self._encode_torques = JointEffortEncoder(robot.joint_names).encode
+        self._encode_wrenches = wrenches_encoder(robot.contact_frames).encode
+        self._encode_torques = effort_encoder(robot.joint_names).encode
         self._description = self.create_publisher(String, 'robot_description', LATCHED)
         self._description.publish(String(data=robot.urdf))
 
@@ -181,21 +175,7 @@ class EmbeddedRobot(Node):
             for kind in ('ft', 'ft_true')
         )
         # On the iCub every sensor frame is the frame of the child link.
-        return *publishers, WrenchEncoder(tag.child_link).encode
-
-    def _imu_topic(self, name: str) -> tuple:
-        """Return publisher and layout of an IMU."""
-        message = Imu()
-        message.header.frame_id = name
-        message.orientation_covariance[0] = -1.0
-        rates, accelerations = np.arange(1.0, 4.0), np.arange(4.0, 7.0)
-        for vector, marks in (
-            (message.angular_velocity, rates),
-            (message.linear_acceleration, accelerations),
-        ):
-            vector.x, vector.y, vector.z = marks.tolist()
-        publisher = self.create_publisher(Imu, f'imu/{name}', STREAM)
-        return publisher, Layout(message, rates, accelerations)
+        return *publishers, Encoder(WRENCH, tag.child_link).encode
 
     def _text(self, name: str, default: str, description: str) -> str:
         """Declare a parameter and return its value."""

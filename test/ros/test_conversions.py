@@ -13,12 +13,9 @@ from rclpy.validate_topic_name import validate_topic_name
 from sensor_msgs.msg import Imu, JointState
 
 from inertial_estimation.ros.conversions import ns_to_stamp, stamp_to_ns, wrench_to_message
-from inertial_estimation.signals.decoders import ImuDecoder, JointStateDecoder, WrenchDecoder
-from inertial_estimation.signals.encoders import topic_names
-from inertial_estimation.signals.readings import (
-    imu_from_message,
-    joints_from_message,
-    wrench_from_message,
+from inertial_estimation.signals.messages import (
+    Decoder,
+    topic_names,
 )
 
 STAMP_NS = 1_457_614_036_659_765_005
@@ -35,13 +32,10 @@ def test_objects_and_bytes_say_the_same(rng):
     imu = Imu()
     imu.angular_velocity.y, imu.linear_acceleration.z = 0.5, 9.81
     imu.angular_velocity_covariance[0] = -1.0
-    for message, convert, decoder in (
-        (joints, joints_from_message, JointStateDecoder()),
-        (wrench, wrench_from_message, WrenchDecoder()),
-        (imu, imu_from_message, ImuDecoder()),
-    ):
+    for message, kind in ((joints, 'joints'), (wrench, 'ft'), (imu, 'imu')):
         message.header.stamp = ns_to_stamp(STAMP_NS)
-        expected, got = convert(message), decoder.decode(serialize_message(message))
+        decoder = Decoder(kind)
+        expected, got = decoder.read(message), decoder.decode(serialize_message(message))
         assert type(got) is type(expected)
         for one, other in zip(got, expected):
             np.testing.assert_array_equal(one, other)
@@ -51,7 +45,7 @@ def test_wrenches_survive(rng):
     numbers = rng.standard_normal(6)
     message = wrench_to_message(STAMP_NS, 'sole', numbers)
     assert isinstance(message, WrenchStamped)
-    np.testing.assert_array_equal(wrench_from_message(message).wrench, numbers)
+    np.testing.assert_array_equal(Decoder('ft').read(message).values, numbers)
 
 
 def test_topic_names_are_valid_and_differ():

@@ -24,7 +24,9 @@ from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.signals.assembler import build_assembler
-from inertial_estimation.signals.decoders import JointStateDecoder, WrenchDecoder
+from inertial_estimation.signals.messages import (
+    Decoder,
+)
 
 pytestmark = pytest.mark.live
 
@@ -502,14 +504,14 @@ def estimates_of_the_library(data):
     robot = build_robot(settings, (data / 'models' / 'icub_v2_5.urdf').read_text())
     assembler, estimator = build_assembler(settings, robot), build_estimator(settings, robot)
     fts = {settings.ft_of(sensor.name).topic: k for k, sensor in enumerate(robot.ft_sensors)}
-    joints, wrenches = JointStateDecoder(), WrenchDecoder()
+    joints, wrenches = Decoder('joints'), Decoder('ft')
     found = {}
     with AnyReader([data / 'icub_yoga_left' / 'bag']) as bag:
         first = bag.start_time + round(1e9 * OFFSET)
         for connection, _, raw in bag.messages(start=first, stop=first + SECONDS * 10**9):
             if connection.topic in fts:
                 reading = wrenches.decode(bytes(raw))
-                assembler.push_ft(fts[connection.topic], reading.stamp_ns, reading.wrench)
+                assembler.push_ft(fts[connection.topic], reading.stamp_ns, reading.values)
                 continue
             index = settings.joint_topics.index(connection.topic)
             sample = assembler.push_joints(index, *joints.decode(bytes(raw)))

@@ -48,7 +48,7 @@ from inertial_estimation.ros.inertial_parameters import (
     to_message,
 )
 from inertial_estimation.ros.subscriptions import LATCHED
-from inertial_estimation.signals.encoders import topic_names
+from inertial_estimation.signals.messages import topic_names
 from inertial_estimation.uncertainty.deviations import Uncertainty
 
 SETTINGS = EstimatorSettings.from_dict(HUMANOID)

@@ -31,7 +31,9 @@ from inertial_estimation.ros.inertial_parameters import TOPIC, to_message
 from inertial_estimation.ros.publishers import RateLimiter
 from inertial_estimation.ros.subscriptions import LATCHED
 from inertial_estimation.signals.assembler import build_assembler
-from inertial_estimation.signals.readings import wrench_from_message
+from inertial_estimation.signals.messages import (
+    Decoder,
+)
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.stream_noise import stream_noise
 
@@ -283,7 +285,7 @@ def test_inner_wrenches_are_those_of_the_library(bench, rng):
     for (topic, frame), wanted in zip(INNER_TOPICS.items(), inner_of_the_library(START_NS, sent)):
         message = robot.wait_for_stamp(robot.heard[f'wrench_estimator/{topic}'], START_NS)
         assert message.header.frame_id == frame
-        np.testing.assert_array_equal(wrench_from_message(message).wrench, wanted)
+        np.testing.assert_array_equal(Decoder('ft').read(message).values, wanted)
 
 
 def test_inner_wrenches_without_subscribers_cost_nothing(bench, rng, monkeypatch):
