@@ -23,16 +23,16 @@ from inertial_estimation.simulation.scenario import ACCELERATION
 RATES, DURATION, SETTLED, JOINTS = (250, 1000), 3.0, 0.5, 32
 SETTINGS = (
     *(
-        {'derivative_window': window, 'filter_delay': delay}
+        {'filter.window': window, 'filter.delay': delay}
         for window, delay in ((0.12, 0.0), (0.06, 0.0), (0.2, 0.0), (0.12, 0.02), (0.12, 0.06))
     ),
     *(
-        {'derivative_filter': 'kalman', 'derivative_joint_jerk': jerk, 'filter_delay': delay}
+        {'filter.kind': 'kalman', 'filter.joint_jerk': jerk, 'filter.delay': delay}
         for jerk, delay in ((1.0, 0.0), (3.0, 0.0), (10.0, 0.0), (3.0, 0.02), (3.0, 0.06))
     ),
     *(
-        {'derivative_filter': 'adaptive_window', 'derivative_window': 0.12,
-         'derivative_joint_noise': noise, 'filter_delay': delay}
+        {'filter.kind': 'adaptive_window', 'filter.window': 0.12,
+         'joint_states.position_noise': noise, 'filter.delay': delay}
         for noise, delay in ((1e-4, 0.0), (2e-4, 0.0), (1e-4, 0.02), (1e-4, 0.06))
     ),
 )  # fmt: skip
@@ -47,14 +47,14 @@ def measure(rounds: int = 20) -> list[Table]:
     rows = []
     for rate in RATES:
         stamps, positions, curves = _signals(rate)
-        choices = [EstimatorSettings(**one) for one in SETTINGS]
+        choices = [EstimatorSettings.from_dict(one) for one in SETTINGS]
         calls = {
             str(k): Timed(_updates(stamps, positions, one), 20) for k, one in enumerate(choices)
         }
         times = interleave(calls, rounds)
         for k, (given, settings) in enumerate(zip(SETTINGS, choices, strict=True)):
             filter_ = joint_differentiator(settings, JOINTS)
-            found = differentiate_with(filter_, stamps, positions, settings.filter_delay)
+            found = differentiate_with(filter_, stamps, positions, settings.filter.delay)
             scores = [
                 figure
                 for order in (1, 2)
@@ -83,7 +83,7 @@ def _signals(rate: int) -> tuple[Array, Array, Array]:
 def _updates(stamps: Array, positions: Array, settings: EstimatorSettings):
     """Return a call that goes through the positions again and again."""
     filter_, numbers = joint_differentiator(settings, JOINTS), count(1)
-    period_ns, delay_ns = int(stamps[1] - stamps[0]), round(1e9 * settings.filter_delay)
+    period_ns, delay_ns = int(stamps[1] - stamps[0]), round(1e9 * settings.filter.delay)
 
     def update() -> object:
         k = next(numbers)

@@ -29,6 +29,7 @@ from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import poses_in_root, wrench_to_root
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.ros.recursion_choice import recursion_settings
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.stream import StreamRates
@@ -45,7 +46,9 @@ SECONDS, ONSET = 60.0, 5.0
 RATE, EVERY = 200, 2
 """Joint states per second, of which every second one is kept."""
 IMUS = ('root_link', 'chest', 'head_imu_0', 'l_forearm', 'r_forearm')
-SETTINGS = EstimatorSettings(velocity_source='filter', derivative_window=0.12, imus=IMUS)
+SETTINGS = EstimatorSettings.from_dict(
+    {'joint_states.velocity_source': 'filter', 'filter.window': 0.12, 'imus': IMUS}
+)
 NONE = np.empty(0)
 WRONG = 0.2
 """Standard deviation of each whitened coordinate of a link: 20 % of its size."""
@@ -187,19 +190,7 @@ def tare(robot: Robot, rest: SampleBatch, submodels: Sequence[str]) -> Array:
 
 def node_settings(robot: Robot) -> RecursionSettings:
     """Return the settings; offsets of all FT sensors are unknown."""
-    node = IdentifierSettings()
-    return RecursionSettings(
-        equations=EquationChoice(offsets=tuple(sensor.name for sensor in robot.ft_sensors)),
-        weight=node.prior_weight,
-        half_life=node.half_life,
-        force_walk=node.force_walk,
-        moment_walk=node.moment_walk,
-        force_drift=node.force_drift,
-        moment_drift=node.moment_drift,
-        warm_up=node.warm_up,
-        gate=node.gate,
-        excited=node.least_told,
-    )
+    return recursion_settings(IdentifierSettings(), robot)
 
 
 def state_noise(robot: Robot, settings: EstimatorSettings, rate: float) -> StateNoise:
@@ -212,7 +203,9 @@ def state_noise(robot: Robot, settings: EstimatorSettings, rate: float) -> State
     rates = StreamRates(*(np.full(n, rate) for n in counts))
     model = stream_noise(settings, robot, rates).model
     return StateNoise.of(
-        model.joints, model.imus, measures_velocities=settings.velocity_source == 'message'
+        model.joints,
+        model.imus,
+        measures_velocities=settings.joint_states.velocity_source == 'message',
     )
 
 

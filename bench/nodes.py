@@ -42,7 +42,7 @@ SETTINGS = {
     'imus': [BASE],
     'fixed_link': '',
     'contacts': [contact.name for contact in CONTACTS],
-    'velocity_source': 'message',
+    'joint_states.velocity_source': 'message',
 }
 PERIOD = 10
 """After which the motion repeats [s]."""
@@ -223,7 +223,7 @@ def messages(urdf: str, rate: int) -> list[tuple[str, type, list[bytearray]]]:
         for p, u in zip(q.tolist(), v.tolist(), strict=True)
     )
     data = [bytearray(serialize_message(state)) for state in states]
-    return [*found, (settings.joint_topics[0], JointState, data)]
+    return [*found, (settings.joint_states.topics[0], JointState, data)]
 
 
 def robot(job: Mapping[str, Any]) -> None:

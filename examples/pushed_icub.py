@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from inertial_estimation import Contact, EstimatorSettings, Robot, SampleAssembler, WrenchEstimator
+from inertial_estimation.config import FilterSettings, JointStateSettings
 from inertial_estimation.config.files import check_writable
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.simulation.noise import SensorNoise
@@ -36,7 +37,9 @@ class Pipeline:
     def __init__(self, simulated, imus):
         self.robot = Robot.from_urdf(simulated.urdf, imus=imus)
         settings = EstimatorSettings(
-            velocity_source='filter', derivative_window=0.12, imus=tuple(imus)
+            imus=tuple(imus),
+            joint_states=JointStateSettings(velocity_source='filter'),
+            filter=FilterSettings(window=0.12),
         )
         fts = [sensor.name for sensor in self.robot.ft_sensors]
         self.assembler = SampleAssembler(self.robot.joint_names, fts, imus, settings)

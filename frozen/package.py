@@ -385,7 +385,7 @@ class Streams:
     def __init__(
         self, joints: Sequence[str], fts: Sequence[str], imus: Sequence[str], **options: Any
     ) -> None:
-        settings = use('EstimatorSettings')(**options)
+        settings = use('EstimatorSettings').from_dict(options)
         self._assembler = use('SampleAssembler')(joints, fts, imus, settings)
         self._joints, self._fts, self._imus = tuple(joints), list(fts), list(imus)
         self._samples: list[Any] = []
@@ -434,7 +434,7 @@ class Touches:
     """Contacts that are felt, from messages."""
 
     def __init__(self, robot: Any, **options: Any) -> None:
-        settings = use('EstimatorSettings')(**options)
+        settings = use('EstimatorSettings').from_dict(options)
         self._stream = use('ContactStream')(robot, settings)
 
     def push(self, stamp_ns: int, frame: str, point: Array) -> None:
@@ -477,13 +477,8 @@ def read_log(bag: Path, urdf: Path | str, config: str | Mapping[str, Any], **cha
     `urdf` is a path or text, `config` the name of a parameter file or parameters by dotted names,
     `changes` are settings other than these.
     """
-    from dataclasses import replace
-
-    kind = use('EstimatorSettings')
-    given = (
-        kind.from_yaml(configs() / config) if isinstance(config, str) else kind.from_dict(config)
-    )
-    settings = replace(given, **changes)
+    given = use('load_parameters')(configs() / config, '') if isinstance(config, str) else config
+    settings = use('EstimatorSettings').from_dict({**given, **changes})
     text = urdf.read_text(encoding='utf-8') if isinstance(urdf, Path) else urdf
     robot = use('build_robot')(settings, text)
     return Log(robot, settings, use('open_log', 'read_samples')(bag, robot, settings))
@@ -708,8 +703,8 @@ def hindsight(log_options: Mapping[str, Any], config: str) -> dict[str, Any]:
     EstimatorSettings = use('EstimatorSettings')
 
     settings = EstimatorSettings.from_yaml(configs() / config)
-    delay = 0.5 * settings.derivative_window
-    return {**log_options, 'filter_delay': delay, 'smooth_readings': True}
+    delay = 0.5 * settings.filter.window
+    return {**log_options, 'filter.delay': delay, 'filter.smooth_readings': True}
 
 
 def temperature_fit(wrenches: Array, predicted: Array, warmth: Array, times: Array) -> Numbers:
@@ -974,7 +969,7 @@ class Identifier:
 
         choice = choice or RowChoice(offsets=tuple(names(robot)['fts']))
         rows = _name_of(RecursionSettings, 'equations', 'rows')
-        settings = RecursionSettings(**{rows: choice}, **{**NODE, **changes})
+        settings = RecursionSettings(**{rows: choice, **NODE, **changes})
         self._identifier = RecursiveIdentifier(robot, settings)
         if noise_rate is not None:
             self._identifier.noise = _state_noise(robot, noise_rate)
@@ -1019,7 +1014,9 @@ def _state_noise(robot: Any, rate: float) -> Any:
     StateNoise = use('StateNoise')
     StreamRates = use('StreamRates')
 
-    settings = EstimatorSettings(velocity_source='filter', derivative_window=0.12)
+    settings = EstimatorSettings.from_dict(
+        {'joint_states.velocity_source': 'filter', 'filter.window': 0.12}
+    )
     counts = [len(names(robot)[kind]) for kind in ('joints', 'imus', 'fts')]
     rates = StreamRates(*(np.full(n, rate) for n in counts))
     model = build_noise(settings, robot, rates).model

@@ -149,10 +149,13 @@ def yoga_filters() -> Numbers:
     """Samples with other filters of derivatives."""
     found: Numbers = {}
     for name, changes in {
-        'kalman': {'derivative_filter': 'kalman'},
-        'adaptive window': {'derivative_filter': 'adaptive_window'},
-        'delayed': {'filter_delay': 0.1},
-        'message': {'velocity_source': 'message', 'acceleration_source': 'zero'},
+        'kalman': {'filter.kind': 'kalman'},
+        'adaptive window': {'filter.kind': 'adaptive_window'},
+        'delayed': {'filter.delay': 0.1},
+        'message': {
+            'joint_states.velocity_source': 'message',
+            'joint_states.acceleration_source': 'zero',
+        },
     }.items():
         log = package.read_log(DATA / YOGA_BAG, DATA / YOGA_URDF, YOGA_CONFIG, **changes)
         found |= prefixed(name, package.sample_numbers(log, *ONE_FOOT, 4))
@@ -786,14 +789,15 @@ def streams() -> Numbers:
     """Samples from streams with jitter, gaps, repeated and missing values; joints in two parts."""
     found: Numbers = {}
     for name, options in {
-        'filter': {'velocity_source': 'filter', 'derivative_window': 0.12},
-        'message': {'velocity_source': 'message', 'acceleration_source': 'zero'},
-        'delayed': {'velocity_source': 'filter', 'derivative_window': 0.12, 'filter_delay': 0.05,
-                    'smooth_readings': True},
-        'kalman': {'velocity_source': 'filter', 'derivative_filter': 'kalman',
-                   'filter_delay': 0.02},
-        'adaptive': {'velocity_source': 'filter', 'derivative_filter': 'adaptive_window',
-                     'derivative_window': 0.2},
+        'filter': {'joint_states.velocity_source': 'filter', 'filter.window': 0.12},
+        'message': {'joint_states.velocity_source': 'message',
+                    'joint_states.acceleration_source': 'zero'},
+        'delayed': {'joint_states.velocity_source': 'filter', 'filter.window': 0.12,
+                    'filter.delay': 0.05, 'filter.smooth_readings': True},
+        'kalman': {'joint_states.velocity_source': 'filter', 'filter.kind': 'kalman',
+                   'filter.delay': 0.02},
+        'adaptive': {'joint_states.velocity_source': 'filter', 'filter.kind': 'adaptive_window',
+                     'filter.window': 0.2},
     }.items():  # fmt: skip
         found |= prefixed(name, _streamed(options))
     return found
@@ -803,8 +807,10 @@ def _streamed(options: Mapping[str, Any]) -> Numbers:
     rng = np.random.default_rng(9)
     joints, fts, imus = ['a', 'b', 'c', 'd'], ['left', 'right'], ['back', 'head']
     given = package.Streams(
-        joints, fts, imus, joint_topics=('one', 'two'), assumed_joints=('d',),
-        assumed_positions=(0.4,), **options,
+        joints, fts, imus,
+        **{'joint_states.topics': ('one', 'two'), 'joint_states.assumed': ('d',),
+           'joint_states.assumed_positions': (0.4,)},
+        **options,
     )  # fmt: skip
     messages: list[tuple[int, int, str]] = []
     for order, (what, rate) in enumerate(
@@ -850,10 +856,8 @@ def skin_replay() -> Numbers:
         'imus': ['chest', 'root_link'],
         'contacts': contacts,
         'contact_timeout': 0.02,
-        'velocity_source': 'filter',
+        'joint_states.velocity_source': 'filter',
         'touch_kind': 'force',
-        'touch_frames': ['l_hand'],
-        'touch.l_hand.kind': 'wrench',
         'ft.l_arm_ft.offset': [1.0, -2.0, 3.0, 0.1, -0.2, 0.3],
         'contact.l_sole.kind': 'wrench',
         'contact.head.kind': 'force',

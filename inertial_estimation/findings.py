@@ -117,7 +117,7 @@ CODES: dict[str, Code] = {
     ),
     'assumed_reported': Code(
         _W, 'assumed at {position:.3g}, but reported in {count} messages up to {error:.3g} from '
-        'it', None, 'rad or m', 'the reports are not used: `assumed_joints`',
+        'it', None, 'rad or m', 'the reports are not used: `joint_states.assumed`',
     ),
     'joint_limit': Code(
         _W, 'position {value:.4g}, limits of the URDF {lower:.4g} and {upper:.4g}', 0.1,

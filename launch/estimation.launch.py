@@ -31,7 +31,7 @@ ARGUMENTS = [
         'identify',
         default_value='false',
         choices=SWITCH,
-        description='Start the identifier too, which finds what the links weigh',
+        description='Start the identifier of inertial parameters too',
     ),
     DeclareLaunchArgument(
         'identifier_params_file',
@@ -100,13 +100,14 @@ def start_estimator(context: LaunchContext) -> list:
 
 
 def start_identifier(context: LaunchContext) -> list:
-    """Return the identifier if it is wanted; it lowers its own priority (niceness)."""
+    """Return the identifier if it is wanted, at a lower priority than the estimator."""
     if value(context, 'identify') != 'true':
         return []
-    return [own_node(context, 'parameter_identifier', 'params_file', 'identifier_params_file')]
+    files = 'params_file', 'identifier_params_file'
+    return [own_node(context, 'parameter_identifier', *files, prefix='nice -n 10')]
 
 
-def own_node(context: LaunchContext, name: str, *files: str) -> Node:
+def own_node(context: LaunchContext, name: str, *files: str, prefix: str = '') -> Node:
     """Return a node of this package with the parameter files that some arguments name."""
     overrides: dict = {
         'use_sim_time': value(context, 'use_sim_time') == 'true',
@@ -120,6 +121,7 @@ def own_node(context: LaunchContext, name: str, *files: str) -> Node:
         executable=name,
         name=name,
         namespace=value(context, 'namespace'),
+        prefix=prefix,
         parameters=[
             *(ParameterFile(LaunchConfiguration(file), allow_substs=True) for file in files),
             overrides,

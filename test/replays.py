@@ -33,7 +33,7 @@ def figures(found):
 
 def replay_bag(bag, urdf, settings, *, out=None, **options):
     """Replay a bag and return its figures."""
-    rate = None if out is None else settings.deviations_rate
+    rate = None if out is None else settings.outputs.deviations_rate
     robot = build_robot(settings, str(urdf))
     found = replay(robot, bag, settings, deviations_rate=rate, **options)
     if out is not None:

@@ -208,10 +208,10 @@ NOISE = np.repeat([0.02, 0.001], 3)
 NODE = {
     'fixed_link': 'base',
     'ft_sensors': ['wrist_sensor'],
-    'joint_topics': ['/joint_states'],
-    'velocity_source': 'filter',
-    'acceleration_source': 'filter',
-    'derivative_window': 0.2,
+    'joint_states.topics': ['/joint_states'],
+    'joint_states.velocity_source': 'filter',
+    'joint_states.acceleration_source': 'filter',
+    'filter.window': 0.2,
     'contacts': ['base', 'tip'],
     'ft': {
         'wrist_sensor': {'topic': '/ft', 'frame_id': 'wrist', 'noise': NOISE.tolist()},

@@ -121,10 +121,16 @@ def test_imu_with_a_tag_of_one_kind_is_found() -> None:
     [
         ({}, ''),
         ({'imus': ['heda']}, "'heda'"),
-        ({'accelerometers': ['heda'], 'imus': ['head']}, "'heda'"),
         ({'imus': ['head'], 'contacts': ['foott']}, "'foott'"),
         ({'imus': ['head'], 'contacts': ['a'], 'contact.a.frame': 'foott'}, "'foott'"),
-        ({'imus': ['head'], 'assumed_joints': ['kne'], 'assumed_positions': [0.0]}, "'kne'"),
+        (
+            {
+                'imus': ['head'],
+                'joint_states.assumed': ['kne'],
+                'joint_states.assumed_positions': [0.0],
+            },
+            "'kne'",
+        ),
         ({'imus': ['head'], 'imu.head.measures': 'accelerometer'}, 'gyroscope'),
         (
             {'imus': ['sole'], 'imu.sole': {'frame': 'hand', 'pose': [0.1, 0.0, 0.0] * 2}},

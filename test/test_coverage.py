@@ -28,7 +28,7 @@ from inertial_estimation.uncertainty.stream_noise import stream_noise
 
 RATE = 200
 """Of all messages [Hz]."""
-WINDOW, ORDER = 0.03, 2
+WINDOW = 0.03
 """Of the derivatives: seven samples [s]."""
 SPACING = 8
 """
@@ -76,18 +76,18 @@ FOOT: dict[str, Any] = {
     'imu.f2.pose': [-0.1, 0.02, 0.0, 0.2, 0.0, 0.0],
 }
 CASES: dict[str, dict[str, Any]] = {
-    'savitzky_golay, forces': {'velocity_source': 'filter', **FORCES},
+    'savitzky_golay, forces': {'joint_states.velocity_source': 'filter', **FORCES},
     'kalman, an FT sensor lost': {
-        'derivative_filter': 'kalman',
-        'velocity_source': 'filter',
-        'derivative_joint_jerk': 30.0,
-        'derivative_gyroscope_jerk': 3000.0,
+        'filter.kind': 'kalman',
+        'joint_states.velocity_source': 'filter',
+        'filter.joint_jerk': 30.0,
+        'filter.gyroscope_jerk': 3000.0,
         'lost': 'foot_sensor',
     },
     'several IMUs, delay and smoothing': {
-        'velocity_source': 'filter',
-        'filter_delay': 0.013,
-        'smooth_readings': True,
+        'joint_states.velocity_source': 'filter',
+        'filter.delay': 0.013,
+        'filter.smooth_readings': True,
         'imus': ['h1', 'h2', 'c'],
         **HEAD,
     },
@@ -106,11 +106,9 @@ def settings_of(**given: Any) -> EstimatorSettings:
         'ft_sensors': ['arm_sensor', 'leg_sensor', 'foot_sensor'],
         'imus': ['head'],
         'contacts': ['root', 'hand', 'thigh', 'foot'],
-        'derivative_window': WINDOW,
-        'derivative_order': ORDER,
-        'derivative_joint_noise': 2e-5,
-        'derivative_gyroscope_noise': 2e-3,
-        'joint_velocity_noise': 0.02,
+        'filter.window': WINDOW,
+        'joint_states.position_noise': 2e-5,
+        'joint_states.velocity_noise': 0.02,
     } | given
     stated |= {f'ft.{name}.noise': list(FT_NOISE) for name in stated['ft_sensors']}
     stated |= {f'imu.{stated["imus"][0]}.gyroscope_noise': 8e-3}
@@ -130,8 +128,8 @@ class Messages:
         size = [np.full(n, 0.3), np.full(n, 2.0), np.tile([1.0] * 3 + [3.0] * 3, n_imus)]
         size.append(np.tile([30.0] * 3 + [3.0] * 3, n_fts))
         self.noise = np.concatenate([
-            np.full(n, settings.derivative_joint_noise),
-            np.full(n, settings.joint_velocity_noise),
+            np.full(n, settings.joint_states.position_noise),
+            np.full(n, settings.joint_states.velocity_noise),
             *(np.repeat([imu.gyroscope_noise, imu.accelerometer_noise], 3) for imu in imus),
             *(np.array(settings.ft_of(sensor.name).noise) for sensor in robot.ft_sensors),
         ])  # fmt: skip

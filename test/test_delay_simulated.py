@@ -37,9 +37,10 @@ def force_error(recorded, **settings):
     """Return the rms error of the contacts' forces [N]."""
     simulated, instants = recorded
     robot = Robot.from_urdf(simulated.urdf, imus=[IMU])
-    chosen = EstimatorSettings(
-        velocity_source='filter', derivative_window=0.12, imus=(IMU,), **settings
-    )
+    chosen = EstimatorSettings.from_dict({
+        'joint_states.velocity_source': 'filter', 'filter.window': 0.12, 'imus': (IMU,),
+        **settings,
+    })  # fmt: skip
     fts = [sensor.name for sensor in robot.ft_sensors]
     rows = [simulated.ft_names.index(name) for name in fts]
     assembler = SampleAssembler(robot.joint_names, fts, [IMU], chosen)
@@ -65,9 +66,10 @@ def force_error(recorded, **settings):
 
 
 def test_the_longer_the_delay_the_smaller_the_error_and_smoothing_helps(recorded):
-    plain = [force_error(recorded, filter_delay=delay) for delay in (0.0, 0.02, 0.06)]
+    plain = [force_error(recorded, **{'filter.delay': delay}) for delay in (0.0, 0.02, 0.06)]
     smooth = [
-        force_error(recorded, filter_delay=delay, smooth_readings=True) for delay in (0.02, 0.06)
+        force_error(recorded, **{'filter.delay': delay, 'filter.smooth_readings': True})
+        for delay in (0.02, 0.06)
     ]
     assert plain[1] < 0.7 * plain[0]
     assert plain[2] < 0.9 * plain[1]

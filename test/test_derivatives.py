@@ -7,6 +7,8 @@ Not covered: time jumps, which reset a filter from outside (test_streams.py), an
 suits a robot (bench/derivatives.py).
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.linalg import solve_discrete_are
@@ -187,25 +189,24 @@ def test_settings_reach_the_filter_they_are_for(kind, rng):
     values = np.sin(6.0e-9 * (stamps - stamps[0]))[:, None] + 1e-4 * rng.normal(size=(300, 1))
 
     def roughness(new, **given):
-        filter_ = new(EstimatorSettings(derivative_filter=kind, **given))
+        filter_ = new(EstimatorSettings.from_dict({'filter.kind': kind, **given}))
         first = differentiate_with(filter_, stamps, np.tile(values, filter_.n_channels))[0][:, 0]
         return np.nanstd(np.diff(first))
 
     def joints(settings):
         return joint_differentiator(settings, 1)
 
-    polynomial, kalman = kind == 'savitzky_golay', kind == 'kalman'
-    for own, other, new in (
-        ('joint', 'gyroscope', joints),
-        ('gyroscope', 'joint', gyroscope_differentiator),
-    ):
+    def gyroscope(settings, noise=3e-3):
+        return gyroscope_differentiator(settings, noise)
+
+    noisy, kalman = {'joint_states.position_noise': 2e-2}, kind == 'kalman'
+    has_noise = kind != 'savitzky_golay'
+    for name, new in (('joint', joints), ('gyroscope', gyroscope)):
         usual = roughness(new)
-        changed = roughness(new, **{f'derivative_{own}_noise': 2e-2}) != usual
-        assert changed == (not polynomial)
-        assert (roughness(new, **{f'derivative_{own}_jerk': 7.0}) != usual) == kalman
-        assert roughness(new, **{f'derivative_{other}_noise': 2e-2}) == usual
-        assert (roughness(new, derivative_window=0.2) != usual) == (not kalman)
-        assert (roughness(new, derivative_order=4) != usual) == polynomial
+        assert (roughness(new, **{f'filter.{name}_jerk': 7.0}) != usual) == kalman
+        assert (roughness(new, **noisy) != usual) == (has_noise and name == 'joint')
+        assert (roughness(new, **{'filter.window': 0.2}) != usual) == (not kalman)
+    assert (roughness(partial(gyroscope, noise=2e-2)) != usual) == has_noise
 
 
 # Adaptive window: the longest all of whose samples lie within the band of the fit

@@ -17,7 +17,7 @@ import yaml
 from robots import arm_with_wrist_sensor_urdf
 
 from inertial_estimation.cli import main
-from inertial_estimation.config.methods import METHODS
+from inertial_estimation.config.settings import METHODS
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.solvers.methods import SOLVERS

@@ -44,7 +44,7 @@ FROZEN_AFTER = 0.2
 NODE = {
     'fixed_link': 'base',
     'ft_sensors': ['wrist_sensor'],
-    'joint_topics': ['/joint_states'],
+    'joint_states.topics': ['/joint_states'],
     'ft': {
         'wrist_sensor': {
             'topic': '/ft',
@@ -166,7 +166,9 @@ def test_frozen_readings_give_no_rows_from_the_first_repeated_one_on(files, caps
 
 def test_what_rests_on_an_assumed_joint_gives_no_rows_unless_it_is_locked(files, capsys, rng):
     folder, truth, _ = files
-    write_node(folder, assumed_joints=['lift'], assumed_positions=[0.1])
+    write_node(
+        folder, **{'joint_states.assumed': ['lift'], 'joint_states.assumed_positions': [0.1]}
+    )
     _, stamps, q, raw = moving(truth, rng)
     bag = record(folder / 'bag', stamps, q, raw)
     assert run(folder, bag, '--json', folder / 'o.json') == 1

@@ -14,7 +14,7 @@ import pytest
 from robots import nested_humanoid_urdf, random_sample
 from test_set_parameters import others
 
-from inertial_estimation.config import EstimatorSettings, ImuSettings
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contact_stream import ContactStatistics, SlowSender
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import dependence_table
@@ -368,7 +368,7 @@ RATE, OMEGA, START_NS = 100, 2.0 * np.pi * 0.8, 1_000_000_000_000
 def momentum(rng, *, late=0.0, moves=1.0, silent=(), **settings):
     """Return the status after four seconds; velocities may be late, joints silent."""
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    chosen = EstimatorSettings(imus=('head',), derivative_window=0.12, **settings)
+    chosen = EstimatorSettings.from_dict({'imus': ('head',), 'filter.window': 0.12, **settings})
     fts = [sensor.name for sensor in robot.ft_sensors]
     assembler = SampleAssembler(robot.joint_names, fts, ['head'], chosen)
     estimator = WrenchEstimator(robot, [Contact(name) for name in ('root', 'hand', 'foot')])
@@ -392,18 +392,22 @@ def momentum(rng, *, late=0.0, moves=1.0, silent=(), **settings):
     return checked.status()
 
 
-ASSUMED = {'silent': ['neck'], 'assumed_joints': ('neck',), 'assumed_positions': (0.0,)}
+ASSUMED = {
+    'silent': ['neck'],
+    'joint_states.assumed': ('neck',),
+    'joint_states.assumed_positions': (0.0,),
+}
 
 
 @pytest.mark.parametrize(
     ('given', 'wrong'),
     [
-        ({'velocity_source': 'filter'}, False),
-        ({'velocity_source': 'message'}, False),
+        ({'joint_states.velocity_source': 'filter'}, False),
+        ({'joint_states.velocity_source': 'message'}, False),
         ({'moves': 0.0}, False),
         (ASSUMED, False),
-        ({'velocity_source': 'message', 'late': 0.08}, True),
-        ({'velocity_source': 'message', 'late': 0.08, **ASSUMED}, True),
+        ({'joint_states.velocity_source': 'message', 'late': 0.08}, True),
+        ({'joint_states.velocity_source': 'message', 'late': 0.08, **ASSUMED}, True),
         ({'angular_acceleration_source': 'zero'}, True),
     ],
 )
@@ -417,9 +421,9 @@ def test_the_noise_of_the_momentum_is_that_of_its_imu(rng):
     def noise(**settings):
         return float(momentum(rng, moves=0.0, **settings).values['noise [N]'])
 
-    quiet, loud = (noise(imu={'head': ImuSettings(gyroscope_noise=x)}) for x in (0.003, 0.3))
+    quiet, loud = (noise(**{'imu.head.gyroscope_noise': x}) for x in (0.003, 0.3))
     assert loud > 10.0 * quiet
-    assert np.isnan(noise(derivative_filter='adaptive_window'))
+    assert np.isnan(noise(**{'filter.kind': 'adaptive_window'}))
 
 
 # Cycles

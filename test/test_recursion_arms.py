@@ -24,7 +24,7 @@ from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.memory import whitened
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros.recursion_choice import recursion_settings
-from inertial_estimation.ros.sample_windows import SampleWindows
+from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, SampleWindows
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.assembler import build_assembler
 
@@ -41,7 +41,8 @@ SAME = 1e-8
 
 
 def settings(arm=UR10E, **others):
-    return replace(IdentifierSettings.from_yaml(arm.config, 'parameter_identifier'), **others)
+    given = IdentifierSettings.from_yaml(arm.config, 'parameter_identifier')
+    return replace(given, efforts=replace(given.efforts, **others))
 
 
 class Arm:
@@ -53,8 +54,8 @@ class Arm:
         choice = replace(recursion_settings(settings, self.robot), **chosen)
         self.identifier = RecursiveIdentifier(self.robot, choice)
         self._assembler = build_assembler(settings, self.robot)
-        self._windows = SampleWindows(self.robot, settings.rows_rate, settings.contact_margin, ())
-        self._gains = np.array(settings.effort_gains) if settings.effort_gains else 1.0
+        self._windows = SampleWindows(self.robot, settings.sample_rate, CONTACT_MARGIN, ())
+        self._gains = np.array(settings.efforts.gains) if settings.efforts.gains else 1.0
         self.changes, self.refits, self.windows = [], [], []
 
     def play(self, first, last, pushed=(0.0, 0.0), later=0.0):
@@ -186,9 +187,9 @@ def test_without_forgetting_it_is_the_batch(recorded):
 
 def test_gains_belong_to_the_named_joints():
     robot = build_robot(settings(), UR10E.description())
-    found = recursion_settings(settings(efforts=('elbow_joint',), effort_gains=(11.13,)), robot)
+    found = recursion_settings(settings(joints=('elbow_joint',), gains=(11.13,)), robot)
     assert found.effort_gains == {'elbow_joint': 11.13}
     with pytest.raises(ConfigError):
-        recursion_settings(settings(efforts=('elbow_joint',)), robot)
+        recursion_settings(settings(joints=('elbow_joint',)), robot)
     with pytest.raises(NameNotFound):
         RecursiveIdentifier(robot, replace(found, effort_gains={'elbo': 1.0}))

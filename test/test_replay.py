@@ -44,7 +44,7 @@ SETTINGS = {
     'ft_sensors': ['arm_sensor', 'leg_sensor', 'foot_sensor'],
     'ft.leg_sensor.frame_id': 'leg_frame',
     'ft.foot_sensor.offset': [1.0, -2.0, 3.0, 0.1, -0.2, 0.3],
-    'velocity_source': 'filter',
+    'joint_states.velocity_source': 'filter',
 }
 
 
@@ -181,7 +181,7 @@ def test_what_does_not_fit_is_refused(tmp_path, robot, settings, bag):
     with pytest.raises(NameNotFound):
         replay(**{'ft.leg_sensor.topic': 'ft/legs'})
     with pytest.raises(LogError):
-        replay(joint_topics=['/ft/leg_sensor'])
+        replay(**{'joint_states.topics': ['/ft/leg_sensor']})
     with pytest.raises(LogError):
         replay(**{'ft.leg_sensor.frame_id': 'shank'})
     with pytest.raises(LogError):

@@ -68,7 +68,7 @@ def test_some_instants_are_what_the_library_says_of_them(bag, robot, settings):
 
 
 def test_the_bag_holds_them_decimated(tmp_path, robot, bag):
-    settings, out = settings_of(deviations_rate=50.0), tmp_path / 'out'
+    settings, out = settings_of(**{'outputs.deviations_rate': 50.0}), tmp_path / 'out'
     replay_bag(bag, nested_humanoid_urdf(), settings, out=out)
     replay = run(open_log(bag, robot, settings), robot, settings)
     rows = rows_at_rate(replay.recording.samples.stamp_ns, 50.0)
@@ -100,7 +100,9 @@ def test_the_bag_holds_them_decimated(tmp_path, robot, bag):
 
 
 def test_touches_have_theirs_while_they_last(tmp_path, robot):
-    settings = settings_of(deviations_rate=RATE, contact_timeout=0.02, touch_kind='force')
+    settings = settings_of(
+        **{'outputs.deviations_rate': RATE}, contact_timeout=0.02, touch_kind='force'
+    )
     touches = [
         (
             '/contacts',

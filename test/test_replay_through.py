@@ -67,7 +67,7 @@ def test_the_report_has_their_size_and_where_they_come_from(bag, robot, settings
 
 def test_what_the_parameter_file_names_is_told_and_written(tmp_path, bag, robot):
     """As the node publishes it; what is asked for besides comes behind."""
-    given = {'internal_wrench_joints': ['elbow'], 'net_wrench_links': ['shank']}
+    given = {'outputs.internal_wrench_joints': ['elbow'], 'outputs.net_wrench_links': ['shank']}
     settings = EstimatorSettings.from_dict(SETTINGS | given)
     out = tmp_path / 'out'
     args = bag, nested_humanoid_urdf(), settings

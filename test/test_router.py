@@ -27,7 +27,7 @@ HUMANOID = {
     'ft_sensors': ['arm_sensor', 'leg_sensor', 'foot_sensor'],
     'imus': ['head'],
     'contacts': ['sole', 'hand', 'thigh', 'root'],
-    'acceleration_source': 'zero',
+    'joint_states.acceleration_source': 'zero',
     'ft.arm_sensor.temperature_topic': 'arm/temperature',
 }
 FIXED = {key: value for key, value in HUMANOID.items() if key != 'imus'} | {'fixed_link': 'root'}
@@ -194,7 +194,7 @@ def test_the_age_of_messages_is_measured_when_due():
 
 
 @pytest.mark.parametrize('batch', [7, 200])
-@pytest.mark.parametrize('given', [{}, {'smooth_readings': True}])
+@pytest.mark.parametrize('given', [{}, {'filter.smooth_readings': True}])
 def test_samples_do_not_depend_on_when_messages_are_polled(batch, given):
     at_once, later = run(1, **given), run(batch, **given)
     assert len(at_once.samples) == len(later.samples) >= 15
@@ -226,7 +226,7 @@ def test_readings_that_no_sample_uses_are_counted_and_not_decoded(pushed):
 
 
 def test_filters_get_every_reading(pushed):
-    run(50, smooth_readings=True)
+    run(50, **{'filter.smooth_readings': True})
     assert set(pushed.values()) == {200}
 
 

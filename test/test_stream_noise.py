@@ -50,10 +50,8 @@ STATED = {
     'ft_sensors': ['arm_sensor', 'leg_sensor', 'foot_sensor'],
     'imus': ['head'],
     'contacts': ['sole', 'hand', 'thigh', 'root'],
-    'derivative_joint_noise': 2e-4,
-    'derivative_gyroscope_noise': 9e-3,
-    'joint_velocity_noise': 0.05,
-    'assumed_position_noise': 0.02,
+    'joint_states.position_noise': 2e-4,
+    'joint_states.velocity_noise': 0.05,
     'ft.leg_sensor.noise': FT_NOISE,
     'imu.head.accelerometer_noise': 0.07,
     'imu.head.gyroscope_noise': 4e-3,
@@ -93,36 +91,45 @@ def assert_rows(rows, wanted):
 @pytest.mark.parametrize(('delay', 'later'), [(0.0, 0.0), (0.02, 0.02), (0.0201, 0.0225)])
 def test_noise_is_that_of_the_filters_at_their_rates(kind, delay, later):
     """The sample is that of the first joint state that lies as far back as the delay."""
-    settings = settings_of(derivative_filter=kind, filter_delay=delay, velocity_source='filter')
+    settings = settings_of(
+        **{'filter.kind': kind, 'filter.delay': delay, 'joint_states.velocity_source': 'filter'}
+    )
     noise = noise_of(settings)
     weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE, delay=later)
     assert_rows(noise.model.joints, joint_covariance(2e-4, weights))
     if later == delay:
-        weights = filter_weights(gyroscope_differentiator(settings), IMU_RATE, delay=delay)
+        weights = filter_weights(gyroscope_differentiator(settings, 4e-3), IMU_RATE, delay=delay)
         assert_rows(noise.model.imus, imu_covariance(4e-3, 0.07, weights))
     np.testing.assert_array_equal(noise.model.fts[1], FT_NOISE)
     np.testing.assert_array_equal(noise.model.fts[0], settings.ft_of('arm_sensor').noise)
-    assert (noise.model.assumed_positions == 0.02).all()
     assert noise.joints.all() and noise.imus.all() and noise.fts.all()
 
 
 def test_an_adaptive_window_has_no_noise_stated():
-    adapts = {'derivative_filter': 'adaptive_window'}
+    adapts = {'filter.kind': 'adaptive_window'}
     noise = noise_of(settings_of(**adapts))
     assert not noise.joints.any() and not noise.imus.any() and noise.fts.all()
-    assert noise_of(settings_of(**adapts, acceleration_source='zero')).joints.all()
+    assert noise_of(
+        settings_of(**adapts, **{'joint_states.acceleration_source': 'zero'})
+    ).joints.all()
     assert noise_of(settings_of(**adapts, angular_acceleration_source='zero')).imus.all()
 
 
 def test_velocities_of_messages_err_independently():
-    settings = settings_of(velocity_source='message')
+    settings = settings_of(**{'joint_states.velocity_source': 'message'})
     weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE)
     wanted = joint_covariance(2e-4, weights, velocity=0.05)
     assert_rows(noise_of(settings).model.joints, wanted)
 
 
 def test_smoothed_readings_have_less_noise():
-    settings = settings_of(smooth_readings=True, filter_delay=0.03, velocity_source='filter')
+    settings = settings_of(
+        **{
+            'filter.smooth_readings': True,
+            'filter.delay': 0.03,
+            'joint_states.velocity_source': 'filter',
+        }
+    )
     noise, given = noise_of(settings), {'delay': 0.03, 'smooth': True}
     weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE, **given)
     assert_rows(noise.model.joints, joint_covariance(2e-4, weights))
@@ -137,7 +144,9 @@ def test_smoothed_readings_have_less_noise():
 @pytest.mark.parametrize('source', ['array', 'zero'])
 @pytest.mark.parametrize('smooth', [False, True])
 def test_angular_accelerations_that_are_not_filtered_have_no_noise(source, smooth):
-    settings = settings_of(angular_acceleration_source=source, smooth_readings=smooth)
+    settings = settings_of(
+        angular_acceleration_source=source, **{'filter.smooth_readings': smooth}
+    )
     weights = filter_weights(smoother(settings), IMU_RATE, smooth=True)
     size = np.linalg.norm(weights[0]) if smooth else 1.0
     wanted = np.diag([(4e-3 * size) ** 2, (0.07 * size) ** 2, 0.0])
@@ -149,7 +158,7 @@ def test_each_imu_has_its_own_noise_and_rate():
     robot = robot_of(settings)
     rates = rates_of(robot)._replace(imus=np.array([IMU_RATE, 20.0]))
     noise = stream_noise(settings, robot, rates)
-    weights = filter_weights(gyroscope_differentiator(settings), IMU_RATE)
+    weights = filter_weights(gyroscope_differentiator(settings, 4e-3), IMU_RATE)
     assert_rows(noise.model.imus[:1], imu_covariance(4e-3, 0.07, weights))
     # An accelerometer needs no filter.
     assert_rows(noise.model.imus[1:, 1:, 1:], np.diag([0.04, 0.0]))
@@ -157,7 +166,9 @@ def test_each_imu_has_its_own_noise_and_rate():
 
 
 def test_without_filters_no_rate_is_needed():
-    settings = settings_of(acceleration_source='zero', angular_acceleration_source='zero')
+    settings = settings_of(
+        **{'joint_states.acceleration_source': 'zero'}, angular_acceleration_source='zero'
+    )
     noise = noise_of(settings, joint=np.nan, imu=np.nan, ft=np.nan)
     assert_rows(noise.model.joints, np.diag([2e-4**2, 0.05**2, 0.0]))
     assert_rows(noise.model.imus, np.diag([4e-3**2, 0.07**2, 0.0]))
@@ -232,7 +243,12 @@ def test_assembler_knows_the_rates_of_its_streams():
 
 def test_momentum_noise_is_that_of_the_imu_in_use(rng):
     settings = settings_of(
-        **HIP, velocity_source='message', assumed_joints=['neck'], assumed_positions=[0.1]
+        **HIP,
+        **{
+            'joint_states.velocity_source': 'message',
+            'joint_states.assumed': ['neck'],
+            'joint_states.assumed_positions': [0.1],
+        },
     )
     robot = robot_of(settings)
     noise, rates = MomentumNoise(settings, robot), rates_of(robot)

@@ -42,7 +42,6 @@ def build_estimator(
         contacts,
         calibration=calibration or build_calibration(settings, robot),
         length_scale=settings.length_scale,
-        rank_tolerance=settings.rank_tolerance,
         acceleration_arrays=settings.angular_acceleration_source == 'array',
     )
 

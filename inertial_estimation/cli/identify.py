@@ -20,7 +20,7 @@ from inertial_estimation.cli.render import (
     table,
     write_json,
 )
-from inertial_estimation.config.methods import METHODS
+from inertial_estimation.config.settings import METHODS
 from inertial_estimation.errors import CallError, ConfigError, ModelError
 
 if TYPE_CHECKING:

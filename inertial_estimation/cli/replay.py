@@ -107,7 +107,7 @@ def _run(chosen: argparse.Namespace) -> None:
             ),
             through=chosen.through,
             net=chosen.net,
-            deviations_rate=None if chosen.out is None else settings.deviations_rate,
+            deviations_rate=None if chosen.out is None else settings.outputs.deviations_rate,
             progress=progress,
         )
         if chosen.out is not None:

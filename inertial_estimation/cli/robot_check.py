@@ -99,9 +99,11 @@ def check_settings(
     arrays = settings.angular_acceleration_source == 'array'
     found = check_robot(robot, given, arrays=arrays, refusals=refusals)
     found.records['motion_of_joints'] = {
-        'joints': [name for name in robot.joint_names if name not in settings.assumed_joints],
-        'velocity': settings.velocity_source,
-        'acceleration': settings.acceleration_source,
+        'joints': [
+            name for name in robot.joint_names if name not in settings.joint_states.assumed
+        ],
+        'velocity': settings.joint_states.velocity_source,
+        'acceleration': settings.joint_states.acceleration_source,
     }
     return found
 

@@ -1,20 +1,23 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Types, ranges and descriptions of settings, and strict reading of a value."""
+"""Nested groups of settings: types, ranges and descriptions, read strictly by dotted names."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from math import isfinite
 from typing import Any, get_args, get_origin, get_type_hints
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.config.files import leaves
+from inertial_estimation.errors import ConfigError, NameNotFound
 
 Scalar = bool | int | float | str
 Value = bool | int | float | str | list[bool] | list[int] | list[float] | list[str]
 
+ALL = ('all',)
+"""In place of the names of a list: all that the URDF has."""
 KIND_NAMES = {
     bool: 'true or false',
     int: 'an integer',
@@ -23,24 +26,12 @@ KIND_NAMES = {
 }
 
 
-def setting(
-    default: Any,
-    description: str,
-    *,
-    range: tuple[float, float] | None = None,
-    choices: tuple[str, ...] = (),
-    sizes: tuple[int, ...] = (),
-) -> Any:
-    """Return a dataclass field that carries what a parameter descriptor needs."""
-    metadata = {'description': description, 'range': range, 'choices': choices, 'sizes': sizes}
-    return field(default=default, metadata=metadata)
-
-
 @dataclass(frozen=True)
 class Setting:
-    """One field of a group of settings, as `settings_of` finds it."""
+    """One setting, as `settings_of` finds it."""
 
     name: str
+    """With dots; ``<name>`` stands for the name of a sensor or contact."""
     kind: type[Scalar]
     """Type of the value, or of its items."""
     is_list: bool
@@ -87,27 +78,167 @@ class Setting:
         return value
 
 
-def read_fields(group: Any) -> None:
-    """Check every setting of a group, however it was made; its lists become tuples."""
-    for item in settings_of(type(group)):
-        object.__setattr__(group, item.name, item.read(getattr(group, item.name)))
+class Group:
+    """A dataclass of settings, groups of them, and groups by names that one of its lists holds."""
+
+    def __post_init__(self) -> None:
+        """Check every value; each listed name has its group."""
+        for name, item in _members(type(self)).items():
+            value = getattr(self, name)
+            if isinstance(item, Setting):
+                object.__setattr__(self, name, item.read(value))
+            elif isinstance(item, Named):
+                object.__setattr__(
+                    self, name, item.complete(name, value, getattr(self, item.names))
+                )
+            elif not isinstance(value, item):
+                raise ConfigError(f"'{name}' is {value!r}, expected {item.__name__}(...)")
 
 
-def settings_of(group: type) -> tuple[Setting, ...]:
-    """Return the settings of a dataclass, without the fields that hold groups."""
+@dataclass(frozen=True)
+class Named:
+    """A field of groups by name, and the setting that lists these names."""
+
+    kind: type[Group]
+    names: str
+
+    def complete(self, name: str, groups: object, listed: Sequence[str]) -> dict[str, Group]:
+        """Return one group for each listed name; all names may have one if the URDF lists them."""
+        if not isinstance(groups, Mapping) or not all(
+            isinstance(one, self.kind) for one in groups.values()
+        ):
+            raise ConfigError(f"'{name}' is {groups!r}, expected {self.kind.__name__} by name")
+        if listed == ALL:
+            return dict(groups)
+        for owner in groups:
+            if owner not in listed:
+                raise NameNotFound(
+                    f"entry of '{self.names}' for '{name}.{owner}.*'", owner, listed
+                )
+        return {owner: groups.get(owner) or self.kind() for owner in listed}
+
+
+def setting(
+    default: Any,
+    description: str,
+    *,
+    range: tuple[float, float] | None = None,
+    choices: tuple[str, ...] = (),
+    sizes: tuple[int, ...] = (),
+) -> Any:
+    """Return a field of one setting."""
+    metadata = {'description': description, 'range': range, 'choices': choices, 'sizes': sizes}
+    return field(default=default, metadata=metadata)
+
+
+def named(kind: type[Group], names: str) -> Any:
+    """Return a field of groups by name."""
+    return field(default_factory=dict, metadata={'named': Named(kind, names)})
+
+
+def _members(group: type[Group]) -> dict[str, Setting | Named | type[Group]]:
+    """Return the settings and groups of a group by the names of its fields."""
     known: Any = group
-    return _settings_of(known)
+    return _find_members(known)
 
 
 @cache
-def _settings_of(group: type) -> tuple[Setting, ...]:
-    """Find the settings once: some are made while the estimator runs."""
+def _find_members(group: Any) -> dict[str, Setting | Named | type[Group]]:
+    """Find them once: some groups are made while the estimator runs."""
     hints = get_type_hints(group)
-    found = []
+    found: dict[str, Setting | Named | type[Group]] = {}
     for item in fields(group):
-        if 'description' not in item.metadata:
-            continue
-        is_list = get_origin(hints[item.name]) is tuple
-        kind = get_args(hints[item.name])[0] if is_list else hints[item.name]
-        found.append(Setting(item.name, kind, is_list, item.default, **item.metadata))
-    return tuple(found)
+        kind, metadata = hints[item.name], item.metadata
+        is_list = get_origin(kind) is tuple
+        if 'description' in metadata:
+            of = get_args(kind)[0] if is_list else kind
+            found[item.name] = Setting(item.name, of, is_list, item.default, **metadata)
+        else:
+            found[item.name] = metadata.get('named', kind)
+    return found
+
+
+def settings_of(group: type[Group], prefix: str = '') -> Iterator[Setting]:
+    """Yield the settings of a group and of those below it."""
+    for name, item in _members(group).items():
+        if isinstance(item, Setting):
+            yield replace(item, name=prefix + name)
+        elif isinstance(item, Named):
+            yield from settings_of(item.kind, f'{prefix}{name}.<name>.')
+        else:
+            yield from settings_of(item, f'{prefix}{name}.')
+
+
+def setting_of(group: type[Group], name: str) -> Setting | None:
+    """Return a setting by its dotted name."""
+    first, _, rest = name.partition('.')
+    item = _members(group).get(first)
+    if isinstance(item, Named):
+        owner, _, rest = rest.rpartition('.')
+        return setting_of(item.kind, rest) if owner else None
+    if item is None or isinstance(item, Setting):
+        return None if rest else item
+    return setting_of(item, rest)
+
+
+def read(group: type[Group], data: Mapping[str, Any]) -> Any:
+    """Return the group that nested mappings or dotted names describe."""
+    return _read(group, leaves(data), '')
+
+
+def _read(group: type[Group], values: Mapping[str, Any], prefix: str) -> Any:
+    members, found = _members(group), {}
+    below: dict[str, dict[str, Any]] = {}
+    for name, value in values.items():
+        if setting_of(group, name) is None:
+            raise NameNotFound(
+                'parameter', prefix + name, [prefix + one.name for one in settings_of(group)]
+            )
+        first, _, rest = name.partition('.')
+        item = members[first]
+        if isinstance(item, Setting):
+            found[first] = item.read(value, prefix + name)
+        else:
+            below.setdefault(first, {})[rest] = value
+    for first, inner in below.items():
+        item, where = members[first], f'{prefix}{first}.'
+        if isinstance(item, Named):
+            owners: dict[str, dict[str, Any]] = {}
+            for name, value in inner.items():
+                owner, _, key = name.rpartition('.')
+                owners.setdefault(owner, {})[key] = value
+            found[first] = {
+                owner: _read(item.kind, one, f'{where}{owner}.') for owner, one in owners.items()
+            }
+        else:
+            found[first] = _read(item, inner, where)  # type: ignore[arg-type]
+    return group(**found)
+
+
+def write(group: Group, prefix: str = '') -> Iterator[tuple[str, Value]]:
+    """Yield every setting under its dotted name, tuples as lists."""
+    for name, item in _members(type(group)).items():
+        value = getattr(group, name)
+        if isinstance(item, Setting):
+            yield prefix + name, list(value) if item.is_list else value
+        elif isinstance(item, Named):
+            for owner, one in value.items():
+                yield from write(one, f'{prefix}{name}.{owner}.')
+        else:
+            yield from write(value, f'{prefix}{name}.')
+
+
+def split_unlisted(
+    group: type[Group], values: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return values by dotted names, and those apart that belong to a name of no list."""
+    members, apart = _members(group), {}
+    for name, value in values.items():
+        first, _, rest = name.partition('.')
+        item, owner = members.get(first), rest.rpartition('.')[0]
+        if isinstance(item, Named) and owner:
+            default = members[item.names].default  # type: ignore[union-attr]
+            listed = values.get(item.names, default)
+            if isinstance(listed, (list, tuple)) and tuple(listed) != ALL and owner not in listed:
+                apart[name] = value
+    return {name: value for name, value in values.items() if name not in apart}, apart

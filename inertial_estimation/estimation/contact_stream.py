@@ -5,7 +5,7 @@ Contacts from reported points of contact [T section 4.5.2, Assumption 4.1].
 
 Several senders (skin patches) may each report several points of several links. No message states
 the contact that it belongs to, live or in a bag, so place and time decide: a point belongs to the
-nearest contact of its frame within `touch_spacing` that has no other point of the same stamp, and
+nearest contact of its frame within `MAX_SPACING` that has no other point of the same stamp, and
 any other is a contact of its own. Messages may come out of order: of one contact the newest point
 that is not later than the instant counts. A contact that is not repeated is over after
 `contact_timeout`.
@@ -17,15 +17,17 @@ from bisect import bisect_left
 from collections import Counter, deque
 from dataclasses import dataclass
 from math import dist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.contacts import Contact, ContactKind
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array
 
+MAX_SPACING = 0.03
+"""Distance of two points of a frame up to which they are one contact [m]."""
 MAX_TRACKS = 64
 """Contacts at a time; more than this is not a robot but a fault of a sender."""
 MAX_PENDING = 1000
@@ -104,11 +106,9 @@ class ContactStream:
     """Reported points, as contacts of an instant."""
 
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
-        for frame in settings.touch_frames:
-            robot.frame(frame, f"'touch_frames' names '{frame}'")
-        self._robot, self._settings = robot, settings
+        self._robot, self._kind = robot, ContactKind[settings.touch_kind.upper()]
         self._timeout_ns = round(1e9 * settings.contact_timeout)
-        self._ahead_ns = self._timeout_ns + round(1e9 * settings.filter_delay)
+        self._ahead_ns = self._timeout_ns + round(1e9 * settings.filter.delay)
         self._touches: dict[str, Contact] = {}
         self._tracks: list[_Track] = []
         self._last: tuple[Contact, ...] = ()
@@ -129,7 +129,7 @@ class ContactStream:
             self._dropped += 1
             return
         if frame_id not in self._touches:
-            self._touches[frame_id] = Contact(frame_id, **self._find_touch(frame_id))
+            self._touches[frame_id] = Contact(frame_id, self._kind)
         track.add(stamp_ns, self._touches[frame_id].moved(tuple(point.tolist())))
 
     def at(self, stamp_ns: int) -> tuple[Contact, ...]:
@@ -172,17 +172,6 @@ class ContactStream:
             return TOO_LATE
         return ''
 
-    def _find_touch(self, frame_id: str) -> dict[str, Any]:
-        """Return the settings of a frame, of another one on the same link, or the default."""
-        link, L_H_F = self._robot.frame(frame_id)
-        named = [n for n in (frame_id, *self._settings.touch) if n in self._settings.touch]
-        name = next((n for n in named if self._robot.frame(n)[0] == link), frame_id)
-        given = self._settings.touch_of(name)
-        if given.kind != 'axial_force':
-            return {'kind': given.kind}
-        F_R_L, L_R_N = L_H_F[:3, :3].T, self._robot.frame(name)[1][:3, :3]
-        return {'kind': given.kind, 'direction': tuple(F_R_L @ L_R_N @ given.direction)}
-
     def _note(self, problem: str) -> None:
         """Count a problem; a sender of ever new nonsense must not fill the memory."""
         known = problem in self.problems or len(self.problems) < MAX_PROBLEMS
@@ -194,7 +183,7 @@ class ContactStream:
         for k, track in enumerate(self._tracks):
             if track.frame == frame_id:
                 distance, is_taken = track.distance(stamp_ns, point)
-                if distance <= self._settings.touch_spacing and not is_taken:
+                if distance <= MAX_SPACING and not is_taken:
                     near.append((distance, k))
         if near:
             return self._tracks[min(near)[1]]

@@ -387,14 +387,14 @@ def build_internal_wrenches(
     """Check the joints and links that the settings name."""
     wrenches, robot = InternalWrenches(estimator), estimator.robot
     asked = "'internal_wrench_joints' names '{}'"
-    for joint in settings.internal_wrench_joints:
+    for joint in settings.outputs.internal_wrench_joints:
         try:
             wrenches.frames([joint])
         except NameNotFound as error:
             raise NameNotFound('joint', joint, error.known, asked.format(joint)) from error
         except ModelError as error:
             raise ConfigError(f'{asked.format(joint)}: {error}') from error
-    for link in settings.net_wrench_links:
+    for link in settings.outputs.net_wrench_links:
         where = f"'net_wrench_links' names '{link}'"
         if link not in robot.link_names and link in robot.frames:
             body = robot.link_names[robot.frame(link)[0]]

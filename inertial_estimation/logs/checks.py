@@ -76,7 +76,7 @@ def replay_findings(replay: Replay) -> Iterator[Finding]:
 def missing_streams(replay: Replay) -> Iterator[Finding]:
     """Yield joints and sensors without values after the start of the log."""
     samples, robot = replay.recording.samples, replay.robot
-    late = replay.times > replay.times[0] + STARTUP + replay.settings.derivative_window
+    late = replay.times > replay.times[0] + STARTUP + replay.settings.filter.window
     for names, states in (
         (robot.joint_names, samples.joint_states),
         ([imu.name for imu in robot.imus], samples.imu_states),

@@ -113,7 +113,7 @@ def open_logs(
         used = _build(robot, settings, node, joints, positions)
     if node is None:
         return LogReader(used, None, (), whole, read)
-    assumed = tuple(name for name in used.joint_names if name in node.assumed_joints)
+    assumed = tuple(name for name in used.joint_names if name in node.joint_states.assumed)
     return LogReader(used, build_calibration(node, used), assumed, whole, read)
 
 
@@ -133,12 +133,11 @@ def _build(
             given |= {'joints': joints, 'locked_positions': locked}
         return Robot.from_urdf(urdf, **given)
     if joints is not None:
-        assumed = dict(zip(node.assumed_joints, node.assumed_positions, strict=True))
+        states = node.joint_states
+        assumed = dict(zip(states.assumed, states.assumed_positions, strict=True))
         kept = {name: position for name, position in assumed.items() if name in joints}
-        node = replace(
-            node, joints=tuple(joints), assumed_joints=tuple(kept),
-            assumed_positions=tuple(kept.values()),
-        )  # fmt: skip
+        left = replace(states, assumed=tuple(kept), assumed_positions=tuple(kept.values()))
+        node = replace(node, joints=tuple(joints), joint_states=left)
     return build_robot(node, urdf, locked_positions=positions, cut=cut)
 
 

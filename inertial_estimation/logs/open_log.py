@@ -127,7 +127,7 @@ def _bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progre
                 progress('reading', k / total)
     progress('reading', 1.0)
     if not assembly.samples:
-        topic = resolve(settings.joint_topics[0])
+        topic = resolve(settings.joint_states.topics[0])
         raise LogError(f"topic '{topic}' names no joint that is estimated and not assumed")
     tracks = (tap.track() for tap in taps.values())
     return replace(
@@ -173,7 +173,9 @@ class _Assembly:
         self._origin_ns = 0
         self.contacts = ContactStream(robot, settings)
         self._present: list[tuple[Contact, ...]] = []
-        self._assumed = dict(zip(settings.assumed_joints, settings.assumed_positions))
+        self._assumed = dict(
+            zip(settings.joint_states.assumed, settings.joint_states.assumed_positions)
+        )
         self._columns: dict[tuple[str, ...], list[int]] = {}
         self._reported: dict[str, ReportedJoint] = {}
 

@@ -21,9 +21,10 @@ MAX_SAMPLES = 5000
 
 def in_hindsight(settings: EstimatorSettings) -> EstimatorSettings:
     """Return settings that filter readings and motion alike, without delay."""
-    if settings.derivative_filter != 'savitzky_golay':
+    if settings.filter.kind != 'savitzky_golay':
         return settings
-    return replace(settings, filter_delay=0.5 * settings.derivative_window, smooth_readings=True)
+    whole = replace(settings.filter, delay=0.5 * settings.filter.window, smooth_readings=True)
+    return replace(settings, filter=whole)
 
 
 def predict_wrenches(
@@ -35,11 +36,10 @@ def predict_wrenches(
     part = recording.thinned(MAX_SAMPLES)
     samples = part.without_frozen(sensor.name for sensor in robot.ft_sensors)
     noise = np.array([settings.ft_of(one.name).noise for one in robot.ft_sensors]).reshape(-1, 6)
-    if settings.smooth_readings and len(recording.times) > 1:
-        count = settings.derivative_window / float(np.median(np.diff(recording.times)))
-        # Variance of the middle of a polynomial over many samples, times their number.
-        variance = 9.0 / 4.0 if settings.derivative_order < 4 else 225.0 / 64.0
-        noise = noise * min(1.0, np.sqrt(variance / count))
+    if settings.filter.smooth_readings and len(recording.times) > 1:
+        count = settings.filter.window / float(np.median(np.diff(recording.times)))
+        # Variance of the middle of a cubic polynomial over many samples, times their number.
+        noise = noise * min(1.0, np.sqrt(9.0 / 4.0 / count))
     predicted = PredictedWrenches.of(
         build_estimator(settings, robot), samples, part.times, support or settings.fixed_link,
         length_scale=settings.length_scale, noise=noise, noisy=noisy_sensors(settings, robot),

@@ -99,7 +99,7 @@ def replay(
     computed = compute_offsets(request, log, robot, settings, progress)
     part = log.within(TimeRange() if time_range is None else time_range)
     found = run(part, robot, settings, computed, progress)
-    if settings.deviations_rate and deviations_rate != 0.0:
+    if settings.outputs.deviations_rate and deviations_rate != 0.0:
         found = with_deviations(found, _rows(part, deviations_rate), progress)
     internal = InternalWrenches(build_estimator(settings, robot, calibration=computed.calibration))
     if joints:
@@ -271,8 +271,8 @@ def check_settings(
         twice = [name for name, n in Counter(names).items() if n > 1]
         if twice:
             raise ConfigError(f'{kind} {", ".join(twice)} is named more than once')
-    all_joints = tuple(dict.fromkeys((*settings.internal_wrench_joints, *joints)))
-    all_links = tuple(dict.fromkeys((*settings.net_wrench_links, *links)))
+    all_joints = tuple(dict.fromkeys((*settings.outputs.internal_wrench_joints, *joints)))
+    all_links = tuple(dict.fromkeys((*settings.outputs.net_wrench_links, *links)))
     if all_joints or all_links:
         build_internal_wrenches(settings, build_estimator(settings, robot)).frames(all_joints)
     for link in links:

@@ -157,7 +157,7 @@ def _residuals(
     """Predict the sensors at the chosen samples."""
     estimator = build_estimator(replay.settings, replay.robot, calibration=replay.calibration)
     noise, whole = _noise(replay)
-    assumed = np.isin(replay.robot.joint_names, replay.settings.assumed_joints)
+    assumed = np.isin(replay.robot.joint_names, replay.settings.joint_states.assumed)
     random = np.random.default_rng(SEED)
     parts = []
     for situation in situations:
@@ -183,7 +183,10 @@ def _imu_records(replay: Replay, found: _Residuals, readings: SampleBatch) -> It
     robot, settings = replay.robot, replay.settings
     sources = ImuPrediction(robot).sources
     # Neglected accelerations vary with the motion: only a constant residual is the sensor's.
-    neglects = 'zero' in (settings.acceleration_source, settings.angular_acceleration_source)
+    neglects = 'zero' in (
+        settings.joint_states.acceleration_source,
+        settings.angular_acceleration_source,
+    )
     for k, imu in enumerate(robot.imus):
         for quantity, unit, name, values in (
             ('angular_velocity', 'rad/s', 'angular_velocities', readings.angular_velocities),
@@ -276,7 +279,7 @@ def _noise(replay: Replay) -> tuple[NoiseModel, bool]:
     """Return the noise behind the filters, and whether it is known for all of them."""
     robot, rates, settings = replay.robot, replay.recording.rates, replay.settings
     imus = [settings.imu_of(imu.name) for imu in robot.imus]
-    joint = np.diag([settings.derivative_joint_noise**2, 0.0, 0.0])
+    joint = np.diag([settings.joint_states.position_noise**2, 0.0, 0.0])
     signals = [np.diag([i.gyroscope_noise**2, i.accelerometer_noise**2, 0.0]) for i in imus]
     fts = [settings.ft_of(sensor.name).noise for sensor in robot.ft_sensors]
     n = len(robot.joint_names)
@@ -285,12 +288,12 @@ def _noise(replay: Replay) -> tuple[NoiseModel, bool]:
         joints=np.broadcast_to(joint, (n, 3, 3)),
         imus=np.array(signals).reshape(-1, 3, 3),
         fts=np.array(fts).reshape(-1, 6),
-        assumed_positions=np.full(n, settings.assumed_position_noise),
+        assumed_positions=np.zeros(n),
     )
     if rates is None:
         return messages, False
     found = stream_noise(settings, robot, rates)
-    assumed = np.isin(robot.joint_names, settings.assumed_joints)
+    assumed = np.isin(robot.joint_names, settings.joint_states.assumed)
     known = np.concatenate([found.joints | assumed, found.imus, found.fts])
     model = replace(
         found.model,

@@ -65,7 +65,7 @@ def summarize(replay: Replay) -> Record:
         'fts': list(_streams(fts, log.origin_ns)),
         'imus': list(_streams(imus, log.origin_ns)),
         'joint_states': list(_streams(parts, log.origin_ns)),
-        'assumed_joints': list(replay.settings.assumed_joints),
+        'assumed_joints': list(replay.settings.joint_states.assumed),
         'ignored_joints': list(statistics.ignored_joints if statistics else ()),
         'wrenches': list(_wrenches(replay)),
         'torques': list(_compared_torques(replay)),
@@ -93,7 +93,7 @@ def summarize(replay: Replay) -> Record:
 def _with_topic(name: str, replay: Replay) -> str:
     """Return the name of a part of the joint states with its topic in place of the index."""
     index, _, joints = name.partition(': ')
-    return f'{replay.settings.joint_topics[int(index)]}: {joints}'
+    return f'{replay.settings.joint_states.topics[int(index)]}: {joints}'
 
 
 def _streams(streams: Mapping[str, StreamStatistics], origin_ns: int) -> Iterator[Record]:

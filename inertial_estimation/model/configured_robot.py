@@ -4,18 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.config import (
-    EstimatorSettings,
-    FtSettings,
-    ImuSettings,
-    LinkSensorSettings,
-)
-from inertial_estimation.config.groups import are_all
+from inertial_estimation.config import EstimatorSettings, FtSettings, ImuSettings
+from inertial_estimation.config.schema import ALL
 from inertial_estimation.errors import NameNotFound
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSpec, LinkSensorSpec
@@ -35,19 +30,16 @@ def build_robot(
     locked_positions [rad or m].
     """
     sensors = None
-    if not are_all('ft', settings.ft_sensors):
+    if settings.ft_sensors != ALL:
         sensors = [_ft_spec(name, settings.ft_of(name)) for name in settings.ft_sensors]
     robot = Robot.from_urdf(
         urdf,
         joints=settings.joints or None,
         locked_positions=locked_positions,
         ft_sensors=sensors if cut else [],
-        accelerometers=_link_specs(settings.accelerometers, settings.accelerometer) or None,
-        gyroscopes=_link_specs(settings.gyroscopes, settings.gyroscope) or None,
-        imus=_link_specs(settings.imus, settings.imu),
+        imus=[_imu_spec(name, settings.imu[name]) for name in settings.imus],
         fixed_link=settings.fixed_link,
         gravity=settings.gravity,
-        external_torque_base=settings.external_torque_base,
     )
     known = [sensor.name for sensor in robot.ft_sensors]
     for name in settings.ft if cut else ():
@@ -63,26 +55,17 @@ def _ft_spec(name: str, settings: FtSettings) -> str | FtSpec:
     return FtSpec(
         name,
         settings.joint,
-        frame=settings.frame or 'child',
+        frame='sensor' if settings.pose else 'child',
         child_to_parent=settings.direction != 'parent_to_child',
         pose=_pose(settings.pose) if settings.pose else np.eye(4),
     )
 
 
-def _link_specs(
-    names: Iterable[str], groups: Mapping[str, ImuSettings] | Mapping[str, LinkSensorSettings]
-) -> list[LinkSensorSpec]:
-    """Return the descriptions of accelerometers, gyroscopes or IMUs."""
-    specs = []
-    for name in names:
-        given = groups.get(name) or LinkSensorSettings()
-        pose = _pose(given.pose) if given.pose else None
-        spec = LinkSensorSpec(name, given.frame, pose)
-        if isinstance(given, ImuSettings):
-            noise = given.accelerometer_noise, given.gyroscope_noise
-            spec = LinkSensorSpec(name, given.frame, pose, given.measures, *noise)
-        specs.append(spec)
-    return specs
+def _imu_spec(name: str, settings: ImuSettings) -> LinkSensorSpec:
+    """Return the place of an IMU."""
+    pose = _pose(settings.pose) if settings.pose else None
+    noise = settings.accelerometer_noise, settings.gyroscope_noise
+    return LinkSensorSpec(name, settings.frame, pose, settings.measures, *noise)
 
 
 def _pose(numbers: Sequence[float]) -> NDArray[np.float64]:

@@ -114,10 +114,14 @@ class RobotFeed:
     ) -> None:
         # Nothing is to be filtered, and at rest nothing accelerates.
         settings = replace(
-            settings, filter_delay=0.0, smooth_readings=False, acceleration_source='zero',
-            velocity_source='message', angular_acceleration_source='zero',
+            settings,
+            filter=replace(settings.filter, delay=0.0, smooth_readings=False),
+            joint_states=replace(
+                settings.joint_states, acceleration_source='zero', velocity_source='message'
+            ),
+            angular_acceleration_source='zero',
             queue_depth=QUEUE,
-        )  # fmt: skip
+        )
         self.robot = build_robot(settings, urdf)
         self.body = BodyReadings(self.robot, sensor, imu)
         self._take_reading = take

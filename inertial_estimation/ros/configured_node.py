@@ -24,7 +24,6 @@ from inertial_estimation.errors import (
     ConfigError,
     InertialEstimationError,
     ModelError,
-    NameNotFound,
 )
 from inertial_estimation.model.urdf import decoded, is_xml
 from inertial_estimation.ros.executors import PolledGroup, init, note_signals, spin
@@ -87,13 +86,9 @@ class ConfiguredNode(LifecycleNode):
         self.settings = self._declared.collect()
         self.pipeline = self._make(self, self.settings, self._find_urdf())
         robot = self.pipeline.robot
-        try:
-            unused = self._declared.unused_groups(robot)
-        except NameNotFound:
-            self._take_apart()
-            raise
-        if unused:
-            self.get_logger().warning(f'parameters of no listed name: {", ".join(unused)}')
+        if unlisted := self._declared.unlisted:
+            groups = dict.fromkeys(name.rpartition('.')[0] for name in unlisted)
+            self.get_logger().warning(f'parameters of no listed name: {", ".join(groups)}')
         self._declared.locked = True
         self.get_logger().info(
             f"robot '{robot.name}': {robot.mass:.2f} kg, {len(robot.joint_names)} joints, "
@@ -155,9 +150,6 @@ class ConfiguredNode(LifecycleNode):
                 f'{name} stays unconfigured: correct its parameters, then configure and activate '
                 "it with 'ros2 lifecycle set'"
             )
-
-    def prepare_process(self) -> None:
-        """Change the process that the node runs in, before it is spun."""
 
     def _find_urdf(self) -> str:
         """Return the robot description from parameter, file or topic, in that order."""
@@ -221,7 +213,6 @@ def run_node(
         return 1
     # A cycle waits no longer for the thread of the diagnostics.
     sys.setswitchinterval(SWITCH_INTERVAL)
-    node.prepare_process()
     try:
         spin(node, signals)
     finally:

@@ -59,7 +59,7 @@ class Pipeline:
 
     def __init__(self, node: LifecycleNode, settings: EstimatorSettings, urdf: str) -> None:
         self.active = False
-        self._node, self._settings = node, settings
+        self._node = node
         self.robot = robot = build_robot(settings, urdf)
         self._assembler = build_assembler(settings, robot)
         sensors = sensor_calibrations(settings, robot, new_file=True)
@@ -84,7 +84,7 @@ class Pipeline:
         )
         self._model = ModelInUse(
             self._estimator,
-            settings.model_blend_time,
+            settings.model.blend_time,
             [self._momentum.set_parameters],
             self.publishers.announce,
         )
@@ -179,8 +179,7 @@ class Pipeline:
 
     def _on_time_jump(self, jump) -> None:
         """Start anew when the clock of the node goes back."""
-        if self._settings.reset_on_time_jump:
-            self._node.get_logger().info(f'time was set back: {self.reset()}')
+        self._node.get_logger().info(f'time was set back: {self.reset()}')
 
     def _report(self) -> None:
         """Take what the diagnostics need, and let them be published."""

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Command line, executors, signals that end a node, and timers on the steady clock."""
 
-import os
 import re
 import signal
 import sys
@@ -132,13 +131,3 @@ def spin(node: Node, signals: Sequence[int]) -> None:
         timer.destroy()
         executor.remove_node(node)
         executor.shutdown()
-
-
-def step_back(niceness: int) -> str:
-    """Let other processes run first; return why the operating system refused, else nothing."""
-    try:
-        now = os.getpriority(os.PRIO_PROCESS, 0)
-        os.setpriority(os.PRIO_PROCESS, 0, max(now, niceness))
-    except OSError as error:
-        return f'niceness {niceness}: {error.strerror}'
-    return ''

@@ -10,7 +10,7 @@ from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from std_srvs.srv import SetBool, Trigger
 
-from inertial_estimation.config.identifier import IDENTIFIER_NAME, IdentifierSettings
+from inertial_estimation.config.settings import IDENTIFIER_NAME, IdentifierSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.identification.errors_in_variables import StateNoise
@@ -25,11 +25,11 @@ from inertial_estimation.outputs.diagnostics import SourceStatus, Status, known_
 from inertial_estimation.ros.calibration_followed import CalibrationFollower
 from inertial_estimation.ros.configured_node import ConfiguredNode, reported, run_node
 from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
-from inertial_estimation.ros.executors import SteadyTimer, step_back
+from inertial_estimation.ros.executors import SteadyTimer
 from inertial_estimation.ros.identifier_outputs import IdentifierOutputs
 from inertial_estimation.ros.identifier_status import IdentifierStatus
 from inertial_estimation.ros.recursion_choice import recursion_settings
-from inertial_estimation.ros.sample_windows import SampleWindow, SampleWindows
+from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, SampleWindow, SampleWindows
 from inertial_estimation.ros.services import create_service
 from inertial_estimation.ros.state_file import StateFile
 from inertial_estimation.ros.subscriptions import PolledSubscriptions, make_router
@@ -52,11 +52,6 @@ class IdentifierNode(ConfiguredNode):
         create_service(self, Trigger, '~/restore', lambda: self.configured().restore())
         self.start()
 
-    def prepare_process(self) -> None:
-        """Let other processes run first."""
-        if refused := step_back(self.settings.niceness):
-            self.get_logger().warning(refused)
-
     @reported
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop to learn, and save the state."""
@@ -74,9 +69,9 @@ class IdentifierPipeline:
         chosen = recursion_settings(settings, robot)
         self._calibration = CalibrationFollower(node, robot, settings, self._follow_calibration)
         self.identifier = RecursiveIdentifier(robot, chosen, self._calibration.calibration)
-        if not settings.fixed_link and not settings.held_frames:
+        if not settings.fixed_link and not settings.loaded_frames:
             node.get_logger().warning(
-                'neither fixed_link nor held_frames is set: the force on the feet is identified '
+                'neither fixed_link nor loaded_frames is set: the force on the feet is identified '
                 'as weight, unless the topic of contacts reports it'
             )
         self._filters, self._noise_is_complete = StreamFilters(settings), False
@@ -86,11 +81,9 @@ class IdentifierPipeline:
         self._refitted_ns = 0
         self._published: tuple[str, ...] = ()
         self._windows = SampleWindows(
-            robot, settings.rows_rate, settings.contact_margin, settings.held_frames
+            robot, settings.sample_rate, CONTACT_MARGIN, settings.loaded_frames
         )
-        self._state = (
-            StateFile(settings.state_file, settings.save_period) if settings.state_file else None
-        )
+        self._state = StateFile(settings.state_file) if settings.state_file else None
         self._assembler = build_assembler(settings, robot)
         self._contacts = ContactStream(robot, settings)
         self._outputs = IdentifierOutputs(node, robot)
@@ -219,7 +212,7 @@ class IdentifierPipeline:
             self._node.get_logger().info(f'{name}: {CHANGES[change]}')
         # Time may have been set back since, or the state was saved later than it is now.
         gone = 1e-9 * (self.identifier.stamp_ns - self._refitted_ns)
-        due = not 0.0 <= gone < self._settings.refit_period - EARLY
+        due = not 0.0 <= gone < self._settings.refit.period - EARLY
         if due or any(change is Change.BODY for _, change in changes):
             self._refit()
         if self._state is not None and self._state.is_due():
@@ -234,8 +227,8 @@ class IdentifierPipeline:
         self.identifier.noise = StateNoise.of(
             found.model.joints,
             found.model.imus,
-            is_white=not settings.smooth_readings,
-            measures_velocities=settings.velocity_source == 'message',
+            is_white=not settings.filter.smooth_readings,
+            measures_velocities=settings.joint_states.velocity_source == 'message',
         )
         self._noise_is_complete = bool(found.joints.all() and found.imus.all())
 
@@ -252,7 +245,7 @@ class IdentifierPipeline:
             try:
                 # As an estimator with these settings does.
                 update = ParameterUpdate(refit.parameters)
-                update.check(self.robot, self._settings.update_mass_factor)
+                update.check(self.robot, self._settings.model.max_mass_ratio)
                 self._outputs.publish(refit, values, self.identifier.calibration)
                 refusal, self._published = '', refit.refitted
             except ModelError as error:
@@ -278,9 +271,8 @@ class IdentifierPipeline:
 
     def _on_time_jump(self, jump) -> None:
         """Start anew when the clock of the node goes back; what was learned stays."""
-        if self._settings.reset_on_time_jump:
-            self._forget()
-            self._node.get_logger().info('time was set back: filters and buffers are empty')
+        self._forget()
+        self._node.get_logger().info('time was set back: filters and buffers are empty')
 
     def _diagnose(self) -> None:
         """Take what the diagnostics need, and let them be published."""

@@ -18,7 +18,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.submodels import Submodel
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.identifier_messages import GROUPS, errors
-from inertial_estimation.ros.sample_windows import WINDOW_NS, submodel_of
+from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, WINDOW_NS, submodel_of
 from inertial_estimation.sample import Sample, SensorState
 
 MAX_WAIT = 60
@@ -31,10 +31,10 @@ class IdentifierStatus:
     """Counts what the identifier does, and makes statuses of it."""
 
     def __init__(self, settings: IdentifierSettings, identifier: RecursiveIdentifier) -> None:
-        self._identifier, self._margin = identifier, settings.contact_margin
+        self._identifier = identifier
         robot = identifier.robot
         self._held = {
-            robot.submodels[submodel_of(robot, frame)].name for frame in settings.held_frames
+            robot.submodels[submodel_of(robot, frame)].name for frame in settings.loaded_frames
         }
         self.refits = self.updates = self.windows = self._failures = self._refused = 0
         self.longest_window = self.longest_refit = 0.0
@@ -175,7 +175,7 @@ class IdentifierStatus:
         if self.sample is None or submodel.name in self._held:
             return []
         since = max(self._identifier.equations_ns.get(submodel.name, 0), self._first_ns)
-        if 1e-9 * (self.sample.stamp_ns - since) <= MAX_SILENCE + self._margin:
+        if 1e-9 * (self.sample.stamp_ns - since) <= MAX_SILENCE + CONTACT_MARGIN:
             return []
         return lost_sensors(self._identifier.robot, submodel, self.sample)
 

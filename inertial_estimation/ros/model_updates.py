@@ -64,7 +64,7 @@ class ModelUpdates:
             node.create_subscription(
                 Float64MultiArray, topic, self._callback(topic, take), LATCHED
             )
-            for topic, take in (topics.items() if settings.take_inertial_parameters else ())
+            for topic, take in (topics.items() if settings.model.accept_updates else ())
         ]
 
     def status(self) -> Status:
@@ -118,7 +118,7 @@ class ModelUpdates:
 
     def _take_parameters(self, message: Float64MultiArray) -> None:
         update = ParameterUpdate(from_message(self._robot, message))
-        update.check(self._robot, self._settings.update_mass_factor)
+        update.check(self._robot, self._settings.model.max_mass_ratio)
         if self._model.offer(update):
             self._taken += 1
             self._note_change()
@@ -133,7 +133,7 @@ class ModelUpdates:
     def _hold(self, hold: bool) -> str:
         """Keep updates aside, or take them over again."""
         if not self._subscriptions:
-            raise ConfigError("'take_inertial_parameters' is false: no update is taken over")
+            raise ConfigError("'model.accept_updates' is false: no update is taken over")
         if hold:
             self._model.hold()
             return f'updates are held, in use: {self._model.source}'
@@ -169,9 +169,9 @@ class ModelUpdates:
 
     def _path(self) -> Path:
         """Return the file, if one is named."""
-        if not self._settings.model_file:
-            raise ConfigError("'model_file' is empty")
-        return Path(self._settings.model_file).expanduser()
+        if not self._settings.model.file:
+            raise ConfigError("'model.file' is empty")
+        return Path(self._settings.model.file).expanduser()
 
     def _note_change(self) -> None:
         """Note when a change began."""

@@ -22,7 +22,7 @@ from rcl_interfaces.msg import (
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from inertial_estimation.config import EstimatorSettings, IdentifierSettings, settings_of
+from inertial_estimation.config import EstimatorSettings, IdentifierSettings, Setting
 from inertial_estimation.config.files import (
     PARAMETERS,
     ROS_OWN,
@@ -30,13 +30,12 @@ from inertial_estimation.config.files import (
     flatten,
     load_mapping,
 )
-from inertial_estimation.config.groups import GROUPS, name_unused, split_unused
+from inertial_estimation.config.schema import setting_of, split_unlisted
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.model.robot import Robot
 
 PARAMETER, FILE, REMAP = ('-p', '--param'), ('--params-file',), ('-r', '--remap')
 EMPTY = re.compile(r'\[\s*\]')
-READ_AT_START = ('autostart', 'niceness')
+READ_AT_START = 'autostart'
 ARRAY_TYPES = {
     bool: Parameter.Type.BOOL_ARRAY,
     int: Parameter.Type.INTEGER_ARRAY,
@@ -58,7 +57,8 @@ class Parameters:
             for name, override in node._parameter_overrides.items()
             if name.split('.')[0] not in ROS_OWN
         }
-        used, self._spare = split_unused(given)
+        used, self.unlisted = split_unlisted(kind, given)
+        """Parameters of sensors and contacts that no list names."""
         self._declare(kind.from_dict(used))
         node.add_on_set_parameters_callback(self._check_change)
 
@@ -67,59 +67,40 @@ class Parameters:
         declared = {
             name: _plain(parameter.value)
             for name, parameter in self._node.get_parameters_by_prefix('').items()
-            if name.split('.')[0] in _TOP or name.split('.')[0] in GROUPS
+            if setting_of(self._kind, name) is not None
         }
         # Groups whose names were taken off a list stay declared.
-        used, _ = split_unused(self._spare | declared)
+        used, unlisted = split_unlisted(self._kind, self.unlisted | declared)
         settings = self._kind.from_dict(used)
         self._declare(settings)
-        self._spare = {
-            name: value
-            for name, value in self._spare.items()
-            if not self._node.has_parameter(name)
-        }
+        self.unlisted = {n: v for n, v in unlisted.items() if not self._node.has_parameter(n)}
         return settings
-
-    def unused_groups(self, robot: Robot) -> list[str]:
-        """Return the groups of parameters that were given and that no list names."""
-        sensors = (*robot.ft_sensors, *robot.imus)
-        return name_unused(self._spare, set(robot.frames) | {sensor.name for sensor in sensors})
 
     def _declare(self, settings: EstimatorSettings) -> None:
         """Declare what is not declared yet, with the values of the settings."""
-        items = [(item.name, item) for item in settings_of(type(settings))]
-        for kind, group in GROUPS.items():
-            for owner in getattr(settings, kind):
-                items += [(f'{kind}.{owner}.{item.name}', item) for item in settings_of(group)]
-        values = settings.to_parameters()
-        for name, item in items:
-            if not self._node.has_parameter(name):
-                _declare(self._node, name, item, values[name])
+        for name, value in settings.to_parameters().items():
+            item = setting_of(self._kind, name)
+            if item is not None and not self._node.has_parameter(name):
+                _declare(self._node, name, item, value)
 
     def _check_change(self, parameters: list[Parameter]) -> SetParametersResult:
         """Refuse changes that would have no effect."""
         for parameter in parameters:
-            first = parameter.name.split('.')[0]
-            if parameter.name in READ_AT_START:
+            if parameter.name == READ_AT_START:
                 reason = f"'{parameter.name}' is read when the process starts"
                 return SetParametersResult(successful=False, reason=reason)
-            if self.locked and (first in _TOP or first in GROUPS):
+            if self.locked and setting_of(self._kind, parameter.name) is not None:
                 reason = f"'{parameter.name}' is read at configuration: clean up the node first"
                 return SetParametersResult(successful=False, reason=reason)
         return SetParametersResult(successful=True)
 
 
-_TOP = {item.name: item for item in settings_of(IdentifierSettings)}
-"""Of all nodes."""
-
-
-def descriptor(item, name: str = '') -> ParameterDescriptor:
+def descriptor(item: Setting) -> ParameterDescriptor:
     """Return what ROS can say about a setting."""
     description = ParameterDescriptor(
         description=item.description,
         additional_constraints=item.constraint,
-        # An empty list can only be given after the declaration.
-        read_only=(name or item.name) in READ_AT_START and not item.is_list,
+        read_only=item.name == READ_AT_START,
     )
     if item.range and item.kind is float:
         low, high = map(float, item.range)
@@ -130,21 +111,19 @@ def descriptor(item, name: str = '') -> ParameterDescriptor:
     return description
 
 
-def _declare(node: Node, name: str, item, value) -> None:
+def _declare(node: Node, name: str, item: Setting, value) -> None:
     """Declare one parameter with a value that has been checked."""
-    described = descriptor(item, name)
     if not item.is_list or value:
-        node.declare_parameter(name, value, described, ignore_override=True)
+        node.declare_parameter(name, value, descriptor(item), ignore_override=True)
         return
     # rclpy takes an empty list for one of bytes, unless the parameter says the type.
-    node.declare_parameter(name, ARRAY_TYPES[item.kind], described, ignore_override=True)
+    node.declare_parameter(name, ARRAY_TYPES[item.kind], descriptor(item), ignore_override=True)
     node.set_parameters([Parameter(name, ARRAY_TYPES[item.kind], [])])
 
 
-def list_setting(name: str):
+def list_setting(name: str) -> Setting | None:
     """Return the setting of a parameter that holds a list."""
-    groups = {item.name: item for group in GROUPS.values() for item in settings_of(group)}
-    item = _TOP.get(name) or groups.get(name.split('.')[-1])
+    item = setting_of(IdentifierSettings, name)
     return item if item is not None and item.is_list else None
 
 

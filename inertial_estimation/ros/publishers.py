@@ -104,7 +104,10 @@ class Publishers:
         self._roots, self._uninformed, self._momentum = roots, uninformed, momentum
         # This may refuse the settings, so it comes before the publishers.
         self._internal = build_internal_wrenches(settings, estimator)
-        self._joints, links = settings.internal_wrench_joints, settings.net_wrench_links
+        self._joints, links = (
+            settings.outputs.internal_wrench_joints,
+            settings.outputs.net_wrench_links,
+        )
         self._links = [estimator.robot.link_names.index(link) for link in links]
         frames = self._internal.frames(self._joints)
         self._layout = Layout(
@@ -113,7 +116,9 @@ class Publishers:
         self._publishers: list[Any] = []
         self._topics: dict[str, list[Topic]] = {}
         outputs = [
-            one for one in OUTPUTS if settings.deviations_rate or one.pace != Pace.DEVIATIONS
+            one
+            for one in OUTPUTS
+            if settings.outputs.deviations_rate or one.pace != Pace.DEVIATIONS
         ]
         for one in outputs:
             qos = LATCHED if one.pace is Pace.CHANGE else QoSProfile(depth=1)
@@ -126,9 +131,12 @@ class Publishers:
         self._contacts: tuple[Contact, ...] | None = None
         self._named: dict[str, Encode] = {}
         self._wanted: list[tuple[Output, list[int]]] = []
-        self._look, self._wrenches = RateLimiter(LOOK_RATE), RateLimiter(settings.wrench_rate)
-        self._inner = RateLimiter(settings.wrench_rate)
-        self._deviations = RateLimiter(settings.deviations_rate)
+        self._look, self._wrenches = (
+            RateLimiter(LOOK_RATE),
+            RateLimiter(settings.outputs.wrench_rate),
+        )
+        self._inner = RateLimiter(settings.outputs.wrench_rate)
+        self._deviations = RateLimiter(settings.outputs.deviations_rate)
         self._uncertainty = LiveUncertainty(estimator, settings)
         self.newest: Deviations | None = None
         self.count, self.seconds, self._lack, self._reported = 0, 0.0, '', (0, 0.0)

@@ -15,6 +15,8 @@ from inertial_estimation.sample import Sample, SampleBatch, SensorState
 NANOSECONDS = 1_000_000_000
 WINDOW_NS = NANOSECONDS
 """Length of a window [ns]."""
+CONTACT_MARGIN = 0.2
+"""Time before and after a reported contact that gives no equations [s]."""
 HELD = (SensorState.STALE, SensorState.FROZEN)
 """States that are noticed some time after the last true reading, which was used until then."""
 

@@ -12,14 +12,16 @@ from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.state import from_text, recognises, to_text
 
+SAVE_PERIOD = 60.0
+"""Time between two writings [s]."""
 ASIDE = '.refused'
 """Added to the name of a state that cannot be used."""
 
 
 class StateFile:
-    """File that is written every period [s], when it is behind."""
+    """File that is written every `SAVE_PERIOD`, when it is behind."""
 
-    def __init__(self, path: str, period: float) -> None:
+    def __init__(self, path: str, period: float = SAVE_PERIOD) -> None:
         self.path = Path(path).expanduser()
         self._period = period
         self._saved_ns, self._due = 0, monotonic() + period

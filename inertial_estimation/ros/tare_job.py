@@ -64,7 +64,6 @@ def find_offsets(job: TareJob) -> tuple[dict[str, SensorCalibration], str]:
         job.samples,
         job.supports,
         sensors=job.sensors,
-        accept_split=settings.tare_accept_split,
         felt=job.felt,
         min_samples=max(MIN_SAMPLES, round(MIN_USED * len(job.samples))),
         noisy=noisy_sensors(settings, robot),
@@ -77,7 +76,7 @@ def find_offsets(job: TareJob) -> tuple[dict[str, SensorCalibration], str]:
         used = np.flatnonzero(found.used.any(axis=1))
         others = second_supports(job.samples.take(used), estimator, build_contacts(settings))
         # Of supports that are named, level contacts are known not to carry.
-        limit = limit_of('second_support') if settings.tare_supports else 0.0
+        limit = limit_of('second_support') if settings.tare.supports else 0.0
         findings = [one for one in others if one.values['part'] > limit]
     lines = []
     for k in np.flatnonzero(found.found):

@@ -29,9 +29,9 @@ from inertial_estimation.sample import Sample
 from inertial_estimation.signals.messages import topic_names
 
 MAX_POSES = 20
-NAMES = {'accept_split': "the parameter 'tare_accept_split'", 'supports': "'tare_supports'"}
+NAMES = {'accept_split': '--accept-split of calibrate offsets', 'supports': "'tare.supports'"}
 """Parameters for arguments of the library."""
-NO_SUPPORT = "'tare_supports' is empty and there is no fixed link"
+NO_SUPPORT = "'tare.supports' is empty and there is no fixed link"
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Taring:
 
     def start(self) -> None:
         """Tare at the start, if the settings say so; call it once active."""
-        if not self._settings.tare_on_start or not self._active.sensors:
+        if not self._settings.tare.on_start or not self._active.sensors:
             return
         try:
             done = self._begin(None, (), at_start=True)
@@ -180,7 +180,7 @@ class Taring:
             raise CalibrationError(NO_SUPPORT)
         done = Future(executor=self._node.executor)
         recorder = TareRecorder(
-            self._robot(), self._supports, self._settings.tare_duration, refuse_touched=at_start
+            self._robot(), self._supports, self._settings.tare.duration, refuse_touched=at_start
         )
         self._tare = _Tare(recorder, sensors, earlier, done, at_start, Counter(self._problems))
         return done
@@ -223,19 +223,19 @@ class Taring:
     def _note_start(self, success: bool, message: str) -> None:
         """Report the tare at the start."""
         if success:
-            self._node.get_logger().info(f'tare_on_start: {message}')
+            self._node.get_logger().info(f'tare.on_start: {message}')
         else:
-            self._updates.remark = f'tare_on_start refused: {message}'
+            self._updates.remark = f'tare.on_start refused: {message}'
 
 
 def find_supports(settings: EstimatorSettings, robot: Robot) -> tuple[str, ...]:
     """Return the frames that carry the robot during tares."""
-    for support in settings.tare_supports:
-        robot.frame(support, f"'tare_supports' names '{support}'")
+    for support in settings.tare.supports:
+        robot.frame(support, f"'tare.supports' names '{support}'")
     fixed = (settings.fixed_link,) if settings.fixed_link else ()
-    supports = settings.tare_supports or fixed
-    if settings.tare_on_start and not supports:
-        raise ConfigError(f"'tare_on_start' is true: {NO_SUPPORT}")
+    supports = settings.tare.supports or fixed
+    if settings.tare.on_start and not supports:
+        raise ConfigError(f"'tare.on_start' is true: {NO_SUPPORT}")
     return supports
 
 

@@ -77,9 +77,8 @@ class SampleAssembler:
         settings: EstimatorSettings,
         imu_measures: Sequence[str] | None = None,
     ) -> None:
-        self._settings = settings
-        self._joint_max_age_ns = round(1e9 * settings.joint_max_age)
-        self._delay_ns = round(1e9 * settings.filter_delay)
+        self._joint_max_age_ns = round(1e9 * settings.joint_states.max_age)
+        self._delay_ns = round(1e9 * settings.filter.delay)
         self._n_joints = len(joint_names)
         self._joints = JointStreams(joint_names, settings)
         measures = ['both'] * len(imu_names) if imu_measures is None else imu_measures
@@ -108,8 +107,7 @@ class SampleAssembler:
             If it is not six numbers.
 
         """
-        reset_on_jump = self._settings.reset_on_time_jump
-        self._fts[index].push(stamp_ns, wrench.tobytes(), reset_on_jump)
+        self._fts[index].push(stamp_ns, wrench.tobytes())
 
     def push_temperature(self, index: int, stamp_ns: int, celsius: float) -> None:
         """
@@ -128,8 +126,7 @@ class SampleAssembler:
         stream = self._sensors.temperatures.get(index)
         if stream is None:
             return
-        resets = self._settings.reset_on_time_jump
-        if stamp_ns > stream.last_ns or stream.goes_back(stamp_ns, resets):
+        if stamp_ns > stream.last_ns or stream.goes_back(stamp_ns):
             stream.put(stamp_ns, (stamp_ns, celsius))
 
     def skip_ft(self, index: int, stamp_ns: int) -> bool:
@@ -169,7 +166,7 @@ class SampleAssembler:
             data = ABSENT_TRIPLE + data[len(ABSENT_TRIPLE) :]
         elif measures == 'gyroscope':
             data = data[: len(ABSENT_TRIPLE)] + ABSENT_TRIPLE
-        self._imus[index].push(stamp_ns, data, self._settings.reset_on_time_jump)
+        self._imus[index].push(stamp_ns, data)
 
     def push_joints(
         self,
@@ -210,7 +207,7 @@ class SampleAssembler:
             return None
         part, block = found
         if stamp_ns <= part.last_ns:
-            if stamp_ns == part.last_ns or not self._settings.reset_on_time_jump:
+            if stamp_ns == part.last_ns:
                 part.refused += 1
                 return None
             self._go_back(source_index, part)

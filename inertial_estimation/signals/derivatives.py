@@ -30,6 +30,10 @@ __all__ = [
     'smoother',
 ]
 
+ORDER = 3
+"""Degree of the polynomial of savitzky_golay."""
+MIN_NOISE = 1e-9
+"""Of angular velocities, for the Kalman filter [rad/s]."""
 BAND = 5.0
 """Noise band of the adaptive window over the standard deviation of the noise."""
 
@@ -67,19 +71,18 @@ class Differentiator(Protocol):
 
 def joint_differentiator(settings: EstimatorSettings, n_channels: int) -> Differentiator:
     """Return the filter of joint positions that the settings ask for."""
-    noise, jerk = settings.derivative_joint_noise, settings.derivative_joint_jerk
+    noise, jerk = settings.joint_states.position_noise, settings.filter.joint_jerk
     return _differentiator(settings, n_channels, noise, jerk, 2)
 
 
-def gyroscope_differentiator(settings: EstimatorSettings) -> Differentiator:
-    """Return the filter of one gyroscope that the settings ask for."""
-    noise, jerk = settings.derivative_gyroscope_noise, settings.derivative_gyroscope_jerk
-    return _differentiator(settings, 3, noise, jerk, 1)
+def gyroscope_differentiator(settings: EstimatorSettings, noise: float) -> Differentiator:
+    """Return the filter of one gyroscope that the settings ask for; noise [rad/s]."""
+    return _differentiator(settings, 3, max(noise, MIN_NOISE), settings.filter.gyroscope_jerk, 1)
 
 
 def smoother(settings: EstimatorSettings) -> SavitzkyGolayFilter:
     """Return the filter through which the readings of an FT sensor or IMU go."""
-    return SavitzkyGolayFilter(6, settings.derivative_window, settings.derivative_order)
+    return SavitzkyGolayFilter(6, settings.filter.window, ORDER)
 
 
 def differentiate_with(
@@ -110,9 +113,9 @@ def _differentiator(
     settings: EstimatorSettings, n_channels: int, noise: float, jerk: float, highest: int
 ) -> Differentiator:
     """Return a filter for signals with a certain noise and jerk, up to some derivative."""
-    if settings.derivative_filter == 'kalman':
-        return KalmanFilter(n_channels, noise, jerk, settings.filter_delay)
-    window = settings.derivative_window
-    if settings.derivative_filter == 'adaptive_window':
+    if settings.filter.kind == 'kalman':
+        return KalmanFilter(n_channels, noise, jerk, settings.filter.delay)
+    window = settings.filter.window
+    if settings.filter.kind == 'adaptive_window':
         return AdaptiveWindowFilter(n_channels, window, BAND * noise, highest)
-    return SavitzkyGolayFilter(n_channels, window, settings.derivative_order)
+    return SavitzkyGolayFilter(n_channels, window, ORDER)

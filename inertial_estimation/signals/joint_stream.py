@@ -50,11 +50,11 @@ class JointPart(Stream):
         self.block: Array = np.empty((4, 0))
         self._derivatives: Array = np.empty((0, 0))
         self._filtered = True
-        self._smooth = settings.smooth_readings
-        sources = settings.velocity_source, settings.acceleration_source
+        self._smooth = settings.filter.smooth_readings
+        sources = settings.joint_states.velocity_source, settings.joint_states.acceleration_source
         self._derives = [source == 'filter' for source in sources]
         differentiator = joint_differentiator(settings, len(rows)) if any(self._derives) else None
-        super().__init__(name, settings.joint_max_age, differentiator)
+        super().__init__(name, settings.joint_states.max_age, differentiator)
 
     def _filter(self, differentiator: Differentiator) -> None:
         differentiator.append(self.fed[0], self.fed[1][POSITION])
@@ -167,14 +167,14 @@ class JointStreams:
         self._settings = settings
         self._names = tuple(joint_names)
         self._derived = slice(
-            VELOCITY if settings.velocity_source == 'filter' else ACCELERATION,
-            ACCELERATION + (settings.acceleration_source == 'filter'),
+            VELOCITY if settings.joint_states.velocity_source == 'filter' else ACCELERATION,
+            ACCELERATION + (settings.joint_states.acceleration_source == 'filter'),
         )
         self._block, self._states = _assumed(self._names, settings)
         self._row_of = {
             name: row
             for row, name in enumerate(joint_names)
-            if name not in settings.assumed_joints
+            if name not in settings.joint_states.assumed
         }
         self._parts: dict[tuple[int, bytes], JointPart] = {}
         self._overlap = False
@@ -253,11 +253,9 @@ def as_slice(indices: Indices) -> Indices | slice:
 
 def _assumed(joint_names: tuple[str, ...], settings: EstimatorSettings) -> tuple[Array, States]:
     """Return block (4, n_joints) and states before any message: assumed joints, else NaN."""
-    joints, positions = settings.assumed_joints, settings.assumed_positions
+    joints, positions = settings.joint_states.assumed, settings.joint_states.assumed_positions
     if len(joints) != len(positions):
-        raise ConfigError(
-            f'assumed_joints has {len(joints)} names, assumed_positions {len(positions)} values'
-        )
+        raise ConfigError(f'joint_states.assumed has {len(joints)} names, not {len(positions)}')
     block = np.full((4, len(joint_names)), np.nan)
     states = np.full(len(joint_names), ABSENT, dtype=np.uint8)
     for name, position in zip(joints, positions):
@@ -267,5 +265,5 @@ def _assumed(joint_names: tuple[str, ...], settings: EstimatorSettings) -> tuple
         block[[POSITION, VELOCITY, ACCELERATION], row] = position, 0.0, 0.0
         states[row] = ASSUMED
     if joint_names and (states == ASSUMED).all():
-        raise ConfigError('assumed_joints names every joint; none is left to trigger')
+        raise ConfigError('joint_states.assumed names every joint; none is left to trigger')
     return block, states

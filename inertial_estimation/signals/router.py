@@ -154,7 +154,7 @@ class Router:
             frames = accepted_frame_ids(settings, robot, imu)
             sources.append(new('imu', imu.name, topic, index=k, frames=frames))
         sources.append(new('contacts', CONTACTS, resolve(CONTACTS)))
-        for k, topic in reversed(list(enumerate(settings.joint_topics))):
+        for k, topic in reversed(list(enumerate(settings.joint_states.topics))):
             sources.append(new('joints', topic, resolve(topic), index=k))
         handlers: dict[str, Callable[[Source, bytes], Sample | None]] = {
             'ft': self._on_ft,

@@ -38,6 +38,8 @@ READING_BYTES = 6 * 8
 NO_READING = np.full(6, np.nan).tobytes()
 SEEN = 4
 """Readings at least in the time after which a value counts as frozen."""
+MAX_TEMPERATURE_AGE = 60.0
+"""Oldest temperature that is used [s]."""
 MAX_INTERVALS = 1000
 """Frozen intervals that are kept; a log has a few, a broken sensor makes ten a second."""
 
@@ -69,7 +71,7 @@ class SensorStream(Stream):
         self._intervals: deque[FrozenInterval] = deque(maxlen=MAX_INTERVALS)
         self._frozen_count = 0
         self.angular_acceleration: Array = np.zeros(3)
-        self._delayed, self._smooth = settings.filter_delay > 0.0, settings.smooth_readings
+        self._delayed, self._smooth = settings.filter.delay > 0.0, settings.filter.smooth_readings
         self._derives = (
             measures in ('both', 'gyroscope') and settings.angular_acceleration_source == 'filter'
         )
@@ -77,7 +79,8 @@ class SensorStream(Stream):
         if self._smooth:
             filter_ = smoother(settings)
         elif self._derives:
-            filter_ = gyroscope_differentiator(settings)
+            noise = given.gyroscope_noise if isinstance(given, ImuSettings) else 0.0
+            filter_ = gyroscope_differentiator(settings, noise)
         super().__init__(name, given.max_age, filter_)
 
     def restart(self) -> None:
@@ -85,7 +88,7 @@ class SensorStream(Stream):
         self._value = self.data = b''
         self._since_ns = self._repeated_ns = self._kept_ns = 0
 
-    def push(self, stamp_ns: int, data: bytes, resets: bool) -> None:
+    def push(self, stamp_ns: int, data: bytes) -> None:
         """Take a reading as bytes."""
         if len(data) != READING_BYTES:
             raise ShapeError(self.name, (6,), (len(data) // 8,))
@@ -94,9 +97,9 @@ class SensorStream(Stream):
             self.refused += 1
             return
         if stamp <= self.last_ns:
-            if stamp < self.last_ns and resets:
+            if stamp < self.last_ns:
                 self._close_interval()
-            if not self.goes_back(stamp, resets):
+            if not self.goes_back(stamp):
                 return
         if data == self._value:
             self.repeated += 1
@@ -234,9 +237,9 @@ class SensorStreams:
             for name, measures in zip(imu_names, imu_measures)
         ]
         self.temperatures = {
-            k: TemperatureStream(name, given.temperature_max_age)
+            k: TemperatureStream(name, MAX_TEMPERATURE_AGE)
             for k, name in enumerate(ft_names)
-            if (given := settings.ft_of(name)).temperature_topic
+            if settings.ft_of(name).temperature_topic
         }
         self.streams = (*self.fts, *self.imus)
 

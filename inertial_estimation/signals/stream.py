@@ -138,9 +138,9 @@ class Stream:
         if self.differentiator is not None:
             self.differentiator.reset()
 
-    def goes_back(self, stamp_ns: int, resets: bool) -> bool:
+    def goes_back(self, stamp_ns: int) -> bool:
         """Restart with a stamp that is earlier than the last, or refuse it."""
-        if stamp_ns <= 0 or stamp_ns == self.last_ns or not resets:
+        if stamp_ns <= 0 or stamp_ns == self.last_ns:
             self.refused += 1
             return False
         self.restarts += 1

@@ -20,7 +20,7 @@ class MomentumNoise:
     def __init__(self, settings: EstimatorSettings, robot: Robot) -> None:
         self._settings, self._names = settings, robot.joint_names
         self._filters = StreamFilters(settings)
-        self._assumed = np.isin(robot.joint_names, settings.assumed_joints)
+        self._assumed = np.isin(robot.joint_names, settings.joint_states.assumed)
 
     def velocities(self, rates: StreamRates | None) -> Array:
         """

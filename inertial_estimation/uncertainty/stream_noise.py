@@ -43,8 +43,11 @@ ROUND_OFF = 0.01
 """Part of a period by which a delay may exceed whole periods and count as them."""
 USED = np.array([SensorState.FRESH, SensorState.PARTIAL], dtype=np.uint8)
 """States of readings that something is taken from."""
-UNFILTERED, JOINT, GYROSCOPE, READING = '', 'joint', 'gyroscope', 'reading'
-"""Kinds of filters: of joint positions, of a gyroscope, and of whole readings."""
+Kind = tuple[str, float]
+"""Of a filter, and the noise that it is for; 0: that of the joints, or any."""
+GYROSCOPE = 'gyroscope'
+UNFILTERED, JOINT, READING = ('', 0.0), ('joint', 0.0), ('reading', 0.0)
+"""Kinds of filters: none, of joint positions, and of whole readings."""
 NO_DERIVATIVES = np.array([[1.0], [0.0], [0.0]])
 """Weights of the newest sample where nothing is filtered."""
 
@@ -80,11 +83,11 @@ class StreamFilters:
 
     def __init__(self, settings: EstimatorSettings) -> None:
         self._settings = settings
-        sources = settings.velocity_source, settings.acceleration_source
+        sources = settings.joint_states.velocity_source, settings.joint_states.acceleration_source
         self._joints = JOINT if 'filter' in sources else UNFILTERED
-        self._readings = READING if settings.smooth_readings else UNFILTERED
+        self._readings = READING if settings.filter.smooth_readings else UNFILTERED
         self._derives = settings.angular_acceleration_source == 'filter'
-        self._weights: dict[str, list[tuple[float, Array | None]]] = {}
+        self._weights: dict[Kind, list[tuple[float, Array | None]]] = {}
 
     def joint(self, rate: float) -> Array | None:
         """
@@ -95,12 +98,12 @@ class StreamFilters:
         settings, weights = self._settings, self._at(self._joints, rate)
         if weights is None:
             return None
-        from_messages = settings.velocity_source == 'message'
+        from_messages = settings.joint_states.velocity_source == 'message'
         return joint_covariance(
-            settings.derivative_joint_noise,
+            settings.joint_states.position_noise,
             weights,
-            velocity=settings.joint_velocity_noise if from_messages else None,
-            neglects_acceleration=settings.acceleration_source == 'zero',
+            velocity=settings.joint_states.velocity_noise if from_messages else None,
+            neglects_acceleration=settings.joint_states.acceleration_source == 'zero',
         )
 
     def imu(self, imu: Imu, rate: float) -> Array | None:
@@ -144,12 +147,14 @@ class StreamFilters:
                 return True
         return False
 
-    def _kind_of(self, imu: Imu) -> str:
+    def _kind_of(self, imu: Imu) -> Kind:
         """Return the kind of filter that the readings of an IMU go through."""
         derives = self._derives and imu.measures != 'accelerometer'
-        return GYROSCOPE if derives and self._readings == UNFILTERED else self._readings
+        if derives and self._readings == UNFILTERED:
+            return GYROSCOPE, self._settings.imu_of(imu.name).gyroscope_noise
+        return self._readings
 
-    def _at(self, kind: str, rate: float) -> Array | None:
+    def _at(self, kind: Kind, rate: float) -> Array | None:
         """Return the weights of a kind of filter; None: there is no rate, or none it works at."""
         if kind == UNFILTERED:
             return NO_DERIVATIVES
@@ -161,26 +166,26 @@ class StreamFilters:
             self._weights.setdefault(kind, []).append(kept)
         return kept[1]
 
-    def _kept(self, kind: str, rate: float) -> tuple[float, Array | None] | None:
+    def _kept(self, kind: Kind, rate: float) -> tuple[float, Array | None] | None:
         """Return a rate like this and its weights, if they are known."""
         known = self._weights.get(kind, ())
         return next((kept for kept in known if abs(kept[0] - rate) <= ALIKE * rate), None)
 
-    def _learn(self, kind: str, rate: float) -> Array | None:
+    def _learn(self, kind: Kind, rate: float) -> Array | None:
         """Return what a kind of filter makes of its samples; None: it does not work."""
         settings = self._settings
-        if settings.derivative_filter == 'adaptive_window':
+        if settings.filter.kind == 'adaptive_window':
             return None
         differentiator: Differentiator
         if kind == JOINT:
             differentiator = joint_differentiator(settings, 1)
-        elif kind == GYROSCOPE:
-            differentiator = gyroscope_differentiator(settings)
+        elif kind[0] == GYROSCOPE:
+            differentiator = gyroscope_differentiator(settings, kind[1])
         else:
             differentiator = smoother(settings)
         # The instant is that of a joint state, the first one that lies so far back.
-        delay = ceil(settings.filter_delay * rate - ROUND_OFF) / rate
-        smooth = settings.smooth_readings
+        delay = ceil(settings.filter.delay * rate - ROUND_OFF) / rate
+        smooth = settings.filter.smooth_readings
         try:
             return filter_weights(differentiator, rate, delay=delay, smooth=smooth)
         except ConfigError:
@@ -205,7 +210,7 @@ def stream_noise(
         joints=_stacked(joints, (3, 3)),
         imus=_stacked(imus, (3, 3)),
         fts=_stacked(fts, (6,)),
-        assumed_positions=np.full(len(joints), settings.assumed_position_noise),
+        assumed_positions=np.zeros(len(joints)),
     )
     known = (np.array([one is not None for one in own], dtype=bool) for own in (joints, imus, fts))
     return StreamNoise(model, *known)

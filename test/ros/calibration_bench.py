@@ -11,7 +11,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 
 SETTINGS = EstimatorSettings.from_dict(HUMANOID)
-STILL = {'acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
+STILL = {'joint_states.acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
 # The same readings are used again and again.
 LASTING = {
     f'{kind}.{name}.{limit}': value

@@ -54,7 +54,7 @@ def bench(truth):
     given = {
         'robot_description': nested_humanoid_urdf(),
         'fixed_link': 'root',
-        'least_told': 3,
+        'refit.min_determined': 3,
         'calibration_file': '/nowhere/calibration.yaml',
     }
     robot = BenchRobot(context, given, IdentifierNode)

@@ -26,9 +26,9 @@ N_SAMPLES = 30
 def test_results_are_those_of_the_library_with_the_stamps_of_the_instants(context, rng, smooth):
     delay = 0.04
     parameters = HUMANOID | {
-        'filter_delay': delay,
-        'smooth_readings': smooth,
-        'derivative_window': 0.2,
+        'filter.delay': delay,
+        'filter.smooth_readings': smooth,
+        'filter.window': 0.2,
     }
     robot = BenchRobot(context, parameters)
     try:

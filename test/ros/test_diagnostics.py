@@ -14,7 +14,7 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 from bench_robot import HUMANOID, PERIOD_NS, START_NS, BenchRobot, figure
 from diagnostic_msgs.msg import DiagnosticStatus
 
-NO_FILTERS = {'acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
+NO_FILTERS = {'joint_states.acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ from inertial_estimation.ros.inertial_parameters import (
     from_message,
     roots_from_message,
 )
+from inertial_estimation.ros.recursion_choice import WARM_UP
 from inertial_estimation.sample import Sample, SensorState
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
@@ -99,7 +100,7 @@ def bench(context, urdf):
     made = []
 
     def make(**parameters):
-        given = {'robot_description': urdf, 'fixed_link': 'root', 'least_told': 3}
+        given = {'robot_description': urdf, 'fixed_link': 'root', 'refit.min_determined': 3}
         made.append(BenchRobot(context, given | parameters, IdentifierNode))
         return made[-1]
 
@@ -248,7 +249,7 @@ def test_diagnostics_state_the_progress(ran):
 
 
 def test_topics_become_parameters(bench, truth):
-    robot = bench(acceleration_source='zero')
+    robot = bench(**{'joint_states.acceleration_source': 'zero'})
     robot.listen(Float64MultiArray, 'inertial_parameters', LATCHED)
     contacts = robot.publisher(PointStamped, 'contacts')
     slow = smooth_motion(truth, 12.0, swing=0.8)
@@ -313,7 +314,7 @@ def test_every_window_is_refitted_at_any_rate(bench, moving):
     feed(robot, replace(moving, stamp_ns=stamps))
     seconds = int((stamps[-1] - stamps[0]) // 1_000_000_000)
     report = robot.estimator.pipeline.report
-    assert report.refits >= seconds - robot.estimator.settings.warm_up - 1
+    assert report.refits >= seconds - WARM_UP - 1
 
 
 def test_at_rest_nothing_is_published(bench, truth, moving, monkeypatch):
@@ -340,7 +341,7 @@ def test_at_rest_nothing_is_published(bench, truth, moving, monkeypatch):
 
 def test_held_frames_have_no_equations_and_no_warning(bench, moving, monkeypatch):
     monkeypatch.setattr(identifier_status, 'MAX_WAIT', 0)
-    robot = bench(held_frames=['sole'])
+    robot = bench(**{'loaded_frames': ['sole']})
     robot.listen_to_diagnostics()
     feed(robot, moving)
     assert seconds_of(robot)['foot'] == 0.0
@@ -481,10 +482,9 @@ def test_a_pause_collects_nothing(bench, moving):
 @pytest.mark.parametrize(
     'parameters',
     [
-        {'held_frames': ['soel']},
-        {'efforts': ['kneee']},
-        {'friction': ['stiction']},
-        {'wrench_rows': False},
+        {'loaded_frames': ['soel']},
+        {'efforts.joints': ['kneee']},
+        {'efforts.friction': ['stiction']},
         {'state_file': '/nowhere/at/all/state.json'},
         {'payload_links': ['haand']},
     ],
@@ -497,7 +497,7 @@ def test_settings_that_do_not_fit_are_refused_at_configuration(bench, parameters
     assert robot.estimator.trigger_configure() == FAILURE
 
 
-@pytest.mark.parametrize('parameters', [{'rows_rate': 0.0}, {'rows_raet': 10.0}])
+@pytest.mark.parametrize('parameters', [{'sample_rate': 0.0}, {'rows_raet': 10.0}])
 def test_values_out_of_range_and_unknown_names_are_refused(bench, parameters):
     with pytest.raises(InertialEstimationError):
         bench(**parameters)
@@ -536,7 +536,7 @@ def test_state_is_saved_at_the_end(bench, moving, tmp_path, end):
 
 def test_state_is_saved_periodically(bench, moving, tmp_path, monkeypatch):
     path = tmp_path / 'state.json'
-    robot = bench(state_file=str(path), save_period=1.0)
+    robot = bench(state_file=str(path))
     monkeypatch.setattr(robot.estimator.pipeline._state, '_due', 0.0)
     feed(robot, moving)
     assert path.exists()
@@ -545,7 +545,8 @@ def test_state_is_saved_periodically(bench, moving, tmp_path, monkeypatch):
 @pytest.mark.parametrize('kind', ['cut off', 'of another robot'])
 def test_an_unusable_state_is_set_aside(bench, moving, tmp_path, kind):
     path = tmp_path / 'state.json'
-    other = bench(state_file=str(path), ft_offsets=kind != 'of another robot')
+    fewer = {'ft_sensors': ['arm_sensor']} if kind == 'of another robot' else {}
+    other = bench(state_file=str(path), **fewer)
     feed(other, moving)
     assert call(other, Trigger, 'save').success
     content = path.read_bytes()
@@ -591,9 +592,9 @@ def test_efforts_identify_friction_and_drives(context):
     samples.ft_readings[:] += OFFSET + NOISE * rng.normal(size=samples.ft_readings.shape)
     parameters = {
         'robot_description': arm_with_wrist_sensor_urdf(), 'fixed_link': 'base',
-        'efforts': ['all'], 'friction': list(FRICTION), 'least_told': 3,
+        'efforts.joints': ['all'], 'efforts.friction': list(FRICTION), 'refit.min_determined': 3,
         # Efforts are currents.
-        'effort_gains': [GAIN] * len(arm.joint_names),
+        'efforts.gains': [GAIN] * len(arm.joint_names),
     }  # fmt: skip
     robot = BenchRobot(context, parameters, IdentifierNode)
     try:

@@ -300,9 +300,7 @@ def test_the_identifier_starts_beside_the_estimator(start, urdf, tmp_path):
     shared, own = tmp_path / 'shared.yaml', tmp_path / 'identifier.yaml'
     state = tmp_path / 'state.json'
     shared.write_text('/**: {ros__parameters: {fixed_link: root, contacts: [sole]}}')
-    own.write_text(
-        f'/**/parameter_identifier: {{ros__parameters: {{state_file: {state}, niceness: 7}}}}'
-    )
+    own.write_text(f'/**/parameter_identifier: {{ros__parameters: {{state_file: {state}}}}}')
     process, said = start(
         'estimation',
         f'params_file:={shared}',
@@ -320,7 +318,7 @@ def test_the_identifier_starts_beside_the_estimator(start, urdf, tmp_path):
         for word in words[:2]
         if Path(word).name in ('wrench_estimator', 'parameter_identifier')
     }
-    assert niceness['parameter_identifier'] == max(7, niceness['wrench_estimator'])
+    assert niceness['parameter_identifier'] == niceness['wrench_estimator'] + 10
     process.send_signal(signal.SIGINT)
     assert process.wait(TIMEOUT) == 0
     assert said.read_text().count('process has finished cleanly') == 2
@@ -513,7 +511,7 @@ def estimates_of_the_library(data):
                 reading = wrenches.decode(bytes(raw))
                 assembler.push_ft(fts[connection.topic], reading.stamp_ns, reading.values)
                 continue
-            index = settings.joint_topics.index(connection.topic)
+            index = settings.joint_states.topics.index(connection.topic)
             sample = assembler.push_joints(index, *joints.decode(bytes(raw)))
             if sample is not None:
                 found[sample.stamp_ns] = estimator.update(sample).wrenches

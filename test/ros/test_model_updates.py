@@ -55,7 +55,8 @@ SETTINGS = EstimatorSettings.from_dict(HUMANOID)
 ROBOT = build_robot(SETTINGS, SETTINGS.robot_description)
 CALIBRATION = build_calibration(SETTINGS, ROBOT)
 AT_ONCE = {
-    'acceleration_source': 'zero', 'angular_acceleration_source': 'zero', 'model_blend_time': 0.0,
+    'joint_states.acceleration_source': 'zero', 'angular_acceleration_source': 'zero',
+    'model.blend_time': 0.0,
 }  # fmt: skip
 # The same readings are used again and again.
 LASTING = {
@@ -299,7 +300,7 @@ def test_roots_arrive_as_sent(rng, columns):
 @pytest.mark.parametrize('order', ['before', 'after'])
 def test_deviations_hold_the_covariance_of_an_update(make, rng, order, monkeypatch):
     monkeypatch.setattr(publishers, 'MAX_SHARE', np.inf)
-    bench = make(deviations_rate=1e9 / PERIOD_NS)
+    bench = make(**{'outputs.deviations_rate': 1e9 / PERIOD_NS})
     bench.listen(JointState, 'wrench_estimator/joint_torque_deviations')
     for _ in range(3):
         bench.torques()
@@ -366,7 +367,10 @@ def test_revert_goes_back_to_the_urdf(make, rng):
 
 def test_parameters_are_saved_and_restored(make, rng, tmp_path):
     path = tmp_path / 'model.json'
-    bench, (first, second) = make(model_file=str(path)), (others(ROBOT, rng) for _ in range(2))
+    bench, (first, second) = (
+        make(**{'model.file': str(path)}),
+        (others(ROBOT, rng) for _ in range(2)),
+    )
     assert not bench.call('restore_model').success
     bench.update(to_message(ROBOT, first))
     assert bench.call('save_model').success
@@ -386,20 +390,20 @@ def test_parameters_are_saved_and_restored(make, rng, tmp_path):
 
 
 def test_without_file_and_topic_services_fail(make, tmp_path):
-    bench = make(take_inertial_parameters=False)
+    bench = make(**{'model.accept_updates': False})
     answer = bench.call('hold_model', True)
-    assert not answer.success and 'take_inertial_parameters' in answer.message
+    assert not answer.success and 'model.accept_updates' in answer.message
     assert bench.call('revert_model').success
     for name in ('save_model', 'restore_model'):
         answer = bench.call(name)
-        assert not answer.success and 'model_file' in answer.message
+        assert not answer.success and 'model.file' in answer.message
     bench.check()
 
 
 def test_torques_are_blended_without_missed_cycles(make, rng):
     """Joint states at 500 Hz by their stamps; an update in the middle takes 0.2 s."""
     seconds, n = 0.2, 300
-    bench = make(model_blend_time=seconds, joint_max_age=10.0, queue_depth=1000)
+    bench = make(**{'model.blend_time': seconds, 'joint_states.max_age': 10.0}, queue_depth=1000)
     parameters, before = others(ROBOT, rng, 0.8), bench.torques()
     stamps = [bench.stamp_ns + k * CYCLE_NS for k in range(n + 1)]
     for k, stamp in enumerate(stamps[1:], start=1):

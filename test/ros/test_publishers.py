@@ -45,14 +45,14 @@ TOPICS = {
     'joint_torque_deviations': (JointState, 'torques'),
     'external_joint_torque_deviations': (JointState, 'external_torques'),
 }
-NO_FILTERS = {'acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
+NO_FILTERS = {'joint_states.acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
 # The measured rate of stamps that are exactly regular, and the filter's answer at it.
 ROUND_OFF = 1e-9
 
 
 INNER = {
-    'internal_wrench_joints': ['knee', 'leg_sensor_joint'],
-    'net_wrench_links': ['head'],
+    'outputs.internal_wrench_joints': ['knee', 'leg_sensor_joint'],
+    'outputs.net_wrench_links': ['head'],
     **NO_FILTERS,
 }
 INNER_TOPICS = {
@@ -131,7 +131,7 @@ def sample_of(sent, **parameters):
 
 
 def test_deviations_are_those_of_the_library_with_its_names(bench, rng):
-    given = {'deviations_rate': 100.0, 'contacts': ['sole', 'hand', 'root']}
+    given = {'outputs.deviations_rate': 100.0, 'contacts': ['sole', 'hand', 'root']}
     robot = bench(**given)
     heard = listen(robot)
     sent = send(robot, [START_NS + k * PERIOD_NS for k in range(N_SAMPLES)], rng)
@@ -151,7 +151,7 @@ def test_deviations_are_those_of_the_library_with_its_names(bench, rng):
 
 
 def test_before_a_filter_has_found_its_rate_nothing_goes_out(bench, rng):
-    robot = bench(deviations_rate=1000.0)
+    robot = bench(**{'outputs.deviations_rate': 1000.0})
     heard = listen(robot)['joint_torque_deviations']
     robot.listen(JointState, 'wrench_estimator/joint_torques')
     stamps = [START_NS + k * PERIOD_NS for k in range(N_SAMPLES)]
@@ -169,7 +169,7 @@ def test_before_a_filter_has_found_its_rate_nothing_goes_out(bench, rng):
 
 
 def test_they_are_decimated_and_follow_the_contacts(bench, rng):
-    robot = bench(deviations_rate=50.0, touch_kind='force', **NO_FILTERS)
+    robot = bench(**{'outputs.deviations_rate': 50.0}, touch_kind='force', **NO_FILTERS)
     heard = listen(robot)['external_wrench_deviations']
     stamps = [START_NS + k * PERIOD_NS for k in range(4)]
     send(robot, stamps, rng)
@@ -192,7 +192,7 @@ def test_they_are_decimated_and_follow_the_contacts(bench, rng):
 
 
 def test_several_touches_of_a_frame_have_the_names_of_the_wrenches(bench, rng):
-    robot = bench(deviations_rate=1000.0, touch_kind='force', **NO_FILTERS)
+    robot = bench(**{'outputs.deviations_rate': 1000.0}, touch_kind='force', **NO_FILTERS)
     heard = listen(robot)['external_wrench_deviations']
     touches = robot.publisher(PointStamped, 'contacts')
     for k in range(2):
@@ -205,7 +205,7 @@ def test_several_touches_of_a_frame_have_the_names_of_the_wrenches(bench, rng):
 
 
 def test_nobody_who_listens_means_no_work(bench, rng):
-    robot = bench(deviations_rate=1000.0, **NO_FILTERS)
+    robot = bench(**{'outputs.deviations_rate': 1000.0}, **NO_FILTERS)
     robot.listen_to_diagnostics()
     send(robot, [START_NS], rng)
     assert robot.estimator.pipeline.publishers.count == 0
@@ -218,7 +218,7 @@ def test_nobody_who_listens_means_no_work(bench, rng):
 
 
 def test_they_keep_within_their_share_of_the_cycles(bench, rng, monkeypatch):
-    robot = bench(deviations_rate=1000.0, **NO_FILTERS)
+    robot = bench(**{'outputs.deviations_rate': 1000.0}, **NO_FILTERS)
     heard = listen(robot)['joint_torque_deviations']
     output = robot.estimator.pipeline.publishers
     monkeypatch.setattr(publishers, 'MAX_SHARE', 0.2)
@@ -235,30 +235,20 @@ def test_they_keep_within_their_share_of_the_cycles(bench, rng, monkeypatch):
 
 
 def test_rate_zero_means_no_topics(bench, rng):
-    robot = bench(deviations_rate=0.0, **NO_FILTERS)
+    robot = bench(**{'outputs.deviations_rate': 0.0}, **NO_FILTERS)
     send(robot, [START_NS], rng)
     for topic in TOPICS:
         assert not robot.node.count_publishers(f'/wrench_estimator/{topic}')
 
 
 def test_why_nothing_goes_out_is_said(bench, rng):
-    robot = bench(deviations_rate=1000.0, derivative_window=2.0 * PERIOD_NS * 1e-9)
+    robot = bench(**{'outputs.deviations_rate': 1000.0, 'filter.window': 2.0 * PERIOD_NS * 1e-9})
     robot.listen_to_diagnostics()
     heard = listen(robot)['joint_torque_deviations']
     send(robot, [START_NS + k * PERIOD_NS for k in range(N_SAMPLES)], rng)
     assert not heard
     status = robot.status('deviations')
     assert status.level == DiagnosticStatus.WARN
-
-
-def test_external_torques_are_about_the_frame_that_was_named(bench, rng):
-    robot = bench(deviations_rate=100.0, external_torque_base='sole', **NO_FILTERS)
-    heard = listen(robot)['external_joint_torque_deviations']
-    robot.listen(JointState, 'wrench_estimator/external_joint_torques')
-    send(robot, [START_NS], rng)
-    torques = robot.heard['wrench_estimator/external_joint_torques']
-    for messages in (heard, torques):
-        assert robot.wait_for_stamp(messages, START_NS).header.frame_id == 'sole'
 
 
 def inner_of_the_library(stamp, sent):
@@ -273,7 +263,7 @@ def inner_of_the_library(stamp, sent):
     sample = assembler.push_joints(0, stamp, JOINTS, q, v, np.empty(0))
     estimate = estimator.update(sample)
     internal = InternalWrenches(estimator)
-    through = internal.of(sample, estimate, INNER['internal_wrench_joints'])
+    through = internal.of(sample, estimate, INNER['outputs.internal_wrench_joints'])
     return *through, internal.net(sample, estimate)[robot.link_names.index('head')]
 
 
@@ -300,7 +290,7 @@ def test_inner_wrenches_without_subscribers_cost_nothing(bench, rng, monkeypatch
 
 
 def test_inner_wrenches_have_their_rate(bench, rng):
-    robot = bench(wrench_rate=50.0, **INNER)
+    robot = bench(**{'outputs.wrench_rate': 50.0}, **INNER)
     robot.listen(WrenchStamped, 'wrench_estimator/net_wrench/head')
     wrenches = robot.listen_to_wrenches()
     for k in range(4):
@@ -314,10 +304,10 @@ def test_inner_wrenches_have_their_rate(bench, rng):
 @pytest.mark.parametrize(
     'given',
     [
-        {'internal_wrench_joints': ['knee', 'kneee']},
-        {'internal_wrench_joints': ['sole_joint']},
-        {'net_wrench_links': ['haed']},
-        {'net_wrench_links': ['sole']},
+        {'outputs.internal_wrench_joints': ['knee', 'kneee']},
+        {'outputs.internal_wrench_joints': ['sole_joint']},
+        {'outputs.net_wrench_links': ['haed']},
+        {'outputs.net_wrench_links': ['sole']},
     ],
 )
 def test_what_the_robot_does_not_have_is_refused(bench, given):
@@ -340,7 +330,7 @@ def test_work_waits_until_cycles_have_taken_their_share():
 
 
 def test_markers_show_deviations_to_their_subscribers(bench, rng):
-    robot = bench(deviations_rate=50.0, touch_kind='force', **NO_FILTERS)
+    robot = bench(**{'outputs.deviations_rate': 50.0}, touch_kind='force', **NO_FILTERS)
     send(robot, [START_NS], rng)
     assert robot.estimator.pipeline.publishers.count == 0
     robot.listen(MarkerArray, 'wrench_estimator/markers')
@@ -359,7 +349,10 @@ def test_markers_show_deviations_to_their_subscribers(bench, rng):
 
 
 def test_inertia_markers_come_when_the_model_changes(bench, rng):
-    robot, topic = bench(model_blend_time=0.0, **NO_FILTERS), 'wrench_estimator/inertia_markers'
+    robot, topic = (
+        bench(**{'model.blend_time': 0.0}, **NO_FILTERS),
+        'wrench_estimator/inertia_markers',
+    )
     heard = robot.heard[topic]
     robot.listen(MarkerArray, topic, LATCHED)
     seconds = [START_NS + k * 1_100_000_000 for k in range(5)]

@@ -107,7 +107,12 @@ def publish_motion(context, process, topic, message_type):
 
 @SIGNALS
 def test_estimator_ends_when_simulated_time_stands_still(start, context, number):
-    process = start('wrench_estimator', **HUMANOID, use_sim_time=True, acceleration_source='zero')
+    process = start(
+        'wrench_estimator',
+        **HUMANOID,
+        use_sim_time=True,
+        **{'joint_states.acceleration_source': 'zero'},
+    )
     node = Node('robot', context=context)
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
@@ -133,7 +138,7 @@ def test_estimator_ends_when_simulated_time_stands_still(start, context, number)
 @SIGNALS
 def test_identifier_saves_when_simulated_time_stands_still(start, context, tmp_path, number):
     state = tmp_path / 'state.json'
-    given = {'use_sim_time': True, 'state_file': str(state), 'least_told': 3}
+    given = {'use_sim_time': True, 'state_file': str(state), 'refit.min_determined': 3}
     process = start('parameter_identifier', **FIXED, **given)
     publish_motion(context, process, 'parameter_identifier/progress', Float64MultiArray)
     assert not state.exists()
@@ -276,7 +281,7 @@ def test_identifier_leaves_foreign_files_alone(bench, tmp_path, kind):
 
 def test_a_saved_model_keeps_mode_and_link(bench, tmp_path, monkeypatch):
     monkeypatch.setenv('HOME', str(tmp_path))
-    robot = bench(EstimatorNode, model_file='~/link')
+    robot = bench(EstimatorNode, **{'model.file': '~/link'})
     path = tmp_path / 'model'
     (tmp_path / 'link').symlink_to(path)
     assert call(robot, 'save_model').success

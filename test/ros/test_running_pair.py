@@ -57,10 +57,10 @@ SEEN = 1e-3
 class Pair(BenchRobot):
     """The estimator, the identifier beside it, and a robot that moves."""
 
-    def __init__(self, context, parameters, ft_offsets):
-        alone = {'contacts': ['root', 'hand', 'thigh', 'sole'], 'model_blend_time': 0.0}
+    def __init__(self, context, parameters):
+        alone = {'contacts': ['root', 'hand', 'thigh', 'sole'], 'model.blend_time': 0.0}
         super().__init__(context, parameters | alone)
-        learns = {'least_told': 3, 'ft_offsets': ft_offsets}
+        learns = {'refit.min_determined': 3}
         self._beside = BenchRobot(context, parameters | learns, IdentifierNode)
         self.identifier = self._beside.estimator
         self.settings = EstimatorSettings.from_dict(parameters | alone)
@@ -123,14 +123,14 @@ def urdf(truth):
     return export_urdf(truth, parameters + np.einsum('lij,lj->li', whitening(parameters), moves))
 
 
-@pytest.fixture(params=[False, True], ids=['no offsets', 'offsets'])
-def ran(request, context, truth, urdf):
+@pytest.fixture
+def ran(context, truth, urdf):
     """Return a pair that has run, its samples, the last torques, and parameters and offsets."""
-    pair = Pair(context, {'robot_description': urdf, 'fixed_link': 'root'}, request.param)
+    pair = Pair(context, {'robot_description': urdf, 'fixed_link': 'root'})
     samples = smooth_motion(truth, SECONDS + AFTER, swing=0.8)
     samples = with_readings(truth, samples, truth.parameters)
     noise = np.random.default_rng(0).normal(size=samples.ft_readings.shape)
-    samples.ft_readings[:] += request.param * OFFSET + NOISE * noise
+    samples.ft_readings[:] += OFFSET + NOISE * noise
     last = round(len(samples) * AFTER / (SECONDS + AFTER))
     try:
         pair.play(samples.take(slice(None, -last)))
@@ -171,19 +171,19 @@ def test_torques_depend_on_identified_base_parameters_only(ran, rng):
     assert change(others) < UNCHANGED
 
 
-@pytest.mark.parametrize('ran', [False], indirect=True, ids=['no offsets'])
 def test_published_base_parameters_are_sufficient(ran, rng):
     pair, samples, published, parameters, offsets = ran
     message = pair.heard[BASE][-1]
     labels = message.layout.dim[0].label.split(SEPARATOR)
     values = dict(zip(labels, np.reshape(message.data, (len(labels), -1))[:, 0]))
-    builder = EquationBuilder(pair.robot, EquationChoice())
+    sensors = tuple(sensor.name for sensor in pair.robot.ft_sensors)
+    builder = EquationBuilder(pair.robot, EquationChoice(offsets=sensors))
     for block, base in zip(builder.blocks, builder.base_parameters(), strict=True):
         name, unknowns = block.submodel.name, block.unknowns
         if name in FREE:
             own = [values.pop(f'{name}: {one}') for one in base.combinations(unknowns.names)]
             x = base.standard(np.array(own), rng.normal(size=len(unknowns)))
-            parameters[list(block.submodel.links)] = x.reshape(-1, 10)
+            parameters[list(block.submodel.links)] = x[: unknowns.n_inertial].reshape(-1, 10)
     assert not values
     torques = pair.predicted(samples, parameters, offsets, len(published))
     assert np.abs(torques - published).max() < UNCHANGED * np.abs(published).max()

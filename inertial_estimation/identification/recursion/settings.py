@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from inertial_estimation.config.methods import LIVE_METHODS
+from inertial_estimation.config.settings import LIVE_METHODS
 from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.identification.equations.builder import EquationChoice
 from inertial_estimation.identification.solvers.coordinates import require_weight

@@ -10,7 +10,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
-from inertial_estimation.config.methods import METHODS
+from inertial_estimation.config.settings import METHODS
 from inertial_estimation.errors import NameNotFound
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Identification
