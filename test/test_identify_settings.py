@@ -49,8 +49,7 @@ def test_values_become_the_choice_of_equations(tmp_path, robot):
     assert choice.efforts == robot.joint_names
     assert choice.joint.terms == (Term.VISCOUS,)
     assert choice.gains == ('elbow',)
-    assert choice.model_of('elbow').dead_zone == 0.1
-    assert choice.model_of('shoulder').dead_zone == 0.0
+    assert (choice.dead_zones, choice.joint.dead_zone) == ({'elbow': 0.1}, 0.0)
     (coupling,) = choice.couplings
     assert (coupling.joints, coupling.terms) == (('elbow', 'shoulder'), (Term.VISCOUS,))
     assert read(tmp_path, 'parameters: robot.yaml').parameters == tmp_path / 'robot.yaml'

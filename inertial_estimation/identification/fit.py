@@ -6,6 +6,14 @@ Identification of a whole robot from the equations of its submodels.
 Each submodel is a problem of its own but for the FT offsets that it shares. The noise of its kinds
 of equations is estimated first; then the chosen method solves. Links of submodels without
 equations keep their parameters.
+
+FT offsets are unknowns of both submodels beside a sensor. Each submodel is eliminated onto them,
+and what the others determine of its own are further equations of it. Its answer is then that of a
+joint fit of all submodels,
+
+    minimise  sum over submodels of  1/2 |R x - rho|^2 + count * weight * distance to the prior
+
+A distance that is not quadratic is developed about the answers, repeatedly until they agree.
 """
 
 from __future__ import annotations
@@ -47,78 +55,6 @@ from inertial_estimation.identification.solvers.coordinates import require_weigh
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns, gain_columns
 from inertial_estimation.model.robot import Robot
-
-Columns = NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class Submodel:
-    """Equations of one submodel."""
-
-    unknowns: Unknowns
-    rows: Information
-    """In units of their noise."""
-    prior: Information | None
-
-
-def determined_by_others(submodels: Sequence[Submodel]) -> list[Information | None]:
-    """Return for each submodel what the others determine of its offsets."""
-    shared = _shared_names([one.unknowns for one in submodels])
-    kept = [_columns(one.unknowns, shared) for one in submodels]
-    parts = [
-        _onto(one, columns, shared) if len(columns) else None
-        for one, columns in zip(submodels, kept, strict=True)
-    ]
-    found: list[Information | None] = []
-    for k, (one, columns) in enumerate(zip(submodels, kept, strict=True)):
-        others = [part for j, part in enumerate(parts) if j != k and part is not None]
-        if not len(columns) or not others:
-            found.append(None)
-            continue
-        mine = np.array([shared.index(one.unknowns.names[c]) for c in columns], dtype=np.intp)
-        beyond = np.setdiff1d(np.arange(len(shared)), mine)
-        left = eliminated(others[0].merge(*others[1:]), beyond)
-        # The offsets are in the order of all, not in that of the submodel.
-        found.append(_placed(left, columns[np.argsort(mine)], len(one.unknowns)))
-    return found
-
-
-def disagreement(submodels: Sequence[tuple[Unknowns, Array]]) -> float:
-    """Return the largest difference of an offset between submodels, over the largest offset."""
-    shared = _shared_names([unknowns for unknowns, _ in submodels])
-    values: dict[str, list[float]] = {name: [] for name in shared}
-    for unknowns, x in submodels:
-        for column in _columns(unknowns, shared):
-            values[unknowns.names[column]].append(float(x[column]))
-    largest = max((abs(v) for some in values.values() for v in some), default=0.0)
-    return max((max(v) - min(v) for v in values.values()), default=0.0) / max(1.0, largest)
-
-
-def _shared_names(unknowns: Sequence[Unknowns]) -> list[str]:
-    """Return the offsets that are unknowns of more than one submodel."""
-    names = [str(extra) for one in unknowns for extra in one.extras if extra.term in FT_OFFSET]
-    return [name for name in dict.fromkeys(names) if names.count(name) > 1]
-
-
-def _columns(unknowns: Unknowns, names: Sequence[str]) -> Columns:
-    found = [k for k, name in enumerate(unknowns.names) if name in names]
-    return np.array(found, dtype=np.intp)
-
-
-def _onto(one: Submodel, columns: Columns, shared: Sequence[str]) -> Information:
-    """Return what one submodel determines of all shared offsets."""
-    rows = one.rows if one.prior is None else one.rows.merge(one.prior)
-    left = eliminated(rows, np.setdiff1d(np.arange(rows.n), columns))
-    places = [shared.index(one.unknowns.names[c]) for c in columns]
-    return _placed(left, np.array(places, dtype=np.intp), len(shared))
-
-
-def _placed(rows: Information, columns: Columns, n: int) -> Information:
-    """Return equations of some of n unknowns; they count as none."""
-    Y = np.zeros((rows.n, n))
-    Y[:, columns] = rows.R
-    return replace(Information.of(Y, rows.rho), count=0.0, energy=0.0)
-
 
 Array = NDArray[np.float64]
 
@@ -240,15 +176,17 @@ def fit(
     prior, changed = widened(robot.link_names, robot.parameters)
     tasks = []
     for one in evidence:
-        count = sum(part.count for part in one.kinds.values())
-        if not count:
-            continue
-        name = one.block.submodel.name
-        chosen = {**(options or {}), **(own_options or {}).get(name, {})}
-        if SOLVERS[method].weighted:
-            chosen = against_the_mean(chosen, count)
-        limits = (bounds or {}).get(name, NO_BOUNDS)
-        tasks.append(_Task(one, prior[list(one.block.submodel.links)], limits, method, chosen))
+        if one.count:
+            name, links = one.block.submodel.name, list(one.block.submodel.links)
+            chosen = {**(options or {}), **(own_options or {}).get(name, {})}
+            weight = None
+            if SOLVERS[method].weighted:
+                chosen = against_the_mean(chosen, one.count)
+                weight = chosen['weight']
+            if weight is not None:
+                require_weight(weight)
+            limits = (bounds or {}).get(name, NO_BOUNDS)
+            tasks.append(_Task(one, prior[links], limits, method, chosen, weight))
     if not tasks:
         raise LogError('the logs give no equations')
     undetermined: dict[str, str] = {}
@@ -266,12 +204,12 @@ def fit(
         for _ in range(MAX_ROUNDS):
             if disagreement([(one.answer.unknowns, one.answer.x) for one in blocks]) <= AGREEMENT:
                 break
-            submodels = [one.submodel(found) for one, found in zip(solved, blocks, strict=True)]
+            others = _determined_by_others(
+                [(task.unknowns, task.with_prior(one)) for task, one in zip(solved, blocks)]
+            )
             blocks = [
-                found if others is None else replace(one, others=others).fit()
-                for one, found, others in zip(
-                    solved, blocks, determined_by_others(submodels), strict=True
-                )
+                block if other is None else replace(task, others=other).fit()
+                for task, block, other in zip(solved, blocks, others, strict=True)
             ]
     return RobotFit(robot, prior, changed, tuple(blocks), undetermined)
 
@@ -286,6 +224,8 @@ class _Task:
     bounds: Bounds
     method: str
     options: Mapping[str, Any]
+    weight: float | None
+    """Of the prior against the mean of the equations; None: no prior."""
     others: Information | None = None
     """What other submodels determine of its offsets."""
 
@@ -297,103 +237,63 @@ class _Task:
     def unknowns(self) -> Unknowns:
         return self.evidence.block.unknowns
 
-    @property
-    def weight(self) -> float | None:
-        """Of the prior against the mean of the equations; None: no prior."""
-        if not SOLVERS[self.method].weighted:
-            return None
-        weight: float | None = self.options['weight']
-        if weight is not None:
-            require_weight(weight)
-        return weight
-
     def fit(self) -> BlockFit:
         """Estimate noise and unknowns."""
-        evidence = self.evidence
-        known = [one.name for one in evidence.block.payloads if one.mass is not None]
-        require_scale(evidence.kinds, self.unknowns, known)
-        solve = self._with_gains if len(gain_columns(self.unknowns)) else self._without_gains
+        known = [one.name for one in self.evidence.block.payloads if one.mass is not None]
+        require_scale(self.evidence.kinds, self.unknowns, known)
         try:
-            noise, answer, before = solve()
+            noise, answer, before = self._search()
         except np.linalg.LinAlgError as error:
             raise ModelError(f"submodel '{self.name}': {error}") from error
         # Bounds and shapes may exclude a prior that fits better.
         limited = self.bounds is not NO_BOUNDS or 'grids' in self.options
-        at_prior = _mean_square(evidence, before, noise)
+        at_prior = _mean_square(self.evidence, before, noise)
         if not limited and not answer.mean_square < MAX_MEAN_SQUARE_RATIO * max(1.0, at_prior):
             raise ModelError(f"submodel '{self.name}': the answer fits much worse than the prior")
-        answer = self._unseen_stay(noise, answer)
-        missed = self._missed(noise.information, answer.x)
-        return BlockFit(
-            evidence, noise, self._together(noise), answer, before, self.weight, missed
-        )
+        information = self._merged(noise)
+        # Links on which no equation depends stay exactly at the prior, if bounds allow it.
+        seen = np.array(_links_seen(information, self.unknowns))
+        parameters, extras = self.unknowns.split(answer.x)
+        x = self.unknowns.join(np.where(seen[:, None], parameters, self.prior), extras)
+        if set(self._missed(x)) <= set(self._missed(answer.x)):
+            answer = replace(answer, x=x)
+        missed = self._missed(answer.x)
+        return BlockFit(self.evidence, noise, information, answer, before, self.weight, missed)
 
-    def submodel(self, found: BlockFit) -> Submodel:
-        """Return its equations, and its prior about what was found."""
-        rows, model = found.noise.information, None
-        if self.weight is not None:
-            guess = found.answer.x if len(gain_columns(self.unknowns)) else None
-            model = prior_of_method(
-                SOLVERS[self.method].distance, self.options, self.unknowns, self.prior,
-                found.answer.parameters, self._scales(guess), self.weight * rows.count,
-            )  # fmt: skip
-        return Submodel(self.unknowns, rows, model)
+    def with_prior(self, found: BlockFit) -> Information:
+        """Return its equations, and those of its prior about an answer."""
+        rows = found.noise.information
+        if self.weight is None:
+            return rows
+        model = prior_of_method(
+            SOLVERS[self.method].distance, self.options, self.unknowns, self.prior,
+            found.answer.parameters, friction_scales(self.evidence, found.answer.x),
+            self.weight * rows.count,
+        )  # fmt: skip
+        return rows if model is None else rows.merge(model)
 
-    def _scales(self, x: Array | None) -> Array | None:
-        """Return the standard deviations of the prior of extras, where the method uses it."""
-        return friction_scales(self.evidence, x) if SOLVERS[self.method].weighted else None
-
-    def _together(self, noise: NoiseLevels) -> Information:
+    def _merged(self, noise: NoiseLevels) -> Information:
         """Return its equations and what other submodels determine."""
         own = noise.information
         return own if self.others is None else own.merge(self.others)
 
-    def _solved(
-        self, kinds: Mapping[str, Information], x: Array | None = None
-    ) -> tuple[NoiseLevels, Identification]:
-        """Return noise and answer; x: guess about which gains were linearised."""
-        prior, scales = None, self._scales(x)
-        if self.weight is not None:
-            count = sum(part.count for part in kinds.values())
-            weight = min(self.weight * count, NOISE_PRIOR_WEIGHT)
-            prior = entropic_model(self.unknowns, self.prior, self.prior, scales, weight)
-        noise = noise_levels(kinds, prior=prior)
-        problem = Problem.of(
-            self.unknowns,
-            self._together(noise),
-            self.prior,
-            bounds=self.bounds if x is None else shifted(self.bounds, self.unknowns, x),
-            extra_scales=scales,
-        )
-        answer = SOLVERS[self.method](problem, **self.options)
-        own = noise.information
-        left = own.squared_residual(answer.x) / own.count
-        return noise, replace(answer, mean_square=left, notes=(*noise.notes, *answer.notes))
-
-    def _without_gains(self) -> tuple[NoiseLevels, Identification, Array]:
+    def _search(self) -> tuple[NoiseLevels, Identification, Array]:
         """Return noise, answer, and the prior parameters with all else fitted."""
-        noise, answer = self._solved(self.evidence.kinds)
-        return (
-            noise,
-            answer,
-            Problem.of(self.unknowns, noise.information, self.prior).fitted_extras(),
-        )
-
-    def _with_gains(self) -> tuple[NoiseLevels, Identification, Array]:
-        """Return the same with unknown gains."""
         gains = gain_columns(self.unknowns)
-        before = fitted_at_prior(self.evidence, self.prior)
+        before = fitted_at_prior(self.evidence, self.prior) if len(gains) else None
+        guess = self.unknowns.join(self.prior) if before is None else before.copy()
         # Steps keep the sign of a gain, which a wrong prior may turn in the guess.
-        guesses = [before.copy()]
-        guesses[0][gains] = np.abs(before[gains])
-        if (before[gains] < 0.0).any():
-            guesses.append(before)
-        found = [self._from_guess(guess) for guess in guesses]
+        guess[gains] = np.abs(guess[gains])
+        found = [self._from_guess(guess)]
+        if before is not None and (before[gains] < 0.0).any():
+            found.append(self._from_guess(before))
         x, moving, noise, answer = min(found, key=lambda one: _left(self.evidence, one[0]))
         notes = answer.notes
         if moving.any():
             joints = ', '.join(np.array(geared(self.unknowns))[moving])
             notes = (*notes, f'gains still change: {joints}')
+        if before is None:
+            before = Problem.of(self.unknowns, noise.information, self.prior).fitted_extras()
         return noise, replace(answer, x=x, notes=notes), before
 
     def _from_guess(
@@ -403,28 +303,36 @@ class _Task:
         found: list[tuple[NoiseLevels, Identification]] = []
 
         def solve(x: Array) -> Array:
-            kinds = linearised(self.evidence.kinds, x, self.unknowns)
-            found[:] = [self._solved(kinds, x)]
+            found[:] = [self._solved(x)]
             return found[0][1].x
 
         x, moving = settled(solve, guess, gain_columns(self.unknowns))
         return x, moving, *found[0]
 
-    def _unseen_stay(self, noise: NoiseLevels, answer: Identification) -> Identification:
-        """Return an answer with links on which no equation depends exactly at the prior."""
-        seen = _links_seen(self._together(noise), self.unknowns)
-        parameters, extras = self.unknowns.split(answer.x)
-        x = self.unknowns.join(np.where(np.array(seen)[:, None], parameters, self.prior), extras)
-        rows = noise.information
-        if not set(self._missed(rows, x)) <= set(self._missed(rows, answer.x)):
-            return answer
-        return replace(answer, x=x)
+    def _solved(self, x: Array) -> tuple[NoiseLevels, Identification]:
+        """Return noise and answer of equations whose gains are linearised about a guess."""
+        kinds, prior, scales = linearised(self.evidence.kinds, x, self.unknowns), None, None
+        if SOLVERS[self.method].weighted:
+            scales = friction_scales(self.evidence, x)
+        if self.weight is not None:
+            weight = min(self.weight * self.evidence.count, NOISE_PRIOR_WEIGHT)
+            prior = entropic_model(self.unknowns, self.prior, self.prior, scales, weight)
+        noise = noise_levels(kinds, prior=prior)
+        problem = Problem.of(
+            self.unknowns, self._merged(noise), self.prior,
+            bounds=shifted(self.bounds, self.unknowns, x), extra_scales=scales,
+        )  # fmt: skip
+        answer = SOLVERS[self.method](problem, **self.options)
+        own = noise.information
+        left = own.squared_residual(answer.x) / own.count
+        return noise, replace(answer, mean_square=left, notes=(*noise.notes, *answer.notes))
 
-    def _missed(self, rows: Information, x: Array) -> tuple[str, ...]:
+    def _missed(self, x: Array) -> tuple[str, ...]:
         """Return the bounds that unknowns violate."""
         if self.bounds is NO_BOUNDS:
             return ()
-        bounds = LinearBounds.of(Problem.of(self.unknowns, rows, self.prior, bounds=self.bounds))
+        none = replace(Information.empty(len(x)), count=1.0)
+        bounds = LinearBounds.of(Problem.of(self.unknowns, none, self.prior, bounds=self.bounds))
         sizes = np.abs(bounds.rows) @ np.abs(x) + np.abs(bounds.limits)
         violated = bounds.slack(x) < -BOUND_TOLERANCE * sizes
         return tuple(np.array(bounds.names)[violated].tolist())
@@ -463,3 +371,54 @@ def _mean_square(evidence: Evidence, x: Array, noise: NoiseLevels) -> float:
         for kind, deviation in noise.deviations.items()
     ]
     return sum(squares) / sum(evidence.kinds[kind].count for kind in noise.deviations)
+
+
+def disagreement(submodels: Sequence[tuple[Unknowns, Array]]) -> float:
+    """Return the largest difference of an offset between submodels, over the largest offset."""
+    values: dict[str, list[float]] = {name: [] for name in _shared_offsets(submodels)}
+    for unknowns, x in submodels:
+        for name in values.keys() & set(unknowns.names):
+            values[name].append(float(x[unknowns.names.index(name)]))
+    largest = max((abs(v) for some in values.values() for v in some), default=0.0)
+    return max((max(v) - min(v) for v in values.values()), default=0.0) / max(1.0, largest)
+
+
+def _shared_offsets(submodels: Sequence[tuple[Unknowns, Any]]) -> list[str]:
+    """Return the offsets that are unknowns of more than one submodel."""
+    names = [str(e) for one, _ in submodels for e in one.extras if e.term in FT_OFFSET]
+    return [name for name in dict.fromkeys(names) if names.count(name) > 1]
+
+
+def _determined_by_others(
+    submodels: Sequence[tuple[Unknowns, Information]],
+) -> list[Information | None]:
+    """Return for each submodel what the others determine of its offsets; None: nothing."""
+    shared = _shared_offsets(submodels)
+    columns = [
+        np.array([k for k, name in enumerate(unknowns.names) if name in shared], dtype=np.intp)
+        for unknowns, _ in submodels
+    ]
+    places = [
+        np.array([shared.index(unknowns.names[k]) for k in own], dtype=np.intp)
+        for (unknowns, _), own in zip(submodels, columns, strict=True)
+    ]
+    onto = [
+        _placed(eliminated(rows, np.setdiff1d(np.arange(rows.n), own)), mine, len(shared))
+        for (_, rows), own, mine in zip(submodels, columns, places, strict=True)
+    ]
+    found: list[Information | None] = []
+    for k, (own, mine) in enumerate(zip(columns, places, strict=True)):
+        first, *more = onto[:k] + onto[k + 1 :]
+        left = eliminated(first.merge(*more), np.setdiff1d(np.arange(len(shared)), mine))
+        # The offsets are in the order of all, not in that of the submodel.
+        found.append(
+            _placed(left, own[np.argsort(mine)], submodels[k][1].n) if left.R.any() else None
+        )
+    return found
+
+
+def _placed(rows: Information, columns: NDArray[np.intp], n: int) -> Information:
+    """Return equations of some of n unknowns; they count as none."""
+    Y = np.zeros((rows.n, n))
+    Y[:, columns] = rows.R
+    return replace(Information.of(Y, rows.rho), count=0.0, energy=0.0)
