@@ -32,7 +32,6 @@ from inertial_estimation.signals.derivatives import (
 )
 from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.deviations import Uncertainty
-from inertial_estimation.uncertainty.momentum_noise import MomentumNoise
 from inertial_estimation.uncertainty.sensor_noise import (
     filter_weights,
     imu_covariance,
@@ -40,6 +39,7 @@ from inertial_estimation.uncertainty.sensor_noise import (
 )
 from inertial_estimation.uncertainty.stream_noise import (
     LiveUncertainty,
+    MomentumNoise,
     StreamFilters,
     stream_noise,
 )

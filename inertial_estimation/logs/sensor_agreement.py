@@ -40,9 +40,8 @@ from inertial_estimation.estimation.sensor_residuals import (
 from inertial_estimation.logs.results import Replay
 from inertial_estimation.logs.situations import Indices, Mask, Situation
 from inertial_estimation.sample import Array, SampleBatch
-from inertial_estimation.uncertainty.momentum_noise import MomentumNoise
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
-from inertial_estimation.uncertainty.stream_noise import stream_noise
+from inertial_estimation.uncertainty.stream_noise import MomentumNoise, stream_noise
 
 MAX_SAMPLES = 200
 """Evenly spread over the log: the estimate is repeated without each FT sensor."""

@@ -3,9 +3,9 @@
 """
 Standard deviations of estimates from the noise of the sensors and errors of the parameters.
 
-To first order: the results are smooth functions of the readings, and noise is small beside what
-bends them. Errors of the inertial parameters are in it where their covariance is given; results
-are linear in these. Other errors of the model, of offsets and of filters that lag are not.
+To first order: results are smooth functions of the readings, and noise is small beside what bends
+them. Errors of the inertial parameters, in which results are linear, are included where their
+covariance is given. Other errors of the model, of offsets and of filters that lag are not.
 """
 
 from __future__ import annotations
@@ -23,24 +23,19 @@ from inertial_estimation.estimation.link_motion import MotionPlan
 from inertial_estimation.estimation.plan import LOST, Plan
 from inertial_estimation.estimation.step import Step
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.model.robot import Robot
+from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
-from inertial_estimation.uncertainty.body_noise import BodyNoise
-from inertial_estimation.uncertainty.motion_noise import (
-    ParameterNoise,
-    Parts,
-    independent_parts,
-)
+from inertial_estimation.uncertainty.link_motion_noise import LinkMotionNoise
+from inertial_estimation.uncertainty.motion_noise import ParameterNoise, independent_parts
 from inertial_estimation.uncertainty.sensitivities import Disturbances, Roots, Sensitivities
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class Deviations(NamedTuple):
     """
-    Standard deviations of the results of one instant, or of many.
+    Standard deviations of the results of one sample, or of a batch.
 
     Rows follow those of `WrenchEstimate`. NaN: there is no estimate. Infinity: the estimate is the
     shortest of many that the sensors do not distinguish.
@@ -57,8 +52,8 @@ class Deviations(NamedTuple):
     """Of the external torque of each joint, shape (n_joints,) [Nm or N]."""
     residuals: Array
     """
-    Of the residual of each submodel, shape (n_submodels, 6) [N, Nm]: residuals of several times
-    this size are no noise. Zero where one full wrench takes up all.
+    Of the residual of each submodel, shape (n_submodels, 6) [N, Nm]; zero where one full wrench
+    explains all.
     """
 
 
@@ -69,17 +64,17 @@ class Uncertainty:
     Parameters
     ----------
     estimator : WrenchEstimator
-        Whose results they are.
+        Its results are meant.
     noise : NoiseModel
         Noise of the readings of its robot.
     parameter_roots : ndarray, shape (n_links, 10, r), optional
-        How sure its inertial parameters are, as for `set_parameter_roots`. Default: exact.
+        Uncertainty of its inertial parameters, as for `set_parameter_roots`. Default: exact.
 
     Raises
     ------
     ModelError
-        If the noise is that of another robot, or masses are negative so that links weigh less
-        than nothing together, which Pinocchio's derivatives do not allow.
+        If the noise is that of another robot, or links with negative masses have a sum that is
+        not positive, which Pinocchio's derivatives do not allow.
 
     """
 
@@ -90,16 +85,25 @@ class Uncertainty:
         parameter_roots: Array | None = None,
     ) -> None:
         robot = estimator.robot
-        _check_rows(robot, noise)
-        self._estimator = estimator
-        self._noise = noise
+        for kind, rows, names in (
+            ('joints', noise.joints, robot.joint_names),
+            ('IMUs', noise.imus, robot.imus),
+            ('FT sensors', noise.fts, robot.ft_sensors),
+        ):
+            if len(rows) != len(names):
+                raise ModelError(
+                    f"the noise is for {len(rows)} {kind}, robot '{robot.name}' has {len(names)}"
+                )
+        self._estimator, self._noise = estimator, noise
         self._joints = triangular_root(noise.joints)
         self._imus = triangular_root(noise.imus)
         directions = np.array([sensor.direction for sensor in robot.ft_sensors]).reshape(-1, 1, 1)
         self._fts = directions * noise.fts[:, None, :]
-        self._kept: WeakKeyDictionary[Plan, Sensitivities] = WeakKeyDictionary()
+        # What is laid out for a plan goes when the plan does.
+        self._plans: WeakKeyDictionary[Plan, Sensitivities] = WeakKeyDictionary()
         self._checked: WeakKeyDictionary[Plan, Array] = WeakKeyDictionary()
-        self._bodies: WeakKeyDictionary[MotionPlan, dict[bool, BodyNoise]] = WeakKeyDictionary()
+        self._motions: WeakKeyDictionary[MotionPlan, dict[bool, LinkMotionNoise]]
+        self._motions = WeakKeyDictionary()
         self.set_parameter_roots(parameter_roots)
 
     def set_parameter_roots(self, roots: Array | None) -> None:
@@ -118,19 +122,19 @@ class Uncertainty:
         ShapeError
             If the shape is another.
         ModelError
-            If a number is not finite; what was known before stays.
+            If a number is not finite; the covariance before stays.
 
         """
-        self._parts: Parts = (
-            () if roots is None else independent_parts(self._estimator.robot, roots)
-        )
+        robot = self._estimator.robot
+        self._parts = () if roots is None else independent_parts(robot, roots)
         self._parameters: WeakKeyDictionary[Plan, ParameterNoise] = WeakKeyDictionary()
 
+    @one_thread()
     def of(
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
     ) -> Deviations:
         """
-        Return the standard deviations of the estimate of one instant.
+        Return the standard deviations of the estimate of one sample.
 
         Parameters
         ----------
@@ -149,15 +153,29 @@ class Uncertainty:
             As `WrenchEstimator.update` does.
 
         """
-        solver, disturbances = self._evaluate(sample, contacts, combined=True)
-        residual_rows = self._sensitivities(solver.plan).loads.residual_rows
-        return _sorted(sample.stamp_ns, solver, residual_rows, disturbances.deviations)
+        step, disturbances = self._evaluate(sample, contacts, combined=True)
+        plan, deviations = step.plan, disturbances.deviations
+        n_active, n_joints = len(plan.active), len(plan.quality.torques)
+        framed = deviations[: len(deviations) - 2 * n_joints].reshape(-1, 6)
+        torques, external = deviations[6 * len(framed) :].reshape(2, n_joints).copy()
+        wrenches = np.full((len(plan.contacts), 6), np.nan)
+        wrenches[plan.active] = framed[:n_active]
+        wrenches[plan.active[plan.known]] = 0.0
+        residuals = np.full((len(plan.ranks), 6), np.nan)
+        residuals[plan.residual_rows] = 0.0
+        residuals[plan.residual_rows[self._plans[plan].loads.residual_rows]] = framed[n_active:]
+        if not plan.complete:
+            kinds = wrenches, torques, external, residuals
+            for values, flags in zip(kinds, plan.quality, strict=True):
+                values[(flags & LOST) != 0] = np.nan
+        return Deviations(sample.stamp_ns, step.contacts, wrenches, torques, external, residuals)
 
+    @one_thread()
     def disturbances(
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
     ) -> Disturbances:
         """
-        Return what each source of noise does to the results of one instant.
+        Return the effect of each source of noise on the results of one sample.
 
         From it follow covariances of results and the shares of the sensors; a noise model of ones
         gives the derivatives of the results by all readings.
@@ -167,14 +185,10 @@ class Uncertainty:
     def of_batch(
         self, samples: SampleBatch, contacts: Iterable[Contact] | ContactSet | None = None
     ) -> Deviations:
-        """Return the standard deviations of many instants; every array has a leading axis."""
+        """Return the standard deviations of many samples; every array has a leading axis."""
         each = [self.of(samples[k], contacts) for k in range(len(samples))]
-        wrenches, torques, external, residuals = (
-            np.array([deviations[k] for deviations in each]) for k in range(2, 6)
-        )
-        return Deviations(
-            samples.stamp_ns, each[0].contacts, wrenches, torques, external, residuals
-        )
+        arrays = (np.array([deviations[k] for deviations in each]) for k in range(2, 6))
+        return Deviations(samples.stamp_ns, each[0].contacts, *arrays)
 
     def _evaluate(
         self,
@@ -183,90 +197,40 @@ class Uncertainty:
         *,
         combined: bool,
     ) -> tuple[Step, Disturbances]:
-        """Return the solver that a sample goes to and what noise does to its results."""
-        solver, sample = self._estimator.prepare(sample, contacts)
-        plan, joints = solver.plan, self._joint_roots(sample)
-        serving, changes = plan.dynamics.imus, None
+        """Return the step that a sample goes to and the disturbances of its results."""
+        estimator = self._estimator
+        step, sample = estimator.prepare(sample, contacts)
+        plan, joints = step.plan, self._joints
+        dynamics = plan.dynamics
+        if sample.joint_states is not None:
+            assumed = sample.joint_states == SensorState.ASSUMED
+            if assumed.any():
+                joints = joints * ~assumed[:, None, None]
+                joints[assumed, 0, 0] = self._noise.assumed_positions[assumed]
+        link_changes = parameter_changes = None
         if plan.motion is not None:
-            bodies = self._body_noise(plan.motion, combined)
-            changes = bodies.changes(sample, serving, joints)
-        parameter_changes = self._parameter_changes(plan) if self._parts else None
-        calibration = self._estimator.calibration
-        fts = calibration.matrices * self._fts
-        roots = Roots(joints, self._imus[serving], fts, changes, parameter_changes)
-        readings = calibration.apply(sample.ft_readings, sample.ft_temperatures)
-        sensitivities = self._sensitivities(plan)
-        return solver, sensitivities.evaluate(plan.dynamics, solver.columns, readings, roots)
-
-    def _parameter_changes(self, plan: Plan) -> Array:
-        """Return what errors of the inertial parameters do to the generalised forces."""
-        found = self._parameters.get(plan)
-        if found is None:
-            found = self._parameters[plan] = ParameterNoise(plan.dynamics, self._parts)
-        return found.changes(plan.dynamics)
-
-    def _joint_roots(self, sample: Sample) -> Array:
-        """Return the roots of the joints' covariances; assumed positions err by themselves."""
-        if sample.joint_states is None:
-            return self._joints
-        assumed = sample.joint_states == SensorState.ASSUMED
-        if not assumed.any():
-            return self._joints
-        joints: Array = self._joints * ~assumed[:, None, None]
-        joints[assumed, 0, 0] = self._noise.assumed_positions[assumed]
-        return joints
-
-    def _body_noise(self, motion: MotionPlan, combined: bool) -> BodyNoise:
-        """Return what was laid out for a plan of motions; it goes when the plan does."""
-        kept = self._bodies.setdefault(motion, {})
-        if combined not in kept:
-            estimator = self._estimator
-            kept[combined] = BodyNoise(
-                estimator.robot, motion, estimator.motion.arrays, self._imus, combined=combined
-            )
-        return kept[combined]
-
-    def _sensitivities(self, plan: Plan) -> Sensitivities:
-        """Return what was laid out for a plan; it goes when the plan does."""
-        if self._checked.get(plan) is not plan.dynamics.parameters:
+            kept = self._motions.setdefault(plan.motion, {})
+            if combined not in kept:
+                kept[combined] = LinkMotionNoise(
+                    estimator.robot, plan.motion, estimator.motion.arrays, self._imus,
+                    combined=combined,
+                )  # fmt: skip
+            link_changes = kept[combined].changes(sample, dynamics.imus, joints)
+        if self._parts:
+            if plan not in self._parameters:
+                self._parameters[plan] = ParameterNoise(dynamics, self._parts)
+            parameter_changes = self._parameters[plan].changes(dynamics)
+        if self._checked.get(plan) is not dynamics.parameters:
             _check_masses(plan)
-            self._checked[plan] = plan.dynamics.parameters
-        found = self._kept.get(plan)
-        if found is None:
-            found = self._kept[plan] = Sensitivities(plan, self._estimator.rank_tolerance)
-        return found
-
-
-def _sorted(stamp_ns: int, solver: Step, residual_rows: Indices, deviations: Array) -> Deviations:
-    """Sort deviations by kind, with NaN where there is no estimate."""
-    plan = solver.plan
-    n_active, n_joints = len(plan.active), len(plan.quality.torques)
-    framed = deviations[: -2 * n_joints or None].reshape(-1, 6)
-    torques, external = deviations[len(framed) * 6 :].reshape(2, n_joints).copy()
-    wrenches = np.full((len(plan.contacts), 6), np.nan)
-    wrenches[plan.active] = framed[:n_active]
-    wrenches[plan.active[plan.known]] = 0.0
-    residuals = np.full((len(plan.ranks), 6), np.nan)
-    residuals[plan.residual_rows] = 0.0
-    residuals[plan.residual_rows[residual_rows]] = framed[n_active:]
-    if not plan.complete:
-        kinds = wrenches, torques, external, residuals
-        for values, flags in zip(kinds, plan.quality, strict=True):
-            values[(flags & LOST) != 0] = np.nan
-    return Deviations(stamp_ns, solver.contacts, wrenches, torques, external, residuals)
-
-
-def _check_rows(robot: Robot, noise: NoiseModel) -> None:
-    """Raise if the noise is not that of this robot."""
-    for kind, rows, names in (
-        ('joints', noise.joints, robot.joint_names),
-        ('IMUs', noise.imus, robot.imus),
-        ('FT sensors', noise.fts, robot.ft_sensors),
-    ):
-        if len(rows) != len(names):
-            raise ModelError(
-                f"the noise is for {len(rows)} {kind}, robot '{robot.name}' has {len(names)}"
-            )
+            self._checked[plan] = dynamics.parameters
+        if plan not in self._plans:
+            self._plans[plan] = Sensitivities(plan, estimator.rank_tolerance)
+        calibration = estimator.calibration
+        fts = calibration.matrices * self._fts
+        roots = Roots(joints, self._imus[dynamics.imus], fts, link_changes, parameter_changes)
+        readings = calibration.apply(sample.ft_readings, sample.ft_temperatures)
+        found = self._plans[plan].evaluate(dynamics, step.columns, readings, roots)
+        return step, found
 
 
 def _check_masses(plan: Plan) -> None:

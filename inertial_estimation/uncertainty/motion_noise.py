@@ -18,38 +18,34 @@ from inertial_estimation.model.rigid_body import (
     spatial_inertia,
 )
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.uncertainty.body_noise import BodyChanges
-from inertial_estimation.uncertainty.products import product
+from inertial_estimation.uncertainty.link_motion_noise import LinkChanges
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Parts = Sequence[tuple[Indices, Array]]
+"""Links of each submodel with uncertain parameters, and a root of their covariance."""
 
 
 class MotionDerivatives:
     """
-    The derivatives of the forest's inverse dynamics, and where they stand.
+    Derivatives of the forest's inverse dynamics by the readings.
 
     Wrenches are linear in all accelerations (columns of the mass matrix); their derivatives by
-    positions and velocities are Pinocchio's, analytic ones. The roots of the trees have the
-    readings of their IMUs as velocity and acceleration, so an IMU's columns are the root's.
+    positions and velocities are Pinocchio's. The roots of the trees have the readings of their
+    IMUs as velocity and acceleration, so an IMU's columns are the root's.
     """
 
     def __init__(self, dynamics: Dynamics) -> None:
         forest, nv = dynamics.forest, dynamics.forest.model.nv
-        n_imus = len(dynamics.imus)
-        inside = forest.joint_rows >= 0
+        tops = forest.top_rows[: len(dynamics.imus)]
         joints = np.maximum(forest.joint_rows, 0)
-        linear, angular = (
-            forest.top_rows[:n_imus, :3].ravel(),
-            forest.top_rows[:n_imus, 3:].ravel(),
-        )
         rows = np.concatenate([forest.top_rows.ravel(), joints])
-        # Where the derivatives by joints, gyroscopes and accelerometers stand in memory.
+        # Where the derivatives by joints, gyroscopes and accelerometers are in memory.
         self._joints, self._angular, self._linear = (
-            nv * rows + columns[:, None] for columns in (joints, angular, linear)
+            nv * rows + columns.ravel()[:, None] for columns in (joints, tops[:, 3:], tops[:, :3])
         )
-        self._signals = np.zeros((len(joints) + 3 * n_imus, 3, len(rows)))
-        self._between = (~inside).nonzero()[0]
+        self._signals = np.zeros((len(joints) + tops.size // 2, 3, len(rows)))
+        self._between = np.flatnonzero(forest.joint_rows < 0)
         self._n_tops = forest.top_rows.size
 
     def noise(
@@ -57,7 +53,7 @@ class MotionDerivatives:
         dynamics: Dynamics,
         joint_roots: Array,
         imu_roots: Array,
-        body_changes: BodyChanges | None = None,
+        link_changes: LinkChanges | None = None,
     ) -> Array:
         """
         Return what noise does to the generalised forces at the sample that was run last.
@@ -65,61 +61,39 @@ class MotionDerivatives:
         joint_roots (n_joints, 3, 3); imu_roots (n_serving, 3, 3); returns (n_joints + 3 n_serving,
         3, 6 n_tops + n_joints) [N, Nm].
         """
-        signals, n = self._signals, len(joint_roots)
-        by_q, by_v, by_a = (x.reshape(-1) for x in dynamics_derivatives(dynamics))
-        signals[:n, 0] = by_q.take(self._joints, mode='clip')
-        signals[:n, 1] = by_v.take(self._joints, mode='clip')
-        signals[:n, 2] = by_a.take(self._joints, mode='clip')
-        signals[n:, 0] = by_v.take(self._angular, mode='clip')
-        signals[n:, 1] = by_a.take(self._linear, mode='clip')
-        signals[n:, 2] = by_a.take(self._angular, mode='clip')
+        d, signals, n = dynamics, self._signals, len(joint_roots)
+        by_q, by_v, by_a = pin.computeRNEADerivatives(d.forest.model, d.forest_data, d.q, d.v, d.a)
+        # The mass matrix is symmetric, and kept by columns.
+        by_q, by_v, by_a = by_q.reshape(-1), by_v.reshape(-1), by_a.T.reshape(-1)
+        for rows, each, columns in (
+            (slice(n), (by_q, by_v, by_a), (self._joints,) * 3),
+            (slice(n, None), (by_v, by_a, by_a), (self._angular, self._linear, self._angular)),
+        ):
+            for k, (values, places) in enumerate(zip(each, columns, strict=True)):
+                signals[rows, k] = values.take(places, mode='clip')
         if len(self._between):
             signals[self._between] = 0.0
             signals[:, :, self._n_tops + self._between] = 0.0
-        if body_changes is not None:
-            return self._spread(joint_roots, body_changes)
-        roots = np.concatenate([joint_roots, np.repeat(imu_roots, 3, axis=0)])
-        mixed: Array = roots.swapaxes(1, 2) @ signals
-        return mixed
-
-    def _spread(self, joint_roots: Array, body_changes: BodyChanges) -> Array:
-        """Return what `noise` does, where noise reaches several bodies."""
-        (joints, changes), n = body_changes, len(joint_roots)
-        by_body = self._signals[n:].reshape(-1, self._signals.shape[2])
-        spread = product(changes.reshape(-1, len(by_body)), by_body).reshape(len(changes), 3, -1)
-        mixed = np.empty((n + len(changes) - len(joints), *spread.shape[1:]))
-        np.matmul(joint_roots.swapaxes(1, 2), self._signals[:n], out=mixed[:n])
+        if link_changes is None:
+            roots = np.concatenate([joint_roots, np.repeat(imu_roots, 3, axis=0)])
+            return np.asarray(roots.swapaxes(1, 2) @ signals)
+        # Noise of a joint or an IMU reaches several links.
+        joints, changes = link_changes
+        by_link = signals[n:].reshape(-1, signals.shape[2])
+        spread = (changes.reshape(-1, len(by_link)) @ by_link).reshape(len(changes), 3, -1)
+        mixed = np.concatenate([joint_roots.swapaxes(1, 2) @ signals[:n], spread[len(joints) :]])
         mixed[joints] += spread[: len(joints)]
-        mixed[n:] = spread[len(joints) :]
         return mixed
-
-
-def dynamics_derivatives(dynamics: Dynamics) -> tuple[Array, Array, Array]:
-    """
-    Return the derivatives of ``tau`` at the sample that the dynamics ran last.
-
-    Returns by_q, by_v, by_a (nv, nv).
-    """
-    d = dynamics
-    by_q, by_v, by_a = pin.computeRNEADerivatives(d.forest.model, d.forest_data, d.q, d.v, d.a)
-    return by_q, by_v, by_a.T  # symmetric, and kept by columns
-
-
-Parts = Sequence[tuple[Indices, Array]]
 
 
 def independent_parts(robot: Robot, roots: Array) -> Parts:
-    """
-    Return the errors of inertial parameters that are independent of each other.
-
-    roots (n_links, 10, r).
-    """
+    """Return the errors of inertial parameters by submodel; roots (n_links, 10, r)."""
     roots = np.asarray(roots, dtype=np.float64)
     n = len(robot.links)
     if roots.ndim != 3 or roots.shape[:2] != (n, 10):
-        raise ShapeError('parameter_roots', (n, 10, 'r'), roots.shape, 'rows for each parameter')
+        raise ShapeError('parameter_roots', (n, 10, 'r'), roots.shape)
     if not np.isfinite(roots).all():
-        raise ModelError('parameter_roots hold NaN or infinity: zeros stand for what is exact')
+        raise ModelError('parameter_roots hold NaN or infinity')
     parts = []
     for submodel in robot.submodels:
         links = np.array(submodel.links, dtype=np.intp)
@@ -132,17 +106,16 @@ def independent_parts(robot: Robot, roots: Array) -> Parts:
 
 class ParameterNoise:
     """
-    The errors of inertial parameters in one forest.
+    Errors of inertial parameters in one forest.
 
     Generalised forces are linear in the parameters: Pinocchio's joint torque regressor has the
-    factors, for bodies in the frames of the forest's joints.
+    factors, for links in the frames of the forest's joints.
     """
 
     def __init__(self, dynamics: Dynamics, parts: Parts) -> None:
         forest = dynamics.forest
         self._between = forest.top_rows.size + np.flatnonzero(forest.joint_rows < 0)
-        joints = np.maximum(forest.joint_rows, 0)
-        self._rows = np.concatenate([forest.top_rows.ravel(), joints])
+        self._rows = np.concatenate([forest.top_rows.ravel(), np.maximum(forest.joint_rows, 0)])
         units = spatial_inertia(np.eye(10))
         self._parts = []
         for links, root in parts:
@@ -166,4 +139,4 @@ class ParameterNoise:
         factors = pin.computeJointTorqueRegressor(d.forest.model, d.forest_data, d.q, d.v, d.a)
         factors = factors[self._rows]
         factors[self._between] = 0.0
-        return np.hstack([product(factors[:, columns], root) for columns, root in self._parts])
+        return np.hstack([factors[:, columns] @ root for columns, root in self._parts])

@@ -3,11 +3,11 @@
 """
 First-order effects of every source of noise on every result.
 
-Forces of the readings go through linear maps. Noise of the motion changes the net wrenches
-(`motion_noise`), and so do errors of the inertial parameters (`parameter_noise`). Noise of
-positions moves, besides, the frames in which wrenches are measured, expressed and summed. A joint
-with axis J (six numbers about the root link's origin) moves a wrench that is attached beyond it
-by ``J x* wrench`` and a covector by ``J x covector``.
+Forces of the readings go through linear maps. Noise of the motion changes the net wrenches, and so
+do errors of the inertial parameters (`motion_noise`). Noise of positions moves, besides, the
+frames in which wrenches are measured, expressed and summed. A joint with axis J (six numbers about
+the root link's origin) moves a wrench that is attached beyond it by ``J x* wrench`` and a covector
+by ``J x covector``.
 """
 
 from __future__ import annotations
@@ -21,34 +21,32 @@ from numpy.typing import NDArray
 from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.transforms import compose, cross_matrix
-from inertial_estimation.uncertainty.body_noise import BodyChanges
-from inertial_estimation.uncertainty.loads import find_loads
+from inertial_estimation.uncertainty.link_motion_noise import LinkChanges
 from inertial_estimation.uncertainty.motion_noise import MotionDerivatives
-from inertial_estimation.uncertainty.products import product
-from inertial_estimation.uncertainty.shares import Placed, Shares, Sharing
+from inertial_estimation.uncertainty.shares import Placement, Shares, Sharing, find_loads
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
 class Roots(NamedTuple):
-    """The noise of the sources: roots of covariances."""
+    """Noise of the sources: roots of covariances."""
 
     joints: Array
     """Lower triangular, of position, velocity and acceleration, shape (n_joints, 3, 3)."""
     imus: Array
     """Lower triangular, of the IMUs that serve, shape (n_serving, 3, 3)."""
     fts: Array
-    """What the readings' noise does to the wrenches child on parent, shape (n_fts, 6, 6)."""
-    body_changes: BodyChanges | None = None
-    """Where a body does not have just one whole IMU."""
+    """Of the wrenches child on parent by the readings' noise, shape (n_fts, 6, 6)."""
+    link_changes: LinkChanges | None = None
+    """Where a link does not have just one whole IMU."""
     parameter_changes: Array | None = None
     """From `ParameterNoise.changes`; None: the inertial parameters are exact."""
 
 
 class Disturbances(NamedTuple):
     """
-    What the sources do to the results, each with one standard deviation; they are independent.
+    Changes of the results by one standard deviation of each source; the sources are independent.
 
     Rows are the wrenches of the active contacts (six each), the residuals of the submodels of the
     balance that have one (six each), the joint torques, and the external joint torques.
@@ -57,8 +55,8 @@ class Disturbances(NamedTuple):
     motion: Array
     """
     Of three sources for each joint, then for each axis of each IMU that serves, shape
-    (n_rows, n_joints + 3 n_serving, 3) [N, Nm]. Where a body does not have just one whole IMU:
-    of each IMU of the robot, or of as few sources as disturb the bodies alike.
+    (n_rows, n_joints + 3 n_serving, 3) [N, Nm]. Where a link does not have just one whole IMU:
+    of each IMU of the robot, or of as few sources as disturb the links alike.
     """
     fts: Array
     """Of six for each FT sensor, shape (n_rows, n_fts, 6) [N, Nm]."""
@@ -70,10 +68,11 @@ class Disturbances(NamedTuple):
     @property
     def deviations(self) -> Array:
         """Standard deviation of each row, shape (n_rows,) [N, Nm]; infinite if undetermined."""
-        motion = self.motion.reshape(len(self.undetermined), -1)
-        variances = np.einsum('ij,ij->i', motion, motion)
-        variances += np.einsum('ijk,ijk->i', self.fts, self.fts)
-        variances += np.einsum('ij,ij->i', self.parameters, self.parameters)
+        n = len(self.undetermined)
+        variances = sum(
+            np.einsum('ij,ij->i', part.reshape(n, -1), part.reshape(n, -1))
+            for part in (self.motion, self.fts, self.parameters)
+        )
         deviations: Array = np.sqrt(variances)
         deviations[self.undetermined] = np.inf
         return deviations
@@ -85,9 +84,8 @@ class Sensitivities:
     def __init__(self, plan: Plan, rank_tolerance: float) -> None:
         self.loads = loads = find_loads(plan)
         self._frames = plan.frames
-        self._sharing = (
-            Sharing(plan, loads, rank_tolerance) if len(loads.shared_contacts) else None
-        )
+        shares = len(loads.shared_contacts) > 0
+        self._sharing = Sharing(plan, loads, rank_tolerance) if shares else None
         self._directions = plan.ft_directions
         self._top_rows = plan.dynamics.forest.top_rows
         self._motion = MotionDerivatives(plan.dynamics)
@@ -102,31 +100,31 @@ class Sensitivities:
     def evaluate(
         self, dynamics: Dynamics, columns: Sequence[Array], readings: Array, roots: Roots
     ) -> Disturbances:
-        """
-        Return what noise does at the sample that the dynamics ran last.
-
-        readings (n_fts, 6) [N, Nm].
-        """
+        """Return the disturbances of the sample that was run last; readings (n_fts, 6)."""
         terms, placed = self._place(dynamics, readings)
         dterms = placed.turned(terms) * self._moved_terms
         shares = None
         if self._sharing is not None:
             shares = self._sharing.evaluate(placed, columns, terms, dterms)
-        covectors = self._covectors(placed)
+        framed = placed.from_root[self.loads.frames].reshape(-1, 6)
+        covectors = np.concatenate([framed, placed.axes, placed.axes])
         by_term = self._project(placed, covectors, shares, roots)
-        motion = self._motion.noise(dynamics, roots.joints, roots.imus, roots.body_changes)
-        values = self._motion_part(by_term, motion)
+        motion = self._motion.noise(dynamics, roots.joints, roots.imus, roots.link_changes)
+        values = self._through(by_term, motion.reshape(-1, motion.shape[2]).T)
+        values = values.reshape(len(values), len(motion), 3)
         shifts = self._shifts(placed, shares, terms, dterms)
         values[:, : shifts.shape[1], 0] += shifts * roots.joints[:, 0, 0]
         by_reading = by_term[self._frames.sensors :].transpose(2, 0, 1)
         parameters = np.zeros((len(values), 0))
         if roots.parameter_changes is not None:
             parameters = self._through(by_term, roots.parameter_changes)
-        undetermined = self._undetermined(covectors, shares)
+        undetermined = np.zeros(len(covectors), dtype=bool)
+        for one in () if shares is None else shares.undetermined:
+            undetermined |= one.touches(covectors, self._row_shared)
         return Disturbances(values, by_reading, undetermined, parameters)
 
-    def _place(self, dynamics: Dynamics, readings: Array) -> tuple[Array, Placed]:
-        """Return the measured terms about the root link's origin, and where everything is."""
+    def _place(self, dynamics: Dynamics, readings: Array) -> tuple[Array, Placement]:
+        """Return the measured terms about the root link's origin, and the frames."""
         frames = self._frames
         poses = compose(dynamics.poses.take(frames.support, axis=0), frames.pose)
         rotations = poses[:, :3]
@@ -141,17 +139,12 @@ class Sensitivities:
         turn = np.zeros((6, len(axes), 6))
         turn[:3, :, :3] = turn[3:, :, 3:] = cross_matrix(axes[:, 3:]).swapaxes(0, 1)
         turn[:3, :, 3:] = cross_matrix(axes[:, :3]).swapaxes(0, 1)
-        return terms, Placed(to_root, from_root, axes, turn)
-
-    def _covectors(self, placed: Placed) -> Array:
-        """Return the covector of every row, shape (n_rows, 6)."""
-        framed = placed.from_root[self.loads.frames].reshape(-1, 6)
-        return np.concatenate([framed, placed.axes, placed.axes])
+        return terms, Placement(to_root, from_root, axes, turn)
 
     def _project(
-        self, placed: Placed, covectors: Array, shares: Shares | None, roots: Roots
+        self, placed: Placement, covectors: Array, shares: Shares | None, roots: Roots
     ) -> Array:
-        """Return what unit wrenches at each term's frame do, shape (n_measured, 6, n_rows)."""
+        """Return the results of unit wrenches at each term's frame, (n_measured, 6, n_rows)."""
         columns = np.ascontiguousarray(covectors.T)
         by_term = self._row_factors * columns
         if shares is not None:
@@ -160,30 +153,26 @@ class Sensitivities:
                 by_term += self.loads.shared_sums[k, :, None, None] * passed
         maps, sensors = placed.to_root[: len(by_term)], self._frames.sensors
         scaled = roots.fts.swapaxes(1, 2) @ maps[sensors:]
-        projected: Array = np.matmul(np.concatenate([maps[:sensors], scaled]), by_term)
-        return projected
-
-    def _motion_part(self, by_term: Array, motion: Array) -> Array:
-        """Return what noise of the motion does by way of net wrenches."""
-        values = self._through(by_term, motion.reshape(-1, motion.shape[2]).T)
-        return values.reshape(len(values), len(motion), 3)
+        return np.asarray(np.matmul(np.concatenate([maps[:sensors], scaled]), by_term))
 
     def _through(self, by_term: Array, changes: Array) -> Array:
-        """Return what changes of generalised forces do to the results, (n_rows, n_changes)."""
+        """Return the changes of results with generalised forces, (n_rows, n_changes)."""
         n_tops, n_rows = self._frames.sensors, by_term.shape[2]
         by_top = by_term[:n_tops].reshape(6 * n_tops, n_rows).T
-        values = product(by_top, changes[: 6 * n_tops])
+        values: Array = by_top @ changes[: 6 * n_tops]
         values[self._torque_rows] += changes[6 * n_tops :]
         return values
 
-    def _shifts(self, placed: Placed, shares: Shares | None, terms: Array, dterms: Array) -> Array:
-        """Return what a position does by moving the frames, shape (n_rows, n_joints)."""
+    def _shifts(
+        self, placed: Placement, shares: Shares | None, terms: Array, dterms: Array
+    ) -> Array:
+        """Return the derivatives by positions that move the frames, shape (n_rows, n_joints)."""
         loads, n_joints = self.loads, len(placed.axes)
         total = loads.measured @ terms
-        change = product(loads.measured, dterms.reshape(len(terms), -1))
+        change = loads.measured @ dterms.reshape(len(terms), -1)
         if shares is not None:
             total += loads.shared @ shares.wrenches
-            change += product(loads.shared, shares.changes.reshape(len(shares.wrenches), -1))
+            change += loads.shared @ shares.changes.reshape(len(shares.wrenches), -1)
         change = change.reshape(len(total), n_joints, 6)
         change -= self._moves * placed.turned(total)
         n_frames = len(loads.frames)
@@ -192,11 +181,3 @@ class Sensitivities:
         return np.concatenate(
             [framed.reshape(6 * n_frames, n_joints), joints.reshape(2 * n_joints, n_joints)]
         )
-
-    def _undetermined(self, covectors: Array, shares: Shares | None) -> Mask:
-        """Return which rows hold some of a combination that the sensors do not determine."""
-        rows = np.zeros(len(covectors), dtype=bool)
-        if shares is not None:
-            for blind in shares.blind:
-                rows |= blind.touches(covectors, self._row_shared)
-        return rows

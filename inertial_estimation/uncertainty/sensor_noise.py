@@ -3,15 +3,14 @@
 """
 Stated noise of every reading of a robot.
 
-Noise is zero-mean, and that of one sensor has nothing to do with that of another. Offsets, delays
-and errors of the model are no noise. What is taken from the same samples errs together, so the
-noise of a joint is a covariance of three signals, and so is that of an IMU; behind a filter the
-weights of its samples give it.
+Noise has zero mean, and that of different sensors is independent. Offsets, delays and errors of
+the model are no noise. Signals from the same samples err together, so the noise of a joint is a
+covariance of three signals, and so is that of an IMU; behind a filter the weights of its samples
+determine it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -57,19 +56,18 @@ class NoiseModel:
     assumed_positions: Array
     """
     Standard deviation of a position that is assumed, in place of the joint's noise, shape
-    (n_joints,) [rad or m]. Zero: what rests on the joint is as sure as if it were measured.
+    (n_joints,) [rad or m]. Zero: it is exact.
     """
 
     def __post_init__(self) -> None:
         """Check all numbers and keep read-only copies."""
         n = len(np.atleast_1d(self.joints))
-        shapes = (
+        for name, shape in (
             ('joints', (n, 3, 3)),
             ('imus', (len(np.atleast_1d(self.imus)), 3, 3)),
             ('fts', (len(np.atleast_1d(self.fts)), 6)),
             ('assumed_positions', (n,)),
-        )
-        for name, shape in shapes:
+        ):
             array = read_only(getattr(self, name))
             if array.shape != shape:
                 raise ShapeError(name, shape, array.shape)
@@ -146,16 +144,12 @@ IMPULSE = 1e-9
 """The odd sample [unit]: small beside the noise, where a filter asks how large that is."""
 FADED = 1e-3
 """Part of the largest weight below which weights are left out."""
-LEAST_ANSWERS = 16
-MOST_SAMPLES = 1 << 16
+MIN_ANSWERS = 16
+MAX_SAMPLES = 1 << 16
 
 
 def independent(*deviations: float) -> Array:
-    """
-    Return the covariance of signals that err independently.
-
-    Returns (n, n).
-    """
+    """Return the covariance (n, n) of signals that err independently."""
     return np.diag(np.square(deviations))
 
 
@@ -163,21 +157,28 @@ def filter_weights(
     differentiator: Differentiator, rate: float, *, delay: float = 0.0, smooth: bool = False
 ) -> Array:
     """
-    Return what a sampled value and its derivatives are made of: the answer to one odd sample.
+    Return the weights of samples in a value and its derivatives: the answer to one odd sample.
 
     rate [Hz]; delay [s]; returns (3, count) [1/s].
     """
     period_ns, delay_ns = round(1e9 / rate), round(1e9 * delay)
-    stamps = _warm_up(differentiator, period_ns)
-    sample = np.full(differentiator.n_channels, IMPULSE)
+    differentiator.reset()
+    stamps, zeros, n = count(period_ns, period_ns), np.zeros(differentiator.n_channels), 0
+    while not differentiator.ready:
+        if n > MAX_SAMPLES:
+            raise ConfigError(f'samples every {1e-9 * period_ns:g} s: {differentiator.lack}')
+        differentiator.append(next(stamps), zeros)
+        n += 1
+    # Until nothing of the beginning is left.
+    for _ in range(n + 1):
+        differentiator.append(next(stamps), zeros)
     answers: list[Array] = []
     while not _has_faded(answers):
-        if len(answers) > MOST_SAMPLES:
+        if len(answers) > MAX_SAMPLES:
             raise ConfigError(f'the derivative filter at {rate} Hz does not forget a sample')
         stamp_ns = next(stamps)
-        differentiator.append(stamp_ns, sample)
+        differentiator.append(stamp_ns, zeros if answers else zeros + IMPULSE)
         answers.append(differentiator.evaluate_at(stamp_ns - delay_ns)[:, 0] / IMPULSE)
-        sample = np.zeros(differentiator.n_channels)
     weights = np.array(answers)[::-1].T.copy()
     if not smooth:
         weights[0] = 0.0
@@ -185,32 +186,12 @@ def filter_weights(
     return weights
 
 
-def _warm_up(differentiator: Differentiator, period_ns: int) -> Iterator[int]:
-    """Fill a filter with zeros, for twice as long as it takes; return the stamps to go on with."""
-    differentiator.reset()
-    stamps = count(period_ns, period_ns)
-    zeros = np.zeros(differentiator.n_channels)
-    least = 1
-    while not differentiator.ready:
-        if least > MOST_SAMPLES:
-            raise ConfigError(
-                f'samples every {1e-9 * period_ns:g} s: {differentiator.lack}; choose another '
-                'filter, or state the noise of the derivatives'
-            )
-        differentiator.append(next(stamps), zeros)
-        least += 1
-    for _ in range(least):
-        differentiator.append(next(stamps), zeros)
-    return stamps
-
-
-def _has_faded(answers: Sequence[Array]) -> bool:
-    """Tell whether the second half of the answers is nothing beside the first."""
+def _has_faded(answers: list[Array]) -> bool:
+    """Return whether the second half of the answers is small beside all; looks at powers of 2."""
     n = len(answers)
-    if n < LEAST_ANSWERS or n & (n - 1):
+    if n < MIN_ANSWERS or n & (n - 1):
         return False
-    sizes = np.abs(answers)
-    sizes[np.isnan(sizes)] = 0.0
+    sizes = np.nan_to_num(np.abs(answers), nan=0.0)
     return bool((sizes[n // 2 :].max(axis=0) <= FADED * sizes.max(axis=0)).all())
 
 

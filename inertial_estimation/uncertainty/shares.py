@@ -1,44 +1,108 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Contacts that share the external wrench of a submodel: derivatives by that wrench and by the pose.
+Results as projections of sums of wrenches, and contacts that share the wrench of a submodel.
 
-The unknowns are ``u = pinv(A) b`` with A and b whitened by the noise of the submodel's sensors,
-and both move with the joints. For a full-rank A the derivative of the pseudo-inverse is Golub
-and Pereyra's; here small singular values count as zero, and the pseudo-inverse is a function g of
-the singular values (1/s, or 0). Its derivative in the directions of the singular vectors i and j
-follows from the divided differences (g_i - g_j) / (s_i - s_j) and (g_i + g_j) / (s_i + s_j).
+Every result is ``value = tau + h . load``. A load is a sum, with the factors of the balance, of
+net wrenches below tops, FT measurements, and the wrenches of contacts that share the external
+wrench of their submodel. The covector `h` is a joint's axis or an axis of the frame in which a
+wrench is expressed, and moves with it.
+
+Shared wrenches are differentiated by the sum that they share and by the pose. The unknowns are
+``u = pinv(A) b`` with A and b whitened by the noise of the submodel's sensors, and both move with
+the joints. For a full-rank A the derivative of the pseudo-inverse is Golub and Pereyra's; here
+small singular values count as zero, and the pseudo-inverse is a function g of the singular values
+(1/s, or 0). Its derivative in the directions of the singular vectors i and j follows from the
+divided differences (g_i - g_j) / (s_i - s_j) and (g_i + g_j) / (s_i + s_j).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.plan import Plan, Split
 from inertial_estimation.estimation.step import NEARLY, split_wrench
-from inertial_estimation.uncertainty.loads import Loads
-from inertial_estimation.uncertainty.products import product
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Loads:
+    """Loads of active contacts, submodels with a residual, torques and external torques."""
+
+    measured: Array
+    """Factors of the measured terms (tops, then FT sensors), shape (n_loads, n_measured)."""
+    shared: Array
+    """Factors of the shared contacts, shape (n_loads, n_shared)."""
+    moves: Array
+    """1 where a joint moves the covector of a load, shape (n_loads, n_joints)."""
+    frames: Indices
+    """Frames of the first loads: of the active contacts, then of root links, shape (n_frames,)."""
+    shared_contacts: Indices
+    """Active contacts whose wrench is known, or split from a sum, shape (n_shared,)."""
+    shared_sums: Array
+    """Factors of the measured terms in the sum of their submodel, (n_shared, n_measured)."""
+    residual_rows: Indices
+    """Rows of the submodels that have a residual, among the balance's."""
+    moved: Array
+    """1 where a joint moves a frame of the plan, shape (n_frames of the plan, n_joints)."""
+
+
+def find_loads(plan: Plan) -> Loads:
+    """Return the loads of a plan."""
+    balance, frames = plan.balance, plan.frames
+    n_measured, n_contacts = frames.contacts, len(plan.active)
+    owners = np.array(balance.contact_submodel, dtype=np.intp)
+    sums = balance.submodel_factors[:, :n_measured]
+    shared = np.setdiff1d(np.arange(n_contacts), plan.single)
+    free = np.setdiff1d(np.arange(len(sums)), plan.single_rows)
+    by_contact = np.zeros((n_contacts, n_measured + len(shared)))
+    by_contact[shared, n_measured + np.arange(len(shared))] = 1.0
+    for contact, s in zip(plan.single, plan.single_rows, strict=True):
+        by_contact[contact] = np.concatenate([sums[s], -1.0 * (owners[shared] == s)])
+    residuals = np.hstack([sums[free], -1.0 * np.equal.outer(free, owners[shared])])
+    pieces = [by_contact, residuals]
+    for kind in (0, 1):
+        factors = balance.joint_factors[:, kind]
+        own = np.pad(factors[:, :n_measured], ((0, 0), (0, len(shared))))
+        pieces.append(own + factors[:, n_measured:] @ by_contact)
+    factors = np.vstack(pieces)
+    model: pin.Model = plan.dynamics.geometry.model
+    ancestors = np.zeros((model.njoints, model.njoints - 1))
+    for k in range(1, model.njoints):
+        ancestors[k] = ancestors[model.parents[k]]
+        ancestors[k, model.joints[k].idx_v] = 1.0
+    moved, joints = ancestors[frames.support], ancestors[1:]
+    places = np.concatenate([frames.contacts + np.arange(n_contacts), frames.roots + free])
+    return Loads(
+        measured=factors[:, :n_measured].copy(),
+        shared=factors[:, n_measured:].copy(),
+        moves=np.vstack([moved[places.astype(np.intp)], joints, joints]),
+        frames=places.astype(np.intp),
+        shared_contacts=shared,
+        shared_sums=sums[owners[shared]],
+        residual_rows=free,
+        moved=moved,
+    )
 
 
 class Problem(NamedTuple):
-    """
-    The least squares of n submodels of a size; wrenches are rows, ``d`` is by the positions.
-
-    All wrenches may be about any point and turn with any frame.
-    """
+    """Least squares of n submodels of a size; wrenches are rows, ``d`` is by the positions."""
 
     totals: Array
-    """The sums to share out, shape (n, 6)."""
+    """The sums to split, shape (n, 6)."""
     dtotals: Array
     """Shape (n, n_joints, 6)."""
     columns: Array
-    """What a unit of each unknown adds, shape (n, n_unknowns, 6)."""
+    """Wrench of a unit of each unknown, shape (n, n_unknowns, 6)."""
     dcolumns: Array
     """Shape (n, n_unknowns, n_joints, 6)."""
     noise: Array
@@ -47,20 +111,17 @@ class Problem(NamedTuple):
     """Shape (n, n_noise, n_joints, 6); None if they rest."""
 
 
-class Answer(NamedTuple):
-    """Its solution."""
+class Solution(NamedTuple):
+    """Unknowns, their derivative by the positions, and ``unknowns = inverse @ total``."""
 
     unknowns: Array
-    """Shape (n, n_unknowns)."""
     dunknowns: Array
-    """Shape (n, n_unknowns, n_joints)."""
     inverse: Array
-    """``unknowns = inverse @ total``, shape (n, n_unknowns, 6)."""
-    blind: tuple[Array, ...]
+    undetermined: tuple[Array, ...]
     """Undetermined combinations of each submodel, shape (n_unknowns, n_combinations)."""
 
 
-def solve(problem: Problem, rank_tolerance: float) -> Answer:
+def solve(problem: Problem, rank_tolerance: float) -> Solution:
     """Solve as `step.split_wrench` does, and differentiate."""
     totals, columns, noise = problem.totals, problem.columns, problem.noise
     # Rows times `whiten` have unit noise: whiten whiten' is the inverse of noise' noise.
@@ -78,17 +139,17 @@ def solve(problem: Problem, rank_tolerance: float) -> Answer:
     bent = _bent(s, rank, drows[:, :-1], total)
     bent[:, :n] += inverse[..., None] * drows[:, -1, :, :n].swapaxes(1, 2)
     u_inverse = u[..., :n] * inverse[:, None]
-    return Answer(
+    return Solution(
         unknowns=(u_inverse @ total[:, :n, None])[..., 0],
         dunknowns=u @ bent,
         inverse=u_inverse @ turned[..., :n].swapaxes(1, 2),
-        blind=tuple(own[:, r:] for own, r in zip(u, rank)),
+        undetermined=tuple(own[:, r:] for own, r in zip(u, rank)),
     )
 
 
 def _changes(problem: Problem, u: Array, rows: Array, whiten: Array, turned: Array) -> Array:
     """
-    Return how columns and totals change in the axes of the singular vectors.
+    Return the change of columns and totals in the axes of the singular vectors.
 
     Returns (n, n_unknowns + 1, n_joints, 6).
     """
@@ -102,39 +163,27 @@ def _changes(problem: Problem, u: Array, rows: Array, whiten: Array, turned: Arr
         noise, dnoise = problem.noise, problem.dnoise
         half = -0.5 * rows @ whiten @ whiten.swapaxes(1, 2)
         m = noise.shape[1]
-        moved = (dnoise.reshape(n, m * n_joints, 6) @ turned).reshape(n, m, n_joints * 6)
+        flat = dnoise.reshape(n, m * n_joints, 6)
+        moved = (flat @ turned).reshape(n, m, n_joints * 6)
         changes += (half @ noise.swapaxes(1, 2) @ moved).reshape(changes.shape)
-        felt = half @ dnoise.reshape(n, m * n_joints, 6).swapaxes(1, 2)
-        felt = felt.reshape(n, n_rows, m, n_joints).swapaxes(2, 3)
-        changes += felt @ (noise @ turned)[:, None]
+        weights = (half @ flat.swapaxes(1, 2)).reshape(n, n_rows, m, n_joints)
+        changes += weights.swapaxes(2, 3) @ (noise @ turned)[:, None]
     return changes
 
 
 def _bent(s: Array, rank: NDArray[np.int64], change: Array, total: Array) -> Array:
     """
-    Return what a change of the matrix does to the solution, in the axes of singular vectors.
+    Return the change of the solution with the matrix, in the axes of singular vectors.
 
-    s (n, min(n_unknowns, 6); rank (n,); change (n, n_unknowns, n_joints, 6); total (n, 6); returns
-    (n, n_unknowns, n_joints).
+    s (n, min(n_unknowns, 6)); rank (n,); change (n, n_unknowns, n_joints, 6); total (n, 6);
+    returns (n, n_unknowns, n_joints).
     """
     n, n_unknowns, n_joints, _ = change.shape
     size = max(n_unknowns, 6)
     square = np.zeros((n, size, n_joints, size))
     square[:, :n_unknowns, :, :6] = change
-    right = np.zeros((n, 1, size))
-    right[:, 0, :6] = total
-    straight, crossed = _weights(s, rank, size)
-    bent: Array = np.einsum('nikj,nij->nik', square, straight * right)
-    bent += np.einsum('njki,nij->nik', square, crossed * right)
-    return bent[:, :n_unknowns]
-
-
-def _weights(s: Array, rank: NDArray[np.int64], size: int) -> tuple[Array, Array]:
-    """
-    Return how the pseudo-inverse changes with the matrix F, both in axes of singular vectors.
-    """
-    values = np.zeros((len(s), size))
-    values[:, : s.shape[1]] = s
+    values, right = np.zeros((n, size)), np.zeros((n, 1, size))
+    values[:, : s.shape[1]], right[:, 0, :6] = s, total
     kept = np.arange(size) < rank[:, None]
     large, small = np.where(kept, values, 1.0), np.where(kept, 0.0, values)
     both = kept[:, :, None] & kept[:, None]
@@ -143,14 +192,12 @@ def _weights(s: Array, rank: NDArray[np.int64], size: int) -> tuple[Array, Array
     straight = one + one.swapaxes(1, 2)
     other = one * small[:, None] / large[:, :, None]
     crossed = other + other.swapaxes(1, 2) - both / (large[:, :, None] * large[:, None])
-    return straight, crossed
+    bent: Array = np.einsum('nikj,nij->nik', square, straight * right)
+    bent += np.einsum('njki,nij->nik', square, crossed * right)
+    return bent[:, :n_unknowns]
 
 
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-
-
-class Blind(NamedTuple):
+class Undetermined(NamedTuple):
     """Combinations of unknowns of one submodel that its sensors do not determine."""
 
     columns: Array
@@ -161,61 +208,59 @@ class Blind(NamedTuple):
     """Orthonormal columns, shape (n_unknowns, n_combinations)."""
 
     def touches(self, covectors: Array, factors: Array) -> Mask:
-        """
-        Tell which results hold some of these combinations.
-
-        covectors (n_rows, 6); factors (n_rows, n_shared); returns (n_rows,).
-        """
-        own = factors[:, self.shared]
-        held = (own * (covectors @ self.columns.T)) @ self.combinations
+        """Return the results that hold some of them; (n_rows, 6), (n_rows, n_shared)."""
+        held = (factors[:, self.shared] * (covectors @ self.columns.T)) @ self.combinations
         size = (covectors * covectors).sum(axis=1) * (self.columns * self.columns).sum()
-        touched: Mask = (held * held).sum(axis=1) > NEARLY * size
-        return touched
+        return np.asarray((held * held).sum(axis=1) > NEARLY * size)
 
 
 class Shares(NamedTuple):
-    """The shared contacts at one instant; all about the root link's origin."""
+    """The shared contacts of one sample; all about the root link's origin."""
 
     wrenches: Array
     """Wrench of each, shape (n_shared, 6) [N, Nm]."""
     changes: Array
     """Its derivative by the positions, the net wrenches kept, shape (n_shared, n_joints, 6)."""
     parts: Array
-    """
-    What part of the sum of its submodel each takes: ``wrench = part @ sum``, zero for known ones,
-    shape (n_shared, 6, 6).
-    """
-    blind: tuple[Blind, ...]
+    """``wrench = part @ sum`` of its submodel, zero for known ones, shape (n_shared, 6, 6)."""
+    undetermined: tuple[Undetermined, ...]
 
 
-class Placed(NamedTuple):
-    """Where everything is at one instant."""
+class Placement(NamedTuple):
+    """Frames and joint axes of one sample."""
 
     to_root: Array
-    """What moves wrenches, as rows, from each frame to the root link, (n_frames, 6, 6)."""
+    """Transforms of wrenches, as rows, from each frame to the root link, (n_frames, 6, 6)."""
     from_root: Array
     """Back, as columns: its rows are the covectors of each frame, shape (n_frames, 6, 6)."""
     axes: Array
     """Joint axes about the root link's origin, shape (n_joints, 6)."""
     turn: Array
-    """``wrench @ turn[:, k]`` is what joint k does to a wrench, shape (6, n_joints, 6)."""
+    """``wrench @ turn[:, k]`` is the derivative of a wrench by joint k, shape (6, n_joints, 6)."""
 
     def turned(self, wrenches: Array) -> Array:
-        """
-        Return what the joints do to wrenches that are attached beyond them.
+        """Return the derivatives (n, n_joints, 6) of wrenches (n, 6) beyond the joints."""
+        change = wrenches @ self.turn.reshape(6, -1)
+        return np.asarray(change.reshape(len(wrenches), len(self.axes), 6))
 
-        wrenches (n, 6); returns (n, n_joints, 6).
-        """
-        change = product(wrenches, self.turn.reshape(6, -1))
-        return change.reshape(len(wrenches), len(self.axes), 6)
+
+class _Layout(NamedTuple):
+    """The constant part of a split."""
+
+    split: Split
+    shared: Indices
+    """The shared contact of each unknown, shape (n, n_unknowns)."""
+    factors: Array
+    """Of the measured terms in the sums, shape (n, n_measured)."""
+    known: Array
+    """1 where a shared contact is known and in the submodel, shape (n, n_shared)."""
 
 
 class Sharing:
     """The shared contacts of one plan."""
 
     def __init__(self, plan: Plan, loads: Loads, rank_tolerance: float) -> None:
-        self._loads = loads
-        self._rank_tolerance = rank_tolerance
+        self._moved, self._rank_tolerance = loads.moved, rank_tolerance
         self._contacts = plan.frames.contacts + loads.shared_contacts
         self._known = np.searchsorted(loads.shared_contacts, plan.known)
         self._known_wrenches = plan.known_wrenches
@@ -230,45 +275,47 @@ class Sharing:
             self._splits.append(_Layout(split, shared, factors, minus.astype(np.float64)))
 
     def evaluate(
-        self, placed: Placed, columns: Sequence[Array], terms: Array, dterms: Array
+        self, placed: Placement, columns: Sequence[Array], terms: Array, dterms: Array
     ) -> Shares:
-        """
-        Solve for the shared contacts.
-
-        terms (n_measured, 6) [N, Nm]; dterms (n_measured, n_joints, 6).
-        """
+        """Solve for the shared contacts; terms (n, 6), and by the positions (n, n_joints, 6)."""
         n, n_joints = len(self._contacts), len(placed.axes)
         wrenches, changes = np.zeros((n, 6)), np.zeros((n, n_joints, 6))
-        parts, blind = np.zeros((n, 6, 6)), []
+        parts, undetermined = np.zeros((n, 6, 6)), []
         if len(self._known):
             at = self._contacts[self._known]
             wrenches[self._known] = (self._known_wrenches[:, None] @ placed.to_root[at])[:, 0]
-            moved = self._loads.moved[at, :, None]
+            moved = self._moved[at, :, None]
             changes[self._known] = placed.turned(wrenches[self._known]) * moved
         for layout, local in zip(self._splits, columns, strict=True):
             totals = layout.factors @ terms - layout.known @ wrenches
             dtotals = np.tensordot(layout.factors, dterms, 1)
             dtotals -= np.tensordot(layout.known, changes, 1)
             problem = self._problem(placed, layout.split, local, totals, dtotals)
-            answer = solve(problem, self._rank_tolerance)
-            own = _own_part(placed, problem, answer, self._loads.moved[self._contacts], layout)
-            for out, part in zip((wrenches, changes, parts), own, strict=True):
-                out += part
-            blind += [
-                Blind(problem.columns[k], layout.shared[k], combinations)
-                for k, combinations in enumerate(answer.blind)
+            found = solve(problem, self._rank_tolerance)
+            belongs = 1.0 * np.equal.outer(np.arange(n), layout.shared.ravel())
+            units = problem.columns.reshape(-1, 6)
+            own = belongs @ (found.unknowns.reshape(-1, 1) * units)
+            dunknowns = found.dunknowns.reshape(len(units), -1, 1)
+            wrenches += own
+            changes += np.tensordot(belongs, dunknowns * units[:, None], 1)
+            changes += placed.turned(own) * self._moved[self._contacts][..., None]
+            inverse = found.inverse.reshape(-1, 1, 6)
+            parts += np.tensordot(belongs, units[:, :, None] * inverse, 1)
+            undetermined += [
+                Undetermined(problem.columns[k], layout.shared[k], combinations)
+                for k, combinations in enumerate(found.undetermined)
                 if combinations.shape[1]
             ]
-        return Shares(wrenches, changes, parts, tuple(blind))
+        return Shares(wrenches, changes, parts, tuple(undetermined))
 
     def _problem(
-        self, placed: Placed, split: Split, local: Array, totals: Array, dtotals: Array
+        self, placed: Placement, split: Split, local: Array, totals: Array, dtotals: Array
     ) -> Problem:
-        """Lay out the least squares of a split, as seen from its reference frames."""
+        """Return the least squares of a split, as seen from its reference frames."""
         u = split.unknowns
         columns = (local[:, :, None] @ placed.to_root[split.frames])[:, :, 0]
-        resting = self._loads.moved[split.reference]
-        moved = self._loads.moved[split.frames] - resting[:, None]
+        resting = self._moved[split.reference]
+        moved = self._moved[split.frames] - resting[:, None]
         n, n_columns, _ = columns.shape
         dcolumns = placed.turned(columns.reshape(-1, 6)).reshape(n, n_columns, -1, 6)
         dcolumns *= moved[..., None]
@@ -278,29 +325,3 @@ class Sharing:
             noise, dnoise = split.noise[:, None] * placed.to_root[split.reference], None
         dtotals = dtotals - placed.turned(totals) * resting[..., None]
         return Problem(totals, dtotals, columns[:, :u], dcolumns[:, :u], noise, dnoise)
-
-
-class _Layout(NamedTuple):
-    """What does not change of a split."""
-
-    split: Split
-    shared: Indices
-    """The shared contact of each unknown, shape (n, n_unknowns)."""
-    factors: Array
-    """Of the measured terms in the sums, shape (n, n_measured)."""
-    known: Array
-    """1 where a shared contact is known and in the submodel, shape (n, n_shared)."""
-
-
-def _own_part(
-    placed: Placed, problem: Problem, answer: Answer, moved: Array, layout: _Layout
-) -> tuple[Array, Array, Array]:
-    """Return wrenches, changes and parts of the contacts of one split, zero for the others."""
-    belongs = np.equal.outer(np.arange(len(moved)), layout.shared.ravel()).astype(np.float64)
-    columns, unknowns = problem.columns.reshape(-1, 6), answer.unknowns.reshape(-1, 1)
-    wrenches = belongs @ (unknowns * columns)
-    dunknowns = answer.dunknowns.reshape(len(columns), -1, 1)
-    changes = np.tensordot(belongs, dunknowns * columns[:, None], 1)
-    changes += placed.turned(wrenches) * moved[..., None]
-    parts = np.tensordot(belongs, columns[:, :, None] * answer.inverse.reshape(-1, 1, 6), 1)
-    return wrenches, changes, parts
