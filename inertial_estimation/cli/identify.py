@@ -5,19 +5,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from math import hypot
+from collections.abc import Iterator
+from math import hypot, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import add_verb
 from inertial_estimation.cli.render import (
+    FULL_WIDTH,
+    Columns,
     findings_lines,
     progress_bars,
     records_table,
     show,
-    table,
     write_json,
 )
 from inertial_estimation.config.settings import METHODS
@@ -29,9 +30,30 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
-MAX_FINDINGS = 12
-"""Findings that are printed without --full."""
-FULL_WIDTH = 120
+ERRORS: Columns = {
+    'equations': 'name', 'signal': lambda one: f'{one["signal"]:.4g}',
+    'of the URDF': lambda one: f'{one["before"]:.4g}', 'fit': lambda one: f'{one["fit"]:.4g}',
+    'fit [%]': lambda one: _percent(one['fit'], one['signal']),
+    'validation [%]': lambda one: _percent(one['validation'], one['validation_signal']),
+}  # fmt: skip
+CENTER: Columns = {
+    heading: lambda one, key=key: f'{one[key] / one["m"]:.3f}' if one['m'] else '-'
+    for heading, key in (('centre x [m]', 'mc_x'), ('y', 'mc_y'), ('z', 'mc_z'))
+}
+SUBMODELS = {
+    'submodel': 'name', 'unknowns': 'unknowns', 'combinations': 'combinations',
+    'determined': 'determined', 'weight': 'weight', 'grade': 'grade', 'optimality': 'optimality',
+    'iterations': 'iterations', 'time [s]': 'solve_time',
+}  # fmt: skip
+ROWS = {
+    'submodel': 'name', 'equations': 'kind', 'count': 'count', 'independent': 'independent',
+    'signal': 'signal', 'URDF': 'before', 'fit': 'fit', 'URDF, validation': 'validation_before',
+    'validation': 'validation',
+}  # fmt: skip
+LOGS = {
+    'log': 'path', 'use': 'use', 'samples': 'recorded', 'discarded': 'discarded', 'used': 'used',
+    'payloads': 'payloads',
+}  # fmt: skip
 
 
 def add(commands: Any) -> None:
@@ -125,122 +147,92 @@ def _run(chosen: argparse.Namespace) -> int:
         write_whole(chosen.out_urdf, encoded(written))
     if chosen.out_yaml is not None:
         write_whole(chosen.out_yaml, extras_yaml(found))
-    show(*_overview(found, summary))
-    findings = findings_lines(found.findings)
-    show(*(findings if chosen.full else findings[:MAX_FINDINGS]))
+    show(*_overview(found, summary), *findings_lines(found.findings, full=chosen.full))
     if chosen.full:
-        show(*_tables(found, summary), width=FULL_WIDTH)
-    elif len(findings) > MAX_FINDINGS:
-        show(f'and {len(findings) - MAX_FINDINGS} more findings: --full or --json')
+        show(*_tables(summary), width=FULL_WIDTH)
     if refusal is not None:
         raise refusal
     return 0
 
 
-def _overview(found: RobotIdentification, s: Record) -> list[Any]:
-    """Return parameters and errors."""
-    prior = dict(zip(found.fit.robot.link_names, found.fit.prior.tolist(), strict=True))
-    new = dict(zip(found.fit.robot.link_names, found.parameters.tolist(), strict=True))
-    links = [link for block in found.fit.blocks for link in block.answer.unknowns.links]
-    rows = [
-        (link, f'{prior[link][0]:.3f}', f'{new[link][0]:.3f}', *_center(new[link]))
-        for link in links
+def _overview(found: RobotIdentification, s: Record) -> Iterator[Any]:
+    """Yield parameters and errors."""
+    prior = dict(zip(found.fit.robot.link_names, found.fit.prior[:, 0].tolist(), strict=True))
+    links = [
+        {'name': link, 'before': prior[link], **s['links'][link]}
+        for block in found.fit.blocks
+        for link in block.answer.unknowns.links
     ]
-    columns = ('link', 'mass before', 'mass [kg]', 'centre x [m]', 'y', 'z')
-    items: list[Any] = [table(f'Links, by {found.method}', columns, rows)]
-    if s['payloads']:
-        carried = [
-            (name, f'{values["m"]:.4g}', *_center(list(values.values())))
-            for name, values in s['payloads'].items()
-        ]
-        items.append(
-            table('Payloads', ('payload', 'mass [kg]', 'centre x [m]', 'y', 'z'), carried)
-        )
-    items.append(table('Residuals, root mean squares', ERRORS, list(_errors(s))))
-    determined = sum(one['determined'] for one in s['submodels'])
-    possible = sum(one['combinations'] for one in s['submodels'])
-    items.append(
+    masses: Columns = {
+        'link': 'name', 'mass before': lambda one: f'{one["before"]:.3f}',
+        'mass [kg]': lambda one: f'{one["m"]:.3f}',
+    }  # fmt: skip
+    yield records_table(f'Links, by {s["method"]}', links, {**masses, **CENTER})
+    payloads = [{'name': name, **values} for name, values in s['payloads'].items()]
+    weighed: Columns = {'payload': 'name', 'mass [kg]': lambda one: f'{one["m"]:.4g}'}
+    yield records_table('Payloads', payloads, {**weighed, **CENTER})
+    yield records_table('Residuals, root mean squares', list(_errors(s)), ERRORS)
+    determined, possible = (
+        sum(one[key] for one in s['submodels']) for key in ('determined', 'combinations')
+    )
+    yield (
         f'{determined} of {possible} combinations of parameters are determined; '
         f'parameters {"consistent" if s["consistent"] else "inconsistent"}\n'
     )
-    return items
 
 
-ERRORS = ('equations', 'signal', 'of the URDF', 'fit', 'fit [%]', 'validation [%]')
-
-
-def _errors(s: Record) -> Iterator[tuple[Any, ...]]:
+def _errors(s: Record) -> Iterator[Record]:
     """Yield the residuals of forces, moments and efforts of each submodel."""
     for submodel in s['submodels']:
         units: dict[str, list[Record]] = {}
         for kind, row in submodel['rows'].items():
-            if row['signal'] == row['signal']:
+            if not isnan(row['signal']):
                 units.setdefault(kind.split('_')[0].split(' ')[0], []).append(row)
         for unit, rows in units.items():
-            signal, before, fit = (
-                hypot(*(row[key] for row in rows)) for key in ('signal', 'before', 'fit')
-            )
-            unseen = [row for row in rows if row['validation'] == row['validation']]
-            wanted = hypot(*(row['validation_signal'] for row in unseen))
-            share = hypot(*(row['validation'] for row in unseen)) / wanted if wanted else None
-            yield (
-                f'{submodel["name"]} {unit}', f'{signal:.4g}', f'{before:.4g}', f'{fit:.4g}',
-                _percent(fit / signal if signal else None), _percent(share),
-            )  # fmt: skip
+            unseen = [row for row in rows if not isnan(row['validation'])]
+            yield {
+                'name': f'{submodel["name"]} {unit}',
+                **{key: hypot(*(row[key] for row in rows)) for key in ('signal', 'before', 'fit')},
+                **{
+                    key: hypot(*(row[key] for row in unseen))
+                    for key in ('validation', 'validation_signal')
+                },
+            }
 
 
-def _percent(share: float | None) -> str:
+def _percent(left: float, signal: float) -> str:
     """Return a share in percent."""
-    return '-' if share is None or share != share else f'{100 * share:.2f}'
+    return f'{100 * left / signal:.2f}' if signal else '-'
 
 
-def _center(parameters: Sequence[float]) -> tuple[str, ...]:
-    """Return the centre of mass of a link."""
-    mass = parameters[0]
-    return tuple(f'{value / mass:.3f}' if mass else '-' for value in parameters[1:4])
-
-
-def _tables(found: RobotIdentification, s: Record) -> Iterator[Any]:
+def _tables(s: Record) -> Iterator[Any]:
     """Yield all tables."""
     parts = [
-        (part['path'], use, *(part[key] for key in ('recorded', 'discarded', 'used')),
-         part['payloads'])
+        {**part, 'use': use}
         for use, key in (('fitted', 'logs'), ('predicted', 'validation_logs'))
         for part in s[key]
-    ]  # fmt: skip
-    yield table('Logs', ('log', 'use', 'samples', 'discarded', 'used', 'payloads'), parts)
+    ]
+    yield records_table('Logs', parts, LOGS)
     yield records_table('Submodels', s['submodels'], SUBMODELS)
     rows = [
-        (submodel['name'], kind, *(row[key] for key in RESIDUALS.values()))
+        {'name': submodel['name'], 'kind': kind, **row}
         for submodel in s['submodels']
         for kind, row in submodel['rows'].items()
     ]
-    yield table('Residuals', ('submodel', 'equations', *RESIDUALS), rows)
-    deviations = found.deviations
-    extras = {name: value for one in s['submodels'] for name, value in one['extras'].items()}
-    if extras:
-        yield table(
-            'Friction, drives, offsets',
-            ('unknown', 'value', 'deviation', 'unit'),
-            [
-                (name, value, deviations.get(name), s['units'].get(name, ''))
-                for name, value in extras.items()
-            ],
-        )
-    if found.points:
-        yield table(
-            'Points that may carry mass',
-            ('link', 'source', 'points'),
-            [(link, grid.source, len(grid.points)) for link, grid in found.points.items()],
-        )
-
-
-SUBMODELS = {
-    'submodel': 'name', 'unknowns': 'unknowns', 'combinations': 'combinations',
-    'determined': 'determined', 'weight': 'weight', 'grade': 'grade', 'optimality': 'optimality',
-    'iterations': 'iterations', 'time [s]': 'solve_time',
-}  # fmt: skip
-RESIDUALS = {
-    'count': 'count', 'independent': 'independent', 'signal': 'signal', 'URDF': 'before',
-    'fit': 'fit', 'URDF, validation': 'validation_before', 'validation': 'validation',
-}  # fmt: skip
+    yield records_table('Residuals', rows, ROWS)
+    extras = {
+        name: {'name': name, 'value': value, 'deviation': one['deviations'].get(name),
+               'unit': s['units'].get(name, '')}
+        for one in s['submodels']
+        for name, value in one['extras'].items()
+    }  # fmt: skip
+    columns: Columns = {
+        'unknown': 'name',
+        'value': 'value',
+        'deviation': 'deviation',
+        'unit': 'unit',
+    }
+    yield records_table('Friction, drives, offsets', extras.values(), columns)
+    points = [{'link': link, **grid} for link, grid in s.get('points', {}).items()]
+    columns = {'link': 'link', 'source': 'source', 'points': 'count'}
+    yield records_table('Points that may carry mass', points, columns)

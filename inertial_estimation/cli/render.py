@@ -14,12 +14,16 @@ from typing import Any
 
 from inertial_estimation.findings import Finding, Level
 
-WIDTH = 80
+Columns = Mapping[str, str | Callable[[Any], Any]]
+"""By heading, the key of the values of a record, or a function of it."""
+WIDTH, FULL_WIDTH = 80, 120
+MAX_FINDINGS = 12
+"""Findings that are printed without --full."""
 COLOURS = {Level.INFO: 'cyan', Level.WARNING: 'yellow', Level.ERROR: 'red'}
 
 
 def show(*items: Any, width: int | None = None) -> None:
-    """Print text and tables in the width of the terminal, or of `WIDTH` columns elsewhere."""
+    """Print text and tables, None: nothing, in the width of the terminal or `WIDTH` columns."""
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -28,7 +32,8 @@ def show(*items: Any, width: int | None = None) -> None:
     # Written here, as rich would end the process by itself on a broken pipe.
     with console.capture() as captured:
         for item in items:
-            console.print(item)
+            if item is not None:
+                console.print(item)
     sys.stdout.write(captured.get())
     sys.stdout.flush()
 
@@ -58,12 +63,13 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
     return drawn
 
 
-def records_table(
-    title: str, records: Iterable[Mapping[str, Any]], columns: Mapping[str, str]
-) -> Any:
-    """Return a table of records; `columns` maps each heading to the key of its values."""
-    rows = [[record[key] for key in columns.values()] for record in records]
-    return table(title, list(columns), rows)
+def records_table(title: str, records: Iterable[Mapping[str, Any]], columns: Columns) -> Any:
+    """Return a table of records, or None without any."""
+    rows = [
+        [record[key] if isinstance(key, str) else key(record) for key in columns.values()]
+        for record in records
+    ]
+    return table(title, list(columns), rows) if rows else None
 
 
 def cell(value: Any) -> str:
@@ -88,12 +94,16 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def findings_lines(findings: Sequence[Finding]) -> list[str]:
+def findings_lines(findings: Sequence[Finding], *, full: bool = True) -> list[str]:
     """Return a line for each finding, with markup, the most severe first."""
     ordered = sorted(findings, key=lambda one: -one.level)
-    return [
+    lines = [
         f'[{COLOURS[one.level]}]{one.level.name.lower()}[/] {escape(str(one))}' for one in ordered
     ]
+    if full or len(lines) <= MAX_FINDINGS:
+        return lines
+    more = f'and {len(lines) - MAX_FINDINGS} more findings: --full or --json'
+    return [*lines[:MAX_FINDINGS], more]
 
 
 def plain(value: Any) -> Any:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import hypot, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import add_verb
 from inertial_estimation.cli.render import (
+    FULL_WIDTH,
+    Columns,
     escape,
     findings_lines,
     progress_bars,
     records_table,
     show,
-    table,
     write_json,
 )
 from inertial_estimation.errors import CallError, LogError
@@ -29,9 +30,47 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 WRENCH = ('fx [N]', 'fy', 'fz', 'tx [Nm]', 'ty', 'tz')
-MAX_FINDINGS = 12
-"""Findings that the summary prints."""
-FULL_WIDTH = 120
+COMPARED = {
+    'joint': 'joint', 'samples': 'n_samples', 'mean error [Nm]': 'mean_error_nm',
+    'rms [Nm]': 'rms_nm', 'correlation': 'correlation', 'lag [s]': 'lag_s',
+    'rms there': 'rms_without_lag_nm', 'rms at lag': 'rms_at_lag_nm',
+    'noise [Nm]': 'standard_deviation_nm',
+}  # fmt: skip
+ESTIMATED = {
+    'joint': 'joint', 'assumed': 'assumed', 'samples': 'n_samples', 'mean [Nm or N]': 'mean',
+    'rms': 'rms', 'noise': 'standard_deviation',
+}  # fmt: skip
+RESIDUALS = {
+    'sensor': 'sensor', 'quantity': 'quantity', 'unit': 'unit', 'samples': 'n_instants',
+    'rms': 'rms', 'largest': 'largest', 'noise': 'noise', 'change': 'rms_change',
+    'doubtful': 'doubtful',
+}  # fmt: skip
+SIZES = {
+    'frame': 'frame', 'samples': 'n_samples', 'force rms [N]': 'rms_force_n',
+    'largest': 'max_force_n', 'moment rms [Nm]': 'rms_moment_nm',
+    'largest moment': 'max_moment_nm',
+}  # fmt: skip
+STREAMS = {
+    'stream': 'name', 'messages': 'received', 'rate [Hz]': 'rate_hz', 'gap [s]': 'longest_gap_s',
+    'repeated': 'repeated', 'invalid': 'invalid', 'unfiltered': 'unfiltered',
+    'refused': 'refused', 'restarts': 'restarts', 'frozen [s]': 'frozen_s',
+}  # fmt: skip
+MOMENTUM = {
+    '': 'quantity', 'unexplained, rms': 'unexplained', 'change, rms': 'change', 'noise': 'noise',
+}  # fmt: skip
+SUPPORT = {
+    'contact': 'contact', 'samples': 'n_samples', 'upward force [N]': 'mean_upward_force_n',
+    'weight [N]': 'weight_n', 'error': 'relative_error',
+    'offsets assume this weight': 'assumes_weight',
+}  # fmt: skip
+CONTACTS: Columns = {
+    'contact': lambda one: one.get('contact') or f'residual of {one["submodel"]}',
+    'samples': 'n_samples',
+    'force, mean [N]': lambda one: f'{hypot(*one["mean"][:3]):.2f}',
+    'rms [N]': lambda one: f'{hypot(*one["rms"][:3]):.2f}',
+    'noise [N]': lambda one: f'{hypot(*one["standard_deviation"][:3]):.2f}',
+    'moment [Nm]': lambda one: f'{hypot(*one["mean"][3:]):.3f}',
+}
 
 
 def add(commands: Any) -> None:
@@ -123,198 +162,116 @@ def _summary(found: Replay, chosen: argparse.Namespace) -> list[Any]:
     s = found.summary
     start, stop = s['time_range_s']
     source = s['offset_source'] + (f' ({s["offset_support"]})' if s['offset_support'] else '')
-    lines: list[Any] = [
+    items: list[Any] = [
         escape(
             f'{s["robot"]}: {s["n_samples"]} samples, {start:.2f} s to {stop:.2f} s, '
             f'{s["judged_s"]:.1f} s judged, offsets from {source}'
-        )
+        ),
+        *(findings_lines(found.findings, full=False) or ['[green]no findings[/]']),
+        '',
+        _sensors(s),
+        '',
+        records_table('External wrenches', [*s['wrenches'], *s['residuals']], CONTACTS),
     ]
-    findings = findings_lines(found.findings)
-    lines += findings[:MAX_FINDINGS] or ['[green]no findings[/]']
-    if len(findings) > MAX_FINDINGS:
-        lines.append(f'and {len(findings) - MAX_FINDINGS} more findings: --full or --json')
-    lines += ['', _sensor_table(s), '', _contact_table(s)]
     if s['torques']:
-        joints = len(s['torques'])
         worst = max(s['torques'], key=lambda one: one['rms_nm'])
-        lines += ['', f'{joints} joint torques compared with the robot\'s own; largest rms error '
-                  f'{worst["rms_nm"]:.2f} Nm at {worst["joint"]}']  # fmt: skip
+        items += ['', f"{len(s['torques'])} joint torques compared with the robot's own; largest "
+                  f'rms error {worst["rms_nm"]:.2f} Nm at {worst["joint"]}']  # fmt: skip
     rest = [
-        '' if chosen.full else '--full prints all tables',
-        '' if chosen.out else '--out FOLDER writes a bag',
-        '' if chosen.json else '--json FILE writes all figures',
+        text
+        for text, done in (
+            ('--full prints all tables', chosen.full),
+            ('--out FOLDER writes a bag', chosen.out),
+            ('--json FILE writes all figures', chosen.json),
+        )
+        if not done
     ]
-    return [*lines, '', f'Next: {"; ".join(filter(None, rest))}'] if any(rest) else lines
+    return [*items, '', f'Next: {"; ".join(rest)}'] if rest else items
 
 
-def _sensor_table(s: Mapping[str, Any]) -> Any:
+def _sensors(s: Mapping[str, Any]) -> Any:
     """Return a line for each sensor: rate, frozen time, residual against the others and noise."""
     residuals: dict[str, list[Record]] = {}
     for record in s['checks']['sensor_residuals']:
         if record['n_instants']:
             residuals.setdefault(record['sensor'], []).append(record)
-    rows = []
-    for stream in (*s['fts'], *s['imus'], *s['joint_states']):
-        found = residuals.get(stream['name'], [])
-        text = ', '.join(f'{one["rms"]:.3g} {one["unit"]}' for one in found[:2])
-        noise = ', '.join(f'{one["noise"]:.2g}' for one in found[:2])
-        rows.append(
-            (
-                stream['name'].split(': ')[0],
-                f'{stream["rate_hz"]:.1f}',
-                f'{stream["frozen_s"]:.2f}',
-                text,
-                noise,
-            )
+
+    def listed(text: str) -> Callable[[Record], str]:
+        return lambda stream: ', '.join(
+            text.format(**one) for one in residuals.get(stream['name'], [])[:2]
         )
-    columns = ('sensor', 'rate [Hz]', 'frozen [s]', 'residual rms', 'noise')
-    return table('Sensors, against all others', columns, rows)
 
-
-def _contact_table(s: Mapping[str, Any]) -> Any:
-    """Return a line for each contact: norms of the mean wrench, rms and noise."""
-    rows = []
-    for one in (*s['wrenches'], *s['residuals']):
-        name = one.get('contact') or f'residual of {one["submodel"]}'
-        force, moment, noise = hypot(*one['mean'][:3]), hypot(*one['mean'][3:]), (
-            hypot(*one['standard_deviation'][:3])
-        )  # fmt: skip
-        rms = hypot(*one['rms'][:3])
-        rows.append(
-            (name, str(one['n_samples']), f'{force:.2f}', f'{rms:.2f}', f'{noise:.2f}',
-             f'{moment:.3f}')
-        )  # fmt: skip
-    columns = ('contact', 'samples', 'force, mean [N]', 'rms [N]', 'noise [N]', 'moment [Nm]')
-    return table('External wrenches', columns, rows)
+    columns: Columns = {
+        'sensor': lambda one: one['name'].split(': ')[0],
+        'rate [Hz]': lambda one: f'{one["rate_hz"]:.1f}',
+        'frozen [s]': lambda one: f'{one["frozen_s"]:.2f}',
+        'residual rms': listed('{rms:.3g} {unit}'),
+        'noise': listed('{noise:.2g}'),
+    }
+    streams = [*s['fts'], *s['imus'], *s['joint_states']]
+    return records_table('Sensors, against all others', streams, columns)
 
 
 def _tables(s: Mapping[str, Any]) -> list[Any]:
     """Return all tables."""
-    checks = s['checks']
+    checks, found = s['checks'], s['checks']['momentum']
     frozen = [
-        (ft['name'], f'{start:.2f}', f'{stop:.2f}')
+        {'name': ft['name'], 'start': f'{start:.2f}', 'stop': f'{stop:.2f}'}
         for ft in s['fts']
         for start, stop in ft['frozen_intervals_s']
     ]
-    return [
-        shown
-        for shown in (
-            _streams(s),
-            _some('Frozen intervals', ('FT sensor', 'from [s]', 'to [s]'), frozen),
-            _some('Offsets, subtracted', ('FT sensor', *WRENCH), _vectors(s['offsets'], 'offset')),
-            _some(
-                'Standard deviation of reading - prediction',
-                ('FT sensor', *WRENCH),
-                _vectors([o for o in s['offsets'] if o['deviation']], 'deviation'),
-            ),
-            _wrenches('External wrenches', 'contact', s['wrenches']),
-            _wrenches('Residuals', 'submodel', s['residuals']),
-            _torques("Joint torques against the robot's own", s['torques'], COMPARED),
-            _torques('Joint torques', s['estimated_torques'], ESTIMATED),
-            _torques(
-                f'External joint torques, about {s["external_torque_base"]}',
-                [one for one in s['external_torques'] if one['n_samples'] and one['rms']],
-                ESTIMATED,
-            ),
-            _torques('Sensors against all others', checks['sensor_residuals'], RESIDUALS),
-            _torques('Wrenches through joints', checks['through'], {'joint': 'joint'} | SIZES),
-            _torques('Net wrenches of links', checks['net'], {'link': 'link'} | SIZES),
-            _torques(
-                'Sensors that torques depend on', checks['dependence']['torques'], DEPENDENCE
-            ),
-            _momentum(checks['momentum']),
-            _support(s['support']),
+    deviations = [one for one in s['offsets'] if one['deviation']]
+    external = [one for one in s['external_torques'] if one['n_samples'] and one['rms']]
+    momentum = [] if found is None else [
+        {'quantity': quantity, 'unexplained': found[f'unexplained_{unit}'],
+         'change': found[f'change_of_{change}'], 'noise': found[f'noise_{unit}']}
+        for quantity, unit, change in (
+            ('force [N]', 'force_n', 'linear_momentum_n'),
+            ('moment [Nm]', 'moment_nm', 'angular_momentum_nm'),
         )
-        if shown is not None
-    ]
+    ]  # fmt: skip
+    title = '' if found is None else f'{found["windows"]} windows of 0.5 s'
+    torques, dependence = (
+        checks['dependence']['torques'],
+        {'joint': 'name', 'FT sensors': 'fts', 'IMUs': 'imus'},
+    )
+    return [
+        records_table('Streams', [*s['joint_states'], *s['imus'], *s['fts']], STREAMS),
+        records_table('Frozen intervals', frozen,
+                      {'FT sensor': 'name', 'from [s]': 'start', 'to [s]': 'stop'}),
+        records_table('Offsets, subtracted', s['offsets'],
+                      _vector('FT sensor', 'sensor', 'offset')),
+        records_table('Standard deviation of reading - prediction', deviations,
+                      _vector('FT sensor', 'sensor', 'deviation')),
+        _wrenches('External wrenches', 'contact', s['wrenches']),
+        _wrenches('Residuals', 'submodel', s['residuals']),
+        records_table("Joint torques against the robot's own", s['torques'], COMPARED),
+        records_table('Joint torques', s['estimated_torques'], ESTIMATED),
+        records_table(f'External joint torques, about {s["external_torque_base"]}', external,
+                      ESTIMATED),
+        records_table('Sensors against all others', checks['sensor_residuals'], RESIDUALS),
+        records_table('Wrenches through joints', checks['through'], {'joint': 'joint'} | SIZES),
+        records_table('Net wrenches of links', checks['net'], {'link': 'link'} | SIZES),
+        records_table('Sensors that torques depend on', torques, dependence),
+        records_table(f'Momentum against wrenches, {title}', momentum, MOMENTUM),
+        records_table('Support', [s['support']] if s['support'] else [], SUPPORT),
+    ]  # fmt: skip
 
 
-COMPARED = {
-    'joint': 'joint', 'samples': 'n_samples', 'mean error [Nm]': 'mean_error_nm',
-    'rms [Nm]': 'rms_nm', 'correlation': 'correlation', 'lag [s]': 'lag_s',
-    'rms there': 'rms_without_lag_nm', 'rms at lag': 'rms_at_lag_nm',
-    'noise [Nm]': 'standard_deviation_nm',
-}  # fmt: skip
-ESTIMATED = {
-    'joint': 'joint', 'assumed': 'assumed', 'samples': 'n_samples', 'mean [Nm or N]': 'mean',
-    'rms': 'rms', 'noise': 'standard_deviation',
-}  # fmt: skip
-RESIDUALS = {
-    'sensor': 'sensor', 'quantity': 'quantity', 'unit': 'unit', 'samples': 'n_instants',
-    'rms': 'rms', 'largest': 'largest', 'noise': 'noise', 'change': 'rms_change',
-    'doubtful': 'doubtful',
-}  # fmt: skip
-SIZES = {
-    'frame': 'frame', 'samples': 'n_samples', 'force rms [N]': 'rms_force_n',
-    'largest': 'max_force_n', 'moment rms [Nm]': 'rms_moment_nm',
-    'largest moment': 'max_moment_nm',
-}  # fmt: skip
-DEPENDENCE = {'joint': 'name', 'FT sensors': 'fts', 'IMUs': 'imus'}
-STREAMS = {
-    'stream': 'name', 'messages': 'received', 'rate [Hz]': 'rate_hz', 'gap [s]': 'longest_gap_s',
-    'repeated': 'repeated', 'invalid': 'invalid', 'unfiltered': 'unfiltered',
-    'refused': 'refused', 'restarts': 'restarts', 'frozen [s]': 'frozen_s',
-}  # fmt: skip
+def _vector(heading: str, name: str, key: str) -> dict[str, Any]:
+    """Return the columns of a wrench."""
 
+    def component(k: int) -> Callable[[Record], str]:
+        return lambda one: f'{one[key][k]:.{2 if k < 3 else 3}f}'
 
-def _some(title: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Any:
-    """Return a table, or None without rows."""
-    return table(title, columns, rows) if rows else None
-
-
-def _torques(title: str, records: list[Record], columns: dict[str, str]) -> Any:
-    """Return a table of records, or None without any."""
-    return records_table(title, records, columns) if records else None
-
-
-def _streams(s: Mapping[str, Any]) -> Any:
-    """Return counts and rate of each stream."""
-    return records_table('Streams', [*s['joint_states'], *s['imus'], *s['fts']], STREAMS)
-
-
-def _vectors(records: list[Record], key: str) -> list[tuple[Any, ...]]:
-    """Return rows of sensor and wrench."""
-    return [(one['sensor'], *_wrench(one[key])) for one in records]
+    return {heading: name, **{title: component(k) for k, title in enumerate(WRENCH)}}
 
 
 def _wrenches(title: str, kind: str, records: list[Record]) -> Any:
     """Return mean, rms and noise of wrenches, a row each."""
     rows = [
-        (one[kind] if key == 'mean' else '', name, *_wrench(one[key]))
+        {'name': one[kind] if key == 'mean' else '', 'what': what, 'wrench': one[key]}
         for one in records
-        for key, name in (('mean', 'mean'), ('rms', 'rms'), ('standard_deviation', 'noise'))
+        for key, what in (('mean', 'mean'), ('rms', 'rms'), ('standard_deviation', 'noise'))
     ]
-    return _some(title, (kind, '', *WRENCH), rows)
-
-
-def _wrench(values: list[float]) -> tuple[str, ...]:
-    """Return the text of a wrench."""
-    return (*(f'{x:.2f}' for x in values[:3]), *(f'{x:.3f}' for x in values[3:]))
-
-
-def _momentum(found: Record | None) -> Any:
-    """Return the part of the momentum's change that the wrenches do not explain."""
-    if found is None:
-        return None
-    rows = [
-        (what, *(found[key] for key in keys))
-        for what, keys in (
-            ('force [N]', ('unexplained_force_n', 'change_of_linear_momentum_n', 'noise_force_n')),
-            (
-                'moment [Nm]',
-                ('unexplained_moment_nm', 'change_of_angular_momentum_nm', 'noise_moment_nm'),
-            ),
-        )
-    ]
-    title = f'Momentum against wrenches, {found["windows"]} windows of 0.5 s'
-    return table(title, ('', 'unexplained, rms', 'change, rms', 'noise'), rows)
-
-
-def _support(support: Record | None) -> Any:
-    """Return the force at the fixed link against the weight."""
-    if support is None:
-        return None
-    columns = {'contact': 'contact', 'samples': 'n_samples', 'upward force [N]':
-               'mean_upward_force_n', 'weight [N]': 'weight_n', 'error': 'relative_error',
-               'offsets assume this weight': 'assumes_weight'}  # fmt: skip
-    return records_table('Support', [support], columns)
+    return records_table(title, rows, {kind: 'name', **_vector('', 'what', 'wrench')})
