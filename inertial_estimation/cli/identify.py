@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import hypot, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,10 +36,15 @@ ERRORS: Columns = {
     'fit [%]': lambda one: _percent(one['fit'], one['signal']),
     'validation [%]': lambda one: _percent(one['validation'], one['validation_signal']),
 }  # fmt: skip
-CENTER: Columns = {
-    heading: lambda one, key=key: f'{one[key] / one["m"]:.3f}' if one['m'] else '-'
-    for heading, key in (('centre x [m]', 'mc_x'), ('y', 'mc_y'), ('z', 'mc_z'))
-}
+EXTRAS = {'unknown': 'name', 'value': 'value', 'deviation': 'deviation', 'unit': 'unit'}
+
+
+def _center(key: str) -> Callable[[Record], str]:
+    """Return a coordinate of the centre of mass of a record."""
+    return lambda one: f'{one[key] / one["m"]:.3f}' if one['m'] else '-'
+
+
+CENTER = {'centre x [m]': _center('mc_x'), 'y': _center('mc_y'), 'z': _center('mc_z')}
 SUBMODELS = {
     'submodel': 'name', 'unknowns': 'unknowns', 'combinations': 'combinations',
     'determined': 'determined', 'weight': 'weight', 'grade': 'grade', 'optimality': 'optimality',
