@@ -42,8 +42,8 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.findings import Level
 from inertial_estimation.logs.log import TimeRange
+from inertial_estimation.logs.offsets import in_hindsight, predict_wrenches
 from inertial_estimation.logs.open_log import open_log
-from inertial_estimation.logs.predicted_wrenches import in_hindsight, predict_wrenches
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import net_wrench_regressor

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.calibration.residual_statistics import covariances_by_blocks
-from inertial_estimation.errors import LogError, ShapeError
+from inertial_estimation.calibration.residual_statistics import fit_by_blocks, require_shape
+from inertial_estimation.errors import LogError
 from inertial_estimation.model.arguments import numbers
 
 Array = NDArray[np.float64]
@@ -119,15 +119,10 @@ def accelerometer_bias(accelerations: Array) -> Bias:
     # The median of the absolute values of noise is 0.6745 of its deviation.
     noise = float(np.median(left)) / 0.6745
     kept = left <= max(BIAS_DEVIATIONS * noise, 1e-9 * float(squares.max()))
-    rows, squares = rows[kept], squares[kept]
-    found = np.linalg.lstsq(rows, squares, rcond=None)[0]
-    scale = np.sqrt((rows**2).mean(axis=0))
-    Q, R = np.linalg.qr(rows / scale)
-    blocks = np.arange(len(rows)) * min(BIAS_BLOCKS, len(rows)) // len(rows)
-    back = np.linalg.inv(R) / scale[:, None]
-    left = (squares - rows @ found)[:, None]
-    covariance = back @ covariances_by_blocks(Q, left, blocks)[0] @ back.T
-    return Bias(found[:3], np.sqrt(np.diagonal(covariance))[:3])
+    n = int(kept.sum())
+    blocks = np.arange(n) * min(BIAS_BLOCKS, n) // n
+    found, covariances = fit_by_blocks(rows[kept], squares[kept, None], blocks)
+    return Bias(found[:3, 0], np.sqrt(np.diagonal(covariances[0]))[:3])
 
 
 class RestSamples(NamedTuple):
@@ -159,9 +154,9 @@ def rest_samples(
     max_acceleration: from the median size [m/s^2].
     """
     n = len(raw)
-    for name, array in (('accelerations', accelerations), ('turning', turning)):
-        if array is not None and array.shape != (n, 3):
-            raise ShapeError(name, (n, 3), array.shape)
+    require_shape('accelerations', accelerations, n, 3)
+    if turning is not None:
+        require_shape('turning', turning, n, 3)
     finite = np.isfinite(raw).all(axis=1) & np.isfinite(accelerations).all(axis=1)
     if not finite.any():
         raise LogError(

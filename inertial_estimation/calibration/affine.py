@@ -12,21 +12,23 @@ matrix, which is wrong for other loads: no matrix is accepted that loses a direc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.residual_statistics import (
+    Blocks,
     contiguous_blocks,
     covariances_by_blocks,
-    finite_rows,
-    huber_weights,
-    undisturbed,
+    require_mostly_undisturbed,
+    require_shape,
+    robustly_undisturbed,
 )
-from inertial_estimation.errors import LogError, ModelError, ShapeError
+from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 
 Array = NDArray[np.float64]
@@ -36,8 +38,6 @@ WEIGHTS = 10.0 ** np.arange(-4.0, 4.01, 0.25)
 """Of the prior, tried by cross-validation [N^2]."""
 START_WEIGHT = 4.0
 """Of the prior while outliers are sought [N^2]."""
-ROBUST_ROUNDS = 10
-MAX_DISTURBED = 0.5
 MIN_LOAD_DEVIATIONS, MIN_LOAD = 5.0, 1e-6
 """Spread of the load over the noise of its mean, and at least [N]."""
 MIN_WEIGHT_DEVIATIONS = 5.0
@@ -89,41 +89,23 @@ class AffineSettings:
     min_touch: float = 3.0
     noise: float | None = None
 
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        tiny, most = np.nextafter(0.0, 1.0), np.finfo(float).max
+        limits = {'length_scale': (tiny, most), 'prior_deviation': (tiny, most),
+                  'weight': (0.0, np.inf), 'min_gain': (0.0, np.nextafter(1.0, 0.0))}  # fmt: skip
+        for name in ('gap', 'reach', 'min_touch', 'noise', *limits):
+            least, greatest = limits.get(name, (0.0, most))
+            value = getattr(self, name)
+            if value is not None and not least <= value <= greatest:
+                raise ModelError(
+                    f"'{name}' is {value}, expected {least:g} to {greatest:g}", about=(name,)
+                )
+
     @property
     def units(self) -> Array:
         """Divisor that turns wrenches into newtons, shape (6,)."""
         return np.repeat([1.0, self.length_scale], 3)
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        for names, least, most in (
-            (('length_scale', 'prior_deviation'), np.nextafter(0.0, 1.0), np.finfo(float).max),
-            (('gap', 'reach', 'min_touch', 'noise'), 0.0, np.finfo(float).max),
-            (('weight',), 0.0, np.inf),
-            (('min_gain',), 0.0, np.nextafter(1.0, 0.0)),
-        ):
-            for name in names:
-                value = getattr(self, name)
-                if value is not None and not least <= value <= most:
-                    raise ModelError(
-                        f"'{name}' is {value}, expected {least:g} to {most:g}", about=(name,)
-                    )
-
-
-class CrossValidation(NamedTuple):
-    """Residuals of held-out blocks by weight of the prior."""
-
-    weights: Array
-    """Rising, the last infinite, shape (g,) [N^2]."""
-    squares: Array
-    """Mean square residual of each component, shape (g, 6) [N^2]."""
-
-    def scores(self) -> Array:
-        """Return the mean over components of squares over their best, (g,): least is best."""
-        best = self.squares.min(axis=0)
-        floor = 1e-24 * max(1.0, float(self.squares.max()))
-        found: Array = (self.squares / np.maximum(best, floor)).mean(axis=1)
-        return found
 
 
 class AffineFit(NamedTuple):
@@ -143,23 +125,21 @@ class AffineFit(NamedTuple):
     offset_deviations : ndarray, shape (6,)
     weight : float
         Of the prior [N^2].
-    validation : CrossValidation or None
-        None if the weight was given.
     directions : ndarray, shape (6, 6)
-        Principal directions of readings, rows, wrenches by the prior matrix, largest spread first.
+        Principal axes of the readings, rows, moments in Nm.
     spreads : ndarray, shape (6,)
-        Root mean square of the readings along each [N].
+        Root mean square of the readings along each, falling [N].
     shares : ndarray, shape (6,)
-        Share of the log, not the prior, in the matrix along each, 0 to 1.
+        Of each direction, 1 where the log determines the matrix, 0 where the prior stays.
     gains : ndarray, shape (6,)
-        Singular values of the correction, moments over the length, falling.
+        Singular values of the matrix over the prior, falling.
     rms_offset_only, rms, rms_held_out : ndarray, shape (6,)
-        Residuals with the prior matrix and the best offset; with the fit; of held-out blocks, NaN
-        if the weight was given [N, Nm].
+        Residuals of the prior with the best offset, of the fit, and of held-out blocks, NaN
+        without cross-validation [N, Nm].
     used : ndarray of bool, shape (n,)
         Samples that were used.
     n_disturbed : int
-        Samples with values that were left out as touched.
+        Samples with values that were left out.
 
     """
 
@@ -169,7 +149,6 @@ class AffineFit(NamedTuple):
     matrix_deviations: Array
     offset_deviations: Array
     weight: float
-    validation: CrossValidation | None
     directions: Array
     spreads: Array
     shares: Array
@@ -183,11 +162,10 @@ class AffineFit(NamedTuple):
     def findings(
         self, subject: str, predicted: Array, settings: AffineSettings
     ) -> Iterator[Finding]:
-        """Yield what speaks against the fit, errors first; predicted (n, 6), used samples."""
+        """Yield findings about the fit, errors first; predicted (n, 6), used samples."""
         units = settings.units
         ratio = self.correction / np.outer(units, 1.0 / units)
-        pair = (ratio, np.linalg.inv(ratio))
-        change = max(float(np.linalg.norm(one - np.eye(6), 2)) for one in pair)
+        change = matrix_change(ratio)
         if change > limit_of('matrix_change'):
             low, high = self.gains[-1], self.gains[0]
             text = (
@@ -208,6 +186,31 @@ class AffineFit(NamedTuple):
                 'prior matrix stays'
             )
             yield finding('unexcited', subject, what=text)
+
+    def calibration(
+        self,
+        before: SensorCalibration,
+        support: str,
+        date: str,
+        temperature: float,
+        notes: Sequence[str],
+    ) -> SensorCalibration:
+        """Return the calibration with this matrix and offset; temperature [degrees Celsius]."""
+        step = Provenance(
+            f'matrix and offset from the model, one support: {support}', date,
+            int(self.used.sum()), temperature, tuple(self.rms.tolist()), tuple(notes),
+        )  # fmt: skip
+        return before.after(step, matrix=self.matrix, offset=self.offset)
+
+
+def matrix_change(ratio: Array) -> float:
+    """
+    Return how far a matrix is from another, as a share of it.
+
+    The largest change of a wrench along any direction, by either of the two; ratio (6, 6).
+    """
+    pair = (ratio, np.linalg.inv(ratio))
+    return max(float(np.linalg.norm(one - np.eye(6), 2)) for one in pair)
 
 
 def fit_affine(
@@ -258,7 +261,11 @@ def fit_affine(
     chosen = settings or AffineSettings()
     samples = _Samples.of(raw, predicted, times, prior, chosen, name)
     present = samples.wrenches[samples.present]
-    noise = _noise(present) if chosen.noise is None else chosen.noise
+    noise = chosen.noise
+    if noise is None:
+        steps = np.diff(present, n=NOISE_ORDER, axis=0)
+        squares = np.median(steps**2, axis=0) if len(steps) else np.zeros(6)
+        noise = float(np.sqrt((squares / (MEDIAN_OF_SQUARES * NOISE_VARIANCE)).mean()))
     loads = present + samples.missing[samples.present]
     spread = float(np.sqrt(((loads - loads.mean(axis=0)) ** 2).sum(axis=1).mean()))
     if spread <= max(MIN_LOAD_DEVIATIONS * noise / np.sqrt(len(present)), MIN_LOAD):
@@ -267,12 +274,41 @@ def fit_affine(
         )
     used = samples.undisturbed(chosen) if usable is None else usable & samples.present
     n_disturbed = len(present) - int(used.sum())
-    if n_disturbed > MAX_DISTURBED * len(present):
+    require_mostly_undisturbed(n_disturbed, len(present), name)
+    samples = samples.where(used)
+    blocks = contiguous_blocks(samples.times, chosen.n_blocks)
+    spectrum = Spectrum.of(samples.wrenches, samples.missing)
+    if chosen.weight is None:
+        weight, held_out = _cross_validate(samples, spectrum, blocks, chosen, noise)
+    else:
+        weight, held_out = chosen.weight, np.full(6, np.nan)
+    D, offset = spectrum.correction(weight)
+    gains = np.linalg.svd(np.eye(6) + D)[1]
+    if gains[-1] < chosen.min_gain:
         raise LogError(
-            f'{n_disturbed} of {len(present)} samples of {name} are disturbed, limit '
-            f'{MAX_DISTURBED:.0%}'
-        )
-    return _Problem(samples, used, chosen, noise).solve(name)._replace(n_disturbed=n_disturbed)
+            f"with 'weight' {weight:g} N^2 the smallest gain of the matrix of {name} over "
+            f'the prior is {gains[-1]:.2g}, limit {chosen.min_gain:g}', about=('weight',),
+        )  # fmt: skip
+    left, missing, units = samples.residuals(D, offset), samples.missing, chosen.units
+    deviations, offset_deviations = _deviations(samples, spectrum, D, left, weight, blocks, chosen)
+    correction = np.eye(6) + D * np.outer(units, 1.0 / units)
+    return AffineFit(
+        matrix=correction @ samples.prior,
+        correction=correction,
+        offset=offset * units,
+        matrix_deviations=deviations * np.outer(units, 1.0 / units),
+        offset_deviations=offset_deviations * units,
+        weight=weight,
+        directions=spectrum.directions * units,
+        spreads=spectrum.sizes,
+        shares=spectrum.shares(weight),
+        gains=gains,
+        rms_offset_only=(missing - missing.mean(axis=0)).std(axis=0) * units,
+        rms=np.sqrt((left**2).mean(axis=0)) * units,
+        rms_held_out=held_out * units,
+        used=used,
+        n_disturbed=n_disturbed,
+    )
 
 
 def undisturbed_samples(
@@ -314,34 +350,38 @@ class _Samples(NamedTuple):
         """Check the arguments, and convert them."""
         n = len(times)
         matrix = np.eye(6) if prior is None else np.asarray(prior, dtype=np.float64)
-        for what, array, shape in (
-            ('raw', raw, (n, 6)),
-            ('predicted', predicted, (n, 6)),
-            ('prior', matrix, (6, 6)),
-        ):
-            if array.shape != shape:
-                raise ShapeError(what, shape, array.shape)
+        require_shape('raw', raw, n, 6)
+        require_shape('predicted', predicted, n, 6)
+        require_shape('prior', matrix, 6, 6)
         if not np.isfinite(matrix).all() or np.linalg.matrix_rank(matrix) < 6:
             raise ModelError(f'the prior matrix of {name} has no inverse')
-        present = finite_rows(np.hstack([raw, predicted]))
+        present = np.isfinite(raw).all(axis=1) & np.isfinite(predicted).all(axis=1)
         if not present.any():
             raise LogError(f'no sample has both a reading of {name} and a predicted wrench')
         wrenches = raw @ matrix.T / settings.units
         return cls(wrenches, predicted / settings.units - wrenches, times, present, matrix)
 
+    def where(self, used: Mask) -> _Samples:
+        """Return some of the samples."""
+        return _Samples(*(one[used] for one in self[:4]), self.prior)
+
     def undisturbed(self, settings: AffineSettings) -> Mask:
-        """Return the samples (n,) that nothing else acts in, by a robust fit."""
-        wrenches, missing = self.wrenches[self.present], self.missing[self.present]
-        weights: Array | None = None
-        left = missing
-        for _ in range(ROBUST_ROUNDS):
-            D, offset = Spectrum.of(wrenches, missing, weights).correction(START_WEIGHT)
-            left = wrenches @ D.T - offset - missing
-            weights = huber_weights(left)
+        """Return the samples (n,) that nothing else acts in."""
+        here = self.where(self.present)
+
+        def residuals(weights: Array) -> Array:
+            fit = Spectrum.of(here.wrenches, here.missing, weights).correction(START_WEIGHT)
+            return here.residuals(*fit)
+
         found = self.present.copy()
-        found[self.present] = undisturbed(
-            self.times[self.present], left, settings.reach, settings.min_touch
+        found[self.present] = robustly_undisturbed(
+            residuals, here.times, settings.reach, settings.min_touch
         )
+        return found
+
+    def residuals(self, D: Array, offset: Array) -> Array:
+        """Return the residuals of a correction, (n, 6) [N]."""
+        found: Array = self.wrenches @ D.T - offset - self.missing
         return found
 
 
@@ -384,130 +424,63 @@ class Spectrum(NamedTuple):
 
     def _filter(self, weight: float) -> Array:
         """Return the factor of the projections along each direction, (6,) [1/N]."""
-        kept = self.sizes > ROUND_OFF * max(self.sizes[0], ROUND_OFF)
         if np.isinf(weight):
             return np.zeros(len(self.sizes))
+        kept = self.sizes > ROUND_OFF * max(self.sizes[0], ROUND_OFF)
         safe = np.where(kept, self.sizes, 1.0)
         found: Array = np.where(kept, safe / (safe**2 + weight), 0.0)
         return found
 
 
-class _Problem:
-    """Usable samples of one sensor in newtons."""
-
-    def __init__(
-        self, samples: _Samples, used: Mask, settings: AffineSettings, noise: float
-    ) -> None:
-        self._wrenches, self._missing = samples.wrenches[used], samples.missing[used]
-        self._times, self._prior, self._used = samples.times[used], samples.prior, used
-        self._settings, self._noise = settings, noise
-        self._blocks = contiguous_blocks(self._times, settings.n_blocks)
-        self._spectrum = Spectrum.of(self._wrenches, self._missing)
-
-    def solve(self, name: str) -> AffineFit:
-        """Choose the weight and fit."""
-        spectrum, units = self._spectrum, self._settings.units
-        validation, weight = self._choose_weight(name)
-        D, offset = spectrum.correction(weight)
-        deviations, offset_deviations = self._deviations(D, offset, weight)
-        held_out = np.full(6, np.nan)
-        if validation is not None:
-            held_out = np.sqrt(validation.squares[np.searchsorted(validation.weights, weight)])
-        correction = np.eye(6) + D * np.outer(units, 1.0 / units)
-        return AffineFit(
-            matrix=correction @ self._prior,
-            correction=correction,
-            offset=offset * units,
-            matrix_deviations=deviations * np.outer(units, 1.0 / units),
-            offset_deviations=offset_deviations * units,
-            weight=weight,
-            validation=validation,
-            directions=spectrum.directions * units,
-            spreads=spectrum.sizes,
-            shares=spectrum.shares(weight),
-            gains=_gains(D),
-            rms_offset_only=(self._missing - self._missing.mean(axis=0)).std(axis=0) * units,
-            rms=np.sqrt((self._left(D, offset) ** 2).mean(axis=0)) * units,
-            rms_held_out=held_out * units,
-            used=self._used,
-            n_disturbed=0,
-        )
-
-    def _left(self, D: Array, offset: Array) -> Array:
-        """Return the residuals of a correction, (n, 6) [N]."""
-        left: Array = self._wrenches @ D.T - offset - self._missing
-        return left
-
-    def _choose_weight(self, name: str) -> tuple[CrossValidation | None, float]:
-        """Return the cross-validation, and the best weight whose matrix loses no direction."""
-        given, least_gain = self._settings.weight, self._settings.min_gain
-        if given is not None:
-            gain = _gains(self._spectrum.correction(given)[0])[-1]
-            if gain < least_gain:
-                raise LogError(
-                    f"with 'weight' {given:g} N^2 the smallest gain of the matrix of {name} over "
-                    f'the prior is {gain:.2g}, limit {least_gain:g}', about=('weight',),
-                )  # fmt: skip
-            return None, given
-        least = (MIN_WEIGHT_DEVIATIONS * self._noise) ** 2
-        tried = self._hold_out((least, *WEIGHTS[least < WEIGHTS], np.inf))
-        gains = [_gains(self._spectrum.correction(weight)[0])[-1] for weight in tried.weights]
-        scores = np.where(np.array(gains) >= least_gain, tried.scores(), np.inf)
-        return tried, float(tried.weights[scores.argmin()])
-
-    def _hold_out(self, weights: tuple[float, ...]) -> CrossValidation:
-        """Fit without each block in turn, and predict it; weights [N^2]."""
-        squares, gap = np.zeros((len(weights), 6)), self._settings.gap
-        for block in range(int(self._blocks[-1]) + 1):
-            held_out = self._blocks == block
-            inside = self._times[held_out]
-            used = (self._times < inside[0] - gap) | (self._times > inside[-1] + gap)
-            if used.sum() <= 6:
-                raise LogError(f'gaps of {gap:g} s beside a block leave {used.sum()} samples')
-            spectrum = Spectrum.of(self._wrenches[used], self._missing[used])
-            for k, weight in enumerate(weights):
-                D, offset = spectrum.correction(weight)
-                left = self._wrenches[held_out] @ D.T - offset - self._missing[held_out]
-                squares[k] += (left**2).sum(axis=0)
-        return CrossValidation(np.array(weights), squares / len(self._wrenches))
-
-    def _deviations(self, D: Array, offset: Array, weight: float) -> tuple[Array, Array]:
-        """Return the deviations of D, (6, 6), and of the offset, (6,) [N]."""
-        spectrum, n = self._spectrum, len(self._wrenches)
-        shares, V = spectrum.shares(weight), spectrum.directions
-        kept = (V.T * (1.0 - shares)) @ V
-        left = self._left(D, offset)
-        own = np.sqrt(np.mean((D @ V.T) ** 2 * shares) / max(float(shares.mean()), ROUND_OFF))
-        prior = max(self._settings.prior_deviation, float(own) if shares.any() else 0.0)
-        # 1 / (size^2 + weight) where the data have a share.
-        safe = np.where(shares > 0.0, spectrum.sizes, 1.0)
-        lengths = np.sqrt(n * (shares / safe**2)) / n
-        basis = np.column_stack([
-            (self._wrenches - spectrum.mean) @ V.T * lengths, np.full(n, 1.0 / np.sqrt(n))
-        ])  # fmt: skip
-        to_unknowns = np.zeros((7, 7))
-        to_unknowns[:6, :6], to_unknowns[6, 6] = V.T * lengths, -1.0 / np.sqrt(n)
-        # The offset is that of the mean reading: offset = D mean + constant.
-        along = np.append(spectrum.mean, 1.0)
-        deviations, offset_deviations = np.empty((6, 6)), np.empty(6)
-        for k, of_basis in enumerate(covariances_by_blocks(basis, left, self._blocks)):
-            covariance = to_unknowns @ of_basis @ to_unknowns.T
-            covariance[:6, :6] += prior**2 * kept @ kept.T
-            deviations[k] = np.sqrt(np.diag(covariance)[:6])
-            offset_deviations[k] = np.sqrt(along @ covariance @ along)
-        return deviations, offset_deviations
+def _cross_validate(
+    samples: _Samples, spectrum: Spectrum, blocks: Blocks, settings: AffineSettings, noise: float
+) -> tuple[float, Array]:
+    """Return the best weight whose matrix loses no direction, and held-out residuals, (6,) [N]."""
+    least = (MIN_WEIGHT_DEVIATIONS * noise) ** 2
+    weights = (least, *WEIGHTS[least < WEIGHTS].tolist(), np.inf)
+    squares, times = np.zeros((len(weights), 6)), samples.times
+    for block in range(int(blocks[-1]) + 1):
+        held_out = blocks == block
+        first, last = times[held_out][[0, -1]]
+        used = (times < first - settings.gap) | (times > last + settings.gap)
+        if used.sum() <= 6:
+            raise LogError(f'gaps of {settings.gap:g} s beside a block leave {used.sum()} samples')
+        others = samples.where(used)
+        fit = Spectrum.of(others.wrenches, others.missing)
+        inside = samples.where(held_out)
+        for k, weight in enumerate(weights):
+            squares[k] += (inside.residuals(*fit.correction(weight)) ** 2).sum(axis=0)
+    squares /= len(times)
+    gains = np.array([
+        np.linalg.svd(np.eye(6) + spectrum.correction(weight)[0])[1][-1] for weight in weights
+    ])  # fmt: skip
+    floor = 1e-24 * max(1.0, float(squares.max()))
+    # Mean over components of squares over their best.
+    scores = (squares / np.maximum(squares.min(axis=0), floor)).mean(axis=1)
+    best = int(np.where(gains >= settings.min_gain, scores, np.inf).argmin())
+    return weights[best], np.sqrt(squares[best])
 
 
-def _noise(wrenches: Array) -> float:
-    """Return the noise of readings, root mean square of the six [N]."""
-    steps = np.diff(wrenches, n=NOISE_ORDER, axis=0)
-    if not len(steps):
-        return 0.0
-    squares = np.median(steps**2, axis=0) / (MEDIAN_OF_SQUARES * NOISE_VARIANCE)
-    return float(np.sqrt(squares.mean()))
-
-
-def _gains(D: Array) -> Array:
-    """Return the singular values of 1 + D, falling, (6,)."""
-    found: Array = np.linalg.svd(np.eye(6) + D)[1]
-    return found
+def _deviations(
+    samples: _Samples, spectrum: Spectrum, D: Array, left: Array, weight: float, blocks: Blocks,
+    settings: AffineSettings,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Return the deviations of D, (6, 6), and of the offset, (6,) [N]."""
+    n, shares, V = len(left), spectrum.shares(weight), spectrum.directions
+    kept = (V.T * (1.0 - shares)) @ V
+    own = np.sqrt(np.mean((D @ V.T) ** 2 * shares) / max(float(shares.mean()), ROUND_OFF))
+    prior = max(settings.prior_deviation, float(own) if shares.any() else 0.0)
+    # 1 / (size^2 + weight) where the data have a share.
+    safe = np.where(shares > 0.0, spectrum.sizes, 1.0)
+    lengths = np.sqrt(n * (shares / safe**2)) / n
+    basis = np.column_stack([
+        (samples.wrenches - spectrum.mean) @ V.T * lengths, np.full(n, 1.0 / np.sqrt(n))
+    ])  # fmt: skip
+    to_unknowns = np.zeros((7, 7))
+    to_unknowns[:6, :6], to_unknowns[6, 6] = V.T * lengths, -1.0 / np.sqrt(n)
+    covariances = to_unknowns @ covariances_by_blocks(basis, left, blocks) @ to_unknowns.T
+    covariances[:, :6, :6] += prior**2 * kept @ kept.T
+    # The offset is that of the mean reading: offset = D mean + constant.
+    along = np.append(spectrum.mean, 1.0)
+    deviations = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))[:, :6]
+    return deviations, np.sqrt(along @ covariances @ along)

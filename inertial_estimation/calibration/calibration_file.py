@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,10 @@ class SensorCalibration:
         for name, shape in _NUMBERS.items():
             found = numbers(name, getattr(self, name), shape)
             object.__setattr__(self, name, float(found) if shape == () else found)
+
+    def after(self, step: Provenance, **changes: Any) -> SensorCalibration:
+        """Return the calibration with other values, and the step that led to them."""
+        return replace(self, provenance=(*self.provenance, step), **changes)
 
     def same_as(self, other: SensorCalibration) -> bool:
         """Return whether two calibrations make the same wrenches."""

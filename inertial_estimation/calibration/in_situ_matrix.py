@@ -26,13 +26,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.calibration.accelerometer import GRAVITY
+from inertial_estimation.calibration.affine import matrix_change
 from inertial_estimation.calibration.calibration_file import (
     ACCELEROMETER,
     NO_TEMPERATURE,
@@ -46,7 +46,6 @@ from inertial_estimation.calibration.in_situ_offset import (
     InSituOffset,
     in_situ_offset,
 )
-from inertial_estimation.calibration.raw_slopes import RawSlopes
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.model.arguments import numbers
@@ -112,20 +111,6 @@ class Weighed(NamedTuple):
         return Weighed(self.mass - other.mass, self.first_moment - other.first_moment)
 
 
-def weigh(wrench_slopes: Array, gram: Array) -> Weighed:
-    """
-    Return the body whose weight fits measured slopes best.
-
-    wrench_slopes (6, 3) [N, Nm per m/s^2]; gram (3, 3): sum of squares of gravity.
-    """
-    forces, moments = wrench_slopes[:3], wrench_slopes[3:]
-    mass = float(np.trace(forces @ gram) / np.trace(gram))
-    factor = np.linalg.cholesky(gram)
-    columns = (FIRST_MOMENTS @ factor).reshape(3, 9).T
-    first_moment = np.linalg.lstsq(columns, (moments @ factor).reshape(-1), rcond=None)[0]
-    return Weighed(mass, first_moment)
-
-
 @dataclass(frozen=True, eq=False)
 class AddedMass:
     """
@@ -159,10 +144,8 @@ class AddedMass:
         """Check mass and centre."""
         centre = numbers(f"the centre of the mass added in '{self.name}'", self.centre, (3,))
         object.__setattr__(self, 'centre', centre)
-        if not (np.isfinite(self.mass) and self.mass >= 0.0):
-            raise ModelError(
-                f"the mass added in '{self.name}' is {self.mass!r}, expected 0 kg or more"
-            )
+        if not 0.0 <= self.mass < np.inf:
+            raise ModelError(f"the mass added in '{self.name}' is {self.mass!r} kg")
 
     @property
     def added(self) -> Weighed:
@@ -230,39 +213,30 @@ class InSituMatrix:
 
     def weigh(self, offset: InSituOffset, matrix: Array | None = None) -> Weighed:
         """Return the body of a data set, as this matrix or another one (6, 6) reads it."""
-        gram = self.rotation @ offset.slopes.gram @ self.rotation.T
-        return weigh(self.wrench_slopes(offset, matrix), np.asarray(gram))
-
-    def wrench_slopes(self, offset: InSituOffset, matrix: Array | None = None) -> Array:
-        """Return the slopes of the wrench of the body on the sensor by gravity, (6, 3)."""
-        C = self.matrix if matrix is None else matrix
-        return -self.direction * C @ offset.slopes.slopes @ self.rotation.T
+        C, R = self.matrix if matrix is None else matrix, self.rotation
+        slopes = -self.direction * C @ offset.slopes.slopes @ R.T
+        factor = np.linalg.cholesky(R @ offset.slopes.gram @ R.T)
+        mass = float(np.trace(slopes[:3] @ factor @ factor.T) / np.trace(factor @ factor.T))
+        columns = (FIRST_MOMENTS @ factor).reshape(3, 9).T
+        first_moment = np.linalg.lstsq(columns, (slopes[3:] @ factor).reshape(-1), rcond=None)[0]
+        return Weighed(mass, first_moment)
 
     def change(self, former: Array | None = None, *, turned: bool = False) -> float:
         """
-        Return how far the matrix is from a former one (6, 6), as a share of it.
+        Return how far the matrix is from a former one (6, 6), see `matrix_change`.
 
-        The largest change of a wrench along any direction, by either of the two; of readings that
-        are wrenches from the identity; NaN if nothing is known. turned: the former one is in the
-        axes of an accelerometer.
+        Of readings that are wrenches from the identity; NaN if nothing is known. turned: the
+        former one is in the axes of an accelerometer.
         """
-        if former is None:
-            if not self._reads_wrenches():
-                return float('nan')
-            former = np.eye(6)
-        ratio = self._ratio(former)
-        if turned or not self.in_sensor_axes:
-            U, _, Vt = np.linalg.svd(ratio[:3, :3])
-            # A rotation, so that the other direction shows as the other sign.
-            R = np.sign(np.linalg.det(U @ Vt)) * U @ Vt
-            ratio = np.kron(np.eye(2), R.T) @ ratio
-        pair = (ratio, np.linalg.inv(ratio))
-        return max(float(np.linalg.norm(one - np.eye(6), 2)) for one in pair)
+        if former is None and not self._reads_wrenches():
+            return float('nan')
+        ratio = self._ratio(np.eye(6) if former is None else former)
+        return matrix_change(_unrotated(ratio) if turned or not self.in_sensor_axes else ratio)
 
     def findings(
         self, subject: str, former: Array | None = None, *, turned: bool = False
     ) -> Iterator[Finding]:
-        """Yield what speaks against the matrix; errors if it must not be used."""
+        """Yield findings about the matrix; errors if it must not be used."""
         change = self.change(former, turned=turned)
         if change > limit_of('matrix_change'):
             of = 'the former matrix' if former is not None else 'the identity of wrenches'
@@ -307,7 +281,7 @@ class InSituMatrix:
 
     def _ratio(self, former: Array) -> Array:
         """Return the matrix over a former one, moments over the length scale, (6, 6)."""
-        scale = np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)
+        scale = np.diag(_scale(LENGTH_SCALE))
         ratio: Array = scale[:, None] * (self.matrix @ np.linalg.inv(former)) / scale
         return ratio
 
@@ -316,16 +290,27 @@ class InSituMatrix:
         ratio = self._ratio(np.eye(6))
         gains = np.maximum(np.linalg.svd(ratio[:3, :3], compute_uv=False), np.finfo(float).tiny)
         size = float(np.exp(np.log(gains).mean()))
-        if not 1.0 / MAX_WRENCH_RATIO < size < MAX_WRENCH_RATIO:
-            return False
         if not self.in_sensor_axes:
-            U, _, Vt = np.linalg.svd(ratio[:3, :3])
-            R = np.sign(np.linalg.det(U @ Vt)) * U @ Vt
-            ratio = np.kron(np.eye(2), R.T) @ ratio
-        plain = np.eye(3, 6)
-        mixed = min(float(np.linalg.norm(ratio[:3] / size - one, 2)) for one in (plain, -plain))
-        moments = np.linalg.svd(ratio[3:, 3:], compute_uv=False) / size
-        return bool(mixed < MAX_FORCE_MIXING and moments.min() > MIN_MOMENT_RATIO)
+            ratio = _unrotated(ratio)
+        mixed = min(
+            float(np.linalg.norm(ratio[:3] / size - sign * np.eye(3, 6), 2)) for sign in (1, -1)
+        )
+        moments = np.linalg.svd(ratio[3:, 3:], compute_uv=False).min() / size
+        is_force = 1.0 / MAX_WRENCH_RATIO < size < MAX_WRENCH_RATIO
+        return bool(is_force and mixed < MAX_FORCE_MIXING and moments > MIN_MOMENT_RATIO)
+
+
+def _unrotated(ratio: Array) -> Array:
+    """Return a matrix (6, 6) without the rotation that its forces have most of."""
+    U, _, Vt = np.linalg.svd(ratio[:3, :3])
+    # A rotation, so that the other direction shows as the other sign.
+    R = np.sign(np.linalg.det(U @ Vt)) * U @ Vt
+    return np.asarray(np.kron(np.eye(2), R.T) @ ratio)
+
+
+def _scale(length_scale: float) -> Array:
+    """Return the matrix (6, 6) that makes forces and moments comparable."""
+    return np.diag(np.repeat([1.0, 1.0 / length_scale], 3))
 
 
 def in_situ_matrix(
@@ -384,40 +369,48 @@ def in_situ_matrix(
     R = np.eye(3) if rotation is None else numbers('rotation', rotation, (3, 3))
     if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0.0:
         raise ModelError("'rotation' is no rotation matrix")
-    find = partial(_offsets, sets, bias=bias, length_scale=length_scale)
+
+    def offsets(matrix: Array | None, **options: float) -> tuple[InSituOffset, ...]:
+        return tuple(
+            in_situ_offset(
+                one.raw, one.accelerations, turning=one.turning, matrix=matrix, bias=bias,
+                length_scale=length_scale, what=f"data set '{one.name}'", **options,
+            )
+            for one in sets
+        )  # fmt: skip
+
+    scale = _scale(length_scale)
     try:
-        found = find(former, min_gap=min_gap)
+        found = offsets(former, min_gap=min_gap)
     except LogError as refused:
         if former is not None:
             raise
         # Channels in units of their own hide the body: the matrix of slopes makes them comparable.
         try:
-            rough = find(None, min_gap=0.0, max_unexplained=np.inf)
-            _, matrix, _ = _Equations(sets, rough, R, direction).solve(length_scale)
-            found = find(matrix, min_gap=min_gap)
+            rough = offsets(None, min_gap=0.0, max_unexplained=np.inf)
+            matrix = _Equations(sets, rough, R, direction, scale).matrix
+            found = offsets(matrix, min_gap=min_gap)
         except (LogError, np.linalg.LinAlgError):
             raise refused from None
-    equations = _Equations(sets, found, R, direction)
-    scale = np.diag(np.repeat([1.0, 1.0 / length_scale], 3))
-    singular_values = equations.over_noise(scale)
-    rank = int((singular_values > MIN_OVER_NOISE).sum())
+    equations = _Equations(sets, found, R, direction, scale)
+    rank = int((equations.over_noise > MIN_OVER_NOISE).sum())
     if rank < UNKNOWNS:
         raise LogError(
             f'the data sets determine {rank} of {UNKNOWNS} unknowns of matrix and body (the next '
-            f'singular value is {singular_values[rank]:.2g} times the noise, limit '
+            f'singular value is {equations.over_noise[rank]:.2g} times the noise, limit '
             f'{MIN_OVER_NOISE:g}): total masses are equal, total centres on one line, or a '
             'channel is dead'
         )
-    weight, matrix, body = equations.solve(length_scale)
+    residuals, share_left, lasting = equations.residuals()
     return InSituMatrix(
-        matrix=matrix,
-        covariance=equations.covariance(weight, matrix),
-        body=body,
+        matrix=equations.matrix,
+        covariance=equations.covariance(),
+        body=equations.body,
         in_sensor_axes=rotation is not None,
-        singular_values=singular_values,
-        residuals=equations.residuals(weight, matrix, body),
-        share_left=equations.share_left(matrix, body),
-        lasting=equations.over_lasting(weight, matrix, body),
+        singular_values=equations.over_noise,
+        residuals=residuals,
+        share_left=share_left,
+        lasting=lasting,
         data_sets=sets,
         offsets=found,
         direction=direction,
@@ -425,113 +418,39 @@ def in_situ_matrix(
     )
 
 
-def _offsets(
-    sets: Sequence[AddedMass], matrix: Array | None, **options: Any
-) -> tuple[InSituOffset, ...]:
-    """Return the offset of each data set."""
-    return tuple(
-        in_situ_offset(
-            one.raw, one.accelerations, turning=one.turning, matrix=matrix,
-            what=f"data set '{one.name}'", **options,
-        )
-        for one in sets
-    )  # fmt: skip
-
-
 class _Equations:
-    """Equations of reduced data sets, see the module; unknowns are C by columns, then M_b."""
+    """
+    Equations of reduced data sets, see the module, and their least-squares solution.
+
+    Unknowns are C by columns, then M_b; the weight W is the inverse noise of the wrenches.
+    """
 
     def __init__(
-        self, sets: Sequence[AddedMass], found: Sequence[InSituOffset], R: Array, direction: int
-    ) -> None:
-        slopes: list[RawSlopes] = [one.slopes for one in found]
+        self, sets: Sequence[AddedMass], found: Sequence[InSituOffset], R: Array, direction: int,
+        scale: Array,
+    ) -> None:  # fmt: skip
+        slopes = [one.slopes for one in found]
         # Gravity is the opposite of what an accelerometer reads.
         self._H = [-direction * one.slopes @ R.T for one in slopes]
         self._L = [np.linalg.cholesky(R @ one.gram @ R.T) for one in slopes]
         self._known = [one.added.matrix for one in sets]
-        self._covariances = []
-        for one, L in zip(slopes, self._L, strict=True):
-            move = np.kron((R.T @ L).T, np.eye(6))
-            self._covariances.append(move @ one.covariance[:18, :18] @ move.T)
+        moves = [np.kron((R.T @ L).T, np.eye(6)) for L in self._L]
+        self._covariances = [
+            move @ one.covariance[:18, :18] @ move.T for one, move in zip(slopes, moves)
+        ]
         total = sum(one.n_samples for one in slopes)
         noise = np.sum([one.noise * one.n_samples for one in slopes], axis=0) / total
         self._F = np.asarray(np.linalg.cholesky(noise), dtype=np.float64)
-
-    def over_noise(self, weight: Array) -> Array:
-        """Return the singular values over the largest expected of noise, (40,)."""
-        sigma = np.linalg.svd(self._scaled(weight)[0], compute_uv=False)
+        self._solve(scale)
+        sigma = np.linalg.svd(self._coefficients, compute_uv=False)
         sigma = np.concatenate([sigma, np.zeros(UNKNOWNS - len(sigma))])
-        return np.asarray(sigma / (np.sqrt(3.0 * len(self._H)) + np.sqrt(6.0)))
-
-    def solve(self, length_scale: float) -> tuple[Array, Array, Weighed]:
-        """Return W, C and the body, the equations weighted by the noise of the wrenches."""
-        weight = np.diag(np.repeat([1.0, 1.0 / length_scale], 3))
-        matrix, body = self._solve(weight)
+        self.over_noise = np.asarray(sigma / (np.sqrt(3.0 * len(slopes)) + np.sqrt(6.0)))
+        """Singular values over the largest expected of noise, shape (40,)."""
         for _ in range(WEIGHT_ROUNDS):
-            weight = np.asarray(np.linalg.inv(matrix @ self._F))
-            matrix, body = self._solve(weight)
-        return weight, matrix, body
+            self._solve(np.linalg.inv(self.matrix @ self._F))
 
-    def covariance(self, weight: Array, matrix: Array) -> Array:
-        """Return the covariance of the unknowns, (40, 40)."""
-        coefficients, unscale = self._scaled(weight)
-        gain = unscale @ np.linalg.pinv(coefficients)
-        move = np.kron(np.eye(3), weight @ matrix)
-        total = np.zeros((UNKNOWNS, UNKNOWNS))
-        for j, covariance in enumerate(self._covariances):
-            part = gain[:, 18 * j : 18 * (j + 1)] @ move
-            total += part @ covariance @ part.T
-        return total
-
-    def residuals(self, weight: Array, matrix: Array, body: Weighed) -> Array:
-        """Return residuals over the noise that the unknowns leave of the readings', (n_sets,)."""
-        U = np.linalg.svd(self._scaled(weight)[0], full_matrices=False)[0]
-        freedom = 1.0 - (U.reshape(len(self._H), -1, UNKNOWNS) ** 2).sum(axis=2).mean(axis=1)
-        left = self._left(matrix, body)
-        squares = np.array([
-            ((weight @ one @ L) ** 2).mean() for one, L in zip(left, self._L, strict=True)
-        ])  # fmt: skip
-        free = freedom > ROUND_OFF
-        return np.asarray(np.sqrt(np.where(free, squares, np.nan) / np.where(free, freedom, 1.0)))
-
-    def over_lasting(self, weight: Array, matrix: Array, body: Weighed) -> float:
-        """Return the residual over what errors that last within data sets leave."""
-        free = np.linalg.svd(self._scaled(weight)[0])[0][:, UNKNOWNS:]
-        left, spread = np.zeros(free.shape[1]), np.zeros((free.shape[1],) * 2)
-        move = np.kron(np.eye(3), weight @ matrix)
-        for j, (one, L) in enumerate(zip(self._left(matrix, body), self._L, strict=True)):
-            part = free[18 * j : 18 * (j + 1)]
-            left += part.T @ (weight @ one @ L).reshape(-1, order='F')
-            spread += part.T @ move @ self._covariances[j] @ move.T @ part
-        squares, axes = np.linalg.eigh(spread)
-        squares = np.maximum(squares, MIN_VARIANCE_RATIO * squares.max())
-        return float(np.sqrt(((axes.T @ left) ** 2 / squares).mean()))
-
-    def share_left(self, matrix: Array, body: Weighed) -> float:
-        """Return the residual over the slopes of what was added."""
-        scale = np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)[:, None]
-        left = [scale * one for one in self._left(matrix, body)]
-        added = float(np.linalg.norm([scale * M for M in self._known]))
-        seen = max(1.0 - UNKNOWNS / (18.0 * len(left)), ROUND_OFF)
-        return float(np.linalg.norm(left)) / np.sqrt(seen) / added if added else 0.0
-
-    def _left(self, matrix: Array, body: Weighed) -> list[Array]:
-        """Return the residuals C H_j - M_b - M_j, (6, 3) each."""
-        M_b = body.matrix
-        return [matrix @ H - M_b - M for H, M in zip(self._H, self._known, strict=True)]
-
-    def _solve(self, weight: Array) -> tuple[Array, Weighed]:
-        """Return C and the body by least squares with weight W."""
-        coefficients, unscale = self._scaled(weight)
-        right = np.concatenate([
-            (weight @ M @ L).reshape(-1, order='F')
-            for M, L in zip(self._known, self._L, strict=True)
-        ])  # fmt: skip
-        x = unscale @ np.linalg.lstsq(coefficients, right, rcond=None)[0]
-        return x[:OF_MATRIX].reshape(6, 6, order='F'), Weighed(float(x[36]), x[37:])
-
-    def _scaled(self, weight: Array) -> tuple[Array, Array]:
-        """Return coefficients (18 n, 40) of scaled unknowns, and the map to unknowns (40, 40)."""
+    def _solve(self, weight: Array) -> None:
+        """Solve by least squares with weight W."""
         whitened = [np.linalg.solve(self._F, H @ L) for H, L in zip(self._H, self._L, strict=True)]
         size = np.linalg.norm(np.hstack(whitened), 2)
         units = [np.vstack([np.eye(3), np.zeros((3, 3))])]
@@ -541,7 +460,59 @@ class _Equations:
         ])  # fmt: skip
         lengths = np.linalg.norm(of_body, axis=1) / size
         coefficients = np.vstack([np.kron(one.T, np.eye(6)) for one in whitened])
-        unscale = np.zeros((UNKNOWNS, UNKNOWNS))
-        unscale[:36, :36] = np.kron(np.linalg.inv(self._F).T, np.linalg.inv(weight))
-        unscale[36:, 36:] = np.diag(1.0 / lengths)
-        return np.hstack([coefficients, -(of_body / lengths[:, None]).T]), unscale
+        self._unscale = np.zeros((UNKNOWNS, UNKNOWNS))
+        self._unscale[:36, :36] = np.kron(np.linalg.inv(self._F).T, np.linalg.inv(weight))
+        self._unscale[36:, 36:] = np.diag(1.0 / lengths)
+        self._coefficients = np.hstack([coefficients, -(of_body / lengths[:, None]).T])
+        right = np.concatenate([self._weighted(weight @ M, j) for j, M in enumerate(self._known)])
+        x = self._unscale @ np.linalg.lstsq(self._coefficients, right, rcond=None)[0]
+        self._weight = weight
+        self.matrix = x[:OF_MATRIX].reshape(6, 6, order='F')
+        self.body = Weighed(float(x[36]), x[37:])
+
+    def _weighted(self, matrix: Array, j: int) -> Array:
+        """Return a matrix (6, 3) times the root of gravity in data set j, by columns, (18,)."""
+        found: Array = (matrix @ self._L[j]).reshape(-1, order='F')
+        return found
+
+    def covariance(self) -> Array:
+        """Return the covariance of the unknowns, (40, 40)."""
+        gain = self._unscale @ np.linalg.pinv(self._coefficients)
+        move = np.kron(np.eye(3), self._weight @ self.matrix)
+        total = np.zeros((UNKNOWNS, UNKNOWNS))
+        for j, covariance in enumerate(self._covariances):
+            part = gain[:, 18 * j : 18 * (j + 1)] @ move
+            total += part @ covariance @ part.T
+        return total
+
+    def residuals(self) -> tuple[Array, float, float]:
+        """
+        Return the residuals of each data set over their noise, (n_sets,), and two of all.
+
+        Over the slopes of what was added, and over what errors that last within data sets leave.
+        """
+        M_b, n = self.body.matrix, len(self._H)
+        left = [self.matrix @ H - M_b - M for H, M in zip(self._H, self._known, strict=True)]
+        weighted = [self._weighted(self._weight @ one, j) for j, one in enumerate(left)]
+        U = np.linalg.svd(self._coefficients)[0]
+        # Unknowns take a part of the noise.
+        freedom = 1.0 - (U[:, :UNKNOWNS].reshape(n, 18, UNKNOWNS) ** 2).sum(axis=2).mean(axis=1)
+        free = freedom > ROUND_OFF
+        squares = np.where(free, (np.array(weighted) ** 2).mean(axis=1), np.nan)
+        over_noise = np.sqrt(squares / np.where(free, freedom, 1.0))
+        scale = np.diag(_scale(LENGTH_SCALE))[:, None]
+        added = float(np.linalg.norm([scale * M for M in self._known]))
+        seen = np.sqrt(max(1.0 - UNKNOWNS / (18.0 * n), ROUND_OFF))
+        share = (
+            float(np.linalg.norm([scale * one for one in left])) / seen / added if added else 0.0
+        )
+        across, move = U[:, UNKNOWNS:], np.kron(np.eye(3), self._weight @ self.matrix)
+        total, spread = np.zeros(across.shape[1]), np.zeros((across.shape[1],) * 2)
+        for j, covariance in enumerate(self._covariances):
+            part = across[18 * j : 18 * (j + 1)]
+            total += part.T @ weighted[j]
+            spread += part.T @ move @ covariance @ move.T @ part
+        variances, axes = np.linalg.eigh(spread)
+        variances = np.maximum(variances, MIN_VARIANCE_RATIO * variances.max())
+        lasting = float(np.sqrt(((axes.T @ total) ** 2 / variances).mean()))
+        return np.asarray(over_noise), share, lasting

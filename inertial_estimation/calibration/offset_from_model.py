@@ -9,23 +9,25 @@ each sample, and combinations of offsets that look like another sharing in all p
 determined; for them the smallest support wrenches are assumed, if the caller accepts that.
 
 The supports are presumed to be the only contacts [T Assumption 4.3]; another constant contact
-becomes a part of the offsets. An offset is constant in the sensor's frame, whatever the pose; a
-mass dm and a first moment dh that the model lacks turn with gravity g:
-
-    force  = offset + s dm g        moment = offset + s dh x g
+becomes a part of the offsets. An offset is constant in the sensor's frame, whatever the pose; the
+weight of a mass dm that the model lacks turns with gravity: force = offset + s dm g.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.channels import constant_channels, names_of
-from inertial_estimation.calibration.residual_statistics import deviations_of_means
+from inertial_estimation.calibration.residual_statistics import (
+    deviations_of_means,
+    require_shape,
+)
 from inertial_estimation.calibration.still_samples import Stillness, StillSamples, find_still
 from inertial_estimation.calibration.support_loads import SupportLoads, support_loads
 from inertial_estimation.calibration.temperature import implausible
@@ -33,7 +35,6 @@ from inertial_estimation.errors import (
     CalibrationError,
     ModelError,
     OffsetsNotUnique,
-    ShapeError,
 )
 from inertial_estimation.estimation.contacts import noise_scale
 from inertial_estimation.estimation.faults import SampleShapes, with_known_temperatures
@@ -42,7 +43,6 @@ from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model.arguments import names, numbers, rows
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.spatial import hat
 from inertial_estimation.sample import SampleBatch, SensorState
 
 Array = NDArray[np.float64]
@@ -71,18 +71,14 @@ class PoseErrors:
 
     residuals: Array
     """Mean of reading minus prediction and offset in each pose, shape (n_poses, 6) [N, Nm]."""
-    gravity: Array
-    """In the sensor's axes in each pose, shape (n_poses, 3) [m/s^2]."""
     turn: float
-    """Largest angle between two of these [rad]."""
+    """Largest angle between gravity in two poses, in the sensor's axes [rad]."""
     differing: Array
     """Root mean square about the mean of poses, force and moment, (2,) [N, Nm]; NaN: no pose."""
     noise: Array
     """Of the means, likewise."""
     mass: float
     """That explains the differences best [kg]; NaN if gravity does not turn enough."""
-    first_moment: Array
-    """Likewise, about the sensor in its axes, shape (3,) [kg m]."""
 
     @property
     def is_significant(self) -> bool:
@@ -125,7 +121,6 @@ class ModelOffsets:
         Offsets that depend on an assumed joint.
     temperatures : ndarray, shape (n_fts,)
         Mean of each sensor [degrees Celsius]; NaN: not known.
-    length_scale : float
     used : ndarray of bool, shape (n, n_fts)
         Samples by sensor.
     differences : ndarray, shape (n, n_fts, 6)
@@ -149,7 +144,6 @@ class ModelOffsets:
     left_out: dict[str, int]
     assumed: Mask
     temperatures: Array
-    length_scale: float
     used: Mask = field(repr=False)
     differences: Array = field(repr=False)
     loads: SupportLoads = field(repr=False)
@@ -201,13 +195,9 @@ class ModelOffsets:
             if self.assumed[k]:
                 notes.append('depends on assumed joints')
             step = Provenance(
-                method=f'{METHOD}, {kind}: {", ".join(self.supports)}',
-                date=date,
-                n_samples=int(self.n_samples[k]),
-                temperature=float(self.temperatures[k]),
-                spread=tuple(self.spread[k].tolist()),
-                notes=tuple(notes),
-            )
+                f'{METHOD}, {kind}: {", ".join(self.supports)}', date, int(self.n_samples[k]),
+                float(self.temperatures[k]), tuple(self.spread[k].tolist()), tuple(notes),
+            )  # fmt: skip
             earlier = sensor.provenance[:-1] if is_tared(sensor) else sensor.provenance
             changed[name] = replace(sensor, offset=self.offsets[k], provenance=(*earlier, step))
         return changed
@@ -274,18 +264,23 @@ def offset_from_model(
     """
     robot, calibration = estimator.robot, estimator.calibration
     SampleShapes(robot).check_batch(samples)
-    supports = _checked_supports(robot, supports)
+    supports = names('supports', supports)
+    for k, support in enumerate(supports):
+        robot.frame(support, f"'supports' names '{support}'")
+        if support in supports[:k]:
+            raise ModelError(f"'supports' names '{support}' twice", about=('supports',))
+    if not supports:
+        raise ModelError("'supports' is empty", about=('supports',))
     if not numbers('length_scale', length_scale, ()) > 0.0:
         raise ModelError(f'length_scale is {length_scale}, expected a positive length')
     if not len(samples):
         raise CalibrationError('no samples')
     if (np.diff(samples.stamp_ns) < 0).any():
         raise ModelError('the stamps of the samples go back')
-    n, n_fts = len(samples), len(robot.ft_sensors)
+    n, fts = len(samples), [sensor.name for sensor in robot.ft_sensors]
     felt = np.zeros(n, dtype=bool) if felt is None else np.asarray(felt, dtype=bool)
-    if felt.shape != (n,):
-        raise ShapeError('felt', (n,), felt.shape)
-    noisy = np.ones(n_fts, dtype=bool) if noisy is None else noisy
+    require_shape('felt', felt, n)
+    noisy = np.ones(len(fts), dtype=bool) if noisy is None else noisy
     given, samples = samples, with_known_temperatures(samples, calibration)
     bare = calibration.with_offsets(np.zeros_like(calibration.offsets))
     wrenches = bare.apply(samples.ft_readings, samples.ft_temperatures)
@@ -294,44 +289,67 @@ def offset_from_model(
     known: Mask = np.logical_and.reduce(np.isfinite(differences), axis=2)
     reasons = [
         _why_silent(given, calibration, k, loads.readings[:, k], bool(noisy[k]))
-        for k in range(n_fts)
+        for k in range(len(fts))
     ]
-    chosen = _choose(robot, sensors, known, reasons, min_samples)
+    chosen = _choose(fts, sensors, known, reasons, min_samples)
     known &= chosen
     shared = chosen & loads.shared
     # The sharing is found at each sample, from all sensors that depend on it.
-    known[:, shared] = np.logical_and.reduce(known[:, shared], axis=1, keepdims=True)
+    known[:, shared] = known[:, shared].all(axis=1, keepdims=True)
     plain = np.where(known[..., None], differences, np.nan)
+    if shared.any():
+        plain[:, shared] = _Shared.of(loads, shared, length_scale).projected(plain[:, shared])
     still = find_still(
-        robot, samples, free, wrenches, _without_sharing(plain, loads, shared, length_scale),
-        loads.gravity, known, ~np.logical_and.reduce(known[:, chosen], axis=1), felt,
+        robot, samples, free, wrenches, plain, loads.gravity, known,
+        ~known[:, chosen].all(axis=1), felt,
         Stillness(*[np.inf] * 6) if stillness is None else stillness,
     )  # fmt: skip
     counts = still.used.sum(axis=0)
     found = chosen & (counts >= min_samples)
     if not found.any() or (sensors is not None and not found[chosen].all()):
-        raise CalibrationError(_too_few(still, int(counts[chosen & ~found].min()), min_samples))
+        left_out = ', '.join(f'{why} {count}' for why, count in still.left_out.items() if count)
+        signs = f' ({"; ".join(still.signs[:3])})' if still.signs else ''
+        raise CalibrationError(
+            f'{counts[chosen & ~found].min()} of {n} samples can be used, {min_samples} are '
+            f'needed; left out: {left_out or "none"}{signs}'
+        )
     used = np.where(still.used[..., None], differences, np.nan)
-    offsets, spread, deviations, undetermined = _means(used, loads, found, length_scale)
+    values, undetermined = used.copy(), np.zeros((0, len(fts), 6))
+    if (shared := found & loads.shared).any():
+        at = np.isfinite(used[:, shared]).all(axis=(1, 2))
+        each, left = _Shared.of(loads, shared, length_scale, at).fit(used[at][:, shared])
+        values[np.ix_(at, shared)] = each
+        undetermined = np.zeros((len(left), len(fts), 6))
+        undetermined[:, shared] = left
+    offsets, spread, deviations = np.full((3, len(fts), 6), np.nan)
+    for k in np.flatnonzero(found):
+        own = values[np.isfinite(values[:, k]).all(axis=1), k]
+        offsets[k], spread[k] = own.mean(axis=0), own.std(axis=0)
+        deviations[k] = deviations_of_means(own)
     unsure: Mask = np.logical_or.reduce(np.abs(undetermined) > SHARE_ROUND_OFF, axis=(0, 2))
-    known_names = [sensor.name for sensor in robot.ft_sensors]
     if unsure.any() and not accept_split:
-        unsure_names = tuple(known_names[k] for k in np.flatnonzero(unsure))
+        unsure_names = tuple(fts[k] for k in np.flatnonzero(unsure))
         raise OffsetsNotUnique(
             f'{" and ".join(supports)} share the load, which does not determine the offsets of '
             f"{', '.join(unsure_names)}: stand on one support, or set 'accept_split'",
             unsure_names,
         )
+    temperatures = np.full(len(fts), np.nan)
+    if samples.ft_temperatures is not None:
+        warm = still.used & np.isfinite(samples.ft_temperatures)
+        total = np.where(warm, samples.ft_temperatures, 0.0).sum(axis=0)
+        temperatures[warm.any(axis=0)] = (total / np.maximum(warm.sum(axis=0), 1))[
+            warm.any(axis=0)
+        ]
+    silent = {
+        name: reasons[k] or f'{counts[k]} samples can be used, {min_samples} are needed'
+        for k, name in enumerate(fts)
+        if not found[k] and sensors is None
+    }
     return ModelOffsets(
         supports=supports,
-        sensors=tuple(name for name, is_in in zip(known_names, found) if is_in),
-        silent={}
-        if sensors is not None
-        else {
-            name: reasons[k] or f'{counts[k]} samples can be used, {min_samples} are needed'
-            for k, name in enumerate(known_names)
-            if not found[k]
-        },
+        sensors=tuple(fts[k] for k in np.flatnonzero(found)),
+        silent=silent,
         calibration=calibration.with_offsets(
             np.where(found[:, None], offsets, calibration.offsets)
         ),
@@ -339,7 +357,7 @@ def offset_from_model(
         unique=found & ~unsure,
         undetermined=undetermined,
         poses={
-            known_names[k]: _pose_errors(robot, used[:, k] - offsets[k], loads, still, int(k))
+            fts[k]: _pose_errors(robot, used[:, k] - offsets[k], loads, still, int(k))
             for k in np.flatnonzero(found & ~loads.shared)
         },
         spread=spread,
@@ -347,56 +365,45 @@ def offset_from_model(
         n_samples=np.where(found, counts, 0),
         left_out=still.left_out,
         assumed=found & loads.assumed,
-        temperatures=_mean_temperatures(samples, still.used),
-        length_scale=length_scale,
+        temperatures=temperatures,
         used=still.used,
         differences=differences,
         loads=loads,
     )
 
 
-def _checked_supports(robot: Robot, given: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of supports."""
-    supports = names('supports', given)
-    if not supports:
-        raise ModelError("'supports' is empty", about=('supports',))
-    for k, support in enumerate(supports):
-        robot.frame(support, f"'supports' names '{support}'")
-        if support in supports[:k]:
-            raise ModelError(f"'supports' names '{support}' twice", about=('supports',))
-    return supports
-
-
 def _choose(
-    robot: Robot, sensors: Sequence[str] | None, known: Mask, reasons: Sequence[str], least: int
+    fts: Sequence[str],
+    sensors: Sequence[str] | None,
+    known: Mask,
+    reasons: Sequence[str],
+    least: int,
 ) -> Mask:
-    """Return which offsets are to be found, (n_fts,); known (n, n_fts)."""
-    every = [sensor.name for sensor in robot.ft_sensors]
+    """Return the sensors whose offsets are to be found, (n_fts,); known (n, n_fts)."""
     count = np.where([bool(reason) for reason in reasons], 0, known.sum(axis=0))
     if sensors is None:
         if not count.any():
-            why = '; '.join(f'{name}: {reason}' for name, reason in zip(every, reasons) if reason)
+            why = '; '.join(f'{name}: {reason}' for name, reason in zip(fts, reasons) if reason)
             raise CalibrationError(
                 f'no sample has both an FT reading and a predicted wrench{why and ": "}{why}'
             )
         # A sensor with few samples would limit those that share its load.
         return np.asarray(count >= least if (count >= least).any() else count > 0)
-    asked = rows('sensors', sensors, 'FT sensor', every)
+    asked = rows('sensors', sensors, 'FT sensor', fts)
     if not asked:
         raise ModelError("'sensors' is empty", about=('sensors',))
-    chosen = np.zeros(len(every), dtype=bool)
-    chosen[list(asked)] = True
-    for k in np.flatnonzero(chosen & (count == 0)):
-        reason = reasons[int(k)] or 'no sample has both a reading and a prediction'
-        raise CalibrationError(f"FT sensor '{every[int(k)]}': {reason}", about=('sensors',))
-    return chosen
+    for k in asked:
+        if not count[k]:
+            reason = reasons[k] or 'no sample has both a reading and a prediction'
+            raise CalibrationError(f"FT sensor '{fts[k]}': {reason}", about=('sensors',))
+    return np.isin(np.arange(len(fts)), asked)
 
 
 def _why_silent(
     samples: SampleBatch, calibration: FtCalibration, k: int, predicted: Array, is_noisy: bool
 ) -> str:
     """Return why a sensor cannot be used; empty: it can."""
-    reads: Mask = np.logical_and.reduce(np.isfinite(samples.ft_readings[:, k]), axis=1)
+    reads = np.isfinite(samples.ft_readings[:, k]).all(axis=1)
     if not reads.any():
         if samples.ft_states is None:
             return 'no reading'
@@ -420,124 +427,79 @@ def _why_silent(
     return ''
 
 
-def _too_few(still: StillSamples, n: int, needed: int) -> str:
-    """Return the error of too few samples."""
-    reasons = ', '.join(f'{reason} {count}' for reason, count in still.left_out.items() if count)
-    signs = f' ({"; ".join(still.signs[:3])})' if still.signs else ''
-    return (
-        f'{n} of {len(still.used)} samples can be used, {needed} are needed; left out: '
-        f'{reasons or "none"}{signs}'
-    )
+class _Shared(NamedTuple):
+    """Readings of sensors that share the load, in newtons, whatever the sharing is."""
 
+    scale: Array
+    """Units of the readings of all sensors, shape (m,)."""
+    project: Array
+    """Projections that remove changes of the sharing at each sample, shape (n, m, m)."""
 
-def _means(
-    differences: Array, loads: SupportLoads, found: Mask, length_scale: float
-) -> tuple[Array, Array, Array, Array]:
-    """
-    Return offsets, spreads and deviations, (n_fts, 6), and undetermined combinations.
+    @classmethod
+    def of(
+        cls, loads: SupportLoads, shared: Mask, length_scale: float, at: Mask | slice = slice(None)
+    ) -> _Shared:
+        """Project out what the sharing changes of some sensors (n_fts,) at some samples (n,)."""
+        scale = np.tile(noise_scale(length_scale), int(shared.sum()))
+        freedom = loads.freedom[at][:, shared]
+        freedom = freedom.reshape(len(freedom), len(scale), -1) / scale[:, None]
+        known = np.isfinite(freedom).all(axis=(1, 2))
+        u, s, _ = np.linalg.svd(np.where(known[:, None, None], freedom, 0.0), full_matrices=False)
+        u = u * (s > RANK_ROUND_OFF * np.maximum(s[:, :1], TINY))[:, None, :]
+        project = np.eye(len(scale)) - u @ u.swapaxes(1, 2)
+        project[~known] = np.nan
+        return cls(scale, project)
 
-    Those of sensors with a shared load are means without the sharing.
-    """
-    n_fts = differences.shape[1]
-    values = differences.copy()
-    shared = found & loads.shared
-    m = int(shared.sum())
-    undetermined = np.zeros((0, n_fts, 6))
-    if m:
-        used = np.isfinite(differences[:, shared]).all(axis=(1, 2))
-        scale = np.tile(noise_scale(length_scale), m)
-        freedom = loads.freedom[used][:, shared]
-        each, left = _fit_free(
-            differences[used][:, shared].reshape(-1, len(scale)) / scale,
-            freedom.reshape(-1, len(scale), freedom.shape[3]) / scale[:, None],
-        )
-        values[np.ix_(used, shared)] = (each * scale).reshape(-1, m, 6)
-        undetermined = np.zeros((left.shape[1], n_fts, 6))
-        undetermined[:, shared] = left.T.reshape(-1, m, 6)
-    offsets, spread, deviations = np.full((3, n_fts, 6), np.nan)
-    for k in np.flatnonzero(found):
-        own = values[np.isfinite(values[:, k]).all(axis=1), k]
-        offsets[k] = own.mean(axis=0)
-        spread[k] = own.std(axis=0)
-        deviations[k] = deviations_of_means(own)
-    return offsets, spread, deviations, undetermined
+    def projected(self, differences: Array) -> Array:
+        """Return differences (n, sensors, 6) that no change of the sharing changes."""
+        flat = differences.reshape(len(differences), -1, 1) / self.scale[:, None]
+        found: Array = (self.project @ flat)[..., 0] * self.scale
+        return found.reshape(differences.shape)
 
+    def fit(self, differences: Array) -> tuple[Array, Array]:
+        """
+        Return what each sample determines of offsets, whose mean they are, and what none does.
 
-def _fit_free(differences: Array, freedom: Array) -> tuple[Array, Array]:
-    """
-    Return what each sample determines of offsets whatever the sharing is, and what none does.
-
-    differences (n, m); freedom (n, m, k); returns (n, m), whose mean is the offsets, and
-    orthonormal columns (m, j).
-    """
-    project = _projections(freedom)
-    start = differences.mean(axis=0)
-    seen = (project @ (differences - start)[..., None])[..., 0]
-    shown, directions = np.linalg.eigh(project.mean(axis=0))
-    shows = shown > MIN_SHOWN**2
-    basis = directions[:, shows]
-    # With one pose a direction shows fully or not at all, and this changes nothing.
-    offsets = start + basis @ (seen.mean(axis=0) @ basis / shown[shows])
-    # About the offsets: about the start, poses would differ by what they show of the change.
-    off = differences - offsets
-    left = (project @ off[..., None])[..., 0]
-    each = differences - off @ basis @ basis.T + (left @ basis) / shown[shows] @ basis.T
-    return each, directions[:, ~shows]
-
-
-def _projections(freedom: Array) -> Array:
-    """Return projections (n, m, m) that remove changes of the sharing; freedom (n, m, k)."""
-    u, s, _ = np.linalg.svd(freedom, full_matrices=False)
-    u = u * (s > RANK_ROUND_OFF * np.maximum(s[:, :1], TINY))[:, None, :]
-    onto: Array = np.eye(freedom.shape[1]) - u @ u.swapaxes(1, 2)
-    return onto
-
-
-def _without_sharing(
-    differences: Array, loads: SupportLoads, shared: Mask, length_scale: float
-) -> Array:
-    """Return differences (n, n_fts, 6) that no change of the sharing changes."""
-    if not shared.any():
-        return differences
-    plain, n = differences.copy(), len(differences)
-    scale = np.tile(noise_scale(length_scale), int(shared.sum()))
-    freedom = loads.freedom[:, shared].reshape(n, len(scale), -1) / scale[:, None]
-    flat = differences[:, shared].reshape(n, -1, 1) / scale[:, None]
-    known: Mask = np.logical_and.reduce(np.isfinite(flat), axis=(1, 2))
-    flat[known] = _projections(freedom[known]) @ flat[known]
-    plain[:, shared] = (flat[..., 0] * scale).reshape(n, -1, 6)
-    return plain
+        differences (n, sensors, 6); returns the same, and combinations (j, sensors, 6).
+        """
+        flat, shape = differences.reshape(len(differences), -1) / self.scale, differences.shape
+        start = flat.mean(axis=0)
+        seen = (self.project @ (flat - start)[..., None])[..., 0]
+        shown, directions = np.linalg.eigh(self.project.mean(axis=0))
+        shows = shown > MIN_SHOWN**2
+        basis = directions[:, shows]
+        # With one pose a direction shows fully or not at all, and this changes nothing.
+        offsets = start + basis @ (seen.mean(axis=0) @ basis / shown[shows])
+        # About the offsets: about the start, poses would differ by what they show of the change.
+        off = flat - offsets
+        left = (self.project @ off[..., None])[..., 0]
+        each = flat - off @ basis @ basis.T + (left @ basis) / shown[shows] @ basis.T
+        return (each * self.scale).reshape(shape), directions[:, ~shows].T.reshape(-1, *shape[1:])
 
 
 def _pose_errors(
     robot: Robot, residuals: Array, loads: SupportLoads, still: StillSamples, k: int
 ) -> PoseErrors:
     """Return the differences of sensor k between poses; residuals (n, 6) [N, Nm]."""
-    known: Mask = np.logical_and.reduce(np.isfinite(residuals), axis=1)
+    known = np.isfinite(residuals).all(axis=1)
     held = [
-        rows
+        at
         for pose in range(still.poses.max(initial=-1) + 1)
-        if (rows := known & (still.poses == pose)).sum() >= MIN_POSE_SAMPLES
+        if (at := known & (still.poses == pose)).sum() >= MIN_POSE_SAMPLES
     ]
-    means = np.array([residuals[rows].mean(axis=0) for rows in held]).reshape(-1, 6)
-    pulls = np.array([loads.gravity[rows, k].mean(axis=0) for rows in held]).reshape(-1, 3)
-    noise = np.array([deviations_of_means(residuals[rows]) for rows in held]).reshape(-1, 6)
-    turn, mass, first_moment = 0.0, np.nan, np.full(3, np.nan)
+    means = np.array([residuals[at].mean(axis=0) for at in held]).reshape(-1, 6)
+    pulls = np.array([loads.gravity[at, k].mean(axis=0) for at in held]).reshape(-1, 3)
+    noise = np.array([deviations_of_means(residuals[at]) for at in held]).reshape(-1, 6)
+    turn, mass = 0.0, np.nan
     if len(held) > 1:
         directions = pulls / np.linalg.norm(pulls, axis=1, keepdims=True)
         turn = float(np.arccos(np.clip(directions @ directions.T, -1.0, 1.0)).max())
     if turn >= MIN_TURN:
         sign = robot.ft_sensors[k].direction * (-1.0 if loads.beyond[k].all() else 1.0)
-        ones = np.tile(np.eye(3), (len(held), 1))
-        A = np.hstack([ones, sign * pulls.reshape(-1, 1)])
-        B = np.hstack([ones, np.vstack([-hat(sign * g) for g in pulls])])
-        force, moment = (
-            np.linalg.lstsq(matrix, values.ravel(), rcond=MASS_TOLERANCE)[0]
-            for matrix, values in ((A, means[:, :3]), (B, means[:, 3:]))
-        )
-        mass, first_moment = float(force[3]), moment[3:]
+        A = np.hstack([np.tile(np.eye(3), (len(held), 1)), sign * pulls.reshape(-1, 1)])
+        mass = float(np.linalg.lstsq(A, means[:, :3].ravel(), rcond=MASS_TOLERANCE)[0][3])
     centred = means - means.mean(axis=0) if len(held) else means
-    return PoseErrors(means, pulls, turn, _rms(centred), _rms(noise), mass, first_moment)
+    return PoseErrors(means, turn, _rms(centred), _rms(noise), mass)
 
 
 def _rms(values: Array) -> Array:
@@ -545,14 +507,3 @@ def _rms(values: Array) -> Array:
     if not len(values):
         return np.full(2, np.nan)
     return np.asarray(np.sqrt((values.reshape(-1, 2, 3) ** 2).sum(axis=2).mean(axis=0)))
-
-
-def _mean_temperatures(samples: SampleBatch, used: Mask) -> Array:
-    """Return the mean temperature of each sensor, (n_fts,); NaN: not known."""
-    if samples.ft_temperatures is None:
-        return np.full(used.shape[1], np.nan)
-    known = used & np.isfinite(samples.ft_temperatures)
-    total = np.where(known, samples.ft_temperatures, 0.0).sum(axis=0)
-    with np.errstate(invalid='ignore'):
-        mean: Array = total / known.sum(axis=0)
-    return mean

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.calibration.offset_from_model import DEFAULT_LENGTH_SCALE, ModelOffsets
+from inertial_estimation.calibration.offset_from_model import DEFAULT_LENGTH_SCALE
 from inertial_estimation.errors import LogError
 
 Array = NDArray[np.float64]
@@ -84,17 +84,6 @@ def offset_from_torques(
         rank=rank,
         n_samples=int(used.any(axis=1).sum()),
         assumed=np.logical_or.reduce(shares > PRIOR_ROUND_OFF, axis=(1, 2)),
-    )
-
-
-def fit_of_model(found: ModelOffsets, prior: Array) -> OffsetFit:
-    """Return offsets from the model, and the prior (n_fts, 6) of other sensors [N, Nm]."""
-    return OffsetFit(
-        offsets=np.where(found.found[:, None], found.offsets, prior),
-        deviations=found.spread.reshape(-1),
-        rank=6 * int(found.found.sum()),
-        n_samples=int(found.n_samples.max()),
-        assumed=found.assumed,
     )
 
 

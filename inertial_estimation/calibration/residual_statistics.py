@@ -9,15 +9,17 @@ as the draws for covariances, and as the parts that cross-validation holds out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import LogError, ModelError
+from inertial_estimation.errors import LogError, ModelError, ShapeError
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Blocks = NDArray[np.intp]
 
 MIN_BLOCKS, MIN_BLOCK_SAMPLES = 3, 5
 MAX_BLOCK_SHARE = 0.95
@@ -26,15 +28,17 @@ QUANTILE, NORMAL_QUANTILE = 0.8, 1.2816
 """Quantile of absolute residuals that gives their scale, and its value for unit normal noise."""
 OUTLIER_DEVIATIONS = 6.0
 HUBER_DEVIATIONS = 2.0
+ROBUST_ROUNDS = 10
+MAX_DISTURBED = 0.5
 CORRELATION_ROUNDS = 4
 """Corrections of the correlations for the estimated mean, see `deviations_of_means`."""
 ROUND_OFF = 1e-12
 
 
-def finite_rows(values: Array) -> Mask:
-    """Return which samples are finite; values (n, m), returns (n,)."""
-    found: Mask = np.logical_and.reduce(np.isfinite(values), axis=1)
-    return found
+def require_shape(name: str, array: Array, *shape: int) -> None:
+    """Refuse an array of another shape."""
+    if array.shape != shape:
+        raise ShapeError(name, shape, array.shape)
 
 
 def scales(residuals: Array) -> Array:
@@ -53,9 +57,8 @@ def distances(residuals: Array, least: Array | float = 0.0) -> Array:
 
 def huber_weights(residuals: Array) -> Array:
     """Return the Huber weight of each sample; residuals (n, m), returns (n,)."""
-    found: Array = np.minimum(
-        1.0, HUBER_DEVIATIONS / np.maximum(distances(residuals), HUBER_DEVIATIONS)
-    )
+    far = np.maximum(distances(residuals), HUBER_DEVIATIONS)
+    found: Array = np.minimum(1.0, HUBER_DEVIATIONS / far)
     return found
 
 
@@ -75,7 +78,29 @@ def undisturbed(times: Array, residuals: Array, reach: float, least: Array | flo
     return found
 
 
-def contiguous_blocks(times: Array, n_blocks: int) -> NDArray[np.intp]:
+def robustly_undisturbed(
+    fit: Callable[[Array], Array],
+    times: Array,
+    reach: float,
+    least: Array | float,
+) -> Mask:
+    """Return `undisturbed` samples (n,) of a fit that maps weights (n,) to residuals (n, m)."""
+    weights = np.ones(len(times))
+    for _ in range(ROBUST_ROUNDS):
+        residuals = fit(weights)
+        weights = huber_weights(residuals)
+    return undisturbed(times, residuals, reach, least)
+
+
+def require_mostly_undisturbed(n_disturbed: int, n: int, name: str) -> None:
+    """Refuse a log in which something else acts most of the time."""
+    if n_disturbed > MAX_DISTURBED * n:
+        raise LogError(
+            f'{n_disturbed} of {n} samples of {name} are disturbed, limit {MAX_DISTURBED:.0%}'
+        )
+
+
+def contiguous_blocks(times: Array, n_blocks: int) -> Blocks:
     """Return the block of each sample, equally many samples in each; times (n,) [s]."""
     if n_blocks < MIN_BLOCKS:
         raise ModelError(
@@ -91,7 +116,21 @@ def contiguous_blocks(times: Array, n_blocks: int) -> NDArray[np.intp]:
     return np.arange(len(times)) * n_blocks // len(times)
 
 
-def covariances_by_blocks(basis: Array, left: Array, blocks: NDArray[np.intp]) -> Array:
+def fit_by_blocks(columns: Array, values: Array, blocks: Blocks) -> tuple[Array, Array]:
+    """
+    Return the least-squares solution, and its covariance by blocks for each column of values.
+
+    columns (n, p), values (n, k), blocks (n,); returns (p, k) and (k, p, p).
+    """
+    scale = np.sqrt((columns**2).mean(axis=0))
+    Q, R = np.linalg.qr(columns / scale)
+    back = np.linalg.inv(R) / scale[:, None]
+    found = np.linalg.solve(R, Q.T @ values) / scale[:, None]
+    covariances = covariances_by_blocks(Q, values - columns @ found, blocks)
+    return found, np.asarray(back @ covariances @ back.T)
+
+
+def covariances_by_blocks(basis: Array, left: Array, blocks: Blocks) -> Array:
     """
     Return covariances of least squares whose independent draws are whole blocks.
 
@@ -101,11 +140,11 @@ def covariances_by_blocks(basis: Array, left: Array, blocks: NDArray[np.intp]) -
     draws = np.zeros((len(edges) - 1, left.shape[1], basis.shape[1]))
     alone, known = np.zeros((basis.shape[1],) * 2), 0.0
     for block, (first, last) in enumerate(pairwise(edges)):
-        rows = basis[first:last]
-        shares, axes = np.linalg.eigh(rows.T @ rows)
+        part = basis[first:last]
+        shares, axes = np.linalg.eigh(part.T @ part)
         shows = shares < MAX_BLOCK_SHARE
         shown, hidden = axes[:, shows], axes[:, ~shows]
-        whole = shown.T @ (rows.T @ left[first:last]) / np.sqrt(1.0 - shares[shows, None])
+        whole = shown.T @ (part.T @ left[first:last]) / np.sqrt(1.0 - shares[shows, None])
         draws[block] = (shown @ whole).T
         known += float(shares[shows].sum())
         alone += hidden * shares[~shows] @ hidden.T
@@ -122,8 +161,7 @@ def _shrunk(draws: Array, known: float, alone: Array, gram: Array) -> Array:
         return target
     products = np.einsum('bi,bj->bij', draws, draws)
     n = len(draws)
-    noise = ((n * products - plain) ** 2).sum() / n**2
-    share = min(1.0, noise / apart)
+    share = min(1.0, ((n * products - plain) ** 2).sum() / n**2 / apart)
     found: Array = share * target + (1.0 - share) * plain
     return found
 
@@ -135,28 +173,21 @@ def deviations_of_means(signals: Array) -> Array:
     Subtracting the mean lowers the estimated correlations; `CORRELATION_ROUNDS` give that back.
     signals (n, m); returns (m,).
     """
-    n = len(signals)
+    n, m = signals.shape
     if n < 2:
-        return np.full(signals.shape[1], np.nan)
+        return np.full(m, np.nan)
     centred = signals - signals.mean(axis=0)
-    variances = (centred**2).mean(axis=0)
-    varies = variances > (ROUND_OFF * np.abs(signals).max(axis=0)) ** 2
+    varies = (centred**2).mean(axis=0) > (ROUND_OFF * np.abs(signals).max(axis=0)) ** 2
     length = 1 << (2 * n - 1).bit_length()
     spectrum = np.abs(np.fft.rfft(centred, length, axis=0)) ** 2
-    covariances = np.fft.irfft(spectrum, length, axis=0)[:n] / n
+    measured = np.fft.irfft(spectrum, length, axis=0)[:n] / n
     overlap = (1.0 - np.arange(n) / n)[:, None]
-    squares = np.zeros(signals.shape[1])
+    squares = np.zeros(m)
     for _ in range(CORRELATION_ROUNDS):
-        squares = _squares_of_means(covariances + overlap * squares, varies)
+        covariances = measured + overlap * squares
+        correlations = covariances / np.where(varies, covariances[0], 1.0)
+        pairs = correlations[: n // 2 * 2].reshape(-1, 2, m).sum(axis=1)
+        positive = np.logical_and.accumulate(pairs > 0.0, axis=0)
+        times = np.clip(2.0 * np.where(positive, pairs, 0.0).sum(axis=0) - 1.0, 1.0, n)
+        squares = covariances[0] * times / n
     return np.asarray(np.where(varies, np.sqrt(squares), 0.0))
-
-
-def _squares_of_means(covariances: Array, varies: NDArray[np.bool_]) -> Array:
-    """Return variances of means of signals with these autocovariances (n, m), (m,)."""
-    n = len(covariances)
-    correlations = covariances / np.where(varies, covariances[0], 1.0)
-    pairs = correlations[: n // 2 * 2].reshape(-1, 2, covariances.shape[1]).sum(axis=1)
-    positive = np.logical_and.accumulate(pairs > 0.0, axis=0)
-    times = np.clip(2.0 * np.where(positive, pairs, 0.0).sum(axis=0) - 1.0, 1.0, n)
-    found: Array = covariances[0] * times / n
-    return found

@@ -12,21 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.calibration.affine import (
-    AffineFit,
     AffineSettings,
     fit_affine,
     undisturbed_samples,
 )
-from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
+from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.calibration.channels import constant_channels, names_of
-from inertial_estimation.calibration.support_loads import support_loads
-from inertial_estimation.calibration.temperature import (
-    TemperatureFit,
-    TemperatureSettings,
-    fit_temperature,
-)
+from inertial_estimation.calibration.temperature import TemperatureSettings, fit_temperature
 from inertial_estimation.errors import CallError, ConfigError, LogError, NameNotFound
-from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding
 from inertial_estimation.sample import SampleBatch
 
@@ -54,24 +47,6 @@ class PredictedWrenches(NamedTuple):
     noisy: Mask
     """Sensors with noise, whose channels all change, shape (n_fts,)."""
 
-    @classmethod
-    def of(
-        cls,
-        estimator: WrenchEstimator,
-        samples: SampleBatch,
-        times: Array,
-        support: str,
-        *,
-        length_scale: float,
-        noise: Array,
-        noisy: Mask,
-    ) -> PredictedWrenches:
-        """Predict from motion and inertial parameters alone."""
-        loads, _ = support_loads(estimator, samples, [support], length_scale)
-        return cls(
-            samples, times, loads.readings, loads.assumed, loads.sides, support, noise, noisy
-        )
-
     def require_live(self, k: int, name: str) -> None:
         """Refuse a sensor with a channel that never changes while others do."""
         dead = constant_channels(self.samples.ft_readings[:, k])
@@ -98,6 +73,12 @@ class SensorFit(NamedTuple):
     """Samples of the test part in which nothing else acts, shape (n,)."""
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes of the provenance."""
+        texts = (one.text for one in self.findings)
+        return (*texts, *['depends on assumed joints'] * self.assumed)
+
+    @property
     def test_rms(self) -> tuple[Array, Array]:
         """Root mean squares of the test part before and after, (6,) [N, Nm]."""
         before, after = self.residuals_before[self.tested], self.residuals[self.tested]
@@ -121,26 +102,23 @@ def calibrate_affine(
     """
     names, chosen = tuple(calibrations), settings or AffineSettings()
     _require_known(sensors, names)
-    rows = [k for k, name in enumerate(names) if name in sensors] if sensors else [
-        int(k) for k in np.flatnonzero(~predicted.assumed)
-    ]  # fmt: skip
+    rows = [k for k, name in enumerate(names)
+            if (name in sensors if sensors else not predicted.assumed[k])]  # fmt: skip
     if not rows:
         raise ConfigError('the predictions of all FT sensors depend on assumed joints: name '
                           "'sensors'", about=('sensors',))  # fmt: skip
-    wanted = [
-        predicted.wrenches[:, k] - _thermal(one, predicted.samples.ft_temperatures, k)
-        for k, one in enumerate(calibrations.values())
-    ]
-    raw = predicted.samples.ft_readings
+    if not inside.any():
+        raise LogError('no sample lies in the part that is fitted')
+    raw, times = predicted.samples.ft_readings, predicted.times
+    wanted = _without_temperature(predicted, calibrations)
     priors = [one.matrix for one in calibrations.values()]
     alone: dict[int, Mask] = {}
 
     def undisturbed(k: int) -> Mask:
         if k not in alone:
             alone[k] = undisturbed_samples(
-                raw[:, k], wanted[k], predicted.times, prior=priors[k], settings=chosen,
-                name=names[k],
-            )  # fmt: skip
+                raw[:, k], wanted[:, k], times, prior=priors[k], settings=chosen, name=names[k]
+            )
         return alone[k]
 
     found: list[SensorFit] = []
@@ -152,16 +130,14 @@ def calibrate_affine(
             # A touch on the side of a sensor disturbs all sensors between it and the support.
             within = ~(predicted.sides & ~predicted.sides[k]).any(axis=1)
             for other in np.flatnonzero(within & ~predicted.assumed):
-                seen = np.isfinite(raw[:, other] + wanted[other]).all(axis=1)
+                seen = np.isfinite(raw[:, other] + wanted[:, other]).all(axis=1)
                 if other != k and seen.any():
                     usable &= undisturbed(int(other)) | ~seen
-            if not inside.any():
-                raise LogError('no sample lies in the part that is fitted')
             noise = chosen.noise
             if noise is None:
                 noise = float(np.sqrt(((predicted.noise[k] / chosen.units) ** 2).mean()))
             fit = fit_affine(
-                raw[inside, k], wanted[k][inside], predicted.times[inside], prior=priors[k],
+                raw[inside, k], wanted[inside, k], times[inside], prior=priors[k],
                 usable=usable[inside], settings=replace(chosen, noise=noise), name=names[k],
             )  # fmt: skip
         except LogError as error:
@@ -171,38 +147,19 @@ def calibrate_affine(
             continue
         used = np.zeros(len(inside), dtype=bool)
         used[inside] = fit.used
-        before = raw[:, k] @ priors[k].T - wanted[k]
-        after = raw[:, k] @ fit.matrix.T - fit.offset - wanted[k]
+        before = raw[:, k] @ priors[k].T - wanted[:, k]
+        after = raw[:, k] @ fit.matrix.T - fit.offset - wanted[:, k]
         tested = None
         if test is not None:
             tested = test & usable & np.isfinite(after).all(axis=1)
             if not tested.any():
                 raise LogError('the test part holds no undisturbed sample', about=('test',))
-        findings = tuple(fit.findings(names[k], wanted[k][used], chosen))
+        findings = tuple(fit.findings(names[k], wanted[used, k], chosen))
         found.append(SensorFit(
             names[k], fit, before - before[used].mean(axis=0), after, used,
             bool(predicted.assumed[k]), findings, tested,
         ))  # fmt: skip
     return found, refused
-
-
-def affine_calibration(
-    found: SensorFit, before: SensorCalibration, support: str, date: str, temperature: float
-) -> SensorCalibration:
-    """Return the calibration of a sensor with its new matrix; temperature [degrees Celsius]."""
-    fit: AffineFit = found.fit
-    step = Provenance(
-        method=f'matrix and offset from the model, one support: {support}',
-        date=date,
-        n_samples=int(fit.used.sum()),
-        temperature=temperature,
-        spread=tuple(float(x) for x in fit.rms),
-        notes=(*(one.text for one in found.findings), *_notes(found.assumed)),
-    )
-    return SensorCalibration(
-        fit.matrix, fit.offset, before.temperature_coefficients, before.reference_temperature,
-        (*before.provenance, step),
-    )  # fmt: skip
 
 
 def calibrate_temperature(
@@ -216,18 +173,18 @@ def calibrate_temperature(
 ) -> list[SensorFit]:
     """Fit temperature coefficients of FT sensors; temperatures (n, n_fts) [degrees Celsius]."""
     names = list(calibrations)
-    known: Mask = np.logical_or.reduce(np.isfinite(temperatures), axis=0)
+    known = np.isfinite(temperatures).any(axis=0)
     _require_known(sensors, names)
     lacking = [name for name in sensors if not known[names.index(name)]]
     if lacking or not known.any():
         of = f"FT sensor '{lacking[0]}'" if lacking else 'any FT sensor'
         raise CallError(f"no temperature of {of}: name its topic with 'topics'", about=('topics',))
     found = []
-    for k in np.flatnonzero(known):
+    for k in np.flatnonzero(known).tolist():
         name = names[k]
         if sensors and name not in sensors:
             continue
-        predicted.require_live(int(k), name)
+        predicted.require_live(k, name)
         wrenches = predicted.samples.ft_readings[:, k] @ calibrations[name].matrix.T
         fit = fit_temperature(
             wrenches, predicted.wrenches[:, k], temperatures[:, k], predicted.times,
@@ -242,19 +199,6 @@ def calibrate_temperature(
     return found
 
 
-def temperature_calibration(
-    found: SensorFit, before: SensorCalibration, support: str, date: str
-) -> SensorCalibration:
-    """Return the calibration of a sensor with its new temperature coefficients."""
-    fit: TemperatureFit = found.fit
-    return fit.calibration(before, support, date, _notes(found.assumed))
-
-
-def _notes(assumed: bool) -> tuple[str, ...]:
-    """Return the note of a prediction that depends on assumed joints."""
-    return ('depends on assumed joints',) if assumed else ()
-
-
 def _require_known(sensors: Sequence[str], names: Sequence[str]) -> None:
     """Refuse unknown FT sensors."""
     for name in sensors:
@@ -262,12 +206,15 @@ def _require_known(sensors: Sequence[str], names: Sequence[str]) -> None:
             raise NameNotFound('FT sensor', name, names, f"'sensors' names '{name}'")
 
 
-def _thermal(sensor: SensorCalibration, temperatures: Array | None, k: int) -> Array:
-    """Return what temperature adds to the wrench of sensor k, (n, 6) or (6,) [N, Nm]."""
-    if not sensor.temperature_coefficients.any():
-        return np.zeros(6)
-    if temperatures is None:
-        raise LogError('a sensor has temperature coefficients, the log has no temperatures')
-    warmth = temperatures[:, k] - sensor.reference_temperature
-    found: Array = warmth[:, None] * sensor.temperature_coefficients
-    return found
+def _without_temperature(
+    predicted: PredictedWrenches, calibrations: Mapping[str, SensorCalibration]
+) -> Array:
+    """Return predicted wrenches less what temperature adds to them, (n, n_fts, 6) [N, Nm]."""
+    wrenches, temperatures = predicted.wrenches.copy(), predicted.samples.ft_temperatures
+    for k, one in enumerate(calibrations.values()):
+        if one.temperature_coefficients.any():
+            if temperatures is None:
+                raise LogError('a sensor has temperature coefficients, the log no temperatures')
+            warmth = temperatures[:, k] - one.reference_temperature
+            wrenches[:, k] -= warmth[:, None] * one.temperature_coefficients
+    return wrenches

@@ -86,11 +86,6 @@ class Stillness:
         """Return limits that accept all motion but what the momentum contradicts."""
         return cls(inf, inf, inf, inf, inf)
 
-    @property
-    def holds_poses(self) -> bool:
-        """Whether still samples are poses."""
-        return isfinite(self.joint_velocity)
-
     def __post_init__(self) -> None:
         """Check the numbers."""
         for field in fields(self):
@@ -132,17 +127,26 @@ def find_still(
     gravity (n, n_fts, 3); known (n, n_fts): reading and prediction of a chosen sensor are known;
     missing (n,): of any chosen sensor they are not; felt (n,): touches that are known.
     """
-    n = len(samples)
+    n, stamps = len(samples), samples.stamp_ns
     weight = robot.mass * float(np.linalg.norm(robot.gravity))
-    moving, signs = find_motion(robot, samples, wrenches, limits)
+    moving, counts = np.zeros(n, dtype=bool), []
+    for name, values, limit in _signals(robot, samples, wrenches, limits):
+        over = values > limit
+        if over.any():
+            moving |= over
+            counts.append(
+                (-int(over.sum()), f'{name} {values[over].max():.3g} (limit {limit:.3g})')
+            )
+    signs = tuple(text for _, text in sorted(counts, key=lambda one: one[0]))
+    moving = _near(moving, stamps, 1e18 if limits.settle == inf else limits.settle * 1e9)
     contradicted = np.zeros(n, dtype=bool)
     if isfinite(limits.momentum):
         contradicted = _contradictions(robot, samples, free, limits.momentum * weight)
     quiet = ~(felt | moving | contradicted)
     labels, touched = np.full(n, -1, dtype=np.intp), np.zeros(n, dtype=bool)
-    if limits.holds_poses:
-        labels = find_poses(samples.positions, gravity, quiet & known.any(axis=1))
-        touched = _touches(differences, labels, samples.stamp_ns, weight)
+    if isfinite(limits.joint_velocity):
+        labels = _find_poses(samples.positions, gravity, quiet & known.any(axis=1))
+        touched = _touches(differences, labels, stamps, weight)
     left, left_out = np.ones(n, dtype=bool), dict.fromkeys((TOUCHED, MOVING, MOMENTUM, MISSING), 0)
     for reason, mask in (
         (TOUCHED, felt), (MOVING, moving), (MOMENTUM, contradicted), (TOUCHED, touched),
@@ -153,28 +157,11 @@ def find_still(
     return StillSamples(known & (quiet & ~touched)[:, None], left_out, signs, labels)
 
 
-def find_motion(
-    robot: Robot, samples: SampleBatch, wrenches: Array, limits: Stillness
-) -> tuple[Mask, tuple[str, ...]]:
-    """Return when a robot moves, (n,), and by which signals; wrenches (n, n_fts, 6) [N, Nm]."""
-    found = np.zeros(len(samples), dtype=bool)
-    signs = []
-    for name, values, limit in _signals(robot, samples, wrenches, limits):
-        over = values > limit
-        if over.any():
-            found |= over
-            signs.append((int(over.sum()), f'{name} {values[over].max():.3g} (limit {limit:.3g})'))
-    signs.sort(key=lambda sign: -sign[0])
-    reach = 1e18 if limits.settle == inf else int(limits.settle * 1e9)
-    return near(found, samples.stamp_ns, reach), tuple(text for _, text in signs)
-
-
-def near(found: Mask, stamp_ns: NDArray[np.int64], reach_ns: float) -> Mask:
+def _near(found: Mask, stamp_ns: NDArray[np.int64], reach_ns: float) -> Mask:
     """Return the samples (n,) within some time of those that are found."""
     at, reach = stamp_ns[found], int(reach_ns)
     first = np.searchsorted(at, stamp_ns - reach, 'left')
-    past = np.searchsorted(at, stamp_ns + reach, 'right')
-    return np.asarray(past > first)
+    return np.asarray(np.searchsorted(at, stamp_ns + reach, 'right') > first)
 
 
 def _signals(
@@ -225,14 +212,13 @@ def _contradictions(
     check = MomentumCheck(robot)
     stamps = samples.stamp_ns
     found = np.zeros(len(samples), dtype=bool)
-    arrays = {name: np.asarray(getattr(estimate, name)) for name in FIELDS}
     windows, next_ns = 0, stamps[0] if len(stamps) else 0
     for k, stamp in enumerate(stamps.tolist()):
         if next_ns - PERIOD_NS <= stamp < next_ns:
             continue
         next_ns = stamp + PERIOD_NS
-        rows = {name: array[k] for name, array in arrays.items()}
-        check.add(samples[k], WrenchEstimate(contacts=estimate.contacts, **rows))
+        at_k = {name: np.asarray(getattr(estimate, name))[k] for name in FIELDS}
+        check.add(samples[k], WrenchEstimate(contacts=estimate.contacts, **at_k))
         if check.n_windows > windows:
             windows = check.n_windows
             begin = int(np.searchsorted(stamps, stamp - WINDOW_NS - PERIOD_NS))
@@ -240,7 +226,7 @@ def _contradictions(
     return found
 
 
-def find_poses(positions: Array, gravity: Array, used: Mask) -> Labels:
+def _find_poses(positions: Array, gravity: Array, used: Mask) -> Labels:
     """
     Group samples by pose, -1: none.
 
@@ -270,14 +256,10 @@ def _touches(
     A touch that lasts for most of the pose is the median, and is not found.
     differences (n, n_fts, 6) [N, Nm]; labels (n,); weight [N].
     """
-    force, moment = (
-        max(share * weight, least)
-        for share, least in zip(MIN_TOUCH, (MIN_FORCE, MIN_MOMENT), strict=True)
-    )
-    least = np.repeat([force, moment], 3)
+    least = np.repeat(np.maximum(weight * np.array(MIN_TOUCH), (MIN_FORCE, MIN_MOMENT)), 3)
     found = np.zeros(len(differences), dtype=bool)
     for k in range(differences.shape[1]):
-        known: Mask = np.logical_and.reduce(np.isfinite(differences[:, k]), axis=1)
+        known = np.isfinite(differences[:, k]).all(axis=1)
         for pose in range(labels.max(initial=-1) + 1):
             rows = np.flatnonzero(known & (labels == pose))
             if not len(rows):
@@ -286,4 +268,4 @@ def _touches(
             deviations = MEDIAN_TO_DEVIATION * np.median(off, axis=0)
             limit = np.maximum(TOUCH_DEVIATIONS * deviations, least)
             found[rows[(off > limit).any(axis=1)]] = True
-    return near(found, stamp_ns, TOUCH_REACH_NS)
+    return _near(found, stamp_ns, TOUCH_REACH_NS)

@@ -95,7 +95,7 @@ def support_loads(
     wrenches, sharing = _smallest_wrenches(poses, places, net_at_root.sum(axis=1), length_scale)
     readings, freedom = np.empty((n, n_fts, 6)), np.zeros((n, n_fts, 6, 6 * (m - 1)))
     sides, gravity = np.empty_like(held), np.empty((n, n_fts, 3))
-    upward = _proper_acceleration(robot, samples, poses)
+    upward = proper_acceleration(robot, samples, poses)
     for k, sensor in enumerate(robot.ft_sensors):
         place = sensor.child, sensor.child_H_sensor
         # Parent on child: what holds the side beyond, or what all but that side pulls.
@@ -145,11 +145,11 @@ class FramePoses:
     every prediction that depends on it.
     """
 
-    def __init__(self, robot: Robot, samples: SampleBatch) -> None:
+    def __init__(self, robot: Robot, samples: SampleBatch, missing: float = 0.0) -> None:
         self._geometry = build_geometry(robot)
         data = self._geometry.model.createData()
         view = pose_view(data)
-        positions = np.where(np.isfinite(samples.positions), samples.positions, 0.0)
+        positions = np.where(np.isfinite(samples.positions), samples.positions, missing)
         self._poses = np.empty((len(positions), *view.shape))
         for k, q in enumerate(np.ascontiguousarray(positions)):
             pin.forwardKinematics(self._geometry.model, data, q)
@@ -185,7 +185,7 @@ class FramePoses:
         return turned
 
 
-def _proper_acceleration(robot: Robot, samples: SampleBatch, poses: FramePoses) -> Array:
+def proper_acceleration(robot: Robot, samples: SampleBatch, poses: FramePoses) -> Array:
     """Return that of the fixed link, or of the first IMU that is known, (n, 3) [m/s^2]."""
     n = len(samples)
     if robot.fixed_frame:

@@ -20,18 +20,16 @@ from numpy.typing import NDArray
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.residual_statistics import (
     contiguous_blocks,
-    covariances_by_blocks,
-    finite_rows,
-    huber_weights,
-    undisturbed,
+    fit_by_blocks,
+    require_mostly_undisturbed,
+    require_shape,
+    robustly_undisturbed,
 )
-from inertial_estimation.errors import LogError, ModelError, ShapeError
+from inertial_estimation.errors import LogError, ModelError
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-ROBUST_ROUNDS = 10
-MAX_DISTURBED = 0.5
 MIN_TOUCH = np.repeat([3.0, 0.3], 3)
 """Residuals below are no touch [N, Nm]."""
 MIN_CELSIUS, MAX_CELSIUS = -60.0, 150.0
@@ -118,16 +116,13 @@ class TemperatureFit(NamedTuple):
     ) -> SensorCalibration:
         """Return the calibration with these coefficients."""
         step = Provenance(
-            method=f'temperature coefficients and offset from the model, one support: {support}',
-            date=date,
-            n_samples=int(self.used.sum()),
-            temperature=0.5 * sum(self.range),
-            spread=tuple(float(x) for x in self.rms),
-            notes=(f'from {self.range[0]:.1f} to {self.range[1]:.1f} degrees Celsius', *notes),
-        )
-        return SensorCalibration(
-            before.matrix, self.offset, self.coefficients, self.reference,
-            (*before.provenance, step),
+            f'temperature coefficients and offset from the model, one support: {support}', date,
+            int(self.used.sum()), 0.5 * sum(self.range), tuple(self.rms.tolist()),
+            (f'from {self.range[0]:.1f} to {self.range[1]:.1f} degrees Celsius', *notes),
+        )  # fmt: skip
+        return before.after(
+            step, offset=self.offset, temperature_coefficients=self.coefficients,
+            reference_temperature=self.reference,
         )  # fmt: skip
 
 
@@ -184,31 +179,30 @@ def fit_temperature(
         the log is too short, or most of it is disturbed.
 
     """
-    chosen = settings or TemperatureSettings()
-    n = len(times)
-    for what, array, shape in (
-        ('wrenches', wrenches, (n, 6)),
-        ('predicted', predicted, (n, 6)),
-        ('temperatures', temperatures, (n,)),
-    ):
-        if array.shape != shape:
-            raise ShapeError(what, shape, array.shape)
-    known = finite_rows(np.column_stack([wrenches, predicted, temperatures]))
+    chosen, n = settings or TemperatureSettings(), len(times)
+    require_shape('wrenches', wrenches, n, 6)
+    require_shape('predicted', predicted, n, 6)
+    require_shape('temperatures', temperatures, n)
+    missing = predicted - wrenches
+    known = np.isfinite(missing).all(axis=1) & np.isfinite(temperatures)
     if not known.any():
         raise LogError(f'no sample has a reading, a predicted wrench and a temperature of {name}')
     if reason := implausible(temperatures[known]):
         raise LogError(f'{name}: {reason}')
     _range(temperatures[known], chosen, name)
-    missing = predicted - wrenches
+    warmth, target = temperatures[known], missing[known]
+    columns = np.column_stack([warmth - warmth.mean(), np.ones(len(warmth))])
+
+    def residuals(weights: Array) -> Array:
+        root = np.sqrt(weights)[:, None]
+        found: Array = columns @ np.linalg.lstsq(root * columns, root * target, rcond=None)[0]
+        return target - found
+
     used = known.copy()
-    used[known] = _undisturbed(missing[known], temperatures[known], times[known], chosen)
+    used[known] = robustly_undisturbed(residuals, times[known], chosen.reach, MIN_TOUCH)
     n_disturbed = int(known.sum() - used.sum())
-    if n_disturbed > MAX_DISTURBED * known.sum():
-        raise LogError(
-            f'{n_disturbed} of {known.sum()} samples of {name} are disturbed, limit '
-            f'{MAX_DISTURBED:.0%}'
-        )
-    warmth = temperatures[used]
+    require_mostly_undisturbed(n_disturbed, int(known.sum()), name)
+    warmth, target = temperatures[used], missing[used]
     limits = _range(warmth, chosen, name)
     by_time, by_load = _explained(warmth, times[used, None]), _explained(warmth, predicted[used])
     for what, share in (('time', by_time), ('load', by_load)):
@@ -218,8 +212,10 @@ def fit_temperature(
                 f'{chosen.max_explained:g}'
             )
     zero = float(warmth.mean()) if reference is None else reference
+    blocks = contiguous_blocks(times[used], chosen.n_blocks)
     columns = np.column_stack([warmth - zero, -np.ones(len(warmth))])
-    found, deviations = _solve(columns, missing[used], times[used], chosen)
+    found, covariances = fit_by_blocks(columns, target, blocks)
+    deviations = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2)).T
     return TemperatureFit(
         coefficients=found[0],
         deviations=deviations[0],
@@ -229,8 +225,8 @@ def fit_temperature(
         range=limits,
         explained_by_time=by_time,
         explained_by_load=by_load,
-        rms_before=missing[used].std(axis=0),
-        rms=np.sqrt(((columns @ found - missing[used]) ** 2).mean(axis=0)),
+        rms_before=target.std(axis=0),
+        rms=np.sqrt(((columns @ found - target) ** 2).mean(axis=0)),
         used=used,
         n_disturbed=n_disturbed,
     )
@@ -257,34 +253,3 @@ def _explained(values: Array, by: Array) -> float:
     scaled = others[:, moving] / others[:, moving].std(axis=0)
     left = centred - scaled @ np.linalg.lstsq(scaled, centred, rcond=ROUND_OFF)[0]
     return float(1.0 - (left @ left) / (centred @ centred))
-
-
-def _solve(
-    columns: Array, missing: Array, times: Array, settings: TemperatureSettings
-) -> tuple[Array, Array]:
-    """Return coefficients and offset, (2, 6), and deviations of both."""
-    blocks = contiguous_blocks(times, settings.n_blocks)
-    # Orthogonal columns: a reference far from the temperatures of the log costs no digits.
-    Q, R = np.linalg.qr(columns)
-    found: Array = np.linalg.solve(R, Q.T @ missing)
-    left = missing - columns @ found
-    inverse = np.linalg.inv(R)
-    covariances = inverse @ covariances_by_blocks(Q, left, blocks) @ inverse.T
-    deviations: Array = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2)).T
-    return found, deviations
-
-
-def _undisturbed(
-    missing: Array, temperatures: Array, times: Array, settings: TemperatureSettings
-) -> Mask:
-    """Return the samples (n,) that nothing else acts in, by a robust fit."""
-    centred = temperatures - temperatures.mean()
-    columns = np.column_stack([centred, np.ones(len(centred))])
-    root = np.ones(len(centred))
-    left = missing
-    for _ in range(ROBUST_ROUNDS):
-        weighted = root[:, None] * columns
-        found = np.linalg.lstsq(weighted, root[:, None] * missing, rcond=None)[0]
-        left = missing - columns @ found
-        root = np.sqrt(huber_weights(left))
-    return undisturbed(times, left, settings.reach, MIN_TOUCH)

@@ -18,25 +18,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
-from inertial_estimation.calibration.delay import DelayAtEdge, SmoothStream, clean, smooth
-from inertial_estimation.calibration.residual_statistics import contiguous_blocks
+from inertial_estimation.calibration.residual_statistics import (
+    contiguous_blocks,
+    require_mostly_undisturbed,
+)
 from inertial_estimation.calibration.tool_solution import (
+    DelayAtEdge,
+    SmoothStream,
     Solution,
+    Stream,
     ToolEquations,
     ToolMotion,
     ToolProblem,
     ToolSettings,
 )
-from inertial_estimation.errors import LogError, ModelError, ShapeError
+from inertial_estimation.errors import LogError, ModelError
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 MAX_SAMPLES = 20000
 """Longer logs are thinned; the smoothing has used all of them."""
-MIN_POSES = 4
-"""Ten unknowns; a pose gives three forces and at most two moments."""
-MAX_DISTURBED = 0.5
 MAX_MISALIGNMENT = 0.5
 """[rad]."""
 
@@ -101,16 +103,11 @@ class ToolFit(NamedTuple):
         """Return the calibration with this offset."""
         centre = ', '.join(f'{x:.4f}' for x in self.centre)
         step = Provenance(
-            method='offset from free motion of a tool',
-            date=date,
-            n_samples=int(self.used.sum()),
-            spread=tuple(float(x) for x in self.rms),
+            'offset from free motion of a tool', date, int(self.used.sum()),
+            spread=tuple(self.rms.tolist()),
             notes=(f'with a tool of {self.mass:.4f} kg at ({centre}) m',),
-        )
-        return SensorCalibration(
-            before.matrix, self.offset, before.temperature_coefficients,
-            before.reference_temperature, (*before.provenance, step),
         )  # fmt: skip
+        return before.after(step, offset=self.offset)
 
 
 def fit_tool(
@@ -149,97 +146,47 @@ def fit_tool(
         values = np.hstack([values, motion.angular_velocities])
     elif chosen.inertia:
         raise ModelError("'inertia' needs angular velocities", about=('inertia',))
-    ft = clean('the FT readings', motion.ft_times, motion.readings)
-    imu = clean('the readings of the IMU', motion.imu_times, values)
+    ft = Stream.clean('the FT readings', motion.ft_times, motion.readings)
+    imu = Stream.clean('the readings of the IMU', motion.imu_times, values)
     period = max(ft.period, imu.period)
     width = chosen.smoothing or period
     equations = ToolEquations.of(imu, motion, chosen, width)
-    readings = smooth(ft, width)
+    readings = ft.smooth(width)
     times = _common_times(readings, equations.imu, period, chosen.max_delay)
+    measured = readings.spline(times)
     blocks = contiguous_blocks(times, chosen.n_blocks)
-    return _fit(ToolProblem(equations, times, readings.spline(times), blocks, name), chosen)
-
-
-def fit_tool_poses(
-    readings: Array,
-    accelerations: Array,
-    settings: ToolSettings | None = None,
-    *,
-    name: str = 'the FT sensor',
-) -> ToolFit:
-    """
-    Identify a tool on an FT sensor from poses at rest; `times` are then numbers of poses.
-
-    readings (n, 6) [force; moment] [N, Nm]; accelerations (n, 3) in the sensor's axes [m/s^2].
-    """
-    n = len(readings)
-    for what, array, shape in (
-        ('readings', readings, (n, 6)),
-        ('accelerations', accelerations, (n, 3)),
-    ):
-        if array.shape != shape:
-            raise ShapeError(what, shape, array.shape)
-    kept = np.isfinite(np.hstack([readings, accelerations])).all(axis=1)
-    if kept.sum() < MIN_POSES:
-        raise LogError(f'{kept.sum()} usable poses of {name}, {MIN_POSES} are needed')
-    at_rest = replace(settings or ToolSettings(), inertia=False, max_delay=0.0, reach=0.0)
-    equations = ToolEquations.of_poses(accelerations[kept], at_rest.direction)
-    numbers = np.flatnonzero(kept)
-    poses = np.arange(len(numbers))
-    problem = ToolProblem(equations, poses.astype(np.float64), readings[kept], poses, name)
-    return _fit(problem, at_rest)._replace(times=numbers.astype(np.float64))
-
-
-def _common_times(readings: SmoothStream, imu: SmoothStream, period: float, most: float) -> Array:
-    """Return times at which both streams are known whatever the delay is, evenly spread [s]."""
-    first, last = max(readings.first, imu.first + most), min(readings.last, imu.last - most)
-    if last - first < period:
-        raise LogError(f'FT sensor and IMU are known together for {max(0.0, last - first):.3g} s')
-    times = np.arange(first, last, max(period, (last - first) / MAX_SAMPLES))
-    known = times[readings.knows(times) & imu.knows(times, most)]
-    if not len(known):
-        raise LogError(f'gaps leave no sample at which both are known {most:g} s before and after')
-    return known
-
-
-def _fit(problem: ToolProblem, settings: ToolSettings) -> ToolFit:
-    """Identify, and refuse implausible results."""
-    name, times, measured = problem.name, problem.times, problem.measured
-    accelerations = problem.equations.accelerations(times)
+    problem = ToolProblem(equations, times, measured, blocks, name)
+    accelerations = equations.accelerations(times)
     spreads = np.linalg.svd(accelerations - accelerations.mean(axis=0))[1] / np.sqrt(len(times))
-    if spreads[1] < settings.min_spread:
+    if spreads[1] < chosen.min_spread:
         values = ', '.join(f'{x:.2g}' for x in spreads)
         raise LogError(
             f'gravity in the frame of {name} spreads by {values} m/s^2 along its axes, two must '
-            f'reach {settings.min_spread:g}'
+            f'reach {chosen.min_spread:g}'
         )
     try:
-        found = problem.solve(settings)
+        found = problem.solve(chosen)
     except DelayAtEdge:
         # With wrong axes no delay fits, which shows without a delay as well.
-        _require_plausible(problem.solve(replace(settings, max_delay=0.0)), name)
+        _require_plausible(problem.solve(replace(chosen, max_delay=0.0)), name)
         raise
     used = found.used
-    if used.sum() < MAX_DISTURBED * len(used):
-        raise LogError(
-            f'{(~used).sum()} of {len(used)} samples of {name} are disturbed, limit '
-            f'{MAX_DISTURBED:.0%}'
-        )
+    require_mostly_undisturbed(int((~used).sum()), len(used), name)
     _require_plausible(found, name)
     x, deviations = found.unknowns, found.deviations
-    mass, n = float(x[0]), problem.equations.n_inertial
+    mass, n = float(x[0]), equations.n_inertial
     centre = x[1:4] / mass
     # c = h / m, to first order.
     to_centre = np.column_stack([-centre, np.eye(3)]) / mass
-    residuals = measured - problem.equations.at(times, found.delay) @ x
-    at_once = measured - problem.equations.at(times, 0.0) @ found.without_delay
+    residuals = measured - equations.at(times, found.delay) @ x
+    at_once = measured - equations.at(times, 0.0) @ found.without_delay
     return ToolFit(
         mass=mass,
         mass_deviation=float(deviations[0]),
         centre=centre,
         centre_deviations=np.sqrt(np.diag(to_centre @ found.covariance[:4, :4] @ to_centre.T)),
-        inertia=x[4:n] if settings.inertia else None,
-        inertia_deviations=deviations[4:n] if settings.inertia else None,
+        inertia=x[4:n] if chosen.inertia else None,
+        inertia_deviations=deviations[4:n] if chosen.inertia else None,
         offset=x[n:],
         offset_deviations=deviations[n : n + 6],
         delay=found.delay,
@@ -254,6 +201,18 @@ def _fit(problem: ToolProblem, settings: ToolSettings) -> ToolFit:
         residuals_before=measured - measured[used].mean(axis=0),
         used=used,
     )
+
+
+def _common_times(readings: SmoothStream, imu: SmoothStream, period: float, most: float) -> Array:
+    """Return times at which both streams are known whatever the delay is, evenly spread [s]."""
+    first, last = max(readings.first, imu.first + most), min(readings.last, imu.last - most)
+    if last - first < period:
+        raise LogError(f'FT sensor and IMU are known together for {max(0.0, last - first):.3g} s')
+    times = np.arange(first, last, max(period, (last - first) / MAX_SAMPLES))
+    known = times[readings.knows(times) & imu.knows(times, most)]
+    if not len(known):
+        raise LogError(f'gaps leave no sample at which both are known {most:g} s before and after')
+    return known
 
 
 def _require_plausible(found: Solution, name: str) -> None:

@@ -1,19 +1,27 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Robust least squares over the parameters of a tool, an FT offset and the delay of an IMU."""
+"""
+Robust least squares over the parameters of a tool, an FT offset and the delay of an IMU.
+
+FT sensor and IMU have clocks of their own. A spline through noisy samples is less noisy halfway
+between them than at them, which would bias the delay towards half a sample; so both streams are
+smoothed alike before they are evaluated.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.calibration.delay import SmoothStream, Stream, search_delay, smooth
 from inertial_estimation.calibration.residual_statistics import (
+    Blocks,
     covariances_by_blocks,
     huber_weights,
+    require_shape,
     scales,
     undisturbed,
 )
@@ -22,26 +30,33 @@ from inertial_estimation.model.rigid_body import net_wrench
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Blocks = NDArray[np.intp]
 
 N_POINT, N_BODY = 4, 10
 """Inertial unknowns of a tool without inertia, and with it."""
 NAMES = ('m', 'm cx', 'm cy', 'm cz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 ROTATION_TOLERANCE = 1e-6
 ROBUST_ROUNDS = 3
+GRID_STEPS = 4
+"""Steps of the even grid in one standard deviation of the smoothing."""
+SMOOTHING_REACH = 4.0
+"""Standard deviations of the smoothing to either side."""
+MIN_GAP_PERIODS = 4.0
+MIN_SAMPLES = 8
 MAX_SEARCHED = 4000
 """Samples in the search for the delay."""
-COARSE_STEP = 0.002
-"""Of the first search for a delay [s]."""
+COARSE_STEP, DELAY_TOLERANCE = 0.002, 1e-7
+"""Of the first search for a delay, and of the last [s]."""
 DERIVATIVE_STEP = 1e-4
 """For the derivative of the equations by the delay [s]."""
 RANK_TOLERANCE = 1e-8
 MIN_SIZE = 1e-12
 """[N, Nm]."""
-MIN_SCALE_SAMPLES = 40
-"""Samples from which each component has a scale of its own."""
 EXACT = 1e-9
 """Share of the spread of the readings below which a residual is round-off."""
+
+
+class DelayAtEdge(LogError):
+    """The best delay is at the edge of what is searched."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +134,73 @@ class ToolMotion(NamedTuple):
     sensor_H_imu: Array | None = None
 
 
+class Stream(NamedTuple):
+    """Samples of one stream on its own clock."""
+
+    times: Array
+    """Rising, shape (n,) [s]."""
+    values: Array
+    """Shape (n, m)."""
+
+    @classmethod
+    def clean(cls, what: str, times: Array, values: Array) -> Stream:
+        """Return a stream without NaN and stamps that go back; times (n,) [s]."""
+        if values.ndim != 2:
+            raise ShapeError(what, (len(times), 'm'), values.shape)
+        require_shape(f'times of {what}', times, len(values))
+        kept = np.isfinite(times) & np.isfinite(values).all(axis=1)
+        times, values = times[kept], values[kept]
+        later = np.ones(len(times), dtype=bool)
+        later[1:] = times[1:] > np.maximum.accumulate(times)[:-1]
+        if later.sum() < MIN_SAMPLES:
+            raise LogError(f'{what}: {later.sum()} usable samples, {MIN_SAMPLES} are needed')
+        return cls(times[later], values[later])
+
+    @property
+    def period(self) -> float:
+        """Usual time from one sample to the next [s]."""
+        return float(np.median(np.diff(self.times)))
+
+    def smooth(self, width: float) -> SmoothStream:
+        """Smooth with a Gaussian of standard deviation `width` [s]."""
+        from scipy.interpolate import CubicSpline
+        from scipy.ndimage import gaussian_filter1d
+
+        times, margin = self.times, SMOOTHING_REACH * width
+        if times[-1] - times[0] <= 2.0 * margin:
+            raise LogError(
+                f'a stream of {times[-1] - times[0]:.3g} s is too short to be smoothed over '
+                f'{2.0 * margin:.3g} s'
+            )
+        grid = np.arange(times[0], times[-1], width / GRID_STEPS)
+        even = CubicSpline(times, self.values)(grid)
+        smoothed = gaussian_filter1d(even, GRID_STEPS, axis=0, truncate=SMOOTHING_REACH)
+        wide = np.flatnonzero(np.diff(times) > MIN_GAP_PERIODS * self.period)
+        gaps = np.column_stack([times[wide] - margin, times[wide + 1] + margin])
+        return SmoothStream(
+            CubicSpline(grid, smoothed), times[0] + margin, grid[-1] - margin, gaps
+        )
+
+
+class SmoothStream(NamedTuple):
+    """A stream that can be evaluated at any time."""
+
+    spline: Callable[[Array], Array]
+    first: float
+    """From here on it is known [s]."""
+    last: float
+    """Up to here [s]."""
+    gaps: Array
+    """Where it is not known in between, shape (g, 2) [s]."""
+
+    def knows(self, times: Array, around: float = 0.0) -> Mask:
+        """Return at which times (n,) it is known, `around` [s] before and after."""
+        known: Mask = (times - around >= self.first) & (times + around <= self.last)
+        for begin, end in self.gaps:
+            known &= (times + around < begin) | (times - around > end)
+        return known
+
+
 class ToolEquations(NamedTuple):
     """Regressor of inertial unknowns and offset at any time, from an IMU that may be late."""
 
@@ -135,37 +217,24 @@ class ToolEquations(NamedTuple):
         from scipy.interpolate import CubicSpline
 
         pose = np.eye(4) if motion.sensor_H_imu is None else np.asarray(motion.sensor_H_imu)
-        if pose.shape != (4, 4):
-            raise ShapeError('sensor_H_imu', (4, 4), pose.shape)
+        require_shape('sensor_H_imu', pose, 4, 4)
         R, place = pose[:3, :3], pose[:3, 3]
         rotates = np.allclose(R.T @ R, np.eye(3), atol=ROTATION_TOLERANCE)
         if not rotates or np.linalg.det(R) < 0.0:
             raise ModelError("'sensor_H_imu' holds no rotation", about=('sensor_H_imu',))
         acceleration = imu.values[:, :3] @ R.T
-        spin = np.zeros_like(acceleration)
-        rate = np.zeros_like(acceleration)
+        spin = rate = np.zeros_like(acceleration)
         if imu.values.shape[1] > 3:
             spin = imu.values[:, 3:] @ R.T
             rate = CubicSpline(imu.times, spin)(imu.times, 1)
         # From the IMU to the sensor's origin, about which the equations are.
         origin = acceleration - np.cross(rate, place) - np.cross(spin, np.cross(spin, place))
-        n = N_BODY if settings.inertia else N_POINT
-        values = _columns(origin, spin, rate, n, settings.direction)
+        n, proper = (N_BODY if settings.inertia else N_POINT), np.hstack([origin, rate])
+        wrenches = [-settings.direction * net_wrench(unit, spin, proper)
+                    for unit in np.eye(N_BODY)[:n]]  # fmt: skip
+        values = np.hstack([np.stack(wrenches, axis=2).reshape(len(proper), -1), origin])
         # Products of noisy signals are smoothed like the readings that they are to match.
-        return cls(smooth(Stream(imu.times, values), width), n)
-
-    @classmethod
-    def of_poses(cls, accelerations: Array, direction: int) -> ToolEquations:
-        """Build the regressor of poses at rest, at the numbers of the poses; (n, 3) [m/s^2]."""
-        still = np.zeros_like(accelerations)
-        values = _columns(accelerations, still, still, N_POINT, direction)
-        last = len(values) - 1
-
-        def at(numbers: Array) -> Array:
-            found: Array = values[np.clip(np.rint(numbers), 0, last).astype(np.intp)]
-            return found
-
-        return cls(SmoothStream(at, 0.0, float(last), np.zeros((0, 2))), N_POINT)
+        return cls(Stream(imu.times, values).smooth(width), n)
 
     def at(self, times: Array, delay: float) -> Array:
         """Return the regressor, (n, 6, n_inertial + 6); times (n,) [s], delay [s]."""
@@ -177,13 +246,6 @@ class ToolEquations(NamedTuple):
         """Return proper accelerations of the sensor's origin, (n, 3) [m/s^2]."""
         found: Array = self.imu.spline(times)[:, -3:]
         return found
-
-
-def _columns(origin: Array, spin: Array, rate: Array, n: int, direction: int) -> Array:
-    """Return the regressor of n inertial unknowns by rows, and the acceleration, (k, 6 n + 3)."""
-    proper = np.hstack([origin, rate])
-    wrenches = [-direction * net_wrench(unit, spin, proper) for unit in np.eye(N_BODY)[:n]]
-    return np.hstack([np.stack(wrenches, axis=2).reshape(len(proper), -1), origin])
 
 
 class Solution(NamedTuple):
@@ -216,14 +278,18 @@ class ToolProblem(NamedTuple):
     def solve(self, settings: ToolSettings) -> Solution:
         """Fit tool, offset and delay."""
         eq, times, measured = self.equations, self.times, self.measured
-        start = _start_sizes(measured)
-        has_delay = settings.max_delay > 0.0 and self._shows_delay(settings.max_delay)
-        most = settings.max_delay if has_delay else 0.0
-        sizes, weights = start, np.ones(len(times))
+        spreads = np.linalg.norm(measured.std(axis=0).reshape(2, 3), axis=1)
+        start = np.maximum(np.repeat(spreads, 3), MIN_SIZE)
+        sizes, weights, most = start, np.ones(len(times)), settings.max_delay
+        if most > 0.0:
+            # Unlike rest, the motion must determine a delay.
+            covariance = self._covariance(sizes, self._fit(sizes, weights, 0.0), 0.0, True)
+            most *= bool(np.sqrt(covariance[-1, -1]) < most)
+        has_delay = most > 0.0
         for _ in range(ROBUST_ROUNDS):
             delay = self._search(sizes, weights, most)
             left = measured - eq.at(times, delay) @ self._fit(sizes, weights, delay)
-            sizes = np.maximum(_sizes(left), EXACT * start)
+            sizes = np.maximum(scales(left), EXACT * start)
             weights = huber_weights(left)
         used = undisturbed(times, left, settings.reach)
         if used.sum() <= eq.n_inertial + 6:
@@ -250,6 +316,8 @@ class ToolProblem(NamedTuple):
         """Return the delay of the smallest residual [s]."""
         if most == 0.0:
             return 0.0
+        from scipy.optimize import minimize_scalar
+
         n = len(self.times)
         few = np.unique(np.linspace(0, n - 1, min(n, MAX_SEARCHED)).astype(np.intp))
         root = np.sqrt(weights[few])[:, None] / sizes
@@ -262,7 +330,16 @@ class ToolProblem(NamedTuple):
             R = np.asarray(np.linalg.qr(stacked, mode='r'))
             return abs(float(R[-1, -1]))
 
-        return search_delay(cost, most, COARSE_STEP)
+        n = max(2, int(np.ceil(most / COARSE_STEP)))
+        tried = np.linspace(-most, most, 2 * n + 1)
+        best = int(np.argmin([cost(delay) for delay in tried]))
+        if best in (0, 2 * n):
+            raise DelayAtEdge(
+                f"the streams fit best with a delay of {tried[best]:.3g} s, the limit "
+                "'max_delay'", about=('max_delay',),
+            )  # fmt: skip
+        bounds, options = (tried[best - 1], tried[best + 1]), {'xatol': DELAY_TOLERANCE}
+        return float(minimize_scalar(cost, bounds=bounds, method='bounded', options=options).x)
 
     def _fit(self, sizes: Array, weights: Array, delay: float, *, strict: bool = False) -> Array:
         """Return the unknowns; strict: refuse one that is not determined."""
@@ -307,13 +384,6 @@ class ToolProblem(NamedTuple):
         covariance[free, free] = np.inf
         return covariance
 
-    def _shows_delay(self, most: float) -> bool:
-        """Return whether the motion determines a delay, unlike rest."""
-        sizes = _start_sizes(self.measured)
-        found = self._fit(sizes, np.ones(len(self.times)), 0.0)
-        covariance = self._covariance(sizes, found, 0.0, True)
-        return bool(np.sqrt(covariance[-1, -1]) < most)
-
     def _misalignment(self, found: Array, delay: float) -> float:
         """Return the angle between the IMU's axes and those that fit forces best [rad]."""
         Y = self.equations.at(self.times, delay)[:, :3]
@@ -325,18 +395,3 @@ class ToolProblem(NamedTuple):
         # By the sine where it is small: the cosine of 1e-8 is 1.
         twist = np.linalg.norm([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
         return float(np.arctan2(twist, np.trace(R) - 1.0))
-
-
-def _start_sizes(measured: Array) -> Array:
-    """Return the spread of forces and of moments, (6,)."""
-    spreads = measured.std(axis=0)
-    force, moment = np.linalg.norm(spreads[:3]), np.linalg.norm(spreads[3:])
-    sizes: Array = np.maximum(np.repeat([force, moment], 3), MIN_SIZE)
-    return sizes
-
-
-def _sizes(left: Array) -> Array:
-    """Return robust scales of residuals (n, 6), of few samples common to three components."""
-    if len(left) >= MIN_SCALE_SAMPLES:
-        return scales(left)
-    return np.repeat([scales(part.reshape(-1, 1))[0] for part in np.hsplit(left, 2)], 3)

@@ -8,16 +8,18 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import INTERRUPTED, add_verb
-from inertial_estimation.cli.calibrate_options import DIRECTIONS, add_options
-from inertial_estimation.cli.calibrate_raw import NAMES
+from inertial_estimation.cli.arguments import INTERRUPTED
+from inertial_estimation.cli.calibrate_options import (
+    DIRECTIONS,
+    NAMES,
+    add_method,
+    check_files,
+)
 from inertial_estimation.cli.render import escape, findings_lines, show, write_json
 from inertial_estimation.errors import CalibrationError, CallError, ConfigError
 
@@ -27,15 +29,10 @@ NOTHING = 'nothing'
 
 def add(ways: Any) -> None:
     """Add the method."""
-    way = add_verb(
-        ways, 'live', 'offset, or matrix with --load, step by step',
-        '--ft l_foot_ft --config icub.yaml --robot icub.urdf --load 0.51 0.3 0 0.05 '
-        '--load 0.51 0 0.2 0.05 --session l_foot.json --out icub_ft.yaml', 'calibrate',
-    )  # fmt: skip
-    add_options(
-        way, '--config', '--robot', '--ft', '--calibration', '--temperature', '--imu-rpy',
+    options: list[Any] = [
+        '--config', '--robot', '--ft', '--calibration', '--temperature', '--imu-rpy',
         '--direction', '--robot-name', '--out',
-    )  # fmt: skip
+    ]  # fmt: skip
     for option, kind, metavar, default, text in (
         ('--imu', str, 'NAME|TOPIC', None, "IMU, or 'fixed link' (default: the nearest)"),
         ('--readings', str, 'TOPIC', None, 'of the FT sensor, without --config'),
@@ -48,20 +45,26 @@ def add(ways: Any) -> None:
         ('--estimator', str, 'NAME', 'wrench_estimator', "node to hand it to, '' for none"),
         ('--namespace', str, 'NS', '', 'of the session'),
     ):
-        way.add_argument(option, type=kind, metavar=metavar, default=default, help=text)
-    way.add_argument(
-        '--load', nargs=4, type=float, action='append', metavar=('KG', 'X', 'Y', 'Z'), default=[],
-        help="added mass and its centre about the sensor's origin [m]",
+        given = {'type': kind, 'metavar': metavar, 'default': default, 'help': text}
+        options.append((option, given))
+    options += [
+        ('--load', {'nargs': 4, 'type': float, 'action': 'append', 'default': [],
+                    'metavar': ('KG', 'X', 'Y', 'Z'),
+                    'help': "added mass and its centre about the sensor's origin [m]"}),
+        ('--restate', {'action': 'store_true', 'help':
+         'other loads, rotation or direction for the poses of --session'}),
+    ]  # fmt: skip
+    add_method(
+        ways, 'live', 'offset, or matrix with --load, step by step',
+        '--ft l_foot_ft --config icub.yaml --robot icub.urdf --load 0.51 0.3 0 0.05 '
+        '--load 0.51 0 0.2 0.05 --session l_foot.json --out icub_ft.yaml', _run, options,
     )  # fmt: skip
-    way.add_argument(
-        '--restate', action='store_true',
-        help='other loads, rotation or direction for the poses of --session',
-    )  # fmt: skip
-    way.set_defaults(run=_run)
 
 
 def _run(chosen: argparse.Namespace) -> int:
     """Run a session in a process with ROS; return the exit code."""
+    from inertial_estimation.findings import Finding, Level
+
     _check(chosen)
     job = {
         'names': NAMES | {
@@ -102,18 +105,12 @@ def _run(chosen: argparse.Namespace) -> int:
     if 'failed' in found:
         raise (CallError if found['wrong_call'] else ConfigError)(found['failed'])
     write_json(chosen.json, found)
-    findings = [_finding(record) for record in found['findings']]
+    findings = [Finding(**{**one, 'level': Level[one['level'].upper()]})
+                for one in found['findings']]  # fmt: skip
     show(*map(escape, found['lines']), *findings_lines(findings))
     if found['refused']:
         raise CalibrationError(found['refused'])
     return process.returncode
-
-
-def _finding(record: Mapping[str, Any]) -> Any:
-    """Return a finding of a record."""
-    from inertial_estimation.findings import Finding, Level
-
-    return Finding(**{**record, 'level': Level[record['level'].upper()]})
 
 
 def _check(chosen: argparse.Namespace) -> None:
@@ -135,34 +132,25 @@ def _check(chosen: argparse.Namespace) -> None:
         raise CallError('--restate needs an existing --session')
     if chosen.unattended is not None and not chosen.unattended >= 0.0:
         raise CallError('--unattended is 0 s or more')
-    if chosen.calibration is not None and not Path(chosen.calibration).exists():
-        raise ConfigError(f"'{chosen.calibration}' of --calibration does not exist")
-    inputs = (chosen.config, chosen.robot, chosen.loads)
-    files.check_outputs((chosen.out, chosen.json, chosen.session), inputs)
-    # The former calibration may be in the file that is written.
-    files.check_outputs((chosen.json, chosen.session), (chosen.calibration,))
+    check_files(chosen, (chosen.config, chosen.robot, chosen.loads))
 
 
 def _loads(chosen: argparse.Namespace) -> list[list[Any]]:
     """Return name, mass and centre of each data set."""
-    if chosen.loads:
-        return _from_file(chosen.loads)
-    named = [[f'load {k}', *numbers] for k, numbers in enumerate(chosen.load, 1)]
-    return [[NOTHING, 0.0, 0.0, 0.0, 0.0], *named]
-
-
-def _from_file(path: str) -> list[list[Any]]:
-    """Read loads."""
     from inertial_estimation.config.files import load_mapping
     from inertial_estimation.model.arguments import numbers
 
+    if not chosen.loads:
+        named = [[f'load {k}', *values] for k, values in enumerate(chosen.load, 1)]
+        return [[NOTHING, 0.0, 0.0, 0.0, 0.0], *named]
+    path = chosen.loads
     given = load_mapping(Path(path)).get('loads')
-    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
+    if not isinstance(given, list) or not given:
         raise ConfigError(f"'{path}' holds no list of 'loads'")
     found: list[list[Any]] = []
     for k, one in enumerate(given, 1):
         where = f"'{path}': load {k}"
-        if not isinstance(one, Mapping) or set(one) - {'name', 'mass', 'centre'}:
+        if not isinstance(one, dict) or set(one) - {'name', 'mass', 'centre'}:
             raise ConfigError(f'{where} is {one!r}, expected name, mass and centre')
         mass = float(numbers(f'{where}: mass', one.get('mass', 0.0), ()))
         if mass and 'centre' not in one:

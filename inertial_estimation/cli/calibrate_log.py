@@ -12,10 +12,11 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import add_verb
 from inertial_estimation.cli.calibrate_options import (
+    AXES,
     DIRECTIONS,
-    add_options,
+    OPTIONS,
+    add_method,
     check_files,
     draw,
     finish,
@@ -30,18 +31,9 @@ if TYPE_CHECKING:
     from inertial_estimation.calibration.calibration_file import SensorCalibration
     from inertial_estimation.calibration.sensor_fits import PredictedWrenches
     from inertial_estimation.config import EstimatorSettings
-    from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
     from inertial_estimation.logs.log import Log, LogSlice, TimeRange
     from inertial_estimation.model.robot import Robot
 
-NAMES = {
-    'supports': '--support', 'sensors': '--ft', 'accept_split': '--accept-split',
-    'weight': '--prior-weight', 'prior_deviation': '--prior-deviation', 'n_blocks': '--blocks',
-    'test': '--validate', 'topics': '--temperature-topic', 'min_range': '--least-change',
-    'ft': '--ft', 'imu': '--imu', 'direction': '--direction', 'sensor_H_imu': '--imu-rpy',
-    'inertia': '--inertia', 'max_delay': '--most-delay',
-}  # fmt: skip
-"""Options for arguments of the library."""
 MAX_SAMPLES = 20_000
 """Longer ranges are thinned for offsets: constants need no more."""
 
@@ -49,157 +41,117 @@ MAX_SAMPLES = 20_000
 def add(ways: Any) -> None:
     """Add the methods."""
     of_robot = ('log', '--robot', '--config', '--calibration')
-    way = add_verb(
+    shared = (*of_robot, '--support', '--fts', '--out', '--picture')
+    add_method(
         ways, 'offsets', 'offsets from the model, while supports carry the robot',
         'stand.mcap --robot robot.urdf --config node.yaml --support l_sole --out ft.yaml',
-        'calibrate',
+        _offsets, (
+            *of_robot, '--fts', '--out', '--picture',
+            ('--support', {'nargs': '+', 'default': [], 'metavar': 'FRAME',
+                           'help': 'all contacts of the robot (default: fixed_link)'}),
+            ('--accept-split', {'action': 'store_true', 'help':
+             'of several supports, assume the smallest wrenches that add up'}),
+            ('--moving', {'action': 'store_true', 'help': 'use samples in motion as well'}),
+        ), of_robot[1:3],
     )  # fmt: skip
-    add_options(way, *of_robot, '--fts', '--out', '--picture', required=of_robot[1:3])
-    way.add_argument(
-        '--support', nargs='+', default=[], metavar='FRAME',
-        help='all contacts of the robot (default: fixed_link)',
-    )  # fmt: skip
-    way.add_argument(
-        '--accept-split', action='store_true',
-        help='of several supports, assume the smallest wrenches that add up',
-    )  # fmt: skip
-    way.add_argument('--moving', action='store_true', help='use samples in motion as well')
-    way.set_defaults(run=_offsets, names=NAMES)
-
-    way = add_verb(
+    add_method(
         ways, 'affine', 'matrices and offsets from the model, while one contact carries the robot',
         'swing.mcap@5:40 --validate swing.mcap@40:75 --robot robot.urdf --config robot.yaml',
-        'calibrate',
+        _affine, (
+            *shared, '--blocks',
+            ('--validate', {'metavar': 'LOG@FROM:TO',
+                            'help': 'other part of the log, to test the result'}),
+            ('--prior-weight', {'type': float, 'metavar': 'W', 'help':
+             'of the former matrix [N^2], inf: keep it (default: by cross-validation)'}),
+            ('--prior-deviation', {'type': float, 'default': 0.1, 'metavar': 'D', 'help':
+             'of elements of the former matrix (default: %(default)s)'}),
+            ('--accept-doubts', {'action': 'store_true', 'help': 'write it despite errors'}),
+        ), of_robot[1:3],
     )  # fmt: skip
-    shared = (*of_robot, '--support', '--fts', '--out', '--picture')
-    add_options(way, *shared, '--blocks', required=of_robot[1:3])
-    way.add_argument(
-        '--validate', metavar='LOG@FROM:TO', help='other part of the log, to test the result'
-    )
-    way.add_argument(
-        '--prior-weight', type=float, metavar='W',
-        help='of the former matrix [N^2], inf: keep it (default: by cross-validation)',
-    )  # fmt: skip
-    way.add_argument(
-        '--prior-deviation', type=float, default=0.1, metavar='D',
-        help='of elements of the former matrix (default: %(default)s)',
-    )  # fmt: skip
-    way.add_argument('--accept-doubts', action='store_true', help='write it despite errors')
-    way.set_defaults(run=_affine, names=NAMES)
-
-    way = add_verb(
+    add_method(
         ways, 'temperature', 'temperature coefficients, while one contact carries the robot',
         'warm_up.mcap --robot robot.urdf --config robot.yaml '
         '--temperature-topic l_leg_ft=/l_leg/temperature',
-        'calibrate',
+        _temperature, (
+            *shared,
+            ('--temperature-topic', {'action': 'append', 'default': [], 'metavar': 'SENSOR=TOPIC',
+             'help': 'sensor_msgs/Temperature of a sensor (default: of --config)'}),
+            ('--reference-temperature', {'type': float, 'metavar': 'T', 'help':
+             'at which nothing is added [degrees Celsius] (default: mean of the log)'}),
+            ('--least-change', {'type': float, 'default': 2.0, 'metavar': 'K',
+                                'help': 'of the temperature (default: %(default)s)'}),
+        ), of_robot[1:3],
     )  # fmt: skip
-    add_options(way, *shared, required=of_robot[1:3])
-    way.add_argument(
-        '--temperature-topic', action='append', default=[], metavar='SENSOR=TOPIC',
-        help='sensor_msgs/Temperature of a sensor (default: of --config)',
-    )  # fmt: skip
-    way.add_argument(
-        '--reference-temperature', type=float, metavar='T',
-        help='at which nothing is added [degrees Celsius] (default: mean of the log)',
-    )  # fmt: skip
-    way.add_argument(
-        '--least-change', type=float, default=2.0, metavar='K',
-        help='of the temperature (default: %(default)s)',
-    )  # fmt: skip
-    way.set_defaults(run=_temperature, names=NAMES)
-
-    way = add_verb(
+    add_method(
         ways, 'tool', 'mass of a tool, FT offset and delay of an IMU on it, from free motion',
-        'free.mcap --robot arm.urdf --config arm.yaml --ft wrist_ft --imu tool_imu',
-        'calibrate',
+        'free.mcap --robot arm.urdf --config arm.yaml --ft wrist_ft --imu tool_imu', _tool, (
+            *of_robot, '--ft', '--imu-rpy', '--direction', '--accelerometer-offset', '--blocks',
+            '--robot-name', '--out', '--picture',
+            ('--imu', {'required': True, 'metavar': 'NAME|TOPIC',
+                       'help': 'IMU on the tool: its name with --config, else its topic'}),
+            ('--readings', {'metavar': 'TOPIC', 'help': 'of the FT sensor, without --config'}),
+            ('--imu-xyz', {**OPTIONS['--imu-rpy'], 'metavar': ('X', 'Y', 'Z'), 'help':
+             "origin of the IMU in the sensor's frame, without --config [m]"}),
+            ('--inertia', {'action': 'store_true', 'help': 'identify the inertia too'}),
+            ('--most-delay', {'type': float, 'default': 0.05, 'metavar': 'S',
+                              'help': 'of the IMU, either way (default: %(default)s)'}),
+        ),
     )  # fmt: skip
-    add_options(
-        way, *of_robot, '--ft', '--imu-rpy', '--direction', '--accelerometer-offset', '--blocks',
-        '--robot-name', '--out', '--picture',
-    )  # fmt: skip
-    way.add_argument(
-        '--imu', required=True, metavar='NAME|TOPIC',
-        help='IMU on the tool: its name with --config, else its topic',
-    )  # fmt: skip
-    way.add_argument('--readings', metavar='TOPIC', help='of the FT sensor, without --config')
-    way.add_argument(
-        '--imu-xyz', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
-        help="origin of the IMU in the sensor's frame, without --config [m]",
-    )  # fmt: skip
-    way.add_argument('--inertia', action='store_true', help='identify the inertia too')
-    way.add_argument(
-        '--most-delay', type=float, default=0.05, metavar='S',
-        help='of the IMU, either way (default: %(default)s)',
-    )  # fmt: skip
-    way.set_defaults(run=_tool, names=NAMES)
 
 
 def _offsets(chosen: argparse.Namespace) -> None:
     """Identify offsets from the model."""
     import numpy as np
 
-    from inertial_estimation.calibration.configured_estimator import noisy_sensors
+    from inertial_estimation.calibration.configured_estimator import build_estimator, noisy_sensors
     from inertial_estimation.calibration.offset_from_model import offset_from_model
     from inertial_estimation.calibration.second_supports import second_supports
     from inertial_estimation.calibration.still_samples import Stillness
-    from inertial_estimation.estimation.contacts import Contact
     from inertial_estimation.findings import Level
 
     with progress_bars() as progress:
         log = _Log.read(chosen, lambda settings: settings, progress)
-        supports = tuple(chosen.support) or _fixed(log.settings)
-        for support in supports:
-            log.robot.frame(support, f"'supports' names '{support}'")
-        part, samples = log.part(_range(_part(chosen)), MAX_SAMPLES)
-        felt = None
+        robot, settings = log.robot, log.settings
+        supports = tuple(chosen.support) or (settings.fixed_link,)
+        part = log.recording.within(_range(_part(chosen))).thinned(MAX_SAMPLES)
+        names = [sensor.name for sensor in robot.ft_sensors]
+        samples, felt = part.without_frozen(names), None
         if part.touches is not None:
-            known = {log.robot.frame(support)[0] for support in supports}
+            known = {robot.frame(support, f"'supports' names '{support}'")[0]
+                     for support in supports}  # fmt: skip
             felt = np.array([
-                any(log.robot.frame(contact.frame)[0] not in known for contact in contacts)
+                any(robot.frame(contact.frame)[0] not in known for contact in contacts)
                 for contacts in part.touches.sets
             ], dtype=bool)[part.touches.rows]  # fmt: skip
-        estimator = log.estimator()
+        estimator = build_estimator(settings, robot)
         try:
             found = offset_from_model(
                 estimator, samples, supports, sensors=chosen.ft or None,
                 accept_split=chosen.accept_split, felt=felt,
                 stillness=Stillness.none() if chosen.moving else Stillness(),
-                length_scale=log.settings.length_scale,
-                noisy=noisy_sensors(log.settings, log.robot),
+                length_scale=settings.length_scale, noisy=noisy_sensors(settings, robot),
             )  # fmt: skip
         except CalibrationError:
             log.recording.require_derivatives()
             raise
-    names = [sensor.name for sensor in log.robot.ft_sensors]
     findings = list(found.findings(names))
-    if len(supports) == 1:
-        used = np.flatnonzero(found.used.any(axis=1))
-        # Offsets of other sensors would appear as forces.
-        with np.errstate(invalid='ignore'):
-            means = np.nan_to_num(_nan_mean(found.differences[used]))
-        alone = log.estimator(
-            contacts=(Contact(supports[0]),), calibration=found.calibration.with_offsets(means)
-        )
-        level = Level.WARNING if chosen.support else Level.ERROR
-        findings += [
-            replace(one, level=level)
-            for one in second_supports(samples.take(used), alone, estimator.contacts)
-        ]
+    # A support that was named is known to be the only one.
+    level = Level.WARNING if chosen.support else Level.ERROR
+    others = second_supports(found, samples, estimator, estimator.contacts)
+    findings += [replace(one, level=level) for one in others]
     rows = np.flatnonzero(found.found)
+    fields = {'offset': found.offsets, 'spread': found.spread, 'deviation': found.deviations,
+              'samples': found.n_samples, 'unique': found.unique, 'assumed': found.assumed,
+              'temperature': found.temperatures}  # fmt: skip
     figures = {
         name: getattr(found, name)
         for name in ('supports', 'is_unique', 'left_out', 'silent', 'undetermined')
     } | {
         'support_assumed': not chosen.support,
         'sensors': {
-            names[k]: {
-                'offset': found.offsets[k], 'spread': found.spread[k],
-                'deviation': found.deviations[k], 'samples': found.n_samples[k],
-                'unique': found.unique[k], 'assumed': found.assumed[k],
-                'temperature': found.temperatures[k],
+            names[k]: {key: values[k] for key, values in fields.items()} | {
                 'poses': vars(found.poses[names[k]]) if names[k] in found.poses else None,
-            }
-            for k in rows
+            } for k in rows
         },
     }  # fmt: skip
     tables = [
@@ -214,61 +166,62 @@ def _offsets(chosen: argparse.Namespace) -> None:
                    found.differences[:, k] - found.offsets[k], found.used[:, k])
         for k in rows
     })  # fmt: skip
-    # A support that was named is known to be the only one.
     finish(
-        chosen, log.robot.name, found.calibrations(log.calibrations, log.date, findings), findings,
+        chosen, robot.name, found.calibrations(log.calibrations, log.date, findings), findings,
         figures, tables, insists=chosen.out is None, keeps_slopes=True,
     )  # fmt: skip
 
 
 def _affine(chosen: argparse.Namespace) -> None:
     """Fit matrices and offsets to predicted wrenches."""
-    from inertial_estimation.calibration.affine import AffineSettings
-    from inertial_estimation.calibration.sensor_fits import affine_calibration, calibrate_affine
-    from inertial_estimation.logs.predicted_wrenches import in_hindsight
+    import numpy as np
 
-    fitted = _part(chosen)
-    tested = None if chosen.validate is None else _tested(chosen.validate, fitted)
+    from inertial_estimation.calibration.affine import AffineSettings
+    from inertial_estimation.calibration.sensor_fits import calibrate_affine
+    from inertial_estimation.logs.log import LogSlice
+    from inertial_estimation.logs.offsets import in_hindsight
+
+    parts = [_part(chosen)]
+    if chosen.validate is not None:
+        parts.append(LogSlice.parse(chosen.validate))
+        if parts[1].path.resolve() != parts[0].path.resolve():
+            raise CallError(f"'{parts[1]}' of --validate is no part of '{parts[0].path}'")
+        if parts[1].overlaps(parts[0]):
+            raise CallError(f"'{parts[1]}' of --validate overlaps '{parts[0]}'")
     settings = AffineSettings(
         weight=chosen.prior_weight, prior_deviation=chosen.prior_deviation, n_blocks=chosen.blocks
     )
     with progress_bars() as progress:
         log = _Log.read(chosen, in_hindsight, progress)
-        ranges = [_range(one) for one in (fitted, tested) if one is not None]
+        ranges = [_range(one) for one in parts]
         predicted = log.predict(chosen, ranges)
         masks = [one.mask(predicted.times) for one in ranges]
         found, refused = calibrate_affine(
-            predicted, log.calibrations, masks[0], test=masks[1] if tested else None,
+            predicted, log.calibrations, masks[0], test=masks[1] if masks[1:] else None,
             sensors=chosen.ft, settings=settings,
         )  # fmt: skip
     figures, tables, calibrations = {}, [], {}
-    warmth = predicted.samples.ft_temperatures
     for one in found:
         fit, k = one.fit, list(log.calibrations).index(one.name)
-        mean = float('nan') if warmth is None else float(_nan_mean(warmth[masks[0], k]))
-        calibrations[one.name] = affine_calibration(
-            one, log.calibrations[one.name], predicted.support, log.date, mean
+        warmth = predicted.samples.ft_temperatures
+        known = np.array([]) if warmth is None else warmth[masks[0], k]
+        known = known[np.isfinite(known)]
+        mean = float(known.mean()) if len(known) else float('nan')
+        calibrations[one.name] = fit.calibration(
+            log.calibrations[one.name], predicted.support, log.date, mean, one.notes
         )
         rows = {'offset': fit.offset, 'residual, former': fit.rms_offset_only, 'fitted': fit.rms,
                 'held out': fit.rms_held_out}  # fmt: skip
-        entry = {key: value for key, value in fit._asdict().items()
-                 if key not in ('used', 'validation')}  # fmt: skip
+        entry = {key: value for key, value in fit._asdict().items() if key != 'used'}
         entry |= {'samples': int(one.used.sum()), 'assumed': one.assumed}
-        if fit.validation is not None:
-            scores = fit.validation.scores()
-            entry['cross_validation'] = {'weights': fit.validation.weights, 'scores': scores}
         if one.tested is not None:
             before, after = one.test_rms
             rows |= {'test, former': before, 'test, fitted': after}
             entry['test'] = {'rms_before': before, 'rms': after, 'samples': int(one.tested.sum())}
         title = f'{one.name}: {entry["samples"]} samples, {fit.n_disturbed} disturbed [N, Nm]'
-        tables += [
-            wrench_table(title, rows),
-            wrench_table(
-                f'{one.name}: matrix over the former one',
-                dict(zip(('fx', 'fy', 'fz', 'tx', 'ty', 'tz'), fit.correction, strict=True)),
-            ),
-        ]
+        over = dict(zip(AXES, fit.correction, strict=True))
+        tables += [wrench_table(title, rows),
+                   wrench_table(f'{one.name}: matrix over the former one', over)]  # fmt: skip
         figures[one.name] = entry
     tables += [escape(f'not fitted: {reason}') for reason in refused.values()]
     draw(chosen.picture, predicted.times, {
@@ -285,19 +238,16 @@ def _temperature(chosen: argparse.Namespace) -> None:
     """Fit temperature coefficients to predicted wrenches."""
     import numpy as np
 
-    from inertial_estimation.calibration.sensor_fits import (
-        calibrate_temperature,
-        temperature_calibration,
-    )
+    from inertial_estimation.calibration.sensor_fits import calibrate_temperature
     from inertial_estimation.calibration.temperature import TemperatureSettings
-    from inertial_estimation.logs.predicted_wrenches import in_hindsight
-    from inertial_estimation.logs.raw_streams import read_temperatures
+    from inertial_estimation.logs.offsets import in_hindsight
+    from inertial_estimation.logs.raw_log import read_temperatures
 
     topics = {}
-    for one in chosen.temperature_topic:
-        sensor, equals, topic = one.partition('=')
+    for text in chosen.temperature_topic:
+        sensor, equals, topic = text.partition('=')
         if not (sensor and equals and topic):
-            raise CallError(f'--temperature-topic {one}: expected SENSOR=TOPIC')
+            raise CallError(f'--temperature-topic {text}: expected SENSOR=TOPIC')
         topics[sensor] = topic
     part = _part(chosen)
     with progress_bars() as progress:
@@ -314,8 +264,8 @@ def _temperature(chosen: argparse.Namespace) -> None:
     figures, tables, calibrations = {}, [], {}
     for one in found:
         fit = one.fit
-        calibrations[one.name] = temperature_calibration(
-            one, log.calibrations[one.name], predicted.support, log.date
+        calibrations[one.name] = fit.calibration(
+            log.calibrations[one.name], predicted.support, log.date, one.notes
         )
         entry = {key: value for key, value in fit._asdict().items() if key != 'used'}
         figures[one.name] = entry | {'samples': int(fit.used.sum()), 'assumed': one.assumed}
@@ -339,7 +289,7 @@ def _tool(chosen: argparse.Namespace) -> None:
     from inertial_estimation.calibration.configured_estimator import sensor_calibrations
     from inertial_estimation.calibration.tool import fit_tool
     from inertial_estimation.calibration.tool_solution import ToolSettings
-    from inertial_estimation.logs.tool_log import ToolSource, read_tool_log, source_on_robot
+    from inertial_estimation.logs.raw_log import ToolSource, read_tool_log, source_on_robot
     from inertial_estimation.model.configured_robot import build_robot
     from inertial_estimation.model.urdf import pose_from_xyz_rpy
 
@@ -375,8 +325,8 @@ def _tool(chosen: argparse.Namespace) -> None:
                      max_delay=chosen.most_delay, n_blocks=chosen.blocks),
         name=chosen.ft,
     )  # fmt: skip
-    figures = {key: value for key, value in fit._asdict().items()
-               if key not in ('times', 'residuals', 'residuals_before', 'used')}  # fmt: skip
+    series = ('times', 'residuals', 'residuals_before', 'used')
+    figures = {key: value for key, value in fit._asdict().items() if key not in series}
     figures |= {'samples': int(fit.used.sum()), 'disturbed': fit.n_disturbed}
     known = fit.delay_deviation < inf
     if not known:
@@ -448,21 +398,10 @@ class _Log(NamedTuple):
         first = recording.within(_range(part)).samples.stamp_ns[0]
         return cls(robot, settings, recording, calibrations, _date(int(first)))
 
-    def part(self, range_: TimeRange, most: int) -> tuple[Log, Any]:
-        """Return a thinned part, and its samples without frozen FT readings."""
-        part = self.recording.within(range_).thinned(most)
-        return part, part.without_frozen(sensor.name for sensor in self.robot.ft_sensors)
-
-    def estimator(self, **options: Any) -> WrenchEstimator:
-        """Return the estimator of the settings."""
-        from inertial_estimation.calibration.configured_estimator import build_estimator
-
-        return build_estimator(self.settings, self.robot, **options)
-
     def predict(self, chosen: argparse.Namespace, ranges: list[TimeRange]) -> PredictedWrenches:
         """Return the predicted wrenches of a part that holds some ranges."""
         from inertial_estimation.logs.log import TimeRange
-        from inertial_estimation.logs.predicted_wrenches import predict_wrenches
+        from inertial_estimation.logs.offsets import predict_wrenches
 
         for one in ranges:
             self.recording.within(one)  # Raises if it is empty.
@@ -482,11 +421,6 @@ def _settings(chosen: argparse.Namespace) -> EstimatorSettings:
     return replace(settings, calibration_file=str(chosen.calibration))
 
 
-def _fixed(settings: EstimatorSettings) -> tuple[str, ...]:
-    """Return the fixed link, if there is one."""
-    return (settings.fixed_link,) if settings.fixed_link else ()
-
-
 def _part(chosen: argparse.Namespace) -> LogSlice:
     """Return the part of the log."""
     from inertial_estimation.logs.log import LogSlice
@@ -502,28 +436,6 @@ def _range(part: LogSlice) -> TimeRange:
     return TimeRange(part.start or -inf, part.stop)
 
 
-def _tested(text: str, fitted: LogSlice) -> LogSlice:
-    """Return the part that tests the result, disjoint from the fitted one."""
-    from inertial_estimation.logs.log import LogSlice
-
-    tested = LogSlice.parse(text)
-    if tested.path.resolve() != fitted.path.resolve():
-        raise CallError(f"'{tested}' of --validate is no part of '{fitted.path}'")
-    if tested.overlaps(fitted):
-        raise CallError(f"'{tested}' of --validate overlaps '{fitted}'")
-    return tested
-
-
 def _date(stamp_ns: int) -> str:
     """Return a stamp as ISO 8601."""
     return datetime.fromtimestamp(stamp_ns // 1_000_000_000, timezone.utc).isoformat()
-
-
-def _nan_mean(values: Any) -> Any:
-    """Return the mean over samples of known values, NaN where none is."""
-    import numpy as np
-
-    known = np.isfinite(values)
-    total = np.where(known, values, 0.0).sum(axis=0)
-    with np.errstate(invalid='ignore', divide='ignore'):
-        return total / known.sum(axis=0)

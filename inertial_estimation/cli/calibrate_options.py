@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import files
+from inertial_estimation.cli.arguments import add_verb
 from inertial_estimation.cli.render import findings_lines, show, table, write_json
 from inertial_estimation.errors import CalibrationError, ConfigError, NameNotFound
 
@@ -21,6 +22,16 @@ AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 DIRECTIONS = {'child_to_parent': 1, 'parent_to_child': -1}
 SOME_ROBOT = 'robot'
 """Name in a file for which no robot is named."""
+NAMES = {
+    'supports': '--support', 'support': '--support', 'sensors': '--ft', 'ft': '--ft',
+    'accept_split': '--accept-split', 'weight': '--prior-weight', 'test': '--validate',
+    'prior_deviation': '--prior-deviation', 'n_blocks': '--blocks', 'imu': '--imu',
+    'topics': '--temperature-topic', 'min_range': '--least-change', 'direction': '--direction',
+    'sensor_H_imu': '--imu-rpy', 'inertia': '--inertia', 'max_delay': '--most-delay',
+    'bias': '--accelerometer-offset', 'temperature': '--temperature', 'rotation': '--imu-rpy',
+    'unit': '--accelerometer-unit', 'readings': '--readings', 'matrix': '--calibration',
+}  # fmt: skip
+"""Options for arguments of the library."""
 OPTIONS: dict[str, dict[str, Any]] = {
     'log': {'metavar': 'LOG', 'help': 'bag or table; a part of one as LOG@FROM:TO [s]'},
     '--robot': {'metavar': 'URDF', 'help': 'robot description'},
@@ -47,11 +58,23 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def add_options(way: argparse.ArgumentParser, *names: str, required: Iterable[str] = ()) -> None:
-    """Add shared options; ``--fts`` is ``--ft`` for several sensors."""
-    for name in names:
-        more: dict[str, Any] = {'required': True} if name in required else {}
-        way.add_argument(name.replace('--fts', '--ft'), **OPTIONS[name], **more)
+def add_method(
+    ways: Any,
+    name: str,
+    job: str,
+    example: str,
+    run: Callable[[argparse.Namespace], Any],
+    options: Iterable[str | tuple[str, Mapping[str, Any]]],
+    required: Iterable[str] = (),
+) -> None:
+    """Add a method; options are names of `OPTIONS`, or names with what argparse takes."""
+    way = add_verb(ways, name, job, example, 'calibrate')
+    for option in options:
+        key, given = option if isinstance(option, tuple) else (option, OPTIONS[option])
+        more = {'required': True} if key in required else {}
+        # ``--fts`` is ``--ft`` for several sensors.
+        way.add_argument(key.replace('--fts', '--ft'), **given, **more)
+    way.set_defaults(run=run, names=NAMES)
 
 
 def check_files(chosen: argparse.Namespace, inputs: Sequence[str | Path | None]) -> None:
@@ -59,9 +82,10 @@ def check_files(chosen: argparse.Namespace, inputs: Sequence[str | Path | None])
     from inertial_estimation.cli import pictures
 
     picture = getattr(chosen, 'picture', None)
+    others = (chosen.json, picture, getattr(chosen, 'session', None))
     # The former calibration may be in the file that is written.
-    files.check_outputs((chosen.json, picture), (chosen.calibration, *inputs))
-    files.check_outputs((chosen.out, chosen.json, picture), inputs)
+    files.check_outputs(others, (chosen.calibration, *inputs))
+    files.check_outputs((chosen.out, *others), inputs)
     if chosen.calibration is not None and not Path(chosen.calibration).exists():
         raise ConfigError(f"'{chosen.calibration}' of --calibration does not exist")
     if picture is not None:

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from inertial_estimation.cli.arguments import add_verb
 from inertial_estimation.cli.calibrate_options import (
     AXES,
     DIRECTIONS,
-    add_options,
+    add_method,
     check_files,
     finish,
     former,
@@ -23,73 +22,56 @@ from inertial_estimation.cli.render import progress_bars, records_table, table
 from inertial_estimation.errors import CallError
 
 if TYPE_CHECKING:
-    from inertial_estimation.calibration.in_situ_matrix import AddedMass, InSituMatrix
+    from inertial_estimation.calibration.in_situ_matrix import AddedMass
     from inertial_estimation.calibration.in_situ_offset import InSituOffset
     from inertial_estimation.logs.raw_log import RawSignals
 
-NAMES = {
-    'bias': '--accelerometer-offset', 'temperature': '--temperature',
-    'unit': '--accelerometer-unit', 'readings': '--readings', 'rotation': '--imu-rpy',
-    'matrix': '--calibration',
-}  # fmt: skip
-"""Options for arguments of the library."""
 FIELDS = ('LOG', 'KG', 'X', 'Y', 'Z')
 """Of a data set: added mass [kg], and its centre about the sensor's origin [m]."""
-SHARED = (
-    '--ft', '--calibration', '--temperature', '--accelerometer-offset', '--robot-name', '--out',
-)  # fmt: skip
 
 
 def add(ways: Any) -> None:
     """Add the methods."""
-    way = add_verb(
-        ways, 'offset-without-model', 'offset from raw readings of one body in several poses',
-        'poses.npz --ft l_leg_ft --out icub.yaml', 'calibrate',
+    columns = {'type': _names, 'metavar': 'COLUMNS', 'default': ()}
+    shared = (
+        '--ft', '--calibration', '--temperature', '--accelerometer-offset', '--robot-name',
+        '--out',
+        ('--readings', {**columns, 'metavar': 'COLUMNS|TOPIC',
+                        'help': 'of the FT sensor (default: raw, or the only topic)'}),
+        ('--accelerometer', {**columns, 'help': 'of a table (default: accelerometer)'}),
+        ('--gyroscope', {**columns, 'help':
+         'of a table [rad/s] (default: gyroscope, if there is one)'}),
+        ('--imu', {'metavar': 'TOPIC', 'default': '', 'help': 'of a bag (default: the only one)'}),
+        ('--accelerometer-unit', {'choices': ('m/s^2', 'g'), 'default': 'm/s^2'}),
+        ('--time', {'metavar': 'COLUMN', 'default': 'time',
+                    'help': 'of a table [s] (default: %(default)s)'}),
     )  # fmt: skip
-    add_options(way, 'log', *SHARED)
-    _add_signals(way)
-    way.set_defaults(run=_offset, names=NAMES)
-
-    way = add_verb(
+    data = {'nargs': 5, 'action': 'append', 'metavar': FIELDS}
+    add_method(
+        ways, 'offset-without-model', 'offset from raw readings of one body in several poses',
+        'poses.npz --ft l_leg_ft --out icub.yaml', _offset, ('log', *shared),
+    )  # fmt: skip
+    add_method(
         ways, 'matrix', 'matrix from three data sets or more with known masses added',
         '--data none.npz 0 0 0 0 --data far.npz 0.51 0.3 0 0.05 --data side.npz 0.51 0 0.2 0.05 '
-        '--ft l_foot_ft --imu-rpy 0 0 0 --out icub.yaml', 'calibrate',
+        '--ft l_foot_ft --imu-rpy 0 0 0 --out icub.yaml', _matrix, (
+            ('--data', {**data, 'required': True, 'help':
+             "log, or LOG@FROM:TO, added mass [kg], its centre about the sensor's origin [m]"}),
+            ('--validate', {**data, 'default': [],
+                            'help': 'the same, weighed with the result only'}),
+            *shared, '--imu-rpy', '--direction',
+        ),
     )  # fmt: skip
-    way.add_argument(
-        '--data', nargs=5, action='append', metavar=FIELDS, required=True,
-        help="log, or LOG@FROM:TO, added mass [kg], its centre about the sensor's origin [m]",
-    )  # fmt: skip
-    way.add_argument(
-        '--validate', nargs=5, action='append', metavar=FIELDS, default=[],
-        help='the same, weighed with the result only',
-    )  # fmt: skip
-    add_options(way, *SHARED, '--imu-rpy', '--direction')
-    _add_signals(way)
-    way.set_defaults(run=_matrix, names=NAMES)
-
-
-def _add_signals(way: argparse.ArgumentParser) -> None:
-    """Add the columns of a table, or topics of a bag."""
-    for option, metavar, text in (
-        ('--readings', 'COLUMNS|TOPIC', 'of the FT sensor (default: raw, or the only topic)'),
-        ('--accelerometer', 'COLUMNS', 'of a table (default: accelerometer)'),
-        ('--gyroscope', 'COLUMNS', 'of a table [rad/s] (default: gyroscope, if there is one)'),
-    ):
-        way.add_argument(option, type=_names, metavar=metavar, default=(), help=text)
-    way.add_argument('--imu', metavar='TOPIC', default='', help='of a bag (default: the only one)')
-    way.add_argument('--accelerometer-unit', choices=('m/s^2', 'g'), default='m/s^2')
-    way.add_argument(
-        '--time', metavar='COLUMN', default='time', help='of a table [s] (default: %(default)s)'
-    )
 
 
 def _offset(chosen: argparse.Namespace) -> None:
     """Identify an offset without a model."""
     from inertial_estimation.calibration.calibration_file import SensorCalibration
     from inertial_estimation.calibration.in_situ_offset import in_situ_offset
-    from inertial_estimation.logs.raw_log import log_file, read_raw_log
+    from inertial_estimation.logs.log import LogSlice
+    from inertial_estimation.logs.raw_log import read_raw_log
 
-    check_files(chosen, (log_file(chosen.log),))
+    check_files(chosen, (LogSlice.parse(chosen.log).path,))
     before = former(chosen) or SensorCalibration()
     log = read_raw_log(chosen.log, _signals(chosen))
     found = in_situ_offset(
@@ -121,15 +103,14 @@ def _matrix(chosen: argparse.Namespace) -> None:
     from inertial_estimation.calibration.in_situ_offset import in_situ_offset
     from inertial_estimation.findings import Level
     from inertial_estimation.logs.log import LogSlice
-    from inertial_estimation.logs.raw_log import log_file
 
-    given = [*chosen.data, *chosen.validate]
-    for first, second in combinations([LogSlice.parse(log) for log, *_ in given], 2):
+    parts = [LogSlice.parse(log) for log, *_ in (*chosen.data, *chosen.validate)]
+    for first, second in combinations(parts, 2):
         if first.overlaps(second):
             raise CallError(f"'{first}' and '{second}' of --data or --validate overlap")
-    check_files(chosen, [log_file(log) for log, *_ in given])
-    before = former(chosen)
-    matrix = None if before is None else before.matrix
+    check_files(chosen, [part.path for part in parts])
+    former_one = former(chosen)
+    matrix = None if former_one is None else former_one.matrix
     sets, date = _read(chosen, chosen.data)
     others, _ = _read(chosen, chosen.validate)
     found = in_situ_matrix(
@@ -137,7 +118,7 @@ def _matrix(chosen: argparse.Namespace) -> None:
         former=matrix, bias=chosen.accelerometer_offset,
         direction=DIRECTIONS[chosen.direction or 'child_to_parent'],
     )  # fmt: skip
-    turned = before is not None and before.axes != SENSOR
+    turned = former_one is not None and former_one.axes != SENSOR
     findings = tuple(found.findings(chosen.ft, matrix, turned=turned))
     # A wrong matrix makes no channels comparable.
     metric = matrix if any(one.level >= Level.ERROR for one in findings) else found.matrix
@@ -150,8 +131,13 @@ def _matrix(chosen: argparse.Namespace) -> None:
     ]  # fmt: skip
     entries = {}
     for k, (one, offset) in enumerate(zip((*sets, *others), (*found.offsets, *weighed))):
-        entries[one.name] = _weighed(found, one, offset, matrix) | _entry(offset, found.matrix) | {
-            'fitted': k < len(sets),
+        added = found.weigh(offset).less(found.body)
+        before = None if matrix is None else found.weigh(offset, matrix).less(found.body).mass
+        entries[one.name] = {
+            'added_mass': one.mass, 'centre': one.centre.tolist(), 'found_mass': added.mass,
+            'found_first_moment': added.first_moment, 'former_mass': before,
+            'found_centre': added.centre.tolist() if one.mass else None,
+            **_entry(offset, found.matrix), 'fitted': k < len(sets),
             'residual_over_noise': found.residuals[k] if k < len(sets) else None,
         }  # fmt: skip
     figures = {
@@ -194,19 +180,6 @@ def _entry(found: InSituOffset, matrix: Any) -> dict[str, Any]:
         'gravity_spreads': found.orientations.spreads, 'gravity': found.gravity,
         'accelerometer_bias': found.bias.bias, 'unexplained': found.unexplained,
         'samples': found.slopes.n_samples, 'left_out': found.left_out,
-    }  # fmt: skip
-
-
-def _weighed(
-    found: InSituMatrix, one: AddedMass, offset: InSituOffset, matrix: Any
-) -> dict[str, Any]:
-    """Return the added mass of a data set, as the new and the former matrix (6, 6) read it."""
-    added = found.weigh(offset).less(found.body)
-    before = None if matrix is None else found.weigh(offset, matrix).less(found.body).mass
-    return {
-        'added_mass': one.mass, 'centre': one.centre.tolist(), 'found_mass': added.mass,
-        'found_first_moment': added.first_moment, 'former_mass': before,
-        'found_centre': added.centre.tolist() if one.mass else None,
     }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Constant FT offsets of a replay, from a part of the log.
+Constant FT offsets of a replay, and predicted FT readings, from a part of a log.
 
 ``model``: with one contact, the model predicts what the sensors read [T section 4.7].
 ``torques``: estimated torques fit those that the robot reported; what they do not determine is
@@ -10,30 +10,29 @@ from the model if a support is named or a link is fixed, else configured. ``sett
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.calibration.configured_estimator import build_estimator
+from inertial_estimation.calibration.configured_estimator import build_estimator, noisy_sensors
 from inertial_estimation.calibration.offset_from_model import offset_from_model
-from inertial_estimation.calibration.offset_from_torques import (
-    OffsetFit,
-    fit_of_model,
-    offset_from_torques,
-)
+from inertial_estimation.calibration.offset_from_torques import OffsetFit, offset_from_torques
 from inertial_estimation.calibration.second_supports import second_supports
+from inertial_estimation.calibration.sensor_fits import PredictedWrenches
+from inertial_estimation.calibration.support_loads import support_loads
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import CalibrationError, ConfigError, LogError
+from inertial_estimation.errors import CalibrationError, CallError, ConfigError, LogError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding
-from inertial_estimation.logs.affine import affine
 from inertial_estimation.logs.comparison import changing
 from inertial_estimation.logs.log import Log, Progress, TimeRange, no_progress
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
-from inertial_estimation.sample import Array
+from inertial_estimation.sample import Array, SampleBatch
 
 Mask = NDArray[np.bool_]
 SOURCES = ('settings', 'model', 'torques')
@@ -115,10 +114,12 @@ def compute_offsets(
             )  # fmt: skip
         except CalibrationError as error:
             raise LogError(f'offset range: {error}') from error
-        model = fit_of_model(found, offsets)
-        offsets = model.offsets
-        estimator.set_calibration(bare.with_offsets(offsets))
-        findings = tuple(second_supports(samples, estimator, configured.contacts))
+        offsets = np.where(found.found[:, None], found.offsets, offsets)
+        model = OffsetFit(
+            offsets, found.spread.reshape(-1), 6 * int(found.found.sum()),
+            int(found.n_samples.max()), found.assumed,
+        )  # fmt: skip
+        findings = tuple(second_supports(found, samples, estimator, configured.contacts))
         if findings and request.source == 'model' and not request.support:
             raise LogError(
                 f'offset range: {support} is not the only contact: {"; ".join(map(str, findings))}'
@@ -136,7 +137,7 @@ def compute_offsets(
             return np.where(estimate.torque_quality == 0, estimate.torques, np.nan)
 
         estimator = build_estimator(settings, robot, calibration=bare)
-        values, slopes = affine(estimator, samples, measured, 'offsets from torques', progress)
+        values, slopes = _affine(estimator, samples, measured, 'offsets from torques', progress)
         torques = offset_from_torques(
             samples.ft_readings, values, slopes,
             np.where(changing(reference), reference, np.nan), prior=offsets,
@@ -144,3 +145,58 @@ def compute_offsets(
         )  # fmt: skip
         offsets = torques.offsets
     return Offsets(request, calibration.with_offsets(offsets), support, model, torques, findings)
+
+
+def _affine(
+    estimator: WrenchEstimator,
+    samples: SampleBatch,
+    pick: Callable[[WrenchEstimate], Array],
+    what: str,
+    progress: Progress,
+) -> tuple[Array, Array]:
+    """Return an estimate without readings (n, m), and its slopes by them (n, m, n_fts, 6)."""
+    n_fts = samples.ft_readings.shape[1]
+    readings = np.zeros_like(samples.ft_readings)
+    zero = replace(samples, ft_readings=readings)
+    values = pick(estimator.batch(zero)).copy()
+    slopes = np.empty((*values.shape, n_fts, 6))
+    for k in range(n_fts):
+        for axis in range(6):
+            readings[:, k, axis] = 1.0
+            slopes[:, :, k, axis] = pick(estimator.batch(zero)) - values
+            readings[:, k, axis] = 0.0
+            progress(what, (6 * k + axis + 1) / (6 * n_fts))
+    return values, slopes
+
+
+def in_hindsight(settings: EstimatorSettings) -> EstimatorSettings:
+    """Return settings that filter readings and motion alike, without delay."""
+    if settings.filter.kind != 'savitzky_golay':
+        return settings
+    whole = replace(settings.filter, delay=0.5 * settings.filter.window, smooth_readings=True)
+    return replace(settings, filter=whole)
+
+
+def predict_wrenches(
+    recording: Log, robot: Robot, settings: EstimatorSettings, support: str = ''
+) -> PredictedWrenches:
+    """Predict FT readings from motion and inertial parameters; support: default the fixed link."""
+    if not (support or settings.fixed_link):
+        raise CallError("name 'support', or give a fixed_link", about=('support',))
+    part = recording.thinned(MAX_SAMPLES)
+    samples = part.without_frozen(sensor.name for sensor in robot.ft_sensors)
+    noise = np.array([settings.ft_of(one.name).noise for one in robot.ft_sensors]).reshape(-1, 6)
+    if settings.filter.smooth_readings and len(recording.times) > 1:
+        count = settings.filter.window / float(np.median(np.diff(recording.times)))
+        # Variance of the middle of a cubic polynomial over many samples, times their number.
+        noise = noise * min(1.0, np.sqrt(9.0 / 4.0 / count))
+    support = support or settings.fixed_link
+    loads, _ = support_loads(
+        build_estimator(settings, robot), samples, [support], settings.length_scale
+    )
+    if not np.isfinite(samples.ft_readings - loads.readings).all(axis=2).any():
+        recording.require_derivatives()
+    return PredictedWrenches(
+        samples, part.times, loads.readings, loads.assumed, loads.sides, support, noise,
+        noisy_sensors(settings, robot),
+    )  # fmt: skip

@@ -70,14 +70,13 @@ def find_offsets(job: TareJob) -> tuple[dict[str, SensorCalibration], str]:
     )
     names = tuple(job.before)
     _require_agreement(found, names)
-    findings = []
-    if len(job.supports) == 1:
-        estimator.set_calibration(found.calibration)
-        used = np.flatnonzero(found.used.any(axis=1))
-        others = second_supports(job.samples.take(used), estimator, build_contacts(settings))
-        # Of supports that are named, level contacts are known not to carry.
-        limit = limit_of('second_support') if settings.tare.supports else 0.0
-        findings = [one for one in others if one.values['part'] > limit]
+    # Of supports that are named, level contacts are known not to carry.
+    limit = limit_of('second_support') if settings.tare.supports else 0.0
+    findings = [
+        one
+        for one in second_supports(found, job.samples, estimator, build_contacts(settings))
+        if one.values['part'] > limit
+    ]
     lines = []
     for k in np.flatnonzero(found.found):
         sizes = (
