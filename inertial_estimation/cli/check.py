@@ -5,17 +5,24 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import add_verb
-from inertial_estimation.cli.render import escape, findings_lines, show, table, write_json
+from inertial_estimation.cli.render import (
+    FULL_WIDTH,
+    Columns,
+    escape,
+    findings_lines,
+    records_table,
+    show,
+    write_json,
+)
 from inertial_estimation.errors import CallError, ModelError
 
 Record = dict[str, Any]
 
-FULL_WIDTH = 120
 MAX_NAMES = 4
 """Names that a cell holds without --full."""
 
@@ -102,45 +109,42 @@ def _check_robot(chosen: argparse.Namespace, urdf: str) -> int:
 def _tables(records: Record, *, full: bool) -> Iterator[Any]:
     """Yield the tables of a robot."""
 
-    def names(values: list[str] | tuple[str, ...]) -> str:
-        values = list(values)
-        if full or len(values) <= MAX_NAMES:
-            return ', '.join(values) or '-'
-        return f'{values[0]} … {values[-1]} ({len(values)})'
+    def names(key: str) -> Callable[[Record], str]:
+        def text(one: Record) -> str:
+            values = list(one[key])
+            if full or len(values) <= MAX_NAMES:
+                return ', '.join(values) or '-'
+            return f'{values[0]} … {values[-1]} ({len(values)})'
 
-    rows = [
-        (one['sensor'], one['joint'], ' on '.join(one['reads'].values()),
-         *((_pose(one['pose_in_child_link']),) if full else ()))
-        for one in records['ft_sensors']
-    ]  # fmt: skip
-    columns = ('FT sensor', 'joint', 'reads', *(('pose in child link',) if full else ()))
-    yield table('FT sensors', columns, rows)
+        return text
+
+    columns: Columns = {
+        'FT sensor': 'sensor', 'joint': 'joint',
+        'reads': lambda one: ' on '.join(one['reads'].values()),
+    }  # fmt: skip
     if full:
-        sensors = [
-            (one['sensor'], one['kind'], one['on_link'], _pose(one['pose_in_link']))
-            for one in records['inertial_sensors']
-        ]
-        yield table('Inertial sensors', ('sensor', 'kind', 'link', 'pose in link'), sensors)
-    submodels = [
-        (one['submodel'], one['sensor_towards_root'], names(one['sensors_beyond']),
-         f'{one["mass_kg"]:.3f}', names(one['links']))
-        for one in records['submodels']
-    ]  # fmt: skip
-    columns = ('submodel', 'inner FT sensor', 'outer FT sensors', 'mass [kg]', 'links')
-    yield table('Submodels', columns, submodels)
-    clusters = [
-        (one['source'], one['on_link'], names(one['serves'])) for one in records['clusters']
-    ]
-    yield table('Motion sources', ('source', 'link', 'motion of links'), clusters)
+        columns = {**columns, 'pose in child link': lambda one: _pose(one['pose_in_child_link'])}
+    yield records_table('FT sensors', records['ft_sensors'], columns)
+    if full:
+        columns = {
+            'sensor': 'sensor', 'kind': 'kind', 'link': 'on_link',
+            'pose in link': lambda one: _pose(one['pose_in_link']),
+        }  # fmt: skip
+        yield records_table('Inertial sensors', records['inertial_sensors'], columns)
+    columns = {
+        'submodel': 'submodel', 'inner FT sensor': 'sensor_towards_root',
+        'outer FT sensors': names('sensors_beyond'),
+        'mass [kg]': lambda one: f'{one["mass_kg"]:.3f}', 'links': names('links'),
+    }  # fmt: skip
+    yield records_table('Submodels', records['submodels'], columns)
+    columns = {'source': 'source', 'link': 'on_link', 'motion of links': names('serves')}
+    yield records_table('Motion sources', records['clusters'], columns)
+    sources = {'FT sensors': 'fts', 'IMUs': 'imus', 'joints': 'joints', 'links': 'links'}
     for key, kind in (('torque_dependence', 'torque of'), ('wrench_dependence', 'wrench at')):
         if key in records:
-            dependence = [
-                (one['name'], names(one['fts']), names(one['imus']), names(one['joints']),
-                 names(one['links']))
-                for one in records[key]
-            ]  # fmt: skip
+            columns = {kind: 'name', **{title: names(own) for title, own in sources.items()}}
             title = f'Dependence with contacts at {", ".join(records["contacts"])}'
-            yield table(title, (kind, 'FT sensors', 'IMUs', 'joints', 'links'), dependence)
+            yield records_table(title, records[key], columns)
 
 
 def _pose(pose: Record) -> str:
@@ -173,6 +177,7 @@ def _check_identifiable(chosen: argparse.Namespace, urdf: str) -> int:
     """Print the combinations that logs can determine; return the exit code."""
     from inertial_estimation.cli.identifiable import (
         check_identifiable,
+        identifiable_tables,
         source_of_file,
         source_of_urdf,
     )
@@ -187,8 +192,8 @@ def _check_identifiable(chosen: argparse.Namespace, urdf: str) -> int:
             source = source_of_file(chosen.config, urdf, efforts)
         else:
             source = source_of_urdf(urdf, chosen.ft or ('all',), efforts, chosen.fixed_link)
-        report = check_identifiable(source)
-    write_json(chosen.json, report.as_dict())
-    notes = map(escape, report.source.notes)
-    show(escape(report.summary), *report.tables(whole=chosen.full), *notes)
+        found = check_identifiable(source)
+    write_json(chosen.json, found)
+    tables = identifiable_tables(found, full=chosen.full)
+    show(escape(found['summary']), *tables, *map(escape, source.notes))
     return 0

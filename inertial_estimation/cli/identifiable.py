@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from inertial_estimation.cli.render import table
+from inertial_estimation.cli.render import Columns, records_table, table
 from inertial_estimation.cli.robot_check import hidden_sensors, usable_joints
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.files import load_mapping
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import (
-    Block,
     EquationBuilder,
     EquationChoice,
 )
@@ -28,9 +27,10 @@ from inertial_estimation.logs.reduction import submodel_of
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.model.identifiable import Predictability, excitable, predictability
+from inertial_estimation.model.identifiable import excitable, predictability
 from inertial_estimation.model.robot import Robot
 
+Record = dict[str, Any]
 MAX_TERMS = 8
 """Terms of a combination that are printed."""
 MIN_FACTOR = 1e-6
@@ -49,152 +49,88 @@ class EquationSource:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Identifiable:
-    """Combinations that the equations of one submodel can determine."""
-
-    block: Block
-    base: BaseParameters
-    kinds: tuple[str, ...]
-    """Of its equations."""
-
-    @property
-    def kept(self) -> list[str]:
-        """Unknowns that stand first in its base parameters."""
-        return [self.block.unknowns.names[k] for k in self.base.independent.tolist()]
-
-    @property
-    def terms(self) -> list[list[tuple[float, str]]]:
-        """Factors and names of the unknowns that are grouped with each of them."""
-        return self.base.terms(self.block.unknowns.names)
-
-    @property
-    def alone(self) -> list[str]:
-        """Unknowns that are base parameters."""
-        return [name for name, terms in zip(self.kept, self.terms, strict=True) if not terms]
-
-    @property
-    def never(self) -> list[str]:
-        """Unknowns that change no equation."""
-        return [self.block.unknowns.names[k] for k in self.base.untold().tolist()]
-
-
-@dataclass(frozen=True, eq=False)
-class IdentifiableReport:
-    """Identifiable combinations of a robot, and the predictions that they allow."""
-
-    source: EquationSource
-    submodels: tuple[Identifiable, ...]
-    predictions: Predictability
-
-    @property
-    def rank(self) -> int:
-        """Identifiable combinations of all unknowns."""
-        return sum(one.base.rank for one in self.submodels)
-
-    @property
-    def summary(self) -> str:
-        """Robot and measured quantities."""
-        robot = self.source.robot
-        fixed = f"'{robot.fixed_frame}' fixed" if robot.fixed_frame else 'floating'
-        fts = ', '.join(sensor.name for sensor in robot.ft_sensors) or 'none'
-        efforts = ', '.join(self.source.choice.efforts) or 'none'
-        return f"robot '{robot.name}', {fixed}; FT sensors: {fts}; efforts: {efforts}"
-
-    def tables(self, *, whole: bool = False) -> Iterator[Any]:
-        """Yield the tables that are printed."""
-        columns = ('submodel', 'links', 'unknowns', 'rank', 'alone', 'never')
-        rows = [
-            (one.block.submodel.name, len(one.block.submodel.links), len(one.block.unknowns),
-             one.base.rank, len(one.alone), len(one.never))
-            for one in self.submodels
-        ]  # fmt: skip
-        yield table(f'Identifiable: {self.rank} base parameters', columns, rows)
-        for one in self.submodels:
-            grouped = list(_groups(one, whole))
-            if grouped:
-                yield table(f'{one.block.submodel.name}: combinations', ('combination',), grouped)
-        for title, names in (
-            ('Identifiable one by one', [name for one in self.submodels for name in one.alone]),
-            ('Never identifiable', [name for one in self.submodels for name in one.never]),
-        ):
-            if names:
-                yield table(title, ('of', 'parameters'), list(_by_owner(names)))
-        lacking, without = self.predictions.torques, self.predictions.torques_without_fts
-        predictions = [
-            *((f'torque of {name}', n, without[name]) for name, n in lacking.items()),
-            *((f'wrench on {name}', n, None) for name, n in self.predictions.wrenches.items()),
-        ]
-        title = f'Combinations that predictions lack, of {self.predictions.rank} identified'
-        yield table(title, ('prediction', 'with FT readings', 'without'), predictions)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all of it for JSON."""
-        source, lacking = self.source, self.predictions
-        return {
-            'summary': self.summary,
-            'notes': list(source.notes),
-            'fixed_link': source.robot.fixed_frame or None,
-            'ft_sensors': [sensor.name for sensor in source.robot.ft_sensors],
-            'efforts': list(source.choice.efforts),
-            'contacts': list(source.contacts),
-            'rank': self.rank,
-            'submodels': [
-                {
-                    'name': one.block.submodel.name,
-                    'rows': list(one.kinds),
-                    'links': list(one.block.unknowns.links),
-                    'unknowns': len(one.block.unknowns),
-                    'rank': one.base.rank,
-                    'base_parameters': one.base.records(one.block.unknowns.names),
-                    'alone': one.alone,
-                    'never': one.never,
-                }
-                for one in self.submodels
-            ],
-            'predictions': {
-                'identified': lacking.rank,
-                'torques_lacking': lacking.torques,
-                'torques_without_fts_lacking': lacking.torques_without_fts,
-                'wrenches_lacking': lacking.wrenches,
-            },
-        }
-
-
-def check_identifiable(source: EquationSource) -> IdentifiableReport:
-    """Return what equations can determine, however the robot moves."""
+def check_identifiable(source: EquationSource) -> Record:
+    """Return the combinations that equations can determine, however the robot moves."""
     robot, choice = source.robot, source.choice
     builder = EquationBuilder(excitable(robot), choice)
-    silent = {submodel_of(robot, frame) for frame in source.contacts}
-    found = []
+    unusable = {submodel_of(robot, frame) for frame in source.contacts}
+    submodels = []
     for k, (block, base) in enumerate(zip(builder.blocks, builder.base_parameters(), strict=True)):
-        nothing = BaseParameters.of_null_space(np.eye(len(block.unknowns)))
-        found.append(Identifiable(block, *((nothing, ()) if k in silent else (base, block.kinds))))
-    predictions = predictability(
+        names = block.unknowns.names
+        if k in unusable:
+            base = BaseParameters.of_null_space(np.eye(len(names)))
+        records = base.records(names)
+        submodels.append(
+            {
+                'name': block.submodel.name,
+                'rows': [] if k in unusable else list(block.kinds),
+                'links': list(block.unknowns.links),
+                'unknowns': len(names),
+                'rank': base.rank,
+                'base_parameters': records,
+                'alone': [one['kept'] for one in records if not one['terms']],
+                'never': [names[k] for k in base.untold().tolist()],
+            }
+        )
+    lacking = predictability(
         robot,
         efforts=choice.efforts,
-        wrenches=[one.block.submodel.name for one in found if COMPONENTS[0] in one.kinds],
+        wrenches=[one['name'] for one in submodels if COMPONENTS[0] in one['rows']],
         contacts=source.contacts,
     )
-    return IdentifiableReport(source, tuple(found), predictions)
+    fixed = f"'{robot.fixed_frame}' fixed" if robot.fixed_frame else 'floating'
+    fts = [sensor.name for sensor in robot.ft_sensors]
+    return {
+        'summary': f"robot '{robot.name}', {fixed}; FT sensors: {', '.join(fts) or 'none'}; "
+        f'efforts: {", ".join(choice.efforts) or "none"}',
+        'notes': list(source.notes),
+        'fixed_link': robot.fixed_frame or None,
+        'ft_sensors': fts,
+        'efforts': list(choice.efforts),
+        'contacts': list(source.contacts),
+        'rank': sum(one['rank'] for one in submodels),
+        'submodels': submodels,
+        'predictions': {
+            'identified': lacking.rank,
+            'torques_lacking': lacking.torques,
+            'torques_without_fts_lacking': lacking.torques_without_fts,
+            'wrenches_lacking': lacking.wrenches,
+        },
+    }
 
 
-def _groups(one: Identifiable, whole: bool) -> Iterator[tuple[str]]:
-    """Yield the base parameters of several unknowns."""
-    for name, terms in zip(one.kept, one.terms, strict=True):
-        shown = [term for term in terms if whole or abs(term[0]) >= MIN_FACTOR]
-        if terms:
-            yield (readable_combination(name, shown, None if whole else MAX_TERMS),)
-
-
-def _by_owner(names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each link or joint with its parameters among names."""
-    owners: dict[str, list[str]] = {}
-    for name in names:
-        owner, parameter = name.rsplit('.', 1)
-        owners.setdefault(owner, []).append(parameter)
-    for owner, parameters in owners.items():
-        yield owner, ALL if set(parameters) == set(INERTIAL) else ', '.join(parameters)
+def identifiable_tables(found: Record, *, full: bool) -> Iterator[Any]:
+    """Yield the tables that are printed."""
+    columns: Columns = {
+        'submodel': 'name', 'links': lambda one: len(one['links']), 'unknowns': 'unknowns',
+        'rank': 'rank', 'alone': lambda one: len(one['alone']),
+        'never': lambda one: len(one['never']),
+    }  # fmt: skip
+    submodels = found['submodels']
+    yield records_table(f'Identifiable: {found["rank"]} base parameters', submodels, columns)
+    for one in submodels:
+        grouped = [base for base in one['base_parameters'] if base['terms']]
+        text: Columns = {'combination': lambda base: readable(base, full=full)}
+        yield records_table(f'{one["name"]}: combinations', grouped, text)
+    for title, key in (('Identifiable one by one', 'alone'), ('Never identifiable', 'never')):
+        owners: dict[str, list[str]] = {}
+        for name in (name for one in submodels for name in one[key]):
+            owner, _, parameter = name.rpartition('.')
+            owners.setdefault(owner, []).append(parameter)
+        listed = [
+            (owner, ALL if set(own) == set(INERTIAL) else ', '.join(own))
+            for owner, own in owners.items()
+        ]
+        yield table(title, ('of', 'parameters'), listed) if listed else None
+    lacking = found['predictions']
+    without = lacking['torques_without_fts_lacking']
+    torques, wrenches = lacking['torques_lacking'], lacking['wrenches_lacking']
+    rows = [
+        *((f'torque of {name}', n, without[name]) for name, n in torques.items()),
+        *((f'wrench on {name}', n, None) for name, n in wrenches.items()),
+    ]
+    title = f'Combinations that predictions lack, of {lacking["identified"]} identified'
+    yield table(title, ('prediction', 'with FT readings', 'without'), rows)
 
 
 def source_of_urdf(
@@ -269,14 +205,16 @@ def _floating(robot: Robot, choice: EquationChoice, *, known: bool = False) -> t
     return (*notes, 'without a force sensor all parameters share one unknown common factor')
 
 
-def readable_combination(
-    kept: str, terms: Sequence[tuple[float, str]], most: int | None = None
-) -> str:
-    """Return a combination with four digits, names of one factor together."""
+def readable(base: Record, *, full: bool = False) -> str:
+    """Return a base parameter with four digits, names of one factor together."""
+    terms = [(factor, name) for name, factor in base['terms'].items()]
+    if not full:
+        terms = [term for term in terms if abs(term[0]) >= MIN_FACTOR]
+    shown = terms if full else terms[:MAX_TERMS]
     shared: dict[str, list[str]] = {}
-    for factor, name in terms[:most]:
+    for factor, name in shown:
         shared.setdefault(f'{factor:+.4g}', []).append(name)
-    text = kept
+    text = str(base['kept'])
     for signed, names in shared.items():
         sign, size = signed[0], signed[1:]
         if size == '1':
@@ -284,5 +222,5 @@ def readable_combination(
         else:
             inner = ' + '.join(names)
             text += f' {sign} {size} ' + (inner if len(names) == 1 else f'({inner})')
-    cut = 0 if most is None else max(len(terms) - most, 0)
-    return f'{text} and {cut} more' if cut else text
+    more = len(terms) - len(shown)
+    return f'{text} and {more} more' if more else text
