@@ -27,9 +27,6 @@ from scipy.linalg.lapack import dposv
 from inertial_estimation.sample import Array
 from inertial_estimation.signals.windows import WindowFilter
 
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.intp]
-
 GROWTH = 1.4
 """
 Ratio of one window's length to the next.
@@ -40,7 +37,7 @@ LINE, PARABOLA = 1, 2
 SPARE = {LINE: 1, PARABOLA: 2}
 """Samples of the shortest window beyond those that fix the polynomial."""
 FACTORIALS = np.array([1.0, 1.0, 2.0])
-LARGEST_BASIS = 3000
+MAX_BASIS = 3000
 """
 Numbers in the basis of a stack of several windows.
 
@@ -56,18 +53,18 @@ class Stack(NamedTuple):
     """Of each [s]."""
     samples: slice
     """Those of the longest."""
-    rows: Array
+    weights: Array
     """
-    What gives the derivatives at the instant, from the 0th, in each window.
+    Of the samples, for the derivatives at the instant, from the 0th, in each window.
 
     Shape (n_windows * (degree + 1), n), zero for samples outside the window.
     """
     basis: Array
-    """What gives the polynomials at the members, shape (n_members, n_windows * (degree + 1))."""
-    members: Indices
+    """Of the polynomials at the members, shape (n_members, n_windows * (degree + 1))."""
+    members: NDArray[np.intp]
     """The samples of all windows, one window after the other, among those of the longest."""
-    starts: Indices
-    """Where each window begins among the members."""
+    starts: NDArray[np.intp]
+    """First member of each window."""
 
     def fit(self, values: Array) -> tuple[Array, Array]:
         """
@@ -77,7 +74,7 @@ class Stack(NamedTuple):
         (n_windows, n_channels).
         """
         inside = values[self.samples]
-        fits = self.rows @ inside
+        fits = self.weights @ inside
         errors = self.basis @ fits
         errors -= inside.take(self.members, axis=0)
         np.abs(errors, out=errors)
@@ -92,16 +89,12 @@ def regular_stacks(count: int, span_ns: int, lag_ns: int, degree: int) -> tuple[
 
 
 def stacks(times_ns: NDArray[Any], degree: int) -> Iterator[Stack]:
-    """
-    Yield windows of the samples nearest to the instant, ever longer.
-
-    times_ns (n_samples,) [ns].
-    """
+    """Yield ever longer windows of the samples nearest to the instant; times_ns (n,) [ns]."""
     times = np.asarray(1e-9 * times_ns, np.float64)
     several: list[slice] = []
     for samples in _windows(times, degree):
-        members = sum(_size(own) for own in (*several, samples))
-        if several and members * (len(several) + 1) * (degree + 1) > LARGEST_BASIS:
+        members = sum(own.stop - own.start for own in (*several, samples))
+        if several and members * (len(several) + 1) * (degree + 1) > MAX_BASIS:
             yield _stack(times, several, degree)
             several = []
         several.append(samples)
@@ -122,32 +115,24 @@ class AdaptiveWindowFilter(WindowFilter):
         self._degrees = (LINE, PARABOLA)[:highest]
 
     def evaluate(self) -> Array:
-        if not self._clock.count:
-            return np.full((2, self.n_channels), np.nan)
-        return self.evaluate_at(self._clock.newest)[1:]
+        return self.evaluate_at(self._clock.newest if self._clock.count else 0)[1:]
 
     def evaluate_at(self, stamp_ns: int) -> Array:
-        """
-        Return the fits at an instant: the window grows to both sides of it, as far as it can.
-
-        Returns (3, n_channels) [1/s].
-        """
         return self.fit_at(stamp_ns)[0]
 
     def fit_at(self, stamp_ns: int) -> tuple[Array, Array]:
         """
-        Return what `evaluate_at` does, and the lengths of the windows it comes from.
+        Return the fits at an instant, whose windows grow to both sides of it, and their lengths.
 
         Returns fits (3, n_channels); lengths (2, n_channels) [s].
         """
-        clock = self._clock
+        clock, lag = self._clock, self._lag(stamp_ns)
         fits = np.full((3, self.n_channels), np.nan)
         lengths = np.full((2, self.n_channels), np.nan)
-        lag = max(clock.newest - stamp_ns, 0) if clock.count else 0
-        if not clock.filled(PARABOLA) or lag > clock.span:
+        if lag is None:
             return fits, lengths
         stamps, values = self._rings.newest(clock.count)
-        known: Flags = np.logical_and.reduce(np.isfinite(values), axis=0)
+        known: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(values), axis=0)
         if not known.all():
             values = np.where(known, values, 0.0)
         for degree in self._degrees:
@@ -162,14 +147,16 @@ class AdaptiveWindowFilter(WindowFilter):
                 fits[2] = found[2]
         return fits, lengths
 
-    def _grow(self, windows: Iterable[Stack], values: Array, known: Flags) -> tuple[Array, Array]:
+    def _grow(
+        self, windows: Iterable[Stack], values: Array, known: NDArray[np.bool_]
+    ) -> tuple[Array, Array]:
         """Return the fit of each channel in its longest window, and the length of that."""
-        tried, found = [], []
+        lengths, found = [], []
         grown = np.zeros(self.n_channels, dtype=np.intp)
         growing = known
         for stack in windows:
             fits, errors = stack.fit(values)
-            tried.append(stack.lengths)
+            lengths.append(stack.lengths)
             found.append(fits)
             fitting = np.logical_and.accumulate(errors <= self._band, axis=0) & growing
             grown += fitting.sum(axis=0)
@@ -180,29 +167,28 @@ class AdaptiveWindowFilter(WindowFilter):
         last = np.maximum(grown - 1, 0)
         best = np.concatenate(found)[last, :, np.arange(self.n_channels)].T
         best[:, ~known] = np.nan
-        return best, np.where(known, np.concatenate(tried)[last], np.nan)
-
-
-def _size(samples: slice) -> int:
-    """Return the number of samples."""
-    return int(samples.stop - samples.start)
+        return best, np.where(known, np.concatenate(lengths)[last], np.nan)
 
 
 def _stack(times: Array, several: Sequence[slice], degree: int) -> Stack:
     """Return a stack of windows, shortest first."""
     longest, n = several[-1], degree + 1
-    starts = np.cumsum([0, *map(_size, several)])
-    rows = np.zeros((n * len(several), _size(longest)))
+    sizes = [own.stop - own.start for own in several]
+    starts = np.cumsum([0, *sizes])
+    weights = np.zeros((n * len(several), sizes[-1]))
     basis = np.zeros((starts[-1], n * len(several)))
     for k, own in enumerate(several):
-        own_rows, own_basis = _fit(times[own], degree)
         columns = slice(n * k, n * (k + 1))
-        rows[columns, own.start - longest.start : own.stop - longest.start] = own_rows
-        basis[starts[k] : starts[k + 1], columns] = own_basis
+        inside = slice(own.start - longest.start, own.stop - longest.start)
+        length = float(times[own.stop - 1] - times[own.start])
+        powers = np.vander(times[own] / length, n, increasing=True).T
+        units = (FACTORIALS[:n] / length ** np.arange(float(n)))[:, None]
+        weights[columns, inside] = units * dposv(powers @ powers.T, powers)[1]
+        basis[starts[k] : starts[k + 1], columns] = (powers / units).T
     return Stack(
         lengths=np.array([times[own.stop - 1] - times[own.start] for own in several]),
         samples=longest,
-        rows=rows,
+        weights=weights,
         basis=basis,
         members=np.concatenate([np.arange(own.start, own.stop) for own in several])
         - longest.start,
@@ -221,12 +207,3 @@ def _windows(times: Array, degree: int) -> Iterator[slice]:
         if size == len(times):
             return
         size = max(size + 1, int(GROWTH * size))
-
-
-def _fit(times: Array, degree: int) -> tuple[Array, Array]:
-    """Return the rows and the basis of a window with samples at some times from the instant."""
-    length = float(times[-1] - times[0])
-    powers = np.vander(times / length, degree + 1, increasing=True).T
-    rows = dposv(powers @ powers.T, powers)[1]
-    units = FACTORIALS[: degree + 1] / length ** np.arange(degree + 1.0)
-    return units[:, None] * rows, (powers / units[:, None]).T

@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-First and second time derivative of many channels: what every filter does, and which one is asked.
-
-The filters are in `savitzky_golay`, `kalman` and `adaptive_window`.
-"""
+"""First and second time derivative of many channels by the filter of the settings."""
 
 from __future__ import annotations
 
@@ -20,20 +16,10 @@ from inertial_estimation.signals.kalman import KalmanFilter
 from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter, differentiate
 from inertial_estimation.signals.windows import Stamps
 
-__all__ = [
-    'BAND',
-    'Differentiator',
-    'differentiate',
-    'differentiate_with',
-    'gyroscope_differentiator',
-    'joint_differentiator',
-    'smoother',
-]
-
 ORDER = 3
 """Degree of the polynomial of savitzky_golay."""
 MIN_NOISE = 1e-9
-"""Of angular velocities, for the Kalman filter [rad/s]."""
+"""Least noise of angular velocities for the Kalman filter [rad/s]."""
 BAND = 5.0
 """Noise band of the adaptive window over the standard deviation of the noise."""
 
@@ -42,8 +28,7 @@ class Differentiator(Protocol):
     """
     A filter of many channels that share their stamps.
 
-    No value is returned that a later sample would be needed for: what is asked for an instant in
-    the past comes from the samples that were there when it was asked.
+    Values at an instant in the past come from the samples so far.
     """
 
     n_channels: int
@@ -57,7 +42,7 @@ class Differentiator(Protocol):
 
     @property
     def lack(self) -> str:
-        """What is missing for `evaluate` to return numbers; empty while `ready`."""
+        """Samples that are missing for `evaluate` to return numbers; empty while `ready`."""
 
     def append(self, stamp_ns: int, values: Array) -> None:
         """Take one sample; values (n_channels,)."""
@@ -70,18 +55,18 @@ class Differentiator(Protocol):
 
 
 def joint_differentiator(settings: EstimatorSettings, n_channels: int) -> Differentiator:
-    """Return the filter of joint positions that the settings ask for."""
+    """Return the filter of joint positions."""
     noise, jerk = settings.joint_states.position_noise, settings.filter.joint_jerk
     return _differentiator(settings, n_channels, noise, jerk, 2)
 
 
 def gyroscope_differentiator(settings: EstimatorSettings, noise: float) -> Differentiator:
-    """Return the filter of one gyroscope that the settings ask for; noise [rad/s]."""
+    """Return the filter of one gyroscope; noise [rad/s]."""
     return _differentiator(settings, 3, max(noise, MIN_NOISE), settings.filter.gyroscope_jerk, 1)
 
 
 def smoother(settings: EstimatorSettings) -> SavitzkyGolayFilter:
-    """Return the filter through which the readings of an FT sensor or IMU go."""
+    """Return the filter of the readings of an FT sensor or IMU."""
     return SavitzkyGolayFilter(6, settings.filter.window, ORDER)
 
 
@@ -89,7 +74,7 @@ def differentiate_with(
     differentiator: Differentiator, stamps_ns: Stamps, values: Array, delay: float = 0.0
 ) -> tuple[Array, Array]:
     """
-    Differentiate a whole log with any filter: what it gives step by step.
+    Differentiate a whole log with any filter, as step by step.
 
     stamps_ns (n,) [ns]; values (n, n_channels); delay [s]; returns first, second (n, n_channels)
     [1/s, 1/s^2].
@@ -112,7 +97,7 @@ def differentiate_with(
 def _differentiator(
     settings: EstimatorSettings, n_channels: int, noise: float, jerk: float, highest: int
 ) -> Differentiator:
-    """Return a filter for signals with a certain noise and jerk, up to some derivative."""
+    """Return a filter for signals with some noise and jerk, up to the highest derivative."""
     if settings.filter.kind == 'kalman':
         return KalmanFilter(n_channels, noise, jerk, settings.filter.delay)
     window = settings.filter.window

@@ -26,40 +26,31 @@ class SavitzkyGolayFilter(WindowFilter):
     """
     Savitzky-Golay differentiator of many channels that share their stamps.
 
-    It is ready once ``order + 1 + SPARE_SAMPLES`` samples span `LEAST_FILL` of the window [s].
+    It is ready once ``order + 1 + SPARE_SAMPLES`` samples span `MIN_FILL` of the window [s].
     """
 
     def evaluate(self) -> Array:
-        """Return the derivatives at the newest sample; returns (2, n_channels) [1/s]."""
         clock = self._clock
         if not clock.filled(self.order):
             return np.full((2, self.n_channels), np.nan)
-        count = clock.count
-        stamps, values = self._rings.newest(count)
+        stamps, values = self._rings.newest(clock.count)
         if clock.regular:
-            rows = _regular_rows(count, clock.span, self.order)
+            weights = _regular_weights(clock.count, clock.span, self.order)
         else:
-            rows = _rows(stamps, self.order)
-        derivatives: Array = rows @ values
+            weights = _weights(stamps, self.order)
+        derivatives: Array = weights @ values
         return derivatives
 
     def evaluate_at(self, stamp_ns: int) -> Array:
-        """
-        Return the polynomial and its derivatives at an instant inside the window.
-
-        Returns (3, n_channels) [1/s].
-        """
-        clock = self._clock
-        lag = max(clock.newest - stamp_ns, 0) if clock.count else 0
-        if not clock.filled(self.order) or lag > clock.span:
+        clock, lag = self._clock, self._lag(stamp_ns)
+        if lag is None:
             return np.full((3, self.n_channels), np.nan)
-        count = clock.count
-        stamps, values = self._rings.newest(count)
+        stamps, values = self._rings.newest(clock.count)
         if clock.regular:
-            rows = _regular_rows_at(count, clock.span, self.order, lag)
+            weights = _regular_weights(clock.count, clock.span, self.order, lag)
         else:
-            rows = _rows_at(stamps, self.order, lag)
-        polynomial: Array = rows @ values
+            weights = _weights(stamps, self.order, lag)
+        polynomial: Array = weights @ values
         return polynomial
 
 
@@ -85,15 +76,15 @@ def differentiate(
         fitted = np.empty((stop - start, 2, values.shape[1]))
         if regular:
             for k, span in enumerate((stamps[:, -1] - stamps[:, 0]).tolist()):
-                np.matmul(_regular_rows(count, span, order), windows[k], out=fitted[k])
+                np.matmul(_regular_weights(count, span, order), windows[k], out=fitted[k])
         else:
-            np.matmul(_rows_of_many(stamps, order), windows, out=fitted)
+            np.matmul(_weights_of_many(stamps, order), windows, out=fitted)
         derivatives[:, start:stop] = fitted.swapaxes(0, 1)
     return derivatives[0], derivatives[1]
 
 
 def _runs(stamps_ns: Stamps, window_ns: int, order: int) -> list[tuple[int, int, int, bool]]:
-    """Return (start, stop, count, regular) of each stretch that one set of rows can serve."""
+    """Return (start, stop, count, regular) of consecutive windows with as many samples."""
     clock = WindowClock(window_ns)
     runs: list[tuple[int, int, int, bool]] = []
     for k, stamp in enumerate(stamps_ns.tolist()):
@@ -108,48 +99,39 @@ def _runs(stamps_ns: Stamps, window_ns: int, order: int) -> list[tuple[int, int,
     return runs
 
 
-@lru_cache(maxsize=1024)
-def _regular_rows(count: int, span_ns: int, order: int) -> Array:
-    return _rows(np.linspace(0, span_ns, count), order)
+@lru_cache(maxsize=2048)
+def _regular_weights(count: int, span_ns: int, order: int, lag_ns: int | None = None) -> Array:
+    return _weights(np.linspace(0, span_ns, count), order, lag_ns)
 
 
-@lru_cache(maxsize=1024)
-def _regular_rows_at(count: int, span_ns: int, order: int, lag_ns: int) -> Array:
-    return _rows_at(np.linspace(0, span_ns, count), order, lag_ns)
+def _weights(stamps: Array | Stamps, order: int, lag_ns: int | None = None) -> Array:
+    """
+    Return the weights of the samples.
 
-
-def _rows(stamps: Array | Stamps, order: int) -> Array:
-    """Return what, times the values, gives both derivatives at the last stamp, (2, count)."""
+    Returns (2, count) for the derivatives at the last stamp, or with a lag (3, count) for value
+    and derivatives at an instant before it.
+    """
     half = 0.5e-9 * float(stamps[-1] - stamps[0])
     powers = _powers((stamps - stamps[-1]) * (1e-9 / half) + 1.0, order)
-    solution = dposv(powers @ powers.T, _derivatives_at_one(order))[1]
-    rows: Array = solution.T @ powers
-    rows[0] /= half
-    rows[1] /= half * half
-    return rows
+    if lag_ns is None:
+        wanted = _derivatives_at_one(order)
+    else:
+        wanted = _powers_and_derivatives(1.0 - 1e-9 * lag_ns / half, order)
+    weights: Array = dposv(powers @ powers.T, wanted)[1].T @ powers
+    weights[-2] /= half
+    weights[-1] /= half * half
+    return weights
 
 
-def _rows_at(stamps: Array | Stamps, order: int, lag_ns: int) -> Array:
-    """Return what gives value and derivatives at an instant before the last stamp, (3, count)."""
-    half = 0.5e-9 * float(stamps[-1] - stamps[0])
-    powers = _powers((stamps - stamps[-1]) * (1e-9 / half) + 1.0, order)
-    wanted = _powers_and_derivatives(1.0 - 1e-9 * lag_ns / half, order)
-    solution = dposv(powers @ powers.T, wanted)[1]
-    rows: Array = solution.T @ powers
-    rows[1] /= half
-    rows[2] /= half * half
-    return rows
-
-
-def _rows_of_many(stamps: Stamps, order: int) -> Array:
-    """Return what `_rows` does for each row of stamps, shape (n, 2, count)."""
+def _weights_of_many(stamps: Stamps, order: int) -> Array:
+    """Return the weights of `_weights` for each row of stamps, shape (n, 2, count)."""
     half = 0.5e-9 * (stamps[:, -1:] - stamps[:, :1])
     powers = _powers((stamps - stamps[:, -1:]) * (1e-9 / half) + 1.0, order).swapaxes(0, 1)
     gram = powers @ powers.swapaxes(1, 2)
     solution = np.linalg.solve(gram, _derivatives_at_one(order)[None])
-    rows: Array = solution.swapaxes(1, 2) @ powers
-    rows /= np.stack([half, half * half], axis=1)
-    return rows
+    weights: Array = solution.swapaxes(1, 2) @ powers
+    weights /= np.stack([half, half * half], axis=1)
+    return weights
 
 
 def _powers(times: Array, order: int) -> Array:

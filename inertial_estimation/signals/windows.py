@@ -14,7 +14,7 @@ from inertial_estimation.sample import Array
 Stamps = NDArray[np.int64]
 
 REGULAR_TOLERANCE = 1e-4
-"""Intervals that differ by less than this part count as equal; a velocity errs as much."""
+"""Relative difference of intervals that count as equal; a velocity errs as much."""
 SPARE_SAMPLES = 3
 """
 Samples beyond those that fix the polynomial, so that it is a fit.
@@ -23,25 +23,20 @@ Through ``order + 1`` samples it goes exactly, noise and all; two more take a qu
 noise of a cubic's second derivative. With a third, the usual 0.1 s refuse a stream of 50 Hz: they
 hold five or six of its samples by turns, so that its derivatives would come and go.
 """
-LEAST_FILL = 0.75
+MIN_FILL = 0.75
 """Part of the window that the samples must span; a log with 20 ms gaps still fills 0.1 s."""
-LARGEST_GAP = 0.3
+MAX_GAP = 0.3
 """
 Part of the window that may pass between two samples.
 
-A fit that leaps over more extrapolates: a lone sample behind a gap of 0.8 of the window has twenty
+A fit across a longer gap extrapolates: a lone sample behind a gap of 0.8 of the window has twenty
 times the usual noise in its derivatives. Behind a gap of this length it has less than three times.
 """
 FIRST_CAPACITY = 64
 
 
-def least_samples(order: int) -> int:
-    """Return how many samples a window must hold."""
-    return order + 1 + SPARE_SAMPLES
-
-
 class WindowClock:
-    """Which of the last samples are in the window, and whether their stamps are regular."""
+    """Stamps of the samples in the window, and whether they are regular."""
 
     __slots__ = ('_before_gap_ns', '_interval', '_run', '_stamps', '_window_ns')
 
@@ -49,15 +44,14 @@ class WindowClock:
         self._window_ns = window_ns
         self._before_gap_ns = -1
         self._stamps: deque[int] = deque()
-        self._interval = 0
-        self._run = 0
+        self._interval = self._run = 0
 
     def push(self, stamp_ns: int) -> None:
         """Take the stamp of a sample."""
         stamps = self._stamps
         if stamps:
             interval = stamp_ns - stamps[-1]
-            if interval > LARGEST_GAP * self._window_ns:
+            if interval > MAX_GAP * self._window_ns:
                 self._before_gap_ns = stamps[-1]
             if abs(interval - self._interval) <= REGULAR_TOLERANCE * self._interval:
                 self._run += 1
@@ -70,7 +64,7 @@ class WindowClock:
 
     @property
     def count(self) -> int:
-        """Samples in the window."""
+        """Number of samples in the window."""
         return len(self._stamps)
 
     @property
@@ -84,34 +78,28 @@ class WindowClock:
         return self._stamps[-1] - self._stamps[0]
 
     @property
-    def interval(self) -> int:
-        """Time between the newest two samples, 0 before the second [ns]."""
-        return self._interval
-
-    @property
     def regular(self) -> bool:
         """Whether the intervals in the window are equal."""
         return self._run >= len(self._stamps) - 1
 
     @property
-    def _leaps(self) -> bool:
-        """Whether a gap is in the window that a fit must not leap over."""
+    def _has_gap(self) -> bool:
         return self._before_gap_ns >= 0 and self._stamps[0] <= self._before_gap_ns
 
     def filled(self, order: int) -> bool:
         """Return whether the samples fill the window well enough for a fit."""
-        enough = len(self._stamps) >= least_samples(order)
-        return enough and self.span >= LEAST_FILL * self._window_ns and not self._leaps
+        enough = len(self._stamps) > order + SPARE_SAMPLES
+        return enough and self.span >= MIN_FILL * self._window_ns and not self._has_gap
 
     def lack(self, order: int) -> str:
         """Return what is missing for a fit, empty if nothing is."""
         if self.filled(order):
             return ''
         window = 1e-9 * self._window_ns
-        gap = ' without a gap' if self._leaps else ''
+        gap = ' without a gap' if self._has_gap else ''
         return (
             f'{self.count} samples in a window of {window:g} s, a fit needs '
-            f'{least_samples(order)} that span {LEAST_FILL * window:.3g} s{gap}'
+            f'{order + 1 + SPARE_SAMPLES} that span {MIN_FILL * window:.3g} s{gap}'
         )
 
 
@@ -135,16 +123,12 @@ class Rings:
         self._next = here + 1 if here + 1 < self.capacity else 0
 
     def newest(self, count: int) -> tuple[Stamps, Array]:
-        """
-        Return the last few samples, oldest first.
-
-        Returns stamps (count,) [ns]; values (count, n_channels).
-        """
+        """Return the last samples, oldest first: stamps (count,) [ns]; values (count, n)."""
         stop = self._next + self.capacity
         return self._stamps[stop - count : stop], self._values[stop - count : stop]
 
     def with_room(self, count: int) -> Rings:
-        """Return a ring for so many samples: this one, or one of twice the capacity."""
+        """Return a ring for a number of samples: this one, or one of twice the capacity."""
         if count <= self.capacity:
             return self
         other = Rings(self._values.shape[1], 2 * self.capacity)
@@ -176,3 +160,11 @@ class WindowFilter:
         self._clock.push(stamp_ns)
         self._rings = self._rings.with_room(self._clock.count)
         self._rings.push(stamp_ns, values)
+
+    def _lag(self, stamp_ns: int) -> int | None:
+        """Return the time from an instant to the newest sample [ns]; None: no fit there."""
+        clock = self._clock
+        if not clock.filled(self.order):
+            return None
+        lag = max(clock.newest - stamp_ns, 0)
+        return lag if lag <= clock.span else None
