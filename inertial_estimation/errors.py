@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The exceptions of the package: one base, one class for each kind of mistake."""
+"""Exceptions of the package: one base, one class for each kind of error."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class InertialEstimationError(Exception):
     Parameters
     ----------
     *message : str
-        What is wrong and what helps, with arguments in quotes.
+        What is wrong and where, with names of arguments in quotes.
     about : tuple of str, optional
-        Names of arguments in it. Whoever called by other names, such as options of a command or
-        parameters of a node, says it with these: `said_with`.
+        Names of arguments in the message, which options of a command or parameters of a node
+        replace in `renamed`.
 
     """
 
@@ -30,31 +30,31 @@ class InertialEstimationError(Exception):
         super().__init__(*message)
         self.about = about
 
-    def said_with(self, names: Mapping[str, str]) -> str:
+    def renamed(self, names: Mapping[str, str]) -> str:
         """
-        Return the message with arguments called as the caller knows them.
+        Return the message with the caller's names of arguments.
 
         Parameters
         ----------
         names : mapping of str to str
-            What arguments are called, such as ``{'weight': '--prior-weight'}``.
+            The caller's name of each argument, such as ``{'weight': '--prior-weight'}``.
 
         Returns
         -------
         str
 
         """
-        said = str(self)
+        text = str(self)
         for name in self.about:
-            # Once, as what the caller gave may be in quotes too, and of the same name.
-            found = re.search(rf"'{name}'|^{name}\b", said) if name in names else None
+            # Once: a value in quotes may be the same word.
+            found = re.search(rf"'{name}'|^{name}\b", text) if name in names else None
             if found is not None:
-                said = said[: found.start()] + names[name] + said[found.end() :]
-        return said
+                text = text[: found.start()] + names[name] + text[found.end() :]
+        return text
 
 
 class ModelError(InertialEstimationError, ValueError):
-    """The robot description, or what is asked of it, makes no sense."""
+    """The URDF, or a request to the model, is invalid."""
 
 
 class ConfigError(InertialEstimationError, ValueError):
@@ -62,26 +62,25 @@ class ConfigError(InertialEstimationError, ValueError):
 
 
 class CallError(ConfigError):
-    """What is asked for makes no sense or lacks something: another call helps, no other data."""
+    """The arguments of a call contradict each other or are incomplete."""
 
 
 class LogError(InertialEstimationError, ValueError):
-    """A recorded log cannot be read or lacks what was asked for."""
+    """A recorded log cannot be read or lacks a requested signal."""
 
 
 class CalibrationError(InertialEstimationError, ValueError):
-    """Data do not tell what was to be calibrated by them; the message says what would."""
+    """The data do not determine the calibration."""
 
 
 class OffsetsNotUnique(CalibrationError):
-    """Several supports share the load in a way that nothing tells, and offsets take it up."""
+    """The load is shared by several supports in a way that the data do not determine."""
 
     def __init__(self, message: str, sensors: tuple[str, ...] = ()) -> None:
         super().__init__(message, about=('accept_split',))
         self.sensors = sensors
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return how to make it again: other processes get errors in pieces."""
         return type(self), (str(self), self.sensors)
 
 
@@ -92,20 +91,16 @@ class ShapeError(InertialEstimationError, ValueError):
         self, argument: str, expected: tuple[object, ...], got: tuple[int, ...], why: str = ''
     ) -> None:
         reason = f': {why}' if why else ''
-        said = f"'{argument}' has shape {got}, expected {expected}{reason}"
-        super().__init__(said, about=(argument,) if argument.isidentifier() else ())
-        self.argument = argument
-        self.expected = expected
-        self.got = got
-        self.why = why
+        text = f"'{argument}' has shape {got}, expected {expected}{reason}"
+        super().__init__(text, about=(argument,) if argument.isidentifier() else ())
+        self.argument, self.expected, self.got, self.why = argument, expected, got, why
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return how to make it again: other processes get errors in pieces."""
         return type(self), (self.argument, self.expected, self.got, self.why)
 
 
 class NameNotFound(InertialEstimationError, KeyError):
-    """A name is not known; the message lists the closest ones that are."""
+    """A name is unknown; the message lists the closest known ones."""
 
     def __init__(
         self, kind: str, name: str, known: Iterable[str], where: str = '', remedy: str = ''
@@ -113,21 +108,16 @@ class NameNotFound(InertialEstimationError, KeyError):
         self.known = known = tuple(known)
         shown = closest_names(str(name), known) or known[:SHOWN]
         near = f'closest: {", ".join(shown)}' if shown else 'there are none'
-        said = '; '.join(filter(None, (f"no {kind} is named '{name}'", near, remedy)))
-        self.message = f'{where}, but {said}' if where else said
-        # What asks for a name is called at the beginning.
+        text = '; '.join(filter(None, (f"no {kind} is named '{name}'", near, remedy)))
+        self.message = f'{where}, but {text}' if where else text
+        # The setting that names it stands first.
         super().__init__(self.message, about=tuple(re.findall(r"^'(\w+)' names ", where)))
-        self.kind = kind
-        self.name = name
-        self.where = where
-        self.remedy = remedy
+        self.kind, self.name, self.where, self.remedy = kind, name, where, remedy
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return how to make it again: other processes get errors in pieces."""
         return type(self), (self.kind, self.name, self.known, self.where, self.remedy)
 
     def __str__(self) -> str:
-        """Return the message without the quotes that KeyError adds."""
         return self.message
 
 
@@ -138,16 +128,15 @@ class FrameNotFound(NameNotFound):
         super().__init__('frame', name, known, where, remedy)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return how to make it again: other processes get errors in pieces."""
         return type(self), (self.name, self.known, self.where, self.remedy)
 
 
 def is_wrong_call(error: InertialEstimationError, names: Mapping[str, str]) -> bool:
-    """Tell whether another call helps, and other data would not."""
+    """Return whether other arguments are needed, not other data."""
     value = isinstance(error, ModelError) and any(name in names for name in error.about)
     return value or isinstance(error, CallError)
 
 
 def closest_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return the names that may be meant by one that is not known."""
+    """Return the known names that are close to an unknown one."""
     return get_close_matches(name, list(known), SHOWN)

@@ -1,10 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Findings: the one way to report that something is not as it should be.
+Findings of checks of signals, models, estimates and fits; nodes and commands render them.
 
-A finding has a code of `CODES`, where its level, limit, unit, text and reason stand. Checks yield
-findings; logs, nodes and commands render them.
+A finding has a code of `CODES`, which gives its level, limit, unit, text and reason.
 """
 
 from __future__ import annotations
@@ -32,28 +31,28 @@ class Code(NamedTuple):
     text: str
     """Template; the values of a finding fill it in."""
     limit: float | None
-    """Value from which it is reported; None: it is or it is not."""
+    """Value from which it is reported; None: there is no threshold."""
     unit: str
     """Of the limit."""
     reason: str
-    """Where the limit comes from, or what the finding means."""
+    """Source of the limit, or meaning of the finding."""
 
 
 @dataclass(frozen=True)
 class Finding:
     """
-    Something that is not as it should be.
+    A fault or doubt that a check reports.
 
     Attributes
     ----------
     level : Level
         Severity.
     subject : str
-        Sensor, joint, link, submodel, contact, log or stream that it is about.
+        Sensor, joint, link, submodel, contact, log or stream.
     code : str
         A key of `CODES`.
     values : mapping of str to float or str
-        Figures that it states.
+        Its figures.
     text : str
         One clause with these figures.
 
@@ -77,7 +76,6 @@ class Finding:
 _I, _W, _E = Level
 
 CODES: dict[str, Code] = {
-    # Signals.
     'missing': Code(
         _W, '{what} missing in {share:.1%} of the samples', 0.0, '1',
         'stale, absent or invalid values; results that depend on them are NaN',
@@ -89,10 +87,6 @@ CODES: dict[str, Code] = {
     'constant': Code(
         _W, '{what} is {value:.4g} in all {count} samples', 5.0, 'samples',
         'a channel that is not connected, or a column of zeros',
-    ),
-    'saturated': Code(
-        _W, '{what} stays at its largest value {value:.4g} in {share:.1%} of the samples', 0.02,
-        '1', 'amplifiers clip at the end of their range',
     ),
     'clock': Code(
         _W, '{what}', None, 's', 'stamps go back, lie far apart, or have a unit that is not theirs'
@@ -111,7 +105,6 @@ CODES: dict[str, Code] = {
     'late_cycle': Code(
         _W, '{count} cycles were late', 1.0, 'cycles', 'the computer is too busy'
     ),
-    # Model and motion.
     'inertia': Code(
         _W, '{what}', None, '', 'no rigid body has such a mass or inertia, or no link of a robot'
     ),
@@ -136,7 +129,6 @@ CODES: dict[str, Code] = {
         _W, 'does not move by more than {limit:g} rad or m', 0.01, 'rad or m',
         'parameters of links that move together are known as those of one body',
     ),
-    # Estimates.
     'sensor_residual': Code(
         _W, '{what} differs by {rms:.3g} {unit} rms from what the other sensors imply, noise '
         '{noise:.2g}', 4.0, 'standard deviations',
@@ -155,7 +147,7 @@ CODES: dict[str, Code] = {
     ),
     'uninformed': Code(
         _W, 'no FT sensor informs the torques of {joints}', None, '',
-        'they follow from model, motion and the assumed contacts alone',
+        'they depend on model, motion and assumed contacts only',
     ),
     'second_support': Code(
         _W, 'level with the support in {share:.0%} of the samples, force changes by {change:.1f} '
@@ -169,7 +161,6 @@ CODES: dict[str, Code] = {
     'matrix_change': Code(
         _W, '{what}', 1.0, 'former matrix', 'workshop matrices are rarely off by more than a third'
     ),
-    # Identification.
     'residual': Code(
         _W, '{what}: residual is {share:.0%} of the signal', 0.5, '1',
         'wrong unit, sign or column, or something that the equations lack',
@@ -203,18 +194,18 @@ CODES: dict[str, Code] = {
 
 def finding(code: str, subject: str, *, level: Level | None = None, **values: Any) -> Finding:
     """
-    Return a finding whose text is that of its code with some values.
+    Return a finding with the text of its code.
 
     Parameters
     ----------
     code : str
         A key of `CODES`.
     subject : str
-        What it is about.
+        Sensor, joint, link, submodel, contact, log or stream.
     level : Level, optional
-        Instead of that of the code.
+        Default: that of the code.
     **values : float or str
-        What the template of the code names, and further figures.
+        Values of the template, and further figures.
 
     Returns
     -------

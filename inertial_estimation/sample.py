@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -18,23 +18,23 @@ Array = NDArray[np.float64]
 
 
 class SensorState(IntEnum):
-    """How the values of one joint or sensor came about."""
+    """Origin of the values of one joint or sensor."""
 
     FRESH = 0
     """Received, and not older than its limit."""
     ASSUMED = 1
-    """Nobody reports it; a configured constant stands in."""
+    """Not reported; a configured constant stands in."""
     ABSENT = 2
     """Never received."""
     STALE = 3
     """Received once, but older than its limit."""
     FROZEN = 4
-    """Stamps go on while the values stay bit-equal for longer than a live sensor would."""
+    """Bit-equal values for longer than a live sensor sends them."""
     INVALID = 5
     """The newest value holds NaN or infinity."""
     WARMING = 6
     """
-    The newest value is there, a derivative that is filtered is not.
+    The newest value is known, a filtered derivative is not.
 
     The filter's window is not filled yet, or still holds NaN. A window that is too short for the
     rate of the stream never fills.
@@ -42,7 +42,7 @@ class SensorState(IntEnum):
     PARTIAL = 7
     """
     The newest message of an IMU leaves out the angular velocity or the acceleration; the other one
-    is used. Not said of an IMU that is known to measure only one of them.
+    is used. An IMU that measures only one of them by the settings is fresh.
     """
 
 
@@ -50,16 +50,14 @@ class Sample(NamedTuple):
     """
     One instant of a robot.
 
-    Rows follow ``robot.joint_names``, ``robot.imus`` and ``robot.ft_sensors``. NaN says that a
-    value is not there; whatever depends on it is left out of the result, and nothing else.
+    Rows follow ``robot.joint_names``, ``robot.imus`` and ``robot.ft_sensors``. NaN is an unknown
+    value; results that depend on it are NaN, and no others.
 
-    No array is left out where there is nothing to put into it: a robot with a fixed link has no
-    IMU, unless one is asked for, and its three IMU arrays have shape (0, 3), as
-    ``np.empty((0, 3))``. A robot without FT sensor has readings of shape (0, 6).
+    No array is left out where it is empty: a robot with a fixed link has no IMU by default, and
+    its three IMU arrays have shape (0, 3). A robot without FT sensor has readings of shape (0, 6).
 
-    The estimator goes by the numbers: a value that is not to be used must be NaN. The states say
-    why it is; they are for reports, and of them the estimator reads ``ASSUMED`` in `joint_states`
-    only. A finite reading is used whatever its state says.
+    The estimator reads the numbers: a value that must not be used has to be NaN. The states give
+    the reason for reports; of them the estimator reads only ``ASSUMED`` in `joint_states`.
     """
 
     stamp_ns: int
@@ -74,8 +72,7 @@ class Sample(NamedTuple):
     """
     Angular velocity of each IMU in its own axes, shape (n_imus, 3) [rad/s].
 
-    An IMU that measures only one of the two quantities, or leaves one out for now, has three NaN
-    for the other.
+    NaN for an IMU that does not measure it, or leaves it out.
     """
     proper_accelerations: Array
     """Acceleration minus gravity of each IMU's origin in its own axes, (n_imus, 3) [m/s^2]."""
@@ -84,26 +81,22 @@ class Sample(NamedTuple):
     ft_readings: Array
     """Reading of each FT sensor before calibration, (n_fts, 6), [force; torque] [N, Nm]."""
     joint_states: NDArray[np.uint8] | None = None
-    """
-    `SensorState` of each joint, shape (n_joints,); None: all fresh where finite.
-
-    What rests on a joint that is ``ASSUMED`` is marked; the other states are for reports.
-    """
+    """`SensorState` of each joint, shape (n_joints,); None: all fresh where finite."""
     imu_states: NDArray[np.uint8] | None = None
-    """`SensorState` of each IMU, shape (n_imus,), for reports only; None: nothing to report."""
+    """`SensorState` of each IMU, shape (n_imus,), for reports; None: not known."""
     ft_states: NDArray[np.uint8] | None = None
-    """`SensorState` of each FT sensor, shape (n_fts,), for reports only; None: as above."""
+    """`SensorState` of each FT sensor, shape (n_fts,), for reports; None: not known."""
     efforts: Array | None = None
-    """Joint torques that the robot itself reports, shape (n_joints,) [Nm or N], if any."""
+    """Joint torques that the robot reports, shape (n_joints,) [Nm or N], if any."""
     directions: Array | None = None
     """
-    Direction of each joint's motion from -1 to 1 as a filter leaves it that `efforts` went
-    through too, shape (n_joints,); None: the sign of the velocity.
+    Direction of motion of each joint from -1 to 1, filtered as `efforts` are, (n_joints,); None:
+    the sign of the velocity.
     """
     ft_temperatures: Array | None = None
     """
-    Temperature of each FT sensor, shape (n_fts,) [degrees Celsius]; NaN, or None for all of them:
-    not known, which matters only where a calibration has temperature coefficients.
+    Temperature of each FT sensor, shape (n_fts,) [degrees Celsius]; NaN, or None for all: not
+    known, as for calibrations without temperature coefficients.
     """
 
 
@@ -148,19 +141,14 @@ class SampleBatch:
         Raises
         ------
         ModelError
-            If there is no sample, or something else.
+            If there is no sample, or another type.
         ShapeError
             If their arrays have different shapes.
 
         """
-        if isinstance(samples, Sample) or not isinstance(samples, Iterable):
-            raise ModelError(f"'samples' is a {type(samples).__name__}, expected a list of Sample")
         given = tuple(samples)
-        if not given:
-            raise ModelError('a batch needs at least one sample')
-        for sample in given:
-            if not isinstance(sample, Sample):
-                raise ModelError(f"'samples' holds a {type(sample).__name__}, expected Sample")
+        if not given or not all(isinstance(sample, Sample) for sample in given):
+            raise ModelError("'samples' is no list of at least one Sample")
         columns = {field.name: [getattr(s, field.name) for s in given] for field in fields(cls)}
         return cls(*(_stacked(name, values) for name, values in columns.items()))
 
@@ -181,11 +169,9 @@ class SampleBatch:
         return SampleBatch(*self._at(rows))
 
     def __len__(self) -> int:
-        """Return the number of instants."""
         return len(self.stamp_ns)
 
     def __getitem__(self, index: int) -> Sample:
-        """Return one instant as views into the batch."""
         stamp, *arrays = self._at(index)
         return Sample(int(stamp), *arrays)
 

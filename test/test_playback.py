@@ -6,6 +6,8 @@ Motions played in MuJoCo against the torque regressor and the clearances.
 Not covered: the simulator itself.
 """
 
+import sys
+
 import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf
@@ -60,7 +62,7 @@ def test_robots_without_mass_and_a_missing_simulator_are_refused(simulator, monk
     if simulator:
         urdf = urdf.replace('<mass value="1"/>', '<mass value="0"/>')
     else:
-        monkeypatch.setattr(playback, 'import_module', lambda name: __import__('missing_module'))
+        monkeypatch.setitem(sys.modules, 'mujoco', None)
     robot = Robot.from_urdf(urdf, fixed_link='link_0')
     with pytest.raises(ModelError):
         playback.play(robot, lambda t: np.zeros((3, len(t), 3)), 0.1)

@@ -55,7 +55,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         raise
     except InertialEstimationError as error:
         names = getattr(chosen, 'names', {})
-        text = error.said_with(names)
+        text = error.renamed(names)
         code = WRONG_CALL if is_wrong_call(error, names) else 1
     except OSError as error:
         text, code = str(error), 1

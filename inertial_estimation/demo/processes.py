@@ -16,7 +16,6 @@ from selectors import EVENT_READ, DefaultSelector
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from tempfile import TemporaryFile
 from time import monotonic
-from types import TracebackType
 from typing import IO, Any
 
 from inertial_estimation.errors import InertialEstimationError
@@ -24,17 +23,17 @@ from inertial_estimation.errors import InertialEstimationError
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-c, the end of a service, the end of a session."""
 LAST_DOMAIN = 101
-"""Ports of higher domains are handed out by the operating system."""
+"""Ports of higher domains are used by the operating system."""
 PATIENCE = 5.0
-"""How long a process may take to end when asked to [s]."""
+"""Time for a process to end after an interrupt [s]."""
 LAST_LINES, LAST_WIDTH, LAST_BYTES = 20, 200, 10_000
-"""How much of what a dead process wrote is shown."""
+"""Limits of the shown output of a process that has ended."""
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 
 
 class DemoError(InertialEstimationError, RuntimeError):
-    """A process ended although it was still needed, or does not do its part."""
+    """A process ended too early, or does not respond."""
 
 
 class Process:
@@ -54,29 +53,24 @@ class Process:
         self._text = b''
         # A session of its own: ctrl-c reaches the demo alone, which ends them in order.
         self._popen = Popen(
-            [
-                sys.executable,
-                '-m',
-                'inertial_estimation_nodes',
-                f'inertial_estimation.{module}',
-                *arguments,
-            ],
+            [sys.executable, '-m', 'inertial_estimation_nodes', f'inertial_estimation.{module}',
+             *arguments],
             stdin=DEVNULL,
             stdout=PIPE if reports else self._output,
             stderr=self._output,
             env=environment,
             start_new_session=True,
             preexec_fn=_end_with_parent,
-        )
+        )  # fmt: skip
 
     @property
     def ended(self) -> bool:
-        """Whether it does not run any more."""
+        """Whether it has ended."""
         return self._popen.poll() is not None
 
     @property
     def processor_time(self) -> float:
-        """Processor time that all of its threads took so far [s]; 0 if it has ended."""
+        """Processor time of all its threads so far [s]; 0 if it has ended."""
         try:
             fields = Path(f'/proc/{self._popen.pid}/stat').read_text().rpartition(')')[2].split()
         except OSError:
@@ -84,11 +78,7 @@ class Process:
         return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
     def report(self, timeout: float) -> Any:
-        """
-        Return the newest report.
-
-        timeout [s].
-        """
+        """Return the newest report; None after the timeout [s]."""
         pipe = self._popen.stdout
         if pipe is None:
             return None
@@ -101,7 +91,7 @@ class Process:
         return json.loads(lines[-1]) if lines else None
 
     def end(self) -> None:
-        """Ask the process to end, and wait until it has."""
+        """Interrupt the process, and wait for its end."""
         self.interrupt()
         try:
             self._popen.communicate(timeout=PATIENCE)
@@ -111,12 +101,12 @@ class Process:
             raise DemoError(self.obituary())
 
     def interrupt(self) -> None:
-        """Ask the process to end."""
+        """Send SIGINT."""
         if not self.ended:
             self._popen.send_signal(signal.SIGINT)
 
     def finish(self, timeout: float) -> None:
-        """Wait for the end, and bring it about if it does not come in time [s]."""
+        """Wait for the end, and kill the process after the timeout [s]."""
         try:
             self._popen.wait(max(timeout, 0.0))
         except TimeoutExpired:
@@ -127,10 +117,10 @@ class Process:
         self._output.close()
 
     def obituary(self) -> str:
-        """Return how the process ended, and its last output."""
+        """Return the exit code or signal, and the last output."""
         code = self._popen.returncode
-        how = f'exit code {code}' if code >= 0 else f'signal {signal.Signals(-code).name}'
-        return f'{self.name} ended with {how}\n{self.output()}'
+        cause = f'exit code {code}' if code >= 0 else f'signal {signal.Signals(-code).name}'
+        return f'{self.name} ended with {cause}\n{self.output()}'
 
     def output(self) -> str:
         """Return the last lines that the process wrote."""
@@ -155,16 +145,9 @@ class Processes:
         self._all: list[Process] = []
 
     def __enter__(self) -> Processes:
-        """Return itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End every process."""
+    def __exit__(self, *_: object) -> None:
         with _postponed_signals():
             for process in self._all:
                 process.interrupt()
@@ -182,7 +165,7 @@ class Processes:
         return process
 
     def check(self) -> None:
-        """Make sure that every process is alive."""
+        """Raise if a process has ended."""
         for process in self._all:
             if process.ended:
                 raise DemoError(process.obituary())
@@ -198,7 +181,7 @@ class Processes:
 
 @contextmanager
 def _postponed_signals() -> Iterator[None]:
-    """Let ctrl-c and its kin wait: half way, a process would be left behind."""
+    """Postpone interrupts, so that no process is left behind."""
     came: list[int] = []
     before = {
         number: signal.signal(number, lambda number, _: came.append(number))

@@ -1,10 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-A process that records the simulated robot and its estimators.
+Process that records the simulated robot and its estimators.
 
-Its command line is JSON: the names of robot, estimators and identifier, and a file. Twice a second
-it prints stamp and wrenches of the newest messages as JSON; interrupted, it writes the file.
+Its argument is JSON: the names of robot, estimators and identifier, and a file. Twice a second it
+prints stamp and wrenches of the newest messages as JSON; on SIGINT it writes the file.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Stream:
 
 
 class Recorder(Node):
-    """Keeps what comes."""
+    """Keeps wrenches, torques, loads and identified parameters."""
 
     def __init__(self, asked: Mapping[str, Any], write: Callable[[str], object]) -> None:
         super().__init__('demo_recorder')
@@ -100,7 +100,7 @@ class Recorder(Node):
         self.create_timer(PERIOD, self._tick)
 
     def stop(self, *_: object) -> None:
-        """Write the file and end at the next tick; fit for a signal handler."""
+        """Write the file and end at the next tick (signal handler)."""
         self._stopped = True
 
     def _note(self, topic: str) -> Callable[[Any], None]:

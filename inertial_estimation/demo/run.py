@@ -1,10 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Run the demo: a simulated iCub is pushed, then picks a load up beside an identifier.
+Run the demo: a simulated iCub is pushed, then picks up a load that is identified.
 
-Estimators with one and with several IMUs run beside the simulated robot as processes; a recorder
-keeps their estimates, which are compared with the truth when a scene has ended.
+Estimators with one and with several IMUs run as processes beside the simulated robot; their
+recorded estimates are compared with the true values.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from inertial_estimation.simulation.scenario import PICK_UP, SCENES, Scenario, c
 
 RATE_HZ = 250
 SHORTEST, LONGEST = 10.0, 600.0
-"""Of the whole run [s]; the recording of a longer one would take over 500 MB."""
+"""Of the whole run [s]; a longer recording would take over 500 MB."""
 LOAD_SCENE = 1.0 + PICK_UP + LOAD_TIME
 """Length of the scene with the load [s]."""
 SLOWEST = 3.0
-"""Length of a scene over that of its stamps, on a machine that is too slow."""
+"""Limit of the duration of a scene over that of its stamps."""
 START_TIMEOUT = 60.0
-"""Until every estimator has published [s]."""
+"""Time for every estimator to publish [s]."""
 ROBOT, IDENTIFIER = 'embedded_robot', 'parameter_identifier'
 PUSHED, CARRYING = ('one_imu', 'several_imus'), ('updated', 'not_updated')
 
@@ -213,7 +213,7 @@ def _without_nan(value: Any) -> Any:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Treat the end of a session and of a service like ctrl-c, also in the background."""
+    """Treat SIGTERM and SIGHUP like SIGINT."""
     before = {number: signal.signal(number, signal.default_int_handler) for number in INTERRUPTS}
     try:
         yield

@@ -27,13 +27,13 @@ FORCE_LIMIT = 1.0
 GAIN_LIMIT = 0.15
 """Share of the force error with one IMU that several IMUs save."""
 LOAD_TIME = 10.0
-"""From picking a load up until its identification is judged [s]."""
+"""Time from the pick-up to the score of the identification [s]."""
 MASS_LIMIT, CENTER_LIMIT = 0.05, 0.01
 """Errors of the load: mass over the true mass, and centre of mass [m]."""
 FALSE_FORCE_LEAST, FALSE_FORCE_LIMIT = 8.0, 1.0
-"""Force taken for the load at first, and after `LOAD_TIME` [N]."""
+"""External force estimated in place of the load: least at first, limit after `LOAD_TIME` [N]."""
 AGE_LIMIT = 0.05
-"""Median age above which the machine, not the node, is late [s]."""
+"""Median age above which the machine is too slow [s]."""
 
 
 class Goal(NamedTuple):
@@ -46,12 +46,12 @@ class Goal(NamedTuple):
 
     @property
     def reached(self) -> bool:
-        """Tell whether the limit is kept."""
+        """Whether the value meets the limit."""
         return bool(self.value >= self.limit if self.at_least else self.value <= self.limit)
 
 
 class Recording:
-    """What the recorder wrote of a scene."""
+    """Recorded estimates and true values of a scene."""
 
     def __init__(self, path: Path, robot: str) -> None:
         with np.load(path) as data:
@@ -120,7 +120,7 @@ def score_load(
     submodel: str,
     urdf_mass: float,
 ) -> tuple[dict[str, Any], list[Goal]]:
-    """Return figures and goals of a load that the robot has picked up [kg]."""
+    """Return figures and goals of the load."""
     loads, updates, payloads = (
         [event for event in recording.events if event['topic'] == topic]
         for topic in (f'{recording.robot}/load', 'inertial_parameters', f'{identifier}/payloads')

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Durations of the cycles, and stamps that are missing."""
+"""Durations of the cycles, and missed cycles."""
 
 from dataclasses import dataclass
 from time import monotonic_ns
@@ -8,25 +8,24 @@ from time import monotonic_ns
 import numpy as np
 
 CAPACITY = 8192
-"""More cycles than a second has; of a longer time the newest count."""
+"""Cycles that are kept, more than in a second."""
 MAX_INTERVAL = 1.0
-"""Between two stamps; beyond it joint states stopped, or time jumped, and none is missing [s]."""
+"""Time between two stamps beyond which joint states stopped or time jumped [s]."""
 MAX_INTERVAL_RATIO = 10.0
-"""The same, over the usual interval: slow joint states."""
+"""The same over the usual interval, for slow joint states."""
 MIN_INTERVALS = 3
-"""Fewer do not determine the usual interval, if it was known before."""
+"""Intervals that determine the usual one anew."""
 MIN_WAIT_RATIO = 0.1
-"""Time that went by over an interval of stamps: if less, it was time that jumped."""
+"""Elapsed time over an interval of stamps below which time jumped."""
 
 
 @dataclass(frozen=True)
 class CycleReport:
-    """The cycles since the report before."""
+    """The cycles since the last report."""
 
     count: int
-    """Cycles."""
     missed: int
-    """Stamps that are not there between two that are, at the usual interval."""
+    """Stamps missing at the usual interval."""
     interval: float
     """Usual (median) interval of the stamps, NaN with less than two [s]."""
     duration_p50: float
@@ -36,9 +35,9 @@ class CycleReport:
     duration_max: float
     """Longest duration [s]."""
     stopped: float = 0.0
-    """Longest time for which no stamp came, beyond `MAX_INTERVAL`; 0: all came in time [s]."""
+    """Longest time without a stamp beyond `MAX_INTERVAL`; 0: none [s]."""
     jumped: float = 0.0
-    """Furthest that stamps went forward in less time than that; 0: they did not [s]."""
+    """Largest forward jump of stamps; 0: none [s]."""
 
 
 class Cycles:
@@ -55,15 +54,11 @@ class Cycles:
         self.total_missed = 0
 
     def restart(self) -> None:
-        """Let the time up to the next cycle count as a pause, not as cycles that are missing."""
+        """Count the time up to the next cycle as a pause."""
         self._running = False
 
     def add(self, stamp_ns: int, duration: float, now_ns: int | None = None) -> None:
-        """
-        Note a cycle.
-
-        duration [s].
-        """
+        """Note a cycle; duration [s]."""
         index = self._count % CAPACITY
         self._stamps[index] = stamp_ns
         self._durations[index] = duration
@@ -73,16 +68,12 @@ class Cycles:
         self._count += 1
 
     def since(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """
-        Return the cycles after a number of them.
-
-        Returns stamps [ns]; durations [s].
-        """
+        """Return stamps [ns] and durations [s] of the cycles after the first ones."""
         new = self._count - count
         return self._newest(self._stamps, new), self._newest(self._durations, new)
 
     def report(self) -> CycleReport:
-        """Return what happened since the last report."""
+        """Return the report of the cycles since the last one."""
         count = self._count - self._reported
         durations = self._newest(self._durations, count)
         # The interval that leads to the first new cycle counts as well.

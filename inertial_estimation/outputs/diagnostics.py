@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Status of inputs and results as findings and key-values, and what of it is logged."""
+"""Status of inputs and results as findings and key-values, and the findings that are logged."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from inertial_estimation.signals.stream import AssemblerStatistics, StreamStatis
 
 DIAGNOSTIC_ARRAY = 'diagnostic_msgs/msg/DiagnosticArray'
 MAX_SKEW = 1.0
-"""A clock that is further off is set wrong [s]."""
+"""Difference of clocks that is a finding [s]."""
 REPORTS_TO_END = 10
-"""Reports in a row without a finding after which it has ended."""
+"""Consecutive reports without a finding after which it has ended."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ class Status:
 
 
 class FindingLog:
-    """Each finding once when it appears, and once when it has ended."""
+    """Findings that appear or end, each once."""
 
     def __init__(self) -> None:
         self._absent: dict[tuple[str, str], int] = {}
         """Reports since each finding, by subject and code."""
 
     def update(self, findings: Iterable[Finding]) -> tuple[list[Finding], list[str]]:
-        """Return what appeared, and the subjects and codes of what ended."""
+        """Return new findings, and subjects and codes of those that ended."""
         now = {(one.subject, one.code): one for one in findings}
         begun = [one for key, one in now.items() if key not in self._absent]
         self._absent = {key: n + 1 for key, n in self._absent.items()} | dict.fromkeys(now, 0)
@@ -68,7 +68,7 @@ class FindingLog:
 
 
 class SourceStatus:
-    """Status of each topic, from what it has delivered since the report before."""
+    """Status of each topic, from its messages since the last report."""
 
     def __init__(self, robot: Robot, timeout: float) -> None:
         self._robot, self._timeout = robot, timeout
@@ -123,7 +123,7 @@ class SourceStatus:
                 yield Status(name, tuple(findings), values, note)
 
     def _new_problems(self, source: Source, now: dict[str, int]) -> dict[str, int]:
-        """Return how often each problem came up since the last call."""
+        """Return the counts of problems since the last call."""
         before, self._problems[id(source)] = self._problems.get(id(source), {}), now
         counts = {text: count - before.get(text, 0) for text, count in now.items()}
         return {text: count for text, count in counts.items() if count}
@@ -138,7 +138,7 @@ class SourceStatus:
 
 
 def sensor_state(source: Source, sample: Sample | None) -> SensorState | None:
-    """Return how a sensor was found in the last sample; None: not known."""
+    """Return the state of a sensor in the last sample; None: not known."""
     if sample is None:
         return None
     if source.kind == 'temperature':
@@ -180,7 +180,7 @@ def check_problems(name: str, new: Mapping[str, int]) -> Iterator[Finding]:
 
 
 def common_skew(sources: Iterable[Source]) -> float:
-    """Return by how much all stamps alike are behind the clock of the node [s], else NaN."""
+    """Return the delay of all stamps behind the clock of the node if it is one [s], else NaN."""
     skews = [source.skew for source in sources if source.skew is not None]
     if len(skews) < 2 or max(skews) - min(skews) > MAX_SKEW:
         return float('nan')

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Status of the results: what they depend on [T Theorem 4.2], and the momentum check."""
+"""Status of the results: their dependence [T Theorem 4.2], and the momentum check."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.uncertainty.stream_noise import MomentumNoise
 
 MAX_CACHED = 16
-"""Sets of contacts and sensors whose dependence is kept: a skin is touched here and there."""
+"""Sets of contacts and sensors whose dependence is kept."""
 
 
 class DependenceStatus:
@@ -83,7 +83,7 @@ class DependenceStatus:
         return found
 
     def _table(self, estimate: WrenchEstimate) -> DependenceTable | None:
-        """Return what all results depend on; None: the IMUs do not determine the motion."""
+        """Return the dependence of all results; None: the IMUs do not determine the motion."""
         contacts, fts = _in_use(estimate)
         imus = [] if self._robot.fixed_frame else estimate.used_imus.nonzero()[0].tolist()
         named = tuple((one.name, one.frame, one.unknowns) for one in contacts)
@@ -108,7 +108,7 @@ class DependenceStatus:
 
 
 def _in_use(estimate: WrenchEstimate) -> tuple[list[Contact], list[int]]:
-    """Return the contacts that take part, and the rows of the FT sensors."""
+    """Return the contacts and the rows of the FT sensors in use."""
     kept = (estimate.contact_quality & Quality.DROPPED) == 0
     contacts = list(compress(estimate.contacts, kept.tolist()))
     return contacts, estimate.used_fts.nonzero()[0].tolist()
@@ -119,7 +119,7 @@ def _uninformed(informed: Informed) -> list[str]:
 
 
 def _text(row: ResultDependence) -> str:
-    """Return what one result depends on."""
+    """Return the dependence of one result."""
     parts = [' '.join(row.fts) or 'no FT sensor']
     for kind, names in (('motion', row.imus), ('joints', row.joints), ('links', row.links)):
         if names:
@@ -140,11 +140,11 @@ class MomentumStatus:
         self._check = MomentumCheck(robot)
 
     def add(self, sample: Sample, estimate: WrenchEstimate) -> None:
-        """Take a sample; most are passed over."""
+        """Take a sample; most are skipped."""
         self._check.add(sample, estimate)
 
     def set_parameters(self, parameters: Array) -> None:
-        """Go on with other inertial parameters, shape (n_links, 10)."""
+        """Change the inertial parameters, shape (n_links, 10)."""
         self._check.set_parameters(parameters)
 
     def status(self) -> Status:

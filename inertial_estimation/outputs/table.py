@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Table of the published quantities: topic, message type, pace, and function of the results.
+Table of the published quantities: topic, message type, rate, and function of the results.
 
 It serves the node and the bag that a replay writes. A new quantity is one row here.
 """
@@ -35,7 +35,7 @@ Encode = Callable[[int, Array], bytes]
 
 
 class Pace(Enum):
-    """How often a quantity is published."""
+    """Rate at which a quantity is published."""
 
     CYCLE = 'cycle'
     """With every estimate."""
@@ -48,7 +48,7 @@ class Pace(Enum):
 
 
 class Results(NamedTuple):
-    """What the outputs are functions of."""
+    """Results of which the outputs are functions."""
 
     estimate: WrenchEstimate | None = None
     deviations: Deviations | None = None
@@ -61,7 +61,7 @@ class Results(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What the rows of the outputs are about."""
+    """Names and frames of the rows of the outputs."""
 
     robot: Robot
     contacts: tuple[Contact, ...]
@@ -85,7 +85,7 @@ class Output(NamedTuple):
     """Of the rows of a family, else that of the message."""
     is_family: bool = False
     names_contacts: bool = False
-    """Whether the rows are those of the contacts of an estimate, touches included."""
+    """Whether the rows are the contacts of an estimate, which change at run time."""
 
 
 def _joints(layout: Layout) -> Sequence[str]:
@@ -105,7 +105,7 @@ def _submodels(layout: Layout) -> Sequence[str]:
 
 
 def ft_frames(layout: Layout) -> list[str]:
-    """Return the frame of each FT sensor that tf has: only those of links."""
+    """Return the frame of each FT sensor in tf, which has only those of links."""
     links = layout.robot.links
     return [
         links[ft.child].name if ft.frame == 'child' else ft.name for ft in layout.robot.ft_sensors
@@ -150,7 +150,7 @@ OUTPUTS: tuple[Output, ...] = (
 
 
 def encoders(output: Output, layout: Layout) -> list[tuple[str, Encode]]:
-    """Return the topics of an output, and what encodes the values, or the row, of each."""
+    """Return the topics of an output, with the encoder of its values or of one row."""
     names, frames = output.names(layout), output.frames(layout)
     if output.is_family:
         return [

@@ -172,7 +172,7 @@ def main() -> int:
         found = run(job, signals)
     except InertialEstimationError as error:
         names = job['names']
-        failed = {'failed': error.said_with(names), 'wrong_call': is_wrong_call(error, names)}
+        failed = {'failed': error.renamed(names), 'wrong_call': is_wrong_call(error, names)}
         sys.stdout.write(json.dumps(failed) + '\n')
         return 1
     sys.stdout.write(json.dumps(found) + '\n')

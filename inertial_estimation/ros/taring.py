@@ -208,7 +208,7 @@ class Taring:
                     raise CalibrationError('the calibration was changed meanwhile')
                 self._updates.take(changed)
             except InertialEstimationError as error:
-                tare.done.set_result((False, _unchanged(error.said_with(NAMES)) + contacts))
+                tare.done.set_result((False, _unchanged(error.renamed(NAMES)) + contacts))
                 return
             self._poses, self._sensors = poses, tare.sensors
             tare.done.set_result((True, message + contacts))

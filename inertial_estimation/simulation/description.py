@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the simulator takes from a URDF: bodies with mass, frames fixed to them, FT sensors."""
+"""Parts of a URDF for the simulator: bodies with mass, frames fixed to them, FT sensors."""
 
 from __future__ import annotations
 
@@ -30,13 +30,12 @@ IMPORT_OPTIONS = {
 
 
 def demo_package(name: str) -> ModuleType:
-    """Import a package that only the embedded robot needs, or say how to get it."""
+    """Import a package of the extra `demo`."""
     try:
         return import_module(name)
     except ImportError as error:
         raise ModelError(
-            f"the embedded robot needs the package '{name}' ({error}); "
-            "in the checkout, run pip install '.[demo]'"
+            f"the package '{name}' is not installed ({error}): pip install '.[demo]'"
         ) from error
 
 
@@ -67,12 +66,12 @@ class Placement:
 
 @dataclass(frozen=True)
 class ForceTorqueTag:
-    """An FT sensor tag: its name, where it measures, and who acts on whom."""
+    """An FT sensor tag: name, frame and direction."""
 
     name: str
     child_link: str
     placement: Placement
-    """The sensor frame, which is where the reading is expressed, in the child link."""
+    """The sensor frame in the child link."""
     sign: float
     """One of `SIGNS`."""
 
@@ -82,9 +81,9 @@ class Description:
     """The parts of a URDF that its motion and its sensors depend on."""
 
     text: str
-    """The whole URDF, as it is published for the users of the robot."""
+    """The whole URDF, as it is published."""
     bodies_text: str
-    """A URDF of the bodies with mass only: what the simulator imports."""
+    """URDF of the bodies with mass only, for the simulator."""
     root: str
     """Name of the root link."""
     frames: Mapping[str, Placement]
@@ -92,7 +91,7 @@ class Description:
     force_torque: tuple[ForceTorqueTag, ...]
 
     def placement(self, frame: str) -> Placement:
-        """Return where a link of the URDF sits."""
+        """Return the pose of a link of the URDF."""
         if frame not in self.frames:
             raise FrameNotFound(frame, self.frames)
         return self.frames[frame]

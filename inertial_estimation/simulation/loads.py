@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What links carry: bodies of the physics engine that weigh more from some time on."""
+"""Loads on links: inertial parameters of simulated bodies that change at some times."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from inertial_estimation.simulation.scenario import Load
 
 class Loads:
     """
-    Changes what bodies of a model weigh.
+    Changes the inertial parameters of bodies.
 
-    The servos feel the difference; velocities stay, as of a hand that closes around something
-    which moves along with it.
+    Velocities stay, as of a hand that closes around a body which moves along with it.
     """
 
     def __init__(self, model: Any, description: Description, loads: Sequence[Load]) -> None:
@@ -32,11 +31,7 @@ class Loads:
         self._carried: tuple[bool, ...] = (False,) * len(self._loads)
 
     def update(self, time: float) -> None:
-        """
-        Let the model carry what is carried at a time.
-
-        time [s].
-        """
+        """Set the loads of a time [s]."""
         carried = tuple(load.start <= time < load.end for load in self._loads)
         if carried == self._carried:
             return
@@ -46,9 +41,10 @@ class Loads:
             if is_carried:
                 center = place.position + place.rotation.apply(load.center)
                 body = self._model.body(place.body).id
-                moments[body] += _of_load(load, center)
+                about_center = load.inertia / 2 * np.eye(3)
+                moments[body] += _pseudo_inertia(load.mass, center, about_center)
         for body, M in moments.items():
-            _weigh(self._engine, self._model, body, M)
+            _set_inertia(self._engine, self._model, body, M)
         self._engine.mj_setConst(self._model, self._scratch)
 
 
@@ -60,13 +56,8 @@ def _second_moments(engine: Any, model: Any, body: int) -> Array:
     return _pseudo_inertia(mass, center, R @ np.diag(principal.sum() / 2 - principal) @ R.T)
 
 
-def _of_load(load: Load, center: Array) -> Array:
-    """Return the pseudo-inertia of a load about the origin of the body that carries it."""
-    return _pseudo_inertia(load.mass, center, load.inertia / 2 * np.eye(3))
-
-
 def _pseudo_inertia(mass: float, center: Array, about_center: Array) -> Array:
-    """Return it from the second moments about the centre of mass, shape (3, 3) [kg m^2]."""
+    """Return the pseudo-inertia from the second moments (3, 3) about the centre [kg m^2]."""
     M = np.empty((4, 4))
     M[:3, :3] = about_center + mass * np.outer(center, center)
     M[:3, 3] = M[3, :3] = mass * center
@@ -74,7 +65,7 @@ def _pseudo_inertia(mass: float, center: Array, about_center: Array) -> Array:
     return M
 
 
-def _weigh(engine: Any, model: Any, body: int, M: Array) -> None:
+def _set_inertia(engine: Any, model: Any, body: int, M: Array) -> None:
     """Set mass, centre of mass and inertia of a body."""
     mass = M[3, 3]
     center = M[:3, 3] / mass

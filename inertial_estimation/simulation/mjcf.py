@@ -18,9 +18,9 @@ SOLES = ('l_sole', 'r_sole')
 SOLE_CENTRE = (0.03, 0.0, 0.01)
 """Centre of the box that stands in for a foot, in the sole frame [m]."""
 SOLE_HALF_SIZE = (0.085, 0.036, 0.01)
-"""Half the edges of that box [m]: the outline of the iCub's sole, the same on both sides."""
+"""Half the edges of that box: the outline of the sole [m]."""
 TOLERANCE = 1e-14
-"""Of the constraint solver: what it leaves unsolved is missing in the balance of forces."""
+"""Of the constraint solver: its residual is missing in the balance of forces."""
 _FOOT, _GROUND = 1, 2
 
 
@@ -126,7 +126,7 @@ def _add_sensors(
 
 
 def _add_site(spec: Any, name: str, placement: Placement) -> None:
-    """Mark a frame on a body."""
+    """Add a frame to a body."""
     spec.body(placement.body).add_site(
         name=name,
         pos=placement.position,
@@ -135,7 +135,7 @@ def _add_site(spec: Any, name: str, placement: Placement) -> None:
 
 
 def _add_ground(mujoco: Any, spec: Any, description: Description) -> None:
-    """Add a floor and the boxes that stand on it; nothing else ever collides."""
+    """Add a floor and the boxes of the feet, the only geometries that collide."""
     spec.worldbody.add_geom(
         name='ground',
         type=mujoco.mjtGeom.mjGEOM_PLANE,

@@ -18,7 +18,7 @@ Range of the frequencies [Hz]: slower ones would take narrow joints to their lim
 ones the bias of a causal filter would outgrow the noise.
 """
 START = 2.0
-"""How long the motion takes to reach its full amplitude [s]."""
+"""Time to the full amplitude of the motion [s]."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Motion:
 
     @property
     def excursions(self) -> Array:
-        """Farthest that each joint can go from its posture, shape (n_joints,) [rad]."""
+        """Largest distance of each joint from its posture, shape (n_joints,) [rad]."""
         return np.asarray(self.amplitudes.sum(axis=1))
 
     def at(self, time: float) -> tuple[Array, Array]:

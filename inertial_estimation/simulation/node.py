@@ -3,10 +3,9 @@
 """
 The node ``embedded_robot``: the simulated iCub with the topics of a real one, in real time.
 
-Its skin tells on ``contacts`` where it is pushed. Beside the sensors it publishes what no robot
-can: noise-free twins of the FT sensors on ``ft_true/<name>``, and the truth about external
-wrenches and joint torques under its own name, with the names and the stamps that an estimator
-gives them, and what it has picked up.
+Its skin reports pushes on ``contacts``. Besides the sensors it publishes FT readings without noise
+on ``ft_true/<name>``, and under its own name the true external wrenches and joint torques, with
+the names and stamps of an estimator, and its loads.
 """
 
 import gc
@@ -47,12 +46,12 @@ from inertial_estimation.simulation.truth import Snapshot
 
 NODE_NAME = 'embedded_robot'
 TOO_LATE = 0.1
-"""Behind real time by more than this, the robot says so [s]."""
+"""Delay behind real time that is reported [s]."""
 CATCH_UP = 2
-"""Times real time at most, when late: a burst would overrun everybody's queues."""
+"""Largest speed over real time, when late: a burst would overflow queues."""
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 STREAM = QoSProfile(depth=100)
-"""Who listens reliably may be late by so many messages."""
+"""Reliable subscribers may be late by as many messages."""
 
 
 class EmbeddedRobot(Node):
@@ -61,15 +60,14 @@ class EmbeddedRobot(Node):
     def __init__(self, **kwargs) -> None:
         super().__init__(NODE_NAME, **kwargs)
         self.done = Future()
-        scene = self._text('scene', 'standing', f'What happens, one of {", ".join(EVERY_SCENE)}')
-        rate = self._integer('rate', 250, (1, 1000), 'Joint states per second, divides 1000 [Hz]')
-        seed = self._integer('seed', 0, (0, 2**31 - 1), 'Seed of motion, pushes and noise')
-        duration = self._number('duration', 60.0, (0.1, 3600.0), 'How long it all lasts [s]')
-        noise = self._number('noise', 1.0, (0.0, 100.0), 'Times the stated noise of the sensors')
-        self._audience = self._integer(
-            'audience', 0, (0, 100), 'Subscribers of joint_states that it waits for'
-        )
-        imus = self._texts('imus', list(IMUS), 'Links that carry an IMU of the same name')
+        new = self._declare
+        scene = new('scene', 'standing', f'One of {", ".join(EVERY_SCENE)}')
+        rate = new('rate', 250, 'Joint states per second, divides 1000 [Hz]', (1, 1000))
+        seed = new('seed', 0, 'Seed of motion, pushes and noise', (0, 2**31 - 1))
+        duration = new('duration', 60.0, 'Duration of the scene [s]', (0.1, 3600.0))
+        noise = new('noise', 1.0, 'Factor of the noise of the sensors', (0.0, 100.0))
+        self._audience = new('audience', 0, 'Subscribers of joint_states to wait for', (0, 100))
+        imus = list(new('imus', list(IMUS), 'Links that carry an IMU of the same name'))
         if scene not in EVERY_SCENE:
             raise NameNotFound('scene', scene, EVERY_SCENE)
         scenario = EVERY_SCENE[scene](duration, seed)
@@ -93,7 +91,7 @@ class EmbeddedRobot(Node):
         self._stopped = True
 
     def _tick(self) -> None:
-        """Publish what is due, and prepare the next instant while there is time."""
+        """Publish the samples that are due, and compute the next one."""
         if not self._start_ns and not self._stopped:
             if self._joints.get_subscription_count() < self._audience:
                 return
@@ -110,23 +108,22 @@ class EmbeddedRobot(Node):
             self._next = self._robot.step()
 
     def _finish(self) -> None:
-        """Say how it went, once."""
+        """Report the largest delay, once."""
         if not self.done.done():
             self.get_logger().info(f'at most {1e-6 * self._latest_ns:.1f} ms behind real time')
             self.done.set_result(None)
 
     def _note_lateness(self, late_ns: int) -> None:
-        """Warn when real time is lost: ages would be those of this machine, not of the nodes."""
+        """Warn when real time is lost."""
         self._latest_ns = max(self._latest_ns, late_ns)
         if late_ns > 1e9 * TOO_LATE:
             self.get_logger().warning(
-                f'{1e-9 * late_ns:.2f} s behind real time: the machine is too slow or busy; '
-                'lower the rate',
+                f'{1e-9 * late_ns:.2f} s behind real time: lower the rate',
                 throttle_duration_sec=5.0,
             )
 
     def _publish(self, snapshot: Snapshot) -> None:
-        """Publish one instant, the joint states last: they trigger who waits for them."""
+        """Publish one sample, the joint states last, as they trigger estimates."""
         stamp_ns = self._wall_start_ns + snapshot.time_ns
         sample: Sample = self._noise.apply(snapshot)
         for k, (publisher, true_publisher, encode) in enumerate(self._fts):
@@ -169,7 +166,7 @@ class EmbeddedRobot(Node):
         self._description.publish(String(data=robot.urdf))
 
     def _ft_topics(self, tag) -> tuple:
-        """Return publishers of an FT sensor and of its noise-free twin, and their encoder."""
+        """Return publishers of an FT sensor with and without noise, and their encoder."""
         publishers = (
             self.create_publisher(WrenchStamped, f'{kind}/{tag.name}', STREAM)
             for kind in ('ft', 'ft_true')
@@ -177,38 +174,26 @@ class EmbeddedRobot(Node):
         # On the iCub every sensor frame is the frame of the child link.
         return *publishers, Encoder(WRENCH, tag.child_link).encode
 
-    def _text(self, name: str, default: str, description: str) -> str:
-        """Declare a parameter and return its value."""
-        return self._declare(name, default, ParameterDescriptor(description=description))
-
-    def _texts(self, name: str, default: list[str], description: str) -> list[str]:
-        """Declare a parameter and return its value."""
-        return list(self._declare(name, default, ParameterDescriptor(description=description)))
-
-    def _integer(self, name: str, default: int, limits: tuple, description: str) -> int:
-        """Declare a parameter and return its value."""
-        limit = IntegerRange(from_value=limits[0], to_value=limits[1], step=1)
-        described = ParameterDescriptor(description=description, integer_range=[limit])
-        return self._declare(name, default, described)
-
-    def _number(self, name: str, default: float, limits: tuple, description: str) -> float:
-        """Declare a parameter and return its value."""
-        limit = FloatingPointRange(from_value=limits[0], to_value=limits[1])
-        described = ParameterDescriptor(description=description, floating_point_range=[limit])
-        return self._declare(name, default, described)
-
-    def _declare(self, name: str, default, descriptor: ParameterDescriptor):
-        """Declare a parameter that is read once and return its value."""
-        descriptor.read_only = True
+    def _declare(self, name: str, default, description: str, limits: tuple = ()):
+        """Declare a parameter that is read once, and return its value."""
+        described = ParameterDescriptor(description=description, read_only=True)
+        if limits and isinstance(default, int):
+            described.integer_range = [
+                IntegerRange(from_value=limits[0], to_value=limits[1], step=1)
+            ]
+        elif limits:
+            described.floating_point_range = [
+                FloatingPointRange(from_value=limits[0], to_value=limits[1])
+            ]
         given = self._parameter_overrides.get(name)
         value = None if given is None else as_type_of(default, given.value)
         if value is None:
-            return self.declare_parameter(name, default, descriptor).value
-        return self.declare_parameter(name, value, descriptor, ignore_override=True).value
+            return self.declare_parameter(name, default, described).value
+        return self.declare_parameter(name, value, described, ignore_override=True).value
 
 
 def _load_to_message(stamp_ns: int, load: Load) -> InertiaStamped:
-    """Return what is carried from a stamp on, in the frame of the link that does."""
+    """Return the message of a load, in the frame of the link that carries it."""
     message = InertiaStamped()
     message.header.stamp, message.header.frame_id = ns_to_stamp(stamp_ns), load.frame
     inertia = message.inertia
@@ -236,7 +221,7 @@ def main(args: Sequence[str] | None = None) -> int:
         rclpy.try_shutdown()
         return 1
     hand_over(signals, node.stop)
-    # Nothing of this is ever garbage; looking through it would cost a cycle.
+    # The objects of the start are never garbage; scanning them would cost a cycle.
     gc.collect()
     gc.freeze()
     executor = make_executor()

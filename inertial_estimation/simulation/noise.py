@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the sensors of the embedded robot say: the truth, with noise."""
+"""Readings of the sensors of the embedded robot: true values with white noise."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ class NoiseLevels:
     """Proper acceleration of the IMUs [m/s^2]."""
 
     def __post_init__(self) -> None:
-        """Refuse a deviation that is none."""
         for level in fields(self):
             value = getattr(self, level.name)
             if not 0.0 <= value < np.inf:
@@ -37,12 +36,7 @@ class NoiseLevels:
 
 
 class SensorNoise:
-    """
-    Turns the truth into readings.
-
-    Each kind of sensor draws from a stream of its own, so that switching one off leaves the
-    readings of all the others as they were, to the last bit.
-    """
+    """Adds noise from one random stream for each kind of sensor: the kinds are independent."""
 
     def __init__(self, levels: NoiseLevels | None = None, seed: int = 0) -> None:
         self.levels = NoiseLevels() if levels is None else levels

@@ -1,17 +1,15 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Plays a motion of a robot in MuJoCo, as a check by other software than that which designed it.
+Playback of a designed motion in MuJoCo, an independent check of its torques and clearances.
 
-The simulator's own model of the robot is driven by the torques that its own dynamics want, plus
-what a servo adds; there is no friction. Parts that touch are reported, and do not push: where the
-motion brings them is computed apart.
+The simulated robot is driven by computed torques and a servo, without friction. Links that touch
+are reported and exert no forces.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +19,7 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.model.clearance import Piece, SelfClearance
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.simulation.description import demo_package
 
 Array = NDArray[np.float64]
 
@@ -29,11 +28,11 @@ STEP = 1e-3
 STIFFNESS, DAMPING = 400.0, 40.0
 """Of the servo, over the inertia [1/s^2, 1/s]: critically damped at 20 rad/s."""
 TOUCH_EVERY = 10
-"""Steps between looks at what touches."""
+"""Steps between two collision checks."""
 
 
 class Played(NamedTuple):
-    """What the simulator made of a motion."""
+    """Results of a playback."""
 
     tracking: Array
     """Largest error of each joint, shape (n_joints,) [rad or m]."""
@@ -50,12 +49,8 @@ def play(
     clearance: SelfClearance | None = None,
     progress: Callable[[str, float], None] = lambda what, done: None,
 ) -> Played:
-    """
-    Play a motion.
-
-    duration [s].
-    """
-    engine = _engine()
+    """Play a motion; duration [s]."""
+    engine = demo_package('mujoco')
     model = _compiled(engine, robot, None)
     data = engine.MjData(model)
     wanted = motion(np.asarray(np.arange(round(duration / STEP) + 1) * STEP))
@@ -81,7 +76,7 @@ def play(
 
 
 class _Touch:
-    """Looks which parts touch, in a model of its own."""
+    """Collision checks in a model with geometries."""
 
     def __init__(self, engine: Any, robot: Robot, clearance: SelfClearance) -> None:
         self.names: dict[str, None] = {}
@@ -93,7 +88,7 @@ class _Touch:
         self._piece = [int(self._model.geom(g).name) for g in range(self._model.ngeom)]
 
     def look(self, positions: Array) -> None:
-        """Note what touches in a posture."""
+        """Note the links that touch in a posture."""
         model, data = self._model, self._data
         data.qpos[:] = positions
         self._engine.mj_kinematics(model, data)
@@ -105,19 +100,8 @@ class _Touch:
                 self.names[self._clearance.names(self._kept[one, other])] = None
 
 
-def _engine() -> Any:
-    """Import the simulator."""
-    try:
-        return import_module('mujoco')
-    except ImportError as error:
-        raise ModelError(
-            f"the package 'mujoco' is not installed ({error}); in the checkout, run "
-            "pip install '.[demo]'"
-        ) from error
-
-
 def _compiled(engine: Any, robot: Robot, clearance: SelfClearance | None) -> Any:
-    """Return the simulator's model; its geometries have the numbers of the pieces as names."""
+    """Return the compiled model; geometries are named by the numbers of the pieces."""
     spec = engine.MjSpec()
     spec.option.timestep = STEP
     spec.option.gravity = robot.frame(robot.fixed_frame)[1][:3, :3] @ robot.gravity
@@ -139,7 +123,7 @@ def _compiled(engine: Any, robot: Robot, clearance: SelfClearance | None) -> Any
 
 
 def _place(engine: Any, thing: Any, pose: Array) -> None:
-    """Set the pose of something in what it is fixed to."""
+    """Set the pose of a body or geometry in its parent."""
     quaternion = np.zeros(4)
     engine.mju_mat2Quat(quaternion, np.ascontiguousarray(pose[:3, :3]).reshape(9))
     thing.pos, thing.quat = pose[:3, 3], quaternion
@@ -156,7 +140,7 @@ def _add_joint(engine: Any, body: Any, motion: Array) -> None:
 
 
 def _weigh(body: Any, parameters: Array) -> None:
-    """Set what a body weighs."""
+    """Set the inertial parameters of a body."""
     mass = float(parameters[0])
     body.explicitinertial = True
     body.mass = mass
@@ -170,7 +154,7 @@ def _weigh(body: Any, parameters: Array) -> None:
 
 
 def _add_geometry(engine: Any, spec: Any, body: Any, number: int, piece: Piece) -> None:
-    """Add a piece to a body, under its number."""
+    """Add a piece to a body."""
     kinds, shape = engine.mjtGeom, piece.shape
     kind = type(shape).__name__
     sizes = {

@@ -17,20 +17,19 @@ from inertial_estimation.simulation.loads import Loads
 from inertial_estimation.simulation.mjcf import SOLE_HALF_SIZE, SOLES, build_model
 from inertial_estimation.simulation.motion import START, Motion
 from inertial_estimation.simulation.scenario import Scenario
-from inertial_estimation.simulation.truth import Snapshot, TruthReader
-from inertial_estimation.simulation.vectors import cross
+from inertial_estimation.simulation.truth import Snapshot, TruthReader, cross
 
 PHYSICS_HZ = 1000
 """Steps of the physics engine per second."""
 SETTLING = 2.0
-"""How long the robot comes to rest in its posture before it moves [s]."""
+"""Time in which the robot comes to rest in its posture before it moves [s]."""
 _LIMB_LINKS = ('upper_arm', 'forearm', 'upper_leg', 'lower_leg', 'foot')
 _IMU_LINKS = (
     *('head_imu_0', 'root_link', 'chest'),
     *(f'{side}_{link}' for link in _LIMB_LINKS for side in 'lr'),
 )
 IMUS: Mapping[str, str] = MappingProxyType({link: link for link in _IMU_LINKS})
-"""The IMUs a robot gets if not told: name, and link of the URDF whose frame it measures in."""
+"""Default IMUs: name, and link of the URDF whose frame it measures in."""
 
 
 class SimulatedRobot:
@@ -45,9 +44,7 @@ class SimulatedRobot:
         self, scenario: Scenario, imus: Mapping[str, str] = IMUS, rate_hz: int = 500
     ) -> None:
         if rate_hz < 1 or PHYSICS_HZ % rate_hz:
-            raise ConfigError(
-                f'rate_hz {rate_hz} does not divide {PHYSICS_HZ} Hz; take 250 or 500'
-            )
+            raise ConfigError(f'rate_hz {rate_hz} does not divide {PHYSICS_HZ} Hz')
         description = describe(icub_urdf())
         self._engine: Any = demo_package('mujoco')
         self._model = build_model(
@@ -72,7 +69,7 @@ class SimulatedRobot:
         self._settle()
 
     def step(self) -> Snapshot:
-        """Advance by one period of `rate_hz` and return the truth about the new instant."""
+        """Advance by one period of `rate_hz`, and return the new snapshot."""
         for left in reversed(range(self._substeps)):
             self._advance(with_sensors=left == 0)
         return self._truth.read(self._data, self._ticks * (1_000_000_000 // PHYSICS_HZ))
@@ -104,7 +101,7 @@ class SimulatedRobot:
             self._add_wrench(self._model.site(f'frame/{frame}').id, wrench)
 
     def _add_wrench(self, site: int, wrench: Array) -> None:
-        """Add a wrench in and about a site [N, Nm]: the engine wants it at the centre of mass."""
+        """Add a wrench in and about a site [N, Nm], about the centre of mass of its body."""
         data, body = self._data, self._model.site_bodyid[site]
         W_R_S = data.site_xmat[site].reshape(3, 3)
         force, moment = W_R_S @ wrench[:3], W_R_S @ wrench[3:]
@@ -120,7 +117,7 @@ class SimulatedRobot:
         return np.array([values.get(name, 0.0) for name in self.joint_names])
 
     def _make_motion(self) -> Motion:
-        """Return the reference motion, refused where it leaves the limits."""
+        """Return the reference motion, within the joint limits."""
         posture, accelerations = map(
             self._by_joint, (self._scenario.posture, self._scenario.motion)
         )
@@ -130,17 +127,17 @@ class SimulatedRobot:
         if away.max() > 0.0:
             raise ConfigError(
                 f"the motion takes joint '{self.joint_names[away.argmax()]}' {away.max():.3f} rad "
-                'beyond its limit; ask for less acceleration or another posture'
+                'beyond its limit'
             )
         return motion
 
     def _servo_lead(self) -> Array:
-        """Return how far servos must look ahead to make up for damping, (n_joints,) [s]."""
+        """Return the lead of the servos that compensates damping, (n_joints,) [s]."""
         damping = self._model.dof_damping[-self._model.nu :] - self._model.actuator_biasprm[:, 2]
         return np.asarray(damping / self._model.actuator_gainprm[:, 0])
 
     def _settle(self) -> None:
-        """Put the robot into its posture, on its feet if it has any, and let it begin to move."""
+        """Put the robot into its posture, on its feet unless it is fixed, and start the motion."""
         data = self._data
         data.qpos[-self._model.nu :] = self._motion.posture
         if not self._scenario.fixed:

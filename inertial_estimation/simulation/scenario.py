@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What happens to the embedded robot: how it is held, how it moves, who pushes it where."""
+"""Scenarios of the embedded robot: support, motion, pushes and loads."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from inertial_estimation.simulation.motion import START
 ACCELERATION = 3.5
 """Root mean square acceleration that the scenes ask of a joint [rad/s^2]."""
 FIRST_PUSH = 1.0
-"""When the first push of a scene begins [s]."""
+"""Start of the first push of a scene [s]."""
 PICK_UP = 8.0
-"""When something is picked up, at the latest [s]."""
+"""Latest time at which the load is picked up [s]."""
 
 
 @dataclass(frozen=True)
@@ -29,34 +29,27 @@ class Push:
     """A wrench on a link that comes and goes smoothly."""
 
     start: float
-    """When it begins [s]."""
+    """[s]"""
     duration: float
-    """How long it lasts, edges included [s]."""
+    """Edges included [s]."""
     frame: str
     """Link of the URDF that is pushed."""
     wrench: tuple[float, ...]
     """Environment on robot at full strength, (6,), in and about the frame [N, Nm]."""
     edge: float = 0.2
-    """How long it takes to come, and to go [s]."""
+    """Time of the rise, and of the fall [s]."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no wrench, and edges that overlap."""
         if len(self.wrench) != 6 or not np.isfinite(self.wrench).all():
-            raise ConfigError(
-                f"push on '{self.frame}': the wrench is {self.wrench}, expected six numbers"
-            )
+            raise ConfigError(f"push on '{self.frame}': wrench {self.wrench}, expected 6 numbers")
         if not 0.0 < 2.0 * self.edge <= self.duration:
             raise ConfigError(
-                f"push on '{self.frame}': an edge of {self.edge} s must be more than 0 and at "
-                f'most half of the duration of {self.duration} s'
+                f"push on '{self.frame}': edge {self.edge} s, expected at most half of "
+                f'{self.duration} s'
             )
 
     def at(self, time: float) -> Array | None:
-        """
-        Return the wrench at a time of the scenario.
-
-        time [s]; returns (6,) [N, Nm].
-        """
+        """Return the wrench at a time [s], shape (6,) [N, Nm]."""
         inside = min(time - self.start, self.start + self.duration - time)
         if inside <= 0.0:
             return None
@@ -66,12 +59,12 @@ class Push:
 
 @dataclass(frozen=True)
 class Load:
-    """A body that a link picks up, and from then on carries as if it were its own."""
+    """A body that a link carries for some time."""
 
     start: float
-    """When it is picked up [s]."""
+    """[s]"""
     frame: str
-    """Link of the URDF that picks it up."""
+    """Link of the URDF that carries it."""
     mass: float
     """[kg]"""
     center: tuple[float, float, float]
@@ -79,52 +72,44 @@ class Load:
     inertia: float
     """About its centre of mass, the same about any axis [kg m^2]."""
     end: float = inf
-    """When it is put down [s]."""
+    """[s]"""
 
     def __post_init__(self) -> None:
-        """Refuse what is no body, and a time in which nothing is carried."""
-        if not (0.0 < self.mass < inf and 0.0 < self.inertia < inf):
+        is_body = 0.0 < self.mass < inf and 0.0 < self.inertia < inf
+        if not is_body or len(self.center) != 3 or not np.isfinite(self.center).all():
             raise ConfigError(
-                f"load at '{self.frame}': mass {self.mass} kg and inertia {self.inertia} kg m^2 "
-                'must be more than 0, and finite'
+                f"load at '{self.frame}': mass {self.mass} kg, centre {self.center} m, inertia "
+                f'{self.inertia} kg m^2 are of no rigid body'
             )
-        if len(self.center) != 3 or not np.isfinite(self.center).all():
-            raise ConfigError(f"load at '{self.frame}': centre {self.center}, expected 3 numbers")
         if not 0.0 <= self.start < self.end:
             raise ConfigError(
-                f"load at '{self.frame}': picked up at {self.start} s and put down at "
-                f'{self.end} s; the first must be 0 or more, and before the second'
+                f"load at '{self.frame}': from {self.start} s to {self.end} s is no time range"
             )
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Everything that a run of the embedded robot depends on."""
+    """A run of the embedded robot."""
 
     name: str
     fixed: bool
     """True: the root link is welded to a pole. False: the robot stands on both feet."""
     seed: int
-    """Seed of the motion, 0 or more: the same scenario always moves alike."""
+    """Seed of the motion, 0 or more."""
     posture: Mapping[str, float]
     """Position about which each joint moves [rad]; 0 for joints left out."""
     motion: Mapping[str, float]
     """Root mean square acceleration asked of each joint [rad/s^2]; 0 for joints left out."""
     contacts: tuple[str, ...]
-    """One link of the URDF per submodel: where the submodel's external wrench is told."""
+    """One link of the URDF in each submodel, at which its external wrench is expressed."""
     pushes: tuple[Push, ...] = ()
     onset: float = -START
-    """When the joints begin to move; by default they are in full motion at the start [s]."""
+    """Time at which the joints begin to move; by default before the start [s]."""
     loads: tuple[Load, ...] = ()
-    """What is picked up."""
 
 
 def pole(duration: float = 30.0, seed: int = 0) -> Scenario:
-    """
-    Return the robot on a pole: every joint moves, every limb is pushed with about 50 N.
-
-    duration [s].
-    """
+    """Return the robot on a pole: every joint moves, limbs are pushed with about 50 N."""
     posture = {**_TRUNK, **_on_both_sides(_ARM), **_on_both_sides(_HANGING_LEG)}
     wrenches = _random_wrenches(cycle(_PUSHED_ON_POLE), np.random.default_rng([seed, 1]))
     return Scenario(
@@ -139,11 +124,7 @@ def pole(duration: float = 30.0, seed: int = 0) -> Scenario:
 
 
 def standing(duration: float = 30.0, seed: int = 0) -> Scenario:
-    """
-    Return the robot on both feet: arms, head and torso move, and it withstands the pushes.
-
-    duration [s].
-    """
+    """Return the robot on both feet: arms, head and torso move, and it withstands pushes."""
     wrenches = islice(cycle(_STANDING_PUSHES), seed % len(_STANDING_PUSHES), None)
     moving = {**_TRUNK, **_on_both_sides(_ARM)}
     return Scenario(
@@ -158,11 +139,7 @@ def standing(duration: float = 30.0, seed: int = 0) -> Scenario:
 
 
 def carrying(duration: float = 30.0, seed: int = 0) -> Scenario:
-    """
-    Return the robot on both feet that nobody pushes: it picks something up.
-
-    duration [s].
-    """
+    """Return the robot on both feet without pushes, which picks up a load."""
     load = Load(min(0.5 * duration, PICK_UP), 'l_hand', 1.0, (0.03, 0.0, -0.04), 0.002)
     return replace(standing(duration, seed), name='carrying', pushes=(), loads=(load,))
 
@@ -170,47 +147,27 @@ def carrying(duration: float = 30.0, seed: int = 0) -> Scenario:
 SCENES: Mapping[str, Callable[[float, int], Scenario]] = MappingProxyType(
     {'pole': pole, 'standing': standing}
 )
-"""Scenes with pushes by name, each to be called with a duration [s] and a seed."""
+"""Scenes with pushes by name: functions of a duration [s] and a seed."""
 EVERY_SCENE: Mapping[str, Callable[[float, int], Scenario]] = MappingProxyType(
     {**SCENES, 'carrying': carrying}
 )
-"""These, and the one with a load."""
 
 _Wrench = tuple[float, ...]
-# Every joint is named: those named are the joints that move.
-_TRUNK = MappingProxyType(
-    {
-        'torso_pitch': 0.0,
-        'torso_roll': 0.0,
-        'torso_yaw': 0.0,
-        'neck_pitch': -0.15,
-        'neck_roll': 0.0,
-        'neck_yaw': 0.0,
-    }
-)
-_ARM = MappingProxyType(
-    {
-        'shoulder_pitch': -0.65,
-        'shoulder_roll': 0.7,
-        'shoulder_yaw': 0.35,
-        'elbow': 1.0,
-        'wrist_prosup': 0.0,
-        'wrist_pitch': -0.45,
-        'wrist_yaw': 0.04,
-    }
-)
-_HANGING_LEG = MappingProxyType(
-    {
-        'hip_pitch': 0.3,
-        'hip_roll': 0.35,
-        'hip_yaw': 0.0,
-        'knee': -0.9,
-        'ankle_pitch': 0.0,
-        'ankle_roll': 0.0,
-    }
-)
+# The joints that are named move, also about 0.
+_TRUNK = {
+    'torso_pitch': 0.0, 'torso_roll': 0.0, 'torso_yaw': 0.0, 'neck_pitch': -0.15,
+    'neck_roll': 0.0, 'neck_yaw': 0.0,
+}  # fmt: skip
+_ARM = {
+    'shoulder_pitch': -0.65, 'shoulder_roll': 0.7, 'shoulder_yaw': 0.35, 'elbow': 1.0,
+    'wrist_prosup': 0.0, 'wrist_pitch': -0.45, 'wrist_yaw': 0.04,
+}  # fmt: skip
+_HANGING_LEG = {
+    'hip_pitch': 0.3, 'hip_roll': 0.35, 'hip_yaw': 0.0, 'knee': -0.9, 'ankle_pitch': 0.0,
+    'ankle_roll': 0.0,
+}  # fmt: skip
 # Hip and knee add up to the ankle: the sole is level, the centre of mass above its middle.
-_STANDING_LEG = MappingProxyType({'hip_pitch': 0.18, 'knee': -0.35, 'ankle_pitch': -0.17})
+_STANDING_LEG = {'hip_pitch': 0.18, 'knee': -0.35, 'ankle_pitch': -0.17}
 
 _PUSHED_ON_POLE = ('l_hand', 'r_lower_leg', 'l_sole', 'r_hand', 'l_lower_leg', 'r_sole')
 # The chest's axes point left, up and forward, those of an upper leg forward, left and up. Those
@@ -239,7 +196,7 @@ def _on_both_sides(limb: Mapping[str, float]) -> dict[str, float]:
 def _random_wrenches(
     frames: Iterable[str], rng: np.random.Generator
 ) -> Iterator[tuple[str, _Wrench]]:
-    """Yield for each frame a wrench of about 50 N and 1.5 Nm, each in any direction."""
+    """Yield a wrench of about 50 N and 1.5 Nm in a random direction for each frame."""
     for frame in frames:
         force, moment = (v / np.linalg.norm(v) for v in rng.standard_normal((2, 3)))
         strength = *(rng.uniform(45.0, 55.0) * force), *(rng.uniform(1.0, 2.0) * moment)
@@ -249,7 +206,7 @@ def _random_wrenches(
 def _schedule(
     wrenches: Iterable[tuple[str, _Wrench]], duration: float, *, length: float, period: float
 ) -> Iterator[Push]:
-    """Yield a push of some length every period, as many as end within the duration [s]."""
+    """Yield a push in every period until the duration [s]."""
     starts = np.arange(FIRST_PUSH, duration - length, period)
     for start, (frame, wrench) in zip(starts, wrenches):
         yield Push(float(start), length, frame, wrench)

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The truth about one instant, read from the physics engine."""
+"""True state, wrenches and torques of the simulated robot at one instant."""
 
 from __future__ import annotations
 
@@ -13,15 +13,21 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.sample import Array, Sample
 from inertial_estimation.simulation.description import Description, demo_package
-from inertial_estimation.simulation.vectors import cross, turned_back
+
+_AHEAD, _BEHIND = [1, 2, 0], [2, 0, 1]
+
+
+def cross(left: Array, right: Array) -> Array:
+    """Return left x right, shape (..., 3), several times as fast as numpy."""
+    return left[..., _AHEAD] * right[..., _BEHIND] - left[..., _BEHIND] * right[..., _AHEAD]
 
 
 class Snapshot(NamedTuple):
     """
-    The truth about one instant of the robot.
+    True values of one instant.
 
     Rows follow ``joint_names``, ``imu_names``, ``ft_names`` and ``contact_frames`` of the robot.
-    All of it belongs together: the accelerations are those that these forces cause.
+    The accelerations are those that the forces cause.
     """
 
     time_ns: int
@@ -41,29 +47,19 @@ class Snapshot(NamedTuple):
     angular_accelerations: Array
     """Angular acceleration of each IMU in its own axes, shape (n_imus, 3) [rad/s^2]."""
     ft_wrenches: Array
-    """Perfect reading of each FT sensor, in and about its frame, shape (n_fts, 6) [N, Nm]."""
+    """Reading of each FT sensor without error, in and about its frame, (n_fts, 6) [N, Nm]."""
     external_wrenches: Array
-    """
-    Sum of all that acts from outside on the submodel of each contact frame.
-
-    Pushes, ground and pole on the robot, in and about the frame, (n_contacts, 6) [N, Nm].
-    """
+    """Sum of pushes, ground and pole on the submodel of each frame, (n_contacts, 6) [N, Nm]."""
     W_H_B: Array
     """Pose of the root link in the world, shape (4, 4) [m]."""
 
     def sample(self) -> Sample:
-        """Return what sensors without any error would say, accelerations included."""
+        """Return readings without error, accelerations included."""
         return Sample(
-            self.time_ns,
-            self.positions,
-            self.velocities,
-            self.accelerations,
-            self.angular_velocities,
-            self.proper_accelerations,
-            self.angular_accelerations,
-            self.ft_wrenches,
-            efforts=self.torques,
-        )
+            self.time_ns, self.positions, self.velocities, self.accelerations,
+            self.angular_velocities, self.proper_accelerations, self.angular_accelerations,
+            self.ft_wrenches, efforts=self.torques,
+        )  # fmt: skip
 
 
 class TruthReader:
@@ -87,7 +83,7 @@ class TruthReader:
     def _membership(
         self, model: Any, description: Description, contacts: Sequence[str]
     ) -> NDArray[np.float64]:
-        """Return who belongs to the submodel of each contact, shape (n_contacts, n_bodies)."""
+        """Return the bodies of the submodel of each contact, shape (n_contacts, n_bodies)."""
         tops = {model.body(tag.child_link).id for tag in description.force_torque} | {self._root}
         submodel = np.arange(model.nbody)
         for body in range(1, model.nbody):
@@ -103,8 +99,10 @@ class TruthReader:
         return np.asarray(own[:, None] == submodel[None, :], float)
 
     def read(self, data: Any, time_ns: int) -> Snapshot:
-        """Return the truth."""
+        """Return the snapshot of an instant."""
         ft_wrenches, gyroscopes, accelerometers, angular = self._sensors(data)
+        W_H_B = np.eye(4)
+        W_H_B[:3, :3], W_H_B[:3, 3] = data.xmat[self._root].reshape(3, 3), data.xpos[self._root]
         return Snapshot(
             time_ns=time_ns,
             positions=data.qpos[self._joints].copy(),
@@ -116,17 +114,17 @@ class TruthReader:
             angular_accelerations=angular,
             ft_wrenches=ft_wrenches,
             external_wrenches=self._external_wrenches(data),
-            W_H_B=_pose(data.xmat[self._root], data.xpos[self._root]),
+            W_H_B=W_H_B,
         )
 
     def _sensors(self, data: Any) -> tuple[Array, Array, Array, Array]:
         """Return FT readings, and of the IMUs rates, proper and angular accelerations."""
         fts, values = len(self._signs), data.sensordata.reshape(-1, 3)
-        # The engine tells what the parent does to the child.
+        # The engine gives the action of the parent on the child.
         wrenches = -self._signs * np.hstack([values[:fts], values[fts : 2 * fts]])
         gyroscopes, accelerometers, world_angular = values[2 * fts :].reshape(3, -1, 3).copy()
         W_R_S = data.site_xmat[self._imus].reshape(-1, 3, 3)
-        return wrenches, gyroscopes, accelerometers, turned_back(W_R_S, world_angular)
+        return wrenches, gyroscopes, accelerometers, _rotated_back(W_R_S, world_angular)
 
     def _torques(self, data: Any) -> Array:
         """Return the torques that reach the links, shape (n_joints,) [Nm]."""
@@ -150,12 +148,9 @@ class TruthReader:
         arms = data.subtree_com[self._root] - data.site_xpos[self._contacts]
         W_R_C = data.site_xmat[self._contacts].reshape(-1, 3, 3)
         moments = moments + cross(arms, forces)
-        return np.hstack([turned_back(W_R_C, forces), turned_back(W_R_C, moments)])
+        return np.hstack([_rotated_back(W_R_C, forces), _rotated_back(W_R_C, moments)])
 
 
-def _pose(rotation: Array, position: Array) -> Array:
-    """Return a homogeneous transform."""
-    pose = np.eye(4)
-    pose[:3, :3] = rotation.reshape(3, 3)
-    pose[:3, 3] = position
-    return pose
+def _rotated_back(A_R_B: Array, A_vectors: Array) -> Array:
+    """Return vectors of A in the axes of B, shape (n, 3), from n rotations (n, 3, 3)."""
+    return np.asarray(np.einsum('nji,nj->ni', A_R_B, A_vectors))
