@@ -12,10 +12,9 @@ import pytest
 pytest.importorskip('rosbags')
 
 from bag_messages import IMU, STORE, imu, write_bag
-from replays import codes, replay_bag
+from replays import MS, SETTINGS, START, codes, humanoid_messages, replay_bag
 from robots import nested_humanoid_urdf
 from scipy.spatial.transform import Rotation
-from test_replay import MS, SETTINGS, START, humanoid_messages
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.logs.open_log import open_log

@@ -14,8 +14,8 @@ import pytest
 pytest.importorskip('rosbags')
 
 from bag_messages import STORE, write_bag
+from replays import SETTINGS, START, humanoid_messages
 from robots import nested_humanoid_urdf
-from test_replay import SETTINGS, START, humanoid_messages
 
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings

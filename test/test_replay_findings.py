@@ -21,9 +21,19 @@ from bag_messages import (
     write_bag,
 )
 from consistent_readings import ConsistentReadings, random_motion
-from replays import codes, figures, record, replay_bag, report_of, setup
+from replays import (
+    MS,
+    SETTINGS,
+    START,
+    codes,
+    figures,
+    humanoid_messages,
+    record,
+    replay_bag,
+    report_of,
+    setup,
+)
 from robots import nested_humanoid_urdf
-from test_replay import MS, SETTINGS, START, humanoid_messages
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
@@ -50,9 +60,6 @@ def settings():
 @pytest.fixture
 def robot(settings):
     return build_robot(settings, nested_humanoid_urdf())
-
-
-# ---- Motion ------------------------------------------------------------------------------------
 
 
 # ---- Momentum ----------------------------------------------------------------------------------
@@ -87,9 +94,6 @@ def test_accelerations_that_are_not_those_of_the_velocities_are_warned_of(
     ((first, last),) = report.checks.momentum.doubtful_s
     assert (first, last) == (report.time_range_s[0], report.time_range_s[1])
     assert ('momentum', '') in codes(report)
-
-
-# ---- Dependence --------------------------------------------------------------------------------
 
 
 def test_torques_that_no_sensor_informs_are_warned_of_with_their_share(rng):
@@ -154,9 +158,6 @@ def test_a_bias_that_gravity_would_hide_is_a_warning(rng):
     assert thigh.rms == pytest.approx(0.3)
     (found,) = (one for one in report.findings if one.subject == 'thigh')
     assert found.values['constant']
-
-
-# ---- External torques --------------------------------------------------------------------------
 
 
 # ---- What is judged, senders of touches, arrays ------------------------------------------------

@@ -54,7 +54,7 @@ def check_identifiable(source: EquationSource) -> Record:
     robot, choice = source.robot, source.choice
     builder = EquationBuilder(excitable(robot), choice)
     unusable = {submodel_of(robot, frame) for frame in source.contacts}
-    submodels = []
+    submodels: list[Record] = []
     for k, (block, base) in enumerate(zip(builder.blocks, builder.base_parameters(), strict=True)):
         names = block.unknowns.names
         if k in unusable:
