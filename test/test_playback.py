@@ -14,7 +14,7 @@ from robots import arm_with_wrist_sensor_urdf
 from test_geometry import LOWER, UPPER, folding_urdf
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
+from inertial_estimation.identification.excitation.search import FourierBasis, FourierMotion
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.torque_derivatives import TorqueRegressor
@@ -32,7 +32,7 @@ def test_efforts_are_those_of_the_torque_regressor(rng):
     coefficients = 0.5 * rng.normal(size=(3, rest.shape[1])) @ rest.T
     motion, done = FourierMotion(BASIS, robot.joint_names, coefficients), []
     found = playback.play(robot, motion.at, 4.0, progress=lambda _, share: done.append(share))
-    Y = TorqueRegressor(robot).rows(*motion.at(BASIS.instants(4000))).Y
+    Y = TorqueRegressor(robot).rows(*motion.at(BASIS.times(4000))).Y
     wanted = np.abs(Y @ robot.parameters.reshape(-1)).max(axis=0)
     # Steps of 1 ms at accelerations of some rad/s^2, and the servo.
     np.testing.assert_allclose(found.efforts, wanted, rtol=5e-3)

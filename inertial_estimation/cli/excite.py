@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from math import inf
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from inertial_estimation.errors import CallError, ModelError
 
 if TYPE_CHECKING:
     from inertial_estimation.identification.excitation.design import Excitation, ExciteSettings
-    from inertial_estimation.identification.excitation.fourier import FourierMotion
+    from inertial_estimation.identification.excitation.search import FourierMotion
     from inertial_estimation.simulation.playback import Played
 
 FRICTION = ('viscous', 'coulomb', 'offset', 'drive_inertia')
@@ -82,8 +82,9 @@ def _run(chosen: argparse.Namespace) -> int:
 
     outputs = (chosen.json, chosen.out_csv, chosen.out_trajectory)
     files.check_outputs(outputs, (chosen.robot, chosen.limits))
-    if chosen.out_csv is not None or chosen.rate <= 0.0:
-        _check_rate(chosen.rate, chosen.period, chosen.harmonics)
+    lines, least = chosen.rate * chosen.period, 2 * chosen.harmonics
+    if chosen.rate <= 0.0 or (chosen.out_csv and not least < lines <= MAX_LINES):
+        raise CallError(f'--rate gives {lines:g} lines, expected {least} to {MAX_LINES}')
     urdf, settings = files.load_urdf(chosen.robot), _settings(chosen)
     with progress_bars() as progress, files.naming(chosen.robot):
         found = design_excitation(urdf, settings, progress)
@@ -102,13 +103,6 @@ def _run(chosen: argparse.Namespace) -> int:
     more = [f'and {len(lines) - SHOWN} more, in --json'] if len(lines) > SHOWN else []
     show(*lines[:SHOWN], *more)
     return 0
-
-
-def _check_rate(rate: float, period: float, harmonics: int) -> None:
-    """Refuse a table that lacks harmonics of the motion, or is too long."""
-    if not (2 * harmonics / period < rate <= MAX_LINES / period and rate < inf):
-        limits = f'above {2 * harmonics / period:.4g} and up to {MAX_LINES / period:.4g} Hz'
-        raise CallError(f'--rate is {rate:g} Hz, expected {limits}')
 
 
 def _settings(chosen: argparse.Namespace) -> ExciteSettings:
@@ -163,11 +157,12 @@ def _record(found: Excitation, played: Played | None) -> dict[str, Any]:
     motion, limits, reached = found.motion, found.limits, _reached(found)
     n = motion.basis.harmonics
     start, end = found.conditions[0]
+    submodels = found.regressor.submodels
     return {
         'condition_at_start': start,
         'condition': end,
-        'base_parameters': found.regressor.rank,
-        'unknowns': found.regressor.n_unknowns,
+        'base_parameters': sum(one.base.rank for one in submodels),
+        'unknowns': sum(len(one.columns) for one in submodels),
         'submodels': [
             {'name': one.name, 'rows': one.kinds, 'base_parameters': one.base.rank,
              'condition_at_start': a, 'condition': b}
@@ -211,8 +206,9 @@ def _record(found: Excitation, played: Played | None) -> dict[str, Any]:
 
 def _tables(found: Excitation, played: Played | None) -> Iterator[Any]:
     """Yield the tables that are printed."""
-    title = f'Condition number, {found.regressor.rank} base parameters'
-    yield table(title, ('attempt', 'at start', 'at end', 'complete'), [
+    rank = sum(one.base.rank for one in found.regressor.submodels)
+    columns: tuple[str, ...] = ('attempt', 'at start', 'at end', 'complete')
+    yield table(f'Condition number, {rank} base parameters', columns, [
         (k, a, b, attempt.complete)
         for k, (attempt, (a, b)) in enumerate(
             zip(found.attempts, found.conditions, strict=True), start=1
@@ -223,20 +219,19 @@ def _tables(found: Excitation, played: Played | None) -> Iterator[Any]:
         yield table('Submodels', columns, [
             (one.name, one.kinds, one.base.rank, a, b) for one, a, b in found.submodel_conditions
         ])  # fmt: skip
-    limits = found.limits
+    limits, reached = found.limits, _reached(found)
     yield table('Joints: reached / limit', ('joint', *REACHED), [
         (name, *(f'{row[j]:.3g} / {getattr(limits, key)[j]:.3g}'
-                 for key, row in zip(REACHED, _reached(found), strict=True)))
+                 for key, row in zip(REACHED, reached, strict=True)))
         for j, name in enumerate(limits.joint_names)
     ])  # fmt: skip
     checks: list[tuple[str, object]] = []
     if found.nearest is not None and found.keep_away is not None:
-        pairs, unchecked = found.keep_away.clearance.pairs, found.keep_away.clearance.unchecked
+        clearance = found.keep_away.clearance
         near = found.nearest.links or 'none within the clearance'
-        checks.append(
-            (f'nearest of {len(pairs)} pairs [m]', f'{found.nearest.distance:.3g}, {near}')
-        )
-        checks.append(('neighbours not checked', len(unchecked)))
+        name = f'nearest of {len(clearance.pairs)} pairs [m]'
+        checks.append((name, f'{found.nearest.distance:.3g}, {near}'))
+        checks.append(('neighbours not checked', len(clearance.unchecked)))
     if played is None:
         checks.append(('played in MuJoCo', 'no'))
     else:
@@ -250,34 +245,27 @@ def csv_text(motion: FourierMotion, rate_hz: float) -> str:
     import numpy as np
 
     n = int(np.floor(motion.basis.period * rate_hz * (1 + np.finfo(float).eps)))
-    t = np.arange(n + 1) / rate_hz
+    t, text = np.arange(n + 1) / rate_hz, StringIO()
     names = [f'{kind}_{joint}' for kind in 'qva' for joint in motion.joint_names]
-    lines = (
-        ','.join(f'{value:.{DIGITS}g}' for value in line)
-        for line in np.column_stack([t, *motion.at(t)])
-    )
-    return '\n'.join([','.join(['time', *names]), *lines]) + '\n'
+    np.savetxt(
+        text, np.column_stack([t, *motion.at(t)]), f'%.{DIGITS}g', ',',
+        header=','.join(['time', *names]), comments='',
+    )  # fmt: skip
+    return text.getvalue()
 
 
 def trajectory_text(motion: FourierMotion) -> str:
     """Return a period as YAML with the fields of trajectory_msgs/JointTrajectory."""
     import numpy as np
+    import yaml
 
-    def numbers(values: Any) -> str:
-        # Each with a dot, and without a minus before zero: ROS takes 1 for an integer.
-        rounded = np.round(values, DIGITS) + 0.0
-        return f'[{", ".join(f"{value:.{DIGITS}f}" for value in rounded)}]'
-
-    n = POINTS * motion.basis.harmonics
+    n, points = POINTS * motion.basis.harmonics, []
     t = motion.basis.period * np.arange(n + 1) / n
-    quoted = ("'" + name.replace("'", "''") + "'" for name in motion.joint_names)
-    lines = ['joint_names:', *(f'- {name}' for name in quoted), 'points:']
-    keys = ('positions', 'velocities', 'accelerations')
-    for time, *states in zip(t, *motion.at(t), strict=True):
+    # Without a minus before zero.
+    for time, states in zip(t, np.round(np.swapaxes(motion.at(t), 0, 1), DIGITS) + 0.0):
         second, nanosecond = divmod(round(float(time) * 1e9), 10**9)
-        lines += [
-            f'{" " if k else "-"} {key}: {numbers(values)}'
-            for k, (key, values) in enumerate(zip(keys, states, strict=True))
-        ]
-        lines.append(f'  time_from_start: {{sec: {second}, nanosec: {nanosecond}}}')
-    return '\n'.join(lines) + '\n'
+        keys = ('positions', 'velocities', 'accelerations')
+        point: dict[str, object] = dict(zip(keys, states.tolist(), strict=True))
+        points.append({**point, 'time_from_start': {'sec': second, 'nanosec': nanosecond}})
+    whole = {'joint_names': list(motion.joint_names), 'points': points}
+    return str(yaml.safe_dump(whole, default_flow_style=None, sort_keys=False, width=10_000))

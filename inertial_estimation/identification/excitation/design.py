@@ -19,10 +19,11 @@ from inertial_estimation.identification.excitation.excitation_regressor import (
     ExcitationRegressor,
     SubmodelRows,
 )
-from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
 from inertial_estimation.identification.excitation.search import (
     Attempt,
     ExcitationSearch,
+    FourierBasis,
+    FourierMotion,
     KeepAway,
     Nearest,
 )
@@ -158,7 +159,8 @@ class Excitation:
     @cached_property
     def efforts(self) -> Array:
         """Largest effort of each joint by the URDF, without friction [Nm or N]."""
-        return _efforts(self.robot, self.states)
+        torques = TorqueRegressor(self.robot).rows(*self.states).Y
+        return np.asarray(np.abs(torques @ self.robot.parameters.reshape(-1)).max(axis=0))
 
 
 def design_excitation(
@@ -203,8 +205,14 @@ def design_excitation(
     ).run()  # fmt: skip
     # The search uses few samples and smooth signs.
     attempts.sort(key=lambda attempt: regressor.condition(_states(attempt.motion)))
-    free, nearest = _first_free(attempts, keep_away)
-    found = Excitation(robot, limits, regressor, free, keep_away, nearest, ())
+    nearest = None
+    if keep_away is not None:
+        near = [keep_away.nearest(_states(attempt.motion)[0]) for attempt in attempts]
+        free = [k for k, one in enumerate(near) if one.distance > 0.0]
+        if not free:
+            raise ConfigError(f'{near[0].links} touch in all {len(attempts)} attempts')
+        attempts, nearest = attempts[free[0] :], near[free[0]]
+    found = Excitation(robot, limits, regressor, tuple(attempts), keep_away, nearest, ())
     return replace(found, findings=(*_findings(found), *notes))
 
 
@@ -221,38 +229,22 @@ def _keep_away(
     robot: Robot, limits: JointLimits, settings: ExciteSettings
 ) -> tuple[KeepAway | None, list[Finding]]:
     """Return the clearance between links, and which geometry cannot be used."""
-    what = 'collisions are not checked: {}'
-    if not has_collision_library():
-        missing = what.format(f'{" or ".join(LIBRARIES)} is not installed')
-        return None, [finding('suboptimal', 'motion', what=missing)]
-    clearance = SelfClearance.of_robot(
-        robot, limits.lower, limits.upper, margin=settings.clearance,
-        mesh_folders=settings.mesh_folders, ignored=settings.ignored,
-    )  # fmt: skip
-    notes = [finding('suboptimal', 'geometry', what=note) for note in clearance.notes]
-    if clearance.pieces:
-        return KeepAway(clearance, settings.clearance), notes
-    return None, [
-        finding('suboptimal', 'motion', what=what.format('the URDF has no usable geometry')),
-        *notes,
-    ]
-
-
-def _first_free(
-    attempts: Sequence[Attempt], keep_away: KeepAway | None
-) -> tuple[tuple[Attempt, ...], Nearest | None]:
-    """Return the attempts from the best one on in which no links touch, and its nearest pair."""
-    if keep_away is None:
-        return tuple(attempts), None
-    for k, attempt in enumerate(attempts):
-        nearest = keep_away.nearest(_states(attempt.motion)[0])
-        if nearest.distance > 0.0:
-            return tuple(attempts[k:]), nearest
-    raise ConfigError(f'{nearest.links} touch in all {len(attempts)} attempts')
+    why, notes = f'{" or ".join(LIBRARIES)} is not installed', []
+    if has_collision_library():
+        clearance = SelfClearance.of_robot(
+            robot, limits.lower, limits.upper, margin=settings.clearance,
+            mesh_folders=settings.mesh_folders, ignored=settings.ignored,
+        )  # fmt: skip
+        notes = [finding('suboptimal', 'geometry', what=note) for note in clearance.notes]
+        if clearance.pieces:
+            return KeepAway(clearance, settings.clearance), notes
+        why = 'the URDF has no usable geometry'
+    what = f'collisions are not checked: {why}'
+    return None, [finding('suboptimal', 'motion', what=what), *notes]
 
 
 def _findings(found: Excitation) -> Iterator[Finding]:
-    """Yield what to know before a robot moves like this."""
+    """Yield what exceeds limits or is not optimal."""
     limits = found.limits
     for one in limits.wider:
         yield finding(
@@ -269,10 +261,6 @@ def _findings(found: Excitation) -> Iterator[Finding]:
         yield finding('suboptimal', 'motion', what='the time of the search was over')
 
 
-def _efforts(robot: Robot, states: Array) -> Array:
-    torques = TorqueRegressor(robot).rows(*states).Y @ robot.parameters.reshape(-1)
-    return np.asarray(np.abs(torques).max(axis=0))
-
-
 def _states(motion: FourierMotion) -> Array:
-    return motion.at(motion.basis.instants(CHECKED))
+    """Return positions, velocities and accelerations of a period, (3, n, n_joints)."""
+    return motion.at(motion.basis.times(CHECKED))

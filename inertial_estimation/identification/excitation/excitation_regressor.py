@@ -33,15 +33,15 @@ from inertial_estimation.model.torque_derivatives import TorqueRegressor
 Array = NDArray[np.float64]
 
 
-class Judged(NamedTuple):
-    """A smooth bound of the condition number of a motion, and its gradient."""
+class ConditionBound(NamedTuple):
+    """A smooth bound of a condition number, and its gradient."""
 
     bound: float
     """Its logarithm."""
     condition: float
-    """The condition number itself, with smooth signs."""
+    """The condition number itself."""
     slopes: Array
-    """Gradient of `bound` over positions, velocities, accelerations, shape (3, n, n_joints)."""
+    """Gradient of `bound` over the regressor, or over states, shape (3, n, n_joints)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +58,13 @@ class SubmodelRows:
     base: BaseParameters
     """Of these columns."""
 
-    @property
-    def kept(self) -> NDArray[np.intp]:
-        """Columns of the base parameters among all unknowns."""
-        return self.columns[self.base.independent]
+    def of(self, Y: Array) -> Array:
+        """Return the regressor over the base parameters, (n, n_rows, n_base)."""
+        return np.asarray(Y[:, self.rows][:, :, self.columns[self.base.independent]])
 
 
 class ExcitationRegressor:
-    """Rows of joint efforts and of FT sensors over the base parameters of each submodel."""
+    """Equations of joint efforts and FT sensors over the base parameters of each submodel."""
 
     def __init__(
         self,
@@ -76,8 +75,7 @@ class ExcitationRegressor:
     ) -> None:
         if not robot.joint_names:
             raise ModelError(f"robot '{robot.name}' has no joint that moves")
-        self.robot = robot
-        self.joint = joint
+        self.robot, self.joint = robot, joint
         names = list(robot.joint_names)
         for name in efforts or ():
             if name not in names:
@@ -95,67 +93,51 @@ class ExcitationRegressor:
         self.submodels = tuple(one for one in found if one.base.rank)
         """Those with base parameters."""
         if not self.submodels:
-            raise ModelError(
-                'there is no row: name joints that report efforts, or FT sensors beyond a joint'
-            )
+            raise ModelError('no equations: neither efforts nor FT sensors beyond a joint')
 
-    @property
-    def rank(self) -> int:
-        """Base parameters of all submodels."""
-        return sum(one.base.rank for one in self.submodels)
+    def conditions(self, states: Array) -> list[float]:
+        """Return the condition number of each submodel; states (3, n, n_joints)."""
+        Y = self._stacked(states[..., self._order])
+        found = []
+        for one in self.submodels:
+            triangle = np.linalg.qr(one.of(Y).reshape(-1, one.base.rank), mode='r')
+            values = np.linalg.svd(triangle, compute_uv=False)
+            found.append(float(values[0] / values[-1]) if values[-1] > 0.0 else np.inf)
+        return found
 
-    @property
-    def n_unknowns(self) -> int:
-        """Unknowns of all submodels."""
-        return sum(len(one.columns) for one in self.submodels)
+    def condition(self, states: Array) -> float:
+        """Return the condition number: the worst of all submodels; states (3, n, n_joints)."""
+        return max(self.conditions(states))
 
-    def rows(self, motion: Array) -> list[Array]:
+    def bound(self, states: Array, sharpness: float, sign_widths: Array) -> ConditionBound:
         """
-        Return the rows of a motion over the base parameters of each submodel.
+        Return a smooth bound of the condition number with smooth signs of velocities.
 
-        motion (3, n, n_joints); returns (n n_rows, n_base).
+        states (3, n, n_joints); sign_widths (n_joints,) [rad/s or m/s].
         """
-        Y = self._stacked(motion[..., self._order])
-        return [
-            Y[:, one.rows][:, :, one.kept].reshape(-1, one.base.rank) for one in self.submodels
-        ]
-
-    def conditions(self, motion: Array) -> list[float]:
-        """Return the condition number of each submodel's rows; motion (3, n, n_joints)."""
-        return [condition_number(W) for W in self.rows(motion)]
-
-    def condition(self, motion: Array) -> float:
-        """
-        Return the condition number of a motion: the worst of its submodels.
-
-        motion (3, n, n_joints).
-        """
-        return max(self.conditions(motion))
-
-    def judge(self, motion: Array, sharpness: float, sign_widths: Array) -> Judged:
-        """
-        Return a smooth bound of the condition number, and how the motion changes it.
-
-        motion (3, n, n_joints); sign_widths (n_joints,) [rad/s or m/s].
-        """
-        ordered = motion[..., self._order]
+        ordered = states[..., self._order]
         rows = self._regressor.rows(*ordered)
         columns, rates = _smooth_columns(self.joint, ordered, sign_widths[self._order])
         Y = self._join(rows.Y, columns)
-        bounds = [
-            condition_bound(Y[:, one.rows][:, :, one.kept], sharpness) for one in self.submodels
-        ]
-        bound, shares = worst_bound([one.bound for one in bounds], sharpness)
+        bounds = [condition_bound(one.of(Y), sharpness) for one in self.submodels]
+        logs = np.array([one.bound for one in bounds])
+        weights = np.exp(sharpness * (logs - logs.max()))
         slopes = np.zeros_like(Y)
-        for one, of_one, share in zip(self.submodels, bounds, shares, strict=True):
-            slopes[:, one.rows[:, None], one.kept] = share * of_one.slopes
-        found = np.array(self._regressor.gradient(rows, slopes[:, :, : self.unknowns.n_inertial]))
-        own = self._own(slopes)
-        found[1] += np.einsum('njt,njt->nj', own, rates[0])
-        found[2] += np.einsum('njt,njt->nj', own, rates[1])
+        for one, of_one, share in zip(
+            self.submodels, bounds, weights / weights.sum(), strict=True
+        ):
+            kept = one.columns[one.base.independent]
+            slopes[:, one.rows[:, None], kept] = share * of_one.slopes
+        inertial, terms = self.unknowns.n_inertial, len(self.joint.terms)
+        found = np.array(self._regressor.gradient(rows, slopes[:, :, :inertial]))
+        for k, j in enumerate(self._efforts):
+            own = slopes[:, j, inertial + terms * k :][:, :terms]
+            for of_joint, rate in zip(found[1:], rates, strict=True):
+                of_joint[:, j] += np.sum(own * rate[:, j], axis=-1)
         back = np.empty_like(found)
         back[..., self._order] = found
-        return Judged(bound, max(one.condition for one in bounds), back)
+        bound = float(logs.max() + np.log(weights.sum()) / sharpness)
+        return ConditionBound(bound, max(one.condition for one in bounds), back)
 
     def _submodel(self, submodel: Submodel, Y: Array) -> SubmodelRows:
         """Return the equations of a submodel, with its base parameters from random states."""
@@ -173,22 +155,22 @@ class ExcitationRegressor:
         columns = np.array([*inner, *extras], dtype=np.intp)
         order = conditioning_order(len(submodel.links), len(extras))
         stacked = Y[:, rows][:, :, columns].reshape(-1, len(columns))
-        base = BaseParameters.of_regressor(stacked, order)
-        kinds = ['wrench'] if wrench else []
+        kinds = ['wrench'] if len(wrench) else []
         kinds += [f'{len(joints)} effort{"s" if len(joints) > 1 else ""}'] if joints else []
+        base = BaseParameters.of_regressor(stacked, order)
         return SubmodelRows(submodel.name, rows, columns, ', '.join(kinds), base)
 
-    def _stacked(self, motion: Array) -> Array:
-        """Return all rows over all unknowns, joints in the robot's order."""
-        _, velocities, accelerations = motion
+    def _stacked(self, states: Array) -> Array:
+        """Return all equations over all unknowns, joints in the robot's order."""
+        _, velocities, accelerations = states
         columns = [
             self.joint.columns(velocities[:, j], accelerations[:, j])
             for j in range(velocities.shape[1])
         ]
-        return self._join(self._regressor.rows(*motion).Y, np.stack(columns, axis=1))
+        return self._join(self._regressor.rows(*states).Y, np.stack(columns, axis=1))
 
     def _join(self, Y: Array, columns: Array) -> Array:
-        """Return rows with what each joint has of its own, columns of shape (n, n_joints, k)."""
+        """Return the regressor with the terms of each joint, (n, n_joints, k)."""
         n, rows, inertial = Y.shape
         terms = columns.shape[-1]
         joined = np.zeros((n, rows, len(self.unknowns)))
@@ -197,18 +179,10 @@ class ExcitationRegressor:
             joined[:, j, inertial + terms * k :][:, :terms] = columns[:, j]
         return joined
 
-    def _own(self, slopes: Array) -> Array:
-        """Return what `_join` put in of each joint, shape (n, n_joints, k)."""
-        terms = len(self.joint.terms)
-        own = np.zeros((len(slopes), len(self.robot.joint_names), terms))
-        for k, j in enumerate(self._efforts):
-            own[:, j] = slopes[:, j, self.unknowns.n_inertial + terms * k :][:, :terms]
-        return own
 
-
-def _smooth_columns(joint: JointModel, motion: Array, widths: Array) -> tuple[Array, Array]:
+def _smooth_columns(joint: JointModel, states: Array, widths: Array) -> tuple[Array, Array]:
     """Return columns of friction, (n, n_joints, k), and slopes over velocity and acceleration."""
-    _, v, a = motion
+    _, v, a = states
     sign = np.tanh(v / widths)
     one, zero = np.ones_like(v), np.zeros_like(v)
     each = {
@@ -223,51 +197,15 @@ def _smooth_columns(joint: JointModel, motion: Array, widths: Array) -> tuple[Ar
     return found[0], found[1:]
 
 
-class ConditionBound(NamedTuple):
-    """A smooth bound of the condition number of rows, and its gradient."""
-
-    bound: float
-    """Its logarithm."""
-    condition: float
-    """The condition number itself."""
-    slopes: Array
-    """Gradient of `bound` over the rows, shape (n, n_rows, n_columns)."""
-
-
-def condition_number(W: Array) -> float:
-    """Return the largest singular value over the least; W (m, n)."""
-    values = np.linalg.svd(np.linalg.qr(W, mode='r'), compute_uv=False)
-    return float(values[0] / values[-1]) if values[-1] > 0.0 else float('inf')
-
-
 def condition_bound(Y: Array, P: float) -> ConditionBound:
     """Return a smooth bound of the condition number; Y (n, n_rows, n_columns)."""
-    n, _, columns = Y.shape
-    W = Y.reshape(-1, columns) / np.sqrt(n)
+    W = Y.reshape(-1, Y.shape[2]) / np.sqrt(len(Y))
     _, values, right = np.linalg.svd(np.linalg.qr(W, mode='r'))
     values = np.maximum(values, np.finfo(float).tiny)
-    bound, of_values = _of_values(values, P)
+    condition = float(values[0] / values[-1])
+    up, down = (values / values[0]) ** P, (values[-1] / values) ** P
+    bound = np.log(condition) + np.log(up.sum() * down.sum()) / P
+    of_values = (up / up.sum() - down / down.sum()) / values
     # Of W = U S V' the slopes are U diag(..) V', and U = W V / S.
     of_W = W @ ((right.T * (of_values / values)) @ right)
-    slopes = of_W.reshape(Y.shape) / np.sqrt(n)
-    return ConditionBound(bound, float(values[0] / values[-1]), slopes)
-
-
-def worst_bound(bounds: Sequence[float], P: float) -> tuple[float, Array]:
-    """
-    Return the logarithm of the P-norm of what has these logarithms.
-
-    bounds (k,); returns shares (k,).
-    """
-    found = np.array(bounds)
-    worst = float(found.max())
-    weights = np.exp(P * (found - worst))
-    total = float(weights.sum())
-    return worst + float(np.log(total)) / P, weights / total
-
-
-def _of_values(values: Array, P: float) -> tuple[float, Array]:
-    """Return the logarithm of the bound from singular values, largest first, and slopes."""
-    up, down = (values / values[0]) ** P, (values[-1] / values) ** P
-    bound = np.log(values[0] / values[-1]) + np.log(up.sum() * down.sum()) / P
-    return float(bound), (up / up.sum() - down / down.sum()) / values
+    return ConditionBound(float(bound), condition, of_W.reshape(Y.shape) / np.sqrt(len(Y)))

@@ -3,10 +3,15 @@
 """
 Search for motions within limits with the least condition number [S 5.2.2].
 
-A random finite Fourier series that starts and ends at rest descends the gradient of the condition
-number inside a barrier of its limits; several starts, as there are many local minima. Limits on
-positions, velocities and accelerations are linear in the coefficients. They hold at even samples,
-reduced by the overshoot of a series in between, and so everywhere.
+Motions are finite Fourier series, known exactly and of little bandwidth [S 78],
+
+    q(t) = q_0 + sum over l = 1..L of  a_l / (w l) sin(w l t) - b_l / (w l) cos(w l t)
+
+A random series that starts and ends at rest descends the gradient of the condition number inside
+a barrier of its limits, which is never left, so that a search may be stopped; several starts, as
+there are many local minima. Limits on positions, velocities and accelerations are linear in the
+coefficients. They hold at even samples, reduced by the overshoot of a series in between, and so
+everywhere.
 """
 
 from __future__ import annotations
@@ -19,37 +24,119 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import CallError, ConfigError
-from inertial_estimation.identification.excitation.barrier_descent import (
-    LinearLimits,
-    Value,
-    minimise_inside,
-)
+from inertial_estimation.errors import CallError, ConfigError, ShapeError
 from inertial_estimation.identification.excitation.excitation_regressor import ExcitationRegressor
-from inertial_estimation.identification.excitation.fourier import FourierBasis, FourierMotion
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.joint_limits import JointLimits
 
 Array = NDArray[np.float64]
 
+MAX_HARMONICS = 500
+"""The time of a search grows with the square of their number."""
 STAGES = ((4.0, 0.3), (8.0, 0.1), (16.0, 0.03), (32.0, 0.01), (64.0, 0.003))
 """Sharpness of the condition number and weight of the barrier, one after the other."""
-JUDGED, HELD = 20, 40
-"""Instants for each harmonic at which the rows are taken, and at which limits are held."""
+CONDITION_SAMPLES, LIMIT_SAMPLES = 20, 40
+"""Samples for each harmonic at which equations are taken, and at which limits are held."""
 SIGN_WIDTH = 0.07
 """Of the smooth sign of a velocity, as a share of the velocity that the limits allow."""
-FIRST = 0.9
-"""Share of its limits that a random start uses at most."""
-OFF_CENTRE = 0.3
-"""Share of the room around the middle in which a random start has its centre, at most."""
+MAX_START = 0.9
+"""Share of its limits that a random start uses."""
+MAX_OFF_CENTRE = 0.3
+"""Share of the room around the middle in which a random start has its centre."""
 POSTURES = 200
 """Random postures that are tried."""
 HALVINGS, PATIENCE = 3, 20
-"""Halvings of a start that is not free, one more after this many postures."""
-
-
+"""Halvings of a start with a collision, one more after this many postures."""
 ZONE = 0.05
-"""Distance beyond the margin from which on nearness costs nothing [m]."""
+"""Distance beyond the clearance from which on nearness costs nothing [m]."""
+SUFFICIENT_DECREASE = 1e-4
+"""Share of the decrease by the slope that a step must reach."""
+MIN_STEP = 1e-8
+"""Share of a step below which the search along it is given up."""
+MAX_STEPS, MIN_DECREASE = 200, 1e-5
+"""Of a stage; decrease of the objective that ends it."""
+CURVATURE = 0.3
+"""First guess of the second derivative of the condition number's logarithm."""
+
+
+@dataclass(frozen=True)
+class FourierBasis:
+    """Harmonics of a motion, with coefficients a_1..a_L, b_1..b_L (velocities) and q_0."""
+
+    period: float
+    """2 pi / w [s]."""
+    harmonics: int
+    """L."""
+
+    def __post_init__(self) -> None:
+        """Raise unless a motion from rest to rest exists."""
+        if not (np.isfinite(self.period) and self.period > 0.0):
+            raise CallError(f'the period is {self.period} s, expected a positive number')
+        if not 2 <= self.harmonics <= MAX_HARMONICS:
+            raise CallError(
+                f'the number of harmonics is {self.harmonics}, expected 2 to {MAX_HARMONICS}'
+            )
+
+    @property
+    def size(self) -> int:
+        """Number of coefficients of a joint."""
+        return 2 * self.harmonics + 1
+
+    def times(self, n: int) -> Array:
+        """Return times that divide the period evenly, (n,) [s]."""
+        return np.asarray(self.period * np.arange(n) / n)
+
+    def overshoot(self, n: int) -> float:
+        """Return by what factor a motion may exceed its largest value at n even samples."""
+        return float(1.0 / np.cos(np.pi * self.harmonics / n))
+
+    def at_rest(self) -> Array:
+        """Return coefficients, (2 L + 1, 2 L - 1), with no velocity and acceleration at zero."""
+        velocity, acceleration = self.matrices(np.zeros(1))[1:, 0, :-1]
+        moving = np.linalg.qr(np.array([velocity, acceleration]).T, mode='complete')[0][:, 2:]
+        found = np.zeros((self.size, self.size - 2))
+        found[:-1, :-1], found[-1, -1] = moving, 1.0
+        return found
+
+    def matrices(self, t: Array) -> Array:
+        """Return positions, velocities, accelerations of coefficients, (3, n, 2 L + 1)."""
+        w = 2.0 * np.pi / self.period * np.arange(1, self.harmonics + 1)
+        sine, cosine = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
+        one = np.ones((len(t), 1))
+        return np.array(
+            [
+                np.hstack([sine / w, -cosine / w, one]),
+                np.hstack([cosine, sine, 0.0 * one]),
+                np.hstack([-w * sine, w * cosine, 0.0 * one]),
+            ]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FourierMotion:
+    """A periodic motion of some joints."""
+
+    basis: FourierBasis
+    joint_names: tuple[str, ...]
+    coefficients: Array
+    """Shape (n_joints, 2 L + 1) [rad/s or m/s; the last rad or m]."""
+
+    def __post_init__(self) -> None:
+        """Raise unless there are coefficients of each joint."""
+        expected = (len(self.joint_names), self.basis.size)
+        if self.coefficients.shape != expected:
+            raise ShapeError('coefficients', expected, self.coefficients.shape)
+
+    def at(self, t: Array) -> Array:
+        """Return positions, velocities and accelerations, (3, n, n_joints), at times, (n,)."""
+        return np.asarray(self.basis.matrices(t) @ self.coefficients.T)
+
+
+class Value(NamedTuple):
+    """A function at a point; infinite where it must not go."""
+
+    value: float
+    gradient: Array
 
 
 class Nearest(NamedTuple):
@@ -59,16 +146,14 @@ class Nearest(NamedTuple):
     """Negative where they touch; infinite where nothing comes near [m]."""
     links: str
     """Both names, empty where nothing comes near."""
-    instant: int
-    """Row of the positions, -1 where nothing comes near."""
 
 
 @dataclass(frozen=True, eq=False)
 class KeepAway:
     """
-    Keeps the links of a robot at a margin from each other.
+    Cost that keeps the links of a robot at a margin from each other.
 
-    Of a pair at distance d at one of n instants ``log((d - margin) / zone)^2 / n`` is the cost.
+    Of a pair at distance d at one of n samples it is ``log((d - margin) / zone)^2 / n``.
     """
 
     clearance: SelfClearance
@@ -76,12 +161,12 @@ class KeepAway:
     """[m]"""
 
     def __post_init__(self) -> None:
-        """Raise unless the margin makes sense."""
+        """Raise unless the margin is a length."""
         if not (np.isfinite(self.margin) and self.margin >= 0.0):
             raise CallError(f'the clearance is {self.margin} m, expected zero or more')
 
     def penalty(self, positions: Array) -> Value:
-        """Return what nearness costs; positions (n, n_joints) [rad or m]."""
+        """Return the cost; positions (n, n_joints)."""
         near = self.clearance.near(positions, self.margin + ZONE)
         left = near.distances - self.margin
         gradient = np.zeros_like(positions)
@@ -93,49 +178,133 @@ class KeepAway:
         few = near.of(inside)
         logs = np.log(left[inside] / ZONE)
         slopes = 2.0 * logs / left[inside] / len(positions)
-        moved = self.clearance.slopes(positions, few)
-        np.add.at(gradient, few.instants, slopes[:, None] * moved)
+        np.add.at(gradient, few.instants, slopes[:, None] * self.clearance.slopes(positions, few))
         return Value(float(np.sum(logs**2) / len(positions)), gradient)
 
     def nearest(self, positions: Array) -> Nearest:
-        """Return who comes nearest; positions (n, n_joints)."""
+        """Return the nearest pair; positions (n, n_joints)."""
         near = self.clearance.near(positions, self.margin + ZONE)
         if not len(near.distances):
-            return Nearest(np.inf, '', -1)
+            return Nearest(np.inf, '')
         k = int(near.distances.argmin())
-        names = self.clearance.names(int(near.pairs[k]))
-        return Nearest(float(near.distances[k]), names, int(near.instants[k]))
+        return Nearest(float(near.distances[k]), self.clearance.names(int(near.pairs[k])))
 
 
-_Judge = Callable[[Array, float], tuple[float, Value]]
+@dataclass(frozen=True, eq=False)
+class LinearLimits:
+    """Points x with ``|A_j x_j| < 1`` for each group j of variables; A (n_groups, m, k)."""
+
+    A: Array
+
+    def values(self, x: Array) -> Array:
+        """Return values between -1 and 1, (n_groups, m)."""
+        return np.asarray((self.A @ x[..., None])[..., 0])
+
+    def barrier(self, x: Array) -> Value:
+        """Return the mean logarithmic barrier of each group, summed."""
+        y = self.values(x)
+        room = 1.0 - y**2
+        if not room.min() > 0.0:
+            return Value(np.inf, np.zeros_like(x))
+        m = y.shape[1]
+        slopes = np.einsum('jm,jmk->jk', 2.0 * y / room, self.A) / m
+        return Value(float(-np.log(room).sum() / m), slopes)
+
+    def curvature(self, x: Array) -> Array:
+        """Return the second derivative of the barrier, (n_groups, k, k)."""
+        y = self.values(x)
+        room = 1.0 - y**2
+        weights = 2.0 / room + 4.0 * y**2 / room**2
+        products = np.einsum('jma,jm,jmb->jab', self.A, weights, self.A, optimize=True)
+        return np.asarray(products / y.shape[1])
+
+
+def minimise_inside(
+    function: Callable[[Array], Value],
+    limits: LinearLimits,
+    x: Array,
+    weight: float,
+    stop: Callable[[], bool] = lambda: False,
+) -> Array:
+    """
+    Descend a function from x, (n_groups, k), inside of limits by quasi-Newton steps [BFGS].
+
+    weight: of the limits' barrier.
+    """
+
+    def whole(x: Array) -> Value:
+        barrier = limits.barrier(x)
+        if not np.isfinite(barrier.value):
+            return barrier
+        here = function(x)
+        return Value(
+            here.value + weight * barrier.value, here.gradient + weight * barrier.gradient
+        )
+
+    groups, k = x.shape
+    known = np.linalg.inv(weight * limits.curvature(x) + CURVATURE * np.eye(k))
+    blocks = np.zeros((groups, k, groups, k))
+    blocks[np.arange(groups), :, np.arange(groups)] = known
+    inverse = blocks.reshape(groups * k, groups * k)
+    here = whole(x)
+    for _ in range(MAX_STEPS):
+        step, share = -(inverse @ here.gradient.reshape(-1)).reshape(x.shape), 1.0
+        slope = SUFFICIENT_DECREASE * float(np.sum(here.gradient * step))
+        while not (there := whole(x + share * step)).value < here.value + share * slope:
+            share /= 2.0
+            if share <= MIN_STEP:
+                return x
+        moved = share * step.reshape(-1)
+        inverse = _updated(inverse, moved, (there.gradient - here.gradient).reshape(-1))
+        decrease = here.value - there.value
+        x, here = x + share * step, there
+        if decrease < MIN_DECREASE or stop():
+            break
+    return x
+
+
+def _updated(inverse: Array, moved: Array, change: Array) -> Array:
+    """Return the inverse Hessian after a step, as it was where the curvature is not positive."""
+    product = float(moved @ change)
+    if product <= np.finfo(float).eps * float(np.linalg.norm(moved) * np.linalg.norm(change)):
+        return inverse
+    turned = inverse @ change
+    both = np.outer(turned, moved)
+    gain = (1.0 + float(change @ turned) / product) / product
+    return np.asarray(inverse + gain * np.outer(moved, moved) - (both + both.T) / product)
 
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """What came of one random start."""
+    """Result of one random start."""
 
     start: FourierMotion
     motion: FourierMotion
     condition: float
-    """Of the motion as searched for: at few instants and with smooth signs."""
+    """Of the motion as searched for: at few samples and with smooth signs."""
     complete: bool
-    """Whether all stages were done before the time was over."""
+    """Whether all stages ended before the limit of time."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExcitationSearch:
-    """What is searched for."""
+    """
+    Search from several random starts.
+
+    Points x, (n_joints, 2 L - 1), are coefficients of motions from rest to rest in shares of what
+    the limits allow.
+    """
 
     regressor: ExcitationRegressor
-    limits: JointLimits
+    joint_limits: JointLimits
     basis: FourierBasis
     clearance: KeepAway | None = None
     starts: int = 3
     seconds: float = 60.0
     """No start is begun, and none continued, after that long."""
     seed: int = 0
-    progress: Callable[[str, float], None] = field(default=lambda what, done: None)
-    """Told what is done, and how much of it, 0 to 1."""
+    progress: Callable[[str, float], None] = field(default=lambda stage, done: None)
+    """Called with the stage and its share that is done, 0 to 1."""
 
     def __post_init__(self) -> None:
         """Raise unless the numbers make sense."""
@@ -150,148 +319,111 @@ class ExcitationSearch:
         """Search from each start."""
         rng = np.random.default_rng(self.seed)
         end = time.monotonic() + self.seconds
+        space = _Space(self)
         found: list[Attempt] = []
         while len(found) < self.starts and (not found or time.monotonic() < end):
-            found.append(self._attempt(rng, end, len(found)))
+            found.append(self._attempt(rng, end, len(found), space))
         self.progress('searching', 1.0)
         return sorted(found, key=lambda attempt: attempt.condition)
 
-    def _attempt(self, rng: np.random.Generator, end: float, number: int) -> Attempt:
+    def _attempt(
+        self, rng: np.random.Generator, end: float, number: int, space: _Space
+    ) -> Attempt:
         """Search from one random start."""
-        space = _Space.of(self.limits, self.basis)
-        x = self._start(rng, space)
-        judged = self._judge(space)
-        start = self._motion(x, space)
-        done = 0
+        x = space.random_start(rng)
+        start, done = space.motion(x), 0
         for stage, (sharpness, weight) in enumerate(STAGES):
             self.progress('searching', (number + stage / len(STAGES)) / self.starts)
             if time.monotonic() >= end and stage:
                 break
-            function = self._function(judged, space, sharpness, weight)
+
+            def objective(x: Array, sharpness: float = sharpness, weight: float = weight) -> Value:
+                return space.objective(x, sharpness, weight)
+
             x = minimise_inside(
-                function, space.limits, x, weight, stop=lambda: time.monotonic() >= end
+                objective, space.limits, x, weight, lambda: time.monotonic() >= end
             )
             done = stage + 1
         complete = done == len(STAGES) and time.monotonic() < end
-        condition = judged(x, STAGES[-1][0])[0]
-        return Attempt(start, self._motion(x, space), condition, complete)
-
-    def _judge(self, space: _Space) -> _Judge:
-        """Return what gives the condition number of a point, and its bound with the gradient."""
-        matrices = self.basis.matrices(self.basis.instants(JUDGED * self.basis.harmonics))
-        widths = SIGN_WIDTH * space.scales[:, 0]
-
-        def judged(x: Array, sharpness: float) -> tuple[float, Value]:
-            motion = matrices @ space.coefficients(x).T
-            found = self.regressor.judge(motion, sharpness, widths)
-            slopes = np.einsum('dnj,dnk->jk', found.slopes, matrices)
-            return found.condition, Value(found.bound, space.to_unit(slopes))
-
-        return judged
-
-    def _motion(self, x: Array, space: _Space) -> FourierMotion:
-        """Return the motion of a point."""
-        return FourierMotion(self.basis, self.limits.joint_names, space.coefficients(x))
-
-    def _start(self, rng: np.random.Generator, space: _Space) -> Array:
-        """Return a random point within the limits and free of contact."""
-        most: Nearest | None = None
-        for tried in range(POSTURES):
-            x = np.zeros(space.shape)
-            x[:, -1] = OFF_CENTRE * rng.uniform() * rng.uniform(-1.0, 1.0, len(x))
-            swing = rng.normal(size=x.shape)
-            swing[:, -1] = 0.0
-            swing *= FIRST * space.room(x, swing)[:, None]
-            if self.clearance is None:
-                return x + swing
-            nearest = self.clearance.nearest(space.positions(x)[:1])
-            if most is None or nearest.distance > most.distance:
-                most = nearest
-            if nearest.distance <= self.clearance.margin:
-                continue
-            for _ in range(HALVINGS + tried // PATIENCE):
-                free = self.clearance.nearest(space.positions(x + swing)).distance
-                if free > self.clearance.margin:
-                    return x + swing
-                swing /= 2.0
-        assert most is not None
-        raise ConfigError(
-            f'of {POSTURES} random postures within the limits none leaves room: in the best one '
-            f'{most.links} are {most.distance:.4f} m apart; ask for less clearance, for other '
-            'limits, or ignore this pair'
-        )
-
-    def _function(
-        self, judged: _Judge, space: _Space, sharpness: float, weight: float
-    ) -> Callable[[Array], Value]:
-        """Return what a stage minimises: nearness is a barrier too, of the same weight."""
-
-        def function(x: Array) -> Value:
-            if self.clearance is None:
-                return judged(x, sharpness)[1]
-            cost = self.clearance.penalty(space.positions(x))
-            if not np.isfinite(cost.value):
-                return Value(np.inf, np.zeros_like(x))
-            value = judged(x, sharpness)[1]
-            slopes = space.to_unit(cost.gradient.T @ space.held)
-            return Value(value.value + weight * cost.value, value.gradient + weight * slopes)
-
-        return function
+        return Attempt(start, space.motion(x), space.condition(x, STAGES[-1][0])[0], complete)
 
 
-@dataclass(frozen=True, eq=False)
 class _Space:
-    """Coefficients of motions that start at rest, in shares of what the limits allow."""
+    """Motions of a search, from rest to rest within limits."""
 
-    basis: Array
-    """Shape (2 L + 1, 2 L - 1), as `FourierBasis.at_rest`."""
-    scales: Array
-    """Shape (n_joints, 2 L - 1)."""
-    middle: Array
-    """Shape (n_joints,) [rad or m]."""
-    limits: LinearLimits
-    held: Array
-    """Positions at the instants where limits are held, of all coefficients, (n, 2 L + 1)."""
-
-    @classmethod
-    def of(cls, limits: JointLimits, basis: FourierBasis) -> _Space:
-        """Return the space of some limits."""
-        n = HELD * basis.harmonics
-        rest, matrices = basis.at_rest(), basis.matrices(basis.instants(n))
+    def __init__(self, search: ExcitationSearch) -> None:
+        self.regressor, self.clearance = search.regressor, search.clearance
+        self.basis, self.joint_limits = search.basis, search.joint_limits
+        basis, limits = self.basis, self.joint_limits
+        n = LIMIT_SAMPLES * basis.harmonics
+        self.rest, matrices = basis.at_rest(), basis.matrices(basis.times(n))
         # A limit that no such motion can reach does not scale it.
         slowest = 2.0 * np.pi / basis.period
         reached = limits.half * slowest * basis.harmonics, limits.acceleration / slowest
         speeds = np.minimum(limits.velocity, np.minimum(*reached))
-        scales = np.repeat(speeds[:, None], rest.shape[1], axis=1)
-        scales[:, -1] = limits.half
+        self.scales = np.repeat(speeds[:, None], self.rest.shape[1], axis=1)
+        self.scales[:, -1] = limits.half
         bounds = np.array([limits.half, limits.velocity, limits.acceleration])
-        within = basis.overshoot(n) * (matrices @ rest)[None] / bounds.T[:, :, None, None]
-        A = within.reshape(len(scales), -1, rest.shape[1]) * scales[:, None, :]
-        return cls(
-            rest, scales, limits.middle, LinearLimits(A, np.zeros(A.shape[:2])), matrices[0]
-        )
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Of a point."""
-        return self.scales.shape[0], self.scales.shape[1]
+        within = basis.overshoot(n) * (matrices @ self.rest)[None] / bounds.T[:, :, None, None]
+        A = within.reshape(len(speeds), -1, self.rest.shape[1]) * self.scales[:, None, :]
+        self.limits = LinearLimits(A)
+        self.held = matrices[0]
+        self.matrices = basis.matrices(basis.times(CONDITION_SAMPLES * basis.harmonics))
 
     def coefficients(self, x: Array) -> Array:
-        """Return the coefficients of a point, shape (n_joints, 2 L + 1)."""
-        found = (x * self.scales) @ self.basis.T
-        found[:, -1] += self.middle
+        """Return the coefficients of a point, (n_joints, 2 L + 1)."""
+        found = (x * self.scales) @ self.rest.T
+        found[:, -1] += self.joint_limits.middle
         return np.asarray(found)
 
     def positions(self, x: Array) -> Array:
-        """Return the positions of a point where limits are held, shape (n, n_joints)."""
+        """Return the positions of a point where limits are held, (n, n_joints)."""
         return np.asarray(self.held @ self.coefficients(x).T)
 
-    def to_unit(self, slopes: Array) -> Array:
-        """Return slopes over a point from those over coefficients."""
-        return np.asarray((slopes @ self.basis) * self.scales)
+    def motion(self, x: Array) -> FourierMotion:
+        """Return the motion of a point."""
+        return FourierMotion(self.basis, self.joint_limits.joint_names, self.coefficients(x))
 
-    def room(self, x: Array, swing: Array) -> Array:
-        """Return how often each joint's swing fits between a point and its limits."""
-        here, further = self.limits.values(x), (self.limits.A @ swing[..., None])[..., 0]
-        away = np.maximum(np.abs(further), np.finfo(float).tiny)
-        return np.asarray(((1.0 - np.abs(here)) / away).min(axis=1))
+    def condition(self, x: Array, sharpness: float) -> tuple[float, Value]:
+        """Return the condition number of a point, and the logarithm of its smooth bound."""
+        motion = self.matrices @ self.coefficients(x).T
+        found = self.regressor.bound(motion, sharpness, SIGN_WIDTH * self.scales[:, 0])
+        slopes = np.einsum('dnj,dnk->jk', found.slopes, self.matrices)
+        return found.condition, Value(found.bound, (slopes @ self.rest) * self.scales)
+
+    def objective(self, x: Array, sharpness: float, weight: float) -> Value:
+        """Return the bound and the cost of nearness, a barrier of the same weight as limits."""
+        if self.clearance is None:
+            return self.condition(x, sharpness)[1]
+        cost = self.clearance.penalty(self.positions(x))
+        if not np.isfinite(cost.value):
+            return Value(np.inf, np.zeros_like(x))
+        value = self.condition(x, sharpness)[1]
+        slopes = (cost.gradient.T @ self.held @ self.rest) * self.scales
+        return Value(value.value + weight * cost.value, value.gradient + weight * slopes)
+
+    def random_start(self, rng: np.random.Generator) -> Array:
+        """Return a random point within the limits and free of collisions."""
+        best = Nearest(-np.inf, '')
+        for tried in range(POSTURES):
+            x = np.zeros(self.scales.shape)
+            x[:, -1] = MAX_OFF_CENTRE * rng.uniform() * rng.uniform(-1.0, 1.0, len(x))
+            swing = rng.normal(size=x.shape)
+            swing[:, -1] = 0.0
+            far = np.maximum(np.abs(self.limits.values(swing)), np.finfo(float).tiny)
+            swing *= MAX_START * ((1.0 - np.abs(self.limits.values(x))) / far).min(axis=1)[:, None]
+            if self.clearance is None:
+                return x + swing
+            nearest = self.clearance.nearest(self.positions(x)[:1])
+            best = max(best, nearest, key=lambda one: one.distance)
+            if nearest.distance <= self.clearance.margin:
+                continue
+            for _ in range(HALVINGS + tried // PATIENCE):
+                free = self.clearance.nearest(self.positions(x + swing)).distance
+                if free > self.clearance.margin:
+                    return x + swing
+                swing /= 2.0
+        raise ConfigError(
+            f'of {POSTURES} random postures none keeps the clearance: {best.links} are '
+            f'{best.distance:.4f} m apart in the best one'
+        )
