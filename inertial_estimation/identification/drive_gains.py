@@ -36,8 +36,8 @@ ROUND_OFF = 1e-12
 """Right-hand sides over the regressor below which they are zero."""
 MAX_EXPLAINED = 1e-6
 """
-Residual over right-hand sides below which the unknowns but gains explain them: a payload that is
-always there leaves 1e-15, one that is gone for a second in an hour 1e-2.
+Residual over right-hand sides that the unknowns but gains explain: a payload that is always there
+leaves 1e-15, one that is gone for a second in an hour 1e-2.
 """
 SETTLED = 1e-9
 """Relative change of every gain at which the search ends."""
@@ -58,13 +58,12 @@ def require_scale(
         > ROUND_OFF * np.linalg.norm(part.R)
         for part in kinds.values()
     )
-    if known:
-        rows = weighted_sum(kinds.values(), [1.0] * len(kinds))
-        space = RowSpace.of(np.delete(rows.R, gains, axis=1))
-        rest = rows.rho - space.left @ (space.left.T @ rows.rho)
-        left, size = (float(one @ one) + rows.energy for one in (rest, rows.rho))
-        if left > MAX_EXPLAINED**2 * size:
-            return
+    rows = weighted_sum(kinds.values(), [1.0] * len(kinds))
+    space = RowSpace.of(np.delete(rows.R, gains, axis=1))
+    rest = rows.rho - space.left @ (space.left.T @ rows.rho)
+    left, size = (float(one @ one) + rows.energy for one in (rest, rows.rho))
+    if known and left > MAX_EXPLAINED**2 * size:
+        return
     what = f'payload {", ".join(payloads)} is in all logs' if known else 'no known payload'
     raise LogError(f'the gains of {", ".join(geared(unknowns))} are not determined: {what}')
 
@@ -83,9 +82,8 @@ def linearised(
     for kind, part in kinds.items():
         if part.R[:, gains].any():
             # With the corner as a last row, all inner products of the equations are there.
-            system = np.column_stack(
-                [np.vstack([part.R, np.zeros(part.n)]), np.append(part.rho, np.sqrt(part.energy))]
-            )
+            right = np.append(part.rho, np.sqrt(part.energy))
+            system = np.column_stack([np.pad(part.R, ((0, 1), (0, 0))), right])
             system = linearised_rows(system, x, gains)
             of_kind = Information.of(system[:, :-1], system[:, -1])
             found[kind] = replace(of_kind, count=part.count)

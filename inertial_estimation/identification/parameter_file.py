@@ -45,10 +45,9 @@ def from_text(robot: Robot, text: str) -> Array:
         raise ModelError(f'links of another robot, first: {shown(odd[0])}')
     try:
         parameters = np.array([links[name] for name in robot.link_names], dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        parameters = np.empty(0)
-    if parameters.shape != (len(links), len(INERTIAL)):
-        raise ModelError(f'not {len(INERTIAL)} numbers for each link')
+        parameters = parameters.reshape(len(links), len(INERTIAL))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ModelError(f'not {len(INERTIAL)} numbers for each link') from error
     check_usable(robot.link_names, parameters)
     return parameters
 

@@ -10,7 +10,7 @@ sees, so they are cut off at each gap of the log.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -87,8 +87,8 @@ class Prepared(NamedTuple):
 
 def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
     """Filter a log and take its derivatives."""
-    t = samples.stamp_ns * NANOSECONDS
-    back = np.flatnonzero(np.diff(samples.stamp_ns) <= 0)
+    stamps = samples.stamp_ns
+    t, back = stamps * NANOSECONDS, np.flatnonzero(np.diff(stamps) <= 0)
     if len(t) < 2:
         raise LogError(f'{len(t)} samples are too few for derivatives')
     if len(back):
@@ -107,20 +107,12 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
     found = []
     for start, stop in pairwise([0, *cuts.tolist(), len(t)]):
         if t[stop - 1] - t[start] > shortest:
-            part, step = _evenly(samples.take(slice(start, stop)), period)
-            found.append(_filtered(part, step, how))
+            found.append(_filtered(samples.take(slice(start, stop)), period, how))
     if not found:
         raise LogError(
             f'no part without a gap of {how.largest_gap:g} s is longer than {shortest:.2g} s'
         )
-    covered = sum(
-        int(
-            (
-                (samples.stamp_ns >= part.stamp_ns[0]) & (samples.stamp_ns <= part.stamp_ns[-1])
-            ).sum()
-        )
-        for part in found
-    )
+    used = [(stamps >= one.stamp_ns[0]) & (stamps <= one.stamp_ns[-1]) for one in found]
     columns: dict[str, Any] = {}
     for name in ('stamp_ns', 'accelerations', 'angular_accelerations', 'directions', *SIGNALS):
         values = [getattr(part, name) for part in found]
@@ -128,7 +120,7 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
     joined = SampleBatch(**columns)
     if how.every > 1 and len(joined) < MIN_SAMPLES:
         raise ConfigError(f'every is {how.every}, which leaves {len(joined)} of {len(t)} samples')
-    return Prepared(joined, len(found), len(t) - covered, period)
+    return Prepared(joined, len(found), len(t) - int(np.sum(used)), period)
 
 
 def folded_back(how: Preparation, period: float) -> str:
@@ -182,54 +174,42 @@ def derivative(values: Array, step: float) -> Array:
 def _derivative_weights(at: int) -> Array:
     """Return the weights of samples in the derivative at one of them."""
     places = np.arange(DERIVATIVE_POINTS) - float(at)
-    wanted = np.zeros(DERIVATIVE_POINTS)
-    wanted[1] = 1.0
+    wanted = np.eye(DERIVATIVE_POINTS)[1]
     return np.asarray(np.linalg.solve(np.vander(places, increasing=True).T, wanted))
 
 
-def _evenly(part: SampleBatch, period: float) -> tuple[SampleBatch, float]:
-    """Return a part of a log with evenly spaced stamps, and their step."""
+def _filtered(part: SampleBatch, period: float, how: Preparation) -> SampleBatch:
+    """Return one part with evenly spaced stamps, filtered, without its edges."""
     t = np.asarray((part.stamp_ns - part.stamp_ns[0]) * NANOSECONDS, dtype=np.float64)
     n = round(t[-1] / period) + 1
     step = float(t[-1]) / (n - 1)
     grid: Array = step * np.arange(n)
-    if n == len(t) and np.abs(grid - t).max() < MAX_JITTER * period:
-        return part, step
-
-    def moved(values: Array | None) -> Array | None:
-        if values is None:
-            return None
-        # NaN between two samples of which one is missing.
-        columns = [np.interp(grid, t, column) for column in values.reshape(len(t), -1).T]
-        return np.array(columns).reshape(-1, n).T.reshape(n, *values.shape[1:])
-
-    fields = {name: moved(getattr(part, name)) for name in SIGNALS}
-    moved_to = SampleBatch(
-        stamp_ns=part.stamp_ns[0] + np.round(grid / NANOSECONDS).astype(np.int64),
-        accelerations=np.full((n, *part.accelerations.shape[1:]), np.nan),
-        angular_accelerations=np.full((n, *part.angular_accelerations.shape[1:]), np.nan),
-        **fields,  # type: ignore[arg-type]
-    )
-    return moved_to, step
-
-
-def _filtered(part: SampleBatch, step: float, how: Preparation) -> SampleBatch:
-    """Return one part, filtered, without its edges."""
-    smooth = {name: _low_pass(getattr(part, name), step, how) for name in SIGNALS}
-    assert smooth['positions'] is not None and smooth['angular_velocities'] is not None
-    velocities = smooth['velocities']
-    if not how.measured_velocities or velocities is None:
-        velocities = _rate(smooth['positions'], step)
-    whole = replace(
-        part,
-        **smooth | {'velocities': velocities},  # type: ignore[arg-type]
-        accelerations=_rate(velocities, step),
+    smooth: dict[str, Any] = {name: getattr(part, name) for name in SIGNALS}
+    stamps = part.stamp_ns
+    if n != len(t) or np.abs(grid - t).max() >= MAX_JITTER * period:
+        stamps = stamps[0] + np.round(grid / NANOSECONDS).astype(np.int64)
+        smooth = {name: _interpolated(values, t, grid) for name, values in smooth.items()}
+    smooth = {name: _low_pass(values, step, how) for name, values in smooth.items()}
+    if not how.measured_velocities or smooth['velocities'] is None:
+        smooth['velocities'] = _rate(smooth['positions'], step)
+    whole = SampleBatch(
+        stamp_ns=stamps,
+        **smooth,
+        accelerations=_rate(smooth['velocities'], step),
         # Friction changes sign at once, and is filtered like the efforts.
-        directions=_low_pass(np.sign(velocities), step, how),
+        directions=_low_pass(np.sign(smooth['velocities']), step, how),
         angular_accelerations=_rate(smooth['angular_velocities'], step),
     )
     edge = max(1, round(how.edges / step))
     return whole.take(slice(edge, len(whole) - edge, how.every))
+
+
+def _interpolated(values: Array | None, t: Array, grid: Array) -> Array | None:
+    """Return signals at other times; NaN between two samples of which one is missing."""
+    if values is None:
+        return None
+    columns = [np.interp(grid, t, column) for column in values.reshape(len(t), -1).T]
+    return np.array(columns).reshape(-1, len(grid)).T.reshape(len(grid), *values.shape[1:])
 
 
 def _rate(values: Array, step: float) -> Array:

@@ -35,7 +35,7 @@ from inertial_estimation.identification.solvers.divergence import (
 from inertial_estimation.identification.solvers.methods import Distance
 from inertial_estimation.identification.solvers.semidefinite import PriorTerm
 from inertial_estimation.identification.unknowns import Unknowns
-from inertial_estimation.model.inertia import LARGEST_ARM, consistency_margin
+from inertial_estimation.model.inertia import LARGEST_ARM
 
 Array = NDArray[np.float64]
 
@@ -56,33 +56,32 @@ def widened(names: Sequence[str], parameters: Array) -> tuple[Array, tuple[str, 
         raise ShapeError('parameters', (len(names), 10), parameters.shape)
     rows = [_widened(name, row) for name, row in zip(names, parameters, strict=True)]
     found = np.array(rows).reshape(len(names), 10)
-    assert (consistency_margin(found) > 0).all()
-    same = (found == parameters).all(axis=1)
-    return found, tuple(name for name, is_same in zip(names, same, strict=True) if not is_same)
+    changed = (found != parameters).any(axis=1)
+    return found, tuple(name for name, moved in zip(names, changed, strict=True) if moved)
 
 
 def _widened(name: str, parameters: Array) -> Array:
     """Return the parameters of one link, (10,)."""
-
-    def require(holds: bool, what: str) -> None:
-        if not holds:
-            raise ModelError(f"prior of '{name}': {what}")
-
-    require(bool(np.isfinite(parameters).all()), 'NaN or infinity')
     mass, first = parameters[0], parameters[1:4]
-    require(mass >= 0, f'mass is {mass:g} kg')
-    require(bool(mass) or not first.any(), 'first moment without mass')
     center = first / mass if mass else np.zeros(3)
     arm = float(np.linalg.norm(center))
-    require(arm <= LARGEST_ARM, f'centre of mass {arm:g} m from the link, limit {LARGEST_ARM:g}')
     xx, xy, yy, xz, yz, zz = parameters[4:]
     about_origin = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     size = float(np.linalg.norm(about_origin))
-    require(bool(mass) or size <= MAX_MASSLESS_INERTIA, 'inertia without mass')
     offset = float(center @ center) * np.eye(3) - np.outer(center, center)
     inertia = about_origin - mass * offset
-    least = np.linalg.eigvalsh(inertia)[0]
-    require(least >= -ROUND_OFF * size, f'moment of inertia is {least:.3g} kg m^2')
+    finite = bool(np.isfinite(parameters).all())
+    least = np.linalg.eigvalsh(inertia)[0] if finite else np.nan
+    for holds, what in (
+        (finite, 'NaN or infinity'),
+        (mass >= 0, f'mass is {mass:g} kg'),
+        (mass or not first.any(), 'first moment without mass'),
+        (arm <= LARGEST_ARM, f'centre of mass {arm:g} m from the link, limit {LARGEST_ARM:g}'),
+        (mass or size <= MAX_MASSLESS_INERTIA, 'inertia without mass'),
+        (least >= -ROUND_OFF * size, f'moment of inertia is {least:.3g} kg m^2'),
+    ):
+        if not holds:
+            raise ModelError(f"prior of '{name}': {what}")
     moments, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
     total = mass or SMALLEST_MASS
     floor = total * SMALLEST_RADIUS**2 / 5
@@ -152,17 +151,15 @@ def prior_of_method(
     near: parameters about which it is developed; scales: standard deviations of extras.
     """
     if 'prior' in options:
-        term = choice(PriorTerm, 'prior', options['prior'])
-        distance = Distance(term.value)
+        distance = Distance(choice(PriorTerm, 'prior', options['prior']).value)
     if distance is Distance.NONE:
         return None
-    if distance is Distance.EUCLIDEAN:
-        of_links = options.get('scales')
-        sizes = np.ones_like(prior) if of_links is None else 1.0 / of_links
-        roots, targets = sizes[:, :, None] * np.eye(10), sizes * prior
-        return _as_equations(unknowns, roots, targets, scales, weight)
-    about = near if distance is Distance.ENTROPIC else prior
-    return entropic_model(unknowns, prior, about, scales, weight)
+    if distance is not Distance.EUCLIDEAN:
+        about = near if distance is Distance.ENTROPIC else prior
+        return entropic_model(unknowns, prior, about, scales, weight)
+    of_links = options.get('scales')
+    sizes = np.ones_like(prior) if of_links is None else 1.0 / of_links
+    return _as_equations(unknowns, sizes[:, :, None] * np.eye(10), sizes * prior, scales, weight)
 
 
 def entropic_model(
@@ -186,12 +183,11 @@ def _as_equations(
     unknowns: Unknowns, roots: Array, targets: Array, scales: Array | None, weight: float
 ) -> Information:
     """Return equations of each link, (n_links, 10, 10) and (n_links, 10), as those of all."""
-    n = len(unknowns)
-    rows, target = np.zeros((n, n)), np.zeros(n)
+    n, n_inertial = len(unknowns), unknowns.n_inertial
+    rows, target = np.zeros((n, n)), np.append(targets, np.zeros(n - n_inertial))
     for k, root in enumerate(roots):
-        own = slice(10 * k, 10 * k + 10)
-        rows[own, own], target[own] = root, targets[k]
-    rest = np.arange(unknowns.n_inertial, n)
+        rows[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = root
+    rest = np.arange(n_inertial, n)
     rows[rest, rest] = 0.0 if scales is None else 1.0 / scales
     size = np.sqrt(weight)
     return replace(Information.of(size * rows, size * target), count=0.0)
