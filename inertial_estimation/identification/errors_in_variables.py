@@ -16,7 +16,7 @@ the smaller part of what equations determine. Where it is the larger part they d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -70,7 +70,11 @@ class WhiteNoise:
         """Add a window of signals, (n, k); return their variances, (k,)."""
         if signals.shape[1] != len(self._level):
             self._restart(signals.shape[1])
-        squares, count = _squared_differences(signals)
+        # None of a window of less than five samples.
+        differences = np.diff(signals, DIFFERENCE_ORDER, axis=0)
+        finite = np.isfinite(differences)
+        squares = np.sum(np.where(finite, differences, 0.0) ** 2, axis=0)
+        count = finite.sum(axis=0)
         constant = (count > 0) & (squares == 0.0)
         self._squares += squares
         self._count += np.where(constant, 0, count)
@@ -84,15 +88,6 @@ class WhiteNoise:
         self._level[lower], self._alike[lower] = new[lower], 1.0
         self._squares[whole] = self._count[whole] = 0.0
         return np.where(constant, 0.0, self._level)
-
-
-def _squared_differences(signals: Array) -> tuple[Array, Array]:
-    """Return the sum of squared differences of each signal, and their number."""
-    if len(signals) <= DIFFERENCE_ORDER:
-        return np.zeros(signals.shape[1]), np.zeros(signals.shape[1])
-    differences = np.diff(signals, DIFFERENCE_ORDER, axis=0)
-    finite = np.isfinite(differences)
-    return np.sum(np.where(finite, differences, 0.0) ** 2, axis=0), finite.sum(axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,8 +121,12 @@ class StateNoise:
         is_white: bool = True,
         measures_velocities: bool = False,
     ) -> StateNoise:
-        """Return the noise of covariances, (n, 3, 3) each."""
-        return cls(_roots(joints), _roots(imus), is_white, measures_velocities)
+        """Return the noise of covariances, (n, 3, 3) each, which may be singular."""
+        roots = []
+        for covariances in (joints, imus):
+            values, vectors = np.linalg.eigh(covariances)
+            roots.append(np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]))
+        return cls(*roots, is_white, measures_velocities)
 
     def at_most(self, samples: SampleBatch, levels: WhiteNoise) -> StateNoise:
         """Return the noise capped by what samples show."""
@@ -135,16 +134,17 @@ class StateNoise:
             return self
         n, n_joints, n_imus = len(samples), len(self.joints), len(self.imus)
         measured = ('positions', 'velocities', 'angular_velocities', 'proper_accelerations')
-        columns = [getattr(samples, name).reshape(n, -1) for name in measured]
-        found = levels.update(np.hstack(columns))
+        found = levels.update(
+            np.hstack([getattr(samples, name).reshape(n, -1) for name in measured])
+        )
         at, rates = found[:n_joints], found[n_joints : 2 * n_joints]
         turning, pulling = found[2 * n_joints :].reshape(2, n_imus, 3).mean(axis=2)
         # Derivatives err with what they are derived from.
-        joints = _capped(self.joints, [at, rates, None])
-        own = joints[:, 1] if self.measures_velocities else joints[:, 0]
-        joints = np.stack([joints[:, 0], own, joints[:, 0]], axis=1)
-        imus = _capped(self.imus, [turning, pulling, None])
-        imus = np.stack([imus[:, 0], imus[:, 1], imus[:, 0]], axis=1)
+        position = _cap(self.joints[:, 0], at)
+        velocity = _cap(self.joints[:, 1], rates) if self.measures_velocities else position
+        turn = _cap(self.imus[:, 0], turning)
+        joints = np.stack([position, velocity, position], axis=1)
+        imus = np.stack([turn, _cap(self.imus[:, 1], pulling), turn], axis=1)
         return replace(
             self, joints=joints[..., None] * self.joints, imus=imus[..., None] * self.imus
         )
@@ -160,21 +160,10 @@ class StateNoise:
         return replace(samples, **{name: getattr(samples, name) + noise[name] for name in noise})
 
 
-def _capped(roots: Array, levels: Sequence[Array | None]) -> Array:
-    """Return the factors of signals, (n, 3), that limit their variances."""
-    stated = np.diagonal(roots @ roots.transpose(0, 2, 1), axis1=1, axis2=2)
-    factors = np.ones_like(stated)
-    for k, level in enumerate(levels):
-        if level is not None:
-            ratio = level / np.maximum(stated[:, k], np.finfo(float).tiny)
-            factors[:, k] = np.sqrt(np.minimum(ratio, 1.0))
-    return factors
-
-
-def _roots(covariances: Array) -> Array:
-    """Return L with L L' = covariance, for singular ones too."""
-    values, vectors = np.linalg.eigh(covariances)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])
+def _cap(roots: Array, variances: Array) -> Array:
+    """Return the factors of one signal, (n,), that limit its variances; roots (n, 3)."""
+    stated = np.maximum(np.sum(roots**2, axis=1), np.finfo(float).tiny)
+    return np.asarray(np.sqrt(np.minimum(variances / stated, 1.0)))
 
 
 def perturbation_errors(
@@ -200,14 +189,14 @@ def perturbation_errors(
         replace(once, **stacked), external=pushes, free=None if free is None else free[both]
     )
 
-    def differences(rows: Array) -> Array:
-        found = rows[m:] - rows[:m]
-        return np.asarray(np.sqrt(n / m) * found[np.isfinite(found).all(axis=1)])
-
-    return [
-        {kind: differences(rows.dense(len(block.unknowns))) for kind, rows in kinds}
-        for block, kinds in blocks
-    ]
+    found: list[dict[str, Array]] = []
+    for block, kinds in blocks:
+        found.append({})
+        for kind, rows in kinds:
+            system = rows.dense(len(block.unknowns))
+            moved = system[m:] - system[:m]
+            found[-1][kind] = np.sqrt(n / m) * moved[np.isfinite(moved).all(axis=1)]
+    return found
 
 
 class StateErrors(NamedTuple):

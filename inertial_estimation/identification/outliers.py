@@ -85,9 +85,10 @@ def least_trimmed(
     kinds: Mapping[str, WindowRows], n_windows: int, prior: Information, stiff: Information
 ) -> Trimmed:
     """Return the best fit to half of the windows; stiff: a prior that holds all parameters."""
-    search = _Search(kinds, n_windows, prior)
+    search = _Search(kinds, n_windows)
     at_prior = search.steps(search.all, FIRST_STEPS, stiff)
-    starts = [at_prior.kept, search.all, *search.parts()]
+    parts = np.array_split(np.flatnonzero(search.all), N_PARTS)
+    starts = [at_prior.kept, search.all, *(np.isin(np.arange(n_windows), part) for part in parts)]
     found = [search.steps(kept, FIRST_STEPS, prior, at_prior.noise) for kept in starts]
     found.sort(key=lambda one: one.objective)
     ends = [search.steps(one.kept, MAX_STEPS, prior, one.noise) for one in found[:BEST_STARTS]]
@@ -97,25 +98,21 @@ def least_trimmed(
 class _Search:
     """Steps from some windows to others."""
 
-    def __init__(
-        self, kinds: Mapping[str, WindowRows], n_windows: int, prior: Information
-    ) -> None:
-        self._kinds, self._prior = kinds, prior
+    def __init__(self, kinds: Mapping[str, WindowRows], n_windows: int) -> None:
+        self._kinds = kinds
         self._sizes = {
             kind: float(np.sqrt(np.mean(rows.system[:, -1] ** 2))) or 1.0
             for kind, rows in kinds.items()
         }
+        self._n = n_windows
         windows = np.concatenate([rows.window for rows in kinds.values()])
-        self._counts = np.bincount(windows, minlength=n_windows)
+        self._counts = self._sums(windows)
         self.all: Mask = self._counts > 0
         """Windows with equations."""
 
-    def parts(self) -> Iterator[Mask]:
-        """Yield consecutive windows."""
-        for part in np.array_split(np.flatnonzero(self.all), N_PARTS):
-            kept = np.zeros(len(self.all), dtype=bool)
-            kept[part] = True
-            yield kept
+    def _sums(self, window: NDArray[np.intp], values: Array | None = None) -> Array:
+        """Return the sum of values, or their number, in each window."""
+        return np.bincount(window, values, minlength=self._n)
 
     def steps(
         self, kept: Mask, count: int, prior: Information, noise: dict[str, float] | None = None
@@ -125,11 +122,23 @@ class _Search:
         for _ in range(count):
             x = self._fitted(kept, levels, prior)
             left = {kind: rows.system @ np.append(x, -1.0) for kind, rows in self._kinds.items()}
-            levels = self._levels(left)
-            before, kept = kept, self._better_half(left, levels)
+            squares, levels = np.zeros(self._n), {}
+            for kind, rows in self._kinds.items():
+                counts, own = self._sums(rows.window), self._sums(rows.window, left[kind] ** 2)
+                mine = counts > 0
+                level = float(np.sqrt(np.median(own[mine] / counts[mine])))
+                levels[kind] = max(level, MIN_RELATIVE_NOISE * self._sizes[kind])
+                squares += self._sums(rows.window, (left[kind] / levels[kind]) ** 2)
+            score = np.where(self.all, squares / np.maximum(self._counts, 1), np.inf)
+            better = np.argsort(score, kind='stable')[: (self.all.sum() + 1) // 2]
+            before, kept = kept, np.isin(np.arange(self._n), better)
             if (kept == before).all():
                 break
-        return Trimmed(self._objective(x, levels, before), x, levels, kept)
+        numbers = {kind: int(before[rows.window].sum()) for kind, rows in self._kinds.items()}
+        total = sum(numbers[kind] * np.log(levels[kind]) for kind in numbers)
+        pull = prior.R @ x - prior.rho
+        objective = float((total + 0.5 * pull @ pull) / max(sum(numbers.values()), 1))
+        return Trimmed(objective, x, levels, kept)
 
     def _fitted(self, kept: Mask, levels: Mapping[str, float], prior: Information) -> Array:
         """Return the unknowns that fit some windows."""
@@ -145,34 +154,6 @@ class _Search:
         good = values > SINGULAR * values[-1]
         shares = vectors[:, good].T @ (g / scales) / values[good]
         return np.asarray(vectors[:, good] @ shares / scales)
-
-    def _levels(self, left: Mapping[str, Array]) -> dict[str, float]:
-        """Return the noise of the median window."""
-        found, n = {}, len(self._counts)
-        for kind, rows in self._kinds.items():
-            counts = np.bincount(rows.window, minlength=n)
-            squares = np.bincount(rows.window, left[kind] ** 2, minlength=n)
-            mine = counts > 0
-            level = float(np.sqrt(np.median(squares[mine] / counts[mine])))
-            found[kind] = max(level, MIN_RELATIVE_NOISE * self._sizes[kind])
-        return found
-
-    def _better_half(self, left: Mapping[str, Array], levels: Mapping[str, float]) -> Mask:
-        """Return the windows with the smallest residuals."""
-        n = len(self._counts)
-        squares = np.zeros(n)
-        for kind, rows in self._kinds.items():
-            squares += np.bincount(rows.window, (left[kind] / levels[kind]) ** 2, minlength=n)
-        score = np.where(self.all, squares / np.maximum(self._counts, 1), np.inf)
-        kept = np.zeros(n, dtype=bool)
-        kept[np.argsort(score, kind='stable')[: (self.all.sum() + 1) // 2]] = True
-        return kept
-
-    def _objective(self, x: Array, levels: Mapping[str, float], kept: Mask) -> float:
-        counts = {kind: int(kept[rows.window].sum()) for kind, rows in self._kinds.items()}
-        total = sum(counts[kind] * np.log(levels[kind]) for kind in counts)
-        pull = self._prior.R @ x - self._prior.rho
-        return float((total + 0.5 * pull @ pull) / max(sum(counts.values()), 1))
 
 
 class Reference(NamedTuple):
