@@ -122,11 +122,12 @@ class StateNoise:
         measures_velocities: bool = False,
     ) -> StateNoise:
         """Return the noise of covariances, (n, 3, 3) each, which may be singular."""
-        roots = []
-        for covariances in (joints, imus):
+
+        def root(covariances: Array) -> Array:
             values, vectors = np.linalg.eigh(covariances)
-            roots.append(np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]))
-        return cls(*roots, is_white, measures_velocities)
+            return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])
+
+        return cls(root(joints), root(imus), is_white, measures_velocities)
 
     def at_most(self, samples: SampleBatch, levels: WhiteNoise) -> StateNoise:
         """Return the noise capped by what samples show."""
@@ -258,46 +259,19 @@ def without_state_errors(information: Information, errors: StateErrors, x0: Arra
     sizes = np.sqrt(np.maximum(squares, ZERO_COLUMN**2 * squares.max()))
     scaled, N = (one / np.outer(sizes, sizes) for one in (H, errors.gram))
     # Shares of the sum are at most one; of the equations alone they could be huge.
-    whole = _Factor.of(scaled + N)
-    shares, V = np.linalg.eigh(whole.shares(scaled))
+    values, U = np.linalg.eigh(scaled + N)
+    whole = values > ZERO_PIVOT * values[-1]
+    L = U[:, whole] * np.sqrt(values[whole])
+    inverse = (U[:, whole] / np.sqrt(values[whole])).T
+    shares, V = np.linalg.eigh(inverse @ scaled @ inverse.T)
     used = shares > 1.0 / (1.0 + MAX_ERROR_SHARE)
     V = V[:, used]
     # A share t of equations contains 1 - t of errors: 2 t - 1 is left.
     kept = np.sqrt(2.0 * shares[used] - 1.0)
-    rows = kept[:, None] * (V.T @ whole.L.T) * sizes
+    rows = kept[:, None] * (V.T @ L.T) * sizes
     right = (R.T @ left + errors.gram @ x0 - errors.cross) / sizes
-    right = V.T @ whole.solve(right) / kept
+    right = V.T @ (inverse @ right) / kept
     found = Information.of(rows, right + rows @ x0)
     before = information.squared_residual(x0)
     energy = max(before - float(right @ right), 0.0)
     return Information(found.R, found.rho, energy, information.count)
-
-
-class _Factor(NamedTuple):
-    """L with L L' = W, of as many columns as the rank of W."""
-
-    L: Array
-    """Shape (n, rank)."""
-    first: Columns
-    """Rows of L that are a triangle, shape (rank,)."""
-
-    @classmethod
-    def of(cls, W: Array) -> _Factor:
-        """Factor a matrix whose largest entry is about one."""
-        from scipy.linalg.lapack import dpstrf
-
-        triangle, order, rank, _ = dpstrf(W, tol=ZERO_PIVOT, lower=1)
-        L = np.empty((len(W), rank))
-        L[order - 1] = np.tril(triangle)[:, :rank]
-        return cls(L, order[:rank] - 1)
-
-    def solve(self, right: Array) -> Array:
-        """Return y with L y = right, which is in the range of W."""
-        from scipy.linalg import solve_triangular
-
-        return np.asarray(solve_triangular(self.L[self.first], right[self.first], lower=True))
-
-    def shares(self, part: Array) -> Array:
-        """Return M with L M L' = part, whose range is in that of W."""
-        half = self.solve(part)
-        return self.solve(half.T)

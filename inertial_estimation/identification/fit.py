@@ -247,7 +247,8 @@ class _Task:
             raise ModelError(f"submodel '{self.name}': {error}") from error
         # Bounds and shapes may exclude a prior that fits better.
         limited = self.bounds is not NO_BOUNDS or 'grids' in self.options
-        at_prior = _mean_square(self.evidence, before, noise)
+        own = noise.information
+        at_prior = own.squared_residual(before) / own.count
         if not limited and not answer.mean_square < MAX_MEAN_SQUARE_RATIO * max(1.0, at_prior):
             raise ModelError(f"submodel '{self.name}': the answer fits much worse than the prior")
         information = self._merged(noise)
@@ -362,15 +363,6 @@ def _left(evidence: Evidence, x: Array) -> float:
     """Return the residual of unknowns: the sum of squared shares of the measured side."""
     left, signals = evidence.residuals(x), evidence.signals(x)
     return sum((left[kind] / signals[kind]) ** 2 for kind in left if signals[kind] > 0.0)
-
-
-def _mean_square(evidence: Evidence, x: Array, noise: NoiseLevels) -> float:
-    """Return the mean squared residual in units of the noise."""
-    squares = [
-        evidence.kinds[kind].squared_residual(x) / deviation**2
-        for kind, deviation in noise.deviations.items()
-    ]
-    return sum(squares) / sum(evidence.kinds[kind].count for kind in noise.deviations)
 
 
 def disagreement(submodels: Sequence[tuple[Unknowns, Array]]) -> float:

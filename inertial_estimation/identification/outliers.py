@@ -112,7 +112,7 @@ class _Search:
 
     def _sums(self, window: NDArray[np.intp], values: Array | None = None) -> Array:
         """Return the sum of values, or their number, in each window."""
-        return np.bincount(window, values, minlength=self._n)
+        return np.asarray(np.bincount(window, values, minlength=self._n), dtype=np.float64)
 
     def steps(
         self, kept: Mask, count: int, prior: Information, noise: dict[str, float] | None = None

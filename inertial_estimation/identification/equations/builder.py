@@ -22,7 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
-from inertial_estimation.identification.equations.friction import Coupling, JointModel
+from inertial_estimation.identification.equations.friction import (
+    Coupling,
+    JointModel,
+    friction_columns,
+)
 from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.identification.equations.sparse_equations import Part, SparseEquations
 from inertial_estimation.identification.equations.wrenches import (
@@ -388,8 +392,9 @@ class EquationBuilder:
         for coupling in self.choice.couplings:
             if name in coupling.joints:
                 other = joints.index(coupling.other(name))
-                shared = coupling.columns(
-                    velocities[:, joint], velocities[:, other], accelerations[:, other], model
+                both = model.sign(velocities[:, joint] + velocities[:, other])
+                shared = friction_columns(
+                    coupling.terms, velocities[:, other], both, accelerations[:, other]
                 )
                 parts.append(Part(unknowns.columns(map(str, coupling.extras())), shared.T))
         if name in self.choice.gains:

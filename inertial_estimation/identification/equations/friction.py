@@ -47,14 +47,9 @@ class JointModel:
         self, velocities: Array, accelerations: Array, directions: Array | None = None
     ) -> Array:
         """Return the regressor of the unknowns of a joint, (n, n_terms), from arrays (n,)."""
-        filtered = directions is not None and not self.sign_width
-        each = {
-            Term.VISCOUS: velocities,
-            Term.COULOMB: directions if filtered else self.sign(velocities),
-            Term.OFFSET: np.ones_like(velocities),
-            Term.DRIVE_INERTIA: accelerations,
-        }
-        return np.array([each[term] for term in self.terms]).reshape(-1, len(velocities)).T
+        if directions is None or self.sign_width:
+            directions = self.sign(velocities)
+        return friction_columns(self.terms, velocities, directions, accelerations)
 
     def sign(self, velocities: Array) -> Array:
         """Return the sign of velocities, smooth if it has a width."""
@@ -95,20 +90,18 @@ class Coupling:
         """Return the other joint."""
         return self.joints[self.joints[0] == joint]
 
-    def columns(
-        self,
-        velocities: Array,
-        other_velocities: Array,
-        other_accelerations: Array,
-        sign: JointModel,
-    ) -> Array:
-        """Return the regressor of its unknowns for one of the joints, (n, n_terms)."""
-        each = {
-            Term.VISCOUS: other_velocities,
-            Term.COULOMB: sign.sign(velocities + other_velocities),
-            Term.DRIVE_INERTIA: other_accelerations,
-        }
-        return np.array([each[term] for term in self.terms]).reshape(-1, len(velocities)).T
+
+def friction_columns(
+    terms: tuple[Term, ...], velocities: Array, directions: Array, accelerations: Array
+) -> Array:
+    """Return the regressor of some terms, (n, n_terms), from arrays (n,)."""
+    each = {
+        Term.VISCOUS: velocities,
+        Term.COULOMB: directions,
+        Term.OFFSET: np.ones_like(velocities),
+        Term.DRIVE_INERTIA: accelerations,
+    }
+    return np.array([each[term] for term in terms]).reshape(-1, len(velocities)).T
 
 
 def _check_terms(terms: tuple[Term, ...], known: tuple[Term, ...], owner: str) -> None:

@@ -57,8 +57,7 @@ class SparseEquations(NamedTuple):
         transposed = np.zeros((n_unknowns + 1, len(self.y)))
         for part in self.parts:
             transposed[part.columns] += part.values
-        transposed[-1] = self.y
-        transposed[:, ~self.usable] = np.nan
+        transposed[-1] = np.where(self.usable, self.y, np.nan)
         return transposed.T
 
     def residuals(self, x: Array) -> Array:
