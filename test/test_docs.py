@@ -83,10 +83,13 @@ def test_links_lead_somewhere(page):
             assert anchor in slugs, f'{page.name}: {target}'
 
 
-def test_theory_names_files_that_exist():
+def test_pages_name_files_that_exist():
     text = (ROOT / 'docs' / 'theory.md').read_text(encoding='utf-8')
     for name in re.findall(r'`([a-z_]+/[a-z_/.]+)`', text):
         assert (ROOT / 'inertial_estimation' / name).exists(), name
+    for page in PAGES:
+        for name in re.findall(r'`(test/[^`]+)`', page.read_text(encoding='utf-8')):
+            assert list(ROOT.glob(name)), f'{page.name}: {name}'
 
 
 def test_pages_are_short():
