@@ -18,8 +18,15 @@ from turned_body import TurnedBody
 from inertial_estimation.calibration.body_readings import Reading
 from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
 from inertial_estimation.calibration.collection import CONTACT, DIRECTIONS, JOINTS
-from inertial_estimation.calibration.conductor import PAUSES, Conductor, Phase
-from inertial_estimation.calibration.session import NOTHING, Load, Plan, Session
+from inertial_estimation.calibration.session import (
+    NOTHING,
+    PAUSES,
+    Conductor,
+    Load,
+    Phase,
+    Plan,
+    Session,
+)
 from inertial_estimation.errors import CallError, ConfigError, LogError, ModelError
 from inertial_estimation.findings import Level
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from rclpy.node import Node
-from rclpy.subscription import Subscription
 
 from inertial_estimation.calibration.body_readings import BodyReadings, Reading
 from inertial_estimation.calibration.collection import CONTACT
@@ -32,22 +31,17 @@ from inertial_estimation.signals.router import CONTACTS, Source
 
 QUEUE = 1000
 """Messages that may wait: a second of a fast sensor."""
-MOST_APART_NS = 100_000_000
-"""Age of an acceleration that still counts [ns]."""
+MAX_IMU_AGE_NS = 100_000_000
 CONTACT_NS = 100_000_000
-"""A contact that is not repeated for so long is over, as by `contact_timeout` [ns]."""
-APART = 'no acceleration at that time'
+"""Lifetime of a contact that is not repeated, as `contact_timeout` [ns]."""
+NO_IMU = 'no acceleration at that time'
 SAMPLE_NS = 5_000_000
-"""Time between samples of a robot, of which 40 make a still moment [ns]."""
+"""Time between samples of a robot, of which 40 make a still pose [ns]."""
 Take = Callable[[Reading], None]
 
 
 class TopicFeed:
-    """
-    Readings of two topics: of an FT sensor, and of an IMU on the body beyond it.
-
-    temperature [degrees Celsius].
-    """
+    """Readings of two topics: of an FT sensor, and of an IMU on the body beyond it."""
 
     temperature = float('nan')
 
@@ -60,7 +54,7 @@ class TopicFeed:
             Source('ft', ft_topic, ft_topic, deserialize),
         ]
         group = PolledGroup()
-        self._subscriptions: list[Subscription] = [
+        self._subscriptions = [
             subscribe(node, one, QUEUE, one.read, group) for one in self.sources
         ]
         self._imu: ImuReading | None = None
@@ -72,38 +66,35 @@ class TopicFeed:
         """Begin a data set; nothing is known of joints."""
 
     def destroy(self) -> None:
-        """Give everything back."""
+        """Destroy timer and subscriptions."""
         self._timer.destroy()
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
 
     def _poll(self) -> None:
-        """Take all that waits."""
-        imus, contacts, fts = (
-            list(self._read(*pair)) for pair in zip(self.sources, self._subscriptions, strict=True)
-        )
+        """Pair all FT readings that wait with the newest acceleration that is not later."""
+        imus, contacts, fts = (list(self._waiting(k)) for k in range(3))
         self._imus.extend(imus)
         self._contact_ns = max([self._contact_ns, *(one.stamp_ns for one in contacts)])
         for one in fts:
-            self._take(self._paired(one.stamp_ns, one.values))
+            stamp_ns = one.stamp_ns
+            while self._imus and self._imus[0].stamp_ns <= stamp_ns:
+                self._imu = self._imus.popleft()
+            imu = self._imu
+            if imu is None or abs(stamp_ns - imu.stamp_ns) > MAX_IMU_AGE_NS:
+                self._take(Reading(stamp_ns, one.values, np.full(3, np.nan), None, NO_IMU))
+                continue
+            reason = CONTACT if abs(stamp_ns - self._contact_ns) <= CONTACT_NS else ''
+            self._take(Reading(
+                stamp_ns, one.values, imu.linear_acceleration, imu.angular_velocity, reason
+            ))  # fmt: skip
 
-    def _read(self, source: Source, subscription: Subscription) -> Iterator[Any]:
+    def _waiting(self, k: int) -> Iterator[Any]:
         """Yield readings that wait in a subscription and have a stamp."""
-        for data in waiting(subscription):
-            reading = source.read(data)
+        for data in waiting(self._subscriptions[k]):
+            reading = self.sources[k].read(data)
             if reading is not None and reading.stamp_ns > 0:
                 yield reading
-
-    def _paired(self, stamp_ns: int, raw: np.ndarray) -> Reading:
-        """Return a reading with the newest acceleration that is not later."""
-        while self._imus and self._imus[0].stamp_ns <= stamp_ns:
-            self._imu = self._imus.popleft()
-        imu = self._imu
-        if imu is None or abs(stamp_ns - imu.stamp_ns) > MOST_APART_NS:
-            return Reading(stamp_ns, raw, np.full(3, np.nan), None, APART)
-        touched = abs(stamp_ns - self._contact_ns) <= CONTACT_NS
-        reason = CONTACT if touched else ''
-        return Reading(stamp_ns, raw, imu.linear_acceleration, imu.angular_velocity, reason)
 
 
 class RobotFeed:
@@ -124,32 +115,20 @@ class RobotFeed:
         )
         self.robot = build_robot(settings, urdf)
         self.body = BodyReadings(self.robot, sensor, imu)
+        self.gravity, self.begin = self.body.gravity, self.body.begin
         self._take_reading = take
         self._assembler = build_assembler(settings, self.robot)
         self._contacts = ContactStream(self.robot, settings)
         self._row = self.robot.ft_sensors.index(self.body.sensor)
         self._warmth, self._n_warm = 0.0, 0
         router = make_router(node, settings, self.robot, self._assembler, self._contacts)
-        self._inputs = PolledSubscriptions(node, router, self._assembler, settings, self._take)
-        self.sources = router.sources
-
-    @property
-    def gravity(self) -> str:
-        """Where it comes from, in words."""
-        return self.body.gravity
+        inputs = PolledSubscriptions(node, router, self._assembler, settings, self._take)
+        self.sources, self.destroy = router.sources, inputs.destroy
 
     @property
     def temperature(self) -> float:
         """Mean of the sensor's temperature so far [degrees Celsius]; NaN: not known."""
         return self._warmth / self._n_warm if self._n_warm else float('nan')
-
-    def begin(self) -> None:
-        """Begin a data set: joints beyond the sensor stay where they are from now on."""
-        self.body.begin()
-
-    def destroy(self) -> None:
-        """Give everything back."""
-        self._inputs.destroy()
 
     def _take(self, sample: Sample) -> None:
         """Pass on the readings of a sample."""

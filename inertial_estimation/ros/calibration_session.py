@@ -12,25 +12,22 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.subscription import Subscription
 from std_srvs.srv import Trigger
 
 from inertial_estimation.calibration.calibration_file import SENSOR, as_entry, write
-from inertial_estimation.calibration.conductor import Conductor, Phase
-from inertial_estimation.calibration.session import Outcome, Session
+from inertial_estimation.calibration.session import Conductor, Phase, Session
 from inertial_estimation.config.files import check_writable
 from inertial_estimation.errors import InertialEstimationError, is_wrong_call
 from inertial_estimation.findings import Level
-from inertial_estimation.ros.calibration_handover import hand_over
-from inertial_estimation.ros.calibration_setup import Setup, plan_of, set_up
+from inertial_estimation.ros.calibration_setup import Setup, hand_over, plan_of, set_up
 from inertial_estimation.ros.calibration_terminal import AGAIN, PROCEED, STOP, Display, keys
 from inertial_estimation.ros.executors import PolledGroup, init, note_signals
 
@@ -65,60 +62,6 @@ class SessionNode(Node):
         return answer
 
 
-@dataclass
-class Running:
-    """A running session."""
-
-    node: SessionNode
-    executor: SingleThreadedExecutor
-    setup: Setup
-    conductor: Conductor
-    path: Path | None
-    """Where the session is saved."""
-    saved_at: float = float('-inf')
-    saved: int = -1
-    """Poses and data sets that were saved."""
-
-    def step(self, pressed: str) -> None:
-        """Spin, and advance."""
-        now = time.monotonic()
-        self.executor.spin_once(timeout_sec=0.05)
-        begun = self.conductor.look(now)
-        asked = pressed + ''.join(self.node.asked)
-        self.node.asked.clear()
-        for key in asked:
-            if key == PROCEED:
-                begun |= self.conductor.proceed()
-            elif key == AGAIN:
-                begun |= self.conductor.restart_step()
-        if begun:
-            self.setup.feed.begin()
-        if now - self.saved_at > SAVE_PERIOD:
-            self.saved_at = now
-            self.save()
-
-    def save(self) -> None:
-        """Write the session, if there is something new."""
-        session = self.conductor.session
-        size = sum(1 + len(one.poses) for one in session.collections) + session.is_closed
-        if size != self.saved and self.path is not None:
-            self.saved = size
-            session.save(self.path)
-
-    def collect(self, signals: Sequence[int]) -> bool:
-        """Collect until all data sets are closed; return whether they are."""
-        caller = os.getppid()
-        with keys() as pressed, Display(self.conductor) as display:
-            while self.conductor.phase is not Phase.DONE:
-                given = pressed()
-                # Without its caller a session has no reader.
-                if signals or STOP in given or os.getppid() != caller:
-                    return False
-                self.step(given)
-                display.show(time.monotonic(), self.setup.complaints())
-        return True
-
-
 def run(job: dict[str, Any], signals: Sequence[int]) -> dict[str, Any]:
     """Run a session until it is done or stopped."""
     path = Path(job['session']) if job['session'] else None
@@ -129,10 +72,10 @@ def run(job: dict[str, Any], signals: Sequence[int]) -> dict[str, Any]:
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     try:
-        holder: list[Conductor] = []
+        conductors: list[Conductor] = []
 
         def take(reading: Any) -> None:
-            for conductor in holder:
+            for conductor in conductors:
                 conductor.take(reading, time.monotonic())
 
         setup = set_up(node, executor, job, take)
@@ -141,23 +84,18 @@ def run(job: dict[str, Any], signals: Sequence[int]) -> dict[str, Any]:
             session = Session.load_file(path, plan, restated=job['restate'])
         else:
             session = Session(plan)
-        holder.append(Conductor(session, job['unattended']))
+        conductor = Conductor(session, job['unattended'])
+        conductors.append(conductor)
         if plan.wrench_axes != SENSOR and not session.is_closed:
-            holder[0].notes.append(
+            conductor.notes.append(
                 "wrenches will be in the accelerometer's axes, which no estimator accepts"
             )
-        running = Running(node, executor, setup, holder[0], path)
-        try:
-            done = running.collect(signals)
-        finally:
-            running.save()
-        if not done:
+        if not _collect(node, executor, setup, conductor, path, signals):
             number = f'{session.step + 1} of {len(plan.loads)}'
             how = f"saved to '{path}'" if path else 'nothing was saved, as without --session'
             return {'stopped': True, 'lines': [f'stopped at data set {number}; {how}'],
                     'findings': [], 'refused': ''}  # fmt: skip
-        date = datetime.now(timezone.utc).isoformat(timespec='seconds')
-        return _finish(running, job, date)
+        return _finish(node, executor, setup, session, job)
     finally:
         executor.shutdown()
         node.destroy_node()
@@ -179,23 +117,88 @@ def main() -> int:
     return STOPPED if found['stopped'] else 0
 
 
-def _finish(running: Running, job: dict[str, Any], date: str) -> dict[str, Any]:
+def _collect(
+    node: SessionNode, executor: Executor, setup: Setup, conductor: Conductor, path: Path | None,
+    signals: Sequence[int],
+) -> bool:  # fmt: skip
+    """Collect until all data sets are closed; return whether they are."""
+    caller, session, saved, saved_at = os.getppid(), conductor.session, -1, float('-inf')
+
+    def save() -> int:
+        size = sum(1 + len(one.poses) for one in session.collections) + session.is_closed
+        if size != saved and path is not None:
+            session.save(path)
+        return size
+
+    try:
+        with keys() as pressed, Display(conductor) as display:
+            while conductor.phase is not Phase.DONE:
+                asked = pressed()
+                # Without its caller a session has no reader.
+                if signals or STOP in asked or os.getppid() != caller:
+                    return False
+                now = time.monotonic()
+                executor.spin_once(timeout_sec=0.05)
+                begun = conductor.look(now)
+                asked += ''.join(node.asked)
+                node.asked.clear()
+                for key in asked:
+                    if key == PROCEED:
+                        begun |= conductor.proceed()
+                    elif key == AGAIN:
+                        begun |= conductor.restart_step()
+                if begun:
+                    setup.feed.begin()
+                if now - saved_at > SAVE_PERIOD:
+                    saved, saved_at = save(), now
+                display.show(time.monotonic(), setup.complaints())
+        return True
+    finally:
+        save()
+
+
+def _finish(
+    node: SessionNode, executor: Executor, setup: Setup, session: Session, job: dict[str, Any]
+) -> dict[str, Any]:
     """Return the result of a session; write it and hand it to the estimator."""
-    setup, session, sensor = running.setup, running.conductor.session, job['sensor']
-    given = job['temperature']
+    sensor, given, plan = job['sensor'], job['temperature'], session.plan
+    date = datetime.now(timezone.utc).isoformat(timespec='seconds')
     outcome = session.outcome(date, setup.feed.temperature if given is None else given)
     errors = [str(one) for one in outcome.findings if one.level >= Level.ERROR]
-    lines, estimator = [*_lines(outcome), *setup.notes], None
+    one, found, estimator = outcome.calibration, outcome.matrix, None
+    lines = [f'offset [N, Nm]: {" ".join(f"{x:.4g}" for x in one.offset)}']
+    if found is None:
+        _, deviations = outcome.offset.in_wrench(plan.matrix)
+        figures = {'deviations': deviations.tolist(), 'gap': outcome.offset.subspace.gap}
+    else:
+        lines += [f"matrix [N, Nm per raw unit], in the {one.axes}'s axes:",
+                  *(' '.join(f'{x:10.5g}' for x in row) for row in one.matrix),
+                  f'body {found.body.mass:.3f} kg']  # fmt: skip
+        change = found.change(
+            None if plan.before is None else plan.matrix,
+            turned=plan.before is not None and plan.before.axes != SENSOR,
+        )
+        figures = {
+            'matrix': found.matrix.tolist(), 'deviations': found.deviations.tolist(),
+            'axes': one.axes, 'body_mass': found.body.mass,
+            'residuals_over_noise': found.residuals.tolist(),
+            'change': None if change != change else change,
+        }  # fmt: skip
+    lines += setup.notes
     if setup.output is not None and not errors:
-        write(setup.output, setup.robot, {sensor: outcome.calibration})
+        write(setup.output, setup.robot, {sensor: one})
         lines.append(f"wrote {sensor} to '{setup.output}'")
-        if job['estimator'] and outcome.calibration.axes != SENSOR:
-            lines.append(f"not handed over: wrenches are in the {outcome.calibration.axes}'s axes")
+        if job['estimator'] and one.axes != SENSOR:
+            lines.append(f"not handed over: wrenches are in the {one.axes}'s axes")
         elif job['estimator']:
-            answer = hand_over(running.node, running.executor, job['estimator'], setup.output)
+            answer = hand_over(node, executor, job['estimator'], setup.output)
             estimator = {'taken_over': answer.done, 'answer': answer.answer}
             lines.append(answer.answer)
     target = f"written to '{setup.output}'" if setup.output is not None else 'usable'
+    readings = {
+        load.name: one.counts()
+        for load, one in zip(plan.loads, session.collections, strict=True)
+    }  # fmt: skip
     return {
         'stopped': False,
         'lines': lines,
@@ -203,44 +206,10 @@ def _finish(running: Running, job: dict[str, Any], date: str) -> dict[str, Any]:
         'refused': f'calibration not {target}: {"; ".join(errors)}' if errors else '',
         'sensor': sensor,
         'date': date,
-        'gravity': session.plan.gravity,
-        'readings': {
-            load.name: one.counts()
-            for load, one in zip(session.plan.loads, session.collections, strict=True)
-        },
+        'gravity': plan.gravity,
+        'readings': readings,
         'output': None if setup.output is None or errors else str(setup.output),
         'estimator': estimator,
         'calibration': as_entry(outcome.calibration),
-        **_figures(outcome, session),
+        **figures,
     }
-
-
-def _figures(outcome: Outcome, session: Session) -> dict[str, Any]:
-    """Return the figures of an offset or a matrix."""
-    found = outcome.matrix
-    if found is None:
-        assert outcome.offset is not None
-        _, deviations = outcome.offset.in_wrench(session.plan.matrix)
-        return {'deviations': deviations.tolist(), 'gap': outcome.offset.subspace.gap}
-    change = found.change(
-        None if session.plan.before is None else session.plan.matrix,
-        turned=session.plan.before is not None and session.plan.before.axes != SENSOR,
-    )
-    return {
-        'matrix': found.matrix.tolist(),
-        'deviations': found.deviations.tolist(),
-        'axes': 'sensor' if found.in_sensor_axes else 'accelerometer',
-        'body_mass': found.body.mass,
-        'residuals_over_noise': found.residuals.tolist(),
-        'change': None if change != change else change,
-    }
-
-
-def _lines(outcome: Outcome) -> Iterator[str]:
-    """Yield the offset and the matrix."""
-    one = outcome.calibration
-    yield f'offset [N, Nm]: {" ".join(f"{x:.4g}" for x in one.offset)}'
-    if outcome.matrix is not None:
-        yield f"matrix [N, Nm per raw unit], in the {one.axes}'s axes:"
-        yield from (' '.join(f'{x:10.5g}' for x in row) for row in one.matrix)
-        yield f'body {outcome.matrix.body.mass:.3f} kg'

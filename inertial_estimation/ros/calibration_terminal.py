@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.panel import Panel
 
 from inertial_estimation.calibration.collection import KEPT
-from inertial_estimation.calibration.conductor import Conductor, Phase
+from inertial_estimation.calibration.session import Conductor, Phase
 
 PROCEED, AGAIN, STOP = '\n', 'r', 'q'
 KEYS = 'Enter: continue    r: restart this data set    q: stop, to continue later'
@@ -85,7 +85,7 @@ def figures(conductor: Conductor) -> list[str]:
     spreads = '-' if found is None else '  '.join(f'{x:.0%}' for x in found.spreads)
     counts = {why: n for why, n in one.counts().items() if why != KEPT}
     return [
-        f'poses {coverage.n_poses} of {wanted.poses}; directions {coverage.n_directions} of '
+        f'poses {coverage.counts.sum()} of {wanted.poses}; directions {coverage.n_directions} of '
         f'{wanted.directions}; missing {", ".join(coverage.missing) or "none"}',
         f'gravity spreads by {spreads} of g, limit {wanted.spread:.0%}; gap {coverage.gap:.0f}',
         f'now: {one.state or "-"}; left out: {counts or "none"}',

@@ -44,16 +44,14 @@ from test_collection import at_rest, humanoid
 from inertial_estimation.calibration.body_readings import BodyReadings
 from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
 from inertial_estimation.calibration.collection import CONTACT, KEPT
-from inertial_estimation.calibration.conductor import Conductor
-from inertial_estimation.calibration.session import Plan, Session
+from inertial_estimation.calibration.session import Conductor, Plan, Session
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.ros import calibration_handover
+from inertial_estimation.ros import calibration_setup
 from inertial_estimation.ros.calibration_feeds import RobotFeed
-from inertial_estimation.ros.calibration_handover import hand_over
 from inertial_estimation.ros.calibration_session import SessionNode
-from inertial_estimation.ros.calibration_setup import plan_of, set_up
+from inertial_estimation.ros.calibration_setup import hand_over, plan_of, set_up
 from inertial_estimation.ros.calibration_terminal import Display, keys
 from inertial_estimation.ros.conversions import point_to_message
 
@@ -230,7 +228,7 @@ def test_estimator_with_another_file_is_not_asked(bench, tmp_path, monkeypatch):
     try:
         assert not hand_over(node, executor, 'wrench_estimator', tmp_path / 'other.yaml').done
         assert hand_over(node, executor, '/wrench_estimator', bench.path).done
-        monkeypatch.setattr(calibration_handover, 'THERE', 0.2)
+        monkeypatch.setattr(calibration_setup, 'WAIT', 0.2)
         assert not hand_over(node, executor, 'unknown', bench.path).done
     finally:
         executor.shutdown()
