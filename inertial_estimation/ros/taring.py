@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import Any
 
 from rclpy.lifecycle import LifecycleNode
 from rclpy.task import Future
-from std_srvs.srv import Trigger
 
 from inertial_estimation.calibration.active_calibration import ActiveCalibration
 from inertial_estimation.calibration.tare_recorder import TareRecorder, stack_recorded
@@ -22,7 +22,7 @@ from inertial_estimation.errors import CalibrationError, ConfigError, InertialEs
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.background import Background
-from inertial_estimation.ros.calibration_updates import CalibrationUpdates
+from inertial_estimation.ros.calibration_updates import CalibrationUpdates, answering
 from inertial_estimation.ros.services import create_waiting_services
 from inertial_estimation.ros.tare_job import TareJob, find_offsets
 from inertial_estimation.sample import Sample
@@ -31,6 +31,7 @@ from inertial_estimation.signals.messages import topic_names
 MAX_POSES = 20
 NAMES = {'accept_split': '--accept-split of calibrate offsets', 'supports': "'tare.supports'"}
 """Parameters for arguments of the library."""
+UNCHANGED = 'nothing was changed'
 NO_SUPPORT = "'tare.supports' is empty and there is no fixed link"
 
 
@@ -78,7 +79,10 @@ class Taring:
         self._sensors: tuple[str, ...] | None = None
         self._urdf, self._supports = urdf, supports
         names = tuple(active.sensors)
-        callbacks = {'tare': self._service(None), 'add_tare_pose': self._on_pose}
+        callbacks = {
+            'tare': self._service(None),
+            'add_tare_pose': answering(self._add_pose, UNCHANGED),
+        }
         for topic, name in zip(topic_names(names), names):
             callbacks[f'tare_{topic}'] = self._service((name,))
         self._services = create_waiting_services(node, callbacks)
@@ -138,31 +142,22 @@ class Taring:
             self._node.destroy_service(service)
         self._services.clear()
 
-    def _service(self, sensors: tuple[str, ...] | None):
+    def _service(self, sensors: tuple[str, ...] | None) -> Callable[[Any, Any], Any]:
         """Return the callback of a tare of some sensors, or all."""
+        return answering(lambda: self._result(self._begin(sensors, ())), UNCHANGED)
 
-        async def answer(request: Trigger.Request, response: Trigger.Response):
-            return await self._answer(response, lambda: self._begin(sensors, ()))
-
-        return answer
-
-    async def _on_pose(self, request: Trigger.Request, response: Trigger.Response):
+    async def _add_pose(self) -> str:
         """Tare from this pose together with those before."""
+        if not self._poses:
+            raise CalibrationError('there is no tare yet to which a pose could be added')
+        return await self._result(self._begin(self._sensors, self._poses[-MAX_POSES:]))
 
-        def begin() -> Future:
-            if not self._poses:
-                raise CalibrationError('there is no tare yet to which a pose could be added')
-            return self._begin(self._sensors, self._poses[-MAX_POSES:])
-
-        return await self._answer(response, begin)
-
-    async def _answer(self, response: Trigger.Response, begin: Callable[[], Future]):
-        """Answer when a tare is done."""
-        try:
-            response.success, response.message = await begin()
-        except InertialEstimationError as error:
-            response.success, response.message = False, _unchanged(str(error))
-        return response
+    async def _result(self, done: Future) -> str:
+        """Return the message of a tare when it is done."""
+        success, message = await done
+        if not success:
+            raise CalibrationError(message)
+        return message
 
     def _begin(
         self,
@@ -188,7 +183,7 @@ class Taring:
     def _give_up(self, why: str) -> None:
         """End the recording."""
         tare, self._tare = self._tare, None
-        tare.done.set_result((False, _unchanged(why)))
+        tare.done.set_result((False, why))
 
     def _compute(self, tare: _Tare) -> None:
         """Compute the offsets in another process, and use them between two cycles."""
@@ -208,7 +203,7 @@ class Taring:
                     raise CalibrationError('the calibration was changed meanwhile')
                 self._updates.take(changed)
             except InertialEstimationError as error:
-                tare.done.set_result((False, _unchanged(error.renamed(NAMES)) + contacts))
+                tare.done.set_result((False, error.renamed(NAMES) + contacts))
                 return
             self._poses, self._sensors = poses, tare.sensors
             tare.done.set_result((True, message + contacts))
@@ -237,8 +232,3 @@ def find_supports(settings: EstimatorSettings, robot: Robot) -> tuple[str, ...]:
     if settings.tare.on_start and not supports:
         raise ConfigError(f"'tare.on_start' is true: {NO_SUPPORT}")
     return supports
-
-
-def _unchanged(why: str) -> str:
-    """Return the answer of a tare that changed nothing."""
-    return f'nothing was changed: {why}'
