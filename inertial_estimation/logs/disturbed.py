@@ -1,27 +1,25 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What to compare rows with, to tell when something unknown acted on a robot.
+Reference parameters for rejecting equations that an unknown contact disturbs.
 
-A first fit comes from the cleanest half of the windows of time, `least_trimmed`, which others
-cannot spoil as long as they are fewer. Rows that do not agree with it are left out, the rest are
-fitted anew, and all are compared with that fit, until nothing changes: half of the windows are too
-few to tell well what the links weigh.
+A first fit comes from the cleanest half of the time windows, `least_trimmed`, which others
+cannot spoil as long as they are fewer. Equations that do not agree with it are rejected, the rest
+are fitted anew, and all are compared with that fit, until nothing changes: half of the windows are
+too few to determine the parameters well.
 
-Where gains of drives are unknown, rows are linearised about gains that all of them tell, see
-`drive_gains`: as they are, the cleanest half would be logs without a payload, of which gains and
-bodies of zero leave nothing.
+With unknown gains of drives, equations are linearised about a guess of the gains, see
+`drive_gains`: otherwise gains and parameters of zero fit the logs without a payload best.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.findings import Finding, Level, finding
+from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.identification.drive_gains import (
     linearised,
     linearised_rows,
@@ -53,13 +51,12 @@ Array = NDArray[np.float64]
 WEIGHT = 1e-2
 """Of the prior, as in all solvers."""
 STIFF = 1e6
-"""Weight of the prior that leaves the bodies as they are."""
-NUMBERS = 8_000_000
-"""That rows may hold at once: as many windows are taken, evenly over the logs."""
-MIN_REJECTED, MAX_REJECTED = 0.02, 0.4
+"""Weight of the prior that leaves the parameters as they are."""
+MAX_NUMBERS = 8_000_000
+"""Of equations held at once: as many windows are taken, evenly over the logs."""
+SAMPLES_IN_WINDOW = 12
+MIN_REJECTED, MAX_REJECTED = limit_of('disturbed'), 0.4
 """Shares of equations from which rejection is reported, and doubted: most may be disturbed."""
-IN_A_WINDOW = 12
-"""Instants of each window that are taken."""
 
 
 def cleanest(
@@ -68,9 +65,9 @@ def cleanest(
     logs: Iterable[Observed],
     n_logs: int,
 ) -> list[Reference | None]:
-    """Return what the cleanest half of some logs says of each submodel."""
+    """Return the reference of each submodel from the cleanest half of some logs."""
     widths = sum(len(block.kinds) * (len(block.unknowns) + 1) for block in builder.blocks)
-    most = max(2, NUMBERS // (widths * IN_A_WINDOW * n_logs))
+    most = max(2, MAX_NUMBERS // (widths * SAMPLES_IN_WINDOW * n_logs))
     with one_thread():
         guesses = [_guess(builder.robot, one) for one in evidence]
     rows: list[dict[str, list[WindowRows]]] = [{} for _ in builder.blocks]
@@ -99,11 +96,11 @@ def cleanest(
 def refitted(
     robot: Robot, evidence: Evidence, left: dict[str, Array], before: Reference | None
 ) -> Reference | None:
-    """Return what the rows say of a submodel that agreed with what was references of it before."""
+    """Return the reference of a submodel from the equations that agree with the one before."""
     if before is None or not any(part.count for part in evidence.kinds.values()):
         return before
     with one_thread():
-        x = _fitted(robot, evidence, WEIGHT, before.x)
+        x = _fitted(robot, evidence, before.x)
     noise = {kind: float(spread(some)) for kind, some in left.items()}
     return Reference(x, {kind: level for kind, level in noise.items() if level > 0})
 
@@ -119,35 +116,32 @@ def disturbed_findings(before: Sequence[Evidence], after: Sequence[Evidence]) ->
 
 
 def _guess(robot: Robot, evidence: Evidence) -> Array:
-    """Return unknowns about which rows may be linearised; zeros where no gain is unknown."""
+    """Return unknowns to linearise about; zeros where no gain is unknown."""
     unknowns = evidence.block.unknowns
     x = np.zeros(len(unknowns))
     if not len(gain_columns(unknowns)) or not _count(evidence):
         return x
-    bodies, _ = widened(robot.link_names, robot.parameters)
-    x = fitted_at_prior(evidence, bodies[list(evidence.block.submodel.links)])
-    return _fitted(robot, evidence, WEIGHT, x)
+    parameters, _ = widened(robot.link_names, robot.parameters)
+    x = fitted_at_prior(evidence, parameters[list(evidence.block.submodel.links)])
+    return _fitted(robot, evidence, x)
 
 
-def _fitted(robot: Robot, evidence: Evidence, weight: float, x: Array) -> Array:
-    """Return what rows say with a prior, gains from a guess on."""
-    gains = gain_columns(evidence.block.unknowns)
-    if not len(gains):
-        return _step(robot, evidence, weight, x)
-    return settled(partial(_step, robot, evidence, weight), x, gains)[0]
+def _fitted(robot: Robot, evidence: Evidence, x: Array) -> Array:
+    """Return the fit to equations with a weak prior, gains from a guess on."""
+    unknowns = evidence.block.unknowns
+    count, gains = _count(evidence), gain_columns(unknowns)
 
+    def step(x: Array) -> Array:
+        prior = _prior(robot, evidence, WEIGHT * count, count, x)
+        levels = noise_levels(linearised(evidence.kinds, x, unknowns), prior=prior)
+        fitted = levels.information.merge(prior)
+        return np.asarray(RowSpace.of(fitted.R).solve(fitted.rho))
 
-def _step(robot: Robot, evidence: Evidence, weight: float, x: Array) -> Array:
-    """Return what rows say that are linearised about a guess, of gains the changes."""
-    kinds = linearised(evidence.kinds, x, evidence.block.unknowns)
-    count = _count(evidence)
-    prior = _prior(robot, evidence, weight * count, count, x)
-    fitted = noise_levels(kinds, prior=prior).information.merge(prior)
-    return np.asarray(RowSpace.of(fitted.R).solve(fitted.rho))
+    return settled(step, x, gains)[0] if len(gains) else step(x)
 
 
 def _count(evidence: Evidence) -> float:
-    """Return how many rows there are."""
+    """Return the number of equations."""
     return sum(part.count for part in evidence.kinds.values())
 
 
@@ -158,7 +152,7 @@ def _cleanest(
     rows: dict[str, list[WindowRows]],
     n_windows: int,
 ) -> Reference | None:
-    """Return what the cleanest half of the windows says of one submodel."""
+    """Return the reference of a submodel from the cleanest half of the windows."""
     kinds = {
         kind: WindowRows(
             np.concatenate([part.system for part in parts]),
@@ -179,10 +173,10 @@ def _cleanest(
 
 
 def _prior(robot: Robot, evidence: Evidence, weight: float, count: float, x: Array) -> Information:
-    """Return rows of the prior: of bodies with a weight, of friction as weak as in a fit."""
+    """Return the prior: of inertial parameters with a weight, of friction as in a fit."""
     unknowns, links = evidence.block.unknowns, list(evidence.block.submodel.links)
-    bodies, _ = widened(robot.link_names, robot.parameters)
-    known = entropic_model(unknowns, bodies[links], bodies[links], None, weight)
+    parameters = widened(robot.link_names, robot.parameters)[0][links]
+    known = entropic_model(unknowns, parameters, parameters, None, weight)
     rows = np.zeros((len(unknowns.extras), len(unknowns)))
     scales = friction_scales(evidence, x)
     rows[:, unknowns.n_inertial :] = np.diag(np.sqrt(WEIGHT * count) / scales)
@@ -190,14 +184,15 @@ def _prior(robot: Robot, evidence: Evidence, weight: float, count: float, x: Arr
 
 
 def _windows(stamps: NDArray[np.int64], most: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return instants in at most so many windows, and in which window each is."""
+    """Return samples of some windows, and the window of each."""
     span = round(WINDOW / NANOSECONDS)
     numbers, first, counts = np.unique(
         (stamps - stamps[0]) // span, return_index=True, return_counts=True
     )
     some = np.unique(np.linspace(0, len(numbers) - 1, min(most, len(numbers))).astype(int))
     picked = [
-        first[k] + np.unique(np.linspace(0, counts[k] - 1, IN_A_WINDOW).astype(int)) for k in some
+        first[k] + np.unique(np.linspace(0, counts[k] - 1, SAMPLES_IN_WINDOW).astype(int))
+        for k in some
     ]
     window = np.repeat(np.arange(len(some)), [len(one) for one in picked])
     return np.concatenate(picked).astype(np.intp), window

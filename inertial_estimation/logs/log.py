@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import CallError, LogError
 from inertial_estimation.estimation.contact_stream import SlowSender
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.logs.orientations import OrientationTrack
 from inertial_estimation.sample import Array, SampleBatch
 from inertial_estimation.signals.stream import AssemblerStatistics, StreamRates
 
@@ -155,8 +154,6 @@ class Log:
         Assumed joints that the log reports.
     rates : StreamRates, optional
         Mean rates of the streams.
-    orientations : tuple of OrientationTrack
-        That IMUs report, for checks.
 
     """
 
@@ -166,7 +163,6 @@ class Log:
     reported_assumed: tuple[ReportedJoint, ...] = ()
     touches: Touches | None = None
     rates: StreamRates | None = None
-    orientations: tuple[OrientationTrack, ...] = ()
     problems: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     external: Mapping[str, Array] = field(default_factory=dict)
 

@@ -29,7 +29,6 @@ from inertial_estimation.logs.log import (
     Touches,
     no_progress,
 )
-from inertial_estimation.logs.orientations import orientation_taps
 from inertial_estimation.logs.table import load_table
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, Sample, SampleBatch
@@ -109,7 +108,6 @@ def _bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progre
         strict=True,
     )  # fmt: skip
     needs = build_calibration(settings, robot).needs_temperature
-    taps = orientation_taps(robot, settings)
     with BagReader(path) as reader:
         topics: dict[str, int] = {}
         for source in router.sources:
@@ -121,20 +119,14 @@ def _bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progre
         total = sum(topics.values())
         for k, message in enumerate(reader.messages(topics)):
             assembly.keep(router.handle(message.topic, message.data))
-            if message.topic in taps:
-                taps[message.topic].note(message.data)
             if k % MESSAGES_PER_TICK == 0:
                 progress('reading', k / total)
     progress('reading', 1.0)
     if not assembly.samples:
         topic = resolve(settings.joint_states.topics[0])
         raise LogError(f"topic '{topic}' names no joint that is estimated and not assumed")
-    tracks = (tap.track() for tap in taps.values())
-    return replace(
-        assembly.log(),
-        orientations=tuple(track for track in tracks if track is not None),
-        problems={one.name: dict(one.problems) for one in router.sources if one.problems},
-    )
+    problems = {one.name: dict(one.problems) for one in router.sources if one.problems}
+    return replace(assembly.log(), problems=problems)
 
 
 def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout: Layout) -> Log:

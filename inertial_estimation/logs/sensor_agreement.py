@@ -16,20 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
-from inertial_estimation.estimation.attitude_residuals import (
-    orientation_residuals,
-    robust_rotation,
-)
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.momentum_check import (
-    NOISE_FACTOR,
-    PART,
     WINDOW_NS,
     WINDOWS,
     MomentumCheck,
     is_doubtful,
 )
-from inertial_estimation.estimation.relative_rotation import RelativeRotations
 from inertial_estimation.estimation.sensor_residuals import (
     ImuPrediction,
     SensorResiduals,
@@ -47,13 +40,8 @@ MAX_SAMPLES = 200
 """Evenly spread over the log: the estimate is repeated without each FT sensor."""
 MAX_SITUATIONS = 4
 """Most frequent ones that are looked at."""
-MIN_SAMPLES = 10
-"""Fewer orientations are not judged."""
-ATTITUDE_DEVIATION = np.radians(2.0)
-"""Least standard deviation of an attitude filter in motion [rad]."""
 SEED = 0
 """Of the disturbance by noise."""
-NAMES = ('sensor', 'kind', 'quantity', 'unit')
 Record = dict[str, Any]
 
 
@@ -162,7 +150,7 @@ def _residuals(
     for situation in situations:
         rows = np.intersect1d(chosen, situation.rows)
         if len(rows):
-            part, contacts = samples.take(rows), situation.parts.contacts
+            part, contacts = samples.take(rows), situation.contacts
             disturbed = _disturbed(part, noise, assumed, random)
             parts.append(
                 (
@@ -225,7 +213,7 @@ def _record(
         change = max(change, rms_change(source[known]))
     verdict = judge_residual(values, readings, size, whole=whole, change=change)
     return {
-        **dict(zip(NAMES, names, strict=True)),
+        **dict(zip(('sensor', 'kind', 'quantity', 'unit'), names, strict=True)),
         'n_instants': n,
         'mean': values.mean(axis=0).tolist() if n else [np.nan] * 3,
         'rms': verdict.rms,
@@ -237,41 +225,6 @@ def _record(
         'constant': verdict.is_constant,
         'doubtful': verdict.doubtful,
     }
-
-
-def attitude_records(replay: Replay, judged: Mask) -> Iterator[Record]:
-    """Yield the residuals of the orientations that IMUs report; judged (n,)."""
-    tracks, samples, robot = replay.recording.orientations, replay.recording.samples, replay.robot
-    if not tracks:
-        return
-    rows, names = _choose(judged), [track.name for track in tracks]
-    readings = np.stack([track.at(samples.stamp_ns[rows]) for track in tracks], axis=1)
-    found = orientation_residuals(robot, samples.positions[rows], readings, names)
-    own = np.array([max(track.deviation, ATTITUDE_DEVIATION) for track in tracks])
-    sources = RelativeRotations(robot, names).sources
-    noises = np.degrees(np.hypot(own, [own[m] if m >= 0 else 0.0 for m in sources]))
-    for k, (name, noise) in enumerate(zip(names, noises.tolist(), strict=True)):
-        rotations, ref_R_S = found.rotations[:, k], readings[:, k]
-        known = np.isfinite(rotations).all(axis=1)
-        n, values = int(known.sum()), np.degrees(rotations[known])
-        turned = robust_rotation(ref_R_S[known]).T @ ref_R_S[known]
-        cosines = (np.trace(turned, axis1=1, axis2=2) - 1.0) / 2.0
-        angles = np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0)))
-        lengths = np.linalg.norm(values, axis=1)
-        rms, change = (float(np.sqrt(np.mean(v**2))) if n else np.nan for v in (lengths, angles))
-        yield {
-            **dict(zip(NAMES, (name, 'imu', 'orientation', 'deg'), strict=True)),
-            'n_instants': n,
-            'mean': values.mean(axis=0).tolist() if n else [np.nan] * 3,
-            'rms': rms,
-            'largest': float(lengths.max()) if n else np.nan,
-            'rms_reading': change,
-            'rms_change': change,
-            'noise': noise,
-            'noise_is_whole': True,
-            'constant': False,
-            'doubtful': n >= MIN_SAMPLES and rms > max(PART * change, NOISE_FACTOR * noise),
-        }
 
 
 def _noise(replay: Replay) -> tuple[NoiseModel, bool]:

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import compress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,8 @@ GONE = np.uint8(Quality.DROPPED | Quality.ABSENT)
 MEASURES = {ACCELEROMETER: 'accelerometer', GYROSCOPE: 'gyroscope'}
 
 
-class Parts(NamedTuple):
-    """Contacts and sensors that take part."""
+class Situation(NamedTuple):
+    """Samples in which the same contacts and sensors take part."""
 
     contacts: tuple[Contact, ...]
     """At the origins of their frames."""
@@ -41,26 +41,19 @@ class Parts(NamedTuple):
     """Frames of contacts of the contacts topic, with their kind."""
     only: tuple[tuple[int, str], ...]
     """IMUs that measure both quantities and deliver one, with that one."""
-
-
-class Situation(NamedTuple):
-    """Samples in which the same takes part."""
-
-    parts: Parts
     rows: Indices
     """Increasing, shape (n,)."""
 
     def dependence(self, robot: Robot, *, arrays: bool) -> DependenceTable:
         """Return the sensors that torques and wrenches depend on [T Theorem 4.2]."""
-        only = dict(self.parts.only)
-        if only:
+        if only := dict(self.only):
             imus = (replace(i, measures=only.get(k, i.measures)) for k, i in enumerate(robot.imus))
             robot = replace(robot, imus=tuple(imus))
         return dependence_table(
             robot,
-            self.parts.contacts,
-            imus=None if robot.fixed_frame else self.parts.imus,
-            fts=self.parts.fts,
+            self.contacts,
+            imus=None if robot.fixed_frame else self.imus,
+            fts=self.fts,
             acceleration_arrays=arrays,
         )
 
@@ -73,19 +66,17 @@ def find_situations(
 ) -> tuple[Situation, ...]:
     """Group the samples of a log: the default contacts and all sensors first, then by number."""
     robot = estimator.robot
-    found: dict[Parts, list[Indices]] = {}
-    for parts, rows in _parts(estimator, samples, estimate, touches):
-        found.setdefault(parts, []).append(rows)
-    situations = [Situation(p, np.sort(np.concatenate(rows))) for p, rows in found.items()]
+    found: dict[tuple[Any, ...], list[Indices]] = {}
+    for *parts, rows in _parts(estimator, samples, estimate, touches):
+        found.setdefault(tuple(parts), []).append(rows)
 
-    def place(situation: Situation) -> tuple[bool, int, int]:
-        parts = situation.parts
-        silent = len(parts.imus) < len(robot.imus) and not robot.fixed_frame
-        lost = len(parts.fts) < len(robot.ft_sensors)
-        unusual = bool(parts.touched or lost or silent or parts.only)
-        return unusual, -len(situation.rows), int(situation.rows[0])
+    def place(one: Situation) -> tuple[bool, int, int]:
+        absent = len(one.imus) < len(robot.imus) and not robot.fixed_frame
+        lost = len(one.fts) < len(robot.ft_sensors)
+        return bool(one.touched or lost or absent or one.only), -len(one.rows), int(one.rows[0])
 
-    return tuple(sorted(situations, key=place))
+    groups = (Situation._make((*p, np.sort(np.concatenate(r)))) for p, r in found.items())
+    return tuple(sorted(groups, key=place))
 
 
 def _parts(
@@ -93,40 +84,34 @@ def _parts(
     samples: SampleBatch,
     estimate: WrenchEstimate,
     touches: Touches | None,
-) -> Iterator[tuple[Parts, Indices]]:
-    """Yield contacts and sensors with the samples in which they take part."""
+) -> Iterator[Situation]:
+    """Yield contacts and sensors with samples in which they take part, not all of them."""
     out = (estimate.contact_quality & GONE) != 0
     used = estimate.used_imus
     whole = np.array(estimator.motion.bits, dtype=np.intp) == ACCELEROMETER | GYROSCOPE
     bits = delivered(samples, estimator.motion)
-    parts = [used & whole & (bits == kind) for kind in MEASURES]
-    kinds = [out, used, estimate.used_fts, *parts]
+    kinds = [out, used, estimate.used_fts, *(used & whole & (bits == kind) for kind in MEASURES)]
     flags = np.concatenate(kinds, axis=1)
     sizes = np.cumsum([kind.shape[1] for kind in kinds])[:-1]
     columns = {contact.name: k for k, contact in enumerate(estimate.contacts)}
-    for felt, rows in _by_touch(touches, len(out)):
-        contacts = estimator.with_touches(felt).contacts
+    sets = ((),) if touches is None else touches.sets
+    of_sample = np.zeros(len(out), dtype=int) if touches is None else touches.rows
+    for number in np.unique(of_sample):
+        rows, touched = np.flatnonzero(of_sample == number), sets[number]
+        contacts = estimator.with_touches(touched).contacts
         order = [columns[contact.name] for contact in contacts]
-        frames = tuple(dict.fromkeys(f'{contact.frame} ({contact.kind})' for contact in felt))
+        frames = tuple(dict.fromkeys(f'{contact.frame} ({contact.kind})' for contact in touched))
         for pattern, members in alike(flags[rows]):
             gone, imus, fts, *only = np.split(pattern, sizes)
-            if not (imus.any() or estimator.robot.fixed_frame):
-                continue
-            kept = compress(contacts, (~gone[order]).tolist())
-            partial = tuple(
-                (k, kind)
-                for kind, lacking in zip(MEASURES.values(), only, strict=True)
-                for k in np.flatnonzero(lacking).tolist()
-            )
-            taking_part = tuple(contact.at_origin for contact in kept)
-            fts_used, imus_used = (tuple(np.flatnonzero(f).tolist()) for f in (fts, imus))
-            yield Parts(taking_part, imus_used, fts_used, frames, partial), rows[members]
-
-
-def _by_touch(touches: Touches | None, n: int) -> Iterator[tuple[Sequence[Contact], Indices]]:
-    """Yield contacts of the contacts topic with their samples."""
-    if touches is None:
-        yield (), np.arange(n)
-        return
-    for number in np.unique(touches.rows):
-        yield touches.sets[number], np.flatnonzero(touches.rows == number)
+            if imus.any() or estimator.robot.fixed_frame:
+                partial = tuple(
+                    (k, kind)
+                    for kind, lacking in zip(MEASURES.values(), only, strict=True)
+                    for k in np.flatnonzero(lacking).tolist()
+                )
+                kept = compress(contacts, (~gone[order]).tolist())
+                fts_used, imus_used = (tuple(np.flatnonzero(f).tolist()) for f in (fts, imus))
+                yield Situation(
+                    tuple(contact.at_origin for contact in kept), imus_used, fts_used, frames,
+                    partial, rows[members],
+                )  # fmt: skip

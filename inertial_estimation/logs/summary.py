@@ -17,11 +17,7 @@ from inertial_estimation.estimation.dependence import UninformedTorques
 from inertial_estimation.estimation.estimate import Flags, Quality
 from inertial_estimation.logs.comparison import changing, compare
 from inertial_estimation.logs.results import Inside, Replay
-from inertial_estimation.logs.sensor_agreement import (
-    attitude_records,
-    momentum_record,
-    sensor_records,
-)
+from inertial_estimation.logs.sensor_agreement import momentum_record, sensor_records
 from inertial_estimation.logs.situations import GONE, Situation, find_situations
 from inertial_estimation.model.submodels import Submodel
 from inertial_estimation.sample import Array
@@ -81,7 +77,7 @@ def summarize(replay: Replay) -> Record:
         'deviations_lack': replay.deviations.lack if replay.deviations else '',
         'checks': {
             'momentum': momentum_record(replay),
-            'sensor_residuals': [*residuals, *attitude_records(replay, replay.judged)],
+            'sensor_residuals': residuals,
             'residual_instants': n_instants,
             'through': list(_inside('joint', replay.through)),
             'net': list(_inside('link', replay.net)),
