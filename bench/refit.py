@@ -35,7 +35,10 @@ from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
-from inertial_estimation.identification.recursion.memory import SubmodelMemory, excitation
+from inertial_estimation.identification.recursion.memory import (
+    SubmodelMemory,
+    determined_combinations,
+)
 from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.solvers.entropic import solve_entropic
@@ -246,7 +249,7 @@ def _rest_of_update(
     unknowns = {one.memory.block.submodel.name: one.x for one in found.fits}
     return lambda: (
         parameter_roots(found, weight),
-        [excitation(one, weight) for one in known],
+        [determined_combinations(one, one.corrected, weight) for one in known],
         table.values(known, unknowns),
         export_urdf(robot, parameters),
     )

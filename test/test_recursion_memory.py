@@ -29,7 +29,7 @@ from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.memory import (
     NOISE_TIME_CONSTANT,
     SubmodelMemory,
-    excitation,
+    determined_combinations,
 )
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
@@ -207,7 +207,7 @@ def test_excitation_counts_combinations_beyond_the_prior(robot, weight):
         maps = whitening(one.prior)
         z = np.hstack([inner[:, 10 * k : 10 * k + 10] @ own for k, own in enumerate(maps)])
         wanted = np.sum(np.linalg.eigvalsh(z.T @ z) > weight * one.information.count)
-        assert excitation(one, weight).determined == wanted
+        assert determined_combinations(one, one.corrected, weight) == wanted
 
 
 def test_time_counts_where_samples_give_equations(robot):

@@ -1,14 +1,14 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Latched publishers of the identifier, with one message each for one update."""
+"""Latched publishers of the identifier: one message each for an update, and labelled tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension, String
 
 from inertial_estimation.identification.recursion.base_values import BaseValues
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
@@ -18,11 +18,6 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.outputs.table import Layout, ft_frames
 from inertial_estimation.ros.conversions import ns_to_stamp, wrench_to_message
-from inertial_estimation.ros.identifier_messages import (
-    base_message,
-    payloads_message,
-    progress_message,
-)
 from inertial_estimation.ros.inertial_parameters import (
     OFFSETS_TOPIC,
     TOPIC,
@@ -33,6 +28,18 @@ from inertial_estimation.ros.inertial_parameters import (
 )
 from inertial_estimation.ros.subscriptions import LATCHED
 from inertial_estimation.signals.messages import topic_names
+
+SEPARATOR = '; '
+"""Between the labels of rows: combinations contain blanks."""
+GROUPS = {'force': '[N]', 'moment': '[Nm]', 'effort': '[Nm or N]'}
+"""Beginning of the name of a kind of equation, and its unit."""
+PROGRESS = (
+    'seconds', 'rows', 'told', 'rank', 'base_parameters',
+    *(f'{group}_{when}' for group in GROUPS for when in ('before', 'after')),
+)  # fmt: skip
+"""Columns of the progress."""
+PAYLOAD = ('mass', 'x', 'y', 'z', *(f'{name}_deviation' for name in ('mass', 'x', 'y', 'z')))
+"""Columns of the payloads [kg, m]."""
 
 
 class IdentifierOutputs:
@@ -68,14 +75,32 @@ class IdentifierOutputs:
         self._description.publish(String(data=export_urdf(robot, parameters)))
         for link, row in zip(robot.link_names, parameters):
             self._inertias.publish(_inertia(refit.stamp_ns, link, row))
-        self._base.publish(base_message(values))
+        labels = [f'{one.submodel}: {name}' for one in values for name in one.names]
+        rows = [row for one in values for row in zip(one.values, one.deviations)]
+        self._base.publish(_table(labels, ('value', 'standard_deviation'), rows))
 
     def publish_progress(
         self, identifier: RecursiveIdentifier, refit: Refit | None, values: Sequence[BaseValues]
     ) -> None:
-        """Publish what was found, whether there is an update or not."""
-        self._progress.publish(progress_message(identifier, refit, values))
-        self._payloads.publish(payloads_message(identifier.payloads()))
+        """Publish progress, payloads and offsets, whether there is an update or not."""
+        named, rows = {one.submodel: one for one in values}, []
+        for known in identifier.memories:
+            base = named.get(known.name)
+            determined = refit.determined.get(known.name) if refit else None
+            rows.append([
+                known.seconds, 0.0 if determined is None else known.information.count,
+                determined or 0, *((base.rank, len(base.names)) if base else (0, np.nan)),
+                *(error for group in GROUPS for error in errors(refit, known.name, group)),
+            ])  # fmt: skip
+        labels = [known.name for known in identifier.memories]
+        self._progress.publish(_table(labels, PROGRESS, rows))
+        payloads = identifier.payloads()
+        labels = [f'{name}: {one.link}' for name, one in payloads.items()]
+        rows = [
+            [one.mass, *one.center, one.mass_deviation, *one.center_deviation]
+            for one in payloads.values()
+        ]
+        self._payloads.publish(_table(labels, PAYLOAD, rows))
         if refit is not None:
             for name, offset in refit.determined_offsets.items():
                 publisher, frame = self._offsets[name]
@@ -106,4 +131,31 @@ def _inertia(stamp_ns: int, link: str, parameters: np.ndarray) -> InertiaStamped
     inertia.ixx, inertia.ixy, inertia.ixz = about_center[0].tolist()
     inertia.iyy, inertia.iyz = about_center[1, 1:].tolist()
     inertia.izz = float(about_center[2, 2])
+    return message
+
+
+def errors(refit: Refit | None, submodel: str, group: str) -> tuple[float, float]:
+    """Return the residuals of one group of the newest equations, of prior and fit (rms)."""
+
+    def rms(residuals: Mapping[str, Mapping[str, float]]) -> float:
+        kinds = residuals.get(submodel, {})
+        squares = [level**2 for kind, level in kinds.items() if kind.startswith(group)]
+        return float(np.sqrt(np.mean(squares))) if squares else np.nan
+
+    return (
+        (np.nan, np.nan) if refit is None else (rms(refit.prior_residuals), rms(refit.residuals))
+    )
+
+
+def _table(
+    labels: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence[float]]
+) -> Float64MultiArray:
+    """Return labelled rows."""
+    message = Float64MultiArray()
+    n, width = len(labels), len(columns)
+    message.layout.dim = [
+        MultiArrayDimension(label=SEPARATOR.join(labels), size=n, stride=n * width),
+        MultiArrayDimension(label=' '.join(columns), size=width, stride=width),
+    ]
+    message.data = [float(number) for row in rows for number in row]
     return message

@@ -17,7 +17,7 @@ from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.submodels import Submodel
 from inertial_estimation.outputs.diagnostics import Status
-from inertial_estimation.ros.identifier_messages import GROUPS, errors
+from inertial_estimation.ros.identifier_outputs import GROUPS, errors
 from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, WINDOW_NS, submodel_of
 from inertial_estimation.sample import Sample, SensorState
 
@@ -131,8 +131,8 @@ class IdentifierStatus:
             values: dict[str, object] = {'time with equations [s]': f'{known.seconds:.1f}'}
             if (base := self._base.get(submodel.name)) is not None:
                 values['base parameters identified'] = f'{base.rank} of {len(base.names)}'
-            if refit is not None and submodel.name in refit.excitation:
-                values['combinations identified'] = refit.excitation[submodel.name].determined
+            if refit is not None and submodel.name in refit.determined:
+                values['combinations identified'] = refit.determined[submodel.name]
             for group, unit in GROUPS.items():
                 before, after = errors(refit, submodel.name, group)
                 if isfinite(before):

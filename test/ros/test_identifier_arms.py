@@ -27,7 +27,7 @@ from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.ros.conversions import ns_to_stamp
-from inertial_estimation.ros.identifier_messages import PROGRESS, SEPARATOR
+from inertial_estimation.ros.identifier_outputs import PROGRESS, SEPARATOR
 from inertial_estimation.ros.inertial_parameters import TOPIC, from_message
 
 pytestmark = pytest.mark.live

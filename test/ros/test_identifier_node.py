@@ -36,8 +36,8 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.ros import identifier_status
 from inertial_estimation.ros.conversions import point_to_message
-from inertial_estimation.ros.identifier_messages import PAYLOAD, PROGRESS, SEPARATOR
 from inertial_estimation.ros.identifier_node import IdentifierNode
+from inertial_estimation.ros.identifier_outputs import PAYLOAD, PROGRESS, SEPARATOR
 from inertial_estimation.ros.identifier_status import lost_sensors
 from inertial_estimation.ros.inertial_parameters import (
     UNCERTAINTY_TOPIC,

@@ -30,8 +30,8 @@ from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
-from inertial_estimation.ros.identifier_messages import SEPARATOR
 from inertial_estimation.ros.identifier_node import IdentifierNode
+from inertial_estimation.ros.identifier_outputs import SEPARATOR
 from inertial_estimation.ros.inertial_parameters import (
     OFFSETS_TOPIC,
     TOPIC,

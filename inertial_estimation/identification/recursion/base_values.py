@@ -62,16 +62,28 @@ class BaseTable:
         self, memories: Sequence[SubmodelMemory], found: Mapping[str, Array]
     ) -> tuple[BaseValues, ...]:
         """Return values and deviations; found: all unknowns by submodel, (n_unknowns,)."""
-        ready = [one for one in memories if one.corrected is not None]
-        names = tuple(dict.fromkeys(name for one in ready for name in one.offset_names))
-        of_offsets = [_offset_information(one, names) for one in ready]
+        ready = [(one, one.corrected) for one in memories if one.corrected is not None]
+        names = tuple(dict.fromkeys(name for one, _ in ready for name in one.offset_names))
+        # What each submodel determines of all offsets.
+        of_offsets = []
+        for one, information in ready:
+            left = eliminated(information, one.inner)
+            rows = placed(left.R, one, names)
+            of_offsets.append(Information.empty(len(names)).add(rows, left.rho))
         values = []
-        for k, one in enumerate(ready):
+        for k, (one, information) in enumerate(ready):
             if one.name not in found:
                 continue
+            rows, others = information.R, of_offsets[:k] + of_offsets[k + 1 :]
+            if others and len(one.offsets):
+                own = [names.index(name) for name in one.offset_names]
+                rest = np.setdiff1d(np.arange(len(names)), own)
+                left = eliminated(others[0].merge(*others[1:]), rest)
+                more = np.zeros((left.n, information.n))
+                # These stay in the order of all names.
+                more[:, one.offsets[np.argsort(own)]] = left.R
+                rows = np.vstack([rows, more])
             base, labels = self._of[one.name]
-            others = [part for j, part in enumerate(of_offsets) if j != k]
-            rows = _with_offsets(one, names, others)
             deviations, rank = _determined(base.grouping, RowSpace.of(rows, EXCITED))
             x = base.of(found[one.name])
             values.append(BaseValues(one.name, labels, x, deviations, rank))
@@ -82,32 +94,9 @@ def _determined(grouping: Array, space: RowSpace) -> tuple[Array, int]:
     """Return the standard deviation of each combination, and how many are determined."""
     scaled = grouping / space.scales
     lengths = np.linalg.norm(scaled, axis=1)
-    # Not by the independent columns: what neighbours determine of offsets is in no base parameter.
+    # Not by the independent columns: no base parameter holds what neighbours determine of offsets.
     outside = scaled @ space.missing / lengths[:, None]
     deviations = np.linalg.norm(scaled @ space.directions / space.strengths, axis=1)
     deviations[np.linalg.norm(outside, axis=1) > DETERMINED] = np.inf
     lost = np.linalg.matrix_rank(outside, tol=DETERMINED) if outside.size else 0
     return deviations, len(grouping) - int(lost)
-
-
-def _offset_information(one: SubmodelMemory, names: Sequence[str]) -> Information:
-    """Return what one submodel determines of all offsets."""
-    assert one.corrected is not None
-    left = eliminated(one.corrected, one.inner)
-    return Information.empty(len(names)).add(placed(left.R, one, names), left.rho)
-
-
-def _with_offsets(
-    one: SubmodelMemory, names: Sequence[str], others: Sequence[Information]
-) -> Array:
-    """Return the equations of a submodel and what others determine of its offsets."""
-    information = one.corrected
-    assert information is not None
-    if not others or not len(one.offsets):
-        return information.R
-    own = [names.index(name) for name in one.offset_names]
-    left = eliminated(others[0].merge(*others[1:]), np.setdiff1d(np.arange(len(names)), own))
-    rows = np.zeros((left.n, information.n))
-    # These stay in the order of all names.
-    rows[:, one.offsets[np.argsort(own)]] = left.R
-    return np.vstack([information.R, rows])

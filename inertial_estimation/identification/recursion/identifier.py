@@ -22,7 +22,7 @@ from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
-from inertial_estimation.identification.recursion.offsets import CalibrationChange
+from inertial_estimation.identification.recursion.offsets import calibration_shift
 from inertial_estimation.identification.recursion.payload import Payload
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
@@ -85,7 +85,13 @@ class RecursiveIdentifier:
         self.builder = EquationBuilder(robot, settings.equations, calibration)
         self.noise: StateNoise | None = None
         self.prior, self.widened = widened(robot.link_names, robot.parameters)
-        _check_carriers(robot, settings.payload_links)
+        for name in settings.payload_links:
+            if name not in robot.link_names:
+                raise NameNotFound('link', name, robot.link_names)
+        for submodel in robot.submodels:
+            links = {robot.link_names[k] for k in submodel.links}
+            if len(two := sorted(links & set(settings.payload_links))) > 1:
+                raise ConfigError(f'payload_links: {" and ".join(two)} are in one submodel')
         for joint in settings.effort_gains:
             if joint not in robot.joint_names:
                 raise NameNotFound('joint', joint, robot.joint_names, 'a gain of efforts is given')
@@ -113,8 +119,8 @@ class RecursiveIdentifier:
             Of the links of each submodel with equations.
 
         """
-        sizes = {one.name: one.block.unknowns.n_inertial for one in self.memories}
-        return {name: x[: sizes[name]].reshape(-1, 10) for name, x in self.found.items()}
+        unknowns = {one.name: one.block.unknowns for one in self.memories}
+        return {name: unknowns[name].split(x)[0] for name, x in self.found.items()}
 
     def reset(self) -> None:
         """Forget all samples."""
@@ -166,11 +172,10 @@ class RecursiveIdentifier:
                 f"'{self.robot.name}' has {n_fts}"
             )
         before = self.calibration or FtCalibration.identity(n_fts)
-        change, restarted = CalibrationChange(self.robot, before, calibration), []
         moved: dict[str, float] = {}
-        tracker = self._policy.tracker
+        tracker, restarted = self._policy.tracker, []
         for k, one in enumerate(self._submodels):
-            shift = change.shift(one.memory.block)
+            shift = calibration_shift(self.robot, before, calibration, one.memory.block)
             if shift is None:
                 restarted.append(one.name)
                 self._submodels[k] = self._new(one.memory.block)
@@ -208,24 +213,25 @@ class RecursiveIdentifier:
         Returns
         -------
         list of tuple of str and Change
-            What has just happened to which submodel.
+            Detected changes, by submodel.
 
         """
-        if not len(samples):
+        n = len(samples)
+        if not n:
             return []
         first, last = int(samples.stamp_ns[0]), int(samples.stamp_ns[-1])
         # No window before, or the clock was set back.
         since = self.stamp_ns if 0 < self.stamp_ns < first else first
         elapsed, self.stamp_ns = (last - since) / SECOND_NS, last
-        # During a gap offsets walk, equations do not fade.
-        span = min(elapsed, _spanned(samples))
+        # The samples span one period after the last. In a gap offsets walk, equations do not fade.
+        spanned = (last - first) / SECOND_NS * n / (n - 1) if n > 1 else SINGLE_SAMPLE
         changes = []
         evidence = self._equations(samples, free, external)
         for one, new in zip(self._submodels, evidence, strict=True):
             count = max((part.count for part in new.kinds.values()), default=0.0)
             if count:
                 self.equations_ns[one.name] = last
-            change = one.add(new, elapsed, span * count / len(samples))
+            change = one.add(new, elapsed, min(elapsed, spanned) * count / n)
             if change is not None:
                 changes.append((one, change))
         for one, change in changes:
@@ -260,35 +266,18 @@ class RecursiveIdentifier:
         names = changed.memory.offset_names
         for one, new in zip(self._submodels, evidence, strict=True):
             memory = one.memory
-            has_equations = any(part.count for part in new.kinds.values())
-            if memory.information is None or (has_equations and one.tested and not one.rejecting):
-                continue
-            columns = memory.offsets[[name in names for name in memory.offset_names]]
-            memory.release(columns, np.full(len(columns), np.inf))
+            agrees = new.count and one.tested and not one.rejecting
+            if memory.information is not None and not agrees:
+                columns = memory.offsets[[name in names for name in memory.offset_names]]
+                memory.release(columns, np.full(len(columns), np.inf))
 
     def rejections(self) -> dict[str, Rejection]:
-        """
-        Return the submodels whose equations are rejected now.
-
-        Returns
-        -------
-        dict of str to Rejection
-            By submodel.
-
-        """
+        """Return the equations that are rejected now, by submodel."""
         return {one.name: one.rejection for one in self._submodels if one.rejection is not None}
 
     def payloads(self) -> dict[str, Payload]:
-        """
-        Return the payloads that were detected last.
-
-        Returns
-        -------
-        dict of str to Payload
-            By submodel.
-
-        """
-        found = {one.name: one.payload() for one in self._submodels}
+        """Return the payloads that were detected last, by submodel."""
+        found = {one.name: one.payload for one in self._submodels}
         return {name: payload for name, payload in found.items() if payload is not None}
 
     @one_thread()
@@ -306,33 +295,12 @@ class RecursiveIdentifier:
         if not ready:
             return None
         found = joint_refit(ready, self.settings.weight, self._start, self.settings.method)
-        named = {fit.memory.name: fit for fit in found.fits}
-        self._start = {name: fit.parameters for name, fit in named.items()}
+        self._start = {fit.memory.name: fit.parameters for fit in found.fits}
+        fits = {fit.memory.name: fit.x for fit in found.fits}
         for one in self._submodels:
-            if one.name in named:
-                one.set_fit(named[one.name].x)
+            if one.name in fits:
+                one.set_fit(fits[one.name])
         return self._policy.refit(found, self._submodels, self.stamp_ns, self._assumed)
-
-
-def _check_carriers(robot: Robot, names: Sequence[str]) -> None:
-    """Raise unless there are such links, one in a submodel at most."""
-    for name in names:
-        if name not in robot.link_names:
-            raise NameNotFound('link', name, robot.link_names)
-    for submodel in robot.submodels:
-        named = [robot.link_names[k] for k in submodel.links if robot.link_names[k] in names]
-        if len(named) > 1:
-            raise ConfigError(
-                f"payload_links: {' and '.join(named)} are in one submodel, '{submodel.name}'"
-            )
-
-
-def _spanned(samples: SampleBatch) -> float:
-    """Return the time that samples span, including one period after the last [s]."""
-    n = len(samples)
-    if n == 1:
-        return SINGLE_SAMPLE
-    return float(samples.stamp_ns[-1] - samples.stamp_ns[0]) / SECOND_NS * n / (n - 1)
 
 
 def equal_parts(samples: SampleBatch, seconds: float) -> Sequence[SampleBatch]:

@@ -5,14 +5,14 @@ Innovation test of new equations, and what has changed where they fail it.
 
 New equations are judged by what they add to the least squares of all: their noise if they agree,
 however little is known yet (the normalised innovation [Bar-Shalom 2001, 5.4]). Those that add much
-more are kept apart. Either something touches the submodel, or one of its links has another mass
-(a payload), or an offset has jumped. The last two explain all equations since, once the unknowns
-that changed are released; a touch does not. While the motion cannot distinguish them, equations
-stay rejected.
+more are rejected. Either a contact acts on the submodel, or one of its links has another mass (a
+payload), or an offset has jumped. The last two explain all equations since, once the unknowns that
+changed are released; a contact does not. While the motion cannot distinguish them, equations stay
+rejected.
 
 Before a submodel was excited there is one more case: friction, drives and errors of the model show
-when joints move fast for the first time, and look like a touch that never ends. Since a touch does
-not change the regressor and motion does, the memory starts again from rejected equations if they
+when joints move fast for the first time, and look like a contact that never ends. Motion changes
+the regressor and a contact does not, so the memory starts again from rejected equations if they
 determine more combinations than all before.
 """
 
@@ -124,13 +124,16 @@ class InnovationTest:
     def recalibrate(self, change: Array) -> None:
         """Continue with more subtracted from the readings."""
         columns = self._memory.offsets
-
-        def moved(one: SampleWindow) -> SampleWindow:
-            errors = None if one.errors is None else one.errors.shifted(columns, change)
-            return SampleWindow(recalibrated(one.rows, columns, change), one.seconds, errors)
-
-        self._waiting = None if self._waiting is None else moved(self._waiting)
-        self._rejected = deque(map(moved, self._rejected), maxlen=MAX_REJECTED)
+        waiting = [] if self._waiting is None else [self._waiting]
+        moved = [
+            SampleWindow(
+                recalibrated(rows, columns, change), seconds,
+                None if errors is None else errors.shifted(columns, change),
+            )
+            for rows, seconds, errors in (*waiting, *self._rejected)
+        ]  # fmt: skip
+        self._waiting = moved[0] if waiting else None
+        self._rejected = deque(moved[len(waiting) :], maxlen=MAX_REJECTED)
 
     def judge(self, new: SampleWindow) -> Verdict:
         """Test a window."""
@@ -243,7 +246,13 @@ class FirstMotion:
 
     def add(self, evidence: Evidence, seconds: float) -> bool:
         """Keep rejected equations; restart the memory from them if they are the first motion."""
-        if not self._may_begin():
+        memory, weight = self._memory, self._settings.weight
+        if memory.excited or not any(kind.startswith(EFFORT) for kind in memory.block.kinds):
+            return False
+        assert memory.corrected is not None
+        count = determined_combinations(memory, memory.corrected, weight)
+        memory.excited = count >= self._settings.excited
+        if memory.excited:
             return False
         self._kept = evidence if self._kept is None else self._kept.merge(evidence)
         self._seconds += seconds
@@ -251,30 +260,19 @@ class FirstMotion:
             return False
         kept, spanned = self._kept, self._seconds
         self.clear()
-        if not self._determines_more(kept) or not self._memory.begin(kept):
+        if not self._determines_more(kept) or not memory.begin(kept):
             return False
-        self._memory.seconds += spanned
+        memory.seconds += spanned
         return True
-
-    def _may_begin(self) -> bool:
-        """Return whether there are efforts, and the submodel was not excited yet."""
-        memory = self._memory
-        if memory.excited or not any(kind.startswith(EFFORT) for kind in memory.block.kinds):
-            return False
-        assert memory.corrected is not None
-        count = determined_combinations(memory, memory.corrected, self._settings.weight)
-        memory.excited = count >= self._settings.excited
-        return not memory.excited
 
     def _determines_more(self, evidence: Evidence) -> bool:
         """Return whether equations determine more combinations than those before."""
         memory, weight = self._memory, self._settings.weight
         if any(part.count and kind not in memory.noise for kind, part in evidence.kinds.items()):
             return True
-        rows = whitened(evidence, memory.noise)
-        assert memory.information is not None
-        if rows is None:
+        rows, before = whitened(evidence, memory.noise), memory.information
+        if rows is None or before is None:
             return False
-        before = determined_combinations(memory, memory.information, weight)
-        after = memory.information.merge(rows)
-        return determined_combinations(memory, after, weight) > before
+        both = (determined_combinations(memory, i, weight) for i in (before.merge(rows), before))
+        after, count = both
+        return after > count

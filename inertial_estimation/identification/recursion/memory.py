@@ -10,7 +10,7 @@ whose size does not grow.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,25 +53,12 @@ MIN_NOISE = 1e-4
 """Noise of equations without noise, as in simulations [N, Nm]."""
 
 
-def isotropic(noise: Mapping[str, float]) -> dict[str, float]:
-    """Return one noise level for all forces and one for all moments."""
-    found = dict(noise)
-    for kinds in (FORCES, MOMENTS):
-        known = {kind: noise[kind] for kind in kinds if kind in noise}
-        if known:
-            level = float(np.sqrt(np.mean(np.square(list(known.values())))))
-            found |= dict.fromkeys(known, level)
-    return found
-
-
 def whitened(evidence: Evidence, noise: Mapping[str, float]) -> Information | None:
     """Merge the equations of all kinds in units of their noise."""
-    parts = {
-        kind: part for kind, part in evidence.kinds.items() if part.count > 0 and kind in noise
-    }
-    if not parts:
+    known = [kind for kind, part in evidence.kinds.items() if part.count > 0 and kind in noise]
+    if not known:
         return None
-    return weighted_sum(parts.values(), [1.0 / noise[kind] for kind in parts])
+    return weighted_sum((evidence.kinds[k] for k in known), [1.0 / noise[k] for k in known])
 
 
 def whitened_errors(evidence: Evidence, noise: Mapping[str, float]) -> StateErrors | None:
@@ -99,66 +86,47 @@ def recalibrated(information: Information, columns: Columns, change: Array) -> I
 def recalibrated_evidence(evidence: Evidence, columns: Columns, change: Array) -> Evidence:
     """Return the equations of all kinds likewise."""
     kinds = {kind: recalibrated(part, columns, change) for kind, part in evidence.kinds.items()}
-    errors = {}
-    for kind, rows in evidence.errors.items():
-        errors[kind] = rows.copy()
-        errors[kind][:, -1] -= rows[:, columns] @ change
+    errors = {
+        kind: np.column_stack([rows[:, :-1], rows[:, -1] - rows[:, columns] @ change])
+        for kind, rows in evidence.errors.items()
+    }
     return replace(evidence, kinds=kinds, errors=errors)
 
 
 class SubmodelMemory:
-    """
-    Information state of one submodel.
-
-    Attributes
-    ----------
-    block : Block
-        The submodel with its unknowns.
-    prior : ndarray, shape (n_links, 10)
-        Its prior parameters.
-    information : Information or None
-        All equations in units of their noise; None until that is known.
-    errors : StateErrors or None
-        What errors of the measured motion add to them.
-    noise : dict of str to float
-        Standard deviation of each kind of equation [N, Nm].
-    scales : ndarray, shape (n_extras,)
-        Standard deviations of the priors of friction and drive inertia.
-    seconds : float
-        Time with equations [s].
-    excited : bool
-        Whether the equations have ever determined enough to be relied on.
-    offsets, inner : ndarray of int
-        Columns of the FT offsets, which neighbours share, and all others.
-
-    """
+    """Information state of one submodel."""
 
     def __init__(self, block: Block, prior: Array, settings: RecursionSettings) -> None:
-        self.block, self.prior = block, prior
+        self.block, self.prior, self.name = block, prior, block.submodel.name
+        """`prior`: parameters, shape (n_links, 10)."""
         self.maps = whitening(prior)
         self._shapes = np.linalg.inv(self.maps)
         self._settings = settings
         self.information: Information | None = None
+        """All equations in units of their noise; None until that is known."""
         self.errors: StateErrors | None = None
+        """Errors of the measured motion in them."""
         self._corrected: tuple[Information, StateErrors, Information] | None = None
         self._regularised: tuple[Information, Information] | None = None
         self.noise: dict[str, float] = {}
-        extras = block.unknowns.extras
+        """Standard deviation of each kind of equation [N, Nm]."""
+        extras, n = block.unknowns.extras, block.unknowns.n_inertial
         self.scales: Array = np.full(len(extras), np.inf)
+        """Standard deviations of the priors of friction and drive inertia, shape (n_extras,)."""
         self.seconds = 0.0
+        """Time with equations [s]."""
         self.excited = False
+        """Whether the equations have ever determined enough to be relied on."""
         self._kinds: Evidence | None = None
-        is_offset = [extra.term in FT_OFFSET for extra in extras]
-        self.offsets: Columns = block.unknowns.n_inertial + np.flatnonzero(is_offset)
-        self.inner: Columns = np.setdiff1d(np.arange(len(block.unknowns)), self.offsets)
+        is_offset = np.array([extra.term in FT_OFFSET for extra in extras], dtype=bool)
+        self.offsets: Columns = n + np.flatnonzero(is_offset)
+        """Columns of the FT offsets, which neighbours share."""
+        self.inner: Columns = np.concatenate([np.arange(n), n + np.flatnonzero(~is_offset)])
+        """All others."""
+        self.offset_names = tuple(block.unknowns.names[k] for k in self.offsets)
         self._is_force = np.array(
-            [extra.term.value in FORCES for extra in extras if extra.term in FT_OFFSET], dtype=bool
+            [name.rpartition('.')[2] in FORCES for name in self.offset_names], dtype=bool
         )
-
-    @property
-    def name(self) -> str:
-        """Name of the submodel."""
-        return self.block.submodel.name
 
     @property
     def corrected(self) -> Information | None:
@@ -185,11 +153,6 @@ class SubmodelMemory:
             self._regularised = corrected, found
         return self._regularised[1]
 
-    @property
-    def offset_names(self) -> tuple[str, ...]:
-        """Names of the columns of offsets."""
-        return tuple(self.block.unknowns.names[k] for k in self.offsets)
-
     def offset_scales(self, force: float, moment: float) -> Array:
         """Return one number for each column of an offset."""
         return np.where(self._is_force, force, moment)
@@ -200,11 +163,9 @@ class SubmodelMemory:
 
     def release(self, columns: Columns, deviations: Array) -> None:
         """Forget unknowns that have changed by about some deviations."""
-        assert self.information is not None
-        before, self.information = (
-            self.information,
-            wandered(self.information, columns, deviations),
-        )
+        before = self.information
+        assert before is not None
+        self.information = wandered(before, columns, deviations)
         if self.errors is not None:
             self.errors = errors_of_wandered(self.errors, before, columns, deviations)
 
@@ -248,14 +209,14 @@ class SubmodelMemory:
 
     def begin(self, evidence: Evidence) -> bool:
         """Start from some equations and the noise that they show, if they do."""
-        scales, self.scales = self.scales, friction_scales(evidence)
+        before, self.scales = self.scales, friction_scales(evidence)
         estimated: dict[str, float] = {}
         if not self._settings.noise.keys() >= set(self.block.kinds):
             # With the weight of a refit, errors of the URDF would be taken for noise.
             try:
                 found = noise_levels(evidence.kinds, prior=self.loose_prior())
             except ModelError:
-                self.scales = scales
+                self.scales = before
                 return False
             estimated = {kind: max(level, MIN_NOISE) for kind, level in found.deviations.items()}
         self._set_noise(estimated)
@@ -299,31 +260,14 @@ class SubmodelMemory:
         self._set_noise(self.noise | following)
 
     def _set_noise(self, noise: Mapping[str, float]) -> None:
-        """Set the noise of all kinds for which the settings state none."""
-        given = self._settings.noise
-        stated = {kind: given[kind] for kind in self.block.kinds if kind in given}
-        others = {kind: level for kind, level in noise.items() if kind not in stated}
-        self.noise = isotropic(others) | stated
-
-
-@dataclass(frozen=True)
-class Excitation:
-    """How much the equations of a submodel determine."""
-
-    determined: int
-    """Combinations of inertial parameters that they determine better than the prior does."""
-    seconds: float
-    """Time with equations [s]."""
-    equations: float
-    """Their number, faded ones counted less."""
-
-
-def excitation(memory: SubmodelMemory, weight: float) -> Excitation:
-    """Return how much the equations of a submodel determine."""
-    information = memory.corrected
-    assert information is not None
-    determined = determined_combinations(memory, information, weight)
-    return Excitation(determined, memory.seconds, information.count)
+        """Set the noise, one level for all forces and for all moments; what is stated stays."""
+        stated = {kind: v for kind, v in self._settings.noise.items() if kind in self.block.kinds}
+        self.noise = {kind: level for kind, level in noise.items() if kind not in stated}
+        for kinds in (FORCES, MOMENTS):
+            if known := [kind for kind in kinds if kind in self.noise]:
+                squares = [self.noise[kind] ** 2 for kind in known]
+                self.noise |= dict.fromkeys(known, float(np.sqrt(np.mean(squares))))
+        self.noise |= stated
 
 
 def determined_combinations(
@@ -333,6 +277,6 @@ def determined_combinations(
     others = np.arange(memory.block.unknowns.n_inertial, information.n)
     left = eliminated(information, others)
     rows = left.R.reshape(left.n, -1, 10)
-    scaled = np.einsum('nlj,ljk->nlk', rows, whitening(memory.prior)).reshape(left.n, -1)
+    scaled = np.einsum('nlj,ljk->nlk', rows, memory.maps).reshape(left.n, -1)
     strengths = np.linalg.svd(scaled, compute_uv=False)
     return int(np.sum(strengths**2 > weight * information.count))

@@ -1,12 +1,12 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-FT offsets that belong to parameters: estimated, tracked, and after a change of the calibration.
+FT offsets: fitted beside parameters, tracked, and after a change of the calibration.
 
 A refit finds offsets together with all parameters. Where a submodel keeps those of the URDF, an
 offset that was found with others would be off by the difference of the two weights. So offsets are
 fitted beside the parameters that are in use. Of two submodels beside a sensor the outer one counts
-if it has equations: its few links leave less to explain than a whole trunk.
+if it has equations: it has fewer links.
 """
 
 from __future__ import annotations
@@ -47,7 +47,14 @@ def fitted_offsets(
     names = tuple(dict.fromkeys(name for one in memories for name in one.offset_names))
     if not names:
         return {}
-    rows, depths = Information.empty(len(names)), _depths(memories)
+    # Sensors between each submodel and the innermost one.
+    depths: list[int] = []
+    beside: dict[str, int] = {}
+    for one in memories:
+        inner = (beside[name] + 1 for name in one.offset_names if name in beside)
+        depths.append(max(inner, default=0))
+        beside = dict.fromkeys(one.offset_names, depths[-1]) | beside
+    rows = Information.empty(len(names))
     for one, depth in zip(memories, depths, strict=True):
         if len(one.offsets):
             weight = INNER_WEIGHT ** min(max(depths) - depth, MAX_WEIGHTED_DEPTH)
@@ -65,19 +72,6 @@ def placed(rows: Array, memory: SubmodelMemory, names: Sequence[str]) -> Array:
     found = np.zeros((len(rows), len(names)))
     found[:, [names.index(name) for name in memory.offset_names]] = rows
     return found
-
-
-def _depths(memories: Sequence[SubmodelMemory]) -> list[int]:
-    """Return how many sensors lie between each submodel and the innermost one."""
-    depths: list[int] = []
-    beside: dict[str, int] = {}
-    for one in memories:
-        depths.append(
-            max((beside[name] + 1 for name in one.offset_names if name in beside), default=0)
-        )
-        for name in one.offset_names:
-            beside.setdefault(name, depths[-1])
-    return depths
 
 
 @one_thread()
@@ -149,7 +143,11 @@ class OffsetTracker:
         values = {name: value for name, value in found.items() if name in determined}
         refused: dict[str, float] = {}
         kept = float(np.exp(-seconds / SETTLING))
-        for names in _vectors(name for name in found if name in self.values):
+        # Components of each force and of each moment.
+        vectors: dict[str, list[str]] = {}
+        for name in (name for name in found if name in self.values):
+            vectors.setdefault(name.rpartition('_')[0], []).append(name)
+        for names in vectors.values():
             wanted, old, beside = (
                 np.array([each[name] for name in names]) for each in (found, self.values, before)
             )
@@ -201,46 +199,32 @@ def _share_along(wanted: Array, change: Array) -> float:
     return min(max(float(wanted @ change) / size, 0.0), 1.0) if size else 0.0
 
 
-def _vectors(names: Iterable[str]) -> list[list[str]]:
-    """Return names of the components of each force and of each moment."""
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        groups.setdefault(name.rpartition('_')[0], []).append(name)
-    return list(groups.values())
-
-
 def effective_offsets(calibration: FtCalibration) -> Array:
     """Return what a calibration subtracts at zero degrees, shape (n_fts, 6) [N, Nm]."""
     warmth = calibration.temperature_coefficients * calibration.reference_temperatures[:, None]
     return np.asarray(calibration.offsets + warmth)
 
 
-class CalibrationChange:
+def calibration_shift(
+    robot: Robot, before: FtCalibration, after: FtCalibration, block: Block
+) -> Array | None:
     """
-    Effect of a new calibration on the equations of submodels.
+    Return the change of the unknown offsets of a submodel with the calibration.
 
-    Other offsets shift the unknown ones; another matrix, or other temperature coefficients, would
-    have made other equations.
+    None: another matrix, other temperature coefficients, or offsets that are no unknowns change
+    its equations.
     """
-
-    def __init__(self, robot: Robot, before: FtCalibration, after: FtCalibration) -> None:
-        self._robot = robot
-        self._change = effective_offsets(after) - effective_offsets(before)
-        matrices = (before.matrices != after.matrices).any(axis=(1, 2))
-        slopes = before.temperature_coefficients != after.temperature_coefficients
-        self._other_equations = matrices | slopes.any(axis=1)
-
-    def shift(self, block: Block) -> Array | None:
-        """Return the change of the unknown offsets of a submodel; None: other equations."""
-        if not block.kinds:
-            return on_columns(block, {})
-        sensors, links = self._robot.ft_sensors, set(block.submodel.links)
-        beside = [k for k, one in enumerate(sensors) if links & {one.parent, one.child}]
-        moved = {sensors[k].name: self._change[k] for k in beside if self._change[k].any()}
-        unknown = {extra.of for extra in block.unknowns.extras if extra.term in FT_OFFSET}
-        if self._other_equations[beside].any() or not moved.keys() <= unknown:
+    if not block.kinds:
+        return on_columns(block, {})
+    sensors, links = robot.ft_sensors, set(block.submodel.links)
+    beside = [k for k, one in enumerate(sensors) if links & {one.parent, one.child}]
+    change = effective_offsets(after) - effective_offsets(before)
+    moved = {sensors[k].name: change[k] for k in beside if change[k].any()}
+    unknown = {extra.of for extra in block.unknowns.extras if extra.term in FT_OFFSET}
+    for name in ('matrices', 'temperature_coefficients'):
+        if not np.array_equal(getattr(before, name)[beside], getattr(after, name)[beside]):
             return None
-        return on_columns(block, moved)
+    return on_columns(block, moved) if moved.keys() <= unknown else None
 
 
 def on_columns(block: Block, change: Mapping[str, Array]) -> Array:

@@ -34,7 +34,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.recursion.refit import JointRefit, SubmodelFit
@@ -84,8 +83,12 @@ def _triangle(fit: SubmodelFit, names: Sequence[str], weight: float) -> _Triangl
     rows = np.vstack([information.R, prior.R])
     basis = column_basis(rows)
     of_rows, of_prior, others = np.split(basis, [information.n, information.n + n])
-    variance = _variance(information, fit.x, float(np.sum(of_rows**2)))
-    other = divergence_of_errors(of_prior, of_rows, others, variance / pull)
+    # Of an equation; one if too few are left to estimate it.
+    freedom = information.count - float(np.sum(of_rows**2))
+    variance = information.squared_residual(fit.x) / freedom if freedom >= 1.0 else 1.0
+    # Twice the divergence by noise and friction, if the prior is right.
+    other = variance / pull * float(np.sum((of_prior @ of_rows.T) ** 2))
+    other += float(np.sum((of_prior @ others.T) ** 2))
     wrong = _prior_error(fit, of_prior, other)
     variances = [variance, pull * wrong, pull]
     sizes = np.sqrt(np.repeat(variances, [len(of_rows), n, len(others)]))
@@ -100,18 +103,6 @@ def _triangle(fit: SubmodelFit, names: Sequence[str], weight: float) -> _Triangl
         triangle[n:, n:],
         turn.T @ left[:, len(kept) :],
     )
-
-
-def _variance(information: Information, x: Array, used: float) -> float:
-    """Return the variance of an equation, one if too few are left to estimate it."""
-    freedom = information.count - used
-    return information.squared_residual(x) / freedom if freedom >= 1.0 else 1.0
-
-
-def divergence_of_errors(of_prior: Array, of_rows: Array, others: Array, noise: float) -> float:
-    """Return the mean of twice the divergence of an answer from a prior that is right."""
-    by_noise = noise * float(np.sum((of_prior @ of_rows.T) ** 2))
-    return by_noise + float(np.sum((of_prior @ others.T) ** 2))
 
 
 def _prior_error(fit: SubmodelFit, basis: Array, other: float) -> float:

@@ -9,7 +9,7 @@ respect to a given link, are, since the robot without it is known [M; T chapter 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,8 @@ MIN_MASS = 0.02
 """Smaller changes are not reported [kg]."""
 
 
-@dataclass(frozen=True, eq=False)
-class Payload:
-    """One rigid body more than before."""
+class Payload(NamedTuple):
+    """A change of the parameters of one link, with standard deviations."""
 
     link: str
     """Link that is assumed to carry it."""
@@ -38,9 +37,7 @@ class Payload:
     center: Array
     """Centre of mass in the frame of that link, shape (3,) [m]."""
     mass_deviation: float
-    """Standard deviation [kg]."""
     center_deviation: Array
-    """Standard deviations, shape (3,) [m]."""
 
 
 class PayloadFit:
@@ -82,11 +79,10 @@ class PayloadFit:
         own = slice(-len(self._columns), None)
         space = RowSpace.of(self._information.R[own, own])
         p, variances = space.solve(self._information.rho[own]), space.variances()
-        mass, first = float(p[0]), p[1:4]
         scale = np.sqrt(self._energy / max(self._count - space.rank, 1.0))
-        deviations = scale * np.sqrt(variances)
+        deviations, mass = scale * np.sqrt(variances), float(p[0])
         if not np.isfinite(deviations[:4]).all() or abs(mass) < max(MIN_MASS, deviations[0]):
             return None
-        center = first / mass
+        center = p[1:4] / mass
         spread = np.hypot(deviations[1:4], center * deviations[0]) / abs(mass)
         return Payload(self._link, mass, center, float(deviations[0]), spread)

@@ -101,10 +101,11 @@ def joint_refit(
     if found is None:
         return alternate(memories, problems, names, weight, near, method)
     fits = []
-    for one, inner in zip(memories, found.unknowns, strict=True):
+    unknowns, offsets = found
+    for one, inner in zip(memories, unknowns, strict=True):
         own = [names.index(name) for name in one.offset_names]
-        fits.append(_joined(one, inner, found.offsets[own]))
-    return JointRefit(tuple(fits), dict(zip(names, found.offsets.tolist(), strict=True)))
+        fits.append(_joined(one, inner, offsets[own]))
+    return JointRefit(tuple(fits), dict(zip(names, offsets.tolist(), strict=True)))
 
 
 def alternate(
@@ -116,44 +117,41 @@ def alternate(
     method: str = 'entropic',
 ) -> JointRefit:
     """Solve for the offsets of all submodels, then for the parameters of each, until both stay."""
-    offsets: Array = np.zeros(len(names))
+    solver, offsets = SOLVERS[method], np.zeros(len(names))
+    options: dict[str, Any] = {'weight': weight, 'noise': 1.0}
+    if solver.consistent:
+        options['with_deviations'] = False
     fits: list[SubmodelFit] = []
-    quadratic = SOLVERS[method].distance is not Distance.ENTROPIC
     for _ in range(MAX_ROUNDS):
-        rows = _offset_equations(memories, names, weight, near, SOLVERS[method].distance)
-        offsets = RowSpace.of(rows.R).solve(rows.rho) if names else offsets
+        # What all submodels determine of the offsets with all else eliminated.
+        total = Information.empty(len(names))
+        for one in (each for each in memories if len(each.offsets)):
+            information = one.regularised
+            assert information is not None
+            prior = prior_of_method(
+                solver.distance, {}, one.block.unknowns, one.prior, near[one.name], one.scales,
+                weight * information.count,
+            )  # fmt: skip
+            assert prior is not None
+            left = eliminated(information.merge(prior), one.inner)
+            total = total.add(placed(left.R, one, names), left.rho)
+        offsets = RowSpace.of(total.R).solve(total.rho) if names else offsets
         fits = []
         for one, problem in zip(memories, problems, strict=True):
+            assert one.regularised is not None
             given = offsets[[names.index(name) for name in one.offset_names]]
-            fits.append(_fit(one, problem, given, weight, near[one.name], method))
+            target = problem.target - one.regularised.R[:, one.offsets] @ given
+            if method == 'entropic' and not problem.unknowns.extras:
+                options['start'] = problem.unknowns.join(near[one.name])
+            else:
+                options.pop('start', None)
+            answer = solver(replace(problem, target=target), **options)
+            fits.append(_joined(one, answer.x, given))
         before, near = near, {fit.memory.name: fit.parameters for fit in fits}
         moved = max(one.largest_change(near[one.name] - before[one.name]) for one in memories)
-        if quadratic or moved <= MODEL_RANGE:
+        if solver.distance is not Distance.ENTROPIC or moved <= MODEL_RANGE:
             break
     return JointRefit(tuple(fits), dict(zip(names, offsets.tolist(), strict=True)))
-
-
-def _offset_equations(
-    memories: Sequence[SubmodelMemory],
-    names: Sequence[str],
-    weight: float,
-    near: Mapping[str, Array],
-    distance: Distance,
-) -> Information:
-    """Return what all submodels determine of the offsets with all else eliminated."""
-    total = Information.empty(len(names))
-    for one in memories:
-        information = one.regularised
-        if information is None or not len(one.offsets):
-            continue
-        prior = prior_of_method(
-            distance, {}, one.block.unknowns, one.prior, near[one.name], one.scales,
-            weight * information.count,
-        )  # fmt: skip
-        assert prior is not None
-        left = eliminated(information.merge(prior), one.inner)
-        total = total.add(placed(left.R, one, names), left.rho)
-    return total
 
 
 def _problem(one: SubmodelMemory) -> Problem:
@@ -173,34 +171,10 @@ def _problem(one: SubmodelMemory) -> Problem:
     )
 
 
-def _fit(
-    one: SubmodelMemory, problem: Problem, offsets: Array, weight: float, near: Array, method: str
-) -> SubmodelFit:
-    """Solve for a submodel with given offsets."""
-    assert one.regularised is not None
-    target = problem.target - one.regularised.R[:, one.offsets] @ offsets
-    options: dict[str, Any] = {'weight': weight, 'noise': 1.0}
-    if SOLVERS[method].consistent:
-        options['with_deviations'] = False
-    if method == 'entropic' and not problem.unknowns.extras:
-        options['start'] = problem.unknowns.join(near)
-    answer = SOLVERS[method](replace(problem, target=target), **options)
-    return _joined(one, answer.x, offsets)
-
-
 def _joined(one: SubmodelMemory, inner: Array, offsets: Array) -> SubmodelFit:
     x = np.empty(len(one.block.unknowns))
     x[one.inner], x[one.offsets] = inner, offsets
     return SubmodelFit(one, x)
-
-
-class Minimum(NamedTuple):
-    """Where Newton's method ended."""
-
-    unknowns: tuple[Array, ...]
-    """Of each submodel without the offsets."""
-    offsets: Array
-    """Shape (n_offsets,) [N, Nm]."""
 
 
 def joint_minimum(
@@ -209,14 +183,14 @@ def joint_minimum(
     names: Sequence[str],
     weight: float,
     near: Mapping[str, Array],
-) -> Minimum | None:
+) -> tuple[list[Array], Array] | None:
     """
-    Return the minimum with the entropic prior if it is near.
+    Return the unknowns of each submodel and the offsets at the entropic minimum if it is near.
 
     minimise  sum over submodels of  count (1/2 |F u + C o - t|^2 + weight * divergence(u))
 
     Each u is eliminated from a step onto the offsets o. Over the weight the objective is
-    self-concordant: its decrement tells the distance of the minimum [Nesterov, Nemirovskii 1994].
+    self-concordant: its decrement bounds the distance to the minimum [Nesterov, Nemirovskii 1994].
     Steps are solved from products of equations. None where these have too few digits, or the
     minimum is far or next to inconsistent parameters.
     """
@@ -225,10 +199,10 @@ def joint_minimum(
     if found is None:
         return None
     us, offsets = found
-    unknowns = tuple(part.coordinates.unknowns(u) for part, u in zip(parts, us, strict=True))
+    unknowns = [part.coordinates.unknowns(u) for part, u in zip(parts, us, strict=True)]
     inertial = [x[: 10 * part.n_links].reshape(-1, 10) for x, part in zip(unknowns, parts)]
     consistent = all(consistency_margin(rows).min() > 0.0 for rows in inertial)
-    return Minimum(unknowns, offsets) if consistent else None
+    return (unknowns, offsets) if consistent else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ class RecursionSettings:
     """
 
     equations: EquationChoice = field(default_factory=EquationChoice)
-    """Which equations, and which unknowns beside the inertial parameters."""
+    """Equations, and unknowns beside the inertial parameters."""
     weight: float = 1.0
     """
     Weight of the prior, against the mean squared residual in units of the noise. Systematic
@@ -61,9 +61,7 @@ class RecursionSettings:
 
     def __post_init__(self) -> None:
         if self.method not in LIVE_METHODS:
-            raise ConfigError(
-                f"method is '{self.method}', expected one of {', '.join(LIVE_METHODS)}"
-            )
+            raise ConfigError(f"method is '{self.method}', expected one of {LIVE_METHODS}")
         try:
             require_weight(self.weight)
         except ModelError as error:

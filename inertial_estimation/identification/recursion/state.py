@@ -25,19 +25,31 @@ Array = NDArray[np.float64]
 
 KIND, VERSION = 'recursive identification', 2
 HEAD = re.compile(rf'{{"kind": "{KIND}", |{{"version": 1, "sha256": "')
-"""Start of every state, complete or not; the second is that of version 1."""
+"""Start of every state, complete or not; the second one of version 1."""
 MAX_STAMP_NS = 2**63
 
 
 def to_text(identifier: RecursiveIdentifier) -> str:
     """Return the state as text, without equations whose noise is not known yet."""
+    submodels = {}
+    for one in identifier.memories:
+        if (information := one.information) is not None:
+            submodels[one.name] = {
+                'R': information.R.tolist(),
+                'rho': information.rho.tolist(),
+                'energy': information.energy,
+                'count': information.count,
+                'errors': None if one.errors is None else [part.tolist() for part in one.errors],
+                'noise': one.noise,
+                'scales': one.scales.tolist(),
+                'seconds': one.seconds,
+                'excited': one.excited,
+            }
     content = {
         'robot': fingerprint(identifier),
         'stamp_ns': identifier.stamp_ns,
         'subtracted': {name: o.tolist() for name, o in _subtracted(identifier).items()},
-        'submodels': {
-            one.name: _as_dict(one) for one in identifier.memories if one.information is not None
-        },
+        'submodels': submodels,
     }
     return sealed(KIND, VERSION, content)
 
@@ -81,12 +93,18 @@ def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
 def fingerprint(identifier: RecursiveIdentifier) -> str:
     """Return a checksum of all that equations depend on: URDF, gravity, choice, calibration."""
     unknowns = [(block.unknowns.names, block.kinds) for block in identifier.builder.blocks]
-    calibration = _without_unknown_offsets(identifier)
-    robot = identifier.robot
-    # An affine map is determined by its values at these points.
-    points = np.vstack([np.zeros((2, 6)), np.eye(6)])[:, None].repeat(len(robot.ft_sensors), 1)
-    warmth = np.arange(8.0)[:, None].clip(max=1.0).repeat(len(robot.ft_sensors), 1)
-    applied = [] if calibration is None else calibration.apply(points, warmth).tolist()
+    robot, calibration = identifier.robot, identifier.calibration
+    applied: list[Any] = []
+    if calibration is not None:
+        # Without the offsets that are unknown.
+        offsets, references = calibration.offsets.copy(), calibration.reference_temperatures.copy()
+        free = _unknown(identifier)
+        offsets[free] = references[free] = 0.0
+        bare = replace(calibration, offsets=offsets, reference_temperatures=references)
+        # An affine map is determined by its values at these points.
+        n = len(robot.ft_sensors)
+        points = np.vstack([np.zeros((2, 6)), np.eye(6)])[:, None].repeat(n, 1)
+        applied = bare.apply(points, np.arange(8.0)[:, None].clip(max=1.0).repeat(n, 1)).tolist()
     held = robot.fixed_frame, robot.gravity.tolist()
     gains = sorted(identifier.settings.effort_gains.items())
     choice = repr((identifier.settings.equations, gains))
@@ -100,37 +118,10 @@ def _unknown(identifier: RecursiveIdentifier) -> list[int]:
 
 
 def _subtracted(identifier: RecursiveIdentifier) -> dict[str, Array]:
-    """Return what the calibration subtracts of sensors with unknown offsets."""
+    """Return the offsets by the calibration of sensors with unknown offsets."""
     sensors, calibration = identifier.robot.ft_sensors, identifier.calibration
     offsets = effective_offsets(calibration or FtCalibration.identity(len(sensors)))
     return {sensors[k].name: offsets[k] for k in _unknown(identifier)}
-
-
-def _without_unknown_offsets(identifier: RecursiveIdentifier) -> FtCalibration | None:
-    """Return the calibration with zero in place of unknown offsets."""
-    calibration = identifier.calibration
-    if calibration is None:
-        return None
-    offsets = calibration.offsets.copy()
-    references = calibration.reference_temperatures.copy()
-    offsets[_unknown(identifier)] = references[_unknown(identifier)] = 0.0
-    return replace(calibration, offsets=offsets, reference_temperatures=references)
-
-
-def _as_dict(one: SubmodelMemory) -> dict[str, Any]:
-    information = one.information
-    assert information is not None
-    return {
-        'R': information.R.tolist(),
-        'rho': information.rho.tolist(),
-        'energy': information.energy,
-        'count': information.count,
-        'errors': None if one.errors is None else [part.tolist() for part in one.errors],
-        'noise': one.noise,
-        'scales': one.scales.tolist(),
-        'seconds': one.seconds,
-        'excited': one.excited,
-    }
 
 
 def _restored(one: SubmodelMemory, saved: dict[str, Any]) -> dict[str, Any]:
@@ -139,15 +130,11 @@ def _restored(one: SubmodelMemory, saved: dict[str, Any]) -> dict[str, Any]:
     R, rho, scales = (np.array(saved[name], dtype=float) for name in ('R', 'rho', 'scales'))
     sizes = {name: float(saved[name]) for name in ('energy', 'count', 'seconds')}
     noise = {str(kind): float(level) for kind, level in saved['noise'].items()}
-    errors = None
-    products: tuple[Array, ...] = ()
-    if saved['errors'] is not None:
-        products = tuple(np.array(part, dtype=float) for part in saved['errors'])
-        errors = StateErrors(*products)
+    products = [np.array(part, dtype=float) for part in saved['errors'] or ()]
     shapes = [part.shape for part in (R, rho, scales, *products)]
     expected = [(n, n), (n,), one.scales.shape, (n, n), (n,)]
     for wrong, what in (
-        (shapes != expected[: len(shapes)], 'other unknowns'),
+        (shapes not in (expected, expected[:3]), 'other unknowns'),
         (not all(np.isfinite(part).all() for part in (R, rho, *products)), 'NaN or infinity'),
         (np.tril(R, -1).any(), 'no triangle'),
         (not all(0.0 <= size < np.inf for size in sizes.values()), 'negative sizes'),
@@ -159,7 +146,7 @@ def _restored(one: SubmodelMemory, saved: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f'{one.name} has {what}')
     return {
         'information': Information(R, rho, sizes['energy'], sizes['count']),
-        'errors': errors,
+        'errors': StateErrors(*products) if products else None,
         'noise': noise,
         'scales': scales,
         'seconds': sizes['seconds'],

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.evidence import Evidence
-from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.recursion.innovation import (
     Change,
     FirstMotion,
@@ -49,39 +48,31 @@ class Rejection:
     """Since when [s]."""
 
 
-@dataclass(frozen=True, eq=False)
-class Residuals:
-    """Root mean square of the newest equations before they were added, by kind [N, Nm]."""
-
-    prior: Mapping[str, float]
-    """Of the prior parameters with all else fitted."""
-    found: Mapping[str, float]
-    """Of the last fit."""
-
-
 class SubmodelIdentifier:
-    """Recursive identification of one submodel; `found`: its last fit, shape (n_unknowns,)."""
+    """Recursive identification of one submodel."""
 
     def __init__(self, memory: SubmodelMemory, settings: RecursionSettings) -> None:
-        self.memory, self._settings = memory, settings
+        self.memory, self.name, self._settings = memory, memory.name, settings
+        links = memory.block.unknowns.links
+        named = [k for k, link in enumerate(links) if link in settings.payload_links]
+        self._carrier = named[0] if named else len(links) - 1
         self._first_motion = FirstMotion(memory, settings)
         self._restart()
 
     def _restart(self) -> None:
         """Forget all but the memory."""
         self.found: Array | None = None
-        self.residuals: Residuals | None = None
+        """All unknowns of the last fit, shape (n_unknowns,)."""
+        self.prior_residuals: Mapping[str, float] = {}
+        """Rms of the newest equations before they were added, of the prior, by kind [N, Nm]."""
+        self.residuals: Mapping[str, float] = {}
+        """The same of the last fit."""
         self.rejection: Rejection | None = None
         self._prior_fit: Array | None = None
         self._test: InnovationTest | None = None
         self._payload: PayloadFit | None = None
         self._ratios: deque[float] = deque(maxlen=COMPARED_WINDOWS)
         self._newest: deque[Evidence] = deque(maxlen=COMPARED_WINDOWS)
-
-    @property
-    def name(self) -> str:
-        """Name of the submodel."""
-        return self.memory.name
 
     @property
     def rejecting(self) -> bool:
@@ -92,6 +83,11 @@ class SubmodelIdentifier:
     def tested(self) -> bool:
         """Whether equations have been tested yet."""
         return self._test is not None
+
+    @property
+    def payload(self) -> Payload | None:
+        """The payload that was detected last."""
+        return self._payload.payload() if self._payload else None
 
     @property
     def residual_ratio(self) -> float:
@@ -111,13 +107,6 @@ class SubmodelIdentifier:
         ratios = [self._ratio(new.residuals(prior), new.residuals(found)) for new in self._newest]
         return float(np.median(ratios or 1.0))
 
-    @property
-    def carrier(self) -> int:
-        """Index, within the submodel, of the link that carries payloads."""
-        links = self.memory.block.unknowns.links
-        named = [k for k, link in enumerate(links) if link in self._settings.payload_links]
-        return named[0] if named else len(links) - 1
-
     def set_fit(self, x: Array) -> None:
         """Set the fit with which new equations are compared, shape (n_unknowns,)."""
         self._prior_fit, self.found = self.memory.prior_fit(), x
@@ -133,15 +122,10 @@ class SubmodelIdentifier:
             self._payload.recalibrate(columns, change)
         newest = (recalibrated_evidence(one, columns, change) for one in self._newest)
         self._newest = deque(newest, maxlen=COMPARED_WINDOWS)
-        for name in ('found', '_prior_fit'):
-            if (x := getattr(self, name)) is not None:
-                x = x.copy()
-                x[columns] -= change
-                setattr(self, name, x)
-
-    def payload(self) -> Payload | None:
-        """Return the payload since the last one was detected."""
-        return self._payload.payload() if self._payload else None
+        moved = np.zeros(len(self.memory.block.unknowns))
+        moved[columns] = change
+        self.found = None if self.found is None else self.found - moved
+        self._prior_fit = None if self._prior_fit is None else self._prior_fit - moved
 
     def add(self, new: Evidence, elapsed: float, seconds: float) -> Change | None:
         """
@@ -160,17 +144,11 @@ class SubmodelIdentifier:
             memory.warm_up(new, seconds)
             return None
         memory.follow_efforts(new)
-        rows = whitened(new, memory.noise)
+        rows, before = whitened(new, memory.noise), memory.information
         if rows is None:
             self._compare(new, seconds)
             return None
-        return self._test_and_add(rows, new, seconds)
-
-    def _test_and_add(self, rows: Information, new: Evidence, seconds: float) -> Change | None:
-        """Add whitened equations unless they fail the test."""
-        before = self.memory.information
-        window = SampleWindow(rows, seconds, whitened_errors(new, self.memory.noise))
-        verdict = self._verdict(window)
+        verdict = self._verdict(SampleWindow(rows, seconds, whitened_errors(new, memory.noise)))
         self._note_rejection(new, seconds)
         if not self.rejecting:
             self._first_motion.clear()
@@ -180,10 +158,14 @@ class SubmodelIdentifier:
         if verdict.change is not None:
             self._ratios.clear()
             self._newest.clear()
-        if verdict.change is Change.BODY and before is not None:
-            self._payload = self._new_payload(before)
+        if verdict.change is Change.BODY:
+            # A fit of the change beyond what was known.
+            columns = np.arange(10 * self._carrier, 10 * self._carrier + 10)
+            without = before.merge(memory.loose_prior())
+            link = memory.block.unknowns.links[self._carrier]
+            self._payload = PayloadFit(link, columns, without)
         for one in verdict.accepted:
-            self.memory.absorb(*one)
+            memory.absorb(*one)
             if self._payload:
                 self._payload.add(one.rows, one.seconds)
         # The residual of a fit before a change is no noise.
@@ -196,52 +178,46 @@ class SubmodelIdentifier:
         if not self._settings.gate:
             return Verdict((window,), 0, None)
         if self._test is None:
-            self._test = InnovationTest(self.memory, self.carrier, self._settings.gate)
+            self._test = InnovationTest(self.memory, self._carrier, self._settings.gate)
         return self._test.judge(window)
 
     def _compare(self, new: Evidence, seconds: float) -> None:
         """Compare fit and prior on new equations, and let the noise follow the residuals."""
         if self.found is None or self._prior_fit is None:
             return
-        self.residuals = Residuals(new.residuals(self._prior_fit), new.residuals(self.found))
-        self._ratios.append(self._ratio(self.residuals.prior, self.residuals.found))
-        self.memory.adapt_noise(self.residuals.found, seconds)
+        self.prior_residuals = new.residuals(self._prior_fit)
+        self.residuals = new.residuals(self.found)
+        self._ratios.append(self._ratio(self.prior_residuals, self.residuals))
+        self.memory.adapt_noise(self.residuals, seconds)
 
     def _ratio(self, prior: Mapping[str, float], found: Mapping[str, float]) -> float:
         """Return the residual of a fit over that of the prior, at least the noise."""
-        before, after = self._mean_squares(prior), self._mean_squares(found)
+
+        def mean_squares(residuals: Mapping[str, float]) -> dict[str, float]:
+            """Return those of forces, moments and efforts over their noise."""
+            squares: dict[str, list[float]] = {}
+            for kind, share in self._in_noise(residuals).items():
+                group = kind.partition(' ')[0].partition('_')[0]
+                squares.setdefault(group, []).append(share**2)
+            return {group: float(np.mean(own)) for group, own in squares.items()}
+
+        before, after = mean_squares(prior), mean_squares(found)
         ratios = [after[group] / max(before[group], 1.0) for group in after]
         return float(np.sqrt(max(ratios, default=1.0)))
 
-    def _mean_squares(self, residuals: Mapping[str, float]) -> dict[str, float]:
-        """Return the mean squares of forces, moments and efforts over their noise."""
+    def _in_noise(self, residuals: Mapping[str, float]) -> dict[str, float]:
+        """Return residuals over the noise of their kind, where both are known."""
         noise = self.memory.noise
-        squares: dict[str, list[float]] = {}
-        for kind, level in residuals.items():
-            if kind in noise and np.isfinite(level):
-                group = kind.partition(' ')[0].partition('_')[0]
-                squares.setdefault(group, []).append((level / noise[kind]) ** 2)
-        return {group: float(np.mean(own)) for group, own in squares.items()}
+        known = {kind: r for kind, r in residuals.items() if kind in noise and np.isfinite(r)}
+        return {kind: residual / noise[kind] for kind, residual in known.items()}
 
     def _note_rejection(self, new: Evidence, seconds: float) -> None:
         if not self.rejecting:
             self.rejection = None
             return
-        x = self.memory.prior_fit() if self.found is None else self.found
-        noise, residuals = self.memory.noise, new.residuals(x)
-        shares = {
-            kind: level / noise[kind]
-            for kind, level in residuals.items()
-            if kind in noise and np.isfinite(level)
-        }
-        if shares:
+        residuals = new.residuals(self.memory.prior_fit() if self.found is None else self.found)
+        if shares := self._in_noise(residuals):
             worst = max(shares, key=lambda kind: shares[kind])
             before = self.rejection.seconds if self.rejection else 0.0
-            self.rejection = Rejection(worst, residuals[worst], noise[worst], before + seconds)
-
-    def _new_payload(self, before: Information) -> PayloadFit:
-        """Return a fit of the change beyond what was known."""
-        link = self.carrier
-        columns = np.arange(10 * link, 10 * link + 10)
-        without = before.merge(self.memory.loose_prior())
-        return PayloadFit(self.memory.block.unknowns.links[link], columns, without)
+            noise = self.memory.noise[worst]
+            self.rejection = Rejection(worst, residuals[worst], noise, before + seconds)

@@ -11,11 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
-from inertial_estimation.identification.recursion.memory import (
-    Excitation,
-    SubmodelMemory,
-    excitation,
-)
+from inertial_estimation.identification.recursion.memory import determined_combinations
 from inertial_estimation.identification.recursion.offsets import (
     OffsetTracker,
     Proposal,
@@ -23,7 +19,7 @@ from inertial_estimation.identification.recursion.offsets import (
     offset_deviations,
 )
 from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
-from inertial_estimation.identification.recursion.refit import JointRefit, SubmodelFit
+from inertial_estimation.identification.recursion.refit import JointRefit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.submodel_identifier import SubmodelIdentifier
 from inertial_estimation.model.ft_calibration import FtCalibration
@@ -65,8 +61,9 @@ class Refit:
         Standard deviations of the offsets, without errors that all equations share [N, Nm].
     refitted : tuple of str
         Submodels whose parameters are refitted; the others have those of the prior.
-    excitation : mapping of str to Excitation
-        By submodel.
+    determined : mapping of str to int
+        Combinations of inertial parameters that the equations of a submodel determine better than
+        the prior does.
     reasons : mapping of str to str
         Why a submodel was not refitted.
     prior_residuals, residuals : mapping of str to mapping of str to float
@@ -86,7 +83,7 @@ class Refit:
     subtracted: Mapping[str, Array]
     offset_deviations: Mapping[str, Array]
     refitted: tuple[str, ...]
-    excitation: Mapping[str, Excitation]
+    determined: Mapping[str, int]
     reasons: Mapping[str, str]
     prior_residuals: Mapping[str, Mapping[str, float]]
     residuals: Mapping[str, Mapping[str, float]]
@@ -150,21 +147,36 @@ class UpdatePolicy:
         ready = [fit.memory for fit in found.fits]
         deviations = offset_deviations(ready, tuple(found.offsets))
         limits = dict(zip(COMPONENTS, MAX_OFFSET_DEVIATION.tolist(), strict=True))
-        determined = [
+        known = [
             name for name, size in deviations.items() if size <= limits[name.rpartition('.')[2]]
         ]
-        excitations = {
-            name: excitation(fit.memory, self._settings.weight) for name, fit in fits.items()
-        }
-        reasons = self._waiting(submodels, assumed)
+        # Beside the parameters in use so far.
+        last = {one.name: self._used.get(one.name, one.prior) for one in ready}
+        before = fitted_offsets(ready, last)
+
+        def proposed(
+            rejected: Collection[str],
+        ) -> tuple[dict[str, Array], dict[str, float], Proposal]:
+            """Return the parameters in use, the offsets that fit, and those to subtract."""
+            used = {
+                name: fit.memory.prior if name in rejected else fit.parameters
+                for name, fit in fits.items()
+            }
+            offsets = fitted_offsets(ready, used)
+            return used, offsets, self.tracker.proposed(offsets, before, known, since)
+
+        determined, reasons = {}, self._waiting(submodels, assumed)
         for name, fit in fits.items():
-            count, needed = excitations[name].determined, self._settings.excited
-            fit.memory.excited |= count >= needed
+            one, needed = fit.memory, self._settings.excited
+            assert one.corrected is not None
+            count = determined_combinations(one, one.corrected, self._settings.weight)
+            determined[name] = count
+            one.excited |= count >= needed
             if count < needed:
                 reasons[name] = f'{count} of {needed} parameter combinations determined'
             elif (ratio := own[name].residual_ratio) > MAX_RESIDUAL_RATIO:
                 reasons[name] = f'residual is {ratio:.1f} times that of the prior'
-        _, subtracted = self._offsets(ready, _used(fits, reasons), determined, since)
+        *_, subtracted = proposed(reasons)
         for name in fits.keys() - reasons.keys():
             ratio = own[name].residual_ratio_in_use(fits[name].x, subtracted.values)
             if ratio > MAX_RESIDUAL_RATIO_IN_USE:
@@ -173,14 +185,18 @@ class UpdatePolicy:
                     'FT offsets'
                 )
         refitted = tuple(name for name in fits if name not in reasons)
-        used = _used(fits, reasons)
-        offsets, subtracted = self._offsets(ready, used, determined, since)
-        self.tracker.take(subtracted, determined, since)
-        self._used, self._used_ns = used, stamp_ns
-        # Users need consistent parameters, which a URDF need not have everywhere.
+        self._used, offsets, subtracted = proposed(reasons)
+        self._used_ns = stamp_ns
+        self.tracker.take(subtracted, known, since)
+        roots = parameter_roots(found, self._settings.weight)
+        size = max((roots[name].shape[1] for name in refitted), default=0)
+        placed = np.zeros((len(self._robot.links), 10, size))
+        # The prior is consistent where a URDF need not be.
         parameters = self._prior.copy()
         for name in refitted:
-            parameters[list(fits[name].memory.block.submodel.links)] = fits[name].parameters
+            links, root = list(fits[name].memory.block.submodel.links), roots[name]
+            parameters[links] = fits[name].parameters
+            placed[links, :, : root.shape[1]] = root.reshape(len(links), 10, -1)
         return Refit(
             stamp_ns,
             parameters,
@@ -188,18 +204,18 @@ class UpdatePolicy:
             _by_sensor({name: subtracted.values.get(name, np.nan) for name in offsets}),
             _by_sensor(deviations),
             refitted,
-            excitations,
+            determined,
             reasons,
-            {one.name: one.residuals.prior for one in submodels if one.residuals},
-            {one.name: one.residuals.found for one in submodels if one.residuals},
+            {one.name: one.prior_residuals for one in submodels if one.residuals},
+            {one.name: one.residuals for one in submodels if one.residuals},
             float(consistency_margin(parameters).min()),
-            self._roots(found, refitted),
+            placed,
         )
 
     def _waiting(
         self, submodels: Sequence[SubmodelIdentifier], assumed: NDArray[np.intp]
     ) -> dict[str, str]:
-        """Return why submodels have no information yet."""
+        """Return the reasons of submodels without information."""
         reasons = {}
         for one in (each.memory for each in submodels):
             if not one.block.kinds:
@@ -210,38 +226,6 @@ class UpdatePolicy:
             elif one.information is None:
                 reasons[one.name] = f'{one.seconds:.1f} s of equations, noise not yet known'
         return reasons
-
-    def _offsets(
-        self,
-        ready: Sequence[SubmodelMemory],
-        parameters: Mapping[str, Array],
-        determined: Collection[str],
-        since: float,
-    ) -> tuple[dict[str, float], Proposal]:
-        """Return the offsets that fit beside parameters, and those to subtract."""
-        before = {one.name: self._used.get(one.name, one.prior) for one in ready}
-        found, beside = fitted_offsets(ready, parameters), fitted_offsets(ready, before)
-        return found, self.tracker.proposed(found, beside, determined, since)
-
-    def _roots(self, found: JointRefit, refitted: Sequence[str]) -> Array:
-        """Return the roots of all links, shape (n_links, 10, r)."""
-        roots = parameter_roots(found, self._settings.weight)
-        size = max((roots[name].shape[1] for name in refitted), default=0)
-        placed = np.zeros((len(self._robot.links), 10, size))
-        for submodel in self._robot.submodels:
-            if submodel.name in refitted:
-                root = roots[submodel.name]
-                own = root.reshape(-1, 10, root.shape[1])
-                placed[list(submodel.links), :, : root.shape[1]] = own
-        return placed
-
-
-def _used(fits: Mapping[str, SubmodelFit], rejected: Collection[str]) -> dict[str, Array]:
-    """Return the parameters in use: those of the prior where a refit is rejected."""
-    return {
-        name: fit.memory.prior if name in rejected else fit.parameters
-        for name, fit in fits.items()
-    }
 
 
 def _by_sensor(offsets: Mapping[str, float]) -> dict[str, Array]:
