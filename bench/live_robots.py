@@ -24,12 +24,14 @@ from inertial_estimation.identification.equations.wrenches import (
 )
 from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.identification.recursion.settings import (
+    RecursionSettings,
+    recursion_settings,
+)
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import poses_in_root, wrench_to_root
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.ros.recursion_choice import recursion_settings
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.stream import StreamRates

@@ -22,8 +22,8 @@ from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.memory import whitened
+from inertial_estimation.identification.recursion.settings import recursion_settings
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.ros.recursion_choice import recursion_settings
 from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, SampleWindows
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.assembler import build_assembler

@@ -31,7 +31,7 @@ LAST_LINES = 3
 
 
 class Background:
-    """Does one piece of work after the other."""
+    """Does work in its order."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -41,7 +41,7 @@ class Background:
         self._timer: Any = None
 
     def run(self, work: Callable, *arguments: Any) -> Future:
-        """Do some work after all that waits."""
+        """Do some work after all that waits; return its future."""
         future = Future(executor=self._node.executor)
         self._waiting.append((work, arguments, future))
         if self._running is None:
@@ -55,11 +55,10 @@ class Background:
             self._process.kill()
         if self._running is not None:
             self._end()
-        if self._process is not None:
-            self._close(self._process)
+        self._kill()
 
     def _begin(self) -> None:
-        """Begin with the first work that waits."""
+        """Start the first work that waits."""
         work, arguments, _ = self._waiting[0]
         if self._process is None:
             self._process = subprocess.Popen(
@@ -70,15 +69,13 @@ class Background:
         self._timer = SteadyTimer(self._node, LOOK, self._look)
 
     def _look(self) -> None:
-        """Hand the outcome over once it is there, and go on."""
+        """Set the outcome once it is there, and start the next work."""
         running = self._running
         if running is None or running.is_alive():
             return
         self._end()
-        if running.has_failed and self._process is not None:
-            # The next one starts another process.
-            self._process.kill()
-            self._close(self._process)
+        if running.has_failed:
+            self._kill()
         *_, future = self._waiting.popleft()
         if self._waiting:
             self._begin()
@@ -94,14 +91,15 @@ class Background:
         self._running = None
         self._timer.destroy()
 
-    def _close(self, process: subprocess.Popen) -> None:
-        """Forget a process that was killed."""
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
+    def _kill(self) -> None:
+        """End the process; the next work starts another one."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
                 with suppress(OSError):
                     pipe.close()
-        self._process = None
+            self._process = None
 
 
 class _Running(threading.Thread):

@@ -1,10 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The process that works for a node, one thing after the other: `background` starts it.
+The process that works for a node, which `background` starts.
 
-Functions and arguments come pickled on standard input, outcomes go out on standard output; when
-the input ends, as it does with the node, so does the process. It runs without ROS.
+Functions and arguments come pickled on standard input, outcomes go to standard output; the process
+ends when the input does. It runs without ROS.
 """
 
 import os
@@ -29,7 +29,12 @@ def main() -> int:
     # Libraries may print; outcomes have a stream of their own.
     answers = os.fdopen(os.dup(1), 'wb')
     os.dup2(2, 1)
-    _step_back()
+    # Take back the real-time priority and the processors of the node.
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    with suppress(OSError):
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    os.nice(NICENESS)
     with suppress(EOFError, BrokenPipeError), answers:
         while True:
             work, arguments = _next(sys.stdin.buffer)
@@ -58,12 +63,3 @@ def _outcome(work: Any, arguments: tuple) -> tuple[str, Any]:
         return type(error).__name__, (str(error), error.about)
     except Exception:
         return '', traceback.format_exc()
-
-
-def _step_back() -> None:
-    """Take back the real-time priority and the processors of the node."""
-    with suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    with suppress(OSError):
-        os.sched_setaffinity(0, range(os.cpu_count() or 1))
-    os.nice(NICENESS)

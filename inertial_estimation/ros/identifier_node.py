@@ -17,6 +17,7 @@ from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.identification.recursion.base_values import BaseTable
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.innovation import Change
+from inertial_estimation.identification.recursion.settings import recursion_settings
 from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.ft_calibration import FtCalibration
@@ -28,7 +29,6 @@ from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
 from inertial_estimation.ros.executors import SteadyTimer
 from inertial_estimation.ros.identifier_outputs import IdentifierOutputs
 from inertial_estimation.ros.identifier_status import IdentifierStatus
-from inertial_estimation.ros.recursion_choice import recursion_settings
 from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, SampleWindow, SampleWindows
 from inertial_estimation.ros.services import create_service
 from inertial_estimation.ros.state_file import StateFile
@@ -63,7 +63,7 @@ class IdentifierPipeline:
     """From messages of sensors to inertial parameters."""
 
     def __init__(self, node: LifecycleNode, settings: IdentifierSettings, urdf: str) -> None:
-        self.active = False
+        self.active, self.enabled = False, True
         self._node, self._settings = node, settings
         self.robot = robot = build_robot(settings, urdf)
         chosen = recursion_settings(settings, robot)
@@ -77,12 +77,10 @@ class IdentifierPipeline:
         self._filters, self._noise_is_complete = StreamFilters(settings), False
         self._table = BaseTable(self.identifier.builder)
         self.refit: Refit | None = None
-        self.enabled = True
         self._refitted_ns = 0
         self._published: tuple[str, ...] = ()
-        self._windows = SampleWindows(
-            robot, settings.sample_rate, CONTACT_MARGIN, settings.loaded_frames
-        )
+        frames, rate = settings.loaded_frames, settings.sample_rate
+        self._windows = SampleWindows(robot, rate, CONTACT_MARGIN, frames)
         self._state = StateFile(settings.state_file) if settings.state_file else None
         self._assembler = build_assembler(settings, robot)
         self._contacts = ContactStream(robot, settings)
@@ -98,9 +96,8 @@ class IdentifierPipeline:
         self.report = IdentifierStatus(settings, self.identifier)
         self._sources = SourceStatus(robot, settings.contact_timeout)
         self._diagnostics = Diagnostics(node, robot.name)
-        exists = self._state is not None and self._state.path.exists()
-        if exists and (done := self._try(self._file().restore)):
-            node.get_logger().info(done)
+        if self._state is not None and self._state.path.exists():
+            self._try(lambda: node.get_logger().info(self._file().restore(self.identifier)))
         self._calibration.start()
         self._timer = SteadyTimer(node, REPORT_PERIOD, self._diagnose)
         self._jump = node.get_clock().create_jump_callback(
@@ -108,34 +105,26 @@ class IdentifierPipeline:
             post_callback=self._on_time_jump,
         )
 
-    @property
-    def _has_learned(self) -> bool:
-        return any(one.information is not None for one in self.identifier.memories)
-
     def start(self) -> None:
-        """Publish what was identified before, and begin with samples from now on."""
+        """Publish the state, and begin with samples from now on."""
         self._windows.reset()
         self.report.restart()
-        if self._has_learned:
-            self._noting(self._refit)
+        self._refit_known()
 
     def reset(self) -> str:
-        """Forget what was received and learned."""
+        """Forget all messages and the state."""
         self._forget()
         self.identifier.reset()
         self.refit, self._published = None, ()
         self.report.restart()
-        return (
-            'forgot all messages and all that was learned; published parameters and the state '
-            'file stay until the next update'
-        )
+        return 'forgot all messages and the state; published parameters and the state file stay'
 
     def enable(self, enabled: bool) -> str:
-        """Go on to learn, or pause; contacts are noted meanwhile."""
+        """Identify, or pause; contacts are noted meanwhile."""
         self.enabled = enabled
         self._windows.drop()
         self.report.restart()
-        return 'learning' if enabled else 'paused'
+        return 'identifying' if enabled else 'paused'
 
     def save(self) -> str:
         """Write the state."""
@@ -146,37 +135,36 @@ class IdentifierPipeline:
         done = self._file().restore(self.identifier)
         self._forget()
         if self.active:
-            self._noting(self._refit)
+            self._refit_known()
         return done
 
     def keep(self) -> None:
-        """Write the state if the file is behind."""
+        """Write the state if the file is older."""
         if self._state is not None and self._state.is_behind(self.identifier):
-            self._try(self._state.save)
+            self._try(self.save)
 
     def statistics(self) -> AssemblerStatistics:
-        """Return what came in so far."""
+        """Return the statistics of the streams."""
         return self._assembler.statistics()
 
     def destroy(self) -> None:
         """Save the state; destroy subscriptions, publishers and timers."""
         self.keep()
         self._jump.unregister()
-        self._timer.destroy()
-        self._subscriptions.destroy()
-        self._outputs.destroy()
-        self._calibration.destroy()
-        self._diagnostics.destroy()
+        for one in (
+            self._timer, self._subscriptions, self._outputs, self._calibration, self._diagnostics,
+        ):  # fmt: skip
+            one.destroy()
 
     def take(self, sample: Sample) -> None:
-        """Collect a sample, and learn from a window of them."""
+        """Collect a sample, and identify from a window of them."""
         self.report.note_sample(sample)
         if not self.active:
             return
         window = self._windows.add(sample, self._contacts.at(sample.stamp_ns))
         self._assembler.wanted_ns = self._windows.next_ns
         if window is not None and self.enabled:
-            self._noting(lambda: self._learn(window))
+            self._noting(lambda: self._add(window))
 
     def _file(self) -> StateFile:
         if self._state is None:
@@ -184,25 +172,33 @@ class IdentifierPipeline:
         return self._state
 
     def _noting(self, work: Callable[[], None]) -> None:
-        """Learn; note why it failed."""
+        """Do some work; note a failure."""
         try:
             work()
         # Linear algebra that does not converge or meets NaN: the last update holds.
         except (InertialEstimationError, ValueError) as error:
             self.report.note_failure(error)
 
+    def _try(self, work: Callable[[], object]) -> None:
+        """Read or write the state file; note a failure."""
+        self.report.file_failure = ''
+        try:
+            work()
+        except InertialEstimationError as error:
+            self.report.file_failure = str(error)
+
     def _follow_calibration(
         self, calibration: FtCalibration, tared: Collection[str]
     ) -> tuple[str, ...]:
-        """Take over a calibration; return the submodels whose equations begin anew."""
-        anew = self.identifier.set_calibration(calibration, tared)
-        # Offsets on top of it are published: they are others now.
-        if self.active and self._has_learned:
-            # A refit that fails is no reason to refuse the calibration.
-            self._noting(self._refit)
-        return anew
+        """Use a calibration; return the submodels whose equations begin again."""
+        restarted = self.identifier.set_calibration(calibration, tared)
+        # The offsets on top of it that are published have changed. A refit that fails is no
+        # reason to refuse the calibration.
+        if self.active:
+            self._refit_known()
+        return restarted
 
-    def _learn(self, window: SampleWindow) -> None:
+    def _add(self, window: SampleWindow) -> None:
         """Add a window to the identification, and refit when it is time."""
         start = perf_counter()
         self._update_noise()
@@ -232,6 +228,11 @@ class IdentifierPipeline:
         )
         self._noise_is_complete = bool(found.joints.all() and found.imus.all())
 
+    def _refit_known(self) -> None:
+        """Refit if there is anything to refit from."""
+        if any(one.information is not None for one in self.identifier.memories):
+            self._noting(self._refit)
+
     def _refit(self) -> None:
         """Identify the parameters, and publish those that the equations determine."""
         start = perf_counter()
@@ -252,15 +253,6 @@ class IdentifierPipeline:
                 refusal = str(error)
         self.report.note_refit(start, refit, values, refusal)
 
-    def _try(self, work: Callable[[RecursiveIdentifier], str]) -> str:
-        """Read or write the state file, or note why that failed; return what was done."""
-        done = self.report.file_failure = ''
-        try:
-            done = work(self.identifier)
-        except InertialEstimationError as error:
-            self.report.file_failure = str(error)
-        return done
-
     def _forget(self) -> None:
         """Empty filters and buffers."""
         self._assembler.reset()
@@ -270,12 +262,12 @@ class IdentifierPipeline:
         self._refitted_ns = 0
 
     def _on_time_jump(self, jump) -> None:
-        """Start anew when the clock of the node goes back; what was learned stays."""
+        """Start again when the clock of the node goes back; the state stays."""
         self._forget()
         self._node.get_logger().info('time was set back: filters and buffers are empty')
 
     def _diagnose(self) -> None:
-        """Take what the diagnostics need, and let them be published."""
+        """Collect the status, and let it be published."""
         sample = self.report.sample
         own = self.report.statuses(self.refit, active=self.active, enabled=self.enabled)
         own.append(self._calibration.task())
@@ -296,11 +288,11 @@ class IdentifierPipeline:
 
 
 CHANGES = {
-    Change.TOUCHED: 'disturbed by a contact, or changed: not learning',
+    Change.TOUCHED: 'a contact or a change: equations are rejected',
     Change.FREE: 'agrees again',
     Change.BODY: 'carries another mass',
     Change.OFFSET: 'an FT sensor has another offset',
-    Change.BEGUN: 'moves for the first time: what was learned at rest is forgotten',
+    Change.BEGUN: 'moves for the first time: equations at rest are forgotten',
 }
 
 

@@ -34,7 +34,7 @@ SEPARATOR = '; '
 GROUPS = {'force': '[N]', 'moment': '[Nm]', 'effort': '[Nm or N]'}
 """Beginning of the name of a kind of equation, and its unit."""
 PROGRESS = (
-    'seconds', 'rows', 'told', 'rank', 'base_parameters',
+    'seconds', 'equations', 'determined', 'rank', 'base_parameters',
     *(f'{group}_{when}' for group in GROUPS for when in ('before', 'after')),
 )  # fmt: skip
 """Columns of the progress."""

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Status of the identifier: what it learns, and why it does not."""
+"""Status of the identifier: progress of each submodel, and what prevents it."""
 
 from collections.abc import Iterator, Sequence
 from math import isfinite
@@ -28,7 +28,7 @@ MAX_SILENCE = 3.0
 
 
 class IdentifierStatus:
-    """Counts what the identifier does, and makes statuses of it."""
+    """Counts events of the identifier, and makes statuses of them."""
 
     def __init__(self, settings: IdentifierSettings, identifier: RecursiveIdentifier) -> None:
         self._identifier = identifier
@@ -38,7 +38,7 @@ class IdentifierStatus:
         }
         self.refits = self.updates = self.windows = self._failures = self._refused = 0
         self.longest_window = self.longest_refit = 0.0
-        """Time that learning from a window, and a refit, took at most [s]."""
+        """Time that a window, and a refit, took at most [s]."""
         self._spent = self._busiest = 0.0
         self._failure = self._refusal = self.file_failure = ''
         self._base: dict[str, BaseValues] = {}
@@ -47,12 +47,12 @@ class IdentifierStatus:
         self._samples = self._first_ns = self._last_ns = 0
 
     def restart(self) -> None:
-        """Count anew how long submodels wait."""
+        """Count again how long submodels wait."""
         self._waiting.clear()
         self._first_ns = self._last_ns = 0
 
     def note_sample(self, sample: Sample) -> None:
-        """Note what came in."""
+        """Note a sample."""
         self.sample = sample
         self._samples += 1
         # Time that was set back begins anew.
@@ -61,7 +61,7 @@ class IdentifierStatus:
         self._last_ns = sample.stamp_ns
 
     def note_window(self, start: float) -> None:
-        """Note that a window was learned from, which began then."""
+        """Note that a window was added, which began then."""
         self._spent = perf_counter() - start
         self._busiest = max(self._busiest, self._spent)
         self.longest_window = max(self.longest_window, self._spent)
@@ -81,7 +81,7 @@ class IdentifierStatus:
         self.updates += refusal == ''
 
     def note_failure(self, error: Exception) -> None:
-        """Note why a window was not learned from."""
+        """Note why a window was not added."""
         self._failures += 1
         self._failure = str(error)
 
@@ -98,16 +98,16 @@ class IdentifierStatus:
         return found
 
     def _recursion(self, active: bool, enabled: bool) -> Status:
-        found: list[Finding] = []
         name, error = 'recursion', Level.ERROR
-        if self._failure:
-            found.append(finding('suboptimal', name, level=error, what=self._failure))
-        if self._refusal:
-            found.append(finding('update_rejected', name, level=error, what=self._refusal))
+        found = [
+            finding(code, name, level=error, what=what)
+            for code, what in (('suboptimal', self._failure), ('update_rejected', self._refusal))
+            if what
+        ]
         if active and not self._samples:
             found.append(finding('missing', name, level=error, what='joint states', share=1.0))
         if self._busiest > 1e-9 * WINDOW_NS:
-            what = f'learning takes {self._busiest:.1f} s for each second of samples'
+            what = f'{self._busiest:.1f} s for each second of samples'
             found.append(finding('suboptimal', name, what=what))
         values = {
             'samples': self._samples,
@@ -180,15 +180,12 @@ class IdentifierStatus:
         return lost_sensors(self._identifier.robot, submodel, self.sample)
 
     def _without_efforts(self, kinds: Sequence[str]) -> list[str]:
-        """Return the joints whose efforts give equations, but are not in the newest sample."""
+        """Return the joints with equations of efforts that are not in the newest sample."""
         if self.sample is None:
             return []
-        efforts = self.sample.efforts
-        return [
-            name
-            for k, name in enumerate(self._identifier.robot.joint_names)
-            if f'{EFFORT}{name}' in kinds and (efforts is None or not isfinite(efforts[k]))
-        ]
+        names, efforts = self._identifier.robot.joint_names, self.sample.efforts
+        lost = [efforts is None or not isfinite(efforts[k]) for k in range(len(names))]
+        return [name for name, one in zip(names, lost) if one and f'{EFFORT}{name}' in kinds]
 
 
 def lost_sensors(robot: Robot, submodel: Submodel, sample: Sample) -> list[str]:

@@ -140,7 +140,7 @@ def test_parameters_of_a_real_arm_are_published(arm, identifier, driver):
     if arm is PANDA:
         # 43 base parameters, as published of this log, and three terms of friction a joint.
         assert found['rank'][-1] == 43 + 3 * 7
-    assert found['told'][-1] >= settings.refit.min_determined
+    assert found['determined'][-1] >= settings.refit.min_determined
     # Of equations that were not used before.
     errors = (np.array(found[f'effort_{when}']) for when in ('before', 'after'))
     before, after = (np.sqrt(np.nanmean(np.square(one))) for one in errors)

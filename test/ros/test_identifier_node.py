@@ -29,6 +29,7 @@ from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.priors import widened
+from inertial_estimation.identification.recursion.settings import WARM_UP
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.parameter_update import fingerprint
@@ -44,7 +45,6 @@ from inertial_estimation.ros.inertial_parameters import (
     from_message,
     roots_from_message,
 )
-from inertial_estimation.ros.recursion_choice import WARM_UP
 from inertial_estimation.sample import Sample, SensorState
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
@@ -227,7 +227,7 @@ def test_offsets_base_parameters_and_progress_are_published(ran, truth):
     assert (names, columns) == ([submodel.name for submodel in truth.submodels], PROGRESS)
     figures = dict(zip(PROGRESS, progress[1:].T))
     assert (figures['seconds'] > 8.0).all()
-    assert (figures['told'] >= 3).all()
+    assert (figures['determined'] >= 3).all()
     assert (figures['rank'] <= figures['base_parameters']).all()
     assert figures['rank'].sum() == np.isfinite(numbers[:, 1]).sum()
     assert (figures['force_after'] < figures['force_before']).all()

@@ -9,10 +9,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from inertial_estimation.config.settings import LIVE_METHODS
+from inertial_estimation.config.schema import ALL
+from inertial_estimation.config.settings import LIVE_METHODS, IdentifierSettings
 from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.identification.equations.builder import EquationChoice
+from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.solvers.coordinates import require_weight
+from inertial_estimation.identification.unknowns import Term
+from inertial_estimation.model.robot import Robot
+
+DRIFT = 0.15
+"""Fastest drift of offsets that the estimator follows, over their random walk [1/sqrt(s)]."""
+WARM_UP = 3.0
+"""Time with data before their noise is estimated [s]."""
+FRICTION = (Term.VISCOUS, Term.COULOMB, Term.OFFSET, Term.DRIVE_INERTIA)
 
 
 @dataclass(frozen=True)
@@ -78,3 +88,39 @@ class RecursionSettings:
                 raise ConfigError(f"effort gain of '{joint}' is {gain}, expected finite, not zero")
         if bad := [kind for kind, level in self.noise.items() if not 0.0 < level < np.inf]:
             raise ConfigError(f'noise of {", ".join(bad)} must be positive and finite')
+
+
+def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionSettings:
+    """Return the settings of the recursion from those of the identifier."""
+    chosen = settings.efforts
+    if not robot.ft_sensors and not chosen.joints:
+        raise ConfigError(
+            "'ft_sensors' and 'efforts.joints' are empty: no equations to identify from"
+        )
+    efforts = robot.joint_names if chosen.joints == ALL else chosen.joints
+    if chosen.gains and len(chosen.gains) != len(efforts):
+        raise ConfigError(
+            f"'efforts.gains' has {len(chosen.gains)} numbers for {len(efforts)} joints"
+        )
+    terms = {term.value: term for term in FRICTION}
+    if unknown := [name for name in chosen.friction if name not in terms]:
+        raise ConfigError(
+            f"'efforts.friction' has '{unknown[0]}', expected some of {', '.join(terms)}"
+        )
+    joint = JointModel(tuple(terms[name] for name in chosen.friction), dead_zone=chosen.dead_zone)
+    offsets = tuple(sensor.name for sensor in robot.ft_sensors)
+    return RecursionSettings(
+        equations=EquationChoice(efforts=efforts, joint=joint, offsets=offsets),
+        weight=settings.refit.prior_weight,
+        method=settings.refit.method,
+        half_life=settings.half_life,
+        force_walk=settings.force_walk,
+        moment_walk=settings.moment_walk,
+        force_drift=DRIFT * settings.force_walk,
+        moment_drift=DRIFT * settings.moment_walk,
+        warm_up=WARM_UP,
+        effort_gains=dict(zip(efforts, chosen.gains)),
+        gate=settings.innovation_gate,
+        payload_links=settings.payload_links,
+        excited=settings.refit.min_determined,
+    )
