@@ -9,12 +9,12 @@ Not covered: where a URDF puts a sensor (test_robot.py), and settings without a 
 
 import numpy as np
 import pytest
-from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings
-from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.signals.assembler import build_assembler
@@ -70,16 +70,6 @@ def test_a_sensor_without_a_frame_of_its_own_needs_a_frame_id():
     robot = build_robot(settings, URDF.replace('"leg_sensor"', '"shank"'))
     with pytest.raises(ConfigError):
         accepted_frame_ids(settings, robot, robot.ft_sensors[1])
-
-
-def test_a_robot_without_imu_takes_empty_arrays(rng):
-    settings = EstimatorSettings.from_dict({'fixed_link': 'sole'})
-    robot = build_robot(settings, URDF)
-    estimator, sample = build_estimator(settings, robot), random_sample(robot, rng)
-    assert sample.proper_accelerations.shape == (0, 3)
-    assert np.isfinite(estimator.update(sample).torques).all()
-    with pytest.raises(ShapeError):
-        estimator.update(sample._replace(proper_accelerations=np.zeros((1, 3))))
 
 
 def test_imus_are_placed_by_the_settings_in_their_order():

@@ -11,7 +11,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.linalg import solve_discrete_are
 
 from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.errors import ShapeError
@@ -27,9 +26,8 @@ from inertial_estimation.signals.kalman import (
     SETTLING,
     KalmanFilter,
     model,
-    steady_gains,
 )
-from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter, differentiate
+from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
 
 WINDOW, ORDER, BAND = 0.1, 3, 1e-4
 START_NS = 1_457_614_036_659_765_005
@@ -92,21 +90,6 @@ def test_polynomials_are_exact_at_any_instant_in_the_window(kind, order, lag_ns,
 
 
 @pytest.mark.parametrize('order', [2, 3, 5])
-@pytest.mark.parametrize('period_ns', [333_333, 10_000_000])
-def test_batch_equals_steps(order, period_ns, rng):
-    regular = regular_stamps(400, period_ns)
-    irregular = regular[-1] + np.cumsum(rng.integers(1, 2 * period_ns, 200))
-    stamps = np.concatenate([regular, irregular])
-    values = np.sin(1e-9 * (stamps - START_NS)[:, None] * [1.0, 5.0, 20.0])
-    steps = run(make(n_channels=3, order=order), stamps, values).swapaxes(0, 1)
-    batch = np.array(differentiate(stamps, values, WINDOW, order))
-    np.testing.assert_array_equal(np.isnan(steps), np.isnan(batch))
-    for got, wanted in zip(batch, steps):
-        atol = BATCH_ROUND_OFF * np.nanmax(np.abs(wanted))
-        np.testing.assert_allclose(got, wanted, rtol=0.0, atol=atol)
-
-
-@pytest.mark.parametrize('order', [2, 3, 5])
 def test_the_window_must_be_filled(order):
     """Three quarters of it, by three samples more than fix the polynomial."""
     ready = np.isfinite(run(make(order=order), regular_stamps(100), np.zeros((100, 2))))[:, 0, 0]
@@ -165,13 +148,13 @@ def test_a_reset_forgets_and_nan_costs_its_own_channel(kind, rng):
 @pytest.mark.parametrize('delay', [0.0, 0.03])
 @pytest.mark.parametrize('kind', KINDS)
 def test_a_log_is_differentiated_as_step_by_step(kind, delay, rng):
-    stamps = jittering_stamps(150, rng)
+    stamps = np.concatenate([regular_stamps(100, 5 * MS), jittering_stamps(100, rng) + 500 * MS])
     values = np.sin(1e-9 * (stamps - START_NS)[:, None] * [1.0, 2.0])
     batch = np.array(differentiate_with(make(kind, delay=delay), stamps, values, delay))
     steps, filter_, asked = np.full_like(batch, np.nan), make(kind, delay=delay), 0
     for stamp, row in zip(stamps.tolist(), values):
         filter_.append(stamp, row)
-        while stamps[asked] + 1e9 * delay <= stamp and asked < len(stamps) - 1:
+        while stamps[asked] + round(1e9 * delay) <= stamp and asked < len(stamps) - 1:
             steps[:, asked] = filter_.evaluate_at(int(stamps[asked]))[1:]
             asked += 1
     steps, batch = steps[:, :-1], batch[:, :-1]
@@ -258,20 +241,18 @@ def test_the_adaptive_window_is_the_longest_that_fits(kind, lag_ms, rng):
 
 NOISE, JERK = 1e-3, 20.0
 DENSITY = (JERK / NOISE) ** 2
-# Relative, of a Riccati equation whose entries span ten orders of magnitude.
-RICCATI_ROUND_OFF = 1e-6
 # Relative to the largest derivative: the dense covariance has a condition number of about 1e12.
 DENSE_ROUND_OFF = 1e-3
 
 
 def simulate(stamps, n_channels, rng):
-    """Return states (n, 3, n_channels) of the process and noisy values (n, n_channels)."""
+    """Return noisy values of the process, (n, n_channels)."""
     states = np.zeros((len(stamps), 3, n_channels))
     for k in range(1, len(stamps)):
         transition, added = model(1e-9 * (stamps[k] - stamps[k - 1]), JERK**2)
         root = np.linalg.cholesky(added)
         states[k] = transition @ states[k - 1] + root @ rng.standard_normal((3, n_channels))
-    return states, states[:, 0] + NOISE * rng.standard_normal((len(stamps), n_channels))
+    return states[:, 0] + NOISE * rng.standard_normal((len(stamps), n_channels))
 
 
 def conditional_mean(stamps, values, instant):
@@ -293,16 +274,6 @@ def conditional_mean(stamps, values, instant):
     return mean + across @ np.linalg.solve(among + np.eye(len(later)), values[1:] - values[0])
 
 
-@pytest.mark.parametrize('interval', [1e-3, 2e-2])
-def test_steady_gains_solve_the_riccati_equation(interval):
-    gains = steady_gains(interval, DENSITY)
-    transition, added = model(interval, JERK**2)
-    measures = np.array([[1.0], [0.0], [0.0]])
-    wanted = solve_discrete_are(transition.T, measures, added, [[NOISE**2]])
-    found = gains.predicted_covariance * NOISE**2
-    np.testing.assert_allclose(found, wanted, rtol=RICCATI_ROUND_OFF)
-
-
 @pytest.mark.parametrize('kind', ['irregular', 'steady', 'unsteady'])
 @pytest.mark.parametrize('ahead_ns', [0, 25 * MS, 26_500_000])
 def test_the_kalman_filter_is_the_conditional_mean(kind, ahead_ns, rng):
@@ -311,7 +282,7 @@ def test_the_kalman_filter_is_the_conditional_mean(kind, ahead_ns, rng):
     if kind != 'irregular':
         stamps = regular_stamps(100, 5 * MS)
         stamps[-3:] += MS * (kind == 'unsteady')
-    values = simulate(stamps, 2, rng)[1]
+    values = simulate(stamps, 2, rng)
     filter_ = KalmanFilter(2, NOISE, JERK, delay=0.05)
     last = run(filter_, stamps, values)[-1]
     instant = int(stamps[-1]) - ahead_ns
@@ -322,31 +293,9 @@ def test_the_kalman_filter_is_the_conditional_mean(kind, ahead_ns, rng):
     assert ahead_ns or (np.abs(last - wanted[1:]) < scale[1:]).all()
 
 
-@pytest.mark.parametrize('delay', [0.0, 0.02])
-def test_errors_are_those_of_the_riccati_equation(delay, rng):
-    stamps = regular_stamps(250, 4 * MS)
-    states, values = simulate(stamps, 400, rng)
-    lag, errors = round(delay / 4e-3), {}
-    for factor in (0.25, 1.0, 4.0):
-        filter_, squares = KalmanFilter(400, NOISE, factor * JERK, delay), []
-        for k, (stamp, row) in enumerate(zip(stamps.tolist(), values)):
-            filter_.append(stamp, row)
-            if k > 150 and k % 10 == 0:
-                found = filter_.evaluate_at(int(stamps[k - lag]))
-                squares.append((found - states[k - lag]) ** 2)
-        errors[factor] = np.sqrt(np.mean(squares, axis=(0, 2)))
-    assert (errors[1.0] < np.minimum(errors[0.25], errors[4.0])).all()
-    promised = NOISE * np.sqrt(np.diag(steady_gains(4e-3, DENSITY).covariance))
-    if delay:
-        assert (errors[1.0][1:] < 0.7 * promised[1:]).all()
-    else:
-        # An rms over about 5000 independent values.
-        np.testing.assert_allclose(errors[1.0], promised, rtol=0.05)
-
-
 def test_the_kalman_filter_settles_again_after_nan_and_gaps(rng):
     stamps = regular_stamps(200, 4 * MS)
-    values = simulate(stamps, 2, rng)[1]
+    values = simulate(stamps, 2, rng)
     values[100, 0] = np.nan
     unknown = np.flatnonzero(np.isnan(run(KalmanFilter(2, NOISE, JERK), stamps, values)[:, 0, 0]))
     # SETTLING times (interval / density)^(1/6), and the sample that was lost.

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Who imports whom, on the syntax tree: floors of folders, no circles, ROS and heavy packages.
+Imports on the syntax tree: floors of folders, no circles, ROS and heavy packages.
 
 Not covered: what optional packages do once they are imported.
 """
@@ -10,6 +10,7 @@ import ast
 import os
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -39,125 +40,79 @@ ROS = {'rclpy', 'launch', 'launch_ros', 'ament_index_python', 'builtin_interface
 LIGHT = {*sys.stdlib_module_names, 'numpy', 'scipy', 'pinocchio', PACKAGE}
 HEAVY = ('mujoco', 'rosbags', 'rich', 'yaml', 'rclpy', 'osqp', 'clarabel')
 ENDS = {'print', 'exit', 'quit', 'sys.exit', 'SystemExit'}
+FILES = {path.relative_to(FOLDER).as_posix(): path for path in sorted(FOLDER.rglob('*.py'))}
+TREES = {name: ast.parse(path.read_text()) for name, path in FILES.items()}
 
 
-def modules():
-    return sorted(FOLDER.rglob('*.py'))
-
-
-def place(path):
-    return path.relative_to(FOLDER).as_posix()
-
-
-def imports_of(tree, name):
+def imports_of(node, at_top=True):
     """Yield full names, and whether they are imported with the module."""
-
-    def walk(node, at_top):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.If) and 'TYPE_CHECKING' in ast.unparse(child.test):
-                continue
-            inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
-            if isinstance(child, ast.Import):
-                yield from ((alias.name, at_top) for alias in child.names)
-            elif isinstance(child, ast.ImportFrom):
-                base = child.module or ''
-                if child.level:
-                    parents = [PACKAGE, *name.split('/')[:-1]]
-                    base = '.'.join(
-                        filter(None, [*parents[: len(parents) + 1 - child.level], base])
-                    )
-                yield from ((f'{base}.{alias.name}', at_top) for alias in child.names)
-            yield from walk(child, at_top and not inside)
-
-    return list(walk(tree, True))
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and 'TYPE_CHECKING' in ast.unparse(child.test):
+            continue
+        if isinstance(child, ast.Import):
+            yield from ((alias.name, at_top) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            assert not child.level, 'relative import'
+            yield from ((f'{child.module}.{alias.name}', at_top) for alias in child.names)
+        inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+        yield from imports_of(child, at_top and not inside)
 
 
-def unit(name):
-    parts = name.split('.')
-    return parts[1] if len(parts) > 1 and parts[1] in LEVEL else '__init__'
-
-
-def violations(name, imports):
-    """Return imports that the floors, ROS or the light installation do not allow."""
-    parts = name.removesuffix('.py').split('/')
-    own = parts[0]
-    found = []
-    for full, at_top in imports:
-        top = full.split('.')[0]
+def violations(name, tree):
+    """Yield imports that the floors, ROS or the light installation do not allow."""
+    own = name.removesuffix('.py').split('/')[0]
+    with_ros = name.startswith(NEED_ROS)
+    for full, at_top in imports_of(tree):
+        top, *rest = full.split('.')
         if top == PACKAGE:
-            other = unit(full)
+            other = rest[0] if rest and rest[0] in LEVEL else '__init__'
             same = other == own or {own, other} <= TOGETHER
             if not same and LEVEL.get(other, 0) >= LEVEL.get(own, -1):
-                found.append(full)
-            if own in ('cli', 'logs', 'demo') and other == 'ros' and not name.startswith(NEED_ROS):
-                found.append(full)
-        ros = top in ROS or top.endswith('_msgs')
-        if ros and not name.startswith(NEED_ROS):
-            found.append(full)
-        allowed = (ros and name.startswith(NEED_ROS)) or (top == 'rich' and name == TERMINAL)
-        if at_top and top not in LIGHT and not allowed:
-            found.append(full)
-    return found
+                yield full
+            if own in ('cli', 'logs', 'demo') and other == 'ros' and not with_ros:
+                yield full
+        is_ros = top in ROS or top.endswith('_msgs')
+        allowed = (is_ros and with_ros) or (top == 'rich' and name == TERMINAL)
+        if (is_ros and not with_ros) or (at_top and top not in LIGHT and not allowed):
+            yield full
 
 
 def test_imports_keep_the_floors():
-    found = {}
-    for path in modules():
-        name = place(path)
-        imports = imports_of(ast.parse(path.read_text()), name)
-        if wrong := violations(name, imports):
-            found[name] = wrong
-    assert not found
-
-
-def test_violations_are_seen():
+    found = {name: list(violations(name, tree)) for name, tree in TREES.items()}
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
     for name, source in (
         ('model/robot.py', 'from inertial_estimation.logs import a'),
-        ('signals/x.py', 'from ..estimation import contacts'),
         ('simulation/robot.py', 'def f():\n    from inertial_estimation.demo import a'),
         ('logs/x.py', 'from inertial_estimation.ros import conversions'),
         ('cli/x.py', 'import rclpy.node'),
         ('model/x.py', 'import yaml'),
     ):
-        assert violations(name, imports_of(ast.parse(source), name)), name
+        assert list(violations(name, ast.parse(source))), name
 
 
 def test_no_circles_between_files():
+    names = {'.'.join([PACKAGE, *name.removesuffix('.py').split('/')]): name for name in FILES}
     graph = {}
-    names = {'.'.join([PACKAGE, *place(p).removesuffix('.py').split('/')]): p for p in modules()}
-    for full, path in names.items():
-        imports = [one for one, at_top in imports_of(ast.parse(path.read_text()), place(path))]
-        targets = {i if i in names else i.rpartition('.')[0] for i in imports}
-        graph[full] = {t for t in targets if t in names and t != full}
-    done, path = set(), []
-
-    def visit(name):
-        if name in path:
-            raise AssertionError(' -> '.join([*path[path.index(name) :], name]))
-        if name not in done:
-            path.append(name)
-            for target in sorted(graph[name]):
-                visit(target)
-            path.pop()
-            done.add(name)
-
-    for name in graph:
-        visit(name)
+    for full, name in names.items():
+        imports = [one for one, at_top in imports_of(TREES[name]) if at_top]
+        targets = {one if one in names else one.rpartition('.')[0] for one in imports}
+        graph[full] = {target for target in targets if target in names and target != full}
+    TopologicalSorter(graph).prepare()
 
 
 def test_package_neither_prints_nor_exits():
     found = [
-        f'{place(path)}:{node.lineno}'
-        for path in modules()
-        if not place(path).startswith(('cli/', '__main__'))
-        for node in ast.walk(ast.parse(path.read_text()))
+        f'{name}:{node.lineno}'
+        for name, tree in TREES.items()
+        if not name.startswith(('cli/', '__main__'))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ENDS
     ]
     assert not found
 
 
 def test_importing_the_core_loads_nothing_heavy(tmp_path):
-    names = [place(p).removesuffix('.py').replace('/', '.') for p in modules()]
+    names = [name.removesuffix('.py').replace('/', '.') for name in FILES]
     skipped = ('ros.', 'simulation.node', 'demo.recorder')
     lines = [f'import {PACKAGE}.{n}' for n in names if not n.startswith(skipped) and '__' not in n]
     lines += ['import sys', f'print([m for m in {HEAVY} if m in sys.modules])']

@@ -417,15 +417,6 @@ def test_wrong_accelerations_are_a_finding_of_momentum(rng, given, wrong):
     assert status.values['windows'] >= 6
 
 
-def test_the_noise_of_the_momentum_is_that_of_its_imu(rng):
-    def noise(**settings):
-        return float(momentum(rng, moves=0.0, **settings).values['noise [N]'])
-
-    quiet, loud = (noise(**{'imu.head.gyroscope_noise': x}) for x in (0.003, 0.3))
-    assert loud > 10.0 * quiet
-    assert np.isnan(noise(**{'filter.kind': 'adaptive_window'}))
-
-
 # Cycles
 
 PERIOD_NS = 2_000_000
@@ -480,11 +471,3 @@ def test_jumps_and_stops_are_no_missed_cycles(waited):
     assert report.missed == 2
     assert report.stopped == pytest.approx(4.0 if stopped else 0.0, abs=0.01)
     assert report.jumped == pytest.approx(0.0 if stopped else 4.0, abs=0.01)
-
-
-def test_a_pause_is_no_gap():
-    cycles = fed(TICKS[:10])
-    cycles.restart()
-    for k in (1000, 1001, 1003, 1004):
-        cycles.add(k * PERIOD_NS, 1e-4)
-    assert cycles.report().missed == cycles.total_missed == 1

@@ -207,15 +207,6 @@ def test_samples_do_not_depend_on_when_messages_are_polled(batch, given):
     assert len({sample.ft_temperatures[0] for sample, _ in at_once.samples[1:]}) >= 8
 
 
-def test_polled_samples_are_those_of_messages_handled_as_they_come():
-    polled, direct, rng = run(50, every_ns=0), Robot(), np.random.default_rng(0)
-    samples = [direct.router.handle(*one) for k in range(200) for one in messages(k, rng)]
-    samples = [sample for sample in samples if sample is not None]
-    assert len(samples) == len(polled.samples) == 200
-    for one, (other, _) in zip(samples, polled.samples, strict=True):
-        assert_same(one, other)
-
-
 def test_readings_that_no_sample_uses_are_counted_and_not_decoded(pushed):
     robot = run(50)
     assert len(robot.samples) == 20
@@ -223,11 +214,6 @@ def test_readings_that_no_sample_uses_are_counted_and_not_decoded(pushed):
         assert robot.received(name) == 200
         # One for each sample, and what came after the last one.
         assert 20 <= pushed[name] <= 30
-
-
-def test_filters_get_every_reading(pushed):
-    run(50, **{'filter.smooth_readings': True})
-    assert set(pushed.values()) == {200}
 
 
 def test_skipped_readings_do_not_make_a_sensor_frozen():

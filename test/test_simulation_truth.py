@@ -133,17 +133,6 @@ def test_imus_agree_with_the_motion(scene) -> None:
             np.testing.assert_allclose(mine, theirs, rtol=0.0, atol=KINEMATICS)
 
 
-def test_a_submodel_feels_its_push_and_nothing_else(scene) -> None:
-    scenario, robot, snapshots = scene
-    held = {'root_link'} if scenario.fixed else {'l_sole', 'r_sole'}
-    for snapshot in snapshots:
-        wrenches = external(robot, snapshot)
-        for frame in set(wrenches) - held:
-            pushes = [p.at(snapshot.time_ns * 1e-9) for p in scenario.pushes if p.frame == frame]
-            expected = sum((w for w in pushes if w is not None), np.zeros(6))
-            np.testing.assert_allclose(wrenches[frame], expected, rtol=0.0, atol=PUSH)
-
-
 def test_a_push_beside_the_contact_frame_is_told_at_the_contact_frame() -> None:
     push = Push(0.1, 0.4, 'l_elbow_1', (20.0, -30.0, 10.0, 1.0, 0.5, -1.0), edge=0.1)
     robot, snapshots = run(replace(pole(seed=1), pushes=(push,)), 0.5)

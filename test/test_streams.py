@@ -400,35 +400,6 @@ def test_derivatives_of_samples_are_those_of_a_log(kind):
     assert np.isfinite(first[60:n]).all() and np.isnan(first[n:]).all()
 
 
-def test_delayed_parts_with_other_stamps_are_interpolated():
-    assembler = make(
-        (), (), JOINTS[:2],
-        **{'joint_states.topics': ['joint_states', 'hand'], 'filter.delay': DELAY,
-           'joint_states.velocity_source': 'filter', 'joint_states.acceleration_source': 'filter'},
-    )  # fmt: skip
-    for ms in np.arange(0.0, 300.0, 4.0):
-        for source, name, at in ((1, 'knee', ms + 1.5), (0, 'hip', ms + 2.0)):
-            sample = joint_state(assembler, at, (name,), [cubic(1e-3 * at)[0]], source)
-    value, first, second = cubic(1e-9 * (sample.stamp_ns - START))
-    np.testing.assert_allclose(sample.positions, value, atol=np.abs(second) * 4e-3**2 / 8)
-    assert sample.positions[0] == pytest.approx(value, rel=1e-12)
-    np.testing.assert_allclose(sample.velocities, first, atol=FILTER_ROUND_OFF)
-    np.testing.assert_allclose(sample.accelerations, second, atol=STAMP_ROUND_OFF)
-
-
-def test_jittering_joint_states_give_increasing_delayed_stamps(rng):
-    assembler = make(**{'filter.delay': DELAY})
-    pushed = np.cumsum(rng.integers(2 * MS, 8 * MS, 200)) / MS
-    samples = {ms: joint_state(assembler, ms) for ms in pushed}
-    made = {ms: 1e-6 * (s.stamp_ns - START) for ms, s in samples.items() if s}
-    assert (np.diff(list(made.values())) > 0).all()
-    assert np.isin(np.round(list(made.values()), 6), np.round(pushed, 6)).all()
-    # Of two that come to lie the delay back at once the second waits, unless too many do.
-    delays = [ms - at for ms, at in made.items()]
-    assert len(made) > 180
-    assert min(delays) > 19.999 and max(delays) < 20.0 + 3 * 8.0
-
-
 def test_delayed_ages_and_frozen_sensors():
     def frozen(ms, value):
         return 0.123 if 300.0 < ms < 400.0 else value
