@@ -23,7 +23,11 @@ from bench.live_robots import node_settings, smooth_motion, with_readings
 from bench.report import Goal, Table
 from bench.robots import random_sample
 from bench.timing import Array, Progress, Timed, interleave, ratio
-from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.builder import (
+    EquationBuilder,
+    EquationChoice,
+    Observed,
+)
 from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.errors_in_variables import StateNoise, without_state_errors
 from inertial_estimation.identification.evidence import Gathering, gather
@@ -119,7 +123,8 @@ def _identification() -> dict[str, Timed]:
     problem, earlier = _problems()
     start = solve_entropic(earlier, weight=WEIGHT).x
     robot = Robot.from_urdf(icub_urdf(), imus=[BASE])
-    gathering, samples = Gathering(EquationBuilder(robot)), _random_batch(robot, ADDED_AT_ONCE)
+    gathering = Gathering(EquationBuilder(robot))
+    observed = Observed(_random_batch(robot, ADDED_AT_ONCE))
     calls: dict[str, Callable[[], object]] = {
         PEER: lambda: _by_cvxpy(problem),
         'entropic, cold': lambda: solve_entropic(problem, weight=WEIGHT, with_deviations=False),
@@ -129,7 +134,7 @@ def _identification() -> dict[str, Timed]:
         'semidefinite': lambda: solve_semidefinite(
             problem, weight=WEIGHT, prior=PriorTerm.EUCLIDEAN, with_deviations=False
         ),
-        ADDED: lambda: gathering.add(samples),
+        ADDED: lambda: gathering.add(observed),
     }
     return {name: Timed(call, 1) for name, call in calls.items()}
 

@@ -17,6 +17,7 @@ from inertial_estimation.identification import evidence
 from inertial_estimation.identification.equations.builder import (
     EquationBuilder,
     EquationChoice,
+    Observed,
     random_samples,
 )
 from inertial_estimation.identification.equations.friction import Coupling, JointModel
@@ -276,7 +277,7 @@ def test_reduced_equations_have_the_products_of_all(builder, monkeypatch):
 
 
 def test_base_of_a_kind_keeps_the_order_of_columns(builder):
-    for block, kinds in builder.sparse(builder.random_samples()):
+    for block, kinds in builder.sparse(Observed(builder.random_samples())):
         n = len(block.unknowns)
         order = conditioning_order(len(block.unknowns.links), len(block.unknowns.extras))
         for _, rows in kinds:

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from robots import two_link_urdf
 
-from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.builder import (
+    EquationBuilder,
+    EquationChoice,
+    Observed,
+)
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.outliers import (
     WINDOW,
-    Observed,
     Reference,
     WindowRows,
     find_outliers,
@@ -95,7 +98,7 @@ def test_outliers_are_the_push_and_its_margin(rng):
     (rows,) = builder.equations(samples)
     # Right-hand sides without the weight of the arm.
     samples.efforts[:, 0] += rows['effort elbow'].Y @ robot.parameters.ravel()
-    observed = Observed(samples, {}, np.ones((n, 1), dtype=bool), np.zeros((n, 0)))
+    observed = Observed(samples)
     references = [Reference(robot.parameters.ravel(), {'effort elbow': 1.0})]
     at, near = (
         np.flatnonzero(find_outliers(builder, observed, references, 5.0, reach).at[:, 0])

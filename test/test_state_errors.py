@@ -12,7 +12,11 @@ import numpy as np
 import pytest
 from robots import nested_humanoid_urdf, random_sample
 
-from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.builder import (
+    EquationBuilder,
+    EquationChoice,
+    Observed,
+)
 from inertial_estimation.identification.errors_in_variables import (
     StateErrors,
     StateNoise,
@@ -133,7 +137,7 @@ def test_perturbation_has_the_size_of_the_errors(rng):
     )
     builder = EquationBuilder(robot, EquationChoice(offsets=('arm_sensor',)))
     perturbed = builder.equations(noise.perturbed(still, rng))
-    found = [perturbation_errors(builder, still, noise, rng) for _ in range(8)]
+    found = [perturbation_errors(builder, Observed(still), noise, rng) for _ in range(8)]
     for k, kinds in enumerate(perturbed):
         for kind, rows in kinds.items():
             spread = np.var(rows.Y, axis=0) * len(rows.Y)

@@ -16,7 +16,7 @@ the smaller part of what equations determine. Where it is the larger part they d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.equations.builder import EquationBuilder, Observed
 from inertial_estimation.identification.information import Information
 from inertial_estimation.sample import SampleBatch
 
@@ -168,28 +168,18 @@ def _cap(roots: Array, variances: Array) -> Array:
 
 
 def perturbation_errors(
-    builder: EquationBuilder,
-    samples: SampleBatch,
-    noise: StateNoise,
-    rng: np.random.Generator,
-    *,
-    external: Mapping[str, Array] | None = None,
-    free: NDArray[np.bool_] | None = None,
+    builder: EquationBuilder, observed: Observed, noise: StateNoise, rng: np.random.Generator
 ) -> list[dict[str, Array]]:
     """Return errors [dY dy], (m, n_unknowns + 1), by kind for each submodel, as if of a window."""
-    n = len(samples)
+    n = len(observed.samples)
     chosen = np.unique(np.linspace(0, n - 1, min(n, PERTURBED_SAMPLES)).astype(int))
-    both, m = np.concatenate([chosen, chosen]), len(chosen)
-    once, again = samples.take(both), noise.perturbed(samples.take(chosen), rng)
+    m, both = len(chosen), observed.take(np.concatenate([chosen, chosen]))
+    again = noise.perturbed(observed.samples.take(chosen), rng)
     stacked = {
-        name: np.concatenate([getattr(once, name)[:m], getattr(again, name)])
+        name: np.concatenate([getattr(both.samples, name)[:m], getattr(again, name)])
         for name in (*JOINT_SIGNALS, *IMU_SIGNALS)
     }
-    pushes = {name: wrench[both] for name, wrench in (external or {}).items()}
-    blocks = builder.sparse(
-        replace(once, **stacked), external=pushes, free=None if free is None else free[both]
-    )
-
+    blocks = builder.sparse(both._replace(samples=replace(both.samples, **stacked)))
     found: list[dict[str, Array]] = []
     for block, kinds in blocks:
         found.append({})

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.identification.equations.builder import Block, EquationBuilder
+from inertial_estimation.identification.equations.builder import Block, EquationBuilder, Observed
 from inertial_estimation.identification.equations.sparse_equations import SparseEquations
 from inertial_estimation.identification.information import Information, absorb
 from inertial_estimation.identification.one_thread import one_thread
@@ -124,14 +124,9 @@ def gather(
     if not 0.0 < share <= 1.0:
         raise InertialEstimationError(f'share is {share!r}, expected above 0 and at most 1')
     gathering = Gathering(builder, share)
+    observed = Observed(samples, external or {}, free, carried)
     for start in range(0, len(samples), SAMPLES_AT_ONCE):
-        part = slice(start, start + SAMPLES_AT_ONCE)
-        gathering.add(
-            samples.take(part),
-            external={name: wrench[part] for name, wrench in (external or {}).items()},
-            free=None if free is None else free[part],
-            carried=None if carried is None else carried[part],
-        )
+        gathering.add(observed.take(slice(start, start + SAMPLES_AT_ONCE)))
     return gathering.evidence()
 
 
@@ -145,17 +140,10 @@ class Gathering:
             for bases in builder.bases
         ]
 
-    def add(
-        self,
-        samples: SampleBatch,
-        *,
-        external: Mapping[str, Array] | None = None,
-        free: Mask | None = None,
-        carried: Array | None = None,
-    ) -> None:
+    def add(self, observed: Observed) -> None:
         """Add the equations of some samples."""
-        blocks = self._builder.sparse(samples, external=external, free=free, carried=carried)
         with one_thread():
+            blocks = self._builder.sparse(observed)
             for reductions, (_, kinds) in zip(self._blocks, blocks, strict=True):
                 for kind, rows in kinds:
                     reductions[kind].add(rows)

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.equations.builder import EquationBuilder, Observed
 from inertial_estimation.identification.information import Information
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -164,21 +164,6 @@ class Reference(NamedTuple):
     """Standard deviation of each kind of equation."""
 
 
-class Observed(NamedTuple):
-    """Samples of a log with the arguments of `EquationBuilder.equations`."""
-
-    samples: SampleBatch
-    """In the order of stamps."""
-    external: Mapping[str, Array]
-    free: Mask
-    carried: Array
-
-    def take(self, some: slice | NDArray[np.intp]) -> Observed:
-        """Return some of them."""
-        external = {frame: wrench[some] for frame, wrench in self.external.items()}
-        return Observed(self.samples.take(some), external, self.free[some], self.carried[some])
-
-
 class Outliers(NamedTuple):
     """Samples at which an unknown wrench seems to act."""
 
@@ -193,14 +178,12 @@ def residuals_of(
 ) -> list[dict[str, Array]]:
     """Return the residuals, (n,), of each kind of equation for each submodel, or NaN."""
     found = []
-    samples, external, free, carried = observed
-    blocks = builder.sparse(samples, external=external, free=free, carried=carried)
-    for x, (_, kinds) in zip(unknowns, blocks, strict=True):
+    for x, (_, kinds) in zip(unknowns, builder.sparse(observed), strict=True):
         of_block: dict[str, Array] = {}
         if x is not None:
             for kind, rows in kinds:
                 left = rows.residuals(x)
-                for name, here in regimes(builder.robot, samples, kind):
+                for name, here in regimes(builder.robot, observed.samples, kind):
                     of_block[name] = np.where(here, left, np.nan)
         found.append(of_block)
     return found
@@ -229,7 +212,7 @@ def find_outliers(
 
     limit: residual over the noise; reach: margin around such samples [s].
     """
-    found = np.zeros_like(observed.free)
+    found = np.zeros((len(observed.samples), len(builder.blocks)), dtype=bool)
     unknowns = [None if one is None else one.x for one in references]
     left: list[dict[str, list[Array]]] = [{} for _ in references]
     stamps, span = observed.samples.stamp_ns, round(WINDOW / NANOSECONDS)

@@ -26,7 +26,7 @@ from inertial_estimation.identification.drive_gains import (
     settled,
     stepped,
 )
-from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.equations.builder import EquationBuilder, Observed
 from inertial_estimation.identification.evidence import Evidence, friction_scales
 from inertial_estimation.identification.fit import fitted_at_prior
 from inertial_estimation.identification.information import Information
@@ -35,7 +35,6 @@ from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.outliers import (
     NANOSECONDS,
     WINDOW,
-    Observed,
     Reference,
     WindowRows,
     least_trimmed,
@@ -74,15 +73,14 @@ def cleanest(
     n_windows = 0
     for log in logs:
         chosen, window = _windows(log.samples.stamp_ns, most)
-        some, external, free, carried = log.take(chosen)
-        blocks = builder.sparse(some, external=external, free=free, carried=carried)
-        for found, guess, (block, kinds) in zip(rows, guesses, blocks, strict=True):
+        some = log.take(chosen)
+        for found, guess, (block, kinds) in zip(rows, guesses, builder.sparse(some), strict=True):
             n, zero = len(block.unknowns), np.zeros(len(block.unknowns))
             gains = gain_columns(block.unknowns)
             for kind, sparse in kinds:
                 good = np.isfinite(sparse.residuals(zero))
                 system = linearised_rows(sparse.system(np.arange(n), n)[0], guess, gains)
-                for name, here in regimes(builder.robot, some, kind):
+                for name, here in regimes(builder.robot, some.samples, kind):
                     part = WindowRows(system[here[good]], window[good & here] + n_windows)
                     found.setdefault(name, []).append(part)
         n_windows += most

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.findings import Finding, Level, finding, raise_errors
-from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.identification.equations.builder import EquationBuilder, Observed
 from inertial_estimation.identification.evidence import Evidence, gather
-from inertial_estimation.identification.outliers import Observed, Reference, find_outliers
+from inertial_estimation.identification.outliers import Reference, find_outliers
 from inertial_estimation.identification.preparation import Prepared, folded_back, independent_share
 from inertial_estimation.logs import checks
 from inertial_estimation.logs.disturbed import cleanest, disturbed_findings, refitted
@@ -151,7 +151,7 @@ def _reduce_one(
     left: list[dict[str, Array]] = []
     if references:
         found = find_outliers(builder, observed, references, settings.reject, how.edges)
-        free, left = free & ~found.at, found.left
+        free, left = ~found.at if free is None else free & ~found.at, found.left
     share = independent_share(how, prepared.period)
     evidence = gather(builder, samples, external=external, free=free, carried=there, share=share)
     efforts = [name for name in builder.choice.efforts if name not in constant]

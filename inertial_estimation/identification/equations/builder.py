@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -126,6 +127,21 @@ class Block:
     """Of its links."""
 
 
+class Observed(NamedTuple):
+    """Samples in the order of stamps, with the arguments of `EquationBuilder.equations`."""
+
+    samples: SampleBatch
+    external: Mapping[str, Array] = MappingProxyType({})
+    free: Mask | None = None
+    carried: Array | None = None
+
+    def take(self, some: slice | NDArray[np.intp]) -> Observed:
+        """Return some of them."""
+        external = {frame: wrench[some] for frame, wrench in self.external.items()}
+        free, carried = (None if one is None else one[some] for one in (self.free, self.carried))
+        return Observed(self.samples.take(some), external, free, carried)
+
+
 class Equations(NamedTuple):
     """Equations ``Y x = y`` of one kind of one submodel."""
 
@@ -220,7 +236,7 @@ class EquationBuilder:
         n_submodels); carried: 1 where a payload is there, (n, n_payloads).
         """
         found = []
-        for block, kinds in self.sparse(samples, external=external, free=free, carried=carried):
+        for block, kinds in self.sparse(Observed(samples, external or {}, free, carried)):
             n = len(block.unknowns)
             of_block = {}
             for kind, rows in kinds:
@@ -230,16 +246,11 @@ class EquationBuilder:
         return found
 
     def sparse(
-        self,
-        samples: SampleBatch,
-        *,
-        external: Mapping[str, Array] | None = None,
-        free: Mask | None = None,
-        carried: Array | None = None,
+        self, observed: Observed
     ) -> Iterator[tuple[Block, Iterator[tuple[str, SparseEquations]]]]:
         """Yield the same submodel by submodel and kind by kind, which takes less memory."""
+        samples, wrenches, free, carried = observed
         n, n_payloads = len(samples), len(self.choice.payloads)
-        wrenches = dict(external or {})
         if carried is None:
             carried = np.zeros((n, n_payloads))
         if free is None:
@@ -287,7 +298,7 @@ class EquationBuilder:
         with one_thread():
             return tuple(
                 {kind: rows.base(_order(block)) for kind, rows in kinds}
-                for block, kinds in self.sparse(samples, carried=carried)
+                for block, kinds in self.sparse(Observed(samples, carried=carried))
             )
 
     def base_parameters(self) -> list[BaseParameters]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
-from inertial_estimation.identification.equations.builder import Block, EquationBuilder
+from inertial_estimation.identification.equations.builder import Block, EquationBuilder, Observed
 from inertial_estimation.identification.errors_in_variables import (
     StateNoise,
     WhiteNoise,
@@ -256,9 +256,8 @@ class RecursiveIdentifier:
         if self.noise is None:
             return evidence
         noise = self.noise.at_most(samples, self._levels)
-        errors = perturbation_errors(
-            self.builder, samples, noise, self._random, external=external, free=free
-        )
+        observed = Observed(samples, external or {}, free)
+        errors = perturbation_errors(self.builder, observed, noise, self._random)
         return [replace(one, errors=own) for one, own in zip(evidence, errors)]
 
     def _release_offsets(self, changed: SubmodelIdentifier, evidence: Sequence[Evidence]) -> None:
