@@ -5,13 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.cli.render import table
+from inertial_estimation.cli.render import Columns, records_table
 from inertial_estimation.identification.feasibility import (
     BaseParameterCheck,
     StatedBaseParameters,
@@ -22,125 +20,105 @@ from inertial_estimation.identification.feasibility import (
 from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.model.robot import Robot
 
+Record = dict[str, Any]
+
 ROUND_OFF = 1e-6
 """Share of a table's quantity below which its rows are round-off of the solver."""
 CONES = {
     Consistency.FULL: 'fully consistent (4x4 pseudo-inertia)',
     Consistency.PHYSICAL: 'positive mass and inertia (6x6)',
 }
+FEASIBLE = Verdict.FEASIBLE.value
+VERDICTS: Columns = {
+    'cone': 'cone', 'verdict': 'verdict', 'margin': lambda one: f'{one["margin"]:.2e}',
+    'distance': lambda one: f'{one["distance"]:.3e}', 'search': 'grade',
+}  # fmt: skip
+BELOW_ZERO: Columns = {
+    'combination': 'combination', 'stated': lambda one: f'{one["value"]:.3g}',
+    'deviation': lambda one: f'{one["deviation"]:.2g}' if one['deviation'] else '',
+    'verdict': lambda one: 'may be zero' if one['may_be_zero'] else 'infeasible',
+}  # fmt: skip
+NEAREST: Columns = {
+    'combination': 'combination', 'stated': lambda one: f'{one["stated"]:.6g}',
+    'nearest': lambda one: f'{one["nearest"]:.6g}',
+    'change': lambda one: f'{one["nearest"] - one["stated"]:+.2e}',
+}  # fmt: skip
+WEIGHTS: Columns = {'combination': 'combination', 'weight': lambda one: f'{one["weight"]:+.4g}'}
 
 
-@dataclass(frozen=True, eq=False)
-class BaseParameterReport:
-    """Verdicts for both cones."""
+def check_base_parameters(text: str, robot: Robot) -> tuple[Record, list[Any], bool]:
+    """
+    Check base parameters against both cones.
 
-    stated: StatedBaseParameters
-    checks: dict[Consistency, BaseParameterCheck]
-
-    @property
-    def feasible(self) -> bool:
-        """Whether consistent parameters, and passive drives, have these base parameters."""
-        bodies = self.checks[Consistency.FULL].verdict is Verdict.FEASIBLE
-        return bodies and all(one.may_be_zero for one in self.stated.below_zero)
-
-    def tables(self) -> Iterator[Any]:
-        """Yield verdicts, and the nearest consistent base parameters."""
-        rows = [
-            (CONES[kind], check.verdict.value, f'{check.margin:.2e}', f'{check.distance:.3e}',
-             check.grade.value)
-            for kind, check in self.checks.items()
-        ]  # fmt: skip
-        columns = ('cone', 'verdict', 'margin', 'distance', 'search')
-        yield table('Base parameters', columns, rows)
-        below = [
-            (one.combination, f'{one.value:.3g}', f'{one.deviation:.2g}' if one.deviation else '',
-             'may be zero' if one.may_be_zero else 'infeasible')
-            for one in self.stated.below_zero
-        ]  # fmt: skip
-        if below:
-            named = ('combination', 'stated', 'deviation', 'verdict')
-            yield table('Negative friction and drives', named, below)
-        check = self.checks[Consistency.FULL]
-        if check.verdict is not Verdict.FEASIBLE:
-            yield self._nearest(check)
-        if check.certificate is not None:
-            yield self._certificate_table(check)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all of it for JSON."""
-        return {
-            kind.value: {
-                'verdict': check.verdict.value,
-                'margin': check.margin,
-                'distance': check.distance,
-                'grade': check.grade.value,
-                'nearest': dict(zip(self._names, check.nearest.tolist(), strict=True)),
-                'certificate': self._certificate(check),
-            }
-            for kind, check in self.checks.items()
-        } | {
-            'below_zero': {
-                one.combination: {
-                    'value': one.value,
-                    'deviation': one.deviation or None,
-                    'may_be_zero': one.may_be_zero,
-                }
-                for one in self.stated.below_zero
-            },
-        }
-
-    @property
-    def _names(self) -> list[str]:
-        """Return the combinations."""
-        return self.stated.base.combinations(self.stated.unknowns.names)
-
-    def _nearest(self, check: BaseParameterCheck) -> Any:
-        """Return the changes of the nearest feasible base parameters."""
-        changes = check.nearest - self.stated.values
-        shown = np.abs(changes) > ROUND_OFF * check.distance
-        rows = [
-            (self._names[k], f'{self.stated.values[k]:.6g}', f'{check.nearest[k]:.6g}',
-             f'{changes[k]:+.2e}')
-            for k in np.flatnonzero(shown)
-        ]  # fmt: skip
-        title = f'Nearest feasible base parameters{_others(shown)}'
-        return table(title, ('combination', 'stated', 'nearest', 'change'), rows)
-
-    def _certificate_table(self, check: BaseParameterCheck) -> Any:
-        """Return the proof of infeasibility: a sum that all consistent parameters exceed."""
-        found = self._certificate(check)
-        assert found is not None
-        weights = np.array(list(found['weights'].values()))
-        size = np.abs(weights)
-        shown = size > ROUND_OFF * size.max()
-        gap = found['least'] - found['stated']
-        shown |= size * np.abs(self.stated.values) > ROUND_OFF * gap
-        heaviest = [k for k in np.argsort(-size) if shown[k]]
-        title = (
-            f'Proof: this sum is at least {found["least"]:.4g}, stated is {found["stated"]:.4g}'
-            f'{_others(shown)}'
-        )
-        rows = [(self._names[k], f'{weights[k]:+.4g}') for k in heaviest]
-        return table(title, ('combination', 'weight'), rows)
-
-    def _certificate(self, check: BaseParameterCheck) -> dict[str, Any] | None:
-        """Return a certificate for JSON."""
-        if check.certificate is None:
-            return None
-        proof = check.certificate
-        weights = dict(zip(self._names, proof.normal.tolist(), strict=True))
-        stated = float(proof.normal @ self.stated.values)
-        return {'weights': weights, 'least': proof.offset, 'stated': stated}
-
-
-def _others(shown: NDArray[np.bool_]) -> str:
-    """Return the number of rows that a table leaves out."""
-    left = int((~shown).sum())
-    return f' ({left} more: --json)' if left else ''
-
-
-def check_base_parameters(text: str, robot: Robot) -> BaseParameterReport:
-    """Check base parameters against both cones."""
+    Returns the figures, their tables, and whether consistent parameters and passive drives exist.
+    """
     stated = read_base_parameters(text, robot)
-    checks = {kind: check_stated(robot, stated, consistency=kind) for kind in CONES}
-    return BaseParameterReport(stated, checks)
+    names = stated.base.combinations(stated.unknowns.names)
+    found: Record = {
+        kind.value: _record(check_stated(robot, stated, consistency=kind), stated, names)
+        for kind in CONES
+    }
+    found['below_zero'] = {
+        one.combination: {
+            'value': one.value,
+            'deviation': one.deviation or None,
+            'may_be_zero': one.may_be_zero,
+        }
+        for one in stated.below_zero
+    }
+    feasible = found[Consistency.FULL.value]['verdict'] == FEASIBLE
+    passive = all(one.may_be_zero for one in stated.below_zero)
+    values = dict(zip(names, stated.values.tolist(), strict=True))
+    return found, list(_tables(found, values)), feasible and passive
+
+
+def _record(check: BaseParameterCheck, stated: StatedBaseParameters, names: list[str]) -> Record:
+    """Return the verdict for one cone; a certificate is a sum that consistent ones exceed."""
+    proof = check.certificate
+    return {
+        'verdict': check.verdict.value,
+        'margin': check.margin,
+        'distance': check.distance,
+        'grade': check.grade.value,
+        'nearest': dict(zip(names, check.nearest.tolist(), strict=True)),
+        'certificate': None if proof is None else {
+            'weights': dict(zip(names, proof.normal.tolist(), strict=True)),
+            'least': proof.offset,
+            'stated': float(proof.normal @ stated.values),
+        },
+    }  # fmt: skip
+
+
+def _tables(found: Record, values: dict[str, float]) -> Iterator[Any]:
+    """Yield verdicts, the nearest consistent base parameters, and the proof."""
+    verdicts = [{'cone': text, **found[kind.value]} for kind, text in CONES.items()]
+    yield records_table('Base parameters', verdicts, VERDICTS)
+    below = [{'combination': name, **one} for name, one in found['below_zero'].items()]
+    yield records_table('Negative friction and drives', below, BELOW_ZERO)
+    full = found[Consistency.FULL.value]
+    if full['verdict'] != FEASIBLE:
+        nearest = [
+            {'combination': name, 'stated': values[name], 'nearest': value}
+            for name, value in full['nearest'].items()
+            if abs(value - values[name]) > ROUND_OFF * full['distance']
+        ]
+        title = f'Nearest feasible base parameters{_others(nearest, values)}'
+        yield records_table(title, nearest, NEAREST)
+    if (proof := full['certificate']) is not None:
+        least, sum_ = proof['least'], proof['stated']
+        largest = np.abs(list(proof['weights'].values())).max()
+        heaviest = sorted(proof['weights'].items(), key=lambda item: -abs(item[1]))
+        weights = [
+            {'combination': name, 'weight': weight}
+            for name, weight in heaviest
+            if abs(weight) > ROUND_OFF * largest
+            or abs(weight * values[name]) > ROUND_OFF * (least - sum_)
+        ]
+        title = f'Proof: this sum is at least {least:.4g}, stated is {sum_:.4g}'
+        yield records_table(f'{title}{_others(weights, values)}', weights, WEIGHTS)
+
+
+def _others(shown: list[Record], values: dict[str, float]) -> str:
+    """Return the number of rows that a table leaves out."""
+    left = len(values) - len(shown)
+    return f' ({left} more: --json)' if left else ''

@@ -166,11 +166,11 @@ def _check_base_parameters(chosen: argparse.Namespace, urdf: str) -> int:
         else:
             robot = source_of_urdf(urdf, fixed_link=chosen.fixed_link).robot
     with files.naming(chosen.base_parameters):
-        report = check_base_parameters(text, robot)
-    write_json(chosen.json, report.as_dict())
+        found, tables, feasible = check_base_parameters(text, robot)
+    write_json(chosen.json, found)
     notes = () if chosen.config else locked_notes(urdf)
-    show(*report.tables(), *map(escape, notes))
-    return 0 if report.feasible else 1
+    show(*tables, *map(escape, notes))
+    return 0 if feasible else 1
 
 
 def _check_identifiable(chosen: argparse.Namespace, urdf: str) -> int:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
@@ -13,13 +13,11 @@ from inertial_estimation.cli.render import write_json as write_json
 from inertial_estimation.config.files import check_writable
 from inertial_estimation.errors import CallError, ConfigError, ModelError
 
-STANDARD = '-'
-"""What stands for standard output elsewhere."""
-OF_A_BAG = ('.yaml', '.mcap', '.db3', '.zstd')
+BAG_FILES = ('.yaml', '.mcap', '.db3', '.zstd')
 
 
 def load_urdf(path: str) -> str:
-    """Return the text of a URDF file; what is wrong with it is said with its name."""
+    """Return the text of a URDF file; errors state its name."""
     from inertial_estimation.model.urdf import load_text, parse
 
     text = load_text(Path(path))
@@ -29,7 +27,7 @@ def load_urdf(path: str) -> str:
 
 
 def load_text(path: str) -> str:
-    """Return the text of any file, without the mark that some programs begin it with."""
+    """Return the text of any file, without a byte order mark."""
     try:
         return Path(path).read_text(encoding='utf-8-sig')
     except OSError as error:
@@ -40,7 +38,7 @@ def load_text(path: str) -> str:
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Say which file is meant by what is wrong with a robot description."""
+    """Name the file in errors of a robot."""
     try:
         yield
     except ModelError as error:
@@ -48,45 +46,38 @@ def naming(path: str) -> Iterator[None]:
 
 
 def check_outputs(outputs: Sequence[Path | None], inputs: Iterable[str | Path | None]) -> None:
-    """Refuse outputs that could not be written, or would replace what is read or each other."""
+    """Refuse outputs that cannot be written, or would replace an input or each other."""
     asked = [path for path in outputs if path is not None]
     there: dict[tuple[int, int], Path] = {}
     for k, path in enumerate(asked):
-        if str(path) == STANDARD:
-            raise CallError(
-                "'-' is no file to write, and nothing goes to standard output: name one"
-            )
+        if str(path) == '-':
+            raise CallError("'-' is no file, and nothing is written to standard output")
         check_writable(path)
         same = _identity(path)
         if same in there or path.resolve() in [other.resolve() for other in asked[:k]]:
-            raise CallError(f"'{path}' is to be written twice: name another file")
+            raise CallError(f"'{path}' is to be written twice")
         if same is not None:
             there[same] = path
-    if not there:
-        return
-    for read in chain.from_iterable(map(_files_of, inputs)):
+    for read in chain.from_iterable(map(_files_of, inputs if there else ())):
         written = there.get(_identity(read) or (-1, -1))
         if written is not None:
-            raise CallError(
-                f"'{written}' would be written, but '{read}' is the same file and is read: name "
-                'another file to write'
-            )
+            raise CallError(f"'{written}' would be written, but is read as '{read}'")
 
 
 def _files_of(read: str | Path | None) -> Iterator[Path]:
-    """Yield a file, or those in a folder; of a bag named by its data the description too."""
+    """Yield a file, or those in a folder; of a bag named by its data the metadata too."""
     if read is None or not str(read):
         return
     path = Path(read)
     if path.is_dir():
-        yield from (one for one in path.iterdir() if one.suffix in OF_A_BAG)
+        yield from (one for one in path.iterdir() if one.suffix in BAG_FILES)
         return
     yield path
     yield path.with_name('metadata.yaml')
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what all names of one file share; None: there is none."""
+    """Return device and inode of a file; None: there is none."""
     try:
         found = path.stat()
     except OSError:
@@ -98,12 +89,10 @@ def config_files(path: str | None) -> Iterator[Path]:
     """Yield a configuration, and the node's parameter file if it names one."""
     from inertial_estimation.config.files import load_mapping
 
-    if not path:
-        return
-    yield Path(path)
-    try:
-        said = load_mapping(Path(path))
-    except ConfigError:
-        return  # Its reader says what is wrong.
-    if isinstance(name := said.get('parameters'), str):
-        yield Path(path).parent / name
+    if path:
+        yield Path(path)
+        # Its reader reports errors.
+        with suppress(ConfigError):
+            name = load_mapping(Path(path)).get('parameters')
+            if isinstance(name, str):
+                yield Path(path).parent / name

@@ -170,17 +170,14 @@ def hidden_sensors(root: Element) -> list[Finding]:
     """Return FT sensors with a tag inside <gazebo> only."""
     tag = "sensor[@type='force_torque']"
     with_tag = {parent.get('joint') for parent in root.findall(f'{tag}/parent')}
-    names = {
+    hidden = {
         sensor.get('name', '')
         for gazebo in root.findall('gazebo')
         if gazebo.get('reference') not in with_tag
         for sensor in gazebo.findall(tag)
-    }
+    } - set(urdf_text.ft_specs(root))
     what = 'FT sensor inside <gazebo> only, not used: put its tag directly under <robot>'
-    return [
-        finding('suboptimal', name, what=what)
-        for name in sorted(names - set(urdf_text.ft_specs(root)))
-    ]
+    return [finding('suboptimal', name, what=what) for name in sorted(hidden)]
 
 
 def inertia_findings(robot: Robot) -> Iterator[Finding]:
