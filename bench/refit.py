@@ -46,7 +46,7 @@ from inertial_estimation.identification.recursion.memory import (
 from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.solvers.entropic import solve_entropic
-from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
+from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
@@ -132,7 +132,7 @@ def _identification() -> dict[str, Timed]:
             problem, weight=WEIGHT, start=start, with_deviations=False
         ),
         'semidefinite': lambda: solve_semidefinite(
-            problem, weight=WEIGHT, prior=PriorTerm.EUCLIDEAN, with_deviations=False
+            problem, weight=WEIGHT, prior='euclidean', with_deviations=False
         ),
         ADDED: lambda: gathering.add(observed),
     }

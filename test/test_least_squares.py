@@ -17,7 +17,6 @@ from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.row_space import RowSpace, numerical_rank
 from inertial_estimation.identification.solvers.divergence import pullback_distance
 from inertial_estimation.identification.solvers.least_squares import (
-    Fill,
     solve_euclidean,
     solve_least_squares,
     solve_pullback,
@@ -74,13 +73,6 @@ def test_undetermined_unknowns_are_of_the_prior_and_unsure(case, noisy):
     np.testing.assert_array_equal(np.isinf(result.deviations), undetermined)
     assert 0 < undetermined.sum() < len(undetermined)
     np.testing.assert_allclose(null @ (result.x - noisy.prior_point()), 0.0, atol=ROUND_OFF)
-
-
-def test_minimum_norm_is_that_of_numpy(case, rng):
-    noise = rng.normal(size=len(case.y))
-    result = solve_least_squares(case.problem(noise), fill=Fill.MINIMUM_NORM)
-    expected, *_ = np.linalg.lstsq(case.Y, case.y + noise, rcond=1e-10)
-    np.testing.assert_allclose(result.x, expected, atol=ROUND_OFF)
 
 
 def test_rank_does_not_depend_on_units_and_condition(case, rng):

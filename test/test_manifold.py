@@ -30,7 +30,7 @@ from inertial_estimation.identification.solvers.manifold import (
     solve_manifold,
 )
 from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
-from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
+from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
 from inertial_estimation.model.inertia import consistency_margin
 
 ROUND_OFF = 1e-12
@@ -128,7 +128,7 @@ def test_link_at_the_edge_has_deviations(rng):
 
 def test_without_prior_the_boundary_is_as_good_as_that_of_the_cone(noisy):
     found = solve_manifold(noisy, weight=None)
-    expected = solve_semidefinite(noisy, prior=PriorTerm.NONE)
+    expected = solve_semidefinite(noisy, prior='none')
     assert found.grade is Grade.OPTIMAL
     assert found.mean_square == pytest.approx(expected.mean_square, rel=EDGE)
 

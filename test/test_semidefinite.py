@@ -23,7 +23,6 @@ from inertial_estimation.identification.solvers.least_squares import (
     solve_pullback,
 )
 from inertial_estimation.identification.solvers.semidefinite import (
-    PriorTerm,
     solve_semidefinite,
 )
 from inertial_estimation.identification.unknowns import Unknowns
@@ -48,7 +47,7 @@ def problem(rng):
 
 def objective(problem, x, weight, term):
     difference = pseudo_inertia(problem.unknowns.split(x)[0] - problem.prior)
-    if term is PriorTerm.PULLBACK:
+    if term == 'pullback':
         root = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(problem.prior)))
         distance = np.sum((root @ difference @ np.swapaxes(root, -1, -2)) ** 2)
     else:
@@ -56,7 +55,7 @@ def objective(problem, x, weight, term):
     return problem.mean_square(x) / 2 + weight * distance / 2
 
 
-@pytest.mark.parametrize('term', PriorTerm)
+@pytest.mark.parametrize('term', ['none', 'euclidean', 'pullback'])
 @pytest.mark.parametrize('consistency', Consistency)
 def test_answer_is_optimal_and_in_its_cone(problem, term, consistency):
     found = solve_semidefinite(problem, prior=term, consistency=consistency)
@@ -64,7 +63,7 @@ def test_answer_is_optimal_and_in_its_cone(problem, term, consistency):
     assert (consistency.margins(found.parameters) > 0).all()
 
 
-@pytest.mark.parametrize('term', [PriorTerm.EUCLIDEAN, PriorTerm.PULLBACK])
+@pytest.mark.parametrize('term', ['euclidean', 'pullback'])
 def test_no_consistent_neighbour_is_better(problem, rng, term):
     weight = 1e-3
     found = solve_semidefinite(problem, prior=term, weight=weight)
@@ -81,14 +80,14 @@ def test_inside_the_cone_deviations_are_those_without_it(problem):
     found, expected = (f(problem, weight=100.0) for f in (solve_semidefinite, solve_pullback))
     assert expected.consistent
     np.testing.assert_allclose(found.deviations, expected.deviations, rtol=SOLVER)
-    euclidean = solve_semidefinite(problem, weight=100.0, prior=PriorTerm.EUCLIDEAN)
+    euclidean = solve_semidefinite(problem, weight=100.0, prior='euclidean')
     expected = solve_euclidean(problem, weight=100.0)
     np.testing.assert_allclose(euclidean.deviations, expected.deviations, rtol=SAME_RESIDUAL)
 
 
 def test_smaller_cone_fits_no_better(problem):
     full, physical = (
-        solve_semidefinite(problem, prior=PriorTerm.NONE, consistency=consistency).mean_square
+        solve_semidefinite(problem, prior='none', consistency=consistency).mean_square
         for consistency in (Consistency.FULL, Consistency.PHYSICAL)
     )
     assert physical <= full * (1 + SOLVER)
@@ -97,23 +96,10 @@ def test_smaller_cone_fits_no_better(problem):
 
 
 def test_margin_keeps_links_inside(problem):
-    found = solve_semidefinite(problem, prior=PriorTerm.NONE, margin=0.1)
+    found = solve_semidefinite(problem, prior='none', margin=0.1)
     root = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(problem.prior)))
     seen = root @ pseudo_inertia(found.parameters) @ np.swapaxes(root, -1, -2)
     assert np.linalg.eigvalsh(seen).min() > 0.1 - SOLVER
-
-
-def test_scales_loosen_the_euclidean_prior(problem):
-    loose = np.ones(problem.prior.shape)
-    loose[0] = 100.0
-    moved = [
-        np.linalg.norm(found.parameters[0] - problem.prior[0])
-        for scales in (None, loose)
-        for found in [
-            solve_semidefinite(problem, prior=PriorTerm.EUCLIDEAN, weight=1.0, scales=scales)
-        ]
-    ]
-    assert moved[1] > moved[0]
 
 
 def bounded(problem, **bounds):
@@ -175,7 +161,7 @@ def test_published_euclidean_solution_of_a_human():
         return missed @ missed + gamma * np.sum((x - human['prior']) ** 2)
 
     def solution(problem):
-        options = {'weight': gamma / len(b), 'prior': PriorTerm.EUCLIDEAN, 'margin': 1e-9}
+        options = {'weight': gamma / len(b), 'prior': 'euclidean', 'margin': 1e-9}
         return solve_semidefinite(problem, **options).parameters
 
     found = solution(problem)
@@ -213,5 +199,5 @@ def heavy_and_light(seed):
 def test_without_prior_every_answer_is_optimal_and_consistent():
     """With fewer equations than unknowns, so that linear equations are nearly singular."""
     for seed in range(60):
-        found = solve_semidefinite(heavy_and_light(seed), prior=PriorTerm.NONE)
+        found = solve_semidefinite(heavy_and_light(seed), prior='none')
         assert found.grade is Grade.OPTIMAL and found.consistent, seed

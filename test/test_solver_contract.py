@@ -21,7 +21,6 @@ from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.solvers.coordinates import MAX_WEIGHT
 from inertial_estimation.identification.solvers.divergence import parameters_of, whitening
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.solvers.semidefinite import PriorTerm
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 
 NEXT_TO_NOTHING = 1e-9
@@ -162,7 +161,7 @@ def test_prior_that_fits_is_kept(method, case):
     [
         ('mass_points', {'weight': None}),
         ('manifold', {'weight': None}),
-        ('semidefinite', {'prior': PriorTerm.NONE}),
+        ('semidefinite', {'prior': 'none'}),
     ],
 )
 def test_deviations_without_prior_are_those_of_the_equations(name, options, case, noise):

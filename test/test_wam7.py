@@ -14,7 +14,7 @@ from inertial_estimation.identification.feasibility import Verdict, check_base_p
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.conic import Consistency
-from inertial_estimation.identification.solvers.semidefinite import PriorTerm, solve_semidefinite
+from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
 from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 
 pytestmark = pytest.mark.skipif(not WAM.is_dir(), reason='needs ../shared/data')
@@ -136,7 +136,7 @@ def estimates(request, arm, data):
         problem = Problem.of(
             arm.unknowns, information, arm.cad_parameters, bounds=arm.bounds(everything)
         )
-        answer = solve_semidefinite(problem, prior=PriorTerm.NONE, consistency=request.param)
+        answer = solve_semidefinite(problem, prior='none', consistency=request.param)
         found[column] = answer.x
         # Links that nothing bounds may be heavy, which the notes state.
         assert ('mass above' in ' '.join(answer.notes)) != everything
@@ -184,7 +184,7 @@ def test_fit_does_not_depend_on_the_columns_but_the_correction_does(arm, data):
             arm.unknowns, reduced.R @ base.grouping, reduced.rho, reduced.energy, reduced.count,
             arm.cad_parameters, bounds=arm.bounds(False),
         )  # fmt: skip
-        fits.append(solve_semidefinite(problem, prior=PriorTerm.NONE))
+        fits.append(solve_semidefinite(problem, prior='none'))
         ols = np.linalg.solve(reduced.R, reduced.rho)
         check = check_base_parameters(base, ols, arm.unknowns, bounds=arm.bounds(False))
         assert check.verdict is Verdict.INFEASIBLE

@@ -27,13 +27,12 @@ from inertial_estimation.identification.solvers.coordinates import (
     require_weight,
 )
 from inertial_estimation.identification.solvers.divergence import (
+    Distance,
     entropic_gradient,
     entropic_roots,
     symmetric,
     whitening,
 )
-from inertial_estimation.identification.solvers.methods import Distance
-from inertial_estimation.identification.solvers.semidefinite import PriorTerm
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import LARGEST_ARM
 
@@ -151,15 +150,14 @@ def prior_of_method(
     near: parameters about which it is developed; scales: standard deviations of extras.
     """
     if 'prior' in options:
-        distance = Distance(choice(PriorTerm, 'prior', options['prior']).value)
+        distance = choice(Distance, 'prior', options['prior'])
     if distance is Distance.NONE:
         return None
     if distance is not Distance.EUCLIDEAN:
         about = near if distance is Distance.ENTROPIC else prior
         return entropic_model(unknowns, prior, about, scales, weight)
-    of_links = options.get('scales')
-    sizes = np.ones_like(prior) if of_links is None else 1.0 / of_links
-    return _as_equations(unknowns, sizes[:, :, None] * np.eye(10), sizes * prior, scales, weight)
+    eye = np.broadcast_to(np.eye(10), (len(prior), 10, 10))
+    return _as_equations(unknowns, eye, prior, scales, weight)
 
 
 def entropic_model(

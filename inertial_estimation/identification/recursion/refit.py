@@ -30,12 +30,13 @@ from inertial_estimation.identification.recursion.offsets import placed
 from inertial_estimation.identification.row_space import RowSpace, eliminated
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import (
+    Distance,
     edge,
     entropic_gradient,
     entropic_hessian,
     symmetric,
 )
-from inertial_estimation.identification.solvers.methods import SOLVERS, Distance
+from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
 from inertial_estimation.model.inertia import consistency_margin
 

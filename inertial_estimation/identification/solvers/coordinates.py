@@ -110,6 +110,17 @@ class Coordinates:
         return np.concatenate([z, rest])
 
 
+def extra_sizes(problem: Problem) -> tuple[Array, NDArray[np.bool_]]:
+    """Return scales of the other unknowns, by prior or by what is noticed, and those by prior."""
+    lengths = np.linalg.norm(problem.factor[:, problem.unknowns.n_inertial :], axis=0)
+    root = np.sqrt(problem.count)
+    noticed = root / np.where(lengths > 0.0, lengths, root)
+    if problem.extra_scales is None:
+        return noticed, np.zeros(len(noticed), dtype=np.bool_)
+    known = np.isfinite(problem.extra_scales)
+    return np.where(known, problem.extra_scales, noticed), known
+
+
 def _times_maps(rows: Array, links: Array, extras: Array) -> Array:
     """Return rows on unknowns times the maps of their coordinates."""
     inertial = 10 * len(links)

@@ -15,6 +15,7 @@ The entropic divergence is infinite at the edge of the consistent cone.
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,16 @@ Floats = NDArray[np.floating[Any]]
 _I, _J = np.triu_indices(4)
 _SCALE = np.where(_I == _J, 0.5, np.sqrt(0.5))
 """Basis k is _SCALE[k] (e_i e_j' + e_j e_i'), of Frobenius norm one."""
+
+
+class Distance(str, Enum):
+    """Distance to the prior that a method minimises."""
+
+    NONE = 'none'
+    EUCLIDEAN = 'euclidean'
+    """Half the squared distance of inertial parameters in SI units."""
+    PULLBACK = 'pullback'
+    ENTROPIC = 'entropic'
 
 
 def symmetric(z: Array) -> Array:

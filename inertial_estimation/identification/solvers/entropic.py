@@ -33,8 +33,6 @@ from inertial_estimation.identification.solvers.cone_newton import ConeNewton, M
 from inertial_estimation.identification.solvers.conic import Consistency, minimise
 from inertial_estimation.identification.solvers.constraints import (
     LinearBounds,
-    body_block,
-    bound_blocks,
     contradicting,
     contradiction,
     drawn_inside,
@@ -45,8 +43,8 @@ from inertial_estimation.identification.solvers.coordinates import (
     deviations,
     require_weight,
 )
-from inertial_estimation.identification.solvers.divergence import symmetric
-from inertial_estimation.identification.solvers.semidefinite import BodyProgram, PriorTerm
+from inertial_estimation.identification.solvers.divergence import Distance, symmetric
+from inertial_estimation.identification.solvers.semidefinite import BodyProgram
 from inertial_estimation.model.inertia import consistency_margin
 
 Array = NDArray[np.float64]
@@ -137,13 +135,10 @@ def within_bounds(problem: Problem) -> Array | None:
 
     if find_spec('clarabel') is None:
         return None
-    program = BodyProgram.of(problem, 1.0, PriorTerm.PULLBACK, None)
-    (bounds,) = bound_blocks(LinearBounds.of(problem), problem.prior_point(), program.to_x)
+    program = BodyProgram.of(problem, 1.0, Distance.PULLBACK)
     near, no_slope = csc_array(identity(program.n)), np.zeros(program.n)
     for margin in MARGINS:
-        bodies = body_block(
-            problem.unknowns, problem.prior, program.maps, program.n, Consistency.FULL, margin
-        )
+        bodies, bounds = program.blocks(problem, Consistency.FULL, margin)
         # Without the equations: their numbers may be so large that none of these are left exact.
         found = minimise(near, no_slope, [bodies, bounds])
         z = drawn_inside(bodies, np.nan_to_num(found.x))

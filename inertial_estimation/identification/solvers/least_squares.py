@@ -13,14 +13,13 @@ The Euclidean distance depends on units and link frames, the pullback does not [
 
 from __future__ import annotations
 
-from enum import Enum
 from functools import partial
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.arguments import choice, require_noise
+from inertial_estimation.identification.arguments import require_noise
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
@@ -33,6 +32,7 @@ from inertial_estimation.identification.solvers.coordinates import (
     deviations_of_equations,
     require_weight,
 )
+from inertial_estimation.identification.solvers.divergence import Distance
 
 Array = NDArray[np.float64]
 
@@ -40,30 +40,16 @@ OPTIMAL = 1e-10
 """Greatest relative gradient of an optimal answer."""
 
 
-class Fill(str, Enum):
-    """Choice among all answers of the same residual."""
-
-    PRIOR = 'prior'
-    """The nearest to the prior, in SI units."""
-    MINIMUM_NORM = 'minimum_norm'
-    """The shortest, in SI units."""
-
-
 @one_thread()
-def solve_least_squares(
-    problem: Problem, *, fill: Fill = Fill.PRIOR, noise: float | None = None
-) -> Identification:
-    """Minimise the residual."""
+def solve_least_squares(problem: Problem, *, noise: float | None = None) -> Identification:
+    """Minimise the residual; of all answers return the nearest to the prior, in SI units."""
     start = perf_counter()
     require_noise(noise)
-    fill = choice(Fill, 'fill', fill)
-    if fill is Fill.PRIOR:
-        problem.require_consistent_prior()
-    middle = problem.prior_point() if fill is Fill.PRIOR else np.zeros(len(problem.unknowns))
+    problem.require_consistent_prior()
     space = RowSpace.of(problem.factor)
     x = space.solve(problem.target)
     null = space.invisible()
-    x += null @ (null.T @ (middle - x))
+    x += null @ (null.T @ (problem.prior_point() - x))
     lengths = np.linalg.norm(problem.factor, axis=0)
     gradient = problem.factor.T @ (problem.factor @ x - problem.target)
     seen = lengths > 0.0
@@ -85,16 +71,16 @@ def solve_least_squares(
 
 @one_thread()
 def solve_quadratic(
-    problem: Problem, distance: str, *, weight: float = 1e-2, noise: float | None = None
+    problem: Problem, distance: Distance, *, weight: float = 1e-2, noise: float | None = None
 ) -> Identification:
-    """Minimise residual and distance to the prior: 'euclidean' or 'pullback'."""
+    """Minimise residual and distance to the prior, Euclidean or pullback."""
     from scipy.linalg import solve_triangular
 
     start = perf_counter()
     require_weight(weight)
     require_noise(noise)
     eye = np.broadcast_to(np.eye(10), (len(problem.unknowns.links), 10, 10))
-    coordinates = Coordinates.of(problem, eye if distance == 'euclidean' else None)
+    coordinates = Coordinates.of(problem, eye if distance is Distance.EUCLIDEAN else None)
     drawn = coordinates.drawn
     equations = Information.of(coordinates.factor, coordinates.target)
     equations = equations.add(np.diag(np.sqrt(weight * drawn)), np.zeros(len(drawn)))
@@ -109,7 +95,7 @@ def solve_quadratic(
         equations.R, np.zeros((len(eye), 4, 4)), drawn[coordinates.n_inertial :], weight
     )
     return Identification(
-        method=distance,
+        method=distance.value,
         unknowns=problem.unknowns,
         x=x,
         deviations=deviations(coordinates, curvature, mean_square, problem.count, noise),
@@ -122,5 +108,5 @@ def solve_quadratic(
     )
 
 
-solve_euclidean = partial(solve_quadratic, distance='euclidean')
-solve_pullback = partial(solve_quadratic, distance='pullback')
+solve_euclidean = partial(solve_quadratic, distance=Distance.EUCLIDEAN)
+solve_pullback = partial(solve_quadratic, distance=Distance.PULLBACK)

@@ -34,6 +34,7 @@ from inertial_estimation.identification.solvers.constraints import require_order
 from inertial_estimation.identification.solvers.coordinates import (
     deviations_at,
     deviations_of_equations,
+    extra_sizes,
     require_weight,
 )
 from inertial_estimation.identification.solvers.divergence import (
@@ -225,18 +226,10 @@ class ManifoldObjective:
             low[:, 0] = np.minimum(np.maximum(low[:, 0], bounds.mass[:, 0]), high[:, 0])
         if bounds.center_of_mass is not None:
             low[:, 1:4], high[:, 1:4] = np.moveaxis(bounds.center_of_mass, 1, 0)
-        lengths = np.linalg.norm(problem.factor[:, 10 * n_links :], axis=0)
-        extra_scales = np.sqrt(problem.count) / np.where(
-            lengths > 0.0, lengths, np.sqrt(problem.count)
-        )
-        known = np.zeros(n_extras, dtype=np.bool_)
-        if problem.extra_scales is not None:
-            known = np.isfinite(problem.extra_scales)
-            extra_scales = np.where(known, problem.extra_scales, extra_scales)
         limits = np.tile([-np.inf, np.inf], (n_extras, 1))
         if bounds.extras is not None:
             limits = bounds.extras
-        return cls(problem, weight, scales, extra_scales, known, low, high, limits)
+        return cls(problem, weight, scales, *extra_sizes(problem), low, high, limits)
 
     @property
     def start(self) -> Point:

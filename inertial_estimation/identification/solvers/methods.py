@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +13,7 @@ from inertial_estimation.config.settings import METHODS
 from inertial_estimation.errors import NameNotFound
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Identification
+from inertial_estimation.identification.solvers.divergence import Distance
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.least_squares import (
     solve_euclidean,
@@ -23,15 +23,6 @@ from inertial_estimation.identification.solvers.least_squares import (
 from inertial_estimation.identification.solvers.manifold import solve_manifold
 from inertial_estimation.identification.solvers.mass_points import solve_mass_points
 from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
-
-
-class Distance(Enum):
-    """Distance to the prior that a method minimises."""
-
-    NONE = 'none'
-    EUCLIDEAN = 'euclidean'
-    PULLBACK = 'pullback'
-    ENTROPIC = 'entropic'
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,7 +23,6 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.arguments import (
     choice,
-    require_array,
     require_noise,
     require_number,
 )
@@ -52,9 +50,10 @@ from inertial_estimation.identification.solvers.constraints import (
 from inertial_estimation.identification.solvers.coordinates import (
     deviations_at,
     deviations_of_equations,
+    extra_sizes,
     require_weight,
 )
-from inertial_estimation.identification.solvers.divergence import whitening
+from inertial_estimation.identification.solvers.divergence import Distance, whitening
 
 if TYPE_CHECKING:
     from scipy.sparse import sparray
@@ -83,17 +82,6 @@ GAP = 1e-5
 """Optimality residual below which an answer is optimal."""
 
 
-class PriorTerm(str, Enum):
-    """Distance D to the prior."""
-
-    NONE = 'none'
-    """None: parameters that the equations do not determine are arbitrary, and may be huge."""
-    EUCLIDEAN = 'euclidean'
-    """``1/2 sum ((x - prior) / scale)^2`` over the inertial parameters, in SI units."""
-    PULLBACK = 'pullback'
-    """``1/2 |L^-1 (J - J_0) L^-T|^2`` of each link, J_0 = L L' of the prior: without units."""
-
-
 @dataclass(frozen=True, eq=False)
 class BodyProgram:
     """Variables z, zero at the prior, and rows whose half squared residual is the objective."""
@@ -107,41 +95,38 @@ class BodyProgram:
     """Objective that is round-off."""
 
     @classmethod
-    def of(
-        cls, problem: Problem, weight: float, prior: PriorTerm, scales: Array | None
-    ) -> BodyProgram:
+    def of(cls, problem: Problem, weight: float, prior: Distance) -> BodyProgram:
         """Return the program without its constraints."""
         from scipy.linalg import block_diag
         from scipy.sparse import block_diag as sparse_block_diag
         from scipy.sparse import csc_array
 
         bodies = problem.prior
-        if prior is not PriorTerm.PULLBACK:
+        if prior is not Distance.PULLBACK:
             # Only the pullback draws links to the size of their priors: a ball about each origin.
             mean = problem.prior.mean(axis=0)
             ball = np.zeros(10)
             ball[0], ball[[4, 6, 9]] = mean[0], mean[[4, 6, 9]].mean()
             bodies = np.tile(ball, (len(problem.prior), 1))
-        maps = whitening(bodies)
-        root = np.sqrt(problem.count)
-        # Other unknowns by their scales, or else by what the equations would notice.
-        lengths = np.linalg.norm(problem.factor[:, problem.unknowns.n_inertial :], axis=0)
-        extras = root / np.where(lengths > 0, lengths, root)
-        known = np.zeros(len(extras), dtype=bool)
-        if problem.extra_scales is not None:
-            known = np.isfinite(problem.extra_scales)
-            extras = np.where(known, problem.extra_scales, extras)
+        maps, (extras, known) = whitening(bodies), extra_sizes(problem)
         to_x = csc_array(sparse_block_diag([*maps, np.diag(extras)], format='csc'))
+        root = np.sqrt(problem.count)
         factor = np.asarray(to_x.T @ problem.factor.T).T / root
         target = (problem.target - problem.factor @ problem.prior_point()) / root
-        of_links = np.broadcast_to(np.eye(10), maps.shape)
-        if prior is PriorTerm.EUCLIDEAN:
-            of_links = maps if scales is None else maps / scales[:, :, None]
+        of_links = maps if prior is Distance.EUCLIDEAN else np.broadcast_to(np.eye(10), maps.shape)
         pull = np.sqrt(weight) * block_diag(*of_links, np.diag(1.0 * known))
         rows = Information.of(np.vstack([factor, pull]), np.append(target, np.zeros(len(pull))))
         energy = problem.energy / problem.count
         start = 0.5 * (float(target @ target) + energy)
         return cls(maps, to_x, replace(rows, energy=rows.energy + energy), FLOOR * start)
+
+    def blocks(self, problem: Problem, consistency: Consistency, margin: float) -> list[Block]:
+        """Return the constraints of all links, and of bounds if there are any."""
+        bodies = body_block(
+            problem.unknowns, problem.prior, self.maps, self.n, consistency, margin
+        )
+        bounds = LinearBounds.of(problem)
+        return [bodies, *bound_blocks(bounds, problem.prior_point(), self.to_x)]
 
     @property
     def n(self) -> int:
@@ -176,46 +161,42 @@ def solve_semidefinite(
     problem: Problem,
     *,
     weight: float = 1e-2,
-    prior: PriorTerm = PriorTerm.PULLBACK,
-    scales: Array | None = None,
+    prior: Distance = Distance.PULLBACK,
     consistency: Consistency = Consistency.FULL,
     margin: float = MARGIN,
     noise: float | None = None,
     with_deviations: bool = True,
 ) -> Identification:
-    """Minimise the objective within all bounds; scales (n_links, 10) of the Euclidean prior."""
+    """
+    Minimise the objective within all bounds.
+
+    Without a prior, parameters that the equations do not determine are arbitrary.
+    """
     began = perf_counter()
-    prior = choice(PriorTerm, 'prior', prior)
+    prior = choice(Distance, 'prior', prior)
     consistency = choice(Consistency, 'consistency', consistency)
     require_noise(noise)
     problem.require_consistent_prior()
-    if prior is not PriorTerm.NONE:
+    if prior is Distance.ENTROPIC:
+        raise ModelError("'prior' is entropic, expected none, euclidean or pullback")
+    if prior is not Distance.NONE:
         require_weight(weight)
     require_number('margin', margin)
     if not 0.0 <= margin < 1.0:
         raise ModelError(f"'margin' is {margin:g}, expected a share of the prior below 1")
-    if scales is not None:
-        require_array('scales', scales, problem.prior.shape)
-        if not (scales > 0).all():
-            raise ModelError("'scales' must be positive")
-    program = BodyProgram.of(problem, 0.0 if prior is PriorTerm.NONE else weight, prior, scales)
-    bodies = body_block(
-        problem.unknowns, problem.prior, program.maps, program.n, consistency, margin
-    )
-    bounds = bound_blocks(LinearBounds.of(problem), problem.prior_point(), program.to_x)
-    found = _least(program, [bodies, *bounds])
+    program = BodyProgram.of(problem, 0.0 if prior is Distance.NONE else weight, prior)
+    blocks = program.blocks(problem, consistency, margin)
+    found = _least(program, blocks)
     x = problem.prior_point() + program.to_x @ found.z
     notes = _notes(problem, x, consistency, margin)
-    if names := [name for block in bounds for name in missed(block, found.z)]:
+    if names := [name for block in blocks[1:] for name in missed(block, found.z)]:
         notes.append(f'bounds that are not kept: {", ".join(names)}')
     stated = np.full(len(x), np.nan)
-    if with_deviations and prior is PriorTerm.NONE:
+    if with_deviations and prior is Distance.NONE:
         stated = deviations_of_equations(problem, x, noise)
     elif with_deviations:
-        links = None
-        if prior is PriorTerm.EUCLIDEAN:
-            sizes = np.ones(problem.prior.shape) if scales is None else scales
-            links = sizes[:, :, None] * np.eye(10)
+        euclidean = np.broadcast_to(np.eye(10), program.maps.shape)
+        links = euclidean if prior is Distance.EUCLIDEAN else None
         stated = deviations_at(problem, x, weight, noise, links=links)
     return Identification(
         method='semidefinite',
