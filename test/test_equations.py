@@ -17,11 +17,10 @@ from inertial_estimation.identification import evidence
 from inertial_estimation.identification.equations.builder import (
     EquationBuilder,
     EquationChoice,
-    Observed,
     random_samples,
 )
 from inertial_estimation.identification.equations.friction import Coupling, JointModel
-from inertial_estimation.identification.equations.wrenches import COMPONENTS, wrench_columns
+from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import (
     FRICTION_SHARES,
     determined,
@@ -30,10 +29,7 @@ from inertial_estimation.identification.evidence import (
 )
 from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.unknowns import Term
-from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 from inertial_estimation.model.free_floating import FreeFloating
-from inertial_estimation.model.link_motions import link_motions, poses_in_parents
-from inertial_estimation.model.regressor import submodel_regressors
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensor_models import SensorModels
@@ -221,20 +217,6 @@ def test_wrong_choices_are_refused(arm, humanoid, rng):
         EquationBuilder(humanoid).equations(samples, external={'head': np.zeros(6)})
 
 
-def test_columns_are_those_of_the_regressor(humanoid):
-    samples = random_samples(humanoid, 20, seed=7)
-    motions = link_motions(humanoid, samples, poses_in_parents(humanoid, samples.positions))
-    for submodel, rows in zip(
-        humanoid.submodels, submodel_regressors(humanoid, samples), strict=True
-    ):
-        found, expected = (
-            wrench_columns(submodel.links, rows.root_poses, motions),
-            np.moveaxis(rows.wrench, 0, -1),
-        )
-        atol = REDUCTION_ROUND_OFF * np.abs(expected).max()
-        np.testing.assert_allclose(found, expected, atol=atol)
-
-
 @pytest.fixture(params=['humanoid', 'arm'])
 def builder(request, humanoid, arm):
     """Return a builder of equations of all kinds."""
@@ -274,16 +256,6 @@ def test_reduced_equations_have_the_products_of_all(builder, monkeypatch):
                 assert (np.abs(products - rows.T @ rows) <= atol).all()
                 assert (part.count, one.left_out[kind]) == (len(y), left_out)
                 assert one.rows[kind] + left_out == 300
-
-
-def test_base_of_a_kind_keeps_the_order_of_columns(builder):
-    for block, kinds in builder.sparse(Observed(builder.random_samples())):
-        n = len(block.unknowns)
-        order = conditioning_order(len(block.unknowns.links), len(block.unknowns.extras))
-        for _, rows in kinds:
-            system, _ = rows.system(np.arange(n), n)
-            whole = BaseParameters.of_regressor(system[:, :-1], order)
-            assert rows.base(order).independent.tolist() == whole.independent.tolist()
 
 
 def test_rank_of_each_kind(arm):

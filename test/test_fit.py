@@ -60,11 +60,6 @@ def test_before_is_the_prior_with_extras_fitted(scene):
         assert (np.abs(gradient[n:]) <= ROUND_OFF * size[n:]).all()
 
 
-@pytest.mark.parametrize('method', ['manifold', 'mass_points'])
-def test_methods_without_prior_are_consistent(scene, method):
-    assert fit(*scene, method, {'weight': None}).consistent
-
-
 def test_submodel_of_too_few_equations_keeps_its_parameters(scene):
     robot, (one, *others) = scene
     few = Information.of(np.eye(len(one.block.unknowns))[:2], np.ones(2))

@@ -8,8 +8,6 @@ noise; the authors' noise is added here. Not covered: their other tools; masses 
 need the shape of a tool.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 from shared_data import SHARED
@@ -22,6 +20,7 @@ from inertial_estimation.identification.priors import PriorRows
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.least_squares import solve_least_squares
 from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.rigid_body import inertia_seen_from, parameters_of, spatial_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -43,40 +42,30 @@ CERTAIN = 3.0
 """A mean difference beyond this number of its standard errors is not chance."""
 
 
-class Body(NamedTuple):
-    """Mass, centre and inertia about it, in sensor axes."""
-
-    mass: float
-    center: np.ndarray
-    inertia: np.ndarray
-
-    @classmethod
-    def of(cls, parameters):
-        mass, center = parameters[0], parameters[1:4] / parameters[0]
-        xx, xy, yy, xz, yz, zz = parameters[4:]
-        about_origin = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        return cls(mass, center, about_origin - mass * arms(center))
-
-    @classmethod
-    def ball(cls, mass, center, radius):
-        return cls(mass, center, 0.4 * mass * radius**2 * np.eye(3))
-
-    @property
-    def parameters(self):
-        about_origin = self.inertia + self.mass * arms(self.center)
-        lower = about_origin[np.tril_indices(3)]
-        return np.array([self.mass, *(self.mass * self.center), *lower])
-
-    def errors(self, truth):
-        """Return relative errors of mass and inertia, and the distance of the centres."""
-        inertia = np.linalg.norm(self.inertia - truth.inertia) / np.linalg.norm(truth.inertia)
-        center = np.linalg.norm(self.center - truth.center)
-        return np.array([abs(self.mass / truth.mass - 1.0), center, inertia])
+def about(parameters, place):
+    """Return the parameters, (10,), about another point."""
+    seen_from = np.eye(4)
+    seen_from[:3, 3] = -place
+    return parameters_of(inertia_seen_from(spatial_inertia(parameters), seen_from))
 
 
-def arms(place):
-    """Return the inertia tensor of one kilogram at a place, (3, 3)."""
-    return float(place @ place) * np.eye(3) - np.outer(place, place)
+def ball(mass, center, radius):
+    """Return the parameters of a ball, (10,)."""
+    moment = 0.4 * mass * radius**2
+    own = np.array([mass, 0, 0, 0, moment, 0, moment, 0, 0, moment])
+    return about(own, -center)
+
+
+def errors_of(found, truth):
+    """Return relative errors of mass and inertia, and the distance of the centres."""
+    centers = [one[1:4] / one[0] for one in (found, truth)]
+    inertias = [
+        spatial_inertia(about(one, center))[3:, 3:]
+        for one, center in zip((found, truth), centers, strict=True)
+    ]
+    inertia = np.linalg.norm(inertias[0] - inertias[1]) / np.linalg.norm(inertias[1])
+    distance = np.linalg.norm(centers[0] - centers[1])
+    return np.array([abs(found[0] / truth[0] - 1.0), distance, inertia])
 
 
 def read(name):
@@ -90,7 +79,8 @@ def read(name):
             log['wrench'][:, :3], log['wrench'][:, 3:],
         )
     )  # fmt: skip
-    truth = Body(float(log['mass']), log['com_ft'], log['inertia_com_ft'])
+    mass, inertia = float(log['mass']), log['inertia_com_ft'][np.tril_indices(3)]
+    truth = about(np.array([mass, 0, 0, 0, *inertia]), -log['com_ft'])
     return np.round(1e9 * log['t']).astype(np.int64), list(signals), truth
 
 
@@ -124,10 +114,10 @@ def ordinary(robot, seen):
 
 def placed(robot, seen):
     """Return the answer with a ball as prior: where least squares state, back to the sensor."""
-    body = Body.of(identified(robot, seen, 'least_squares'))
-    radius = float(np.linalg.norm(body.center))
-    ball = Body.ball(body.mass, body.center, radius)
-    robot = robot.with_parameters(ball.parameters[None])
+    mass, *first = identified(robot, seen, 'least_squares')[:4]
+    center = np.array(first) / mass
+    prior = ball(mass, center, np.linalg.norm(center))
+    robot = robot.with_parameters(prior[None])
     return identified(robot, seen, 'entropic', weight=PriorRows(1.0))
 
 
@@ -143,9 +133,9 @@ METHODS = {
 @pytest.fixture(scope='module')
 def scores():
     """Return consistency and errors of each draw, by tool, level and method."""
-    rng, guess = np.random.default_rng(0), Body.ball(0.3, np.zeros(3), 0.1)
+    rng = np.random.default_rng(0)
     robot = Robot.from_urdf('<robot name="tool"><link name="tool"/></robot>', imus=['tool'])
-    robot = robot.with_parameters(guess.parameters[None])
+    robot = robot.with_parameters(ball(0.3, np.zeros(3), 0.1)[None])
     builder, found = EquationBuilder(robot), {}
     for tool in TOOLS:
         stamps, signals, truth = read(tool)
@@ -154,7 +144,7 @@ def scores():
                      for _ in range(DRAWS if size else 1)]  # fmt: skip
             for method, solve in METHODS.items():
                 answers = np.array([solve(robot, seen) for seen in draws])
-                errors = np.array([Body.of(answer).errors(truth) for answer in answers])
+                errors = np.array([errors_of(answer, truth) for answer in answers])
                 found[tool, level, method] = consistency_margin(answers) > 0, errors
     return found
 

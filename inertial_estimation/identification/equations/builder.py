@@ -138,7 +138,8 @@ class Observed(NamedTuple):
     def take(self, some: slice | NDArray[np.intp]) -> Observed:
         """Return some of them."""
         external = {frame: wrench[some] for frame, wrench in self.external.items()}
-        free, carried = (None if one is None else one[some] for one in (self.free, self.carried))
+        free = None if self.free is None else self.free[some]
+        carried = None if self.carried is None else self.carried[some]
         return Observed(self.samples.take(some), external, free, carried)
 
 
