@@ -122,7 +122,7 @@ class _Reader:
         self._noise = SensorNoise(seed=seed)
         self._joints = simulated.joint_names
         self._fts = [simulated.ft_names.index(name) for name in names]
-        self._assembler = SampleAssembler(robot.joint_names, names, IMUS, SETTINGS)
+        self._assembler = SampleAssembler(robot, SETTINGS)
 
     def read(self, snapshot: Snapshot) -> Sample | None:
         """Return a sample of that instant; None while filters fill."""

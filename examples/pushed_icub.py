@@ -3,8 +3,7 @@
 """
 Push a simulated iCub that stands on its feet, and compare estimated with true forces.
 
-No ROS is needed: the simulator's readings go straight into the assembler and the estimator, as the
-node would pass them on.
+No ROS is needed: the readings go into the assembler and the estimator as in the node.
 
     python examples/pushed_icub.py --seconds 10 --picture docs/demo.svg
 """
@@ -41,16 +40,15 @@ class Pipeline:
             joint_states=JointStateSettings(velocity_source='filter'),
             filter=FilterSettings(window=0.12),
         )
-        fts = [sensor.name for sensor in self.robot.ft_sensors]
-        self.assembler = SampleAssembler(self.robot.joint_names, fts, imus, settings)
+        self.assembler = SampleAssembler(self.robot, settings)
         contacts = [Contact(frame) for frame in simulated.contact_frames]
         self.estimator = WrenchEstimator(self.robot, contacts)
-        self.ft_rows = [simulated.ft_names.index(name) for name in fts]
+        self.ft_rows = [simulated.ft_names.index(ft.name) for ft in self.robot.ft_sensors]
         self.imu_rows = [simulated.imu_names.index(name) for name in imus]
         self.joint_names = simulated.joint_names
 
     def update(self, readings):
-        """Pass on one instant's readings as messages; return the wrenches."""
+        """Push the readings of one instant; return the wrenches."""
         stamp = readings.stamp_ns
         for k, row in enumerate(self.ft_rows):
             self.assembler.push_ft(k, stamp, readings.ft_readings[row])
@@ -85,7 +83,7 @@ def simulate(seconds):
 
 
 def draw(path, times, contacts, truth, estimates):
-    """Draw the size of the force at some contacts; 25 points a second tell it all."""
+    """Draw the magnitude of the force at some contacts, 25 points a second."""
     import matplotlib
 
     matplotlib.use('svg')

@@ -19,7 +19,7 @@ from inertial_estimation.logs.log import Log
 from inertial_estimation.logs.replay import replay
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 
 START = 1_700_000_000_000_000_000
 MS = 1_000_000
@@ -80,7 +80,7 @@ def replay_bag(bag, urdf, settings, *, out=None, **options):
 
 def report_of(samples, robot, settings):
     """Replay samples and return their figures."""
-    statistics = build_assembler(settings, robot).statistics()
+    statistics = SampleAssembler(robot, settings).statistics()
     return figures(replay(robot, Log(samples, 1_000_000_000, statistics), settings))
 
 

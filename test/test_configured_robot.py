@@ -17,7 +17,7 @@ from inertial_estimation.config import EstimatorSettings, IdentifierSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import accepted_frame_ids
 
 EYE = (
@@ -101,7 +101,7 @@ def test_all_sensors_of_an_icub_by_their_names(shared_models, source):
     settings = EstimatorSettings.from_dict(given)
     robot = build_robot(settings, text)
     assert {imu.name: imu.measures for imu in robot.imus} == kinds
-    assembler, stamp, rotations = build_assembler(settings, robot), 1_700_000_000, []
+    assembler, stamp, rotations = SampleAssembler(robot, settings), 1_700_000_000, []
     for link in robot.links:
         rotations.append(link.P_H_L[:3, :3])
         if link.parent >= 0:

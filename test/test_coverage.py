@@ -21,7 +21,7 @@ from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import Sample, SampleBatch
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.stream_noise import stream_noise
@@ -141,7 +141,7 @@ class Messages:
         self, draws: int, lost: str, rng: np.random.Generator | None = None
     ) -> tuple[list[Sample], StreamRates]:
         """Return the sample of each draw, with noise if there is a generator, and the rates."""
-        assembler = build_assembler(self.settings, self.robot)
+        assembler = SampleAssembler(self.robot, self.settings)
         rows = np.tile(self.truth, (draws // STATES + 1, 1))
         if rng is not None:
             rows += self.noise * rng.standard_normal(rows.shape)

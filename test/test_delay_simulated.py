@@ -43,7 +43,7 @@ def force_error(recorded, **settings):
     })  # fmt: skip
     fts = [sensor.name for sensor in robot.ft_sensors]
     rows = [simulated.ft_names.index(name) for name in fts]
-    assembler = SampleAssembler(robot.joint_names, fts, [IMU], chosen)
+    assembler = SampleAssembler(robot, chosen)
     estimator = WrenchEstimator(robot, [Contact(frame) for frame in simulated.contact_frames])
     truth, errors = {}, []
     for snapshot, reading in instants:

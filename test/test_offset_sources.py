@@ -48,8 +48,7 @@ def settings(**more):
 def log_of(robot, samples):
     """Return a log of samples, one a second."""
     samples = [one._replace(stamp_ns=(k + 1) * 10**9) for k, one in enumerate(samples)]
-    fts = [sensor.name for sensor in robot.ft_sensors]
-    statistics = SampleAssembler(robot.joint_names, fts, (), settings()).statistics()
+    statistics = SampleAssembler(robot, settings()).statistics()
     return Log(SampleBatch.stack(samples), 10**9, statistics)
 
 

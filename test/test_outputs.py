@@ -313,7 +313,7 @@ def test_refused_messages_slow_contacts_and_unknown_joints_are_findings(robot, r
     assert one.values['count'] == 5
     status = contacts_status(ContactStatistics(9, 2, 0), [], [SlowSender('hand', 0.25, 4)], 0.1)
     assert codes(status.findings) == [('slow_contacts', Level.WARNING)]
-    statistics = SampleAssembler(robot.joint_names, [], ['head'], EstimatorSettings()).statistics()
+    statistics = SampleAssembler(robot, EstimatorSettings()).statistics()
     fresh = np.full(len(robot.joint_names), SensorState.FRESH, dtype=np.uint8)
     sample = random_sample(robot, rng)._replace(joint_states=fresh)
     assert known_joints_status(robot, sample, statistics).level == Level.INFO
@@ -370,7 +370,7 @@ def momentum(rng, *, late=0.0, moves=1.0, silent=(), **settings):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     chosen = EstimatorSettings.from_dict({'imus': ('head',), 'filter.window': 0.12, **settings})
     fts = [sensor.name for sensor in robot.ft_sensors]
-    assembler = SampleAssembler(robot.joint_names, fts, ['head'], chosen)
+    assembler = SampleAssembler(robot, chosen)
     estimator = WrenchEstimator(robot, [Contact(name) for name in ('root', 'hand', 'foot')])
     checked = MomentumStatus(robot, chosen, assembler)
     n = len(robot.joint_names)

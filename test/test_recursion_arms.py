@@ -26,7 +26,7 @@ from inertial_estimation.identification.recursion.settings import recursion_sett
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, SampleWindows
 from inertial_estimation.sample import SampleBatch
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 
 FIRST, LAST = UR10E.first, UR10E.last
 """The part that is used: a second of rest, then motion [s]."""
@@ -53,7 +53,7 @@ class Arm:
         self.robot = build_robot(settings, urdf or recorded.description())
         choice = replace(recursion_settings(settings, self.robot), **chosen)
         self.identifier = RecursiveIdentifier(self.robot, choice)
-        self._assembler = build_assembler(settings, self.robot)
+        self._assembler = SampleAssembler(self.robot, settings)
         self._windows = SampleWindows(self.robot, settings.sample_rate, CONTACT_MARGIN, ())
         self._gains = np.array(settings.efforts.gains) if settings.efforts.gains else 1.0
         self.changes, self.refits, self.windows = [], [], []

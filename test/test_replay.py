@@ -16,7 +16,7 @@ pytest.importorskip('rosbags')
 
 from bag_messages import IMU, JOINT_STATE, STORE, WRENCH, write_bag
 from replays import MS, SETTINGS, START, codes, humanoid_messages, replay_bag
-from robots import nested_humanoid_urdf
+from robots import named_robot, nested_humanoid_urdf
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
@@ -29,7 +29,7 @@ from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import run
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
-from inertial_estimation.signals.assembler import SampleAssembler, build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DATA = REPOSITORY.parent / 'shared' / 'data'
@@ -54,7 +54,7 @@ def bag(tmp_path, robot):
 
 def replay_live(robot, settings, messages):
     """Do what the node does, one message after the other."""
-    assembler, estimator = build_assembler(settings, robot), build_estimator(settings, robot)
+    assembler, estimator = SampleAssembler(robot, settings), build_estimator(settings, robot)
     estimates = []
     for topic, type_, _, data in messages:
         message = STORE.deserialize_cdr(data, type_)
@@ -125,7 +125,7 @@ def test_what_is_written_holds_the_estimate(tmp_path, robot, settings, bag):
 
 
 def test_what_a_frozen_sensor_repeats_was_true_and_its_next_message_is_again():
-    assembler = SampleAssembler(('hip',), ('leg',), (), EstimatorSettings())
+    assembler = SampleAssembler(named_robot(('hip',), ('leg',)), EstimatorSettings())
     # Every 10 ms, but what ends the standstill comes early.
     ft_ms = [*range(0, 200, 10), 202, *range(210, 300, 10)]
     samples = []

@@ -18,7 +18,7 @@ from inertial_estimation.errors import LogError
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.logs.bag import bag_deserializer
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import Backlog, Router
 from inertial_estimation.signals.sensor_stream import SensorStream
 
@@ -43,7 +43,7 @@ class Robot:
         settings = IdentifierSettings.from_dict(parameters | more)
         robot = build_robot(settings, settings.robot_description)
         self.samples, self.every_ns = [], every_ns
-        self.assembler = build_assembler(settings, robot)
+        self.assembler = SampleAssembler(robot, settings)
         self.contacts = ContactStream(robot, settings)
         self.now_ns = 0
         self.router = Router(

@@ -24,7 +24,7 @@ from inertial_estimation.estimation.momentum_check import (
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SensorState
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.derivatives import (
     gyroscope_differentiator,
     joint_differentiator,
@@ -226,7 +226,7 @@ def test_live_deviations_follow_the_rates(rng):
 def test_assembler_knows_the_rates_of_its_streams():
     settings = settings_of(**{'ft.foot_sensor.time_offset': 0.1})
     robot = robot_of(settings)
-    assembler = build_assembler(settings, robot)
+    assembler = SampleAssembler(robot, settings)
     assert all(np.isnan(own).all() for own in assembler.rates())
     names, zeros = robot.joint_names, np.zeros(6)
     for k in range(10):

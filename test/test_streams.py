@@ -9,6 +9,7 @@ an estimate (test_wrench_estimator.py).
 
 import numpy as np
 import pytest
+from robots import named_robot
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.sample import SensorState
@@ -28,7 +29,8 @@ STAMP_ROUND_OFF = 1e-5
 
 def make(fts=('leg', 'foot'), imus=(), joints=JOINTS, measures=None, **settings):
     settings.setdefault('joint_states.acceleration_source', 'zero')
-    return SampleAssembler(joints, fts, imus, EstimatorSettings.from_dict(settings), measures)
+    robot = named_robot(joints, fts, imus, measures)
+    return SampleAssembler(robot, EstimatorSettings.from_dict(settings))
 
 
 def joint_state(

@@ -36,7 +36,7 @@ from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
@@ -55,7 +55,7 @@ LEG = SENSORS.index('leg_sensor')
 @pytest.fixture
 def assembler():
     settings = EstimatorSettings.from_dict(SETTINGS)
-    return build_assembler(settings, build_robot(settings, nested_humanoid_urdf()))
+    return SampleAssembler(build_robot(settings, nested_humanoid_urdf()), settings)
 
 
 def sample_at(assembler, stamp_ns):

@@ -32,7 +32,7 @@ from inertial_estimation.model.inertial_sensors import KINDS
 from inertial_estimation.model.motion_sources import assign_owners, serving_sources
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import accepted_frame_ids
 
 Record = dict[str, Any]
@@ -89,7 +89,7 @@ def check_settings(
     robot = build_robot(settings, urdf)
     builders: list[Callable[[], object]] = [
         lambda: build_internal_wrenches(settings, build_estimator(settings, robot)),
-        partial(build_assembler, settings, robot),
+        partial(SampleAssembler, robot, settings),
         partial(ContactStream, robot, settings),
         *(partial(accepted_frame_ids, settings, robot, s) for s in robot.ft_sensors),
         *(partial(accepted_frame_ids, settings, robot, s) for s in robot.imus),

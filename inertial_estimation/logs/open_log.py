@@ -32,7 +32,7 @@ from inertial_estimation.logs.log import (
 from inertial_estimation.logs.table import load_table
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, Sample, SampleBatch
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import Router
 
 TABLES = ('.npz', '.csv')
@@ -158,7 +158,7 @@ class _Assembly:
     """Assembler and contacts of the node, and their samples."""
 
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
-        self._assembler = build_assembler(settings, robot)
+        self._assembler = SampleAssembler(robot, settings)
         self.push_imu = self._assembler.push_imu
         self.push_temperature = self._assembler.push_temperature
         self.samples: list[Sample] = []

@@ -25,7 +25,7 @@ from inertial_estimation.ros.subscriptions import (
     waiting,
 )
 from inertial_estimation.sample import Sample
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.messages import ImuReading
 from inertial_estimation.signals.router import CONTACTS, Source
 
@@ -117,7 +117,7 @@ class RobotFeed:
         self.body = BodyReadings(self.robot, sensor, imu)
         self.gravity, self.begin = self.body.gravity, self.body.begin
         self._take_reading = take
-        self._assembler = build_assembler(settings, self.robot)
+        self._assembler = SampleAssembler(self.robot, settings)
         self._contacts = ContactStream(self.robot, settings)
         self._row = self.robot.ft_sensors.index(self.body.sensor)
         self._warmth, self._n_warm = 0.0, 0

@@ -43,7 +43,7 @@ from inertial_estimation.ros.publishers import Publishers
 from inertial_estimation.ros.subscriptions import Subscriptions, make_router
 from inertial_estimation.ros.taring import Taring, find_supports
 from inertial_estimation.sample import Sample
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 
 
 class EstimatorNode(ConfiguredNode):
@@ -61,7 +61,7 @@ class Pipeline:
         self.active = False
         self._node = node
         self.robot = robot = build_robot(settings, urdf)
-        self._assembler = build_assembler(settings, robot)
+        self._assembler = SampleAssembler(robot, settings)
         sensors = sensor_calibrations(settings, robot, new_file=True)
         self._estimator = build_estimator(settings, robot, stack_calibrations(sensors.values()))
         supports = find_supports(settings, robot)

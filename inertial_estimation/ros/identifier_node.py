@@ -34,7 +34,7 @@ from inertial_estimation.ros.services import create_service
 from inertial_estimation.ros.state_file import StateFile
 from inertial_estimation.ros.subscriptions import PolledSubscriptions, make_router
 from inertial_estimation.sample import Sample
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.stream import AssemblerStatistics
 from inertial_estimation.uncertainty.stream_noise import StreamFilters, stream_noise
 
@@ -82,7 +82,7 @@ class IdentifierPipeline:
         frames, rate = settings.loaded_frames, settings.sample_rate
         self._windows = SampleWindows(robot, rate, CONTACT_MARGIN, frames)
         self._state = StateFile(settings.state_file) if settings.state_file else None
-        self._assembler = build_assembler(settings, robot)
+        self._assembler = SampleAssembler(robot, settings)
         self._contacts = ContactStream(robot, settings)
         self._outputs = IdentifierOutputs(node, robot)
         self._router = make_router(node, settings, robot, self._assembler, self._contacts)

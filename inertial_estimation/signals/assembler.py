@@ -4,22 +4,20 @@
 From the readings of all streams to samples; joint states are the clock.
 
 A joint state of the first topic makes a sample when it holds the *lead* joint: of the joints seen
-on that topic the first one in the robot's order. If its publisher falls silent for
-``joint_max_age``, the next message of that topic leads. Every other stream enters with its newest
+on that topic the first one in the robot's order. If its publisher is silent for the ``max_age`` of
+joint states, the next message of that topic leads. Every other stream enters with its newest
 message whose stamp (plus ``time_offset``) is not later, live and in replay alike.
 
-With ``filter_delay`` a sample is of a joint state that lies at least so long before the one that
+With ``filter.delay`` a sample is of a joint state that lies at least so long before the one that
 triggers. Derivatives are evaluated there, inside the window of the filter; measured values are
 interpolated between the messages before and after it, or smoothed by the filter. Ages are counted
 from there, but a sensor is frozen as soon as its newest message shows it.
 
 A stamp that goes back means that time was set back. On the leading messages it resets everything,
-on any other stream that stream alone: one bad clock must not cost the others.
+on any other stream that stream alone.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -46,19 +44,16 @@ class SampleAssembler:
 
     Parameters
     ----------
-    joint_names, ft_names, imu_names : sequence of str
-        The robot's joints and sensors.
+    robot : Robot
+        Its joints and sensors; quantities that an IMU does not measure are ignored.
     settings : EstimatorSettings
         Limits, filters and assumed joints.
-    imu_measures : sequence of str, optional
-        What each IMU measures, one of `sensors.MEASURES`; the rest of its messages is ignored.
-        Default: both quantities.
 
     Attributes
     ----------
     wanted_ns : int
         Joint states before this stamp fill the filters and make no sample, which saves most of
-        their time; 0, also after a reset: all of them do. With ``filter_delay`` all of them do.
+        their time; 0, also after a reset: all of them do. With ``filter.delay`` all of them do.
 
     Raises
     ------
@@ -69,20 +64,12 @@ class SampleAssembler:
 
     """
 
-    def __init__(
-        self,
-        joint_names: Sequence[str],
-        ft_names: Sequence[str],
-        imu_names: Sequence[str],
-        settings: EstimatorSettings,
-        imu_measures: Sequence[str] | None = None,
-    ) -> None:
+    def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
         self._joint_max_age_ns = round(1e9 * settings.joint_states.max_age)
         self._delay_ns = round(1e9 * settings.filter.delay)
-        self._n_joints = len(joint_names)
-        self._joints = JointStreams(joint_names, settings)
-        measures = ['both'] * len(imu_names) if imu_measures is None else imu_measures
-        self._sensors = SensorStreams(ft_names, imu_names, measures, settings)
+        self._n_joints = len(robot.joint_names)
+        self._joints = JointStreams(robot.joint_names, settings)
+        self._sensors = SensorStreams(robot, settings)
         self._fts, self._imus = self._sensors.fts, self._sensors.imus
         self._samples = self._resets = self._malformed = 0
         self._lead = self._n_joints
@@ -318,11 +305,3 @@ class SampleAssembler:
             block[EFFORT],
             ft_temperatures=self._sensors.temperatures_at(stamp_ns),
         )
-
-
-def build_assembler(settings: EstimatorSettings, robot: Robot) -> SampleAssembler:
-    """Return the assembler of a robot's samples."""
-    fts = [sensor.name for sensor in robot.ft_sensors]
-    imus = [imu.name for imu in robot.imus]
-    measures = [imu.measures for imu in robot.imus]
-    return SampleAssembler(robot.joint_names, fts, imus, settings, measures)

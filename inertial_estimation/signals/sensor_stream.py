@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite, nan
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.config import EstimatorSettings, FtSettings, ImuSettings
 from inertial_estimation.errors import ShapeError
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array
 from inertial_estimation.signals.derivatives import (
     Differentiator,
@@ -222,24 +222,19 @@ class TemperatureStream(Stream):
 
 
 class SensorStreams:
-    """The streams of all sensors."""
+    """The streams of all sensors of a robot."""
 
-    def __init__(
-        self,
-        ft_names: Sequence[str],
-        imu_names: Sequence[str],
-        imu_measures: Sequence[str],
-        settings: EstimatorSettings,
-    ) -> None:
-        self.fts = [SensorStream(name, settings.ft_of(name), settings) for name in ft_names]
+    def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
+        fts = [(ft.name, settings.ft_of(ft.name)) for ft in robot.ft_sensors]
+        self.fts = [SensorStream(name, given, settings) for name, given in fts]
         self.imus = [
-            SensorStream(name, settings.imu_of(name), settings, measures)
-            for name, measures in zip(imu_names, imu_measures)
+            SensorStream(imu.name, settings.imu_of(imu.name), settings, imu.measures)
+            for imu in robot.imus
         ]
         self.temperatures = {
             k: TemperatureStream(name, MAX_TEMPERATURE_AGE)
-            for k, name in enumerate(ft_names)
-            if settings.ft_of(name).temperature_topic
+            for k, (name, given) in enumerate(fts)
+            if given.temperature_topic
         }
         self.streams = (*self.fts, *self.imus)
 

@@ -17,7 +17,7 @@ from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros.conversions import NANOSECONDS
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 
 N_SAMPLES = 30
 
@@ -55,7 +55,7 @@ def library(sent, parameters):
     """Yield stamps and wrenches that the library makes of the same readings."""
     settings = EstimatorSettings.from_dict(parameters)
     robot = build_robot(settings, settings.robot_description)
-    assembler, estimator = build_assembler(settings, robot), build_estimator(settings, robot)
+    assembler, estimator = SampleAssembler(robot, settings), build_estimator(settings, robot)
     for stamp_ns, (q, v, wrenches, rates, acceleration) in sent.items():
         for k, wrench in enumerate(wrenches.values()):
             assembler.push_ft(k, stamp_ns, wrench)

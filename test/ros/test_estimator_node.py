@@ -42,7 +42,7 @@ from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros import estimator_node
 from inertial_estimation.ros.conversions import point_to_message
 from inertial_estimation.ros.estimator_node import EstimatorNode
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
 N_SAMPLES = 10
@@ -76,7 +76,7 @@ def bench(context):
 def samples_of_the_library(sent, **parameters):
     """Yield the samples that the library makes of readings."""
     settings = EstimatorSettings.from_dict(HUMANOID | parameters)
-    assembler = build_assembler(settings, build_robot(settings, settings.robot_description))
+    assembler = SampleAssembler(build_robot(settings, settings.robot_description), settings)
     for stamp_ns, (q, v, wrenches, rates, acceleration) in sent.items():
         for k, wrench in enumerate(wrenches.values()):
             assembler.push_ft(k, stamp_ns, wrench)

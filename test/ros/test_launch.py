@@ -23,7 +23,7 @@ import pytest
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.messages import (
     Decoder,
 )
@@ -500,7 +500,7 @@ def estimates_of_the_library(data):
 
     settings = EstimatorSettings.from_yaml(ROOT / 'config' / 'icub_yoga_left.yaml')
     robot = build_robot(settings, (data / 'models' / 'icub_v2_5.urdf').read_text())
-    assembler, estimator = build_assembler(settings, robot), build_estimator(settings, robot)
+    assembler, estimator = SampleAssembler(robot, settings), build_estimator(settings, robot)
     fts = {settings.ft_of(sensor.name).topic: k for k, sensor in enumerate(robot.ft_sensors)}
     joints, wrenches = Decoder('joints'), Decoder('ft')
     found = {}

@@ -30,7 +30,7 @@ from inertial_estimation.ros.conversions import point_to_message, stamp_to_ns
 from inertial_estimation.ros.inertial_parameters import TOPIC, to_message
 from inertial_estimation.ros.publishers import RateLimiter
 from inertial_estimation.ros.subscriptions import LATCHED
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.messages import (
     Decoder,
 )
@@ -121,7 +121,7 @@ def sample_of(sent, **parameters):
     """Return the sample that the library makes of the last of some readings, and the rates."""
     settings = EstimatorSettings.from_dict(HUMANOID | parameters)
     robot = build_robot(settings, settings.robot_description)
-    assembler = build_assembler(settings, robot)
+    assembler = SampleAssembler(robot, settings)
     for stamp, (q, v, wrenches, rates, acceleration) in sent.items():
         for k, wrench in enumerate(wrenches.values()):
             assembler.push_ft(k, stamp, wrench)
@@ -255,7 +255,7 @@ def inner_of_the_library(stamp, sent):
     """Return what the library says: wrenches through the joints, and of all links."""
     settings = EstimatorSettings.from_dict(HUMANOID | INNER)
     robot = build_robot(settings, settings.robot_description)
-    assembler, estimator = build_assembler(settings, robot), build_estimator(settings, robot)
+    assembler, estimator = SampleAssembler(robot, settings), build_estimator(settings, robot)
     q, v, wrenches, rates, acceleration = sent
     for k, wrench in enumerate(wrenches.values()):
         assembler.push_ft(k, stamp, wrench)

@@ -38,7 +38,7 @@ from inertial_estimation.ros.inertial_parameters import (
     from_message,
     offsets_from_message,
 )
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 
 TORQUES = 'wrench_estimator/joint_torques'
 BASE = 'parameter_identifier/base_parameters'
@@ -88,7 +88,7 @@ class Pair(BenchRobot):
 
     def predicted(self, samples, parameters, offsets, n):
         """Return torques of the last samples by the library with these numbers."""
-        assembler = build_assembler(self.settings, self.robot)
+        assembler = SampleAssembler(self.robot, self.settings)
         estimator = build_estimator(self.settings, self.robot.with_parameters(parameters))
         estimator.set_calibration(estimator.calibration.with_offsets(offsets))
         found = []
