@@ -102,9 +102,9 @@ class StateNoise:
     shape (n_imus, 3, 3).
     """
     is_white: bool = True
-    """Whether readings that no filter derives are unfiltered, so that they show their noise."""
+    """Readings that no filter derives are unfiltered, so that they show their noise."""
     measures_velocities: bool = False
-    """Whether joint velocities are readings too, and not derived from positions."""
+    """Joint velocities are readings too, and not derived from positions."""
 
     def __post_init__(self) -> None:
         for name in ('joints', 'imus'):

@@ -19,8 +19,9 @@ from inertial_estimation.identification.equations.builder import Block, Equation
 from inertial_estimation.identification.equations.sparse_equations import SparseEquations
 from inertial_estimation.identification.information import Information, absorb
 from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import Term, gain_columns
-from inertial_estimation.model.base_parameters import BaseParameters, unexcited_directions
+from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -220,19 +221,10 @@ class Determined:
 
 def determined(block: Block, base: BaseParameters, rows: Information) -> Determined:
     """Return the combinations that some equations determine."""
-    unseen = unexcited_directions(rows.R[:, base.independent], EXCITED)
+    unseen = RowSpace.of(rows.R[:, base.independent], EXCITED).invisible()
     # In an order that conditions well, the last ones are expressed by the others.
     seen = BaseParameters.of_null_space(unseen, np.arange(base.rank)).within(base)
-    found = set(seen.independent.tolist())
-    names = block.unknowns.names
+    found, names = set(seen.independent.tolist()), block.unknowns.names
     lost = tuple(names[k] for k in base.independent.tolist() if k not in found)
-    return Determined(base, seen, _deviations(rows.R[:, seen.independent]), lost)
-
-
-def _deviations(R: Array) -> Array:
-    """Return standard deviations of independent unknowns, infinite without equations."""
-    scales = np.linalg.norm(R, axis=0)
-    seen, found = scales > 0.0, np.full(len(scales), np.inf)
-    triangle = np.linalg.qr(R[:, seen] / scales[seen], mode='r')
-    found[seen] = np.linalg.norm(np.linalg.inv(triangle), axis=1) / scales[seen]
-    return found
+    variances = RowSpace.of(rows.R[:, seen.independent]).variances()
+    return Determined(base, seen, np.sqrt(variances), lost)

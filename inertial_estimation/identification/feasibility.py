@@ -82,7 +82,7 @@ NULL_CHANGE = 1e-6
 
 
 class Verdict(str, Enum):
-    """Whether consistent links have the base parameters."""
+    """Existence of consistent links with the base parameters."""
 
     FEASIBLE = 'feasible'
     INFEASIBLE = 'infeasible'
@@ -126,7 +126,7 @@ class BaseParameterCheck:
     x: Array
     """Unknowns that have the nearest base parameters, one choice of many, shape (n,)."""
     grade: Grade
-    """How the search for them ended."""
+    """Of the search for them."""
 
 
 def check_base_parameters(
@@ -300,7 +300,7 @@ class _Test:
         return Certificate(normal, offset, tuple(multipliers), mismatch)
 
     def proves(self, certificate: Certificate, near: ConicSolution) -> bool:
-        """Return whether the values are outside by more than the certificate may be off by."""
+        """Compare the distance of the values with the error of the certificate."""
         beyond = certificate.offset - certificate.normal @ self.values
         beyond -= np.abs(certificate.normal) @ self.off
         sizes = np.abs(self.sizes * near.x[:-1]).sum()
@@ -322,7 +322,7 @@ class BelowZero(NamedTuple):
 
     @property
     def may_be_zero(self) -> bool:
-        """Whether it is within one deviation of zero."""
+        """True within one deviation of zero."""
         return self.value >= -self.deviation
 
 
@@ -405,7 +405,7 @@ def read_base_parameters(text: str, robot: Robot) -> StatedBaseParameters:
 
 
 def _table(text: str) -> tuple[list[dict[str, str]], tuple[str, ...]]:
-    """Return what is stated, by the names of columns, and the names of payloads."""
+    """Return the rows of a text by the names of columns, and the names of payloads."""
     payloads: tuple[str, ...] = ()
     if text.lstrip().startswith('{'):
         try:

@@ -104,7 +104,7 @@ class BlockFit:
 
     @property
     def links_seen(self) -> list[bool]:
-        """Whether any equation depends on each link, as none does on a base at rest."""
+        """Links on which some equation depends, as none does on a base at rest."""
         return _links_seen(self.information, self.answer.unknowns)
 
 
@@ -152,7 +152,7 @@ class RobotFit:
 
     @property
     def consistent(self) -> bool:
-        """Whether all answers are strictly fully physically consistent."""
+        """True if all answers are strictly fully physically consistent."""
         return all(block.answer.consistent for block in self.blocks)
 
 
@@ -227,7 +227,7 @@ class _Task:
     weight: float | None
     """Of the prior against the mean of the equations; None: no prior."""
     others: Information | None = None
-    """What other submodels determine of its offsets."""
+    """Equations of its offsets, from other submodels."""
 
     @property
     def name(self) -> str:
@@ -353,7 +353,7 @@ def fitted_at_prior(evidence: Evidence, prior: Array) -> Array:
 
 
 def _links_seen(rows: Information, unknowns: Unknowns) -> list[bool]:
-    """Return whether any equation depends on each link."""
+    """Find the links on which some equation depends."""
     changes = np.linalg.norm(rows.R[:, : unknowns.n_inertial], axis=0)
     least = ZERO_COLUMN * changes.max(initial=0.0)
     return [bool((link > least).any()) for link in changes.reshape(len(unknowns.links), -1)]

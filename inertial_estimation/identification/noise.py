@@ -45,7 +45,7 @@ class NoiseLevels:
     information: Information
     """All equations in units of their noise, merged."""
     settled: bool
-    """Whether the last iteration changed next to nothing."""
+    """The last iteration changed next to nothing."""
     undetermined: Mapping[str, str] = field(default_factory=dict)
     """Kinds that are not used, as nothing is left to determine their noise, and why."""
 

@@ -117,7 +117,7 @@ class _Search:
     def steps(
         self, kept: Mask, count: int, prior: Information, noise: dict[str, float] | None = None
     ) -> Trimmed:
-        """Take at most so many steps from some windows."""
+        """Take at most some number of steps from some windows."""
         levels = dict(self._sizes) if noise is None else noise
         for _ in range(count):
             x = self._fitted(kept, levels, prior)

@@ -53,7 +53,7 @@ def from_text(robot: Robot, text: str) -> Array:
 
 
 def recognises(robot: Robot, text: str) -> bool:
-    """Return whether a text holds parameters of the robot, even of other links or damaged ones."""
+    """Recognise parameters of the robot, even of other links or damaged ones."""
     try:
         found = json.loads(text)
         return bool(found['kind'] == KIND and found['content']['robot'] == robot.name)

@@ -57,7 +57,7 @@ class Preparation:
     largest_gap: float = 0.1
     """Longer gaps between stamps are not bridged [s]."""
     every: int = 1
-    """Keep one sample in so many."""
+    """Decimation: one of this number of samples is kept."""
     measured_velocities: bool = False
     """Take joint velocities from the log, instead of derivatives of positions."""
 
@@ -73,7 +73,7 @@ class Preparation:
 
 
 class Prepared(NamedTuple):
-    """What is left of a log."""
+    """A filtered log."""
 
     samples: SampleBatch
     """Filtered, with derivatives."""
@@ -124,7 +124,7 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
 
 
 def folded_back(how: Preparation, period: float) -> str:
-    """Return why decimation folds frequencies back, or an empty string; period [s]."""
+    """Describe the frequencies that decimation folds back; empty: none; period [s]."""
     kept = 1.0 / (period * how.every)
     if how.every == 1 or 0 < how.cutoff <= (1.0 + MAX_JITTER) * MAX_CUTOFF_SHARE * kept:
         return ''

@@ -86,5 +86,5 @@ class Identification:
 
     @property
     def consistent(self) -> bool:
-        """Whether every link is strictly fully physically consistent."""
+        """True if every link is strictly fully physically consistent."""
         return bool((self.margins > 0).all())

@@ -65,7 +65,7 @@ class RowSpace:
 
     @property
     def determined(self) -> NDArray[np.bool_]:
-        """Whether each unknown is determined by itself, shape (n,)."""
+        """Unknowns that are determined by themselves, shape (n,)."""
         return np.asarray(np.linalg.norm(self.missing, axis=1) <= DETERMINED, dtype=np.bool_)
 
     def solve(self, target: Array) -> Array:

@@ -22,7 +22,7 @@ INERTIAL_UNITS = ('kg', *('kg m',) * 3, *('kg m^2',) * 6)
 
 
 class Term(str, Enum):
-    """What a joint, a sensor or a payload adds to the equations; each value names it."""
+    """Unknown of a joint, a sensor or a payload; its value names it."""
 
     VISCOUS = 'viscous'
     """Friction by velocity [N m s/rad or N s/m]."""

@@ -27,7 +27,7 @@ class JointModel:
     """
 
     terms: tuple[Term, ...] = OF_A_JOINT
-    """Which of these are unknown; the others are zero."""
+    """Unknown terms; the others are zero."""
     sign_width: float = 0.0
     """Width of a smooth sign, tanh(q' / width) [rad/s or m/s]; 0 for the sign itself."""
     dead_zone: float = 0.0
@@ -70,7 +70,7 @@ class Coupling:
 
     joints: tuple[str, str]
     terms: tuple[Term, ...] = OF_A_COUPLING
-    """Which of these are unknown; the others are zero."""
+    """Unknown terms; the others are zero."""
 
     def __post_init__(self) -> None:
         if len(self.joints) != 2 or len(set(self.joints)) != 2:
