@@ -65,16 +65,6 @@ HEAD: dict[str, Any] = {
     'imu.c.pose': [0.2, 0.1, 0.0, 0.1, 0.0, 0.9],
     'imu.c.measures': 'accelerometer',
 }
-FOOT: dict[str, Any] = {
-    'imu.h3.frame': 'head',
-    'imu.h3.pose': [-0.1, 0.0, 0.0, 0.0, 0.5, 0.0],
-    'imu.h3.measures': 'accelerometer',
-    'imu.f1.frame': 'foot',
-    'imu.f1.pose': [0.1, 0.02, 0.0, 0.0, 0.0, 0.4],
-    'imu.f1.measures': 'gyroscope',
-    'imu.f2.frame': 'foot',
-    'imu.f2.pose': [-0.1, 0.02, 0.0, 0.2, 0.0, 0.0],
-}
 CASES: dict[str, dict[str, Any]] = {
     'savitzky_golay, forces': {'joint_states.velocity_source': 'filter', **FORCES},
     'kalman, an FT sensor lost': {
@@ -90,12 +80,6 @@ CASES: dict[str, dict[str, Any]] = {
         'filter.smooth_readings': True,
         'imus': ['h1', 'h2', 'c'],
         **HEAD,
-    },
-    'arrays, velocities of messages': {
-        'angular_acceleration_source': 'array',
-        'imus': ['h1', 'h2', 'h3', 'c', 'f1', 'f2'],
-        **HEAD,
-        **FOOT,
     },
 }
 

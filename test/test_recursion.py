@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from free_air import smooth_motion, with_readings
 
+from bench.live_robots import wrong_robot
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
 from inertial_estimation.identification.equations.builder import EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion import refit as refit_module
 from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
@@ -51,10 +51,7 @@ def robot():
 @pytest.fixture(scope='module')
 def prior(robot):
     """Return parameters off by a tenth in each whitened coordinate."""
-    rng = np.random.default_rng(3)
-    parameters, _ = widened(robot.link_names, robot.parameters)
-    moves = 0.1 * rng.normal(size=(len(parameters), 10))
-    return parameters + np.einsum('lij,lj->li', whitening(parameters), moves)
+    return wrong_robot(robot, np.random.default_rng(3), 0.1).parameters
 
 
 def settings(robot, **others):

@@ -17,7 +17,7 @@ from test_recursion import KINDS, assert_minimum, known_of, settings
 
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel
-from inertial_estimation.identification.errors_in_variables import StateErrors, StateNoise
+from inertial_estimation.identification.errors_in_variables import StateErrors
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.recursion.base_values import BaseTable
@@ -147,18 +147,6 @@ def test_noise_follows_residuals_but_not_where_stated(foot):
         assert known.noise[kind] == pytest.approx(np.sqrt(1.0 + (1.0 - np.exp(-1.0)) * 8.0))
     assert known.noise['moment_x'] == 0.7
     assert 0.2 < known.noise['moment_y'] == known.noise['moment_z'] < 0.4
-
-
-def test_state_noise_is_capped_by_the_samples(arm):
-    joints = np.tile(np.diag([1e-3, 1e-2, 0.1]) ** 2, (len(arm.joint_names), 1, 1))
-    samples, sizes = log(arm, 3.0, rate=500.0), []
-    for is_white in (True, False):
-        identifier = RecursiveIdentifier(arm, settings(arm, warm_up=1.0))
-        identifier.noise = StateNoise.of(joints, np.zeros((0, 3, 3)), is_white=is_white)
-        identifier.add(samples)
-        sizes.append(max(np.trace(one.errors.gram) for one in known_of(identifier)))
-    # There is none in the samples.
-    assert 0.0 < sizes[0] < 1e-4 * sizes[1]
 
 
 def test_state_errors_are_whitened_without_friction(arm, rng):
@@ -301,28 +289,6 @@ def test_refit_with_friction_is_the_minimum_with_its_prior(arm):
     assert_minimum(found, 0.1, np.random.default_rng(0), size=3e-5)
 
 
-def test_refit_does_not_depend_on_its_start(robot):
-    rng = np.random.default_rng(5)
-    maps = whitening(robot.parameters)
-    off = np.einsum('lij,lj->li', maps, 0.25 * rng.normal(size=robot.parameters.shape))
-    identifier = RecursiveIdentifier(
-        robot.with_parameters(robot.parameters + off), settings(robot)
-    )
-    identifier.add(log(robot, 4.0))
-    known = known_of(identifier)
-    start = {
-        one.name: one.prior
-        + np.einsum('lij,lj->li', one.maps, 0.2 * rng.uniform(-1, 1, size=one.prior.shape))
-        for one in known
-    }
-    near, far = joint_refit(known, 1.0), joint_refit(known, 1.0, start)
-    again = {fit.memory.name: fit.parameters for fit in near.fits}
-    # From the answer, where models of second order are exact.
-    for name, offset in joint_refit(known, 1.0, again).offsets.items():
-        assert near.offsets[name] == pytest.approx(offset, abs=1e-4)
-        assert far.offsets[name] == pytest.approx(offset, abs=1e-4)
-
-
 @pytest.mark.parametrize(('gate', 'over'), [(2.0, 1.15), (4.0, 0.85), (4.0, 1.15)])
 def test_equations_are_rejected_from_the_gate_times_their_noise(robot, gate, over):
     stated = dict.fromkeys(KINDS, NOISE)
@@ -405,15 +371,6 @@ def test_neighbours_determine_shared_offsets(robot):
     assert (gained > 1.0 - 1e-6).all() and gained.max() > 1.2
     same = alone['upper_arm'].deviations / both['upper_arm'].deviations
     np.testing.assert_allclose(same, 1.0, rtol=1e-6)
-
-
-def test_exact_readings_are_identified(robot):
-    found = identify(robot, log(robot, 10.0, noise=0.0), gate=4.0).refit()
-    assert set(found.refitted) == {'upper_arm', 'thigh', 'foot'}
-    for submodel in robot.submodels[1:]:
-        links = list(submodel.links)
-        mass = robot.parameters[links, 0].sum()
-        assert found.parameters[links, 0].sum() == pytest.approx(mass, rel=1e-4)
 
 
 def test_a_link_without_mass_is_widened(robot):

@@ -119,17 +119,6 @@ def test_identified_parameters_predict_torques_better(log):
     assert (found.base[-1] < found.base[0]).all()
 
 
-def test_unstated_support_is_not_identified_as_weight(log):
-    identifier, refit = identify(log, log.robot, held=(), excited=1)
-    assert set(refit.refitted) == ARMS
-    # The trunk's fit is far off indeed, and predicts worse than the URDF.
-    root = log.robot.submodels[0]
-    truth = log.robot.parameters[list(root.links), 0].sum()
-    assert abs(identifier.parameters()[root.name][:, 0].sum() - truth) > 0.5
-    before, after = refit.prior_residuals[root.name], refit.residuals[root.name]
-    assert any(after[kind] > 2.0 * before[kind] for kind in after)
-
-
 def test_a_tare_with_wrong_parameters_is_corrected(log):
     """Offsets from wrong parameters hold their errors: the update corrects both."""
     wrong = wrong_robot(log.robot, np.random.default_rng(2))

@@ -165,16 +165,6 @@ def test_each_imu_has_its_own_noise_and_rate():
     assert noise.imus.all()
 
 
-def test_without_filters_no_rate_is_needed():
-    settings = settings_of(
-        **{'joint_states.acceleration_source': 'zero'}, angular_acceleration_source='zero'
-    )
-    noise = noise_of(settings, joint=np.nan, imu=np.nan, ft=np.nan)
-    assert_rows(noise.model.joints, np.diag([2e-4**2, 0.05**2, 0.0]))
-    assert_rows(noise.model.imus, np.diag([4e-3**2, 0.07**2, 0.0]))
-    assert noise.joints.all() and noise.imus.all() and noise.fts.all()
-
-
 @pytest.mark.parametrize('rate', [np.nan, 30.0], ids=['unknown', 'too low for the window'])
 def test_noise_is_stated_only_where_the_filter_works(rate, rng):
     settings = settings_of()

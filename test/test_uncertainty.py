@@ -96,12 +96,6 @@ def test_coverage_with_parts_of_imus(arrays, rng):
     check_coverage(robot, at_roots(robot), sample, noise, rng, acceleration_arrays=arrays)
 
 
-def test_coverage_on_a_humanoid(shared_models, rng):
-    imus = ['root_link', 'chest', 'l_foot', 'r_lower_leg']
-    robot = Robot.from_urdf(shared_models / 'icub_v2_5.urdf', imus=imus)
-    check_coverage(robot, at_roots(robot), random_sample(robot, rng), usual_noise(robot), rng)
-
-
 def test_coverage_with_large_forces_and_coarse_encoders(rng):
     """Positions move the frames of the sensors, which is most of it."""
     robot = make('humanoid')
