@@ -51,43 +51,32 @@ ROUND_OFF = 1e-12
 
 @dataclass(frozen=True)
 class AffineSettings:
-    """
-    Settings of `fit_affine`.
-
-    Parameters
-    ----------
-    weight : float, optional
-        Of the prior [N^2]: as readings that spread by its root along each direction. Default: by
-        cross-validation; infinite: the matrix stays.
-    n_blocks : int
-        Contiguous parts of the log that are held out in turn.
-    gap : float
-        Time beside a block that is held out in which nothing is used [s].
-    length_scale : float
-        Moment over force that counts as equally large [m].
-    prior_deviation : float
-        Standard deviation of elements of the prior, 1 being the matrix itself.
-    min_gain : float
-        Smallest singular value of the matrix over the prior.
-    reach : float
-        Duration of a touch before and after its outliers [s].
-    min_touch : float
-        Residuals below are no touch, moments over the length [N].
-    noise : float, optional
-        Of readings, root mean square of the six, moments over the length [N]. Default: from
-        differences of neighbours, which filtered readings do not show.
-
-    """
+    """Settings of `fit_affine`."""
 
     weight: float | None = None
+    """
+    Of the prior [N^2]: as readings that spread by its root along each direction. Default: by
+    cross-validation; infinite: the matrix stays.
+    """
     n_blocks: int = 10
+    """Contiguous parts of the log that are held out in turn."""
     gap: float = 0.3
+    """Time beside a block that is held out in which nothing is used [s]."""
     length_scale: float = 0.1
+    """Moment over force that counts as equally large [m]."""
     prior_deviation: float = 0.1
+    """Standard deviation of elements of the prior, 1 being the matrix itself."""
     min_gain: float = 0.1
+    """Smallest singular value of the matrix over the prior."""
     reach: float = 0.1
+    """Duration of a touch before and after its outliers [s]."""
     min_touch: float = 3.0
+    """Residuals below are no touch, moments over the length [N]."""
     noise: float | None = None
+    """
+    Of readings, root mean square of the six, moments over the length [N]. Default: from
+    differences of neighbours, which filtered readings do not show.
+    """
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -109,55 +98,42 @@ class AffineSettings:
 
 
 class AffineFit(NamedTuple):
-    """
-    Matrix and offset of a sensor.
-
-    Attributes
-    ----------
-    matrix : ndarray, shape (6, 6)
-        Applied to raw readings.
-    offset : ndarray, shape (6,)
-        Subtracted, [force; moment] in the sensor's frame [N, Nm].
-    correction : ndarray, shape (6, 6)
-        Matrix times inverse prior matrix.
-    matrix_deviations : ndarray, shape (6, 6)
-        Of the correction, errors of the prior included.
-    offset_deviations : ndarray, shape (6,)
-    weight : float
-        Of the prior [N^2].
-    directions : ndarray, shape (6, 6)
-        Principal axes of the readings, rows, moments in Nm.
-    spreads : ndarray, shape (6,)
-        Root mean square of the readings along each, falling [N].
-    shares : ndarray, shape (6,)
-        Of each direction, 1 where the log determines the matrix, 0 where the prior stays.
-    gains : ndarray, shape (6,)
-        Singular values of the matrix over the prior, falling.
-    rms_offset_only, rms, rms_held_out : ndarray, shape (6,)
-        Residuals of the prior with the best offset, of the fit, and of held-out blocks, NaN
-        without cross-validation [N, Nm].
-    used : ndarray of bool, shape (n,)
-        Samples that were used.
-    n_disturbed : int
-        Samples with values that were left out.
-
-    """
+    """Matrix and offset of a sensor."""
 
     matrix: Array
+    """Applied to raw readings, shape (6, 6)."""
     offset: Array
+    """Subtracted, [force; moment] in the sensor's frame, shape (6,) [N, Nm]."""
     correction: Array
+    """Matrix times inverse prior matrix, shape (6, 6)."""
     matrix_deviations: Array
+    """Of the correction, errors of the prior included, shape (6, 6)."""
     offset_deviations: Array
+    """Shape (6,)."""
     weight: float
+    """Of the prior [N^2]."""
     directions: Array
+    """Principal axes of the readings, rows, moments in Nm, shape (6, 6)."""
     spreads: Array
+    """Root mean square of the readings along each, falling, shape (6,) [N]."""
     shares: Array
+    """
+    Of each direction, 1 where the log determines the matrix, 0 where the prior stays, shape
+    (6,).
+    """
     gains: Array
+    """Singular values of the matrix over the prior, falling, shape (6,)."""
     rms_offset_only: Array
     rms: Array
     rms_held_out: Array
+    """
+    Residuals of the prior with the best offset, of the fit, and of held-out blocks, NaN
+    without cross-validation, shape (6,) [N, Nm].
+    """
     used: Mask
+    """Samples that were used, shape (n,)."""
     n_disturbed: int
+    """Samples with values that were left out."""
 
     def findings(
         self, subject: str, predicted: Array, settings: AffineSettings

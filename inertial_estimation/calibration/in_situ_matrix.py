@@ -113,32 +113,22 @@ class Weighed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AddedMass:
-    """
-    Data set: readings in several orientations with a known mass added.
-
-    Parameters
-    ----------
-    name : str
-    raw : ndarray, shape (n, 6)
-        In the order of time, in any unit, the same in all data sets.
-    accelerations : ndarray, shape (n, 3)
-        Of an accelerometer on the body, in its own axes [m/s^2].
-    mass : float
-        That was added; 0: none [kg].
-    centre : ndarray, shape (3,)
-        Of the added mass about the sensor's origin [m]: in the sensor's axes, or in the
-        accelerometer's if the rotation between the two is not known.
-    turning : ndarray, shape (n, 3), optional
-        Of a gyroscope on the body [rad/s].
-
-    """
+    """Data set: readings in several orientations with a known mass added."""
 
     name: str
     raw: Array
+    """In the order of time, in any unit, the same in all data sets, shape (n, 6)."""
     accelerations: Array
+    """Of an accelerometer on the body, in its own axes, shape (n, 3) [m/s^2]."""
     mass: float = 0.0
+    """That was added; 0: none [kg]."""
     centre: Array = field(default_factory=lambda: np.zeros(3))
+    """
+    Of the added mass about the sensor's origin [m]: in the sensor's axes, or in the
+    accelerometer's if the rotation between the two is not known, shape (3,).
+    """
     turning: Array | None = None
+    """Of a gyroscope on the body, shape (n, 3) [rad/s]."""
 
     def __post_init__(self) -> None:
         """Check mass and centre."""
@@ -155,50 +145,34 @@ class AddedMass:
 
 @dataclass(frozen=True, eq=False)
 class InSituMatrix:
-    """
-    Calibration matrix from added masses.
-
-    Attributes
-    ----------
-    matrix : ndarray, shape (6, 6)
-        From raw readings to wrenches [N, Nm per raw unit].
-    covariance : ndarray, shape (40, 40)
-        Of the matrix by columns, then mass and first moment of the body.
-    body : Weighed
-        Body beyond the sensor without the added masses.
-    in_sensor_axes : bool
-        Whether wrenches are in the sensor's axes; else in those of the accelerometer, about the
-        sensor's origin [T Remark 5.1].
-    singular_values : ndarray, shape (40,)
-        Of the equations over those of noise, falling.
-    residuals : ndarray, shape (n_sets,)
-        Of the slopes of each data set, root mean square over their noise.
-    share_left : float
-        Residual of all data sets over the slopes of what was added.
-    lasting : float
-        Residual over errors that last within data sets.
-    data_sets : tuple of AddedMass
-    offsets : tuple of InSituOffset
-        Offset and slopes of each data set, in raw units.
-    direction : int
-        +1: readings are the wrench of the body on the sensor, -1: of the sensor on the body.
-    rotation : ndarray, shape (3, 3)
-        Of the accelerometer in the frame of the wrenches.
-
-    """
+    """Calibration matrix from added masses."""
 
     matrix: Array
+    """From raw readings to wrenches, shape (6, 6) [N, Nm per raw unit]."""
     covariance: Array
+    """Of the matrix by columns, then mass and first moment of the body, shape (40, 40)."""
     body: Weighed
+    """Body beyond the sensor without the added masses."""
     in_sensor_axes: bool
+    """
+    Whether wrenches are in the sensor's axes; else in those of the accelerometer, about the
+    sensor's origin [T Remark 5.1].
+    """
     singular_values: Array
+    """Of the equations over those of noise, falling, shape (40,)."""
     residuals: Array
+    """Of the slopes of each data set, root mean square over their noise, shape (n_sets,)."""
     share_left: float
+    """Residual of all data sets over the slopes of what was added."""
     lasting: float
+    """Residual over errors that last within data sets."""
     data_sets: tuple[AddedMass, ...]
     offsets: tuple[InSituOffset, ...]
+    """Offset and slopes of each data set, in raw units."""
     direction: int
+    """+1: readings are the wrench of the body on the sensor, -1: of the sensor on the body."""
     rotation: Array
+    """Of the accelerometer in the frame of the wrenches, shape (3, 3)."""
 
     @property
     def deviations(self) -> Array:

@@ -122,42 +122,26 @@ def affine_subspace(raw: Array, metric: Array | None = None) -> AffineSubspace:
 
 @dataclass(frozen=True, eq=False)
 class InSituOffset:
-    """
-    Offset without a model.
-
-    Attributes
-    ----------
-    offset : ndarray, shape (6,)
-        b in the raw unit: wrench = matrix (raw - b).
-    covariance : ndarray, shape (6, 6)
-        Of `offset`.
-    slopes : RawSlopes
-        Affine fit before the projection onto the subspace.
-    subspace : AffineSubspace
-    orientations : Orientations
-    unexplained : float
-        Residual within the subspace over the third spread of the readings.
-    gravity : float
-        Median size of the accelerometer's readings, less its bias [m/s^2].
-    bias : Bias
-        Of the accelerometer, subtracted; zero if not known.
-    kept : ndarray of bool, shape (n,)
-        Samples that were used.
-    left_out : dict of str to int
-        Other samples by reason.
-
-    """
+    """Offset without a model."""
 
     offset: Array
+    """b in the raw unit: wrench = matrix (raw - b), shape (6,)."""
     covariance: Array
+    """Of `offset`, shape (6, 6)."""
     slopes: RawSlopes
+    """Affine fit before the projection onto the subspace."""
     subspace: AffineSubspace
     orientations: Orientations
     unexplained: float
+    """Residual within the subspace over the third spread of the readings."""
     gravity: float
+    """Median size of the accelerometer's readings, less its bias [m/s^2]."""
     bias: Bias
+    """Of the accelerometer, subtracted; zero if not known."""
     kept: Mask
+    """Samples that were used, shape (n,)."""
     left_out: dict[str, int]
+    """Other samples by reason."""
 
     @property
     def deviations(self) -> Array:

@@ -89,64 +89,51 @@ class PoseErrors:
 
 @dataclass(frozen=True, eq=False)
 class ModelOffsets:
-    """
-    Offsets from the model.
-
-    Attributes
-    ----------
-    supports : tuple of str
-        Frames that were presumed to be the only contacts.
-    sensors : tuple of str
-        FT sensors whose offsets were found, in the order of the robot's.
-    silent : dict of str to str
-        Other sensors, with the reason; empty if sensors were named.
-    calibration : FtCalibration
-        With the offsets found; those of other sensors are unchanged.
-    found : ndarray of bool, shape (n_fts,)
-    unique : ndarray of bool, shape (n_fts,)
-        Offsets that the data determine, without an assumed sharing of the load.
-    undetermined : ndarray, shape (k, n_fts, 6)
-        Combinations of offsets that the data do not determine, moments over the length scale.
-    poses : dict of str to PoseErrors
-        By sensor; of those that share no load.
-    spread : ndarray, shape (n_fts, 6)
-        Standard deviation of reading minus prediction [N, Nm]; NaN where nothing was found.
-    deviations : ndarray, shape (n_fts, 6)
-        Of the offsets, as means of correlated samples; constant model errors are no part.
-    n_samples : ndarray, shape (n_fts,)
-        Samples that were used for each sensor.
-    left_out : dict of str to int
-        Other samples by reason.
-    assumed : ndarray of bool, shape (n_fts,)
-        Offsets that depend on an assumed joint.
-    temperatures : ndarray, shape (n_fts,)
-        Mean of each sensor [degrees Celsius]; NaN: not known.
-    used : ndarray of bool, shape (n, n_fts)
-        Samples by sensor.
-    differences : ndarray, shape (n, n_fts, 6)
-        Reading minus prediction at all samples [N, Nm]; NaN: not known.
-    loads : SupportLoads
-        The prediction.
-
-    """
+    """Offsets from the model."""
 
     supports: tuple[str, ...]
+    """Frames that were presumed to be the only contacts."""
     sensors: tuple[str, ...]
+    """FT sensors whose offsets were found, in the order of the robot's."""
     silent: dict[str, str]
+    """Other sensors, with the reason; empty if sensors were named."""
     calibration: FtCalibration
+    """With the offsets found; those of other sensors are unchanged."""
     found: Mask
+    """Shape (n_fts,)."""
     unique: Mask
+    """Offsets that the data determine, without an assumed sharing of the load, shape (n_fts,)."""
     undetermined: Array
+    """
+    Combinations of offsets that the data do not determine, moments over the length scale,
+    shape (k, n_fts, 6).
+    """
     poses: dict[str, PoseErrors]
+    """By sensor; of those that share no load."""
     spread: Array
+    """
+    Standard deviation of reading minus prediction [N, Nm]; NaN where nothing was found, shape
+    (n_fts, 6).
+    """
     deviations: Array
+    """
+    Of the offsets, as means of correlated samples; constant model errors are no part, shape
+    (n_fts, 6).
+    """
     n_samples: NDArray[np.int64]
+    """Samples that were used for each sensor, shape (n_fts,)."""
     left_out: dict[str, int]
+    """Other samples by reason."""
     assumed: Mask
+    """Offsets that depend on an assumed joint, shape (n_fts,)."""
     temperatures: Array
+    """Mean of each sensor [degrees Celsius]; NaN: not known, shape (n_fts,)."""
     used: Mask = field(repr=False)
+    """Samples by sensor, shape (n, n_fts)."""
     differences: Array = field(repr=False)
+    """Reading minus prediction at all samples [N, Nm]; NaN: not known, shape (n, n_fts, 6)."""
     loads: SupportLoads = field(repr=False)
+    """The prediction."""
 
     @property
     def offsets(self) -> Array:

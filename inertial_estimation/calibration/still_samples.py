@@ -50,36 +50,25 @@ FIELDS = tuple(name for name in WrenchEstimate._fields if name != 'contacts')
 
 @dataclass(frozen=True)
 class Stillness:
-    """
-    Limits of motion; infinity: not checked.
-
-    Parameters
-    ----------
-    joint_velocity : float
-        Of each joint [rad/s or m/s]. A limb of 1 m then pulls by 0.1 % of its weight.
-    angular_velocity : float
-        Of each gyroscope [rad/s].
-    acceleration : float
-        Difference of the length of a proper acceleration from gravity [m/s^2].
-    force_spread : float
-        Standard deviation of each force of an FT sensor within 0.2 s, over the robot's weight.
-        A robot that balances on a foot sways by 0.02.
-    moment_spread : float
-        The same of each moment [m].
-    momentum : float
-        Mean force within 0.5 s by which momentum and accelerations differ, over the weight.
-    settle : float
-        Time before and after a motion that counts as part of it [s].
-
-    """
+    """Limits of motion; infinity: not checked."""
 
     joint_velocity: float = 0.1
+    """Of each joint [rad/s or m/s]. A limb of 1 m then pulls by 0.1 % of its weight."""
     angular_velocity: float = 0.1
+    """Of each gyroscope [rad/s]."""
     acceleration: float = 0.3
+    """Difference of the length of a proper acceleration from gravity [m/s^2]."""
     force_spread: float = 0.03
+    """
+    Standard deviation of each force of an FT sensor within 0.2 s, over the robot's weight. A
+    robot that balances on a foot sways by 0.02.
+    """
     moment_spread: float = 0.01
+    """The same of each moment [m]."""
     momentum: float = 0.05
+    """Mean force within 0.5 s by which momentum and accelerations differ, over the weight."""
     settle: float = 0.3
+    """Time before and after a motion that counts as part of it [s]."""
 
     @classmethod
     def none(cls) -> Stillness:

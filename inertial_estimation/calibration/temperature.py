@@ -39,26 +39,16 @@ ROUND_OFF = 1e-9
 
 @dataclass(frozen=True)
 class TemperatureSettings:
-    """
-    Settings of `fit_temperature`.
-
-    Parameters
-    ----------
-    min_range : float
-        Between the coldest and the warmest twentieth of the samples [K].
-    max_explained : float
-        Share of the temperature's variance that time, or the load, may explain.
-    n_blocks : int
-        Contiguous parts of the log for deviations.
-    reach : float
-        Duration of a touch before and after its outliers [s].
-
-    """
+    """Settings of `fit_temperature`."""
 
     min_range: float = 2.0
+    """Between the coldest and the warmest twentieth of the samples [K]."""
     max_explained: float = 0.95
+    """Share of the temperature's variance that time, or the load, may explain."""
     n_blocks: int = 10
+    """Contiguous parts of the log for deviations."""
     reach: float = 0.1
+    """Duration of a touch before and after its outliers [s]."""
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -71,45 +61,30 @@ class TemperatureSettings:
 
 
 class TemperatureFit(NamedTuple):
-    """
-    Temperature coefficients of a sensor.
-
-    Attributes
-    ----------
-    coefficients : ndarray, shape (6,)
-        Added per kelvin above the reference [N/K, Nm/K].
-    deviations : ndarray, shape (6,)
-        Of the coefficients.
-    reference : float
-        Temperature at which nothing is added [degrees Celsius].
-    offset : ndarray, shape (6,)
-        That belongs to the coefficients, subtracted [N, Nm].
-    offset_deviations : ndarray, shape (6,)
-    range : tuple of float
-        Temperatures of the coldest and the warmest twentieth [degrees Celsius].
-    explained_by_time, explained_by_load : float
-        Share of the temperature's variance that is linear in time, and in the predicted wrench.
-    rms_before, rms : ndarray, shape (6,)
-        Residual without and with coefficients [N, Nm].
-    used : ndarray of bool, shape (n,)
-        Samples that were used.
-    n_disturbed : int
-        Samples with values that were left out as touched.
-
-    """
+    """Temperature coefficients of a sensor."""
 
     coefficients: Array
+    """Added per kelvin above the reference, shape (6,) [N/K, Nm/K]."""
     deviations: Array
+    """Of the coefficients, shape (6,)."""
     reference: float
+    """Temperature at which nothing is added [degrees Celsius]."""
     offset: Array
+    """That belongs to the coefficients, subtracted, shape (6,) [N, Nm]."""
     offset_deviations: Array
+    """Shape (6,)."""
     range: tuple[float, float]
+    """Temperatures of the coldest and the warmest twentieth [degrees Celsius]."""
     explained_by_time: float
     explained_by_load: float
+    """Share of the temperature's variance that is linear in time, and in the predicted wrench."""
     rms_before: Array
     rms: Array
+    """Residual without and with coefficients, shape (6,) [N, Nm]."""
     used: Mask
+    """Samples that were used, shape (n,)."""
     n_disturbed: int
+    """Samples with values that were left out as touched."""
 
     def calibration(
         self, before: SensorCalibration, support: str, date: str, notes: Sequence[str] = ()

@@ -44,55 +44,38 @@ MAX_MISALIGNMENT = 0.5
 
 
 class ToolFit(NamedTuple):
-    """
-    Tool, offset and delay, with their standard deviations.
-
-    Attributes
-    ----------
-    mass, mass_deviation : float
-        [kg].
-    centre, centre_deviations : ndarray, shape (3,)
-        Centre of mass in the sensor frame [m].
-    inertia, inertia_deviations : ndarray, shape (6,), or None
-        About the sensor's origin, xx xy yy xz yz zz [kg m^2]; None: not asked for.
-    offset, offset_deviations : ndarray, shape (6,)
-        Subtracted [N, Nm].
-    delay, delay_deviation : float
-        Of the stamps of the IMU [s]; infinite deviation: not determined, taken as zero.
-    misalignment : float
-        Angle between the IMU's axes and those that fit forces best [rad].
-    spreads : ndarray, shape (3,)
-        Of proper accelerations along their principal axes, falling [m/s^2].
-    rms_offset_only, rms_without_delay, rms : ndarray, shape (6,)
-        Residuals of the offset alone, with no delay, and of the fit [N, Nm].
-    times : ndarray, shape (n,)
-        Samples that were compared, on the clock of the FT sensor [s].
-    residuals, residuals_before : ndarray, shape (n, 6)
-        Of the fit, and of the offset alone [N, Nm].
-    used : ndarray of bool, shape (n,)
-        Samples that were used; in the others something else acts.
-
-    """
+    """Tool, offset and delay, with their standard deviations."""
 
     mass: float
     mass_deviation: float
+    """[kg]."""
     centre: Array
     centre_deviations: Array
+    """Centre of mass in the sensor frame, shape (3,) [m]."""
     inertia: Array | None
     inertia_deviations: Array | None
+    """About the sensor's origin, xx xy yy xz yz zz [kg m^2]; None: not asked for, shape (6,)."""
     offset: Array
     offset_deviations: Array
+    """Subtracted, shape (6,) [N, Nm]."""
     delay: float
     delay_deviation: float
+    """Of the stamps of the IMU [s]; infinite deviation: not determined, taken as zero."""
     misalignment: float
+    """Angle between the IMU's axes and those that fit forces best [rad]."""
     spreads: Array
+    """Of proper accelerations along their principal axes, falling, shape (3,) [m/s^2]."""
     rms_offset_only: Array
     rms_without_delay: Array
     rms: Array
+    """Residuals of the offset alone, with no delay, and of the fit, shape (6,) [N, Nm]."""
     times: Array
+    """Samples that were compared, on the clock of the FT sensor, shape (n,) [s]."""
     residuals: Array
     residuals_before: Array
+    """Of the fit, and of the offset alone, shape (n, 6) [N, Nm]."""
     used: Mask
+    """Samples that were used; in the others something else acts, shape (n,)."""
 
     @property
     def n_disturbed(self) -> int:

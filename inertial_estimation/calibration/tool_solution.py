@@ -61,35 +61,22 @@ class DelayAtEdge(LogError):
 
 @dataclass(frozen=True)
 class ToolSettings:
-    """
-    Settings of `fit_tool`.
-
-    Parameters
-    ----------
-    direction : int
-        +1: the reading is the wrench of the tool on what carries it; -1: the opposite one.
-    inertia : bool
-        Identify the inertia too, which needs angular velocities that change.
-    max_delay : float
-        Largest delay of the IMU, either way [s]; 0: none.
-    min_spread : float
-        Smallest spread of proper accelerations along two axes [m/s^2].
-    n_blocks : int
-        Contiguous parts of the log for deviations.
-    reach : float
-        Duration of a touch before and after its outliers [s].
-    smoothing : float, optional
-        Standard deviation of the smoothing [s]. Default: one period of the slower stream.
-
-    """
+    """Settings of `fit_tool`."""
 
     direction: int = 1
+    """+1: the reading is the wrench of the tool on what carries it; -1: the opposite one."""
     inertia: bool = False
+    """Identify the inertia too, which needs angular velocities that change."""
     max_delay: float = 0.05
+    """Largest delay of the IMU, either way [s]; 0: none."""
     min_spread: float = 0.5
+    """Smallest spread of proper accelerations along two axes [m/s^2]."""
     n_blocks: int = 10
+    """Contiguous parts of the log for deviations."""
     reach: float = 0.05
+    """Duration of a touch before and after its outliers [s]."""
     smoothing: float | None = None
+    """Standard deviation of the smoothing [s]. Default: one period of the slower stream."""
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -106,32 +93,20 @@ class ToolSettings:
 
 
 class ToolMotion(NamedTuple):
-    """
-    Readings of an FT sensor and of an IMU, each with a clock of its own.
-
-    Parameters
-    ----------
-    ft_times : ndarray, shape (n,)
-        Rising [s].
-    readings : ndarray, shape (n, 6)
-        matrix raw, [force; moment] in and about the sensor frame [N, Nm].
-    imu_times : ndarray, shape (k,)
-        Rising [s].
-    accelerations : ndarray, shape (k, 3)
-        Proper, in the IMU's axes [m/s^2].
-    angular_velocities : ndarray, shape (k, 3), optional
-        In the IMU's axes [rad/s].
-    sensor_H_imu : ndarray, shape (4, 4), optional
-        Pose of the IMU in the sensor frame [m]. Default: the same frame.
-
-    """
+    """Readings of an FT sensor and of an IMU, each with a clock of its own."""
 
     ft_times: Array
+    """Rising, shape (n,) [s]."""
     readings: Array
+    """matrix raw, [force; moment] in and about the sensor frame, shape (n, 6) [N, Nm]."""
     imu_times: Array
+    """Rising, shape (k,) [s]."""
     accelerations: Array
+    """Proper, in the IMU's axes, shape (k, 3) [m/s^2]."""
     angular_velocities: Array | None = None
+    """In the IMU's axes, shape (k, 3) [rad/s]."""
     sensor_H_imu: Array | None = None
+    """Pose of the IMU in the sensor frame, shape (4, 4) [m]. Default: the same frame."""
 
 
 class Stream(NamedTuple):
