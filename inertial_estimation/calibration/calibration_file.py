@@ -113,14 +113,14 @@ def to_text(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:
     """Return calibrations as YAML with every digit."""
     import yaml
 
-    content = {KIND: _content(robot, sensors)}
+    content = _content(robot, sensors)
     text: str = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=99)
     return HEAD + text
 
 
 def to_json(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:
     """Return calibrations as JSON, which takes a hundredth of the time of YAML."""
-    return json.dumps({KIND: _content(robot, sensors)})
+    return json.dumps(_content(robot, sensors))
 
 
 def write(
@@ -166,7 +166,7 @@ def others_in(path: Path, robot: str, axes: Mapping[str, str]) -> dict[str, Sens
         raise ConfigError(f"{path} is the calibration of robot '{before}', not of '{robot}'")
     turned = {name for name, of in axes.items() if of != SENSOR}
     held_turned = {name for name, one in held.items() if one.axes != SENSOR} - axes.keys()
-    usable = [name for name, one in held.items() if one.axes == SENSOR]
+    usable = any(one.axes == SENSOR for one in held.values())
     if (turned and usable) or (held_turned and not turned):
         raise ConfigError(
             f"{path} would mix wrenches in the sensor's axes and in those of an accelerometer "
@@ -193,35 +193,27 @@ def from_text(text: str, where: str) -> tuple[str, dict[str, SensorCalibration]]
 
 
 def as_entry(sensor: SensorCalibration) -> dict[str, Any]:
-    """Return one sensor as the file holds it."""
+    """Return one sensor as the file holds it, without what is not known."""
     entry: dict[str, Any] = {name: np.asarray(getattr(sensor, name)).tolist() for name in _NUMBERS}
     if sensor.axes != SENSOR:
         entry['axes'] = sensor.axes
-    entry['provenance'] = [_step(step) for step in sensor.provenance]
+    entry['provenance'] = steps = []
+    for step in sensor.provenance:
+        known = {
+            'samples': step.n_samples,
+            'temperature': float(step.temperature) if np.isfinite(step.temperature) else None,
+            'spread': list(map(float, step.spread)),
+            'notes': list(step.notes),
+        }
+        filled = {key: value for key, value in known.items() if value not in (0, None, [])}
+        steps.append({'method': step.method, 'date': step.date, **filled})
     return entry
 
 
 def _content(robot: str, sensors: Mapping[str, SensorCalibration]) -> dict[str, Any]:
     """Return the content of a file."""
-    return {
-        'version': VERSION,
-        'robot': robot,
-        'sensors': {name: as_entry(sensor) for name, sensor in sensors.items()},
-    }
-
-
-def _step(step: Provenance) -> dict[str, Any]:
-    """Return a step without what is not known."""
-    found: dict[str, Any] = {'method': step.method, 'date': step.date}
-    if step.n_samples:
-        found['samples'] = int(step.n_samples)
-    if np.isfinite(step.temperature):
-        found['temperature'] = float(step.temperature)
-    if len(step.spread):
-        found['spread'] = [float(x) for x in step.spread]
-    if step.notes:
-        found['notes'] = list(step.notes)
-    return found
+    entries = {name: as_entry(sensor) for name, sensor in sensors.items()}
+    return {KIND: {'version': VERSION, 'robot': robot, 'sensors': entries}}
 
 
 def _read(
@@ -233,36 +225,33 @@ def _read(
         raise ConfigError(f"{path} is no FT calibration: it has no '{KIND}'")
     if content.get('version') != VERSION:
         raise ConfigError(f'{path} is of version {content.get("version")}, expected {VERSION}')
-    _refuse_unknown(f'{path}', content, ('version', 'robot', 'sensors'))
+    _check(f'{path}', content, ('version', 'robot', 'sensors'))
     sensors = content.get('sensors')
     if not isinstance(sensors, Mapping):
         raise ConfigError(f"{path} holds no 'sensors'")
-    return str(content.get('robot', '')), {
-        str(name): _sensor(f'{path}: {name}', entry) for name, entry in sensors.items()
-    }
+    found = {}
+    for name, entry in sensors.items():
+        where = f'{path}: {name}'
+        _check(where, entry, (*_NUMBERS, 'axes', 'provenance'))
+        given = {key: entry[key] for key in _NUMBERS if key in entry}
+        try:
+            steps = tuple(_step(where, one) for one in _items(where, 'provenance', entry))
+            found[str(name)] = SensorCalibration(
+                **given, provenance=steps, axes=entry.get('axes', SENSOR)
+            )
+        except ConfigError:
+            raise
+        except InertialEstimationError as error:
+            raise ConfigError(f'{where}: {error}') from error
+    return str(content.get('robot', '')), found
 
 
-def _sensor(where: str, entry: Any) -> SensorCalibration:
-    """Return the calibration of an entry."""
-    if not isinstance(entry, Mapping):
-        raise ConfigError(f'{where} is {entry!r}, expected names and values')
-    _refuse_unknown(where, entry, (*_NUMBERS, 'axes', 'provenance'))
-    given = {name: entry[name] for name in _NUMBERS if name in entry}
-    steps = _items(where, 'provenance', entry)
-    try:
-        provenance = tuple(_read_step(where, step) for step in steps)
-        return SensorCalibration(**given, provenance=provenance, axes=entry.get('axes', SENSOR))
-    except ConfigError:
-        raise
-    except InertialEstimationError as error:
-        raise ConfigError(f'{where}: {error}') from error
-
-
-def _read_step(where: str, step: Any) -> Provenance:
-    """Return a step of an entry."""
-    if not isinstance(step, Mapping) or 'method' not in step:
-        raise ConfigError(f'{where}: a step of provenance is {step!r}, expected method and date')
-    _refuse_unknown(where, step, ('method', 'date', 'samples', 'temperature', 'spread', 'notes'))
+def _step(where: str, step: Any) -> Provenance:
+    """Return a step of the provenance."""
+    where = f'{where}: a step of provenance'
+    _check(where, step, ('method', 'date', 'samples', 'temperature', 'spread', 'notes'))
+    if 'method' not in step:
+        raise ConfigError(f"{where} has no 'method'")
     spread = step.get('spread')
     return Provenance(
         str(step['method']),
@@ -274,15 +263,17 @@ def _read_step(where: str, step: Any) -> Provenance:
     )
 
 
-def _items(where: str, name: str, entry: Mapping[str, Any]) -> Iterable[Any]:
+def _items(where: str, name: str, entry: Mapping[str, Any]) -> list[Any]:
     """Return a list of an entry, which may be missing."""
-    found = entry.get(name) or ()
-    if isinstance(found, (str, Mapping)) or not isinstance(found, Iterable):
+    found = entry.get(name) or []
+    if not isinstance(found, list):
         raise ConfigError(f'{where}: {name} is {found!r}, expected a list')
     return found
 
 
-def _refuse_unknown(where: str, given: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    """Refuse unknown names."""
+def _check(where: str, given: Any, known: tuple[str, ...]) -> None:
+    """Refuse anything but known names with values."""
+    if not isinstance(given, Mapping):
+        raise ConfigError(f'{where} is {given!r}, expected names and values')
     if odd := [name for name in given if name not in known]:
         raise ConfigError(f"{where}: '{odd[0]}' is not known; known: {', '.join(known)}")

@@ -132,18 +132,18 @@ class Plan:
 
     @property
     def axes(self) -> str:
-        """Whose axes the accelerations are in."""
+        """Axes of the accelerations."""
         known = self.rotation is not None and np.array_equal(self.rotation, np.eye(3))
         return SENSOR if known else ACCELEROMETER
 
     @property
     def load_axes(self) -> str:
-        """Whose axes centres of loads are in: accelerations are turned into the sensor's."""
+        """Axes of centres of loads: accelerations are turned into the sensor's."""
         return ACCELEROMETER if self.rotation is None else SENSOR
 
     @property
     def wrench_axes(self) -> str:
-        """Whose axes the wrenches will be in; an offset stays in those of its matrix."""
+        """Axes of the result; an offset stays in those of its matrix."""
         if len(self.loads) == 1:
             return SENSOR if self.before is None else self.before.axes
         return self.load_axes
@@ -229,18 +229,22 @@ class Session:
             n = len(self.plan.loads)
             raise LogError(f'data set {self.step + 1} of {n} is not closed yet')
         plan, before = self.plan, self.plan.before or SensorCalibration()
+        offset = matrix = None
         if len(plan.loads) == 1:
             offset = self._offset(0)
-            step = offset.calibration(before, date, temperature)
+            one = offset.calibration(before, date, temperature)
             findings = tuple(offset.findings(before.matrix, plan.sensor))
-            return Outcome(self._noted(step), offset, None, findings)
-        former = None if plan.before is None else plan.matrix
-        found = in_situ_matrix(
-            self.data_sets(), rotation=plan.rotation, direction=plan.direction, former=former
-        )
-        findings = tuple(found.findings(plan.sensor, former, turned=before.axes != SENSOR))
-        step = found.calibration(date, temperature, [one.text for one in findings])
-        return Outcome(self._noted(step), None, found, findings)
+        else:
+            former = None if plan.before is None else plan.matrix
+            matrix = in_situ_matrix(
+                self.data_sets(), rotation=plan.rotation, direction=plan.direction, former=former
+            )
+            findings = tuple(matrix.findings(plan.sensor, former, turned=before.axes != SENSOR))
+            one = matrix.calibration(date, temperature, [one.text for one in findings])
+        *earlier, last = one.provenance
+        notes = (f'gravity from {plan.gravity}', *last.notes)
+        last = replace(last, method=f'live: {last.method}', notes=notes)
+        return Outcome(replace(one, provenance=(*earlier, last)), offset, matrix, findings)
 
     def _offset(self, step: int) -> InSituOffset:
         """Return the offset of a data set."""
@@ -248,13 +252,6 @@ class Session:
         return in_situ_offset(
             one.raw, one.accelerations, matrix=self.plan.matrix, what=f"data set '{one.name}'"
         )
-
-    def _noted(self, found: SensorCalibration) -> SensorCalibration:
-        """Return a calibration with the source of gravity in its provenance."""
-        *former, last = found.provenance
-        notes = (f'gravity from {self.plan.gravity}', *last.notes)
-        last = replace(last, method=f'live: {last.method}', notes=notes)
-        return replace(found, provenance=(*former, last))
 
     def _collection(self) -> Collection:
         """Return an empty data set."""
@@ -291,7 +288,11 @@ class Session:
             raise ConfigError(f"'{path}' is of version {found.get('version')}, expected {VERSION}")
         for key, now in plan.as_dict().items():
             then = found['plan'].get(key)
-            if not _agree(key, now, then, restated=restated):
+            agrees = bool(now == then) or (restated and key in RESTATED)
+            if key == 'loads' and isinstance(then, list):
+                # A matrix that was refused may need a further load.
+                agrees = len(now) >= len(then) and (restated or now[: len(then)] == then)
+            if not agrees:
                 raise ConfigError(
                     f"'{path}' is a session whose {key} is {json.dumps(then)}, not "
                     f'{json.dumps(now)}',
@@ -302,35 +303,21 @@ class Session:
             sets = found['data_sets']
             if not 1 <= len(sets) <= len(plan.loads):
                 raise ValueError(f'{len(sets)} data sets of {len(plan.loads)} loads')
-            session.collections = [_read_collection(plan, one) for one in sets]
+            session.collections = [session._collection() for _ in sets]
+            for one, entry in zip(session.collections, sets, strict=True):
+                for stamp_ns, n_readings, *values in entry['moments']:
+                    row = np.array(values, dtype=np.float64)
+                    if row.shape != (15,) or not np.isfinite(row).all():
+                        raise ValueError('a pose is not 15 finite numbers')
+                    one.add(Pose(int(stamp_ns), row[:6], row[6:9], row[9:], int(n_readings)))
+                for why, n in entry['left_out'].items():
+                    one.left_out[str(why)] += int(n)
+                    one.received += int(n)
         except (KeyError, TypeError, ValueError) as error:
             raise ConfigError(f"'{path}' is damaged: {error}") from error
         if found.get('closed'):
             session.begin_next()
         return session
-
-
-def _agree(key: str, now: Any, then: Any, *, restated: bool) -> bool:
-    """Return whether an entry of a plan agrees with that of a file."""
-    if key == 'loads' and isinstance(then, list):
-        # A matrix that was refused may need a further load.
-        known = now[: len(then)]
-        return len(known) == len(then) if restated else bool(known == then)
-    return bool(now == then) or (restated and key in RESTATED)
-
-
-def _read_collection(plan: Plan, entry: Mapping[str, Any]) -> Collection:
-    """Return a data set of a file."""
-    found = Collection(plan.metric, plan.wanted)
-    for stamp_ns, n_readings, *values in entry['moments']:
-        row = np.array(values, dtype=np.float64)
-        if row.shape != (15,) or not np.isfinite(row).all():
-            raise ValueError('a pose is not 15 finite numbers')
-        found.add(Pose(int(stamp_ns), row[:6], row[6:9], row[9:], int(n_readings)))
-    for why, n in entry['left_out'].items():
-        found.left_out[str(why)] += int(n)
-        found.received += int(n)
-    return found
 
 
 class Phase(Enum):
