@@ -9,8 +9,8 @@ from typing import Any
 
 from inertial_estimation.cli import calibrate_live, calibrate_log, calibrate_raw, files
 from inertial_estimation.cli.arguments import add_verb, add_ways
-from inertial_estimation.cli.calibrate_options import AXES
-from inertial_estimation.cli.render import escape, records_table, show, table, write_json
+from inertial_estimation.cli.calibrate_options import AXES, figures_tables
+from inertial_estimation.cli.render import escape, records_table, show, write_json
 
 
 def add(commands: Any) -> None:
@@ -33,14 +33,9 @@ def _show(chosen: argparse.Namespace) -> None:
     robot, sensors = read(chosen.file)
     entries = {name: as_entry(sensor) for name, sensor in sensors.items()}
     write_json(chosen.json, {'robot': robot, 'sensors': entries})
-    rows: list[tuple[Any, ...]] = []
-    steps, warnings = [], []
+    tables, steps, warnings = [], [], []
     for name, one in sensors.items():
-        rows.append((name, 'offset', *one.offset.tolist()))
-        rows += [('', f'matrix {axis}', *row) for axis, row in zip(AXES, one.matrix.tolist())]
-        if one.temperature_coefficients.any():
-            kelvin = f'per K above {one.reference_temperature:.4g}'
-            rows.append(('', kelvin, *one.temperature_coefficients.tolist()))
+        tables += figures_tables(name, entries[name])
         steps += [{'sensor': name, 'samples': '', 'notes': ()} | step
                   for step in entries[name]['provenance']]  # fmt: skip
         # Rows are scaled to one length, as units and gains differ.
@@ -53,7 +48,7 @@ def _show(chosen: argparse.Namespace) -> None:
     columns = {key: key for key in ('sensor', 'method', 'date', 'samples', 'notes')}
     show(
         escape(f"FT calibration of robot '{robot}'"),
-        table('Calibration [N, Nm]', ('sensor', '', *AXES), rows),
+        *tables,
         *([records_table('Provenance', steps, columns)] if steps else []),
         *(f'[yellow]warning[/] {escape(text)}' for text in warnings),
     )

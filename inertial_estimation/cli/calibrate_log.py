@@ -13,23 +13,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inertial_estimation.cli import files
 from inertial_estimation.cli.calibrate_options import (
-    AXES,
     DIRECTIONS,
     OPTIONS,
     add_method,
     check_files,
     draw,
+    figures_tables,
     finish,
     former,
     robot_name,
-    wrench_table,
 )
-from inertial_estimation.cli.render import escape, progress_bars, show, table
+from inertial_estimation.cli.render import escape, progress_bars, show
 from inertial_estimation.errors import CalibrationError, CallError
 
 if TYPE_CHECKING:
     from inertial_estimation.calibration.calibration_file import SensorCalibration
-    from inertial_estimation.calibration.sensor_fits import PredictedWrenches
+    from inertial_estimation.calibration.sensor_fits import PredictedWrenches, SensorFit
     from inertial_estimation.config import EstimatorSettings
     from inertial_estimation.logs.log import Log, LogSlice, TimeRange
     from inertial_estimation.model.robot import Robot
@@ -139,32 +138,27 @@ def _offsets(chosen: argparse.Namespace) -> None:
     level = Level.WARNING if chosen.support else Level.ERROR
     others = second_supports(found, samples, estimator, estimator.contacts)
     findings += [replace(one, level=level) for one in others]
-    rows = np.flatnonzero(found.found)
     fields = {'offset': found.offsets, 'spread': found.spread, 'deviation': found.deviations,
               'samples': found.n_samples, 'unique': found.unique, 'assumed': found.assumed,
               'temperature': found.temperatures}  # fmt: skip
-    figures = {
-        name: getattr(found, name)
-        for name in ('supports', 'is_unique', 'left_out', 'silent', 'undetermined')
-    } | {
+    rows = {names[k]: k for k in np.flatnonzero(found.found)}
+    sensors = {name: {key: values[k] for key, values in fields.items()}
+               for name, k in rows.items()}  # fmt: skip
+    poses = {name: {'poses': vars(found.poses[name]) if name in found.poses else None}
+             for name in rows}  # fmt: skip
+    keys = ('supports', 'is_unique', 'left_out', 'silent', 'undetermined')
+    figures = {key: getattr(found, key) for key in keys} | {
         'support_assumed': not chosen.support,
-        'sensors': {
-            names[k]: {key: values[k] for key, values in fields.items()} | {
-                'poses': vars(found.poses[names[k]]) if names[k] in found.poses else None,
-            } for k in rows
-        },
-    }  # fmt: skip
+        'sensors': {name: sensors[name] | poses[name] for name in rows},
+    }
     tables = [
-        wrench_table('Offsets, subtracted [N, Nm]', {names[k]: found.offsets[k] for k in rows}),
-        wrench_table('Standard deviation of reading - prediction',
-                     {names[k]: found.spread[k] for k in rows}),
-        escape(f'samples left out: {found.left_out}'),
-        *(escape(f'not found: {name}: {reason}') for name, reason in found.silent.items()),
-    ]  # fmt: skip
+        one for name in rows for one in figures_tables(f'Offset of {name}', sensors[name])
+    ] + [escape(f'samples left out: {found.left_out}')]
+    tables += [escape(f'not found: {name}: {reason}') for name, reason in found.silent.items()]
     draw(chosen.picture, part.times, {
-        names[k]: (found.differences[:, k] - log.calibrations[names[k]].offset,
-                   found.differences[:, k] - found.offsets[k], found.used[:, k])
-        for k in rows
+        name: (found.differences[:, k] - log.calibrations[name].offset,
+               found.differences[:, k] - found.offsets[k], found.used[:, k])
+        for name, k in rows.items()
     })  # fmt: skip
     finish(
         chosen, robot.name, found.calibrations(log.calibrations, log.date, findings), findings,
@@ -200,37 +194,17 @@ def _affine(chosen: argparse.Namespace) -> None:
             predicted, log.calibrations, masks[0], test=masks[1] if masks[1:] else None,
             sensors=chosen.ft, settings=settings,
         )  # fmt: skip
-    figures, tables, calibrations = {}, [], {}
+    k, warmth = list(log.calibrations).index, predicted.samples.ft_temperatures
+    mean = {}
     for one in found:
-        fit, k = one.fit, list(log.calibrations).index(one.name)
-        warmth = predicted.samples.ft_temperatures
-        known = np.array([]) if warmth is None else warmth[masks[0], k]
+        known = np.array([]) if warmth is None else warmth[masks[0], k(one.name)]
         known = known[np.isfinite(known)]
-        mean = float(known.mean()) if len(known) else float('nan')
-        calibrations[one.name] = fit.calibration(
-            log.calibrations[one.name], predicted.support, log.date, mean, one.notes
-        )
-        rows = {'offset': fit.offset, 'residual, former': fit.rms_offset_only, 'fitted': fit.rms,
-                'held out': fit.rms_held_out}  # fmt: skip
-        entry = {key: value for key, value in fit._asdict().items() if key != 'used'}
-        entry |= {'samples': int(one.used.sum()), 'assumed': one.assumed}
-        if one.tested is not None:
-            before, after = one.test_rms
-            rows |= {'test, former': before, 'test, fitted': after}
-            entry['test'] = {'rms_before': before, 'rms': after, 'samples': int(one.tested.sum())}
-        title = f'{one.name}: {entry["samples"]} samples, {fit.n_disturbed} disturbed [N, Nm]'
-        over = dict(zip(AXES, fit.correction, strict=True))
-        tables += [wrench_table(title, rows),
-                   wrench_table(f'{one.name}: matrix over the former one', over)]  # fmt: skip
-        figures[one.name] = entry
-    tables += [escape(f'not fitted: {reason}') for reason in refused.values()]
-    draw(chosen.picture, predicted.times, {
-        one.name: (one.residuals_before, one.residuals, one.used) for one in found
-    })  # fmt: skip
-    finish(
-        chosen, log.robot.name, calibrations, [f for one in found for f in one.findings],
-        {**figures, 'refused': refused}, tables,
-        insists=chosen.accept_doubts or chosen.out is None,
+        mean[one.name] = float(known.mean()) if len(known) else float('nan')
+    _finish_fits(
+        chosen, log, predicted, found,
+        lambda one, before: one.fit.calibration(
+            before, predicted.support, log.date, mean[one.name], one.notes
+        ), refused, insists=chosen.accept_doubts or chosen.out is None,
     )  # fmt: skip
 
 
@@ -261,23 +235,46 @@ def _temperature(chosen: argparse.Namespace) -> None:
             predicted, warmth, log.calibrations, reference=chosen.reference_temperature,
             sensors=chosen.ft, settings=TemperatureSettings(min_range=chosen.least_change),
         )  # fmt: skip
-    figures, tables, calibrations = {}, [], {}
+    _finish_fits(
+        chosen, log, predicted, found,
+        lambda one, before: one.fit.calibration(before, predicted.support, log.date, one.notes),
+    )  # fmt: skip
+
+
+def _finish_fits(
+    chosen: argparse.Namespace,
+    log: _Log,
+    predicted: PredictedWrenches,
+    found: list[SensorFit],
+    calibration: Callable[[SensorFit, SensorCalibration], SensorCalibration],
+    refused: dict[str, str] | None = None,
+    *,
+    insists: bool = False,
+) -> None:
+    """Print and write the fits of some sensors."""
+    figures: dict[str, Any] = {}
+    tables: list[Any] = []
     for one in found:
-        fit = one.fit
-        calibrations[one.name] = fit.calibration(
-            log.calibrations[one.name], predicted.support, log.date, one.notes
-        )
-        entry = {key: value for key, value in fit._asdict().items() if key != 'used'}
-        figures[one.name] = entry | {'samples': int(fit.used.sum()), 'assumed': one.assumed}
-        title = f'{one.name}: {fit.range[0]:.1f} to {fit.range[1]:.1f} degrees Celsius [N, Nm]'
-        tables.append(wrench_table(title, {
-            f'per K above {fit.reference:.2f}': fit.coefficients, 'deviation': fit.deviations,
-            'offset': fit.offset, 'residual, former': fit.rms_before, 'fitted': fit.rms,
-        }))  # fmt: skip
+        entry = {key: value for key, value in one.fit._asdict().items() if key != 'used'}
+        entry |= {'samples': int(one.used.sum()), 'assumed': one.assumed}
+        shown = entry
+        if one.tested is not None:
+            before, after = one.test_rms
+            entry['test'] = {'rms_before': before, 'rms': after, 'samples': int(one.tested.sum())}
+            shown = entry | {f'test {key}': value for key, value in entry['test'].items()}
+        tables += figures_tables(one.name, shown)
+        figures[one.name] = entry
     draw(chosen.picture, predicted.times, {
         one.name: (one.residuals_before, one.residuals, one.used) for one in found
     })  # fmt: skip
-    finish(chosen, log.robot.name, calibrations, (), figures, tables)
+    if refused is not None:
+        tables += [escape(f'not fitted: {reason}') for reason in refused.values()]
+        figures['refused'] = refused
+    finish(
+        chosen, log.robot.name,
+        {one.name: calibration(one, log.calibrations[one.name]) for one in found},
+        [finding for one in found for finding in one.findings], figures, tables, insists=insists,
+    )  # fmt: skip
 
 
 def _tool(chosen: argparse.Namespace) -> None:
@@ -331,28 +328,7 @@ def _tool(chosen: argparse.Namespace) -> None:
     known = fit.delay_deviation < inf
     if not known:
         figures['delay'] = None
-    rows = [
-        ('mass [kg]', fit.mass, fit.mass_deviation),
-        *((f'centre of mass {axis} [m]', *pair) for axis, *pair in
-          zip('xyz', fit.centre.tolist(), fit.centre_deviations.tolist())),
-        ('delay of the IMU [s]', fit.delay if known else None, fit.delay_deviation),
-        ('misalignment of the IMU [rad]', fit.misalignment, None),
-    ]  # fmt: skip
-    if fit.inertia is not None and fit.inertia_deviations is not None:
-        rows += [
-            (f'inertia {axes} about the sensor [kg m^2]', *pair)
-            for axes, *pair in zip(('xx', 'xy', 'yy', 'xz', 'yz', 'zz'), fit.inertia.tolist(),
-                                   fit.inertia_deviations.tolist())
-        ]  # fmt: skip
-    tables: list[Any] = [
-        table(f'Tool on {chosen.ft}, {figures["samples"]} samples, {fit.n_disturbed} disturbed',
-              ('', 'value', 'deviation'), rows),
-        wrench_table('Offset and residuals [N, Nm]', {
-            'offset': fit.offset, 'deviation': fit.offset_deviations,
-            'residual, offset only': fit.rms_offset_only, 'without delay': fit.rms_without_delay,
-            'tool': fit.rms,
-        }),
-    ]  # fmt: skip
+    tables = figures_tables(f'Tool on {chosen.ft}', figures)
     if known and abs(fit.delay) > fit.delay_deviation:
         offset = source.imu_time_offset - fit.delay
         tables.append(f'time_offset of the IMU, if the FT sensor has none: {offset:.5f}')

@@ -32,6 +32,11 @@ NAMES = {
     'unit': '--accelerometer-unit', 'readings': '--readings', 'matrix': '--calibration',
 }  # fmt: skip
 """Options for arguments of the library."""
+JSON_ONLY = (
+    'raw_offset', 'raw_deviations', 'singular_values', 'singular_values_over_noise', 'directions',
+    'spreads', 'shares', 'gains', 'sensor', 'date', 'log',
+)  # fmt: skip
+"""Figures that are not printed."""
 OPTIONS: dict[str, dict[str, Any]] = {
     'log': {'metavar': 'LOG', 'help': 'bag or table; a part of one as LOG@FROM:TO [s]'},
     '--robot': {'metavar': 'URDF', 'help': 'robot description'},
@@ -141,9 +146,24 @@ def finish(
         write(chosen.out, robot, found, keeps_slopes=keeps_slopes)
 
 
-def wrench_table(title: str, rows: Mapping[str, Any]) -> Any:
-    """Return a table of wrenches by name; [N, Nm]."""
-    return table(title, ('', *AXES), [(name, *map(float, row)) for name, row in rows.items()])
+def figures_tables(title: str, figures: Mapping[str, Any]) -> list[Any]:
+    """Return tables of the figures of a result: single values, wrenches, and matrices by rows."""
+    import numpy as np
+
+    values: list[tuple[Any, ...]] = []
+    wrenches: list[tuple[Any, ...]] = []
+    for key, value in figures.items():
+        shape, name = np.shape(value), key.replace('_', ' ')
+        if key in JSON_ONLY or isinstance(value, Mapping):
+            continue
+        if shape == (6, 6) and 'deviations' not in key:
+            wrenches += [(f'{name} {axis}', *map(float, row)) for axis, row in zip(AXES, value)]
+        elif shape == (6,):
+            wrenches.append((name, *map(float, value)))
+        elif len(shape) < 2:
+            values.append((name, value.tolist() if hasattr(value, 'tolist') else value))
+    found = [table(title, ('', 'value'), values)] if values else []
+    return [*found, table(f'{title} [N, Nm]', ('', *AXES), wrenches)] if wrenches else found
 
 
 def draw(path: Path | None, times: Any, sensors: Mapping[str, tuple[Any, Any, Any]]) -> None:

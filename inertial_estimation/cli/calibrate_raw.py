@@ -7,18 +7,19 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli.calibrate_options import (
-    AXES,
     DIRECTIONS,
     add_method,
     check_files,
+    figures_tables,
     finish,
     former,
     robot_name,
 )
-from inertial_estimation.cli.render import progress_bars, records_table, table
+from inertial_estimation.cli.render import progress_bars, records_table
 from inertial_estimation.errors import CallError
 
 if TYPE_CHECKING:
@@ -79,17 +80,12 @@ def _offset(chosen: argparse.Namespace) -> None:
         bias=chosen.accelerometer_offset, what=log.name,
     )  # fmt: skip
     entry = _entry(found, before.matrix)
-    rows = [
-        (axis, *(float(entry[key][k]) for key in ('offset', 'deviations', 'drift')))
-        for k, axis in enumerate(AXES)
-    ]
     finish(
         chosen, robot_name(chosen),
         {chosen.ft: found.calibration(before, log.date, chosen.temperature)},
         tuple(found.findings(before.matrix, chosen.ft)),
         {'sensor': chosen.ft, 'log': log.name, 'date': log.date, **entry},
-        (table('Offset [N, Nm]', ('', 'offset', 'deviation', 'drift'), rows),
-         _samples_table({log.name: entry})),
+        figures_tables(chosen.ft, entry),
         keeps_slopes=True,
     )  # fmt: skip
 
@@ -148,22 +144,14 @@ def _matrix(chosen: argparse.Namespace) -> None:
         'body_first_moment': found.body.first_moment, 'body_deviations': found.body_deviations,
         'share_left': found.share_left, 'data_sets': entries,
     }  # fmt: skip
-    change = 'not known' if figures['change'] != figures['change'] else f'{figures["change"]:.2g}'
     tables = [
-        table(
-            f'Matrix [N, Nm per raw unit], in the axes of the {figures["axes"]}',
-            ('', *(f'raw {k}' for k in range(1, 7))),
-            [(axis, *row) for axis, row in zip(AXES, found.matrix.tolist(), strict=True)],
-        ),
-        f'largest deviation {found.deviations.max():.2g}, change against the former {change}, '
-        f'body {found.body.mass:.3f} kg',
+        *figures_tables(chosen.ft, figures),
         records_table(
-            'Data sets', [{'name': name, **entry} for name, entry in entries.items()],
-            {'data set': 'name', 'fitted': 'fitted', 'added [kg]': 'added_mass',
-             'found [kg]': 'found_mass', 'former [kg]': 'former_mass', 'centre [m]': 'centre',
-             'found [m]': 'found_centre', 'residual / noise': 'residual_over_noise'},
+            'Data sets', [{'name': Path(name).name, **entry} for name, entry in entries.items()],
+            {'data set': 'name', 'added [kg]': 'added_mass', 'found [kg]': 'found_mass',
+             'former [kg]': 'former_mass', 'residual / noise': 'residual_over_noise',
+             'gap': 'gap', 'samples': 'samples'},
         ),
-        _samples_table(entries),
     ]  # fmt: skip
     calibration = found.calibration(date, chosen.temperature, [one.text for one in findings])
     finish(chosen, robot_name(chosen), {chosen.ft: calibration}, findings, figures, tables)
@@ -181,17 +169,6 @@ def _entry(found: InSituOffset, matrix: Any) -> dict[str, Any]:
         'accelerometer_bias': found.bias.bias, 'unexplained': found.unexplained,
         'samples': found.slopes.n_samples, 'left_out': found.left_out,
     }  # fmt: skip
-
-
-def _samples_table(entries: dict[str, dict[str, Any]]) -> Any:
-    """Return a line for each log: gap, spread of gravity, samples."""
-    rows = [
-        (name, f'{one["gap"]:.0f}', ' '.join(f'{x:.0%}' for x in one['gravity_spreads']),
-         f'{one["unexplained"]:.1%}', one['samples'], str(one['left_out']))
-        for name, one in entries.items()
-    ]  # fmt: skip
-    columns = ('log', 'gap', 'gravity moves by', 'unexplained', 'samples', 'left out')
-    return table('Samples', columns, rows)
 
 
 def _read(
