@@ -43,7 +43,7 @@ from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
-from inertial_estimation.model.submodels import Submodel
+from inertial_estimation.model.tree import Submodel
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.simulation.description import icub_urdf
 from inertial_estimation.simulation.scenario import carrying as carrying_scene

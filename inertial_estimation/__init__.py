@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from inertial_estimation.logs.replay import replay
     from inertial_estimation.logs.results import Replay
     from inertial_estimation.model.base_parameters import BaseParameters
-    from inertial_estimation.model.free_floating import FreeFloating
+    from inertial_estimation.model.free_floating import FreeFloatingModel
     from inertial_estimation.model.parameter_update import ParameterUpdate
     from inertial_estimation.model.regressor import submodel_regressors
     from inertial_estimation.model.robot import Robot
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
 __all__ = [
     'AddedMass', 'AffineFit', 'AffineSettings', 'BaseParameters', 'Bounds', 'Contact',
     'ContactKind', 'ContactSet', 'EquationBuilder', 'EquationChoice', 'EstimatorSettings',
-    'Finding', 'FreeFloating', 'FtCalibration', 'FtSensor', 'FtSpec', 'Identification',
+    'Finding', 'FreeFloatingModel', 'FtCalibration', 'FtSensor', 'FtSpec', 'Identification',
     'IdentifierSettings', 'IdentifySettings', 'Imu', 'InSituMatrix', 'InSituOffset',
     'InertialEstimationError', 'Information', 'InternalWrenches', 'LinkSensorSpec', 'Log',
     'ModelOffsets', 'NoiseModel', 'ParameterUpdate', 'Problem', 'Quality', 'RecursionSettings',
@@ -123,7 +123,7 @@ _MODULES = {
     'logs.replay': ('replay',),
     'logs.results': ('Replay',),
     'model.base_parameters': ('BaseParameters',),
-    'model.free_floating': ('FreeFloating',),
+    'model.free_floating': ('FreeFloatingModel',),
     'model.parameter_update': ('ParameterUpdate',),
     'model.regressor': ('submodel_regressors',),
     'model.robot': ('Robot',),

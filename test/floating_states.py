@@ -14,7 +14,7 @@ from robots import (
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.model.free_floating import FreeFloating, State
+from inertial_estimation.model.free_floating import FreeFloatingModel, State
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSpec
@@ -52,7 +52,7 @@ def random_pose(rng: np.random.Generator) -> np.ndarray:
 def random_state(robot: Robot, rng: np.random.Generator) -> State:
     """Return a robot that moves fast, seen from its root."""
     n = len(robot.joint_names)
-    return FreeFloating(robot).state(
+    return FreeFloatingModel(robot).state(
         rng.uniform(-1.5, 1.5, n),
         rng.normal(0.0, 2.0, n),
         random_pose(rng),

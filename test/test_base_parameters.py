@@ -34,7 +34,7 @@ from inertial_estimation.model.identifiable import (
 )
 from inertial_estimation.model.regressor import submodel_regressors
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.submodels import decompose
+from inertial_estimation.model.tree import decompose
 
 ROUND_OFF = 1e-10  # sines of angles, of a few hundred columns and of their condition
 

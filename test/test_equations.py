@@ -29,7 +29,7 @@ from inertial_estimation.identification.evidence import (
 )
 from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.unknowns import Term
-from inertial_estimation.model.free_floating import FreeFloating
+from inertial_estimation.model.free_floating import FreeFloatingModel
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensor_models import SensorModels
@@ -46,7 +46,7 @@ JOINTS = ('shoulder', 'elbow', 'lift')
 
 def moving(robot, rng, frames=()):
     """Return samples of a robot that moves, with efforts, and the wrenches that act on it."""
-    model, samples = FreeFloating(robot), []
+    model, samples = FreeFloatingModel(robot), []
     wrenches = {frame: rng.normal(0.0, 20.0, (N, 6)) for frame in frames}
     left, fixed = Representation.LEFT, robot.fixed_frame
     for k in range(N):

@@ -18,7 +18,7 @@ from scipy.linalg import block_diag
 
 from inertial_estimation.errors import FrameNotFound, ModelError, ShapeError
 from inertial_estimation.model import rigid_body
-from inertial_estimation.model.free_floating import FreeFloating
+from inertial_estimation.model.free_floating import FreeFloatingModel
 from inertial_estimation.model.momentum import average_equations, centroidal, momentum_matrix
 from inertial_estimation.model.representations import (
     Representation,
@@ -217,7 +217,7 @@ def test_humanoids_about_several_links_are_idyntree_s(source, shared_models, rng
 @pytest.mark.parametrize(('name', 'link', 'form'), ALL_VARIABLES)
 def test_states_are_given_by_any_base_and_their_coriolis_matrix_is_skew(name, link, form, rng):
     """The mass rate less twice the Coriolis matrix [T Proposition 3.4, Theorem 3.3]."""
-    model, n = FreeFloating(ROBOTS[name]), len(ROBOTS[name].joint_names)
+    model, n = FreeFloatingModel(ROBOTS[name]), len(ROBOTS[name].joint_names)
     s, s_rate, H, v = *rng.normal(size=(2, n)), random_pose(rng), rng.normal(size=6)
     state = model.state(s, s_rate, H, v, base=link, representation=form)
     assert_near(state.pose(link), H)
@@ -314,7 +314,7 @@ def test_robots_without_mass_or_moment_have_no_average_velocity(two_link, rng):
 
 
 def test_bad_input_is_refused(two_link):
-    model, one = FreeFloating(two_link), np.zeros(1)
+    model, one = FreeFloatingModel(two_link), np.zeros(1)
     for given in (
         (np.zeros(2), one),
         (one, np.zeros((1, 1))),

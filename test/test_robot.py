@@ -27,7 +27,7 @@ from inertial_estimation.errors import (
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration, FtSpec, LinkSensorSpec
-from inertial_estimation.model.submodels import decompose
+from inertial_estimation.model.tree import decompose
 
 ROUND_OFF = 1e-12  # chains of ten transforms of order one
 PANDA_JOINTS = [f'panda_joint{k}' for k in range(1, 8)]

@@ -14,7 +14,7 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import FrameNotFound, ShapeError
-from inertial_estimation.model.free_floating import FreeFloating
+from inertial_estimation.model.free_floating import FreeFloatingModel
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensor_models import SensorModels
@@ -35,7 +35,7 @@ def assert_same_readings(ours, theirs, tolerance=ROUND_OFF):
 def seen_from_root(robot, positions, velocities, angular_velocity, pose=None):
     """Return a state whose root turns as given, in its own axes."""
     v = np.concatenate([np.zeros(3), angular_velocity])
-    return FreeFloating(robot).state(positions, velocities, pose, v, representation=LEFT)
+    return FreeFloatingModel(robot).state(positions, velocities, pose, v, representation=LEFT)
 
 
 def test_floating_robot_against_pinocchio(rng):
@@ -58,7 +58,7 @@ def test_reaction_holds_a_fixed_robot(held, rng):
     """Held on either side of the FT sensor; one joint is continuous."""
     robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link=held, imus=['slider'])
     motion = random_motion(robot, rng)
-    state = FreeFloating(robot).state(motion.positions, motion.velocities, base=held)
+    state = FreeFloatingModel(robot).state(motion.positions, motion.velocities, base=held)
     given = (
         state,
         state.equations(held, MIXED),

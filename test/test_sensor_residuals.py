@@ -1,10 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Each sensor against its prediction from all others, and IMU orientations against each other.
+Each sensor against its prediction from all others.
 
 Readings come from the sensor models (test_sensor_models.py has their oracles). Not covered: how
-large residuals of noisy sensors are, and logs (test_attitude_checks.py).
+large residuals of noisy sensors are.
 """
 
 from dataclasses import replace
@@ -14,17 +14,12 @@ import pytest
 from consistent_readings import random_motion
 from floating_states import random_pose
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
-from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.estimation.attitude_residuals import (
-    orientation_residuals,
-    robust_rotation,
-)
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.sensor_residuals import judge_residual, sensor_residuals
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.model.free_floating import FreeFloating
+from inertial_estimation.model.free_floating import FreeFloatingModel
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensor_models import SensorModels
@@ -50,7 +45,7 @@ def humanoid(rng):
 
 def moving(robot, rng, frames=()):
     """Return exact readings of fast motions of a floating robot under `WRENCHES` at frames."""
-    model, samples = FreeFloating(robot), []
+    model, samples = FreeFloatingModel(robot), []
     for _ in range(N):
         motion, v = random_motion(robot, rng), rng.normal(0, 1.5, 6)
         state = model.state(
@@ -79,7 +74,7 @@ def test_fixed_link_predicts_every_imu(held, rng):
     urdf, imus = arm_with_wrist_sensor_urdf(), ['base', 'upper', 'tip']
     robot = Robot.from_urdf(urdf, fixed_link=held, imus=imus)
     motion = random_motion(robot, rng)
-    state = FreeFloating(robot).state(motion.positions, motion.velocities, base=held)
+    state = FreeFloatingModel(robot).state(motion.positions, motion.velocities, base=held)
     acceleration = np.concatenate([np.zeros(6), motion.accelerations])
     sample = SensorModels(state, state.equations(held, LEFT), acceleration).sample()
     samples = SampleBatch.stack([sample])
@@ -158,88 +153,6 @@ def test_arrays_are_not_compared_with_themselves(rng):
     samples.angular_accelerations[:] = 0.0
     residuals = sensor_residuals(WrenchEstimator(robot, acceleration_arrays=True), samples)
     assert np.isnan(residuals.proper_accelerations).all()
-
-
-# Orientations
-
-
-class Orientations:
-    """Orientations of the IMUs of a robot in random positions."""
-
-    def __init__(self, robot, rng, n=12):
-        model, base, n_joints = FreeFloating(robot), robot.fixed_frame, len(robot.joint_names)
-        self.robot, A_H_B = robot, random_pose(rng)
-        self.positions = rng.uniform(-3.0, 3.0, (n, n_joints))
-        self.references = Rotation.random(len(robot.imus), random_state=8).as_matrix()
-        self.readings = np.empty((n, len(robot.imus), 3, 3))
-        for i, q in enumerate(self.positions):
-            state = model.state(
-                q, np.zeros(n_joints), A_H_B if base else random_pose(rng), base=base
-            )
-            models = SensorModels(state, state.equations(base, LEFT), np.zeros(6 + n_joints))
-            for k, imu in enumerate(robot.imus):
-                self.readings[i, k] = models.orientation(imu, self.references[k])
-        self.fixed = A_H_B[:3, :3]
-
-    def residuals(self):
-        return orientation_residuals(self.robot, self.positions, self.readings)
-
-
-def test_exact_orientations_leave_nothing(humanoid, rng):
-    log = Orientations(humanoid, rng)
-    found = log.residuals()
-    assert_near(found.rotations)
-    for k, m in enumerate([1, 0, 3, 2]):  # nearest to each other
-        assert_near(found.references[k], log.references[m] @ log.references[k].T)
-    arm = Robot.from_urdf(
-        arm_with_wrist_sensor_urdf(), fixed_link='tool', imus=['base', 'upper', 'tip']
-    )
-    log = Orientations(arm, rng)
-    found = log.residuals()
-    assert_near(found.rotations)
-    for k in range(3):
-        assert_near(found.references[k], (log.references[k] @ log.fixed).T)
-
-
-def test_third_of_the_orientations_may_be_wrong(humanoid, rng):
-    log, wrong = Orientations(humanoid, rng, 60), np.arange(60) % 3 == 0
-    log.readings[wrong, 2] = Rotation.random(20, random_state=9).as_matrix()
-    found = log.residuals().rotations
-    assert_near(found[~wrong])
-    assert_near(found[:, :2])
-    assert np.linalg.norm(found[wrong, 2], axis=1).min() > 0.1
-
-
-def test_imu_with_wrong_axes_shows_once_the_robot_turns(humanoid, rng):
-    log = Orientations(humanoid, rng)
-    log.readings[:, 2] = log.readings[:, 2] @ Rotation.from_rotvec([0, 0, np.pi / 2]).as_matrix()
-    found = np.linalg.norm(log.residuals().rotations, axis=2)
-    assert np.sqrt(np.mean(found[:, 2] ** 2)) > 0.5
-    log.readings[:], log.positions[:] = log.readings[[0]], log.positions[[0]]
-    assert_near(log.residuals().rotations)
-
-
-@pytest.mark.filterwarnings('error')
-def test_missing_readings_take_what_depends_on_them(humanoid, rng):
-    log = Orientations(humanoid, rng)
-    log.readings[1, 0, 2, 2] = np.nan
-    log.readings[2, 3] = np.inf
-    log.positions[3, humanoid.joint_names.index('neck')] = np.nan
-    log.positions[4, humanoid.joint_names.index('knee')] = 1e35
-    found, gone = log.residuals().rotations, np.zeros((12, 4), dtype=bool)
-    # The knee is above the shank: the joint between shank and sole is not.
-    gone[1, :2] = gone[2, 2:] = gone[3, :2] = True
-    assert np.isnan(found[gone]).all()
-    assert_near(found[~gone])
-
-
-@pytest.mark.parametrize('together', [False, True], ids=['anywhere', 'agreeing'])
-def test_robust_rotation_with_two_fifths_of_outliers(together, rng):
-    truth = Rotation.random(random_state=1).as_matrix()
-    rotations = np.tile(truth, (500, 1, 1))
-    wrong = rng.permutation(500)[:200]
-    rotations[wrong] = Rotation.random(1 if together else 200, random_state=2).as_matrix()
-    assert_near(robust_rotation(rotations), truth)
 
 
 # Verdicts

@@ -21,7 +21,7 @@ from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import Rows, null_space
-from inertial_estimation.model.submodels import decompose
+from inertial_estimation.model.tree import decompose
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ the data set began. Contacts elsewhere do not matter.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,11 +20,12 @@ from inertial_estimation.calibration.collection import CONTACT, JOINTS
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.relative_rotation import RelativeRotations
+from inertial_estimation.estimation.faults import ABSURD
 from inertial_estimation.model.motion_sources import Source, assign_owners
-from inertial_estimation.model.named_sensors import find_ft
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensor_models import find_ft
 from inertial_estimation.model.sensors import Imu, LinkSensor
+from inertial_estimation.model.spatial import hat
 from inertial_estimation.sample import Sample
 
 Array = NDArray[np.float64]
@@ -56,9 +56,7 @@ class BodyReadings:
         self._imu = self._chosen(imu)
         place = self._place()
         self.imu_name = place.name if self._imu >= 0 else ''
-        here = LinkSensor('the FT sensor', self.sensor.child, self.sensor.child_H_sensor)
-        # Seen from each other alone, whatever is fixed.
-        self._rotations = RelativeRotations(replace(robot, fixed_frame=''), [here, place])
+        self._places = place, LinkSensor('', self.sensor.child, self.sensor.child_H_sensor)
         beyond = set(subtrees(robot)[self.sensor.child])
         self._beyond = frozenset(beyond)
         moving = sorted(robot.links[k].joint for k in beyond if robot.links[k].joint >= 0)
@@ -72,7 +70,7 @@ class BodyReadings:
 
     def reading(self, sample: Sample, contacts: Iterable[Contact] = ()) -> Reading:
         """Return the reading of a sample."""
-        source_R_S = self._rotations.of(sample.positions[None])[0, 0]
+        source_R_S = relative_rotation(self._robot, sample.positions, *self._places)
         acceleration, turning = self._source(sample)
         return Reading(
             sample.stamp_ns,
@@ -145,3 +143,24 @@ def _way_up(robot: Robot, link: int) -> set[int]:
         way.add(link)
         link = robot.links[link].parent
     return way
+
+
+def relative_rotation(
+    robot: Robot, positions: Array, source: LinkSensor | Imu, target: LinkSensor | Imu
+) -> Array:
+    """Return the axes of a sensor in those of another, (3, 3), by the joints between [T 3.6]."""
+    q = np.where(np.abs(positions) < ABSURD, positions, np.nan)
+    ways = [_way_up(robot, place.link) for place in (source, target)]
+    top_R = []
+    for way, place in zip(ways, (source, target), strict=True):
+        R = np.eye(3)
+        for k in sorted(way - (ways[0] & ways[1])):  # parents first
+            link = robot.links[k]
+            R = R @ link.P_H_L[:3, :3]
+            K = hat(link.motion[3:])
+            # A missing position of a prismatic joint does not matter.
+            if link.joint >= 0 and K.any():
+                sine, cosine = np.sin(q[link.joint]), np.cos(q[link.joint])
+                R = R @ (np.eye(3) + sine * K + (1.0 - cosine) * K @ K)
+        top_R.append(R @ place.L_H_S[:3, :3])
+    return np.asarray(top_R[0].T @ top_R[1])

@@ -40,7 +40,7 @@ from inertial_estimation.estimation.contacts import noise_scale
 from inertial_estimation.estimation.faults import SampleShapes, with_known_temperatures
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, finding
-from inertial_estimation.model.arguments import names, numbers, rows
+from inertial_estimation.model.arguments import indices, names, numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch, SensorState
@@ -376,7 +376,7 @@ def _choose(
             )
         # A sensor with few samples would limit those that share its load.
         return np.asarray(count >= least if (count >= least).any() else count > 0)
-    asked = rows('sensors', sensors, 'FT sensor', fts)
+    asked = indices('sensors', sensors, 'FT sensor', fts)
     if not asked:
         raise ModelError("'sensors' is empty", about=('sensors',))
     for k in asked:

@@ -69,7 +69,7 @@ def check_identifiable(source: EquationSource) -> Record:
                 'rank': base.rank,
                 'base_parameters': records,
                 'alone': [one['kept'] for one in records if not one['terms']],
-                'never': [names[k] for k in base.untold().tolist()],
+                'never': [names[k] for k in base.undetermined().tolist()],
             }
         )
     lacking = predictability(

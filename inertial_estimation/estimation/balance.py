@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.estimation.forest import Forest
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.submodels import Submodel
+from inertial_estimation.model.tree import Submodel
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

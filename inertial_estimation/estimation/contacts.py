@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -18,7 +18,6 @@ from inertial_estimation.errors import ModelError, ShapeError
 
 Array = NDArray[np.float64]
 
-
 ORIGIN = (0.0, 0.0, 0.0)
 
 
@@ -30,22 +29,25 @@ class ContactKind(str, Enum):
     ----------
     unknowns : int
         Their number.
+    has_direction : bool
+        Whether they depend on the direction of the contact.
 
     """
 
     unknowns: int
+    has_direction: bool
     WRENCH = 'wrench', 6
     """Force and torque."""
     FORCE = 'force', 3
     """A pure force at the point of the contact."""
-    AXIAL_FORCE = 'axial_force', 1
+    AXIAL_FORCE = 'axial_force', 1, True
     """A pure force at the point along the direction of the contact, of either sign."""
     KNOWN = 'known', 0
     """Nothing: the contact states its wrench."""
 
-    def __new__(cls, name: str, unknowns: int) -> ContactKind:
+    def __new__(cls, name: str, unknowns: int, has_direction: bool = False) -> ContactKind:
         kind = str.__new__(cls, name)
-        kind._value_, kind.unknowns = name, unknowns
+        kind._value_, kind.unknowns, kind.has_direction = name, unknowns, has_direction
         return kind
 
     def __str__(self) -> str:
@@ -53,18 +55,9 @@ class ContactKind(str, Enum):
 
     def basis(self, point: tuple[float, ...], direction: tuple[float, ...]) -> Array:
         """
-        Return the wrenches that the unknowns stand for.
+        Return the wrenches of unit unknowns, (6, unknowns), in and about the contact's frame.
 
-        Parameters
-        ----------
-        point, direction : tuple of float, shape (3,)
-            Those of the contact.
-
-        Returns
-        -------
-        ndarray, shape (6, unknowns)
-            Columns [force; torque] in and about the frame of the contact.
-
+        point, direction (3,): those of the contact.
         """
         if self is ContactKind.WRENCH:
             return np.eye(6)
@@ -143,7 +136,7 @@ class Contact:
         object.__setattr__(self, '_hash', hash(fields))
 
     def __hash__(self) -> int:
-        """Return a number that was computed once: contacts are looked up at every step."""
+        """Return the hash computed once: contacts are looked up at every step."""
         return self._hash
 
     def moved(self, point: tuple[float, ...]) -> Contact:
@@ -161,11 +154,11 @@ class Contact:
 
     @cached_property
     def at_origin(self) -> Contact:
-        """The same contact at the origin of its frame: what a plan is made for."""
+        """The same contact at the origin of its frame, for which plans are made."""
         return self if self.point == ORIGIN else replace(self, point=ORIGIN)
 
     def basis(self) -> Array:
-        """Return the wrenches of the unknowns in and about the frame, shape (6, unknowns)."""
+        """Return the wrenches of unit unknowns in and about the frame, shape (6, unknowns)."""
         return self.kind.basis(self.point, self.direction)
 
 
@@ -190,15 +183,8 @@ class ContactSet:
     contacts : tuple of Contact
         In the order of the results.
     assumed : tuple of bool
-        Which of them are defaults: they give way to a contact that is reported in their submodel,
-        and where submodels merge to the first of them.
-
-    Raises
-    ------
-    ModelError
-        If one of the contacts is something else.
-    ShapeError
-        If there are more or fewer of the one than of the other.
+        True for defaults: they give way to a contact that is reported in their submodel, and
+        where submodels merge to the first of them.
 
     """
 
@@ -207,21 +193,12 @@ class ContactSet:
     _hash: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
-        """Check what it holds, and compute the hash once."""
-        contacts, assumed = self.contacts, self.assumed
-        if not (type(contacts) is tuple and type(assumed) is tuple):
-            contacts, assumed = check_contacts(contacts), tuple(assumed)
-            object.__setattr__(self, 'contacts', contacts)
-            object.__setattr__(self, 'assumed', assumed)
-        if len(contacts) != len(assumed):
-            raise ShapeError('assumed', (len(contacts),), (len(assumed),), 'one for each contact')
-        for contact in contacts:
-            if type(contact) is not Contact:
-                check_contacts(contacts)
+        if len(self.contacts) != len(self.assumed):
+            raise ShapeError('assumed', (len(self.contacts),), (len(self.assumed),))
         object.__setattr__(self, '_hash', hash((self.contacts, self.assumed)))
 
     def __hash__(self) -> int:
-        """Return a number that was computed once: sets are looked up at every step."""
+        """Return the hash computed once: sets are looked up at every step."""
         return self._hash
 
     @classmethod
@@ -255,27 +232,21 @@ class ContactSet:
                 contacts[rows[0]] = replace(touch, name=contacts[rows[0]].name)
                 assumed[rows[0]] = False
             else:
-                names = {contact.name for contact in contacts}
-                contacts.append(replace(touch, name=_free_name(touch.name, names)))
+                names, count, name = {contact.name for contact in contacts}, 1, touch.name
+                while name in names:
+                    count += 1
+                    name = f'{touch.name}_{count}'
+                contacts.append(replace(touch, name=name))
                 assumed.append(False)
         return ContactSet(tuple(contacts), tuple(assumed))
 
 
 def row_names(contacts: Iterable[Contact]) -> list[str]:
-    """Return the names under which wrenches go out: frames, for as long as they are not taken."""
+    """Return the names of published wrenches: frames, as long as they are not taken."""
     names: list[str] = []
     for contact in contacts:
         names.append(contact.frame if contact.frame not in names else contact.name)
     return names
-
-
-def _free_name(name: str, taken: Container[str]) -> str:
-    """Return a name that is not taken, with a number behind it if need be."""
-    count, candidate = 1, name
-    while candidate in taken:
-        count += 1
-        candidate = f'{name}_{count}'
-    return candidate
 
 
 def scaled_basis(basis: Array, length_scale: float) -> Array:

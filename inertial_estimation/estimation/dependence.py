@@ -4,8 +4,8 @@
 Dependence of torques and external wrenches on sensors, joints and links [T Theorem 4.2].
 
 It is found from the tree alone. Both sides of a joint within its submodel give the same wrench
-once those of the contacts are known [T 4.23]. A full wrench that is alone in its submodel is what
-the sums leave; the side without it depends on less, and needs no estimate.
+once those of the contacts are known [T 4.23]. A full wrench that is alone in its submodel follows
+from the sums; the side without it depends on less, and needs no estimate.
 
 Where contacts share a submodel, all of their wrenches are taken to depend on all of it, a force at
 a point to have a lever about every joint, which are at most too much; elsewhere tables are exact.
@@ -26,11 +26,11 @@ from inertial_estimation.estimation.contacts import Contact, check_contacts
 from inertial_estimation.estimation.forest import Forest, build_forest
 from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.sensor_arrays import with_ways
-from inertial_estimation.model.arguments import rows
+from inertial_estimation.model.arguments import indices
 from inertial_estimation.model.motion_sources import serving_sources
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor, Imu
-from inertial_estimation.model.submodels import Submodel, decompose
+from inertial_estimation.model.tree import Submodel, decompose
 
 Mask = NDArray[np.bool_]
 
@@ -44,7 +44,7 @@ class Side:
     """Whether they are the ones away from the root of the robot."""
     submodel: int
     """Row of their submodel."""
-    rests_on: frozenset[int]
+    moving: frozenset[int]
     """Links whose motion counts: these, or all if a contact among them shares the submodel."""
     sensors: tuple[int, ...]
     """FT sensors in use that count."""
@@ -56,7 +56,7 @@ def find_sides(
     contact_links: Sequence[int],
     unknowns: Sequence[int],
 ) -> dict[int, Side]:
-    """Find the side of every joint that is summed."""
+    """Return the side of every joint that is summed, by the child link of the joint."""
     subtree = subtrees(robot)
     carriers = [(k, n) for k, n in zip(contact_links, unknowns, strict=True) if n]
     sides = {}
@@ -69,24 +69,35 @@ def find_sides(
             loaded = any(link in beyond for link, _ in own)
             away = not (alone and loaded)
             links = beyond if away else members - beyond
-            rests_on = members if loaded and not alone else links
+            moving = members if loaded and not alone else links
             sensors = tuple(
                 n
-                for n in border_sensors(submodel)
-                if {robot.ft_sensors[n].parent, robot.ft_sensors[n].child} & rests_on
+                for n in submodel.sensors
+                if {robot.ft_sensors[n].parent, robot.ft_sensors[n].child} & moving
             )
-            sides[k] = Side(links, away, s, rests_on, sensors)
+            sides[k] = Side(links, away, s, moving, sensors)
     return sides
 
 
-def border_sensors(submodel: Submodel) -> tuple[int, ...]:
-    """Return the FT sensors in use around a submodel."""
-    root = (submodel.root_sensor,) if submodel.root_sensor >= 0 else ()
-    return (*root, *submodel.child_sensors)
+def child_links(robot: Robot) -> list[int]:
+    """Return the child link of each joint."""
+    child = {link.joint: k for k, link in enumerate(robot.links) if link.joint >= 0}
+    return [child[j] for j in range(len(child))]
 
 
-class Rests(NamedTuple):
-    """Truth tables: what the results, one row each, depend on."""
+def sum_joints(robot: Robot, forest: Forest, links: Iterable[int]) -> list[int]:
+    """Return the joints that a sum of net wrenches over links depends on."""
+    members, joints = set(links), set[int]()
+    for k in members:
+        joints |= forest.path[k]
+        link = robot.links[k]
+        if link.joint >= 0 and link.parent in members:
+            joints.add(link.joint)
+    return sorted(joints)
+
+
+class Tables(NamedTuple):
+    """Dependence of results, one row each, as truth tables."""
 
     fts: Mask
     """Readings of FT sensors, shape (n_results, n_fts)."""
@@ -99,15 +110,15 @@ class Rests(NamedTuple):
 
 
 class Dependence(NamedTuple):
-    """What each kind of result depends on."""
+    """Dependence of each kind of result."""
 
-    submodels: Rests
+    submodels: Tables
     """Sum of external wrenches and residual of each submodel of the balance."""
-    wrenches: Rests
+    wrenches: Tables
     """External wrench of each contact of the balance."""
-    torques: Rests
+    torques: Tables
     """Torque of each joint."""
-    external: Rests
+    external: Tables
     """External torque of each joint."""
 
 
@@ -122,123 +133,76 @@ class _Basis(NamedTuple):
 def find_dependence(
     robot: Robot, forest: Forest, balance: Balance, unknowns: Sequence[int]
 ) -> Dependence:
-    """Find what everything depends on."""
+    """Return the dependence of all results."""
     sums = [
-        _Basis(frozenset(submodel.links), frozenset(border_sensors(submodel)))
+        _Basis(frozenset(submodel.links), frozenset(submodel.sensors))
         for submodel in balance.submodels
     ]
     wrenches = [
         sums[s] if unknowns[c] else _Basis() for c, s in enumerate(balance.contact_submodel)
     ]
     sides = find_sides(robot, balance.submodels, balance.contact_links, unknowns)
-    chosen = [sides[k] for k in child_links(robot)]
-    torques = [_Basis(side.rests_on, frozenset(side.sensors)) for side in chosen]
+    torques = [_Basis(sides[k].moving, frozenset(sides[k].sensors)) for k in child_links(robot)]
     external = _external(robot, balance, wrenches)
     return Dependence(*(_tables(robot, forest, b) for b in (sums, wrenches, torques, external)))
 
 
-def side_joints(robot: Robot, forest: Forest, side: Side) -> list[int]:
-    """Return the joints that the wrench through a joint depends on."""
-    return _sum_joints(robot, forest, side.rests_on)
-
-
-def child_links(robot: Robot) -> list[int]:
-    """Return the child link of each joint."""
-    child = {link.joint: k for k, link in enumerate(robot.links) if link.joint >= 0}
-    return [child[j] for j in range(len(child))]
-
-
 def _external(robot: Robot, balance: Balance, wrenches: Sequence[_Basis]) -> list[_Basis]:
-    """Return what external torques depend on: the wrenches, and the joints on to the contact."""
+    """Return the bases of external torques: the wrenches, and the joints on to the contact."""
     child = child_links(robot)
     subtree = [frozenset(links) for links in subtrees(robot)]
-    rests = []
+    found = []
     for j, factors in enumerate(balance.external_contacts):
         basis = _Basis()
         inside = np.array([k in subtree[child[j]] for k in child])
         for c in map(int, np.flatnonzero(factors)):
-            on_the_way = balance.external_contacts[:, c] != 0
-            onwards = on_the_way & (inside == (factors[c] > 0))
+            onwards = (balance.external_contacts[:, c] != 0) & (inside == (factors[c] > 0))
             onwards[j] = False
-            joints = frozenset(map(int, np.flatnonzero(onwards)))
-            wrench = wrenches[c]
-            basis = _Basis(
-                basis.links | wrench.links, basis.sensors | wrench.sensors, basis.joints | joints
-            )
-        rests.append(basis)
-    return rests
+            more = wrenches[c]._replace(joints=frozenset(np.flatnonzero(onwards).tolist()))
+            basis = _Basis(*(one | other for one, other in zip(basis, more)))
+        found.append(basis)
+    return found
 
 
-def _tables(robot: Robot, forest: Forest, rests: Sequence[_Basis]) -> Rests:
+def _tables(robot: Robot, forest: Forest, bases: Sequence[_Basis]) -> Tables:
     """Return truth tables."""
     n_trees = sum(top.ft_sensor < 0 for top in forest.tops)
     sizes = (len(robot.ft_sensors), n_trees, len(robot.joint_names), len(robot.links))
-    tables = Rests(*(np.zeros((len(rests), size), dtype=bool) for size in sizes))
-    for row, basis in enumerate(rests):
+    tables = Tables(*(np.zeros((len(bases), size), dtype=bool) for size in sizes))
+    for row, basis in enumerate(bases):
         tables.fts[row, list(basis.sensors)] = True
         tables.sources[row, [forest.owner[k] for k in basis.links]] = True
-        tables.joints[row, [*_sum_joints(robot, forest, basis.links), *basis.joints]] = True
+        tables.joints[row, [*sum_joints(robot, forest, basis.links), *basis.joints]] = True
         tables.links[row, list(basis.links)] = True
     return tables
 
 
-def _sum_joints(robot: Robot, forest: Forest, links: Iterable[int]) -> list[int]:
-    """Return the joints that a sum of net wrenches over links depends on."""
-    members = set(links)
-    joints: set[int] = set()
-    for k in members:
-        joints |= forest.path[k]
-        link = robot.links[k]
-        if link.joint >= 0 and link.parent in members:
-            joints.add(link.joint)
-    return sorted(joints)
-
-
 @dataclass(frozen=True)
 class ResultDependence:
-    """
-    What one torque or external wrench depends on; nothing else changes it.
-
-    Attributes
-    ----------
-    name : str
-        Joint or contact.
-    fts, imus : tuple of str
-        FT sensors; IMUs, or the fixed link.
-    joints : tuple of str
-        Joints whose position, velocity or acceleration counts.
-    links : tuple of str
-        Links whose inertial parameters count.
-
-    """
+    """Names that one torque or external wrench depends on; nothing else changes it."""
 
     name: str
+    """Joint or contact."""
     fts: tuple[str, ...]
     imus: tuple[str, ...]
+    """IMUs, or the fixed link."""
     joints: tuple[str, ...]
+    """Joints whose position, velocity or acceleration counts."""
     links: tuple[str, ...]
+    """Links whose inertial parameters count."""
 
 
 @dataclass(frozen=True)
 class UninformedTorques:
-    """
-    Torques of a submodel that depend on no FT sensor, only on model and motion.
-
-    Attributes
-    ----------
-    joints : tuple of str
-        Their joints.
-    submodel : str
-        Its name.
-    contact : str
-        Link on the other side of the joints: with the submodel's contact there, torques would
-        depend on FT sensors; empty if no FT sensor in use borders on the submodel.
-
-    """
+    """Torques of a submodel that depend on no FT sensor, only on model and motion."""
 
     joints: tuple[str, ...]
     submodel: str
     contact: str
+    """
+    Link on the other side of the joints: with the submodel's contact there, torques would depend
+    on FT sensors; empty if no FT sensor in use borders on the submodel.
+    """
 
     def __str__(self) -> str:
         return f'torques of {", ".join(self.joints)} depend on no FT sensor'
@@ -246,20 +210,12 @@ class UninformedTorques:
 
 @dataclass(frozen=True)
 class DependenceTable:
-    """
-    What all torques and external wrenches depend on, for one set of sensors and contacts.
-
-    Attributes
-    ----------
-    torques, wrenches : tuple of ResultDependence
-        In the order of the joints, and of the contacts.
-    uninformed : tuple of UninformedTorques
-        Torques that depend on no FT sensor.
-
-    """
+    """Dependence of all torques and external wrenches, for one set of sensors and contacts."""
 
     torques: tuple[ResultDependence, ...]
+    """In the order of the joints."""
     wrenches: tuple[ResultDependence, ...]
+    """In the order of the contacts."""
     uninformed: tuple[UninformedTorques, ...]
 
 
@@ -272,7 +228,7 @@ def dependence_table(
     acceleration_arrays: bool = False,
 ) -> DependenceTable:
     """
-    Return what every torque and external wrench depends on.
+    Return the dependence of every torque and external wrench.
 
     Parameters
     ----------
@@ -310,46 +266,39 @@ def dependence_table(
     balance = build_balance(robot, forest, submodels, used, links)
     unknowns = [contact.unknowns for contact in contacts]
     found = find_dependence(robot, forest, balance, unknowns)
-    if not robot.fixed_frame:
-        read = np.zeros((len(sources), len(robot.imus)), dtype=bool)
-        for row, source in enumerate(sources):
-            read[row, list(plan.layout.rows[source.link])] = True
-        found = found._replace(
-            torques=found.torques._replace(sources=found.torques.sources @ read),
-            wrenches=found.wrenches._replace(sources=found.wrenches.sources @ read),
-        )
-    names = (
-        [sensor.name for sensor in robot.ft_sensors],
-        [robot.fixed_frame] if robot.fixed_frame else [imu.name for imu in robot.imus],
-        robot.joint_names,
-        robot.link_names,
-    )
+    motions = [robot.fixed_frame] if robot.fixed_frame else [imu.name for imu in robot.imus]
+    read = np.zeros((len(sources), len(motions)), dtype=bool)
+    for row, source in enumerate(sources):
+        read[row, [0] if robot.fixed_frame else list(plan.layout.rows[source.link])] = True
+    fts_names = [sensor.name for sensor in robot.ft_sensors]
+    names = fts_names, motions, robot.joint_names, robot.link_names
+
+    def named(results: Sequence[str], tables: Tables) -> tuple[ResultDependence, ...]:
+        tables = tables._replace(sources=tables.sources @ read)
+        rows = [
+            [tuple(known[k] for k in np.flatnonzero(table[row]).tolist())
+             for table, known in zip(tables, names, strict=True)]
+            for row in range(len(results))
+        ]  # fmt: skip
+        return tuple(ResultDependence(result, *row) for result, row in zip(results, rows))
+
     return DependenceTable(
-        _named(robot.joint_names, found.torques, names),
-        _named([contact.name for contact in contacts], found.wrenches, names),
+        named(robot.joint_names, found.torques),
+        named([contact.name for contact in contacts], found.wrenches),
         _uninformed(robot, submodels, find_sides(robot, submodels, links, unknowns)),
     )
 
 
-class Informed(NamedTuple):
-    """FT sensors that each torque depends on."""
-
-    fts: dict[str, tuple[str, ...]]
-    """By joint."""
-    uninformed: tuple[UninformedTorques, ...]
-
-
-def find_informed(robot: Robot, contacts: Sequence[Contact], fts: Iterable[str | int]) -> Informed:
-    """Find the FT sensors that inform torques, and nothing else: quick enough beside a loop."""
-    contacts, used = check_contacts(contacts), _sensors('fts', fts, 'FT sensor', robot.ft_sensors)
-    submodels = decompose(robot.links, robot.ft_sensors, used)
+def find_uninformed(
+    robot: Robot, contacts: Sequence[Contact], fts: Iterable[str | int]
+) -> tuple[UninformedTorques, ...]:
+    """Return the torques that depend on no FT sensor, without the rest of the table."""
+    submodels = decompose(
+        robot.links, robot.ft_sensors, _sensors('fts', fts, 'FT sensor', robot.ft_sensors)
+    )
     links = [robot.frame(contact.frame)[0] for contact in contacts]
     sides = find_sides(robot, submodels, links, [contact.unknowns for contact in contacts])
-    sensors = {
-        joint: tuple(robot.ft_sensors[s].name for s in sides[k].sensors)
-        for joint, k in zip(robot.joint_names, child_links(robot), strict=True)
-    }
-    return Informed(sensors, _uninformed(robot, submodels, sides))
+    return _uninformed(robot, submodels, sides)
 
 
 def _sensors(
@@ -357,23 +306,8 @@ def _sensors(
 ) -> list[int]:
     """Return the rows of sensors that work."""
     known = [sensor.name for sensor in sensors]
-    return sorted(set(range(len(known)) if given is None else rows(argument, given, kind, known)))
-
-
-def _named(
-    results: Sequence[str], rests: Rests, names: Sequence[Sequence[str]]
-) -> tuple[ResultDependence, ...]:
-    """Return truth tables by name."""
-    return tuple(
-        ResultDependence(
-            result,
-            *(
-                tuple(known[k] for k in np.flatnonzero(table[row]).tolist())
-                for table, known in zip(rests, names, strict=True)
-            ),
-        )
-        for row, result in enumerate(results)
-    )
+    every = range(len(known)) if given is None else indices(argument, given, kind, known)
+    return sorted(set(every))
 
 
 def _uninformed(
@@ -387,7 +321,7 @@ def _uninformed(
     found, subtree = [], subtrees(robot)
     for (s, away), children in groups.items():
         submodel, contact = submodels[s], ''
-        if border_sensors(submodel):
+        if submodel.sensors:
             # Away from the root: beyond most of the joints.
             last = max(children, key=lambda k: sum(k in subtree[other] for other in children))
             contact = robot.link_names[last if away else submodel.root]

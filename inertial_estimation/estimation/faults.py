@@ -1,16 +1,16 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Missing parts of a sample: what is missing, how far it reaches, and a sample without it.
+Missing parts of a sample: their detection, the results that they reach, a sample without them.
 
-The shapes of a sample are checked here too, once, where a caller hands it over.
+The shapes of a sample are checked here too, once, at the public methods.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import find_dependence
 from inertial_estimation.estimation.estimate import Flags, Quality
 from inertial_estimation.estimation.forest import Dynamics, Forest
-from inertial_estimation.estimation.link_motion import LinkMotions, MotionPlan
+from inertial_estimation.estimation.link_motion import LinkMotions, MotionPlan, replaced
 from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE, Bits
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
@@ -43,9 +43,13 @@ NUMBERS = (
 )
 
 
+ABSURD = 1e30
+"""Numbers of this size are faults too: their products would overflow into other results."""
+
+
 @dataclass(frozen=True)
 class Working:
-    """Which sensors deliver, and which joints do not."""
+    """Sensors that deliver, and joints that do not."""
 
     imus: tuple[bool, ...]
     """Of IMUs that share a link, or measure in part: whether the row holds a link's motion."""
@@ -81,7 +85,7 @@ def find_qualities(
     active: Sequence[int],
     working: Working,
 ) -> Qualities:
-    """Mark all results that something missing or assumed reaches."""
+    """Mark all results that depend on something missing or assumed."""
     n = len(robot.joint_names)
     unknowns = [contacts[c].unknowns for c in active]
     sums = np.zeros(len(balance.submodels), dtype=np.uint8)
@@ -100,7 +104,7 @@ def find_qualities(
         for flags in (sums, torques, external):
             flags |= MISSING
     carriers = {robot.frame(contact.frame)[0] for contact in contacts if contact.unknowns}
-    _mark_merged(robot, balance, carriers, sums, torques, external)
+    _mark_merged(robot, balance, carriers, (sums, torques, external))
     holder = {k: s for s, submodel in enumerate(balance.submodels) for k in submodel.links}
     wrenches = np.zeros(len(contacts), dtype=np.uint8)
     for c in set(range(len(contacts))).difference(active):
@@ -123,14 +127,10 @@ def own_rows(robot: Robot, balance: Balance) -> list[int]:
 
 
 def _mark_merged(
-    robot: Robot,
-    balance: Balance,
-    contact_links: set[int],
-    sums: Flags,
-    torques: Flags,
-    external: Flags,
+    robot: Robot, balance: Balance, contact_links: set[int], flags: tuple[Flags, Flags, Flags]
 ) -> None:
-    """Mark what a missing FT sensor spoils."""
+    """Mark the sums, torques and external torques that a missing FT sensor merges."""
+    sums, torques, external = flags
     roots = {submodel.root for submodel in balance.submodels}
     subtree = {robot.links[k].joint: set(links) for k, links in enumerate(subtrees(robot))}
     base = robot.base
@@ -149,12 +149,8 @@ def _mark_merged(
                 external[j] |= MERGED
 
 
-ABSURD = 1e30
-"""Numbers of this size are faults too: their products would overflow into other results."""
-
-
 class Sizes(NamedTuple):
-    """How many joints and sensors a robot has."""
+    """Numbers of joints and sensors of a robot."""
 
     joints: int
     imus: int
@@ -162,10 +158,10 @@ class Sizes(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What of a sample is used while all is well."""
+    """Parts of a sample that are used without faults."""
 
     motion: LinkMotions
-    """What each IMU measures."""
+    """Quantities that each IMU measures."""
     rateless: tuple[int, ...]
     """Joints of which only positions are used: between the trees, and on no way to a link."""
     imus: Indices
@@ -173,7 +169,7 @@ class Used(NamedTuple):
 
     @classmethod
     def by(cls, motion: LinkMotions, dynamics: Dynamics) -> Used:
-        """Return what is used."""
+        """Return the parts that a motion and its dynamics use."""
         nominal = motion.nominal
         between = dynamics.forest.joints_between_trees
         if nominal.is_plain:
@@ -183,7 +179,7 @@ class Used(NamedTuple):
 
 
 def find_faults(sample: Sample | SampleBatch, used: Used) -> Mask:
-    """Return what is missing; returns (..., 2 n_joints + 3 n_imus + n_fts)."""
+    """Return flags of missing parts, (..., 2 n_joints + 3 n_imus + n_fts)."""
     imus, lack_linear, lack_angular = _find_imu_faults(sample, used.motion)
     rates = np.asarray(_is_sound(sample.velocities) & _is_sound(sample.accelerations))
     if len(used.rateless):
@@ -198,29 +194,28 @@ def find_faults(sample: Sample | SampleBatch, used: Used) -> Mask:
 
 
 def with_known_temperatures(sample: S, calibration: FtCalibration) -> S:
-    """Return a sample in which no reading lacks the temperature that makes a wrench of it."""
+    """Return a sample without the readings that lack the temperature which they need."""
     if not calibration.is_thermal:
         return sample
-    stand_in = calibration.reference_temperatures
     given = sample.ft_temperatures
     temperatures = np.full(sample.ft_readings.shape[:-1], np.nan) if given is None else given
     known = np.isfinite(temperatures)
-    says = known | ~calibration.needs_temperature
-    readings = np.where(says[..., None], sample.ft_readings, np.nan)
-    temperatures = np.where(known, temperatures, stand_in)
-    if isinstance(sample, SampleBatch):
-        return replace(sample, ft_readings=readings, ft_temperatures=temperatures)
-    return sample._replace(ft_readings=readings, ft_temperatures=temperatures)
+    usable = known | ~calibration.needs_temperature
+    return replaced(
+        sample,
+        ft_readings=np.where(usable[..., None], sample.ft_readings, np.nan),
+        ft_temperatures=np.where(known, temperatures, calibration.reference_temperatures),
+    )
 
 
 def delivered(sample: Sample | SampleBatch, motion: LinkMotions) -> NDArray[np.intp]:
-    """Return what each IMU delivers; returns (..., n_imus)."""
+    """Return the quantities that each IMU delivers, as `Bits`, (..., n_imus)."""
     _, lack_linear, lack_angular = _find_imu_faults(sample, motion)
     return ACCELEROMETER * ~lack_linear + GYROSCOPE * ~lack_angular
 
 
 def with_gaps(samples: SampleBatch) -> SampleBatch:
-    """Return samples in which whatever cannot be meant is NaN."""
+    """Return samples with NaN in place of absurd numbers."""
     return replace(
         samples,
         **{name: np.where(_is_sound(x := getattr(samples, name)), x, np.nan) for name in NUMBERS},
@@ -228,7 +223,7 @@ def with_gaps(samples: SampleBatch) -> SampleBatch:
 
 
 def _find_imu_faults(sample: Sample | SampleBatch, motion: LinkMotions) -> tuple[Mask, Mask, Mask]:
-    """Return which IMUs lack something, which an acceleration, and which an angular velocity."""
+    """Return the IMUs that lack something, an acceleration, or an angular velocity."""
     rates, accelerations = sample.angular_velocities, sample.proper_accelerations
     linear = _is_sound(accelerations).all(axis=-1)
     angular = _is_sound(rates).all(axis=-1)
@@ -236,7 +231,7 @@ def _find_imu_faults(sample: Sample | SampleBatch, motion: LinkMotions) -> tuple
         angular &= _is_sound(sample.angular_accelerations).all(axis=-1)
     bits = np.array(motion.bits, dtype=np.intp)
     has_linear, has_angular = (bits & kind != 0 for kind in (ACCELEROMETER, GYROSCOPE))
-    # What is absent by declaration does not make the other quantity suspect.
+    # A quantity that is absent by declaration does not make the other one suspect.
     no_linear = np.isnan(accelerations).all(axis=-1) | ~has_linear
     no_angular = np.isnan(rates).all(axis=-1) | ~has_angular
     linear, angular = linear & has_linear, angular & has_angular
@@ -248,8 +243,7 @@ def _find_imu_faults(sample: Sample | SampleBatch, motion: LinkMotions) -> tuple
 
 def _is_sound(values: Array) -> Mask:
     """Return which values are numbers that a sensor could mean."""
-    sound: Mask = np.abs(values) < ABSURD
-    return sound
+    return np.asarray(np.abs(values) < ABSURD)
 
 
 def alike(faults: Mask) -> Iterator[tuple[Mask, Indices]]:
@@ -282,7 +276,7 @@ def working_with(
     missing_joints: Sequence[bool],
     assumed_joints: Sequence[bool],
 ) -> Working:
-    """Return what works, for what the IMUs deliver."""
+    """Return the working sensors for the quantities that the IMUs deliver."""
     others = tuple(fts), tuple(missing_joints), tuple(assumed_joints)
     if not motion.is_used:
         return Working(tuple(b == 3 for b in bits), *others)
@@ -292,36 +286,23 @@ def working_with(
 
 def without_faults(sample: S, faults: Mask, sizes: Sizes, motion: MotionPlan | None = None) -> S:
     """
-    Put zeros where something is missing; a plan for these faults keeps them out of all results.
+    Put zeros in place of missing parts; a plan for these faults keeps them out of all results.
 
     faults (n_flags,).
     """
-    sample = _without_missing(sample, faults, sizes, whole_imus=motion is None)
+    if faults[: sum(sizes)].any():
+        joints, _, fts, _, linear, angular = np.split(
+            faults, np.cumsum([*sizes, sizes.joints, sizes.imus])
+        )
+        imus = linear | angular if motion is None else linear & angular
+        masks = [joints] * 3 + [imus[:, None]] * 3 + [fts[:, None]]
+        zeros = {n: np.where(m, 0.0, getattr(sample, n)) for n, m in zip(NUMBERS, masks)}
+        sample = replaced(sample, **zeros)
     return sample if motion is None else motion.complete(sample)
 
 
-def _without_missing(sample: S, faults: Mask, sizes: Sizes, *, whole_imus: bool) -> S:
-    """Put zeros where something is missing."""
-    if not faults[: sum(sizes)].any():
-        return sample
-    joints, _, fts, _, linear, angular = np.split(
-        faults, np.cumsum([*sizes, sizes.joints, sizes.imus])
-    )
-    imus = linear | angular if whole_imus else linear & angular
-    zeros: dict[str, Any] = {
-        name: np.where(joints, 0.0, getattr(sample, name))
-        for name in ('positions', 'velocities', 'accelerations')
-    }
-    for name in ('angular_velocities', 'proper_accelerations', 'angular_accelerations'):
-        zeros[name] = np.where(imus[:, None], 0.0, getattr(sample, name))
-    zeros['ft_readings'] = np.where(fts[:, None], 0.0, sample.ft_readings)
-    if isinstance(sample, Sample):
-        return sample._replace(**zeros)
-    return replace(sample, **zeros)
-
-
 class SampleShapes:
-    """The shapes that the arrays of a robot's samples have."""
+    """The shapes of the arrays of a robot's samples."""
 
     def __init__(self, robot: Robot) -> None:
         joints, imus, fts = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
@@ -336,13 +317,13 @@ class SampleShapes:
         self._counts = f"robot '{robot.name}' has {joints} joints, {imus} IMUs, {fts} FT sensors"
 
     def check(self, sample: Sample) -> None:
-        """Refuse what is no sample of this robot."""
+        """Refuse anything but a sample of this robot."""
         if not isinstance(sample, Sample):
             raise ModelError(f'a {type(sample).__name__} is given, expected a Sample')
         self._check(sample, ())
 
     def check_batch(self, samples: SampleBatch) -> None:
-        """Refuse what are no samples of this robot."""
+        """Refuse anything but samples of this robot."""
         if not isinstance(samples, SampleBatch):
             raise ModelError(f'a {type(samples).__name__} is given, expected a SampleBatch')
         if np.ndim(samples.stamp_ns) != 1:

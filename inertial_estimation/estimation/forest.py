@@ -24,15 +24,10 @@ from inertial_estimation.model.pinocchio_model import joint_model, make_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import read_only
 from inertial_estimation.model.spatial import motion_transform
-from inertial_estimation.model.tree import Link
 from inertial_estimation.sample import Sample, SampleBatch
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-
-ROWS_PER_POSE = 12
-"""Doubles of a pose in Pinocchio's memory: the rotation by columns, then the origin."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,107 +81,81 @@ class Forest:
 def build_forest(
     robot: Robot, sources: Sequence[Source], *, rigid_sensors: bool = False
 ) -> Forest:
-    """Build one tree of links for each source."""
+    """Build one tree of links for each source, rooted in its frame."""
     owner = assign_owners(robot.links, sources, rigid_sensors=rigid_sensors)
-    return _ForestBuilder(robot, sources, owner).build()
+    model = pin.Model()
+    model.gravity = pin.Motion.Zero()
+    n, n_links = len(robot.joint_names), len(robot.links)
+    children: list[list[int]] = [[] for _ in robot.links]
+    for k, link in enumerate(robot.links):
+        if link.parent >= 0:
+            children[link.parent].append(k)
+    joint_ids = [0] * n
+    below: list[tuple[int, ...]] = [()] * n
+    path: list[frozenset[int]] = [frozenset()] * n_links
+    carriers = [(0, pin.SE3.Identity())] * n_links
+    tops: list[tuple[int, Top]] = []
 
-
-class _ForestBuilder:
-    """Walks each tree from its source and keeps the books."""
-
-    def __init__(self, robot: Robot, sources: Sequence[Source], owner: tuple[int, ...]) -> None:
-        self.robot = robot
-        self.sources = sources
-        self.owner = owner
-        self.children: list[list[int]] = [[] for _ in robot.links]
-        for k, link in enumerate(robot.links):
-            if link.parent >= 0:
-                self.children[link.parent].append(k)
-        self.model = pin.Model()
-        self.model.gravity = pin.Motion.Zero()
-        n = len(robot.joint_names)
-        self.joint_ids = [0] * n
-        self.below: list[tuple[int, ...]] = [()] * n
-        self.path: list[frozenset[int]] = [frozenset()] * len(robot.links)
-        self.carriers = [(0, pin.SE3.Identity())] * len(robot.links)
-        self.tops: list[tuple[int, Top]] = []
-
-    def build(self) -> Forest:
-        """Build all trees; the roots come first among the tops."""
-        for s, source in enumerate(self.sources):
-            self._add_tree(s, source)
-        self.tops.sort(key=lambda item: item[1].ft_sensor >= 0)
-        joints = self.model.joints
-        top_rows = [np.arange(6) + joints[i].idx_v for i, _ in self.tops]
-        forest = Forest(
-            model=self.model,
-            owner=self.owner,
-            tops=tuple(top for _, top in self.tops),
-            top_rows=np.array(top_rows, dtype=np.intp),
-            joint_rows=np.array([joints[i].idx_v if i else -1 for i in self.joint_ids], np.intp),
-            position_rows=np.array(
-                [joints[i].idx_q if i else -1 for i in self.joint_ids], np.intp
-            ),
-            joints_between_trees=tuple(j for j, i in enumerate(self.joint_ids) if not i),
-            below=tuple(self.below),
-            path=tuple(self.path),
-            carriers=tuple(self.carriers),
-        )
-        forest.set_inertias(self.robot.parameters)
-        return forest
-
-    def _add_tree(self, s: int, source: Source) -> None:
-        """Add the tree of one source, rooted in its frame."""
-        free = pin.JointModelFreeFlyer()
-        root = self.model.addJoint(0, free, pin.SE3.Identity(), f'root_{s}')
-        links: tuple[int, ...] = ()
-        if self.owner[source.link] == s:
-            S_H_L = pin.SE3(source.L_H_S).inverse()
-            links = self._add_link(source.link, -1, root, S_H_L, frozenset())
-        self.tops.append((root, Top(source.link, source.L_H_S, -1, -1, links)))
-
-    def _add_link(
-        self, k: int, came_from: int, joint: int, J_H_L: pin.SE3, path: frozenset[int]
+    def add(
+        k: int, came_from: int, joint: int, J_H_L: pin.SE3, way: frozenset[int]
     ) -> tuple[int, ...]:
         """Attach link k to a joint of the tree and go on to its neighbours; return all links."""
-        self.carriers[k] = joint, J_H_L
-        self.path[k] = path
-        found = [k]
-        link = self.robot.links[k]
-        for child in self.children[k]:
-            if child != came_from and self.owner[child] == self.owner[k]:
-                forward = J_H_L * pin.SE3(self.robot.links[child].P_H_L)
-                edge = self.robot.links[child]
-                found += self._cross(edge, child, k, child, joint, forward, 1, path)
-        if link.parent not in (-1, came_from) and self.owner[link.parent] == self.owner[k]:
-            found += self._cross(link, k, k, link.parent, joint, J_H_L, -1, path)
+        carriers[k], path[k] = (joint, J_H_L), way
+        found, link = [k], robot.links[k]
+        for child in children[k]:
+            if child != came_from and owner[child] == owner[k]:
+                forward = J_H_L * pin.SE3(robot.links[child].P_H_L)
+                found += cross(child, k, child, joint, forward, pin.SE3.Identity(), way)
+        if link.parent not in (-1, came_from) and owner[link.parent] == owner[k]:
+            found += cross(k, k, link.parent, joint, J_H_L, pin.SE3(link.P_H_L).inverse(), way)
         return tuple(found)
 
-    def _cross(
-        self,
-        edge: Link,
-        edge_link: int,
+    def cross(
+        edge: int,
         k: int,
         to: int,
         joint: int,
         placement: pin.SE3,
-        direction: int,
-        path: frozenset[int],
+        J_H_to: pin.SE3,
+        way: frozenset[int],
     ) -> tuple[int, ...]:
-        """Add the joint or FT sensor of an edge, then the link on its far side."""
-        J_H_to = pin.SE3.Identity() if direction > 0 else pin.SE3(edge.P_H_L).inverse()
-        if edge.ft_sensor >= 0:
+        """Add the joint or FT sensor above link `edge`, then the link on its far side."""
+        link = robot.links[edge]
+        if link.ft_sensor >= 0:
             free = pin.JointModelFreeFlyer()
-            new = self.model.addJoint(joint, free, placement, f'ft_{edge.ft_sensor}')
-            links = self._add_link(to, k, new, J_H_to, path)
-            self.tops.append((new, Top(edge_link, np.eye(4), edge.ft_sensor, k, links)))
+            new = model.addJoint(joint, free, placement, f'ft_{link.ft_sensor}')
+            links = add(to, k, new, J_H_to, way)
+            tops.append((new, Top(edge, np.eye(4), link.ft_sensor, k, links)))
             return links
-        model = joint_model(direction * edge.motion)
-        new = self.model.addJoint(joint, model, placement, f'joint_{edge.joint}')
-        links = self._add_link(to, k, new, J_H_to, path | {edge.joint})
-        self.joint_ids[edge.joint] = new
-        self.below[edge.joint] = links
+        motion = link.motion if to == edge else -link.motion
+        new = model.addJoint(joint, joint_model(motion), placement, f'joint_{link.joint}')
+        links = add(to, k, new, J_H_to, way | {link.joint})
+        joint_ids[link.joint], below[link.joint] = new, links
         return links
+
+    for s, source in enumerate(sources):
+        free = pin.JointModelFreeFlyer()
+        root = model.addJoint(0, free, pin.SE3.Identity(), f'root_{s}')
+        links: tuple[int, ...] = ()
+        if owner[source.link] == s:
+            links = add(source.link, -1, root, pin.SE3(source.L_H_S).inverse(), frozenset())
+        tops.append((root, Top(source.link, source.L_H_S, -1, -1, links)))
+    tops.sort(key=lambda item: item[1].ft_sensor >= 0)
+    joints = model.joints
+    forest = Forest(
+        model=model,
+        owner=owner,
+        tops=tuple(top for _, top in tops),
+        top_rows=np.array([np.arange(6) + joints[i].idx_v for i, _ in tops], dtype=np.intp),
+        joint_rows=np.array([joints[i].idx_v if i else -1 for i in joint_ids], dtype=np.intp),
+        position_rows=np.array([joints[i].idx_q if i else -1 for i in joint_ids], dtype=np.intp),
+        joints_between_trees=tuple(j for j, i in enumerate(joint_ids) if not i),
+        below=tuple(below),
+        path=tuple(path),
+        carriers=tuple(carriers),
+    )
+    forest.set_inertias(robot.parameters)
+    return forest
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,31 +188,29 @@ def build_geometry(robot: Robot) -> Geometry:
 
 
 def pose_view(data: pin.Data) -> Array:
-    """
-    Return all joint poses of Pinocchio's data as one array that shares its memory.
+    """Return the joint poses of Pinocchio's data, (n_joints + 1, 4, 3), sharing its memory."""
+    return _shared([(pose.rotation.T, pose.translation) for pose in data.oMi]).reshape(-1, 4, 3)
 
-    Returns (n_joints + 1, 4, 3).
-    """
-    poses = data.oMi
-    first = poses[0].rotation.T
-    start = first.__array_interface__['data'][0]
-    size = ROWS_PER_POSE * first.itemsize
-    for i, pose in enumerate(poses):
-        rotation = pose.rotation.__array_interface__['data'][0]
-        origin = pose.translation.__array_interface__['data'][0]
-        if (rotation, origin) != (start + i * size, start + i * size + 9 * first.itemsize):
-            raise RuntimeError('this version of Pinocchio keeps joint poses in an unknown way')
-    return np.lib.stride_tricks.as_strided(
-        first, (len(poses), 4, 3), (size, 3 * first.itemsize, first.itemsize), writeable=False
-    )
+
+def motion_view(motions: pin.StdVec_Motion) -> Array:
+    """Return velocities or accelerations, (n_joints + 1, 6), sharing Pinocchio's memory."""
+    return _shared([(motion.linear, motion.angular) for motion in motions])
+
+
+def _shared(objects: Sequence[tuple[Array, ...]]) -> Array:
+    """Return the numbers of Pinocchio's objects as rows of one array that shares their memory."""
+    first, sizes = objects[0][0], [part.size for part in objects[0]]
+    n, step = sum(sizes), first.itemsize
+    places = [[part.__array_interface__['data'][0] for part in parts] for parts in objects]
+    starts = n * np.arange(len(objects))[:, None] + np.cumsum([0, *sizes[:-1]])
+    if not np.array_equal(places, places[0][0] + step * starts):
+        raise RuntimeError('this version of Pinocchio keeps its objects in an unknown way')
+    shape, strides = (len(objects), n), (n * step, step)
+    return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
 
 
 def carriers(robot: Robot, forest: Forest) -> tuple[list[int], Array]:
-    """
-    Return the joint of the forest that carries each link, and what moves motions to the link.
-
-    Returns L_X_J (n_links, 6, 6).
-    """
+    """Return the joint of the forest that carries each link, and L_X_J, (n_links, 6, 6)."""
     joint_at = {forest.model.joints[i].idx_v: i for i in range(1, forest.model.njoints)}
     joints = [0] * len(robot.links)
     L_H_J = np.tile(np.eye(4), (len(robot.links), 1, 1))
@@ -259,23 +226,6 @@ def carriers(robot: Robot, forest: Forest) -> tuple[list[int], Array]:
             joints[k] = joint_at[int(row)]
             L_H_J[k] = np.eye(4) if k == child[j] else robot.links[child[j]].P_H_L
     return joints, motion_transform(L_H_J)
-
-
-def motion_view(motions: pin.StdVec_Motion) -> Array:
-    """
-    Return all velocities or accelerations of Pinocchio's data as one array that shares its memory.
-
-    Returns (n_joints + 1, 6) [linear; angular].
-    """
-    first = motions[0].linear
-    start, size = first.__array_interface__['data'][0], 6 * first.itemsize
-    for i, motion in enumerate(motions):
-        parts = (motion.linear, motion.angular)
-        found = tuple(part.__array_interface__['data'][0] for part in parts)
-        if found != (start + i * size, start + i * size + 3 * first.itemsize):
-            raise RuntimeError('this version of Pinocchio keeps motions in an unknown way')
-    shape, strides = (len(motions), 6), (size, first.itemsize)
-    return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
 
 
 def carry(
@@ -345,11 +295,7 @@ class Dynamics:
         self._compute(self.q, self.v, self.a, sample.positions)
 
     def run_many(self, samples: SampleBatch) -> tuple[Array, Array, Array]:
-        """
-        Compute the same for many instants.
-
-        Returns tau (n, nv); poses (n, n_supports, 4, 3); jacobian (n, 6, n_joints).
-        """
+        """Return tau (n, nv), poses (n, n_supports, 4, 3), jacobian (n, 6, n_joints) of many."""
         n = len(samples)
         q, v, a = (np.tile(x, (n, 1)) for x in (self.q, self.v, self.a))
         self._write(samples, q, v, a)
@@ -377,7 +323,7 @@ class Dynamics:
             a[self._angular] = self._rows(sample.angular_accelerations)
 
     def _rows(self, readings: Array) -> Array:
-        """Return the readings of the IMUs that serve as rows, (3 n_imus,) or (3 n_imus, n)."""
+        """Return the readings of the IMUs that serve, (3 n_imus,) or (3 n_imus, n)."""
         if len(self.imus) < readings.shape[-2]:
             readings = readings.take(self.imus, axis=-2)
         return readings.reshape(*readings.shape[:-2], 3 * len(self.imus)).T

@@ -8,7 +8,7 @@ They are summed link by link, which takes longer than the estimator's sums of to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,9 +19,10 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound, ShapeError
 from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.dependence import find_sides, side_joints
+from inertial_estimation.estimation.dependence import find_sides, sum_joints
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.faults import (
+    NUMBERS,
     SampleShapes,
     alike,
     check_numbers,
@@ -42,7 +43,8 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.arguments import names
 from inertial_estimation.model.rigid_body import net_wrench
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.submodels import decompose
+from inertial_estimation.model.spatial import apply
+from inertial_estimation.model.tree import decompose
 from inertial_estimation.model.urdf import joint_types, parse
 from inertial_estimation.sample import Sample, SampleBatch
 
@@ -52,18 +54,14 @@ Indices = NDArray[np.intp]
 
 
 class NetWrenches:
-    """Reads the net wrenches of single links out of the dynamics, which sum them only."""
+    """The net wrenches of single links from the dynamics, which sum them only."""
 
     def __init__(self, robot: Robot, dynamics: Dynamics) -> None:
         self.dynamics = dynamics
         self._joints, self._L_X_J = carriers(robot, dynamics.forest)
 
     def of(self, samples: SampleBatch) -> tuple[Array, Array]:
-        """
-        Compute net wrenches, and where the links are.
-
-        Returns net (n, n_links, 6) [N, Nm]; supports (n, n_supports, 4, 3).
-        """
+        """Return net wrenches (n, n_links, 6) and poses of the supports (n, n_supports, 4, 3)."""
         dynamics, n, n_links = self.dynamics, len(samples), len(self._joints)
         motions = np.empty((2, n, n_links, 6))
         supports = np.empty((n, *dynamics.poses.shape))
@@ -74,7 +72,7 @@ class NetWrenches:
             motions[:, i] = [
                 [part[j].vector for j in self._joints] for part in (data.v, data.a_gf)
             ]
-        v, a = (self._L_X_J @ motions[..., None])[..., 0]
+        v, a = apply(self._L_X_J, motions)
         # From the spatial to the sensor acceleration: the point, not the field, is followed.
         a[..., :3] += np.cross(v[..., 3:], v[..., :3])
         return net_wrench(self.dynamics.parameters, v[..., 3:], a), supports
@@ -124,24 +122,16 @@ class InternalSums:
         )
 
     def net(self) -> Array:
-        """
-        Return the net wrenches of all links in and about their frames.
-
-        Returns (n, n_links, 6) [N, Nm].
-        """
+        """Return the net wrenches of all links in and about their frames, (n, n_links, 6)."""
         lost = [bool(self._forest.path[k] & self._missing) for k in range(len(self._frames[0]))]
         return np.where(np.array(lost)[:, None], np.nan, self._in_links)
 
     def local(self, k: int) -> Array:
-        """
-        Return what the parent of a link does to it, in the local form.
-
-        Returns (n, 6) [N, Nm].
-        """
+        """Return the wrench of its parent on link k in the local form, (n, 6) [N, Nm]."""
         if k in self._sensor_above:
             return self._at(k, -self._child_on_parent[:, self._sensor_above[k]])
         side = self._sides[k]
-        rests = set(side_joints(self._robot, self._forest, side))
+        rests = set(sum_joints(self._robot, self._forest, side.moving))
         if not side.away:
             # The sum is on the parent's side: to the child's frame it goes through this joint.
             rests.add(self._robot.links[k].joint)
@@ -218,7 +208,7 @@ class InternalWrenches:
         Parameters
         ----------
         sample : Sample or SampleBatch
-            What was estimated from.
+            Its readings.
         estimate : WrenchEstimate
             Its estimate.
         joints : iterable of str, or str
@@ -233,22 +223,14 @@ class InternalWrenches:
             its prediction. NaN where a value that it depends on is missing; for a sum over the
             parent's side that is the joint itself as well, which the torque does not depend on.
 
-        Raises
-        ------
-        NameNotFound
-            If there is no such joint.
-        ModelError
-            If a joint is rigid and holds no FT sensor, or the estimate is of another sample.
-        ShapeError
-            If sample and estimate differ in robot or number of instants.
-
         """
         cuts = self._cut_at(joints)
-        found = _nothing(sample, len(cuts))
-        for rows, sums in self._parts(sample, estimate):
+
+        def fill(found: Array, rows: Indices, sums: InternalSums) -> None:
             for row, k in enumerate(cuts):
                 found[rows, row] = sums.local(k)
-        return _like(sample, found)
+
+        return self._filled(sample, estimate, len(cuts), fill)
 
     def net(self, sample: Sample | SampleBatch, estimate: WrenchEstimate) -> Array:
         """
@@ -257,10 +239,25 @@ class InternalWrenches:
         Returns (n_links, 6) or (n, n_links, 6) [N, Nm] in and about the links' frames; NaN where
         the motion of a link is not known.
         """
-        found = _nothing(sample, len(self._robot.links))
-        for rows, sums in self._parts(sample, estimate):
+
+        def fill(found: Array, rows: Indices, sums: InternalSums) -> None:
             found[rows] = sums.net()
-        return _like(sample, found)
+
+        return self._filled(sample, estimate, len(self._robot.links), fill)
+
+    def _filled(
+        self,
+        sample: Sample | SampleBatch,
+        estimate: WrenchEstimate,
+        n_rows: int,
+        fill: Callable[[Array, Indices, InternalSums], None],
+    ) -> Array:
+        """Return rows of wrenches for one instant or many, NaN where nothing is known."""
+        is_batch = isinstance(sample, SampleBatch)
+        found = np.full((len(sample) if is_batch else 1, n_rows, 6), np.nan)
+        for rows, sums in self._parts(sample, estimate):
+            fill(found, rows, sums)
+        return found if is_batch else np.asarray(found[0])
 
     def frames(self, joints: Iterable[str] | str) -> list[str]:
         """Return the child links of joints, in whose frames their wrenches are."""
@@ -269,14 +266,13 @@ class InternalWrenches:
     def _cut_at(self, joints: Iterable[str] | str) -> list[int]:
         """Return the child links of joints."""
         chosen = names('joints', joints)
-        return [self._cuts[name] if name in self._cuts else self._refuse(name) for name in chosen]
-
-    def _refuse(self, name: str) -> int:
-        """Say why there is no wrench through a joint."""
-        types = joint_types(parse(self._robot.urdf))
-        if name in types:
-            raise ModelError(f"joint '{name}' ({types[name]}) is rigid and holds no FT sensor")
-        raise NameNotFound('joint', name, self._cuts)
+        for name in chosen:
+            if name not in self._cuts:
+                types = joint_types(parse(self._robot.urdf))
+                if name not in types:
+                    raise NameNotFound('joint', name, self._cuts)
+                raise ModelError(f"joint '{name}' ({types[name]}) is rigid and holds no FT sensor")
+        return [self._cuts[name] for name in chosen]
 
     def _parts(
         self, sample: Sample | SampleBatch, estimate: WrenchEstimate
@@ -289,12 +285,24 @@ class InternalWrenches:
         else:
             self._shapes.check(sample)
             check_numbers(sample)
-        calibration = self._estimator.calibration
-        samples, estimates = _as_batch(sample, estimate)
+        calibration, robot = self._estimator.calibration, self._robot
+        if isinstance(sample, SampleBatch):
+            samples, estimates = sample, estimate
+        else:
+            samples = SampleBatch.stack([sample])
+            fields: dict[str, Any] = {
+                n: np.asarray(v)[None] for n, v in estimate._asdict().items()
+            }
+            estimates = estimate._replace(**{**fields, 'contacts': estimate.contacts})
         samples = with_known_temperatures(samples, calibration)
         readings = calibration.apply(samples.ft_readings, samples.ft_temperatures)
-        _check(self._robot, samples, estimates)
-        missing = find_faults(samples, self._used)[:, : len(self._robot.joint_names)]
+        for name, size in (('used_fts', len(robot.ft_sensors)), ('used_imus', len(robot.imus))):
+            shape = getattr(estimates, name).shape
+            if shape != (len(samples), size):
+                raise ShapeError(f'{name} of the estimate', (len(samples), size), shape)
+        if not np.array_equal(samples.stamp_ns, estimates.stamp_ns):
+            raise ModelError('the estimate is of another sample: their stamps differ')
+        missing = find_faults(samples, self._used)[:, : len(robot.joint_names)]
         dropped = (estimates.contact_quality & GONE) != 0
         bits = delivered(samples, self._motion)
         parts = [bits & kind != 0 for kind in (ACCELEROMETER, GYROSCOPE)]
@@ -310,12 +318,15 @@ class InternalWrenches:
             active = np.flatnonzero(~out)
             for start in range(0, len(members), CHUNK):
                 rows = members[start : start + CHUNK]
+                part = samples.take(rows)
+                # Zeros for missing joints; results that depend on them become NaN after the sums.
+                joints = {n: np.where(lost, 0.0, getattr(part, n)) for n in NUMBERS[:3]}
                 yield (
                     rows,
                     InternalSums(
                         self._robot,
                         self._model(imus),
-                        plan.complete(_without(samples.take(rows), lost)),
+                        plan.complete(replace(part, **joints)),
                         [estimates.contacts[c] for c in active],
                         estimates.wrenches[rows][:, active],
                         readings[rows],
@@ -336,49 +347,6 @@ class InternalWrenches:
         model = self._models[key]
         model.dynamics.use(self._estimator.robot.parameters)
         return model
-
-
-def _check(robot: Robot, samples: SampleBatch, estimates: WrenchEstimate) -> None:
-    """Raise unless the estimates are of these samples of this robot."""
-    for name, size in (('used_fts', len(robot.ft_sensors)), ('used_imus', len(robot.imus))):
-        shape = getattr(estimates, name).shape
-        if shape != (len(samples), size):
-            raise ShapeError(f'{name} of the estimate', (len(samples), size), shape)
-    if not np.array_equal(samples.stamp_ns, estimates.stamp_ns):
-        raise ModelError('the estimate is of another sample: their stamps differ')
-
-
-def _as_batch(
-    sample: Sample | SampleBatch, estimate: WrenchEstimate
-) -> tuple[SampleBatch, WrenchEstimate]:
-    """Return one instant as a batch, or a batch as it is."""
-    if isinstance(sample, SampleBatch):
-        return sample, estimate
-    fields: dict[str, Any] = {
-        name: np.asarray(value)[None]
-        for name, value in estimate._asdict().items()
-        if name != 'contacts'
-    }
-    return SampleBatch.stack([sample]), estimate._replace(**fields)
-
-
-def _nothing(sample: Sample | SampleBatch, n_rows: int) -> Array:
-    """Return an answer without a number."""
-    n = len(sample) if isinstance(sample, SampleBatch) else 1
-    return np.full((n, n_rows, 6), np.nan)
-
-
-def _like(sample: Sample | SampleBatch, found: Array) -> Array:
-    """Return an answer with as many axes as the question."""
-    return found if isinstance(sample, SampleBatch) else found[0]
-
-
-def _without(samples: SampleBatch, missing: Mask) -> SampleBatch:
-    """Put zeros where a joint is missing; what depends on it becomes NaN after the sums."""
-    names = ('positions', 'velocities', 'accelerations')
-    return replace(
-        samples, **{name: np.where(missing, 0.0, getattr(samples, name)) for name in names}
-    )
 
 
 def build_internal_wrenches(

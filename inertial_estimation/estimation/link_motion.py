@@ -32,7 +32,7 @@ from inertial_estimation.estimation.sensor_arrays import (
     nominal_bits,
 )
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.spatial import hat, motion_transform
+from inertial_estimation.model.spatial import cross, hat, motion_transform
 from inertial_estimation.sample import Sample, SampleBatch
 
 Array = NDArray[np.float64]
@@ -41,8 +41,15 @@ Mask = NDArray[np.bool_]
 S = TypeVar('S', Sample, SampleBatch)
 
 
+def replaced(sample: S, **fields: Any) -> S:
+    """Return a sample, or a batch, with other fields."""
+    if isinstance(sample, Sample):
+        return sample._replace(**fields)
+    return replace(sample, **fields)
+
+
 class Motions(NamedTuple):
-    """How links move, in the axes of their frames, shape (..., n_imu_links, 3) each."""
+    """Motions of links in the axes of their frames, shape (..., n_imu_links, 3) each."""
 
     turn: Array
     """Angular velocity [rad/s]."""
@@ -53,19 +60,14 @@ class Motions(NamedTuple):
 
 
 class Levers:
-    """Points of some links; links (n,); positions (n, 3) [m]."""
+    """Points of some links; imu_links (n,); positions (n, 3) [m]."""
 
     def __init__(self, imu_links: Indices, positions: Array) -> None:
         self._imu_links = imu_links
         self._columns, self._hats = positions[..., None], hat(positions)
 
     def term(self, spin: Array, centripetal: Array) -> Array:
-        """
-        Return by how much the acceleration of the points differs from that of the origins.
-
-        spin (..., n_imu_links, 3) [rad/s^2]; centripetal (..., n_imu_links, 3, 3) [1/s^2];
-        returns (..., n, 3) [m/s^2].
-        """
+        """Return the acceleration of the points less that of the origins, (..., n, 3) [m/s^2]."""
         term = centripetal[..., self._imu_links, :, :] @ self._columns
         term -= self._hats @ spin[..., self._imu_links, :, None]
         found: Array = term[..., 0]
@@ -99,7 +101,7 @@ class Walk:
     def _lay_out_rows(
         self, forest: Forest, at: Mapping[int, tuple[int, pin.SE3]], known: Indices
     ) -> None:
-        """Find where joints and roots stand in the vectors of the model."""
+        """Find the rows of joints and roots in the vectors of the model."""
         old, new = forest.model.joints, self._model.joints
         moved = {old[i].idx_v: new[k] for i, (k, _) in at.items() if i}
         rows = forest.joint_rows.tolist()
@@ -136,16 +138,9 @@ class Walk:
                 view.take(self._at, axis=0, out=part[i], mode='clip')
         v, a = (self._B_X_J @ motions[..., None])[..., 0]
         # From the spatial to the sensor acceleration: the point, not the field, is followed.
-        a[..., :3] += _cross(v[..., 3:], v[..., :3])
+        a[..., :3] += cross(v[..., 3:], v[..., :3])
         parts = (v[..., 3:], a[..., 3:], a[..., :3])
         return Motions(*(x.reshape(*lead, n, 3) for x in parts))
-
-
-def _cross(a: Array, b: Array) -> Array:
-    """Return a x b, sooner than `numpy.cross`."""
-    after, before = [1, 2, 0], [2, 0, 1]
-    product: Array = a[..., after] * b[..., before] - a[..., before] * b[..., after]
-    return product
 
 
 PLANS_KEPT = 16
@@ -153,13 +148,13 @@ PLANS_KEPT = 16
 
 
 class LinkMotions:
-    """The links of a robot, for whatever sensors deliver."""
+    """The plans of a robot for any set of sensors that deliver."""
 
     def __init__(self, robot: Robot, *, arrays: bool = False) -> None:
         self._robot = robot
         self.arrays = arrays
         self.bits = nominal_bits(robot)
-        """What each IMU delivers when all is well."""
+        """Quantities that each IMU delivers without faults."""
         self._plans: dict[Bits, MotionPlan] = {}
         self.nominal = MotionPlan(robot, self.bits, arrays)
         """The plan while every IMU delivers all that it measures."""
@@ -184,7 +179,7 @@ class LinkMotions:
 
 
 class MotionPlan:
-    """How the motions of all links come from the readings of one set of sensors."""
+    """The motions of all links from the readings of one set of sensors."""
 
     def __init__(self, robot: Robot, bits: Bits, arrays: bool) -> None:
         if robot.fixed_frame:
@@ -198,7 +193,7 @@ class MotionPlan:
         """For each IMU whether its row holds the motion of a link after `complete`."""
         used = frozenset().union(*self.layout.rows.values())
         self.used: Mask = np.isin(np.arange(self._n_imus), list(used))
-        """IMUs of which something is used, shape (n_imus,)."""
+        """IMUs that are used, shape (n_imus,)."""
         self.joints = frozenset().union(*self.layout.ways.values())
         """Joints through which something goes from link to link."""
         if imu_links and not self.layout.is_plain:
@@ -206,7 +201,7 @@ class MotionPlan:
 
     @property
     def is_plain(self) -> bool:
-        """Whether samples stay as they are: no link lacks anything or has two of anything."""
+        """Whether samples stay as they are: every link has just one whole IMU."""
         return self.layout.is_plain or not self.layout.imu_links
 
     def complete(self, sample: S) -> S:
@@ -262,7 +257,7 @@ class MotionPlan:
             motion.shift[..., walk.to, :] = walk.run(sample, motion).shift + moved
 
     def _lay_out(self, robot: Robot, imu_links: Sequence[ImuLink]) -> None:
-        """Lay out all that does not change with the readings."""
+        """Lay out the constants of the plan."""
         self._leads = np.array([imu_link.lead for imu_link in imu_links])
         self._turning = np.flatnonzero([bool(imu_link.gyroscopes) for imu_link in imu_links])
         self._shaken = np.flatnonzero([bool(imu_link.accelerometers) for imu_link in imu_links])
@@ -288,16 +283,16 @@ class MotionPlan:
 
     def _written(self, sample: S, motion: Motions) -> S:
         """Return the sample with the motions of the links."""
-        names = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
-        parts = (motion.turn, motion.shift, motion.spin)
-        fields: dict[str, Any] = {
-            name: np.zeros((*motion.turn.shape[:-2], self._n_imus, 3)) for name in names
-        }
-        for name, part in zip(names, parts, strict=True):
-            fields[name][..., self._leads, :] = part
-        if isinstance(sample, Sample):
-            return sample._replace(**fields)
-        return replace(sample, **fields)
+        found = np.zeros((3, *motion.turn.shape[:-2], self._n_imus, 3))
+        for rows, part in zip(found, motion):
+            rows[..., self._leads, :] = part
+        turn, spin, shift = found
+        return replaced(
+            sample,
+            angular_velocities=turn,
+            proper_accelerations=shift,
+            angular_accelerations=spin,
+        )
 
 
 def _square(turn: Array) -> Array:
@@ -309,7 +304,7 @@ def _square(turn: Array) -> Array:
 
 
 def _complaint(robot: Robot, arrays: bool) -> str:
-    """Return what the IMUs of a robot lack to measure the motion of a link."""
+    """Return the reason why the IMUs of a robot do not measure the motion of a link."""
     kinds = [imu.measures for imu in robot.imus]
     for missing, only in (('gyroscope', 'accelerometer'), ('accelerometer', 'gyroscope')):
         if kinds.count(only) == len(kinds):

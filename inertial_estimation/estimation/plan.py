@@ -72,7 +72,7 @@ class Split:
     starts: tuple[Indices, ...]
     """First unknown of each of these contacts among those of the submodel."""
     torques: tuple[Mask, ...]
-    """Which torques hold which of these contacts, each of shape (n_joints, n_contacts)."""
+    """True where a torque holds a contact, each of shape (n_joints, n_contacts)."""
     external: tuple[Mask, ...]
     """External torques likewise."""
 
@@ -88,61 +88,44 @@ def find_splits(
     """Group the submodels that have to be split by the size of their problem; length_scale [m]."""
     groups: dict[tuple[int, int], list[int]] = {}
     for s, contacts in sharing.items():
-        size = (sum(used[c].unknowns for c in contacts), max(1, len(_sensors(balance, s))))
+        n_sensors = max(1, len(balance.submodels[s].sensors))
+        size = sum(used[c].unknowns for c in contacts), n_sensors
         groups.setdefault(size, []).append(s)
-    return tuple(
-        _split(balance, frames, {s: sharing[s] for s in rows}, used, active, length_scale)
-        for rows in groups.values()
-    )
-
-
-def _split(
-    balance: Balance,
-    frames: Frames,
-    sharing: Mapping[int, Indices],
-    used: Sequence[Contact],
-    active: Sequence[int],
-    length_scale: float,
-) -> Split:
-    """Describe submodels of one size."""
     noise = noise_scale(length_scale)
-    reference, places, columns, owners, starts = [], [], [], [], []
-    for s, contacts in sharing.items():
-        sensors = _sensors(balance, s)
-        bases = [scaled_basis(used[c].basis(), length_scale) for c in contacts]
-        sizes = [len(basis) for basis in bases]
-        owner = np.repeat(contacts, sizes)
-        starts.append(np.cumsum([0, *sizes[:-1]]))
-        owners.append(owner)
-        if len(sensors) == 1:
-            reference.append(frames.sensors + sensors[0])
-            sensors = []
-        else:
-            reference.append(frames.roots + s)
-        disturbed = np.repeat(np.array(sensors, dtype=np.intp), 6)
-        places.append(np.concatenate([frames.contacts + owner, frames.sensors + disturbed]))
-        columns.append(np.vstack([*bases, *[np.diag(noise)] * len(sensors)]))
-    unknowns = len(owners[0])
-    return Split(
-        rows=np.array(list(sharing), dtype=np.intp),
-        reference=np.array(reference, dtype=np.intp),
-        frames=np.array(places, dtype=np.intp),
-        columns=np.array(columns),
-        unknowns=unknowns,
-        noise=noise if len(places[0]) == unknowns else None,
-        owner=np.equal.outer(np.arange(len(used)), np.concatenate(owners)).astype(np.float64),
-        contacts=tuple(np.array(active, dtype=np.intp)[c] for c in sharing.values()),
-        starts=tuple(starts),
-        torques=tuple(balance.joint_contacts[:, c] != 0 for c in sharing.values()),
-        external=tuple(balance.external_contacts[:, c] != 0 for c in sharing.values()),
-    )
-
-
-def _sensors(balance: Balance, s: int) -> list[int]:
-    """Return the FT sensors at the borders of a submodel."""
-    submodel = balance.submodels[s]
-    root = [submodel.root_sensor] if submodel.root_sensor >= 0 else []
-    return [*root, *submodel.child_sensors]
+    found = []
+    for rows in groups.values():
+        reference, places, columns, owners, starts = [], [], [], [], []
+        for s in rows:
+            sensors = balance.submodels[s].sensors
+            bases = [scaled_basis(used[c].basis(), length_scale) for c in sharing[s]]
+            sizes = [len(basis) for basis in bases]
+            owner = np.repeat(sharing[s], sizes)
+            starts.append(np.cumsum([0, *sizes[:-1]]))
+            owners.append(owner)
+            if len(sensors) == 1:
+                reference.append(frames.sensors + sensors[0])
+                sensors = ()
+            else:
+                reference.append(frames.roots + s)
+            disturbed = np.repeat(np.array(sensors, dtype=np.intp), 6)
+            places.append(np.concatenate([frames.contacts + owner, frames.sensors + disturbed]))
+            columns.append(np.vstack([*bases, *[np.diag(noise)] * len(sensors)]))
+        unknowns, sharers = len(owners[0]), [sharing[s] for s in rows]
+        split = Split(
+            rows=np.array(rows, dtype=np.intp),
+            reference=np.array(reference, dtype=np.intp),
+            frames=np.array(places, dtype=np.intp),
+            columns=np.array(columns),
+            unknowns=unknowns,
+            noise=noise if len(places[0]) == unknowns else None,
+            owner=np.equal.outer(np.arange(len(used)), np.concatenate(owners)).astype(np.float64),
+            contacts=tuple(np.array(active, dtype=np.intp)[c] for c in sharers),
+            starts=tuple(starts),
+            torques=tuple(balance.joint_contacts[:, c] != 0 for c in sharers),
+            external=tuple(balance.external_contacts[:, c] != 0 for c in sharers),
+        )
+        found.append(split)
+    return tuple(found)
 
 
 LOST = Quality.MISSING | Quality.DROPPED
@@ -151,7 +134,7 @@ LOST = Quality.MISSING | Quality.DROPPED
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What one step follows."""
+    """Constants of one step."""
 
     dynamics: Dynamics
     balance: Balance

@@ -18,7 +18,7 @@ from inertial_estimation.estimation.sensor_arrays import with_ways
 from inertial_estimation.estimation.step import Step
 from inertial_estimation.model.motion_sources import serving_sources
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.submodels import Submodel, decompose
+from inertial_estimation.model.tree import Submodel, decompose
 
 K = TypeVar('K')
 V = TypeVar('V')
@@ -31,7 +31,7 @@ DYNAMICS_KEPT = 3
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """What depends on the links and unknowns of contacts, not on their points and directions."""
+    """The part of a plan that does not depend on points and directions of contacts."""
 
     dynamics: Dynamics
     balance: Balance
@@ -59,7 +59,7 @@ class PlanCache:
         self._faultless: dict[Hashable, Step] = {}
 
     def set_robot(self, robot: Robot) -> None:
-        """Go on with other inertial parameters; models get them when they are asked for again."""
+        """Go on with other inertial parameters; models get them when they are used again."""
         self._robot = robot
 
     def faultless(self, assumed: bytes, contacts: ContactSet) -> Step:
@@ -92,7 +92,6 @@ class PlanCache:
         return step
 
     def _plan(self, working: Working, contacts: ContactSet) -> Plan:
-        """Lay out a plan."""
         given = contacts.contacts
         links = tuple(self._robot.frame(contact.frame)[0] for contact in given)
         unknowns = tuple(contact.unknowns for contact in given)
@@ -113,7 +112,6 @@ class PlanCache:
         )
 
     def _topology(self, working: Working, contacts: ContactSet, links: Sequence[int]) -> Topology:
-        """Find sums and qualities."""
         robot = self._robot
         used = [k for k, works in enumerate(working.fts) if works]
         submodels = decompose(robot.links, robot.ft_sensors, used)

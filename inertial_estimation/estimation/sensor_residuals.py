@@ -38,7 +38,7 @@ from inertial_estimation.model.spatial import (
     motion_transform,
     wrench_transform,
 )
-from inertial_estimation.model.submodels import decompose
+from inertial_estimation.model.tree import decompose
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]

@@ -49,11 +49,11 @@ class Solution(NamedTuple):
     rank: NDArray[np.int64]
     """Number of combinations of the unknowns that the wrench determines, shape (...)."""
     determined: NDArray[np.bool_]
-    """Which unknowns it determines one by one, shape (..., n)."""
+    """Unknowns that it determines one by one, shape (..., n)."""
     left_out: NDArray[np.bool_]
     """
-    Whether some combination was left at zero although it shows a little, shape (...). What it
-    adds to the wrench is missing then, also where the single unknowns do not matter.
+    Whether some combination was left at zero although it shows a little, shape (...). Its part of
+    the wrench is missing then, also where the single unknowns do not matter.
     """
 
 
@@ -229,7 +229,7 @@ class Step:
 def _mark(
     split: Split, solution: Solution, contact: Flags, torque: Flags, external: Flags
 ) -> None:
-    """Mark contacts with an undetermined unknown, and what holds some of these but not all."""
+    """Mark contacts with an undetermined unknown, and torques with some of these but not all."""
     undetermined = ~solution.determined
     for k in range(len(split.rows)):
         lost = np.logical_or.reduceat(undetermined[..., k, :], split.starts[k], axis=-1)

@@ -63,7 +63,7 @@ class WrenchEstimator:
         Default contacts, most trusted first: where submodels merge, only the first one of them
         stays. A submodel without contact is taken to be free; its external wrench is its residual.
     calibration : FtCalibration, optional
-        How raw readings become wrenches. Default: they are wrenches.
+        From raw readings to wrenches. Default: they are wrenches.
     length_scale : float
         Moment noise over force noise [m], for submodels with other contacts than one full wrench.
     rank_tolerance : float
@@ -105,7 +105,6 @@ class WrenchEstimator:
         """Its inertial parameters are those in use."""
         self.contacts = check_contacts(contacts)
         self.calibration = FtCalibration.identity(n_fts)
-        """How raw readings become wrenches."""
         if calibration is not None:
             self.set_calibration(calibration)
         _check_parameters(robot)
@@ -117,30 +116,17 @@ class WrenchEstimator:
         self._sizes = Sizes(len(robot.joint_names), len(robot.imus), n_fts)
         self._shapes = SampleShapes(robot)
         self.motion = LinkMotions(robot, arrays=acceleration_arrays)
-        """How the motions of the links that carry IMUs come about."""
+        """Motions of the links that carry IMUs."""
         self._is_plain = self.motion.nominal.is_plain
         self._cache = PlanCache(robot, length_scale, rank_tolerance, self.motion)
         self._defaults = ContactSet(self.contacts, (True,) * len(self.contacts))
         self._none_assumed = bytes(self._sizes.joints)
         dynamics = self._cache.faultless(self._none_assumed, self._defaults).plan.dynamics
         self.used = Used.by(self.motion, dynamics)
-        """What of a sample counts while all is well."""
+        """Parts of a sample that are used without faults."""
 
     def set_calibration(self, calibration: FtCalibration) -> None:
-        """
-        Go on with another calibration: from the next estimate on, as if made with it.
-
-        Parameters
-        ----------
-        calibration : FtCalibration
-            Of the robot's FT sensors.
-
-        Raises
-        ------
-        ModelError
-            If it is something else or for other sensors; the one before stays.
-
-        """
+        """Use another calibration of the robot's FT sensors from the next estimate on."""
         n_fts = len(self.robot.ft_sensors)
         if not isinstance(calibration, FtCalibration) or len(calibration.offsets) != n_fts:
             raise ModelError(f"'calibration' is no FtCalibration of {n_fts} FT sensors")
@@ -148,23 +134,12 @@ class WrenchEstimator:
 
     def set_parameters(self, parameters: Array) -> None:
         """
-        Go on with other inertial parameters: from the next estimate on, as if made with them.
+        Use other inertial parameters (n_links, 10) from the next estimate on.
 
-        Models are not built again: they get the numbers when they are used next. `Uncertainty` and
-        `InternalWrenches` follow their estimator, a `MomentumCheck` needs its own call.
-
-        Parameters
-        ----------
-        parameters : ndarray, shape (n_links, 10)
-            Of all links, about their origins, as in `model.inertia` [kg, kg m, kg m^2].
-
-        Raises
-        ------
-        ModelError
-            If they are no numbers, or those of a link cannot be used; the ones before stay.
-        ShapeError
-            If the shape is another.
-
+        They are as in `model.inertia` [kg, kg m, kg m^2]; if those of a link cannot be used, the
+        ones before stay. Models are not built again: they get the numbers when they are used next.
+        `Uncertainty` and `InternalWrenches` follow their estimator, a `MomentumCheck` needs its
+        own call.
         """
         robot = self.robot.with_parameters(parameters)
         _check_parameters(robot)
@@ -191,10 +166,8 @@ class WrenchEstimator:
 
         Raises
         ------
-        ShapeError
-            If an array of the sample has the wrong shape.
-        ModelError
-            If it is no array, or a contact is no `Contact`.
+        ShapeError, ModelError
+            If an array of the sample has the wrong shape or holds no numbers.
         FrameNotFound
             If a contact names a frame that the robot does not have.
 
@@ -210,29 +183,9 @@ class WrenchEstimator:
         self, samples: SampleBatch, contacts: Iterable[Contact] | ContactSet | None = None
     ) -> WrenchEstimate:
         """
-        Estimate many instants.
+        Estimate many instants, each as `update` does; every array has a leading axis for them.
 
-        Parameters
-        ----------
-        samples : SampleBatch
-            Rows as in the robot, with a leading axis for the instants.
-        contacts : iterable of Contact, or ContactSet, optional
-            As in `update`, the same for all instants.
-
-        Returns
-        -------
-        WrenchEstimate
-            Every array with a leading axis; the same numbers that `update` gives.
-
-        Raises
-        ------
-        ShapeError
-            If an array has the wrong shape.
-        ModelError
-            If it is no array, or a contact is no `Contact`.
-        FrameNotFound
-            If a contact names a frame that the robot does not have.
-
+        The contacts are the same for all instants.
         """
         self._shapes.check_batch(samples)
         samples = with_known_temperatures(samples, self.calibration)
@@ -272,7 +225,7 @@ class WrenchEstimator:
         try:
             whole = sample
             if not self._is_plain:
-                # What is missing spreads, and shows in the forces.
+                # Missing numbers spread to the forces.
                 with np.errstate(over='ignore', invalid='ignore'):
                     whole = self.motion.nominal.complete(sample)
             step.plan.dynamics.run(whole)
@@ -283,27 +236,17 @@ class WrenchEstimator:
                 whole = without_faults(sample, faults, self._sizes, working.motion)
                 step.plan.dynamics.run(whole)
         except (TypeError, ValueError):
-            # Looking at the kind of every array first would cost time in every cycle.
+            # To check the type of every array first would cost time in every cycle.
             check_numbers(sample)
             raise
         return step, whole
 
     def with_touches(self, touches: Iterable[Contact]) -> ContactSet:
         """
-        Return the default contacts with others that are reported, for `update`.
+        Return the default contacts with others that are reported, by a skin for example.
 
         In a submodel with a reported contact the defaults give way, in the others they stay
         [T Assumption 4.1].
-
-        Parameters
-        ----------
-        touches : iterable of Contact
-            Contacts of this instant, from a skin for example.
-
-        Returns
-        -------
-        ContactSet
-
         """
         return self._defaults.with_touches(check_contacts(touches))
 
@@ -336,7 +279,7 @@ def _join(parts: list[WrenchEstimate], order: list[Indices]) -> WrenchEstimate:
 
 
 def _check_parameters(robot: Robot) -> None:
-    """Refuse inertial parameters that would make every estimate NaN, or would be cut short."""
+    """Refuse inertial parameters that would make every estimate NaN, or would lose digits."""
     finite = np.isfinite(robot.parameters).all(axis=1)
     if not finite.all():
         name = robot.link_names[int(np.argmin(finite))]

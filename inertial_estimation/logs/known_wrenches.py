@@ -32,7 +32,7 @@ from inertial_estimation.model.inertial_sensors import same_place
 from inertial_estimation.model.link_motions import Poses, poses_in_parents
 from inertial_estimation.model.regressor import poses_in_root, wrench_to_root
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.submodels import decompose
+from inertial_estimation.model.tree import decompose
 from inertial_estimation.model.urdf import pose_from_xyz_rpy
 from inertial_estimation.sample import Array, SampleBatch
 from inertial_estimation.signals.messages import WRENCH

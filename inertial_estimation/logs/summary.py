@@ -19,7 +19,7 @@ from inertial_estimation.logs.comparison import changing, compare
 from inertial_estimation.logs.results import Inside, Replay
 from inertial_estimation.logs.sensor_agreement import momentum_record, sensor_records
 from inertial_estimation.logs.situations import GONE, Situation, find_situations
-from inertial_estimation.model.submodels import Submodel
+from inertial_estimation.model.tree import Submodel
 from inertial_estimation.sample import Array
 from inertial_estimation.signals.stream import StreamStatistics
 

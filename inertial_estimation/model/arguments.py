@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,10 @@ def numbers(
     try:
         array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ModelError(
-            f'{argument} is {_short(given)}, expected numbers', about=(argument,)
-        ) from None
-    if given is None:
-        raise ModelError(f'{argument} is None, expected numbers', about=(argument,))
+        array = None
+    if array is None or given is None:
+        text = f'{argument} is {_short(given)}, expected numbers'
+        raise ModelError(text, about=(argument,)) from None
     if shape is not None and array.shape != shape:
         raise ShapeError(argument, shape, array.shape)
     if finite and not np.isfinite(array).all():
@@ -35,11 +34,7 @@ def numbers(
 
 
 def stacked(argument: str, given: object, *tail: int) -> Array:
-    """
-    Return numbers whose last axes are given; an array of such is returned as it is.
-
-    Returns (..., *tail).
-    """
+    """Return numbers (..., *tail); an array of such is returned as it is."""
     n = len(tail)
     if type(given) is np.ndarray and given.dtype == np.float64 and given.shape[-n:] == tail:
         return given
@@ -49,24 +44,21 @@ def stacked(argument: str, given: object, *tail: int) -> Array:
     return array
 
 
-def rows(argument: str, given: object, kind: str, known: Sequence[str]) -> tuple[int, ...]:
-    """Return the rows of things that are named, or numbered from 0."""
+def indices(argument: str, given: object, kind: str, known: Sequence[str]) -> tuple[int, ...]:
+    """Return the indices of things that are named, or numbered from 0."""
     if isinstance(given, (str, int, np.integer)):
         given = (given,)
     found = []
-    for item in items(argument, given):
+    for item in _items(argument, given):
         if isinstance(item, str):
             if item not in known:
                 raise NameNotFound(kind, item, known, f"'{argument}' names {item!r}")
-            found.append(list(known).index(item))
-            continue
-        is_row = isinstance(item, (int, np.integer)) and not isinstance(item, bool)
-        if not is_row or not 0 <= int(item) < len(known):  # type: ignore[call-overload]
-            raise ModelError(
-                f"'{argument}' holds {_short(item)}, expected names or numbers from 0 to "
-                f'{len(known) - 1}, as those of {", ".join(known[:3]) or "nothing"}'
-            )
-        found.append(int(item))  # type: ignore[call-overload]
+            item = list(known).index(item)
+        if not isinstance(item, (int, np.integer)) or isinstance(item, bool):
+            raise ModelError(f"'{argument}' holds {_short(item)}, expected names or numbers")
+        if not 0 <= item < len(known):
+            raise ModelError(f"'{argument}' holds {item}, expected 0 to {len(known) - 1}")
+        found.append(int(item))
     return tuple(found)
 
 
@@ -74,29 +66,22 @@ def names(argument: str, given: object) -> tuple[str, ...]:
     """Return names; one alone is a list of one."""
     if isinstance(given, str):
         return (given,)
-    found = items(argument, given)
+    found = _items(argument, given)
     for item in found:
         if not isinstance(item, str):
             raise ModelError(f"'{argument}' holds {_short(item)}, expected names")
     return tuple(str(item) for item in found)
 
 
-def items(argument: str, given: object) -> tuple[object, ...]:
-    """Return what is in a list."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
+def _items(argument: str, given: object) -> tuple[object, ...]:
+    """Return the items of a list."""
+    if not isinstance(given, Iterable):
         raise ModelError(f"'{argument}' is {_short(given)}, expected a list: write [...]")
     return tuple(given)
 
 
-def entries(argument: str, given: object) -> dict[str, object]:
-    """Return what is in a dict."""
-    if not isinstance(given, Mapping):
-        raise ModelError(f"'{argument}' is {_short(given)}, expected a dict of values by name")
-    return dict(given)
-
-
 def _short(given: object) -> str:
-    """Return what was given, cut where it is long."""
+    """Return a value as text, cut where it is long."""
     text = repr(given)
     if hasattr(given, '_fields') or text.count('\n') > 3:
         text = f'a {type(given).__name__}'

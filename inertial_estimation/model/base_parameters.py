@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Base parameters: the fewest numbers that determine all equations of the unknowns [S 29-39].
+Base parameters: the smallest set that determines all equations of the unknowns [S 29-39].
 
 Of the columns of a regressor Y the first independent ones are kept, and the others, which are
 combinations of those, are grouped with them: ``beta = K x`` and ``Y x = Y[:, independent] beta``.
@@ -11,6 +11,7 @@ condition number two hundred times that of the order of S (`conditioning_order`)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,7 @@ one of them amplifies round-off, as where a URDF has angles of 1e-6 rad in place
 EXCITED = 1e-8
 """Singular values of measured equations below this share of the largest count as zero."""
 _INERTIA_THEN_MOMENT_THEN_MASS = (4, 5, 7, 6, 8, 9, 1, 2, 3, 0)
+NUMBER = re.compile(r'[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?')
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,9 @@ class BaseParameters:
         columns, those to keep first, by default `conditioning_order`.
         """
         n, n_directions = null_space.shape
-        chosen = _checked_order(order, n)
+        chosen = conditioning_order(n // 10, n % 10) if order is None else np.array(order, np.intp)
+        if sorted(chosen.tolist()) != list(range(n)):
+            raise ShapeError('order', (n,), chosen.shape, 'each column once')
         if n_directions and np.linalg.matrix_rank(null_space) < n_directions:
             raise InertialEstimationError(f'the {n_directions} directions are not independent')
         directions = np.linalg.qr(null_space)[0]
@@ -118,11 +122,7 @@ class BaseParameters:
         return np.asarray(x @ self.grouping.T)
 
     def standard(self, base: Array, prior: Array) -> Array:
-        """
-        Return the unknowns nearest to a prior that have given base parameters [A after 32].
-
-        base (n_base,); prior (n,); returns (n,).
-        """
+        """Return the unknowns nearest to a prior that have given base parameters [A after 32]."""
         lacking = base - self.of(prior)
         gram = self.grouping @ self.grouping.T
         return np.asarray(prior + self.grouping.T @ np.linalg.solve(gram, lacking))
@@ -135,19 +135,17 @@ class BaseParameters:
         """Return base parameters of the base parameters of another as those of its unknowns."""
         return BaseParameters(other.independent[self.independent], self.grouping @ other.grouping)
 
-    def untold(self) -> NDArray[np.intp]:
+    def undetermined(self) -> NDArray[np.intp]:
         """Return the columns that are in no base parameter, (k,)."""
         return np.flatnonzero(np.abs(self.grouping).max(axis=0, initial=0.0) <= SHOWN)
 
     def terms(self, names: Sequence[str]) -> list[list[tuple[float, str]]]:
         """Return for each base parameter the factors and names of the columns grouped with it."""
+        shown = np.abs(self.grouping) > SHOWN
+        shown[np.arange(self.rank), self.independent] = False
         return [
-            [
-                (float(row[k]), names[k])
-                for k in np.flatnonzero(np.abs(row) > SHOWN).tolist()
-                if k != kept
-            ]
-            for kept, row in zip(self.independent.tolist(), self.grouping, strict=True)
+            [(float(row[k]), names[k]) for k in np.flatnonzero(chosen).tolist()]
+            for row, chosen in zip(self.grouping, shown, strict=True)
         ]
 
     def combinations(self, names: Sequence[str]) -> list[str]:
@@ -179,7 +177,7 @@ def parse_combination(text: str) -> dict[str, float]:
             outer, sign, factor = sign * factor, 1.0, 1.0
         elif token == ')':
             outer = 1.0
-        elif _is_number(token):
+        elif NUMBER.fullmatch(token):
             factor = float(token)
         elif not wants_name:
             raise InertialEstimationError(f"'{text}' lacks a sign before '{token}'")
@@ -199,11 +197,7 @@ def conditioning_order(n_links: int, n_extras: int = 0) -> NDArray[np.intp]:
 
 
 def unexcited_directions(Y: Array, tolerance: float = EXCITED) -> Array:
-    """
-    Return the directions that measured equations do not determine.
-
-    Y (m, n); returns orthonormal columns (n, n - rank).
-    """
+    """Return orthonormal directions (n, n - rank) that equations Y (m, n) do not determine."""
     if Y.ndim != 2:
         raise ShapeError('Y', ('m', 'n'), Y.shape)
     scales = np.linalg.norm(Y, axis=0)
@@ -213,16 +207,6 @@ def unexcited_directions(Y: Array, tolerance: float = EXCITED) -> Array:
     _, values, right = np.linalg.svd(triangle, full_matrices=True)
     rank = int(np.sum(values > tolerance * values.max(initial=0.0)))
     return np.asarray(np.linalg.qr(right[rank:].T / scales[:, None])[0])
-
-
-def _checked_order(order: Sequence[int] | NDArray[np.intp] | None, n: int) -> NDArray[np.intp]:
-    """Return an order that holds each column once, (n,)."""
-    if order is None:
-        return conditioning_order(n // 10, n % 10)
-    chosen = np.asarray(order, dtype=np.intp)
-    if sorted(chosen.tolist()) != list(range(n)):
-        raise ShapeError('order', (n,), chosen.shape, 'each column once')
-    return chosen
 
 
 def _last_independent(directions: Array, order: NDArray[np.intp]) -> list[int]:
@@ -242,12 +226,3 @@ def _last_independent(directions: Array, order: NDArray[np.intp]) -> list[int]:
                 found.append(int(k))
                 taken = np.vstack([taken, rest / length])
     return found
-
-
-def _is_number(token: str) -> bool:
-    """Return whether a word is a number."""
-    try:
-        float(token)
-    except ValueError:
-        return False
-    return True

@@ -1,17 +1,17 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-How far the links of a robot are from each other, by the geometry of its URDF.
+Distances between the links of a robot, by the geometry of its URDF.
 
 Primitives are taken as they are, of meshes the convex hull: distances are never too large. Links
 that a joint ties together are left out where they are near each other with joints at zero, and so
-is what touches in nearly all postures: there hulls are too coarse. The ground and
-what else is around a robot are not known.
+are parts that touch in nearly all postures: there hulls are too coarse. The surroundings of a
+robot are not known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,9 +26,10 @@ from inertial_estimation.model.geometry import (
     collision_library,
     read_geometry,
 )
-from inertial_estimation.model.link_motions import Poses, cross, poses_in_parents, to_axes
+from inertial_estimation.model.link_motions import Poses, poses_in_parents, to_axes
 from inertial_estimation.model.regressor import poses_in_root
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import cross
 from inertial_estimation.model.urdf import parse
 
 Array = NDArray[np.float64]
@@ -64,11 +65,7 @@ class Distances(NamedTuple):
     """From the first to the second piece, shape (k, 3)."""
 
     def of(self, chosen: NDArray[np.bool_]) -> Distances:
-        """
-        Return some of them.
-
-        chosen (k,).
-        """
+        """Return some of them; chosen (k,)."""
         return Distances(
             self.instants[chosen],
             self.pairs[chosen],
@@ -87,7 +84,7 @@ class SelfClearance:
     pairs: tuple[tuple[int, int], ...]
     """Of pieces."""
     notes: tuple[str, ...]
-    """What was left out, and why."""
+    """Geometry that was left out, and the reason."""
     unchecked: tuple[str, ...] = ()
     """Names of links that a joint ties together and that are no pair here."""
 
@@ -127,11 +124,7 @@ class SelfClearance:
         return tuple(dict.fromkeys(self.robot.link_names[p.link] for p in self.pieces))
 
     def near(self, positions: Array, within: float) -> Distances:
-        """
-        Return the pairs that are near each other.
-
-        positions (n, n_joints) [rad or m]; within [m].
-        """
+        """Return the pairs that are near each other; positions (n, n_joints); within [m]."""
         poses = self._poses(positions)
         library = collision_library()
         request, result = library.DistanceRequest(), library.DistanceResult()
@@ -149,38 +142,46 @@ class SelfClearance:
             result.clear()
             shapes = self.pieces[a].shape, self.pieces[b].shape
             library.distance(shapes[0], placed[t, a], shapes[1], placed[t, b], request, result)
-            # What the result hands out changes with the next pair.
+            # The vectors of the result change with the next pair.
             vectors = result.getNearestPoint1(), result.getNearestPoint2(), result.normal
             found.append((t, pair, result.min_distance, *map(np.array, vectors)))
-        return _distances(found)
+        instants, pairs, distances, one, other, normals = zip(*found) if found else ((),) * 6
+        return Distances(
+            np.array(instants, dtype=np.intp),
+            np.array(pairs, dtype=np.intp),
+            np.array(distances, dtype=float),
+            np.array([one, other], dtype=float).reshape(2, -1, 3),
+            np.array(normals, dtype=float).reshape(-1, 3),
+        )
 
     def slopes(self, positions: Array, near: Distances) -> Array:
-        """
-        Return how distances change with the joints.
-
-        positions (n, n_joints); returns (k, n_joints).
-        """
+        """Return the derivatives of distances by the joints, (k, n_joints)."""
         poses = self._poses(positions)
         found = np.zeros((len(near.distances), positions.shape[1]))
         ends = np.array(self.pairs)[near.pairs].T if len(near.pairs) else np.zeros((2, 0), int)
         owners = np.array([piece.link for piece in self.pieces])
-        carried = _carried(self.robot)
+        moved = np.eye(len(self.robot.links), dtype=bool)  # by the joint of each link
+        for k, link in enumerate(self.robot.links):
+            if link.parent >= 0:
+                moved[:, k] |= moved[:, link.parent]
         for k, link in enumerate(self.robot.links):
             if link.joint < 0:
                 continue
             R, o = poses[k].rotations[near.instants], poses[k].origins[near.instants]
             linear, angular = R @ link.motion[:3], R @ link.motion[3:]
             for sign, end, points in zip((-1.0, 1.0), ends, near.points, strict=True):
-                moves = carried[k][owners[end]]
                 speeds = linear + cross(angular, points - o)
-                found[:, link.joint] += sign * moves * np.sum(near.normals * speeds, axis=1)
+                along = np.sum(near.normals * speeds, axis=1)
+                found[:, link.joint] += sign * moved[k][owners[end]] * along
         return found
 
     def names(self, pair: int) -> str:
         """Return the links of a pair."""
-        links = sorted(self.pieces[k].link for k in self.pairs[pair])
-        one, other = (self.robot.link_names[k] for k in links)
+        one, other = (self.robot.link_names[k] for k in sorted(self._links(pair)))
         return f"'{one}' and '{other}'"
+
+    def _links(self, pair: int) -> frozenset[int]:
+        return frozenset(self.pieces[k].link for k in self.pairs[pair])
 
     def _without_near(self, positions: Array, margin: float) -> SelfClearance:
         """Return the same without neighbours that are near each other in a posture."""
@@ -188,21 +189,13 @@ class SelfClearance:
         near = self.near(positions[None], margin)
         closest = near.pairs[near.distances <= margin].tolist()
         close = tied & {self._links(pair) for pair in closest}
-        kept: list[tuple[int, int]] = []
-        unchecked: dict[str, None] = {}
-        for k, pair in enumerate(self.pairs):
-            if self._links(k) in close:
-                unchecked[self.names(k)] = None
-            else:
-                kept.append(pair)
-        return replace(self, pairs=tuple(kept), unchecked=tuple(unchecked))
-
-    def _links(self, pair: int) -> frozenset[int]:
-        """Return the links of a pair."""
-        return frozenset(self.pieces[k].link for k in self.pairs[pair])
+        far = [k for k in range(len(self.pairs)) if self._links(k) not in close]
+        unchecked = dict.fromkeys(self.names(k) for k in range(len(self.pairs)) if k not in far)
+        kept = tuple(self.pairs[k] for k in far)
+        return replace(self, pairs=kept, unchecked=tuple(unchecked))
 
     def _without_always(self, lower: Array, upper: Array) -> SelfClearance:
-        """Return the same without what touches nearly everywhere."""
+        """Return the same without pairs that touch nearly everywhere."""
         rng = np.random.default_rng(0)
         near = self.near(rng.uniform(lower, upper, (POSTURES, len(lower))), 0.0)
         touching = np.bincount(near.pairs[near.distances <= 0.0], minlength=len(self.pairs))
@@ -212,14 +205,12 @@ class SelfClearance:
             for k in np.flatnonzero(always).tolist()
         ]
         kept = tuple(pair for k, pair in enumerate(self.pairs) if not always[k])
-        every = tuple(dict.fromkeys([*self.notes, *notes]))
-        return replace(self, pairs=kept, notes=every)
+        return replace(self, pairs=kept, notes=tuple(dict.fromkeys([*self.notes, *notes])))
 
     def _poses(self, positions: Array) -> dict[int, Poses]:
         """Return the pose of each link in the root."""
-        return poses_in_root(
-            self.robot, self.robot.submodels[0], poses_in_parents(self.robot, positions)
-        )
+        poses = poses_in_parents(self.robot, positions)
+        return poses_in_root(self.robot, self.robot.submodels[0], poses)
 
     def _candidates(self, poses: dict[int, Poses], within: float) -> Iterator[tuple[int, int]]:
         """Yield instant and pair where the spheres around the pieces are near each other."""
@@ -238,28 +229,7 @@ class SelfClearance:
             yield int(t), int(pair)
 
 
-def _distances(found: Sequence[tuple[Any, ...]]) -> Distances:
-    """Return entries as arrays."""
-    if not found:
-        none = np.zeros(0, dtype=np.intp)
-        return Distances(none, none, np.zeros(0), np.zeros((2, 0, 3)), np.zeros((0, 3)))
-    instants, pairs, distances, one, other, normals = zip(*found, strict=True)
-    return Distances(
-        np.array(instants), np.array(pairs), np.array(distances),
-        np.array([one, other], dtype=float), np.array(normals, dtype=float),
-    )  # fmt: skip
-
-
-def _carried(robot: Robot) -> NDArray[np.bool_]:
-    """Return which links the joint of each link moves, shape (n_links, n_links)."""
-    found = np.eye(len(robot.links), dtype=bool)
-    for k, link in enumerate(robot.links):
-        if link.parent >= 0:
-            found[:, k] |= found[:, link.parent]
-    return found
-
-
-def _pieces(robot: Robot, folders: Sequence[Path], notes: GeometryNotes) -> Iterator[Piece]:
+def _pieces(robot: Robot, folders: list[Path], notes: GeometryNotes) -> Iterator[Piece]:
     """Yield the geometry of a robot; of each URDF link the first kind that it has."""
     for tag in parse(robot.urdf).findall('link'):
         name = tag.get('name', '')

@@ -27,8 +27,8 @@ class FtCalibration:
     offsets : ndarray, shape (n_fts, 6)
         Subtracted, [force; torque] [N, Nm], in the sensor's frame.
     temperature_coefficients : ndarray, shape (n_fts, 6), optional
-        k, what a degree above the reference temperature adds [N/K, Nm/K]. Default: zero, and
-        temperatures are not asked for.
+        k, the drift with each degree above the reference temperature [N/K, Nm/K]. Default: zero,
+        and no temperatures are needed.
     reference_temperatures : ndarray, shape (n_fts,), optional
         T0, at which the offsets hold [degrees Celsius]. Default: zero.
 
@@ -48,21 +48,20 @@ class FtCalibration:
     reference_temperatures: Array = None  # type: ignore[assignment]
     needs_temperature: NDArray[np.bool_] = field(init=False, repr=False)
     """Sensors whose readings need their temperature, shape (n_fts,)."""
-    _plain: bool = field(init=False, repr=False, default=False)
     is_thermal: bool = field(init=False, repr=False)
     """Whether that is so of any sensor."""
+    _plain: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the shapes and keep read-only copies."""
         offsets = stacked('offsets', self.offsets, 6)
         n = len(offsets) if offsets.ndim == 2 else 1
-        shapes = {
-            'matrices': (n, 6, 6),
-            'offsets': (n, 6),
-            'temperature_coefficients': (n, 6),
-            'reference_temperatures': (n,),
-        }
-        for name, shape in shapes.items():
+        for name, shape in (
+            ('matrices', (n, 6, 6)),
+            ('offsets', (n, 6)),
+            ('temperature_coefficients', (n, 6)),
+            ('reference_temperatures', (n,)),
+        ):
             given = getattr(self, name)
             given = np.zeros(shape) if given is None and name[0] in 'tr' else given
             array = numbers(name, given, shape, finite=False)
@@ -90,8 +89,6 @@ class FtCalibration:
         FtCalibration
 
         """
-        if not (isinstance(n_fts, (int, np.integer)) and n_fts >= 0):
-            raise ModelError(f"'n_fts' is {n_fts!r}, expected a number of sensors")
         return cls(np.tile(np.eye(6), (n_fts, 1, 1)), np.zeros((n_fts, 6)))
 
     def with_offsets(self, offsets: Array) -> FtCalibration:
@@ -106,11 +103,6 @@ class FtCalibration:
         Returns
         -------
         FtCalibration
-
-        Raises
-        ------
-        ShapeError, ModelError
-            As when one is made.
 
         """
         return replace(self, offsets=offsets)
@@ -141,13 +133,11 @@ class FtCalibration:
         except (TypeError, ValueError, IndexError):
             raw = stacked('raw', raw, *self.offsets.shape)
             found = (self.matrices @ raw[..., None])[..., 0] - self.offsets
-        return found + self._thermal(raw, temperatures) if self.is_thermal else found
-
-    def _thermal(self, raw: Array, temperatures: Array | None) -> Array:
-        """Return what temperatures add, (..., n_fts, 6); zero where none is needed."""
+        if not self.is_thermal:
+            return found
         shape = raw.shape[:-1]
         given = np.full(shape, np.nan) if temperatures is None else np.asarray(temperatures)
         if given.shape != shape:
             raise ShapeError('temperatures', shape, given.shape, 'that of the readings')
         warmth = np.where(self.needs_temperature, given - self.reference_temperatures, 0.0)
-        return warmth[..., None] * self.temperature_coefficients
+        return found + warmth[..., None] * self.temperature_coefficients

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Shapes that a URDF draws around its links: where the mass of each link can be.
+Shapes of links in a URDF, which bound where the mass of each link can be.
 
 Collision geometry is taken, else visual geometry. A link that lumps several URDF links has the
 shapes of all of them. Geometry that cannot be used is left out and noted.
@@ -45,18 +45,6 @@ PRIMITIVES = {
 """Attributes of each; the length of a capsule is that of its cylinder."""
 
 
-class MeshNotFound(ModelError):
-    """A mesh has no file; `name` is that of the URDF."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"there is no mesh '{name}'; name the folder that it starts from")
-        self.name = name
-
-    def __reduce__(self) -> tuple[type, tuple[str]]:
-        """Pickle what it was made of."""
-        return type(self), (self.name,)
-
-
 @dataclass
 class GeometryNotes:
     """Geometry that cannot be used, and the reason; missing meshes are one note."""
@@ -67,23 +55,19 @@ class GeometryNotes:
 
     def add(self, owner: str, why: Exception | str) -> None:
         """Take a note."""
-        if isinstance(why, MeshNotFound):
-            self.missing.setdefault(why.name, owner)
-        else:
-            self.texts[f'{owner}: {why}'] = None
+        self.texts[f'{owner}: {why}'] = None
 
     @property
     def all(self) -> tuple[str, ...]:
         """All notes as texts."""
         if not self.missing:
             return tuple(self.texts)
-        if len(self.missing) == 1:
-            ((name, owner),) = self.missing.items()
-            return (*self.texts, f'{owner}: {MeshNotFound(name)}')
-        names = ', '.join(list(self.missing)[:MAX_NAMED_MESHES])
+        names = ', '.join(f"'{name}'" for name in list(self.missing)[:MAX_NAMED_MESHES])
         rest = len(self.missing) - MAX_NAMED_MESHES
         more = f' and {rest} more' if rest > 0 else ''
-        return (*self.texts, f'there are no files of {len(self.missing)} meshes: {names}{more}')
+        owner = next(iter(self.missing.values()))
+        note = f'{owner}: there is no mesh {names}{more}; name the folder that it starts from'
+        return (*self.texts, note)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +81,7 @@ class Box:
 
     @classmethod
     def around(cls, points: Array) -> Box:
-        """
-        Return the box around points, along the axes of their frame.
-
-        points (k, 3) [m].
-        """
+        """Return the box around points (k, 3) [m], along the axes of their frame."""
         low, high = points.min(axis=0), points.max(axis=0)
         pose = np.eye(4)
         pose[:3, 3] = (low + high) / 2
@@ -113,20 +93,12 @@ class Box:
         return self.from_unit(CORNERS)
 
     def from_unit(self, points: Array) -> Array:
-        """
-        Return points that are given as shares of the half lengths.
-
-        points (k, 3); returns (k, 3) [m].
-        """
+        """Return points (k, 3) [m] that are given as shares of the half lengths."""
         scaled = points * self.half_lengths
         return np.asarray(scaled @ self.L_H_S[:3, :3].T + self.L_H_S[:3, 3])
 
     def to_unit(self, points: Array) -> Array:
-        """
-        Return where points are, as shares of the half lengths; undoes `from_unit`.
-
-        points (..., 3) [m]; returns (..., 3).
-        """
+        """Return points (..., 3) [m] as shares of the half lengths; undoes `from_unit`."""
         centred = (points - self.L_H_S[:3, 3]) @ self.L_H_S[:3, :3]
         return np.asarray(centred / self.half_lengths)
 
@@ -180,14 +152,15 @@ def link_shapes(robot: Robot, mesh_folders: Iterable[str | Path] = ()) -> Shapes
         for name, mine in pieces.items():
             if not mine:
                 continue
-            vertices = np.concatenate([_placed(piece.vertices, piece.L_H_P) for piece in mine])
+            placed = [p.vertices @ p.L_H_P[:3, :3].T + p.L_H_P[:3, 3] for p in mine]
+            vertices = np.concatenate(placed)
             box = Box.around(vertices)
             if len(mine) == 1 and mine[0].kind != 'mesh':
                 box = Box(mine[0].L_H_P, np.abs(mine[0].vertices).max(axis=0))
             if box.half_lengths.min() > 0:
                 found[name] = Shape(vertices, box, kind)
             else:
-                notes.add(f"link '{name}'", f'its {kind} geometry is flat, no body fits into it')
+                notes.add(f"link '{name}'", f'its {kind} geometry is flat')
     return Shapes(found, notes.all)
 
 
@@ -200,24 +173,26 @@ def read_geometry(
     for part in link_tag.findall(kind):
         owner = f"{kind} of link '{name}'"
         L_H_P = L_H_U @ origin_pose(part, owner)
-        for shape, keys in PRIMITIVES.items():
-            tag = part.find(f'geometry/{shape}')
-            if tag is not None:
-                sizes = _sizes(tag, keys, owner)
-                yield Geometry(link, L_H_P, shape, sizes, _vertices(shape, sizes))
-                break
-        else:
-            mesh = part.find('geometry/mesh')
-            if mesh is None:
-                notes.add(owner, 'no box, cylinder, sphere, capsule or mesh')
-                continue
-            scale = np.array(three_numbers(mesh, 'scale', owner, '1 1 1'))
-            try:
-                vertices = _mesh_vertices(mesh.get('filename', ''), folders) * scale
-            except ModelError as error:
-                notes.add(owner, error)
-                continue
-            yield Geometry(link, L_H_P, 'mesh', scale, vertices)
+        tag = next((one for one in part.findall('geometry/*') if one.tag in PRIMITIVES), None)
+        if tag is not None:
+            sizes = _sizes(tag, owner)
+            yield Geometry(link, L_H_P, tag.tag, sizes, _vertices(tag.tag, sizes))
+            continue
+        mesh = part.find('geometry/mesh')
+        if mesh is None:
+            notes.add(owner, 'no box, cylinder, sphere, capsule or mesh')
+            continue
+        scale = np.array(three_numbers(mesh, 'scale', owner, '1 1 1'))
+        path = _find_mesh(mesh.get('filename', ''), folders)
+        if path is None:
+            notes.missing.setdefault(mesh.get('filename', ''), owner)
+            continue
+        try:
+            vertices = _mesh_vertices(path) * scale
+        except ModelError as error:
+            notes.add(owner, error)
+            continue
+        yield Geometry(link, L_H_P, 'mesh', scale, vertices)
 
 
 def has_collision_library() -> bool:
@@ -235,13 +210,9 @@ def collision_library() -> ModuleType:
     raise ModelError(f'geometry needs {" or ".join(LIBRARIES)}, and neither is installed')
 
 
-def _placed(points: Array, L_H_P: Array) -> Array:
-    """Return points in the frame of the link, (k, 3) [m]."""
-    return np.asarray(points @ L_H_P[:3, :3].T + L_H_P[:3, 3])
-
-
-def _sizes(tag: Element, keys: Sequence[str], owner: str) -> Array:
+def _sizes(tag: Element, owner: str) -> Array:
     """Return the attributes of a primitive."""
+    keys = PRIMITIVES[tag.tag]
     try:
         sizes = np.array([float(part) for key in keys for part in tag.get(key, '').split()])
     except ValueError:
@@ -279,14 +250,10 @@ def _rings(radii: Array, heights: Array) -> Array:
     return np.concatenate(rings)
 
 
-def _mesh_vertices(name: str, folders: Sequence[Path]) -> Array:
+def _mesh_vertices(path: Path) -> Array:
     """Return the points of a mesh, (k, 3)."""
-    path = next((path for path in _candidates(name, folders) if path.is_file()), None)
-    if path is None:
-        raise MeshNotFound(name)
-    loader = collision_library().MeshLoader()
     try:
-        mesh = loader.load(str(path), np.ones(3))
+        mesh = collision_library().MeshLoader().load(str(path), np.ones(3))
     except (RuntimeError, ValueError) as error:
         raise ModelError(f"cannot read the mesh '{path}': {error}") from error
     vertices = np.array(mesh.vertices(), dtype=np.float64).reshape(-1, 3)
@@ -295,14 +262,14 @@ def _mesh_vertices(name: str, folders: Sequence[Path]) -> Array:
     return vertices
 
 
-def _candidates(name: str, folders: Sequence[Path]) -> Iterator[Path]:
-    """Yield where a file may be: given folders, then those of ROS packages."""
+def _find_mesh(name: str, folders: Sequence[Path]) -> Path | None:
+    """Return the file of a mesh, in given folders or else in those of ROS packages."""
     scheme, separator, rest = name.rpartition('://')
-    if scheme == 'file' or (not separator and Path(name).is_absolute()):
-        yield Path(rest)
-        return
-    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
-    packages = os.environ.get('ROS_PACKAGE_PATH', '').split(os.pathsep)
-    ros = [Path(prefix) / 'share' for prefix in prefixes if prefix]
-    for folder in (*folders, *ros, *(Path(package) for package in packages if package)):
-        yield folder / rest
+    paths = [Path(rest)]
+    if scheme != 'file' and (separator or not Path(name).is_absolute()):
+        prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+        packages = os.environ.get('ROS_PACKAGE_PATH', '').split(os.pathsep)
+        ros = [Path(prefix) / 'share' for prefix in prefixes if prefix]
+        every = (*folders, *ros, *(Path(package) for package in packages if package))
+        paths = [folder / rest for folder in every]
+    return next((path for path in paths if path.is_file()), None)

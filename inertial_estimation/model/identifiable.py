@@ -13,19 +13,19 @@ on a force plate: there only joints that report their effort help.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import NameNotFound
+from inertial_estimation.model.arguments import indices
 from inertial_estimation.model.base_parameters import unexcited_directions
 from inertial_estimation.model.regressor import SubmodelRegressor, submodel_regressors
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import Imu
-from inertial_estimation.model.submodels import Submodel, decompose
+from inertial_estimation.model.tree import Submodel, decompose
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -119,15 +119,14 @@ def predictability(
     """
     names = [sensor.name for sensor in robot.ft_sensors]
     used = names if ft_sensors is None else ft_sensors
-    submodels = decompose(robot.links, robot.ft_sensors, _indices('FT sensor', used, names))
-    measured = _indices('joint', efforts, robot.joint_names)
+    submodels = decompose(robot.links, robot.ft_sensors, indices('fts', used, 'FT sensor', names))
+    measured = indices('efforts', efforts, 'joint', robot.joint_names)
     touched = {robot.frame(frame)[0] for frame in contacts}
     whole = decompose(robot.links, robot.ft_sensors, ())
     samples = random_states(robot, max(MIN_STATES, 5 * len(robot.links)), seed)
     ground = _ground(robot)
-    *parts, undivided = submodel_regressors(
-        excitable(robot), samples, [*submodels, *whole], ground
-    )
+    every = [*submodels, *whole]
+    *parts, undivided = submodel_regressors(excitable(robot), samples, every, ground)
     bolted = -1 if base_wrench else ground
     free = [submodel.name for submodel in submodels if bolted not in submodel.links]
     summed = free if wrenches is None else wrenches
@@ -180,16 +179,6 @@ def _lacking(robot: Robot, submodel: Submodel, Y: Array, N: Array) -> int:
         return 0
     values = np.linalg.svd(effects, compute_uv=False)
     return int(np.sum(values > ROUND_OFF * np.linalg.norm(Y)))
-
-
-def _indices(kind: str, names: Iterable[str], known: Sequence[str]) -> list[int]:
-    """Return the positions of names among those that are known."""
-    found = []
-    for name in names:
-        if name not in known:
-            raise NameNotFound(kind, name, known)
-        found.append(known.index(name))
-    return found
 
 
 def _ground(robot: Robot) -> int:

@@ -1,6 +1,11 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Inertial parameters of a body and whether any body could have them [T Definition 6.2; W]."""
+"""
+Inertial parameters of a body and their physical consistency [T Definition 6.2; W].
+
+The ten parameters of a body are mass, first moment and the inertia about the origin of its frame
+in the order xx, xy, yy, xz, yz, zz [kg, kg m, kg m^2].
+"""
 
 from __future__ import annotations
 
@@ -10,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.arguments import numbers, stacked
 
 Array = NDArray[np.float64]
 
 FARTHEST = 1e6
 """
-What |h|^2 / m may be at most, in units of 1 m and of the robot's largest parameter.
+Limit of |h|^2 / m, in units of 1 m and of the robot's largest parameter.
 
 Pinocchio holds mass, centre of mass and the inertia about it. The inertia about the link's origin
 is the small difference of numbers of that size; at the limit it keeps ten digits.
@@ -25,18 +29,16 @@ is the small difference of numbers of that size; at the limit it keeps ten digit
 LARGEST_MASS, LARGEST_ARM = 1e4, 10.0
 """Largest mass of a link [kg] and distance of its centre of mass from its origin [m]."""
 LOAD_SHARE = 0.1
-"""Of the robot's mass, what a link may weigh beside its own."""
+"""Largest load of a link beside its own mass, as a share of the robot's mass."""
 
 
 def pseudo_inertia(parameters: Array) -> Array:
     """
     Return the pseudo-inertia J = [[Sigma, h], [h', m]] with Sigma = tr(I) / 2 1 - I [W].
 
-    parameters (..., 10) [kg, kg m, kg m^2]; returns (..., 4, 4).
+    parameters (..., 10); returns (..., 4, 4).
     """
-    m, hx, hy, hz, ixx, ixy, iyy, ixz, iyz, izz = np.moveaxis(
-        stacked('parameters', parameters, 10), -1, 0
-    )
+    m, hx, hy, hz, ixx, ixy, iyy, ixz, iyz, izz = np.moveaxis(parameters, -1, 0)
     half_trace = (ixx + iyy + izz) / 2
     rows = [
         [half_trace - ixx, -ixy, -ixz, hx],
@@ -57,19 +59,13 @@ def consistency_margin(parameters: Array) -> Array:
 
 
 def inertia_complaint(parameters: Array) -> str:
-    """
-    Return what is wrong with the inertial parameters of one link, or an empty string.
-
-    parameters (10,).
-    """
-    parameters = numbers('parameters', parameters, (10,), finite=False)
-    mass = parameters[0]
+    """Return the reason why parameters (10,) are inconsistent, or an empty string."""
     if not np.isfinite(parameters).all():
         return 'holds NaN or infinity'
     if not parameters.any():
         return 'has no mass and no inertia'
-    if mass <= 0:
-        return f'has a mass of {mass:g} kg'
+    if parameters[0] <= 0:
+        return f'has a mass of {parameters[0]:g} kg'
     margin = float(consistency_margin(parameters))
     if margin <= 0:
         return f'is not fully physically consistent (pseudo-inertia eigenvalue {margin:.2g})'
@@ -77,11 +73,7 @@ def inertia_complaint(parameters: Array) -> str:
 
 
 def has_centre_of_mass(parameters: Array, largest: float) -> NDArray[np.bool_]:
-    """
-    Tell whether mass and first moment can become a centre of mass.
-
-    parameters (..., 10); returns (...).
-    """
+    """Return whether mass and first moment of parameters (..., 10) can be a centre of mass."""
     mass, h = parameters[..., 0], parameters[..., 1:4]
     size = np.einsum('...i,...i->...', h, h)
     near = size <= FARTHEST * largest * np.abs(mass)
@@ -89,11 +81,7 @@ def has_centre_of_mass(parameters: Array, largest: float) -> NDArray[np.bool_]:
 
 
 def first_moment_complaint(parameters: Array, largest: float) -> str:
-    """
-    Return why mass and first moment cannot become a centre of mass, or an empty string.
-
-    parameters (10,).
-    """
+    """Return the reason why parameters (10,) have no centre of mass, or an empty string."""
     if has_centre_of_mass(parameters, largest):
         return ''
     mass, h = float(parameters[0]), parameters[1:4]
@@ -106,12 +94,8 @@ def first_moment_complaint(parameters: Array, largest: float) -> str:
 
 
 def check_usable(names: Sequence[str], parameters: Array) -> None:
-    """
-    Raise unless every link is a body that could exist and belong to a robot.
-
-    parameters (n_links, 10) [kg, kg m, kg m^2].
-    """
-    for name, row, margin in zip(names, parameters, _margins(parameters), strict=True):
+    """Raise unless parameters (n_links, 10) are consistent and of the size of a robot."""
+    for name, row in zip(names, parameters, strict=True):
         if not np.isfinite(row).all():
             raise ModelError(f"'{name}' has parameters that are not finite")
         mass = row[0]
@@ -122,20 +106,21 @@ def check_usable(names: Sequence[str], parameters: Array) -> None:
         arm = float(np.linalg.norm(row[1:4]) / mass)
         if arm > LARGEST_ARM:
             raise ModelError(f"'{name}' has its centre of mass {arm:g} m off its origin")
+        margin = float(consistency_margin(row))
         if not margin > 0.0:
             raise ModelError(
-                f"'{name}' is no body that could exist (smallest eigenvalue of its "
+                f"'{name}' is not fully physically consistent (smallest eigenvalue of its "
                 f'pseudo-inertia: {margin:.3g})'
             )
 
 
-def check_masses(names: Sequence[str], parameters: Array, described: Array, factor: float) -> None:
+def check_masses(names: Sequence[str], parameters: Array, expected: Array, factor: float) -> None:
     """
-    Raise unless masses are near enough to those of a description to be of the same robot.
+    Raise unless masses are near enough to those of the URDF to be of the same robot.
 
-    parameters, described (n_links, 10).
+    parameters, expected (n_links, 10).
     """
-    whole, total = float(described[:, 0].sum()), float(parameters[:, 0].sum())
+    whole, total = float(expected[:, 0].sum()), float(parameters[:, 0].sum())
     if factor == 0.0 or not whole > 0.0:
         return
     if not whole / factor <= total <= whole * factor:
@@ -143,20 +128,10 @@ def check_masses(names: Sequence[str], parameters: Array, described: Array, fact
             f'the robot would weigh {total:.4g} kg, the URDF has {whole:.4g} kg, expected '
             f'{whole / factor:.4g} to {whole * factor:.4g} (update_mass_factor {factor:g})'
         )
-    bounds = factor * (described[:, 0] + LOAD_SHARE * whole)
-    for name, mass, own, bound in zip(
-        names, parameters[:, 0], described[:, 0], bounds, strict=True
-    ):
+    bounds = factor * (expected[:, 0] + LOAD_SHARE * whole)
+    for name, mass, own, bound in zip(names, parameters[:, 0], expected[:, 0], bounds):
         if mass > bound:
             raise ModelError(
                 f"'{name}' has a mass of {mass:.4g} kg, the URDF has {own:.4g} kg, expected up to "
                 f'{bound:.4g} (update_mass_factor {factor:g})'
             )
-
-
-def _margins(parameters: Array) -> Array:
-    """Return consistency margins, NaN for links that are not finite."""
-    finite = np.isfinite(parameters).all(axis=1)
-    margins = np.full(len(parameters), np.nan)
-    margins[finite] = consistency_margin(parameters[finite])
-    return margins

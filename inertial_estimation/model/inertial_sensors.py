@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Accelerometers, gyroscopes and IMUs of a robot: from tags and descriptions to their places."""
+"""Accelerometers, gyroscopes and IMUs of a robot: from tags and specifications to their places."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class InertialSensors:
     """
     The accelerometers and gyroscopes of a robot, and the IMUs that they make.
 
-    An IMU is the pair of them at one frame; a description may also place one as a whole, or name
+    An IMU is the pair of them at one frame; a specification may also place one as a whole, or name
     one of the two alone.
     """
 
@@ -68,12 +68,19 @@ class InertialSensors:
         gyroscopes: Iterable[str | LinkSensorSpec] | None,
     ) -> InertialSensors:
         """Place the chosen sensors on the links."""
-        accs, gyros = (_tagged(root, kind, bodies) for kind in KINDS)
+        tags: dict[str, dict[str, LinkSensor]] = {kind: {} for kind in KINDS}
+        for kind, found in tags.items():
+            for name, urdf_link, pose in urdf_text.link_sensor_tags(root, kind):
+                if urdf_link not in bodies:
+                    raise ModelError(f"{kind} '{name}' is on link '{urdf_link}', which is none")
+                link, L_H_U = bodies[urdf_link]
+                found[name] = LinkSensor(name, link, read_only(L_H_U @ pose))
+        both = tags['gyroscope'] | tags['accelerometer'], tags['accelerometer'] | tags['gyroscope']
         return cls(
-            bodies=bodies,
-            tags={'accelerometer': accs, 'gyroscope': gyros},
-            accelerometers=_choose('accelerometer', accelerometers, bodies, accs, gyros),
-            gyroscopes=_choose('gyroscope', gyroscopes, bodies, gyros, accs),
+            bodies,
+            tags,
+            _choose('accelerometer', accelerometers, bodies, tags, both[0]),
+            _choose('gyroscope', gyroscopes, bodies, tags, both[1]),
         )
 
     @cached_property
@@ -83,8 +90,7 @@ class InertialSensors:
 
     def pairs(self) -> tuple[Imu, ...]:
         """Return the IMUs that accelerometers and gyroscopes in use make."""
-        imus = []
-        free = list(self.gyroscopes)
+        imus, free = [], list(self.gyroscopes)
         for acc in self.accelerometers:
             partner = next((gyro for gyro in free if not _apart(acc, gyro)), None)
             if partner is not None:
@@ -94,11 +100,10 @@ class InertialSensors:
 
     def imus(self, chosen: Iterable[str | tuple[str, str] | LinkSensorSpec]) -> tuple[Imu, ...]:
         """Return IMUs in use."""
-        specs = [_described('IMU', given) for given in chosen]
+        specs = [_specification('IMU', given) for given in chosen]
         named = {spec.frame or spec.name for spec in specs if spec.pose is None}
-        imus = tuple(self._imu(spec, named) for spec in specs)
-        check_unique('IMUs', [imu.name for imu in imus])
-        return imus
+        check_unique('IMUs', [spec.name for spec in specs])
+        return tuple(self._imu(spec, named) for spec in specs)
 
     @cached_property
     def _by_name(self) -> dict[str, LinkSensor]:
@@ -112,34 +117,35 @@ class InertialSensors:
         return {sensor.name: sensor for group in groups for sensor in group}
 
     def _imu(self, spec: LinkSensorSpec, named: set[str]) -> Imu:
-        """Return the IMU of a description, one of several at frames that are named."""
-        frame, link, L_H_S = self._imu_place(spec)
+        """Return the IMU of a specification, one of several at frames that are named."""
+        frame, (link, L_H_S) = self._imu_place(spec)
         measures, presumed = (spec.measures, '') if spec.measures else self._kind_at(frame, named)
-        return Imu(
-            spec.name,
-            frame,
-            link,
-            L_H_S,
-            measures,
-            spec.accelerometer_noise,
-            spec.gyroscope_noise,
-            presumed,
-        )
+        noise = spec.accelerometer_noise, spec.gyroscope_noise
+        return Imu(spec.name, frame, link, L_H_S, measures, *noise, presumed)
 
-    def _imu_place(self, spec: LinkSensorSpec) -> tuple[str, int, Array]:
-        """Return frame and place of a described IMU."""
+    def _imu_place(self, spec: LinkSensorSpec) -> tuple[str, Place]:
+        """Return frame and place of an IMU."""
         frame = spec.frame or spec.name
         if spec.pose is not None:
             # Its readings are in a frame of its own, which only its name stands for.
             frame = spec.name
         elif frame in self._by_name and not self._by_name[frame].has_tag and not spec.measures:
-            # Many descriptions have one tag only for an IMU; a configuration has no such excuse.
-            acc = self._accelerometer_of(spec.name, self._by_name[frame])
-            return frame, acc.link, acc.L_H_S
-        return frame, *_place('IMU', spec, self.bodies, self._by_name)
+            # Many URDFs have one tag only for an IMU; a configuration has no such excuse.
+            sensor = self._by_name[frame]
+            is_acc = sensor in self.accelerometers
+            others = self.gyroscopes if is_acc else self.accelerometers
+            partner = next((other for other in others if not _apart(sensor, other)), None)
+            if partner is None:
+                kind, missing = KINDS if is_acc else reversed(KINDS)
+                raise ModelError(
+                    f"IMU '{spec.name}' is at {kind} '{sensor.name}', which has no {missing} there"
+                )
+            acc = sensor if is_acc else partner
+            return frame, (acc.link, acc.L_H_S)
+        return frame, _place('IMU', spec, self.bodies, self._by_name)
 
     def _kind_at(self, frame: str, named: set[str]) -> tuple[str, str]:
-        """Return what an IMU at a frame measures, and which of it no tag shows."""
+        """Return the quantities of an IMU at a frame, and the one of them without a tag."""
         sensor = self._by_name.get(frame)
         if sensor is None or not sensor.has_tag:
             return 'both', ''
@@ -161,50 +167,30 @@ class InertialSensors:
             )
         ]
 
-    def _accelerometer_of(self, imu: str, sensor: LinkSensor) -> LinkSensor:
-        """Return the accelerometer of the pair that a described sensor belongs to."""
-        is_acc = sensor in self.accelerometers
-        for other in self.gyroscopes if is_acc else self.accelerometers:
-            if not _apart(sensor, other):
-                return sensor if is_acc else other
-        kind, missing = KINDS if is_acc else reversed(KINDS)
-        raise ModelError(f"IMU '{imu}' is at {kind} '{sensor.name}', which has no {missing} there")
-
-
-def _tagged(root: Element, kind: str, bodies: Mapping[str, Place]) -> dict[str, LinkSensor]:
-    """Place the accelerometer or gyroscope tags on the links."""
-    sensors = {}
-    for name, urdf_link, pose in urdf_text.link_sensor_tags(root, kind):
-        if urdf_link not in bodies:
-            raise ModelError(f"{kind} '{name}' sits on link '{urdf_link}', which does not exist")
-        link, L_H_U = bodies[urdf_link]
-        sensors[name] = LinkSensor(name, link, read_only(L_H_U @ pose))
-    return sensors
-
 
 def _choose(
     kind: str,
     chosen: Iterable[str | LinkSensorSpec] | None,
     bodies: Mapping[str, Place],
-    tags: Mapping[str, LinkSensor],
-    others: Mapping[str, LinkSensor],
+    tags: Mapping[str, Mapping[str, LinkSensor]],
+    known: Mapping[str, LinkSensor],
 ) -> tuple[LinkSensor, ...]:
-    """Return the sensors in use: all tags, or chosen ones."""
+    """Return the sensors in use: all tags, or chosen ones; of equal names this kind is known."""
     if chosen is None:
-        return tuple(tags.values())
+        return tuple(tags[kind].values())
     sensors = []
-    for spec in (_described(kind, given) for given in chosen):
-        if spec.pose is None and not spec.frame and spec.name in tags:
-            sensors.append(tags[spec.name])
-            continue
-        place = _place(kind, spec, bodies, {**others, **tags})
-        sensors.append(LinkSensor(spec.name, *place, has_tag=False))
+    for spec in (_specification(kind, given) for given in chosen):
+        if spec.pose is None and not spec.frame and spec.name in tags[kind]:
+            sensors.append(tags[kind][spec.name])
+        else:
+            place = _place(kind, spec, bodies, known)
+            sensors.append(LinkSensor(spec.name, *place, has_tag=False))
     check_unique(f'{kind}s', [sensor.name for sensor in sensors])
     return tuple(sensors)
 
 
-def _described(kind: str, given: object) -> LinkSensorSpec:
-    """Return a description, also of a name alone, or of an IMU's name and frame."""
+def _specification(kind: str, given: object) -> LinkSensorSpec:
+    """Return a specification, also of a name alone, or of an IMU's name and frame."""
     if isinstance(given, str):
         return LinkSensorSpec(given)
     if isinstance(given, LinkSensorSpec):
@@ -214,39 +200,31 @@ def _described(kind: str, given: object) -> LinkSensorSpec:
     raise ModelError(f"'{LISTS[kind]}' holds {given!r}, expected names or LinkSensorSpec")
 
 
-def _missing(kind: str, spec: LinkSensorSpec, known: Iterable[str]) -> FrameNotFound:
-    """Return that a sensor is where the robot has no frame."""
-    setting = f'{kind.lower()}.{spec.name}.frame'
-    if spec.frame:
-        where = f"{kind} '{spec.name}' sits at '{spec.frame}' ({setting})"
-        return FrameNotFound(spec.frame, known, where)
-    where = f"'{LISTS[kind]}' names '{spec.name}'"
-    return FrameNotFound(spec.name, known, where, f"or state in '{setting}' where it sits")
-
-
 def _place(
     kind: str,
     spec: LinkSensorSpec,
     bodies: Mapping[str, Place],
     sensors: Mapping[str, LinkSensor],
 ) -> Place:
-    """Return where a description puts a sensor."""
+    """Return the place of a specification; a sensor wins over a link of the same name."""
     frame = spec.frame or spec.name
-    # A sensor wins over a link of the same name.
-    if frame in sensors and spec.pose is None:
-        return sensors[frame].link, sensors[frame].L_H_S
-    if frame not in bodies and frame not in sensors:
-        raise _missing(kind, spec, {**bodies, **sensors})
-    if spec.pose is None:
-        return bodies[frame]
     if frame in sensors:
         place = sensors[frame].link, sensors[frame].L_H_S
+        if spec.pose is None:
+            return place
         if frame not in bodies or not same_place(place, bodies[frame]):
             raise ModelError(
                 f"{kind} '{spec.name}' has a pose in sensor '{frame}', expected in a link or joint"
             )
+    if frame not in bodies:
+        setting = f'{kind.lower()}.{spec.name}.frame'
+        where, remedy = f"{kind} '{spec.name}' is at '{spec.frame}' ({setting})", ''
+        if not spec.frame:
+            where = f"'{LISTS[kind]}' names '{spec.name}'"
+            remedy = f"or state its frame in '{setting}'"
+        raise FrameNotFound(frame, {**bodies, **sensors}, where, remedy)
     link, L_H_F = bodies[frame]
-    return link, read_only(L_H_F @ spec.pose)
+    return link, L_H_F if spec.pose is None else read_only(L_H_F @ spec.pose)
 
 
 def _apart(one: LinkSensor, other: LinkSensor) -> bool:

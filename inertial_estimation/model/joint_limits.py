@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
@@ -22,7 +22,7 @@ KEYS = ('lower', 'upper', 'velocity', 'acceleration')
 """Of the limits of a joint; a URDF may lack the last, and of continuous joints the first two."""
 EFFORT = 'effort'
 ROUNDED = 1e-5
-"""Share of its size by which a limit may exceed the description's: numbers are rounded by hand."""
+"""Share of its size by which a limit may exceed the URDF's: numbers are rounded by hand."""
 
 
 class WiderLimit(NamedTuple):
@@ -51,7 +51,7 @@ class JointLimits:
     effort: Array
     """[Nm or N]; NaN where the URDF has none."""
     wider: tuple[WiderLimit, ...] = ()
-    """Where they go beyond the URDF's."""
+    """Limits beyond the URDF's."""
 
     @property
     def middle(self) -> Array:
@@ -60,7 +60,7 @@ class JointLimits:
 
     @property
     def half(self) -> Array:
-        """Half of what is between lower and upper, shape (n_joints,) [rad or m]."""
+        """Half of the range of positions, shape (n_joints,) [rad or m]."""
         return (self.upper - self.lower) / 2
 
 
@@ -69,56 +69,38 @@ def joint_limits(
     given: Mapping[str, Mapping[str, float]] | None = None,
     acceleration: float | None = None,
 ) -> JointLimits:
-    """
-    Return the limits of all joints of a robot.
-
-    acceleration [rad/s^2 or m/s^2].
-    """
+    """Return the limits of all joints; acceleration [rad/s^2 or m/s^2]: where none is stated."""
     stated = {name: _checked(name, limits, robot) for name, limits in (given or {}).items()}
     tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}
     rows, wider = [], list[WiderLimit]()
     for name in robot.joint_names:
-        limits = {} if acceleration is None else {'acceleration': float(acceleration)}
-        described = _of_tag(name, tags[name])
-        limits |= described
-        limits |= stated.get(name, {})
+        own, described = stated.get(name, {}), _of_tag(name, tags[name])
+        default = {} if acceleration is None else {'acceleration': float(acceleration)}
+        limits = default | described | own
         _check(name, limits)
-        wider += _wider(name, stated.get(name, {}), described)
+        for key in [key for key in own if key in described]:
+            limit, value = described[key], own[key]
+            beyond = limit - value if key == 'lower' else value - limit
+            if beyond > ROUNDED * abs(limit):
+                wider.append(WiderLimit(name, key, value, limit))
         rows.append([limits.get(key, np.nan) for key in (*KEYS, EFFORT)])
-    lower, upper, velocity, accelerations, effort = np.array(rows).reshape(-1, len(KEYS) + 1).T
-    return JointLimits(
-        robot.joint_names, lower, upper, velocity, accelerations, effort, tuple(wider)
-    )
-
-
-def _wider(
-    name: str, stated: Mapping[str, float], described: Mapping[str, float]
-) -> Iterator[WiderLimit]:
-    """Yield given limits of a joint that are wider than those of the URDF."""
-    for key, value in stated.items():
-        if key not in described:
-            continue
-        limit = described[key]
-        beyond = limit - value if key == 'lower' else value - limit
-        if beyond > ROUNDED * abs(limit):
-            yield WiderLimit(name, key, value, limit)
+    lower, upper, velocity, most, effort = np.array(rows).reshape(-1, len(KEYS) + 1).T
+    return JointLimits(robot.joint_names, lower, upper, velocity, most, effort, tuple(wider))
 
 
 def _of_tag(name: str, tag: Element) -> dict[str, float]:
     """Return the limits of a joint in the URDF."""
-    limit = tag.find('limit')
-    found: dict[str, float] = {}
+    limit, found = tag.find('limit'), dict[str, float]()
     if limit is None:
         return found
     for key in (*KEYS, EFFORT):
         # Those of a continuous joint mean nothing.
         text = None if tag.get('type') == 'continuous' and key in KEYS[:2] else limit.get(key)
-        if text is None:
-            continue
-        try:
-            found[key] = float(text)
-        except ValueError:
-            raise ModelError(f"joint '{name}': <limit {key}='{text}'> is no number") from None
+        if text is not None:
+            try:
+                found[key] = float(text)
+            except ValueError:
+                raise ModelError(f"joint '{name}': <limit {key}='{text}'> is no number") from None
     return found
 
 
@@ -141,12 +123,10 @@ def _check(name: str, limits: Mapping[str, float]) -> None:
     for key in KEYS:
         if key not in limits:
             raise ConfigError(f"joint '{name}' has no limit '{key}'")
-        if not np.isfinite(limits[key]):
-            raise ConfigError(f"limit '{key}' of joint '{name}' is {limits[key]}, not finite")
+        value = limits[key]
+        if not np.isfinite(value) or (key in KEYS[2:] and not value > 0.0):
+            raise ConfigError(f"limit '{key}' of joint '{name}' is {value}")
     if not limits['lower'] < limits['upper']:
         raise ConfigError(
             f"joint '{name}' cannot move: its limits are {limits['lower']} and {limits['upper']}"
         )
-    for key in KEYS[2:]:
-        if not limits[key] > 0.0:
-            raise ConfigError(f"limit '{key}' of joint '{name}' is {limits[key]}, not positive")

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.motion_sources import Source, assign_owners, serving_sources
+from inertial_estimation.model.motion_sources import assign_owners, serving_sources
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.spatial import hat
+from inertial_estimation.model.spatial import cross, hat
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -45,11 +45,7 @@ class Poses(NamedTuple):
 
 
 def poses_in_parents(robot: Robot, positions: Array) -> list[Poses]:
-    """
-    Return the pose of each link in its parent link.
-
-    positions (n, n_joints) [rad or m].
-    """
+    """Return the pose of each link in its parent; positions (n, n_joints) [rad or m]."""
     P_H_L = np.array([link.P_H_L for link in robot.links])
     linear, axes = np.hsplit(np.array([link.motion for link in robot.links]), 2)
     q = _of_links(robot, positions)
@@ -76,65 +72,32 @@ def link_motions(
         )
     serving, sources = serving_sources(robot, chosen)
     owners = assign_owners(robot.links, sources)
-    motions = np.full((3, len(robot.links), len(samples), 3), np.nan)
+    n = len(samples)
+    motions = np.full((3, len(robot.links), n, 3), np.nan)
     joints = _joint_motions(robot, samples)
     for s, source in enumerate(sources):
-        known = _of_fixed(robot, len(samples))
-        if not robot.fixed_frame:
-            known = _of_imu(samples, int(serving[s]))
-        motions[:, source.link] = _at_link(known, source)
+        if robot.fixed_frame:
+            known = np.zeros((n, 3)), np.zeros((n, 3)), np.broadcast_to(-robot.gravity, (n, 3))
+        else:
+            known = (
+                samples.angular_velocities[:, serving[s]],
+                samples.angular_accelerations[:, serving[s]],
+                samples.proper_accelerations[:, serving[s]],
+            )
+        # From the frame of the source to the origin of its link [T 4.11 corrected].
+        R, p = source.L_H_S[:3, :3], source.L_H_S[:3, 3]
+        w, dw, a = (part @ R.T for part in known)
+        motions[:, source.link] = w, dw, a - cross(dw, p) - cross(w, cross(w, p))
         served = [k for k, owner in enumerate(owners) if owner == s]
         _spread(robot, joints, poses, source.link, served, motions)
     return [Motion(*motions[:, k]) for k in range(len(robot.links))]
 
 
 def to_axes(rotations: Array, vectors: Array) -> Array:
-    """
-    Return vectors in the axes that rotations lead to.
-
-    rotations (n, 3, 3); vectors (n, 3, ...); returns (n, 3, ...).
-    """
+    """Return vectors (n, 3, ...) in the axes that rotations (n, 3, 3) lead to."""
     if vectors.ndim == 2:
         return np.asarray((rotations @ vectors[..., None])[..., 0])
     return np.asarray(rotations @ vectors)
-
-
-def cross(a: Array, b: Array) -> Array:
-    """
-    Return the cross product of stacks of vectors; ``np.cross`` takes several times as long.
-
-    a, b (..., 3); returns (..., 3).
-    """
-    ax, ay, az = a[..., 0], a[..., 1], a[..., 2]
-    bx, by, bz = b[..., 0], b[..., 1], b[..., 2]
-    x = ay * bz - az * by
-    found = np.empty((*x.shape, 3))
-    found[..., 0] = x
-    found[..., 1] = az * bx - ax * bz
-    found[..., 2] = ax * by - ay * bx
-    return found
-
-
-def _of_imu(samples: SampleBatch, imu: int) -> Motion:
-    """Return the motion of the frame of an IMU."""
-    return Motion(
-        samples.angular_velocities[:, imu],
-        samples.angular_accelerations[:, imu],
-        samples.proper_accelerations[:, imu],
-    )
-
-
-def _of_fixed(robot: Robot, n: int) -> Motion:
-    """Return the motion of a frame at rest."""
-    rest = np.zeros((n, 3))
-    return Motion(rest, rest, np.broadcast_to(-robot.gravity, (n, 3)))
-
-
-def _at_link(known: Motion, source: Source) -> Motion:
-    """Return the motion of a link's origin from that of a frame on it [T 4.11 corrected]."""
-    R, p = source.L_H_S[:3, :3], source.L_H_S[:3, 3]
-    w, dw, a = (part @ R.T for part in known)
-    return Motion(w, dw, a - cross(dw, p) - cross(w, cross(w, p)))
 
 
 def _spread(
@@ -174,9 +137,8 @@ def _joint_motions(robot: Robot, samples: SampleBatch) -> Array:
     """Return angular rates of joints and their rates, linear ones likewise, in children's axes."""
     directions = np.array([link.motion for link in robot.links])[:, None]
     slide, turn = directions[..., :3], directions[..., 3:]
-    rate, rate_of_rate = (
-        _of_links(robot, values) for values in (samples.velocities, samples.accelerations)
-    )
+    rate = _of_links(robot, samples.velocities)
+    rate_of_rate = _of_links(robot, samples.accelerations)
     return np.array([turn * rate, turn * rate_of_rate, slide * rate, slide * rate_of_rate])
 
 

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.equations_of_motion import EquationsOfMotion
-from inertial_estimation.model.free_floating import State
+from inertial_estimation.model.free_floating import EquationsOfMotion, State
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.rigid_body import parameters_of
 from inertial_estimation.model.sensors import read_only
@@ -31,7 +30,7 @@ LEAST_RATIO = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Centroidal:
-    """What the robot is as a whole, with all joints locked; all arrays are read-only."""
+    """The whole robot with all joints locked; all arrays are read-only."""
 
     mass: float
     """Total [kg]."""
@@ -64,11 +63,7 @@ def centroidal(state: State) -> Centroidal:
 
 
 def momentum_matrix(state: State, variables: EquationsOfMotion) -> Array:
-    """
-    Return the centroidal momentum matrix [T 3.85].
-
-    Returns (6, 6 + n_joints).
-    """
+    """Return the centroidal momentum matrix, (6, 6 + n_joints) [T 3.85]."""
     mixed = state.equations('', Representation.MIXED)
     _, com = _mass_and_com(mixed)
     G_A = motion_transform(_pose_at(com)).T @ mixed.momentum_matrix
@@ -81,30 +76,19 @@ def average_equations(state: State) -> EquationsOfMotion:
     """
     mixed = state.equations('', Representation.MIXED)
     mass, com = _mass_and_com(mixed)
-    M, M_rate = mixed.mass_matrix[:6], _mass_matrix_rate(mixed)[:6]
-    _check_regular(centroidal(state).inertia[3:, 3:], np.trace(M[3:, 3:6]))
+    M = mixed.mass_matrix[:6]
+    # The property of the Coriolis matrix gives the rate of the mass matrix.
+    M_rate = (mixed.coriolis_matrix + mixed.coriolis_matrix.T)[:6]
+    moments = np.linalg.eigvalsh(centroidal(state).inertia[3:, 3:])
+    if not np.abs(moments).min() > LEAST_RATIO * np.trace(M[3:, 3:6]):
+        raise ModelError(f'no average angular velocity: principal moments {moments} kg m^2')
     # The average velocity as seen from B[A], then from G, which B[A] leaves without turning.
-    J = _solve(M[:, :6], M)
-    J_rate = _solve(M[:, :6], M_rate - M_rate[:, :6] @ J)
+    J = np.linalg.solve(M[:, :6], M)
+    J_rate = np.linalg.solve(M[:, :6], M_rate - M_rate[:, :6] @ J)
     v = np.zeros(6)
     v[:3] = mixed.velocity[:3] - mixed.momentum[:3] / mass
     G_X_B = motion_transform(_pose_at(-com))
     return mixed.change_base_rows(G_X_B @ J, G_X_B @ (motion_cross(v) @ J + J_rate))
-
-
-def com_equations(state: State, base: str = '') -> EquationsOfMotion:
-    """Return the equations with the centre of mass as origin of the base [T 3.89-3.91]."""
-    mixed = state.equations(base, Representation.MIXED)
-    mass, _ = _mass_and_com(mixed)
-    J, J_rate = np.eye(6, mixed.velocity.size), np.zeros((6, mixed.velocity.size))
-    J[:3] = mixed.mass_matrix[:3] / mass
-    J_rate[:3] = _mass_matrix_rate(mixed)[:3] / mass
-    return mixed.change_base_rows(J, J_rate)
-
-
-def _mass_matrix_rate(equations: EquationsOfMotion) -> Array:
-    """Return the rate of the mass matrix, which its property with the Coriolis matrix gives."""
-    return equations.coriolis_matrix + equations.coriolis_matrix.T
 
 
 def _mass_and_com(mixed: EquationsOfMotion) -> tuple[float, Array]:
@@ -120,15 +104,3 @@ def _pose_at(origin: Array) -> Array:
     pose = np.eye(4)
     pose[:3, 3] = origin
     return pose
-
-
-def _solve(matrix: Array, right: Array) -> Array:
-    """Return the solution of a linear system."""
-    return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
-
-
-def _check_regular(inertia: Array, scale: float) -> None:
-    """Raise if a 3 x 3 inertia is round-off, measured against moments about a link."""
-    moments = np.linalg.eigvalsh(inertia)
-    if not np.abs(moments).min() > LEAST_RATIO * scale:
-        raise ModelError(f'no average angular velocity: principal moments {moments} kg m^2')

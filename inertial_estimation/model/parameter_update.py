@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Inertial parameters of all links as one update, with what belongs to them."""
+"""Inertial parameters of all links as one update, with their covariance and FT offsets."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def calibration_fingerprint(calibration: FtCalibration) -> str:
 @dataclass(frozen=True, eq=False)
 class ParameterUpdate:
     """
-    Inertial parameters of all links, with what belongs to them.
+    Inertial parameters of all links, with their covariance and the offsets that belong to them.
 
-    Attributes
+    Parameters
     ----------
     parameters : ndarray, shape (n_links, 10)
         [kg, kg m, kg m^2].

@@ -18,14 +18,12 @@ from inertial_estimation.model.rigid_body import (
 from inertial_estimation.model.robot import Robot
 
 Array = NDArray[np.float64]
+Supports = tuple[NDArray[np.intp], Array]
+"""Joint that carries each link, (n_links,), and the link's pose in it, (n_links, 4, 4) [m]."""
 
 
 def joint_model(motion: Array) -> pin.JointModel:
-    """
-    Return Pinocchio's joint for a motion subspace; one row of q for continuous joints too.
-
-    motion (6,) [linear; angular].
-    """
+    """Return the joint of a motion subspace (6,); one row of q for continuous joints too."""
     linear, angular = motion[:3], motion[3:]
     if linear.any():
         return pin.JointModelPrismaticUnaligned(linear)
@@ -33,11 +31,7 @@ def joint_model(motion: Array) -> pin.JointModel:
 
 
 def make_inertia(parameters: Array) -> pin.Inertia:
-    """
-    Return Pinocchio's inertia without its checks, massless links included.
-
-    parameters (10,).
-    """
+    """Return Pinocchio's inertia of parameters (10,) unchecked, massless links included."""
     if parameters[0] != 0.0:
         return pin.Inertia.FromDynamicParameters(parameters)
     inertia = pin.Inertia.Zero()
@@ -47,65 +41,44 @@ def make_inertia(parameters: Array) -> pin.Inertia:
 
 
 def free_floating_model(robot: Robot) -> pin.Model:
-    """
-    Return the robot on a free joint above its root link; what lies beyond an FT sensor is rigid.
-    """
+    """Return the robot on a free joint above its root link, its FT sensors rigid."""
     model = pin.Model()
     model.gravity = pin.Motion.Zero()
-    free = pin.JointModelFreeFlyer()
-    model.addJoint(0, free, pin.SE3.Identity(), 'root')
+    model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), 'root')
     joint_of, J_H_L = supports(robot)
     for link in robot.links:
         if link.joint >= 0:
-            k = link.parent
-            placement = pin.SE3(J_H_L[k] @ link.P_H_L)
+            placement = pin.SE3(J_H_L[link.parent] @ link.P_H_L)
             name = robot.joint_names[link.joint]
-            model.addJoint(int(joint_of[k]), joint_model(link.motion), placement, name)
+            model.addJoint(int(joint_of[link.parent]), joint_model(link.motion), placement, name)
     set_carried_inertias(model, robot, (joint_of, J_H_L))
     return model
 
 
-def set_carried_inertias(
-    model: pin.Model, robot: Robot, where: tuple[NDArray[np.intp], Array]
-) -> None:
+def set_carried_inertias(model: pin.Model, robot: Robot, where: Supports) -> None:
     """Give a model that `free_floating_model` made the inertial parameters of a robot."""
     largest = float(np.abs(robot.parameters).max())
-    carried = parameters_of(_sum_carried(robot, *where))
+    carried = parameters_of(carried_inertias(robot, where))
     fine = has_centre_of_mass(carried, largest)
     if not fine.all():
         joint = int(np.argmin(fine))
         complaint = first_moment_complaint(carried[joint], largest)
-        raise ModelError(
-            f"what joint '{model.names[joint]}' carries {complaint}; give its links masses "
-            'that do not cancel'
-        )
+        raise ModelError(f"the links that joint '{model.names[joint]}' carries: {complaint}")
     inertias = model.inertias
     for joint, parameters in enumerate(carried[1:], start=1):
         inertias[joint] = make_inertia(parameters)
 
 
-def carried_inertias(robot: Robot) -> Array:
-    """
-    Return the inertia that each joint of `free_floating_model` carries.
-
-    Returns (n_joints + 2, 6, 6).
-    """
-    return _sum_carried(robot, *supports(robot))
-
-
-def _sum_carried(robot: Robot, joint_of: NDArray[np.intp], J_H_L: Array) -> Array:
-    """Return the inertias that the joints carry, for links that are there."""
+def carried_inertias(robot: Robot, where: Supports) -> Array:
+    """Return the inertia carried by each joint of `free_floating_model`, (n_joints + 2, 6, 6)."""
+    joint_of, J_H_L = where
     carried = np.zeros((len(robot.joint_names) + 2, 6, 6))
     np.add.at(carried, joint_of, inertia_seen_from(spatial_inertia(robot.parameters), J_H_L))
     return carried
 
 
-def supports(robot: Robot) -> tuple[NDArray[np.intp], Array]:
-    """
-    Return which joint of `free_floating_model` carries each link, and the link's pose in it.
-
-    Returns joint_of (n_links,); J_H_L (n_links, 4, 4) [m].
-    """
+def supports(robot: Robot) -> Supports:
+    """Return the joint of `free_floating_model` that carries each link, and the pose in it."""
     joint_of = np.ones(len(robot.links), dtype=np.intp)
     J_H_L = np.tile(np.eye(4), (len(robot.links), 1, 1))
     for k, link in enumerate(robot.links):

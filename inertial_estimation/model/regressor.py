@@ -1,11 +1,11 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Newton and Euler, linear in inertial parameters [T 7.2-7.5].
+The Newton-Euler equations as regressors, linear in inertial parameters [T 7.2-7.5].
 
 The net wrench of a link is ``regressor(motion) @ parameters``. Summed over a submodel about its
 root it is the submodel regressor; projected on a joint's axis, over the links beyond the joint
-and before the next FT sensor, it is a row for the torque of that joint.
+and before the next FT sensor, it is the regressor of the torque of that joint.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 from inertial_estimation.model.link_motions import (
     Motion,
     Poses,
-    cross,
     link_motions,
     poses_in_parents,
     to_axes,
 )
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.spatial import hat
-from inertial_estimation.model.submodels import Submodel
+from inertial_estimation.model.spatial import cross, hat
+from inertial_estimation.model.tree import Submodel
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -35,17 +34,13 @@ POSTURES = 5
 """At random, so that an axis is vertical in all of them only if it always is."""
 LOADS = 1e-3
 """
-Share of gravity along or about an axis from which it loads the joint: descriptions round right
-angles to a few digits.
+Share of gravity along or about an axis from which it loads the joint: URDFs round right angles to
+a few digits.
 """
 
 
 def net_wrench_regressor(motion: Motion) -> Array:
-    """
-    Return the matrix that gives the net wrench of a link from its parameters [T 4.9, 7.2].
-
-    Returns (n, 6, 10) [force; torque].
-    """
+    """Return the regressor of the net wrench of a link, (n, 6, 10) [T 4.9, 7.2]."""
     w, dw, a = motion
     Y = np.zeros((len(a), 6, 10))
     turning, squared = hat(w), hat(w) @ hat(w)
@@ -70,7 +65,7 @@ class FreeSide(NamedTuple):
 
 
 class SubmodelRegressor(NamedTuple):
-    """Rows of one submodel; columns are ten parameters for each of its links, in its order."""
+    """Regressors of one submodel; columns are ten for each of its links, in its order."""
 
     wrench: Array
     """
@@ -90,15 +85,58 @@ def submodel_regressors(
     submodels: Sequence[Submodel] | None = None,
     ground: int = -1,
 ) -> list[SubmodelRegressor]:
-    """Return the rows of each submodel [T 7.2-7.5]."""
+    """
+    Return the regressors of submodels [T 7.2-7.5].
+
+    Parameters
+    ----------
+    robot : Robot
+        With a fixed link, or with IMUs that measure both quantities.
+    samples : SampleBatch
+        Motion of joints and IMUs at n instants.
+    submodels : sequence of Submodel, optional
+        Default: those between the FT sensors of the robot.
+    ground : int
+        Link that is held; torques move the sides without it. Default: none.
+
+    Returns
+    -------
+    list of SubmodelRegressor
+
+    Raises
+    ------
+    ModelError
+        If the motion of no link is known.
+
+    """
     poses = poses_in_parents(robot, samples.positions)
     motions = link_motions(robot, samples, poses)
-    chosen = robot.submodels if submodels is None else submodels
-    return [_regressor(robot, submodel, poses, motions, ground) for submodel in chosen]
+    n, found = len(samples), []
+    for submodel in robot.submodels if submodels is None else submodels:
+        links, placed = submodel.links, poses_in_root(robot, submodel, poses)
+        wrench = np.empty((n, 6, len(links), 10))
+        for column, k in enumerate(links):
+            wrench[:, :, column] = wrench_to_root(placed[k], net_wrench_regressor(motions[k]))
+        sides = free_sides(robot, submodel, ground)
+        torques = np.zeros((n, len(sides), len(links), 10))
+        for row, side in enumerate(sides):
+            columns = [links.index(k) for k in side.links]
+            axis = side.sign * joint_axis(placed[side.child], robot.links[side.child].motion)
+            torques[:, row, columns] = np.einsum('ni,nikp->nkp', axis, wrench[:, :, columns])
+        n_columns = 10 * len(links)
+        found.append(
+            SubmodelRegressor(
+                wrench.reshape(n, 6, n_columns),
+                torques.reshape(n, len(sides), n_columns),
+                sides,
+                placed,
+            )
+        )
+    return found
 
 
 def poses_in_root(robot: Robot, submodel: Submodel, poses: Sequence[Poses]) -> dict[int, Poses]:
-    """Return where the links of a submodel are in its root link."""
+    """Return the poses of the links of a submodel in its root link."""
     n = len(poses[0].origins)
     found = {submodel.root: Poses(np.broadcast_to(np.eye(3), (n, 3, 3)), np.zeros((n, 3)))}
     for k in submodel.links:
@@ -110,40 +148,11 @@ def poses_in_root(robot: Robot, submodel: Submodel, poses: Sequence[Poses]) -> d
 
 
 def wrench_to_root(pose: Poses, wrenches: Array) -> Array:
-    """
-    Return wrenches about another origin and in other axes.
-
-    wrenches (n, 6, ...) [force; torque]; returns (n, 6, ...).
-    """
+    """Return wrenches (n, 6, ...) [force; torque] about another origin and in other axes."""
     forces = to_axes(pose.rotations, wrenches[:, :3])
     moments = to_axes(pose.rotations, wrenches[:, 3:])
     lever = to_axes(hat(pose.origins), forces)
     return np.concatenate([forces, moments + lever], axis=1)
-
-
-def _regressor(
-    robot: Robot,
-    submodel: Submodel,
-    poses: Sequence[Poses],
-    motions: Sequence[Motion],
-    ground: int,
-) -> SubmodelRegressor:
-    """Return the rows of one submodel."""
-    placed = poses_in_root(robot, submodel, poses)
-    n = len(poses[0].origins)
-    wrench = np.empty((n, 6, len(submodel.links), 10))
-    for column, k in enumerate(submodel.links):
-        wrench[:, :, column] = wrench_to_root(placed[k], net_wrench_regressor(motions[k]))
-    sides = free_sides(robot, submodel, ground)
-    torques = np.zeros((n, len(sides), len(submodel.links), 10))
-    for row, side in enumerate(sides):
-        columns = [submodel.links.index(k) for k in side.links]
-        axis = side.sign * joint_axis(placed[side.child], robot.links[side.child].motion)
-        torques[:, row, columns] = np.einsum('ni,nikp->nkp', axis, wrench[:, :, columns])
-    n_columns = 10 * len(submodel.links)
-    return SubmodelRegressor(
-        wrench.reshape(n, 6, n_columns), torques.reshape(n, len(sides), n_columns), sides, placed
-    )
 
 
 def free_sides(robot: Robot, submodel: Submodel, ground: int = -1) -> tuple[FreeSide, ...]:
@@ -164,11 +173,7 @@ def free_sides(robot: Robot, submodel: Submodel, ground: int = -1) -> tuple[Free
 
 
 def joint_axis(pose: Poses, motion: Array) -> Array:
-    """
-    Return the motion subspace of a joint about another origin and in other axes.
-
-    motion (6,) [linear; angular]; returns (n, 6).
-    """
+    """Return a motion subspace (6,) about another origin and in other axes, (n, 6)."""
     n = len(pose.origins)
     angular = to_axes(pose.rotations, np.broadcast_to(motion[3:], (n, 3)))
     linear = to_axes(pose.rotations, np.broadcast_to(motion[:3], (n, 3)))

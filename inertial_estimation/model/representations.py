@@ -1,10 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The forms in which velocity, acceleration and wrench of one frame are written [T chapter 2].
+Representations of velocity, acceleration and wrench of one frame [T chapter 2].
 
 B moves with the body, A is inertial, B[A] has the origin of B and the axes of A. Every function
-takes six-vectors, or stacks of them with a stack of poses.
+takes six-vectors (..., 6), or stacks of them with a stack of poses A_H_B (..., 4, 4).
 """
 
 from __future__ import annotations
@@ -16,15 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.arguments import numbers, stacked
-from inertial_estimation.model.spatial import inverse_pose, motion_transform, wrench_transform
+from inertial_estimation.model.spatial import (
+    apply,
+    inverse_pose,
+    motion_transform,
+    wrench_transform,
+)
 
 Array = NDArray[np.float64]
 
 
 class Representation(Enum):
     """
-    In which frame C the six-vectors of a frame B are written [T Tables 2.1 and 2.2].
+    Frame C in which the six-vectors of a frame B are written [T Tables 2.1 and 2.2].
 
     The acceleration is the rate of the velocity's components, but for `SENSOR`.
     """
@@ -49,12 +53,7 @@ def as_representation(given: object) -> Representation:
 
 
 def pose_of_base(A_H_B: Array, representation: Representation) -> Array:
-    """
-    Return the pose of B in the frame C in which a representation is written.
-
-    A_H_B (..., 4, 4) [m]; returns (..., 4, 4) [m].
-    """
-    representation, A_H_B = as_representation(representation), stacked('A_H_B', A_H_B, 4, 4)
+    """Return the pose of B in the frame C of a representation, (..., 4, 4) [m]."""
     if representation is Representation.RIGHT:
         return np.array(A_H_B)
     C_H_B = np.zeros(A_H_B.shape)
@@ -67,22 +66,14 @@ def pose_of_base(A_H_B: Array, representation: Representation) -> Array:
 def convert_velocity(
     velocity: Array, A_H_B: Array, given: Representation, wanted: Representation
 ) -> Array:
-    """
-    Return a velocity in another representation [T Table 2.1].
-
-    velocity (..., 6) [m/s, rad/s]; A_H_B (..., 4, 4) [m]; returns (..., 6) [m/s, rad/s].
-    """
+    """Return a velocity in another representation [m/s, rad/s] [T Table 2.1]."""
     return _between(velocity, A_H_B, given, wanted, motion_transform)
 
 
 def convert_wrench(
     wrench: Array, A_H_B: Array, given: Representation, wanted: Representation
 ) -> Array:
-    """
-    Return a wrench in another representation [T 2.46].
-
-    wrench (..., 6) [N, Nm]; A_H_B (..., 4, 4) [m]; returns (..., 6) [N, Nm].
-    """
+    """Return a wrench in another representation [N, Nm] [T 2.46]."""
     return _between(wrench, A_H_B, given, wanted, wrench_transform)
 
 
@@ -93,13 +84,7 @@ def convert_acceleration(
     given: Representation,
     wanted: Representation,
 ) -> Array:
-    """
-    Return an acceleration in another representation [T Table 2.2].
-
-    acceleration (..., 6) [m/s^2, rad/s^2]; velocity (..., 6) [m/s, rad/s]; A_H_B (..., 4, 4) [m];
-    returns (..., 6) [m/s^2, rad/s^2].
-    """
-    given, wanted = as_representation(given), as_representation(wanted)
+    """Return an acceleration in another representation [m/s^2, rad/s^2] [T Table 2.2]."""
     mixed = convert_velocity(velocity, A_H_B, given, Representation.MIXED)
     # The rate of the origin is the linear part of the rate of six-vectors only in the mixed form.
     turning = np.zeros(mixed.shape)
@@ -115,22 +100,12 @@ def convert_acceleration(
 def proper_acceleration(
     acceleration: Array, A_H_B: Array, gravity: Array, representation: Representation
 ) -> Array:
-    """
-    Return the proper acceleration: acceleration minus gravity [T 2.41-2.43].
-
-    acceleration (..., 6) [m/s^2, rad/s^2]; A_H_B (..., 4, 4) [m]; gravity (3,) [m/s^2]; returns
-    (..., 6) [m/s^2, rad/s^2].
-    """
+    """Return acceleration minus gravity; gravity (3,) in A [m/s^2] [T 2.41-2.43]."""
     return acceleration - gravity_acceleration(A_H_B, gravity, representation)
 
 
 def gravity_acceleration(A_H_B: Array, gravity: Array, representation: Representation) -> Array:
-    """
-    Return the acceleration of a body in free fall without rotation [T 2.41-2.43].
-
-    A_H_B (..., 4, 4) [m]; gravity (3,) [m/s^2]; returns (..., 6) [m/s^2, rad/s^2].
-    """
-    A_H_B, gravity = stacked('A_H_B', A_H_B, 4, 4), numbers('gravity', gravity, (3,), finite=False)
+    """Return the acceleration of free fall without rotation, (..., 6) [T 2.41-2.43]."""
     fall = np.zeros((*A_H_B.shape[:-2], 6))
     # Without the hat of the origin: gravity is a field of parallel vectors.
     axes = pose_of_base(A_H_B, representation)[..., :3, :3]
@@ -146,8 +121,5 @@ def _between(
     transform: Callable[[Array], Array],
 ) -> Array:
     """Move a six-vector from the frame of one representation to that of another."""
-    given_H_B = pose_of_base(A_H_B, given)
-    wanted_H_B = pose_of_base(A_H_B, wanted)
-    six = stacked('six-vector', six, 6)
-    moved = transform(wanted_H_B @ inverse_pose(given_H_B)) @ six[..., None]
-    return np.asarray(moved[..., 0], dtype=np.float64)
+    given_H_B, wanted_H_B = pose_of_base(A_H_B, given), pose_of_base(A_H_B, wanted)
+    return apply(transform(wanted_H_B @ inverse_pose(given_H_B)), six)

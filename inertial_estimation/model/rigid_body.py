@@ -3,8 +3,9 @@
 """
 The Newton-Euler equations of one body in every representation [T sections 2.6-2.8].
 
-Inertial parameters are those of `model.inertia`, about the origin of the body frame B. All
-functions take stacks of arrays. Parameters of no real body (zero mass) are as good as any.
+Inertial parameters (..., 10) are those of `model.inertia`, about the origin of the body frame B;
+inertias are (..., 6, 6), six-vectors (..., 6), poses A_H_B (..., 4, 4). All functions take stacks,
+and parameters of no real body (zero mass) as well.
 """
 
 from __future__ import annotations
@@ -12,14 +13,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.model.arguments import stacked
 from inertial_estimation.model.representations import (
     Representation,
-    as_representation,
     gravity_acceleration,
     pose_of_base,
 )
 from inertial_estimation.model.spatial import (
+    apply,
     hat,
     motion_cross,
     wrench_cross,
@@ -30,14 +30,8 @@ Array = NDArray[np.float64]
 
 
 def spatial_inertia(parameters: Array) -> Array:
-    """
-    Return the 6 x 6 inertia M of a body about the origin of its frame [T 2.67].
-
-    parameters (..., 10); returns (..., 6, 6) [m 1, -(mc)^].
-    """
-    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = np.moveaxis(
-        stacked('parameters', parameters, 10), -1, 0
-    )
+    """Return the inertia [m 1, -(mc)^; (mc)^, I] about the origin of a body's frame [T 2.67]."""
+    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = np.moveaxis(parameters, -1, 0)
     M = np.zeros((*m.shape, 6, 6))
     M[..., range(3), range(3)] = m[..., None]
     M[..., 3:, :3] = hat(np.stack([hx, hy, hz], axis=-1))
@@ -48,24 +42,13 @@ def spatial_inertia(parameters: Array) -> Array:
 
 
 def parameters_of(M: Array) -> Array:
-    """
-    Return the inertial parameters of a 6 x 6 inertia: the inverse of `spatial_inertia`.
-
-    M (..., 6, 6); returns (..., 10).
-    """
-    rows = [0, 5, 3, 4, 3, 3, 4, 3, 4, 5]
-    columns = [0, 1, 2, 0, 3, 4, 4, 5, 5, 5]
-    return stacked('M', M, 6, 6)[..., rows, columns]
+    """Return the inertial parameters of an inertia: the inverse of `spatial_inertia`."""
+    return M[..., [0, 5, 3, 4, 3, 3, 4, 3, 4, 5], [0, 1, 2, 0, 3, 4, 4, 5, 5, 5]]
 
 
 def inertia_seen_from(M: Array, C_H_B: Array) -> Array:
-    """
-    Return the inertia of a body in another frame, C_Xf_B M B_X_C [T section 2.7].
-
-    M (..., 6, 6) [kg, kg m, kg m^2]; C_H_B (..., 4, 4) [m]; returns (..., 6, 6) [kg, kg m, kg
-    m^2].
-    """
-    C_Xf_B, M = wrench_transform(C_H_B), stacked('M', M, 6, 6)
+    """Return the inertia of a body in another frame, C_Xf_B M B_X_C [T section 2.7]."""
+    C_Xf_B = wrench_transform(C_H_B)
     return np.asarray(C_Xf_B @ M @ np.swapaxes(C_Xf_B, -1, -2), dtype=np.float64)
 
 
@@ -77,42 +60,29 @@ def external_wrench(
     gravity: Array,
     representation: Representation,
 ) -> Array:
-    """
-    Return the wrench that moves a body as given, its weight aside [T 2.76-2.79].
-
-    parameters (..., 10); A_H_B (..., 4, 4) [m]; velocity, acceleration (..., 6) [m/s, rad/s];
-    gravity (3,) [m/s^2]; returns (..., 6) [N, Nm].
-    """
+    """Return the wrench that moves a body as given, its weight aside [N, Nm] [T 2.76-2.79]."""
     M = inertia_seen_from(spatial_inertia(parameters), pose_of_base(A_H_B, representation))
-    representation = as_representation(representation)
-    v = np.array(stacked('velocity', velocity, 6))
+    v = np.array(velocity)
     if representation in (Representation.MIXED, Representation.SENSOR):
         v[..., :3] = 0.0
     fall = gravity_acceleration(A_H_B, gravity, representation)
-    return _newton_euler(M, v, stacked('acceleration', acceleration, 6) - fall)
+    return _newton_euler(M, v, acceleration - fall)
 
 
 def net_wrench(parameters: Array, angular_velocity: Array, proper_acceleration: Array) -> Array:
     """
-    Return the wrench that moves a body, from what an IMU in it measures [T 2.80].
+    Return the wrench that moves a body, from the readings of an IMU in it [N, Nm] [T 2.80].
 
-    parameters (..., 10); angular_velocity (..., 3) [rad/s]; proper_acceleration (..., 6) [m/s^2,
-    rad/s^2]; returns (..., 6) [N, Nm].
+    angular_velocity (..., 3) [rad/s]; proper_acceleration (..., 6) [m/s^2, rad/s^2].
     """
-    proper_acceleration = stacked('proper_acceleration', proper_acceleration, 6)
     v = np.zeros(proper_acceleration.shape)
-    v[..., 3:] = stacked('angular_velocity', angular_velocity, 3)
+    v[..., 3:] = angular_velocity
     return _newton_euler(spatial_inertia(parameters), v, proper_acceleration)
 
 
 def coriolis_matrix(M: Array, v: Array) -> Array:
-    """
-    Return the skew matrix N with N v = v ×* M v [T 3.58b].
-
-    M (..., 6, 6) [kg, kg m, kg m^2]; v (..., 6) [m/s, rad/s]; returns (..., 6, 6).
-    """
-    M, v = stacked('M', M, 6, 6), stacked('v', v, 6)
-    h = _apply(M, v)
+    """Return the skew matrix N with N v = v ×* M v [T 3.58b]."""
+    h = apply(M, v)
     with_momentum = np.zeros_like(M)
     with_momentum[..., :3, 3:] = with_momentum[..., 3:, :3] = -hat(h[..., :3])
     with_momentum[..., 3:, 3:] = -hat(h[..., 3:])
@@ -123,23 +93,15 @@ def momentum(
     parameters: Array, A_H_B: Array, velocity: Array, representation: Representation
 ) -> Array:
     """
-    Return the momentum of a body [T 2.83].
+    Return the momentum of a body [N s, Nm s] [T 2.83].
 
     With `RIGHT` its rate is the sum of weight and external wrench [T 2.84]; with `MIXED` if the
     origin of B is the centre of mass [T 2.85].
-
-    parameters (..., 10); A_H_B (..., 4, 4) [m]; velocity (..., 6) [m/s, rad/s]; returns (..., 6)
-    [N s, Nm s].
     """
     M = inertia_seen_from(spatial_inertia(parameters), pose_of_base(A_H_B, representation))
-    return _apply(M, stacked('velocity', velocity, 6))
+    return apply(M, velocity)
 
 
 def _newton_euler(M: Array, v: Array, a: Array) -> Array:
     """Return M a + v ×* M v."""
-    return _apply(M, a) + _apply(wrench_cross(v), _apply(M, v))
-
-
-def _apply(matrix: Array, six: Array) -> Array:
-    """Return the product of stacks of matrices and of vectors."""
-    return np.asarray((matrix @ np.asarray(six)[..., None])[..., 0], dtype=np.float64)
+    return apply(M, a) + apply(wrench_cross(v), apply(M, v))

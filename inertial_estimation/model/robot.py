@@ -33,10 +33,11 @@ from inertial_estimation.model.sensors import (
     check_lists,
     read_only,
 )
-from inertial_estimation.model.submodels import Submodel, decompose
 from inertial_estimation.model.tree import (
     Link,
+    Submodel,
     cut_model,
+    decompose,
     place_ft,
     read_frames,
     read_links,
@@ -157,6 +158,10 @@ class Robot:
         links, joint_names = read_links(model, [spec.joint for spec in specs])
         sensors = InertialSensors.read(root, read_frames(model), accelerometers, gyroscopes)
         by_default = imus is None and not fixed_link
+        down = numbers('gravity', gravity, (3,))
+        size = float(np.linalg.norm(down))
+        if size > MAX_GRAVITY:
+            raise ModelError(f"'gravity' is {size:g} m/s^2, expected up to {MAX_GRAVITY:g}")
         robot = cls(
             name=root.get('name', ''),
             urdf=text,
@@ -169,22 +174,23 @@ class Robot:
             gyroscopes=sensors.gyroscopes,
             imus=sensors.pairs() if by_default else sensors.imus(imus or ()),
             fixed_frame=fixed_link,
-            gravity=_gravity(gravity),
+            gravity=down,
             external_torque_base=external_torque_base,
         )
-        at_rest = {'fixed_link': fixed_link, 'external_torque_base': external_torque_base}
-        for argument, frame in at_rest.items():
+        for argument, frame in (
+            ('fixed_link', fixed_link),
+            ('external_torque_base', external_torque_base),
+        ):
             if frame:
                 robot.frame(frame, f"'{argument}' is {frame!r}")
         return robot
 
     def __repr__(self) -> str:
-        """Return the summary: all that the robot holds would fill pages."""
         return f'<{self.summary}>'
 
     @property
     def summary(self) -> str:
-        """What the robot consists of, in one line."""
+        """Counts of links, joints and sensors, and the mass, in one line."""
         return (
             f"robot '{self.name}': {len(self.links)} links, {len(self.joint_names)} joints, "
             f'{self.mass:.3f} kg, {len(self.ft_sensors)} FT sensors, '
@@ -209,12 +215,7 @@ class Robot:
 
     @cached_property
     def base(self) -> int:
-        """
-        Link that is at rest for external joint torques J' f [T Remark 3.14].
-
-        They are unique for a robot whose base is fixed: about the link that is. A floating robot
-        has other ones for every choice.
-        """
+        """Link that is at rest for external joint torques J' f [T Remark 3.14]."""
         frame = self.external_torque_base or self.fixed_frame
         return self.frame(frame)[0] if frame else 0
 
@@ -253,23 +254,8 @@ class Robot:
             raise FrameNotFound(name, self.frames, where, remedy) from None
 
     def frames_at(self, link: int, L_H_S: Array) -> set[str]:
-        """
-        Return the frames that coincide with a sensor's.
-
-        Parameters
-        ----------
-        link : int
-            Link that carries the sensor.
-        L_H_S : ndarray, shape (4, 4)
-            Pose of the sensor in that link [m].
-
-        Returns
-        -------
-        set of str
-
-        """
-        pose = numbers('L_H_S', L_H_S, (4, 4), finite=False)
-        return {name for name, place in self.frames.items() if same_place(place, (link, pose))}
+        """Return the frames that coincide with a pose (4, 4) in a link."""
+        return {name for name, place in self.frames.items() if same_place(place, (link, L_H_S))}
 
     def with_parameters(self, parameters: Array) -> Robot:
         """
@@ -293,19 +279,7 @@ class Robot:
 
         """
         values = numbers('parameters', parameters, self.parameters.shape, finite=False)
-        # Not replaced: what was found out about links and joints stays true.
+        # A copy keeps the cached properties of links and joints.
         other = copy(self)
         object.__setattr__(other, 'parameters', values)
         return other
-
-
-def _gravity(given: Sequence[float]) -> Array:
-    """Return gravity in the axes of the fixed frame, (3,)."""
-    gravity = numbers('gravity', given, (3,))
-    size = float(np.linalg.norm(gravity))
-    if size > MAX_GRAVITY:
-        raise ModelError(
-            f"'gravity' is {size:g} m/s^2, expected up to {MAX_GRAVITY:g}: give it in m/s^2, as "
-            f'{list(STANDARD_GRAVITY)}'
-        )
-    return gravity

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What the sensors of a robot in motion read: from state and wrenches to readings [T section 4.3].
+Sensor models: from state and wrenches to readings without error [T section 4.3].
 
 S is the frame of a sensor, L that of the link that carries it, A is inertial. The readings of
 gyroscopes and accelerometers do not depend on the choice of A, nor do those of FT sensors.
@@ -15,14 +15,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.model.arguments import entries, numbers, stacked
-from inertial_estimation.model.equations_of_motion import EquationsOfMotion
-from inertial_estimation.model.free_floating import State
-from inertial_estimation.model.named_sensors import find_ft, find_inertial
+from inertial_estimation.errors import NameNotFound
+from inertial_estimation.model.arguments import numbers
+from inertial_estimation.model.free_floating import EquationsOfMotion, State
 from inertial_estimation.model.representations import Representation, proper_acceleration
 from inertial_estimation.model.rigid_body import net_wrench
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor, Imu, LinkSensor
-from inertial_estimation.model.spatial import inverse_pose, wrench_transform
+from inertial_estimation.model.spatial import apply, inverse_pose, wrench_transform
 from inertial_estimation.sample import Sample
 
 Array = NDArray[np.float64]
@@ -30,9 +30,10 @@ Array = NDArray[np.float64]
 
 class SensorModels:
     """
-    The sensors of a robot, without error, at one instant.
+    The readings of the sensors of a robot at one instant.
 
-    acceleration (6 + n_joints,); wrenches (6,) [N, Nm].
+    acceleration (6 + n_joints,) in these variables; wrenches (6,) in and about frames [N, Nm].
+    Sensors are given by name, or as they are in the robot.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class SensorModels:
         self.variables = variables
         shape = variables.velocity.shape
         self.acceleration = numbers('acceleration', acceleration, shape, finite=False)
-        self._wrenches = _checked(wrenches or {})
+        self._wrenches = _checked(wrenches)
         for frame in self._wrenches:
             self._robot.frame(frame)
 
@@ -58,16 +59,15 @@ class SensorModels:
         wrenches: Mapping[str, Array] | None = None,
     ) -> SensorModels:
         """
-        Return the sensors of a robot that nothing holds but these wrenches [T 3.57].
+        Return the sensors of a robot under these wrenches alone [T 3.57].
 
-        joint_accelerations (n_joints,) [rad/s^2 or m/s^2]; wrenches (6,).
+        joint_accelerations (n_joints,) [rad/s^2 or m/s^2]; wrenches (6,) [N, Nm].
         """
         equations = state.equations('', Representation.LEFT)
         size = (equations.velocity.size - 6,)
-        given_rates = numbers('joint_accelerations', joint_accelerations, size, finite=False)
-        acceleration = np.concatenate([np.zeros(6), given_rates])
-        given = _checked(wrenches or {})
-        pushed = np.zeros(6)
+        rates = numbers('joint_accelerations', joint_accelerations, size, finite=False)
+        acceleration = np.concatenate([np.zeros(6), rates])
+        given, pushed = _checked(wrenches), np.zeros(6)
         for frame, wrench in given.items():
             pushed += (state.jacobian(frame, equations, Representation.LEFT).T @ wrench)[:6]
         for _ in range(2):  # the second round takes away the round-off of the first
@@ -76,60 +76,40 @@ class SensorModels:
         return cls(state, equations, acceleration, given)
 
     def gyroscope(self, sensor: LinkSensor | Imu | str) -> Array:
-        """
-        Return the angular velocity that a gyroscope reads [T 4.4].
-
-        Returns (3,) [rad/s].
-        """
+        """Return the angular velocity that a gyroscope reads, (3,) [rad/s] [T 4.4]."""
         found = find_inertial(self._robot, sensor, 'gyroscopes')
         return gyroscope(self._motions[0][found.link], found.L_H_S)
 
     def angular_accelerometer(self, sensor: LinkSensor | Imu | str) -> Array:
-        """
-        Return the rate of what a gyroscope reads.
-
-        Returns (3,) [rad/s^2].
-        """
+        """Return the rate of the reading of a gyroscope, (3,) [rad/s^2]."""
         found = find_inertial(self._robot, sensor, 'gyroscopes')
         return gyroscope(self._motions[1][found.link, 3:], found.L_H_S)
 
     def accelerometer(self, sensor: LinkSensor | Imu | str) -> Array:
-        """
-        Return what an accelerometer reads [T 4.2].
-
-        Returns (3,) [m/s^2].
-        """
+        """Return the reading of an accelerometer, (3,) [m/s^2] [T 4.2]."""
         found = find_inertial(self._robot, sensor, 'accelerometers')
         velocities, accelerations = self._motions
         return accelerometer(velocities[found.link], accelerations[found.link], found.L_H_S)
 
     def magnetometer(self, sensor: LinkSensor | Imu | str, A_field: Array) -> Array:
-        """
-        Return what a magnetometer reads [T 4.5].
-
-        A_field (3,); returns (3,).
-        """
-        field = numbers('A_field', A_field, (3,), finite=False)
-        return np.asarray(field @ self._A_R_S(sensor))
+        """Return the reading of a magnetometer, (3,); A_field (3,) [T 4.5]."""
+        return np.asarray(numbers('A_field', A_field, (3,), finite=False) @ self._A_R_S(sensor))
 
     def orientation(self, sensor: LinkSensor | Imu | str, ref_R_A: Array) -> Array:
-        """
-        Return the orientation that an IMU reports [T 4.6].
-
-        ref_R_A (3, 3); returns (3, 3).
-        """
-        axes = numbers('ref_R_A', ref_R_A, (3, 3), finite=False)
-        return np.asarray(axes @ self._A_R_S(sensor))
+        """Return the orientation that an IMU reports, (3, 3); ref_R_A (3, 3) [T 4.6]."""
+        return np.asarray(numbers('ref_R_A', ref_R_A, (3, 3), finite=False) @ self._A_R_S(sensor))
 
     def force_torque(self, sensor: FtSensor | str) -> Array:
         """
-        Return what an FT sensor reads [T 4.1], from the balance of one of its sides [T 4.23].
+        Return the reading of an FT sensor, (6,), from the balance of one of its sides.
 
-        Returns (6,) [force; torque].
+        See [T 4.1, 4.23].
         """
         sensor = find_ft(self._robot, sensor)
         fixed = self._robot.frame(self._robot.fixed_frame)[0] if self._robot.fixed_frame else 0
-        beyond = self._beyond(sensor.child)
+        beyond = np.zeros(len(self._robot.links), dtype=bool)
+        for k, link in enumerate(self._robot.links):
+            beyond[k] = k == sensor.child or (link.parent >= 0 and beyond[link.parent])
         # Parent on child: what moves the side of the child, or the opposite of the other one.
         side, sign = (~beyond, -1.0) if beyond[fixed] else (beyond, 1.0)
         root_f = sign * self._unexplained[side].sum(axis=0)
@@ -138,7 +118,7 @@ class SensorModels:
 
     @property
     def reaction(self) -> Array:
-        """Sum of all other wrenches that the motion takes, [N, Nm]."""
+        """Sum of all other wrenches that the motion takes, in the fixed or root frame [N, Nm]."""
         place = (0, np.eye(4))
         if self._robot.fixed_frame:
             place = self._robot.frame(self._robot.fixed_frame)
@@ -146,7 +126,7 @@ class SensorModels:
         return np.asarray(wrench_transform(frame_H_root) @ self._unexplained.sum(axis=0))
 
     def sample(self, stamp_ns: int = 0) -> Sample:
-        """Return what all joint sensors, IMUs and FT sensors of the robot read."""
+        """Return the readings of all joint sensors, IMUs and FT sensors of the robot."""
         imus = self._robot.imus
         return Sample(
             stamp_ns,
@@ -182,18 +162,11 @@ class SensorModels:
     def _unexplained(self) -> Array:
         """Return the net wrench of each link less the external ones, about the root (n, 6)."""
         net = net_wrench(self._robot.parameters, *self._motions)
-        rows = np.asarray((wrench_transform(self._root_H_L) @ net[..., None])[..., 0])
+        rows = apply(wrench_transform(self._root_H_L), net)
         for frame, wrench in self._wrenches.items():
             link, L_H_F = self._robot.frame(frame)
             rows[link] -= wrench_transform(self._root_H_L[link] @ L_H_F) @ wrench
         return rows
-
-    def _beyond(self, child: int) -> NDArray[np.bool_]:
-        """Tell which links are beyond the joint above a link; parents come before children."""
-        beyond = np.zeros(len(self._robot.links), dtype=bool)
-        for k, link in enumerate(self._robot.links):
-            beyond[k] = k == child or (link.parent >= 0 and beyond[link.parent])
-        return beyond
 
     def _A_R_S(self, sensor: LinkSensor | Imu | str) -> Array:
         """Return the axes of a sensor in A."""
@@ -202,34 +175,46 @@ class SensorModels:
         return np.asarray(pose[:3, :3])
 
 
-def _checked(wrenches: Mapping[str, Array]) -> dict[str, Array]:
+def find_inertial(robot: Robot, given: str | LinkSensor | Imu, group: str) -> LinkSensor | Imu:
+    """Return an accelerometer, gyroscope or IMU, of equal names the one of a group."""
+    if not isinstance(given, str):
+        return given
+    groups = (getattr(robot, group), robot.imus, robot.accelerometers, robot.gyroscopes)
+    known = {sensor.name: sensor for sensors in reversed(groups) for sensor in sensors}
+    if given not in known:
+        raise NameNotFound('accelerometer, gyroscope or IMU', given, known)
+    found: LinkSensor | Imu = known[given]
+    return found
+
+
+def find_ft(robot: Robot, given: str | FtSensor, where: str = '') -> FtSensor:
+    """Return an FT sensor."""
+    if not isinstance(given, str):
+        return given
+    known = {sensor.name: sensor for sensor in robot.ft_sensors}
+    if given not in known:
+        raise NameNotFound('FT sensor', given, known, where)
+    return known[given]
+
+
+def _checked(wrenches: Mapping[str, Array] | None) -> dict[str, Array]:
     """Return wrenches as arrays, or raise if one has the wrong shape."""
-    given = entries('wrenches', wrenches)
-    return {
-        frame: numbers(f'wrench at {frame}', w, (6,), finite=False) for frame, w in given.items()
-    }
+    given = (wrenches or {}).items()
+    return {frame: numbers(f'wrench at {frame}', w, (6,), finite=False) for frame, w in given}
 
 
 def gyroscope(angular_velocity: Array, L_H_S: Array) -> Array:
-    """
-    Return what a gyroscope on a link reads [T 4.3, 4.4].
-
-    angular_velocity (..., 3) [rad/s]; L_H_S (4, 4) [m]; returns (..., 3) [rad/s].
-    """
-    L_R_S = stacked('L_H_S', L_H_S, 4, 4)[:3, :3]
-    return np.asarray(stacked('angular_velocity', angular_velocity, 3) @ L_R_S)
+    """Return the reading of a gyroscope on a link that turns, (..., 3) [rad/s] [T 4.3, 4.4]."""
+    return np.asarray(angular_velocity @ L_H_S[:3, :3])
 
 
 def accelerometer(angular_velocity: Array, proper_acceleration: Array, L_H_S: Array) -> Array:
     """
-    Return what an accelerometer on a link reads [T 4.2]: (4.11b) solved for the sensor.
+    Return the reading of an accelerometer on a link [T 4.2]: (4.11b) solved for the sensor.
 
     angular_velocity (..., 3) [rad/s]; proper_acceleration (..., 6) [m/s^2, rad/s^2]; L_H_S (4, 4)
     [m]; returns (..., 3) [m/s^2].
     """
-    L_H_S = stacked('L_H_S', L_H_S, 4, 4)
-    angular_velocity = stacked('angular_velocity', angular_velocity, 3)
-    proper_acceleration = stacked('proper_acceleration', proper_acceleration, 6)
     arm, rate = L_H_S[:3, 3], proper_acceleration[..., 3:]
     turning = np.cross(rate, arm) + np.cross(angular_velocity, np.cross(angular_velocity, arm))
     return np.asarray((proper_acceleration[..., :3] + turning) @ L_H_S[:3, :3], dtype=np.float64)

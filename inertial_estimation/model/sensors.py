@@ -84,9 +84,6 @@ class FtSpec:
     """Pose of the sensor in the child link, shape (4, 4) [m]; for ``sensor`` only."""
 
     def __post_init__(self) -> None:
-        """Check texts, frame and pose."""
-        if not isinstance(self.child_to_parent, (bool, np.bool_)):
-            raise ModelError(f"'child_to_parent' of FT sensor '{self.name}' is no bool")
         # Of frame 'parent', software disagrees about the point of the moment.
         if self.frame not in ('child', 'sensor'):
             raise ModelError(
@@ -115,23 +112,20 @@ class LinkSensorSpec:
 
     name: str
     frame: str = ''
-    """Where it sits: a sensor tag, link or joint of the URDF; empty: the one of its name."""
+    """Place: a sensor tag, link or joint of the URDF; empty: the one of its name."""
     pose: Array | None = None
     """Pose of the sensor in that frame, then a link or joint, shape (4, 4) [m]; None: at it."""
     measures: str = ''
     """
     Of an IMU: one of `MEASURES`. Empty: both; but where the IMUs in use name tags of both kinds,
-    what the tag is that it sits at, unless one of the other kind is there that none names.
+    that of its own tag, unless one of the other kind is there that none names.
     """
     accelerometer_noise: float = 1.0
-    """
-    Of an IMU: standard deviation, by which it weighs beside others of its body; 0: exact [m/s^2].
-    """
+    """Of an IMU: standard deviation, its weight beside others of its link; 0: exact [m/s^2]."""
     gyroscope_noise: float = 1.0
     """The same of the angular velocity [rad/s]."""
 
     def __post_init__(self) -> None:
-        """Check texts, what it measures, its noise and its pose."""
         if self.measures not in ('', *MEASURES):
             raise ModelError(f"IMU '{self.name}' measures '{self.measures}', expected {MEASURES}")
         for kind in ('accelerometer', 'gyroscope'):
@@ -139,11 +133,10 @@ class LinkSensorSpec:
             numbers(f"{kind}_noise of IMU '{self.name}'", noise, (), finite=False)
             if not 0.0 <= noise < inf:
                 raise ModelError(f"{kind}_noise of IMU '{self.name}' is {noise}")
-        if self.pose is None:
-            return
-        numbers(f"pose of sensor '{self.name}'", self.pose, (4, 4))
-        if not self.frame:
-            raise ModelError(f"sensor '{self.name}' has a pose without a frame")
+        if self.pose is not None:
+            numbers(f"pose of sensor '{self.name}'", self.pose, (4, 4))
+            if not self.frame:
+                raise ModelError(f"sensor '{self.name}' has a pose without a frame")
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,13 +182,13 @@ class Imu:
     L_H_S: Array
     """Pose of the frame in the link's frame, shape (4, 4) [m]."""
     measures: str = 'both'
-    """One of `MEASURES`; what it does not measure is not read, whatever its messages hold."""
+    """One of `MEASURES`; other quantities are not read, whatever its messages hold."""
     accelerometer_noise: float = 1.0
-    """Standard deviation, of which ratios within a body count; 0: exact [m/s^2]."""
+    """Standard deviation, of which ratios within a link count; 0: exact [m/s^2]."""
     gyroscope_noise: float = 1.0
     """The same of the angular velocity [rad/s]."""
     presumed: str = ''
     """
-    ``accelerometer`` or ``gyroscope``: what it is taken to measure only because many descriptions
-    have one tag for a whole IMU; its own tag is of the other kind. Empty: nothing is presumed.
+    ``accelerometer`` or ``gyroscope``: quantity without a tag of its own, presumed because many
+    URDFs have one tag for a whole IMU. Empty: nothing is presumed.
     """

@@ -1,6 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tree of a robot: what is left of a URDF once FT joints are cut and fixed joints lumped."""
+"""
+The tree of a robot: links of a URDF with FT joints cut and other fixed joints lumped.
+
+Cut at its FT sensors, the tree falls into submodels [T section 4.5.1].
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.model import urdf as urdf_text
-from inertial_estimation.model.arguments import entries, numbers
+from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.sensors import FtSensor, FtSpec, check_unique, read_only
 
 Array = NDArray[np.float64]
@@ -66,15 +70,19 @@ def cut_model(
     joints: Iterable[str] | None,
     locked_positions: Mapping[str, float],
 ) -> pin.Model:
-    """
-    Return Pinocchio's model with a floating root, floating FT joints, unused joints locked.
-
-    locked_positions [rad or m].
-    """
+    """Return Pinocchio's model with a floating root, floating FT joints, other joints locked."""
     types = urdf_text.joint_types(root)
     kept = set(urdf_text.check_joints(types, joints))
-    for name, position in entries('locked_positions', locked_positions).items():
-        _check_locked(name, position, types, kept)
+    if not isinstance(locked_positions, Mapping):
+        raise ModelError(f"'locked_positions' is {locked_positions!r}, expected a dict by name")
+    for name, position in locked_positions.items():
+        if name not in types:
+            raise NameNotFound('joint', name, types, f"'locked_positions' names {name!r}")
+        if name in kept or types[name] not in (*urdf_text.ONE_DOF, 'mimic'):
+            raise ModelError(
+                f"locked_positions names '{name}' of type '{types[name]}', no locked joint"
+            )
+        numbers(f'locked_positions[{name!r}]', position, ())
     text = urdf_text.free_ft_joints(root, specs)
     try:
         model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer(), ROOT_JOINT)
@@ -86,27 +94,11 @@ def cut_model(
         return model
     q = pin.neutral(model)
     for name, position in locked_positions.items():
-        _set_position(model, q, model.getJointId(name), position)
+        joint = model.joints[model.getJointId(name)]
+        # Continuous joints have two entries.
+        value = position if joint.nq == 1 else (np.cos(position), np.sin(position))
+        q[joint.idx_q : joint.idx_q + joint.nq] = value
     return pin.buildReducedModel(model, locked, q)
-
-
-def _check_locked(
-    name: str, position: object, types: Mapping[str, str], kept: Collection[str]
-) -> None:
-    """Raise unless a joint can be locked at a position."""
-    if name not in types:
-        raise NameNotFound('joint', name, types, f"'locked_positions' names {name!r}")
-    if types[name] == 'fixed' or name in kept:
-        raise ModelError(f"locked_positions names '{name}', which is not a locked joint")
-    if types[name] not in (*urdf_text.ONE_DOF, 'mimic'):
-        raise ModelError(f"locked_positions names '{name}' of type '{types[name]}'")
-    numbers(f'locked_positions[{name!r}]', position, ())
-
-
-def _set_position(model: pin.Model, q: Array, joint: int, position: float) -> None:
-    """Write a joint position into a configuration; continuous joints have two entries."""
-    start, size = model.joints[joint].idx_q, model.joints[joint].nq
-    q[start : start + size] = position if size == 1 else (np.cos(position), np.sin(position))
 
 
 def read_links(model: pin.Model, ft_joints: list[str]) -> tuple[tuple[Link, ...], tuple[str, ...]]:
@@ -125,7 +117,10 @@ def read_links(model: pin.Model, ft_joints: list[str]) -> tuple[tuple[Link, ...]
         elif k > 1:
             joint = len(joint_names)
             joint_names.append(model.names[k])
-            motion = _motion_subspace(model.joints[k])
+            one = model.joints[k]
+            data = one.createData()
+            one.calc(data, np.array([0.0] if one.nq == 1 else [1.0, 0.0]))
+            motion = np.asarray(data.S).reshape(6)
         placement = model.jointPlacements[k].homogeneous if k > 1 else np.eye(4)
         links.append(
             Link(
@@ -138,13 +133,6 @@ def read_links(model: pin.Model, ft_joints: list[str]) -> tuple[tuple[Link, ...]
             )
         )
     return tuple(links), tuple(joint_names)
-
-
-def _motion_subspace(joint: pin.JointModel) -> Array:
-    """Return the motion subspace of a joint with one degree of freedom, in its own frame."""
-    data = joint.createData()
-    joint.calc(data, np.array([0.0] if joint.nq == 1 else [1.0, 0.0]))
-    return np.asarray(data.S).reshape(6)
 
 
 def read_frames(model: pin.Model) -> dict[str, tuple[int, Array]]:
@@ -169,4 +157,45 @@ def place_ft(spec: FtSpec, links: Sequence[Link], index: int) -> FtSensor:
         child=child,
         child_H_sensor=read_only(spec.pose),
         direction=1 if spec.child_to_parent else -1,
+    )
+
+
+@dataclass(frozen=True)
+class Submodel:
+    """Links between cuts."""
+
+    name: str
+    """Name of its root link."""
+    root: int
+    """Index of the link nearest to the root of the robot."""
+    links: tuple[int, ...]
+    """Indices of its links."""
+    root_sensor: int
+    """Index of the FT sensor towards the root of the robot, -1 if it holds that root."""
+    child_sensors: tuple[int, ...]
+    """Indices of the FT sensors away from the root."""
+
+    @property
+    def sensors(self) -> tuple[int, ...]:
+        """Indices of all FT sensors at its borders."""
+        return (*((self.root_sensor,) if self.root_sensor >= 0 else ()), *self.child_sensors)
+
+
+def decompose(
+    links: Sequence[Link], ft_sensors: Sequence[FtSensor], cut: Collection[int]
+) -> tuple[Submodel, ...]:
+    """Cut the tree at some of its FT sensors."""
+    root_of: list[int] = []
+    for k, link in enumerate(links):
+        is_root = link.parent < 0 or link.ft_sensor in cut
+        root_of.append(k if is_root else root_of[link.parent])
+    return tuple(
+        Submodel(
+            name=links[root].name,
+            root=root,
+            links=tuple(k for k, r in enumerate(root_of) if r == root),
+            root_sensor=links[root].ft_sensor if links[root].ft_sensor in cut else -1,
+            child_sensors=tuple(k for k in sorted(cut) if root_of[ft_sensors[k].parent] == root),
+        )
+        for root in sorted(set(root_of))
     )

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-URDF text: its encoding, its numbers read strictly, sensor tags, and joints that must stay cuts.
+URDF text: encoding, strict numbers, sensor tags, and joints that must stay cuts.
 
 Only direct children of ``<robot>`` count: simulators repeat the same sensors inside ``<gazebo>``.
 """
@@ -71,7 +71,7 @@ def _encoding(text: str) -> str:
 
 
 def is_xml(text: str) -> bool:
-    """Tell whether a text can be a URDF; otherwise it may be a path."""
+    """Return whether a text can be a URDF; otherwise it may be a path."""
     return text.lstrip('\ufeff \t\r\n').startswith('<')
 
 
@@ -235,11 +235,7 @@ def origin_pose(tag: Element, owner: str) -> Array:
 
 
 def pose_from_xyz_rpy(xyz: Iterable[float], rpy: Iterable[float]) -> Array:
-    """
-    Return the homogeneous matrix of a URDF origin.
-
-    xyz [m]; rpy [rad]; returns (4, 4).
-    """
+    """Return the homogeneous matrix (4, 4) of a URDF origin [m, rad]."""
     (cr, sr), (cp, sp), (cy, sy) = ((np.cos(angle), np.sin(angle)) for angle in rpy)
     pose = np.eye(4)
     pose[:3, :3] = [

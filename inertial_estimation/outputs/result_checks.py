@@ -15,10 +15,10 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import (
     DependenceTable,
-    Informed,
     ResultDependence,
+    UninformedTorques,
     dependence_table,
-    find_informed,
+    find_uninformed,
 )
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.momentum_check import (
@@ -46,8 +46,8 @@ class DependenceStatus:
     ) -> None:
         self._robot, self._arrays = robot, acceleration_arrays
         self._cache: dict[Hashable, Any] = {}
-        usual = find_informed(robot, contacts, range(len(robot.ft_sensors)))
-        self.configured = _uninformed(usual)
+        usual = find_uninformed(robot, contacts, range(len(robot.ft_sensors)))
+        self.configured = _joints(usual)
         """Joints that no FT sensor informs under the default contacts."""
 
     def status(self, estimate: WrenchEstimate) -> Status:
@@ -71,15 +71,17 @@ class DependenceStatus:
     def uninformed_joints(self, estimate: WrenchEstimate) -> list[str]:
         """Return the joints whose torques are known and no FT sensor informs."""
         known = self._known_joints(estimate)
-        return [joint for joint in _uninformed(self._informed(estimate)) if joint in known]
+        return [joint for joint in _joints(self._uninformed(estimate)) if joint in known]
 
     def _known_joints(self, estimate: WrenchEstimate) -> set[str]:
         return set(compress(self._robot.joint_names, np.isfinite(estimate.torques).tolist()))
 
-    def _informed(self, estimate: WrenchEstimate) -> Informed:
+    def _uninformed(self, estimate: WrenchEstimate) -> tuple[UninformedTorques, ...]:
         contacts, fts = _in_use(estimate)
-        key = 'informed', tuple((one.frame, one.unknowns) for one in contacts), tuple(fts)
-        found: Informed = self._cached(key, lambda: find_informed(self._robot, contacts, fts))
+        key = 'uninformed', tuple((one.frame, one.unknowns) for one in contacts), tuple(fts)
+        found: tuple[UninformedTorques, ...] = self._cached(
+            key, lambda: find_uninformed(self._robot, contacts, fts)
+        )
         return found
 
     def _table(self, estimate: WrenchEstimate) -> DependenceTable | None:
@@ -114,8 +116,8 @@ def _in_use(estimate: WrenchEstimate) -> tuple[list[Contact], list[int]]:
     return contacts, estimate.used_fts.nonzero()[0].tolist()
 
 
-def _uninformed(informed: Informed) -> list[str]:
-    return [joint for group in informed.uninformed for joint in group.joints]
+def _joints(uninformed: Sequence[UninformedTorques]) -> list[str]:
+    return [joint for group in uninformed for joint in group.joints]
 
 
 def _text(row: ResultDependence) -> str:

@@ -15,7 +15,7 @@ from inertial_estimation.identification.recursion.identifier import RecursiveIde
 from inertial_estimation.identification.recursion.memory import EFFORT
 from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.submodels import Submodel
+from inertial_estimation.model.tree import Submodel
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.identifier_outputs import GROUPS, errors
 from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, WINDOW_NS, submodel_of

@@ -34,7 +34,6 @@ from inertial_estimation.identification.equations.wrenches import (
     COMPONENTS,
     Contact,
     Load,
-    border_sensors,
     sensor_loads,
     wrench_columns,
 )
@@ -46,7 +45,7 @@ from inertial_estimation.model.link_motions import Motion, Poses, link_motions, 
 from inertial_estimation.model.regressor import free_sides, joint_axis, poses_in_root
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
-from inertial_estimation.model.submodels import Submodel
+from inertial_estimation.model.tree import Submodel
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -341,7 +340,7 @@ class EquationBuilder:
         kinds = (*(COMPONENTS if wrenches else ()), *(f'effort {name}' for name in joints))
         carried: tuple[Payload, ...] = ()
         if kinds:
-            borders = [robot.ft_sensors[s].name for s in border_sensors(submodel)]
+            borders = [robot.ft_sensors[s].name for s in submodel.sensors]
             offset = [name for name in borders if name in choice.offsets]
             extras += [Extra(name, term) for name in offset for term in FT_OFFSET]
             both = zip(choice.payloads, self._carriers, strict=True)

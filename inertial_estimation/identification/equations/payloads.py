@@ -19,7 +19,8 @@ from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.equations.wrenches import Load, fixed_at, wrench_columns
 from inertial_estimation.identification.unknowns import OF_A_BODY, Extra
 from inertial_estimation.model.inertia import LARGEST_ARM, consistency_margin
-from inertial_estimation.model.link_motions import Motion, Poses, cross
+from inertial_estimation.model.link_motions import Motion, Poses
+from inertial_estimation.model.spatial import cross
 
 Array = NDArray[np.float64]
 Place = tuple[float, float, float]

@@ -20,7 +20,7 @@ from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
 from inertial_estimation.model.link_motions import Motion, Poses, to_axes
 from inertial_estimation.model.regressor import wrench_to_root
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.submodels import Submodel
+from inertial_estimation.model.tree import Submodel
 
 Array = NDArray[np.float64]
 
@@ -122,12 +122,6 @@ class Contact(NamedTuple):
         return Load(self.link, wrench_to_root(fixed_at(placed, self.L_H_C), self.wrench))
 
 
-def border_sensors(submodel: Submodel) -> tuple[int, ...]:
-    """Return the FT sensors at the borders of a submodel."""
-    root = () if submodel.root_sensor < 0 else (submodel.root_sensor,)
-    return (*root, *submodel.child_sensors)
-
-
 def sensor_loads(
     robot: Robot,
     submodel: Submodel,
@@ -138,7 +132,7 @@ def sensor_loads(
 ) -> list[Load]:
     """Return the wrenches on a submodel by FT readings, (n, n_sensors, 6) [T 4.17]."""
     found = []
-    for s in border_sensors(submodel):
+    for s in submodel.sensors:
         sensor = robot.ft_sensors[s]
         # Child on parent, as seen from the parent's side.
         sign = float(sensor.direction)

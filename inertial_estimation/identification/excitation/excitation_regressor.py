@@ -27,8 +27,8 @@ from inertial_estimation.identification.unknowns import Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 from inertial_estimation.model.identifiable import STATES_PER_COLUMN, excitable, random_states
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.submodels import Submodel
 from inertial_estimation.model.torque_derivatives import TorqueRegressor
+from inertial_estimation.model.tree import Submodel
 
 Array = NDArray[np.float64]
 
