@@ -218,21 +218,6 @@ def test_deviations_are_those_of_many_logs(builder, motion, every, method, optio
     np.testing.assert_allclose(mean / np.std(values, axis=0), 1.0, rtol=0, atol=SCATTER)
 
 
-def test_share_of_equations_changes_no_fit(builder, motion, rng):
-    noisy = replace(motion, efforts=motion.efforts + rng.normal(size=motion.efforts.shape))
-    samples = prepare(noisy, Preparation()).samples
-    for method, options in (('least_squares', {}), ('entropic', {'weight': 0.01})):
-        one, other = (
-            fit(builder.robot, gather(builder, samples, share=share), method,
-                {'noise': 1.0, **options}).blocks[0]
-            for share in (1.0, 0.25)
-        )  # fmt: skip
-        np.testing.assert_allclose(other.answer.x, one.answer.x, rtol=1e-3)
-        assert other.evidence.rows == one.evidence.rows
-        residuals = (block.evidence.residuals(one.answer.x) for block in (one, other))
-        assert next(residuals) == pytest.approx(next(residuals), rel=1e-9)
-
-
 def test_logs_of_different_shares_are_merged(builder, motion):
     one, other = (gather(builder, motion, share=share)[0] for share in (0.5, 0.1))
     both = one.merge(other)

@@ -117,16 +117,6 @@ def test_errors_that_two_unknowns_share_stay_when_one_is_released(rng, deviation
     assert errors_of_wandered(errors, rows, columns, np.zeros(1)) is errors
 
 
-def test_errors_fade_and_lose_columns(rng):
-    one, other = (StateErrors.of([rng.normal(size=(9, 4))], 3) for _ in range(2))
-    both = one.add(other, kept=0.25)
-    np.testing.assert_allclose(both.gram, 0.25 * one.gram + other.gram)
-    np.testing.assert_allclose(both.cross, 0.25 * one.cross + other.cross)
-    left = both.without(np.array([1]))
-    assert not left.gram[1].any() and not left.gram[:, 1].any() and not left.cross[1]
-    assert left.gram[0, 2] == both.gram[0, 2]
-
-
 def test_perturbation_has_the_size_of_the_errors(rng):
     """Compared with equations of the same motion with other noise, many times."""
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['root', 'head'])

@@ -14,7 +14,7 @@ its joints.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
@@ -187,12 +187,8 @@ class EquationBuilder:
         self.choice = choice = choice or EquationChoice()
         self._calibration = calibration
         choice.require_names(robot)
-        self._models = {
-            name: replace(
-                choice.joint, dead_zone=choice.dead_zones.get(name, choice.joint.dead_zone)
-            )
-            for name in choice.efforts
-        }
+        zone = choice.joint.dead_zone
+        self._dead_zones = {name: choice.dead_zones.get(name, zone) for name in choice.efforts}
         self._carriers = [
             robot.frame(payload.frame, f"payload '{payload.name}' is fixed to it")
             for payload in choice.payloads
@@ -286,7 +282,7 @@ class EquationBuilder:
     def random_samples(self, seed: int = 0) -> SampleBatch:
         """Return states in which everything moves, enough to determine all that is possible."""
         unknowns = max(len(block.unknowns) for block in self.blocks)
-        slowest = max([model.dead_zone for model in self._models.values()], default=0.0)
+        slowest = max(self._dead_zones.values(), default=0.0)
         fastest = min(1.0 + 10.0 * slowest, MAX_VELOCITY)
         situations = 1 + len(self.choice.payloads)
         return random_samples(self.robot, situations * (unknowns + SPARE_STATES), fastest, seed)
@@ -391,7 +387,7 @@ class EquationBuilder:
         self, unknowns: Unknowns, samples: SampleBatch, name: str
     ) -> tuple[list[Part], Array, Mask]:
         """Return friction and the like of a joint, its effort, and where it moves enough."""
-        joints, model = self.robot.joint_names, self._models[name]
+        joints, model = self.robot.joint_names, self.choice.joint
         joint = joints.index(name)
         efforts = np.full(len(samples), np.nan)
         if samples.efforts is not None:
@@ -412,7 +408,7 @@ class EquationBuilder:
             gain = unknowns.columns([f'{name}.{Term.DRIVE_GAIN.value}'])
             parts.append(Part(gain, -efforts[None]))
             efforts = np.zeros_like(efforts)
-        return parts, efforts, np.abs(velocities[:, joint]) >= model.dead_zone
+        return parts, efforts, np.abs(velocities[:, joint]) >= self._dead_zones[name]
 
 
 def _order(block: Block) -> NDArray[np.intp]:
