@@ -52,8 +52,11 @@ from inertial_estimation.outputs.markers import (
     wrench_markers,
 )
 from inertial_estimation.outputs.result_checks import DependenceStatus, MomentumStatus
+from inertial_estimation.outputs.table import Layout, Output, Pace, Results, encoders
 from inertial_estimation.sample import SensorState
 from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.messages import POINT as POINT_STAMPED
+from inertial_estimation.signals.messages import Decoder
 from inertial_estimation.signals.router import Source
 from inertial_estimation.signals.stream import StreamStatistics
 from inertial_estimation.uncertainty.deviations import Deviations
@@ -216,6 +219,20 @@ def test_links_without_volume_have_no_solid(robot, mass, moment, inertia):
     markers = inertia_markers(robot, parameters)[1:]
     used = [m.index for m in markers if m.namespace in KINDS]
     assert len(used) == 2 * (len(robot.links) - 1) and 1 not in used
+
+
+def test_a_new_quantity_is_one_row_of_the_table(robot, estimate, rng):
+    def center(results):
+        masses = results.robot.parameters[:, 0]
+        return np.array([masses.sum(), *results.sample.positions[:2]])
+
+    row = Output('center', POINT_STAMPED, Pace.CYCLE, center, frames=lambda _: ('base',))
+    ((topic, encode),) = encoders(row, Layout(robot, estimate.contacts))
+    sample = random_sample(robot, rng)
+    values = row.values(Results(estimate, sample=sample, robot=robot))
+    reading = Decoder('contacts').decode(encode(7, values))
+    assert (topic, reading.stamp_ns, reading.frame_id) == ('center', 7, 'base')
+    np.testing.assert_array_equal(reading.values, values)
 
 
 # Diagnostics

@@ -217,4 +217,6 @@ def _results(
         None if replay.through is None else replay.through.wrenches[k],
         None if replay.net is None else replay.net.wrenches[k],
         replay.calibration.offsets,
+        replay.recording.samples[k],
+        replay.robot,
     )

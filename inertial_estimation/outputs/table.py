@@ -3,7 +3,8 @@
 """
 Table of the published quantities: topic, message type, rate, and function of the results.
 
-It serves the node and the bag that a replay writes. A new quantity is one row here.
+It serves the node and the bag that a replay writes. A new quantity is one row here, with a
+function of robot, sample and estimate.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from inertial_estimation.estimation.contacts import Contact, row_names
 from inertial_estimation.estimation.estimate import WrenchEstimate, result_names
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import Array
+from inertial_estimation.sample import Array, Sample
 from inertial_estimation.signals.messages import (
     JOINT_STATE,
     MULTI_DOF_JOINT_STATE,
@@ -58,6 +59,9 @@ class Results(NamedTuple):
     """Shape (n_net, 6) [N, Nm]."""
     ft_offsets: Array | None = None
     """Subtracted from the readings, shape (n_fts, 6) [N, Nm]."""
+    sample: Sample | None = None
+    robot: Robot | None = None
+    """With the inertial parameters in use."""
 
 
 class Layout(NamedTuple):
@@ -78,8 +82,8 @@ class Output(NamedTuple):
     type: str
     pace: Pace
     values: Callable[[Any], Any]
-    """Of `Results`: shape (n,) of a JointState, else (n, 6)."""
-    names: Callable[[Layout], Sequence[str]]
+    """Of `Results`: rows of a family, or the numbers of the message."""
+    names: Callable[[Layout], Sequence[str]] = lambda _: ()
     """Of the rows."""
     frames: Callable[[Layout], Sequence[str]] = lambda _: ('',)
     """Of the rows of a family, else that of the message."""
@@ -154,11 +158,13 @@ def encoders(output: Output, layout: Layout) -> list[tuple[str, Encode]]:
     names, frames = output.names(layout), output.frames(layout)
     if output.is_family:
         return [
-            (f'{output.topic}/{name}', Encoder(WRENCH, frame).encode)
+            (f'{output.topic}/{name}', Encoder(output.type, frame).encode)
             for name, frame in zip(topic_names(names), frames, strict=True)
         ]
-    encoder = effort_encoder if output.type == JOINT_STATE else wrenches_encoder
-    return [(output.topic, encoder(names, frames[0]).encode)]
+    of_names = {JOINT_STATE: effort_encoder, MULTI_DOF_JOINT_STATE: wrenches_encoder}
+    if output.type in of_names:
+        return [(output.topic, of_names[output.type](names, frames[0]).encode)]
+    return [(output.topic, Encoder(output.type, frames[0]).encode)]
 
 
 def known_rows(values: Array) -> list[int]:

@@ -167,7 +167,7 @@ class Pipeline:
         except (InertialEstimationError, LinAlgError) as error:
             self._failed, self._failure = self._failed + 1, str(error)
             return
-        self.publishers.publish(estimate)
+        self.publishers.publish(sample, estimate)
         self._estimate = estimate
         duration = perf_counter() - start
         self.cycles.add(sample.stamp_ns, duration)

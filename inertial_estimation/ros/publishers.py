@@ -153,9 +153,10 @@ class Publishers:
         while self._publishers:
             self._node.destroy_lifecycle_publisher(self._publishers.pop())
 
-    def publish(self, estimate: WrenchEstimate) -> None:
-        """Publish an estimate: what goes out with every cycle, and single wrenches."""
-        stamp_ns, results = estimate.stamp_ns, Results(estimate)
+    def publish(self, sample: Sample, estimate: WrenchEstimate) -> None:
+        """Publish the outputs of every cycle, and single wrenches."""
+        stamp_ns = estimate.stamp_ns
+        results = Results(estimate, sample=sample, robot=self._estimator.robot)
         named = self._named_by(estimate.contacts)
         for output in self._of[Pace.CYCLE]:
             topic = self._topics[output.topic][0]
