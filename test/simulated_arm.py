@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.model.link_motions import link_motions, poses_in_parents
+from inertial_estimation.model.regressor import net_wrench_regressor
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -36,20 +38,41 @@ def arm() -> Robot:
     return Robot.from_urdf(arm_urdf(), fixed_link='base')
 
 
-def moving(rng: np.random.Generator, seconds: float, rate: float) -> SampleBatch:
-    """Return samples of the arm on a motion below 1 Hz, with efforts of zero."""
+def swinging(
+    rng: np.random.Generator,
+    seconds: float,
+    rate: float,
+    n_joints: int = 3,
+    n_fts: int = 0,
+    waves: tuple[Sequence[float], float, float] = ((0.3, 0.7, 1.1, 1.7), 0.05, 0.3),
+) -> SampleBatch:
+    """Return samples of joints that swing at frequencies [Hz] and amplitudes, all else zero."""
     t = np.arange(round(seconds * rate)) / rate
-    q, v, a = np.zeros((3, len(t), 4))
-    for f in (0.2, 0.5, 0.9):
-        size, phase, w = rng.uniform(0.2, 0.5, 4), rng.uniform(0, 6, 4), 2 * np.pi * f
+    q, v, a = np.zeros((3, len(t), n_joints))
+    frequencies, least, most = waves
+    for f in frequencies:
+        size, phase = rng.uniform(least, most, n_joints), rng.uniform(0, 6, n_joints)
+        w = 2 * np.pi * f
         q += size * np.sin(w * t[:, None] + phase)
         v += w * size * np.cos(w * t[:, None] + phase)
         a -= w**2 * size * np.sin(w * t[:, None] + phase)
     empty = np.zeros((len(t), 0, 3))
     return SampleBatch(
-        np.round(t * 1e9).astype(np.int64), q, v, a, empty, empty, empty, np.zeros((len(t), 0, 6)),
-        efforts=np.zeros((len(t), 4)),
+        np.round(t * 1e9).astype(np.int64), q, v, a, empty, empty, empty,
+        np.zeros((len(t), n_fts, 6)), efforts=np.zeros_like(q),
     )  # fmt: skip
+
+
+def moving(rng: np.random.Generator, seconds: float, rate: float) -> SampleBatch:
+    """Return samples of the arm on a motion below 1 Hz, with efforts of zero."""
+    return swinging(rng, seconds, rate, 4, waves=((0.2, 0.5, 0.9), 0.2, 0.5))
+
+
+def tool_readings(robot: Robot, samples: SampleBatch) -> NDArray[np.float64]:
+    """Return the readings of the sensor that carries the link 'tool', (n, 6)."""
+    tool = robot.link_names.index('tool')
+    motions = link_motions(robot, samples, poses_in_parents(robot, samples.positions))
+    return -net_wrench_regressor(motions[tool]) @ robot.parameters[tool]
 
 
 def efforts_of(

@@ -14,14 +14,12 @@ import pytest
 import yaml
 from robots import arm_with_wrist_sensor_urdf
 from shared_data import SHARED
+from simulated_arm import swinging, tool_readings
 
 from inertial_estimation import EstimatorSettings, IdentifySettings, identify, open_log
 from inertial_estimation.cli import main
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.model.link_motions import link_motions, poses_in_parents
-from inertial_estimation.model.regressor import net_wrench_regressor
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 
 pytest.importorskip('rosbags')
 
@@ -65,22 +63,11 @@ CONFIG = Path(__file__).resolve().parents[1] / 'config'
 
 
 def moving(robot, rng):
-    """Return what three joints and the wrist sensor say: each true, none calibrated."""
-    t = np.arange(round(SECONDS * RATE)) / RATE
-    q, v, a = np.zeros((3, len(t), 3))
-    for f in (0.3, 0.7, 1.1, 1.7):
-        size, phase, w = rng.uniform(0.05, 0.3, 3), rng.uniform(0, 6, 3), 2 * np.pi * f
-        q += size * np.sin(w * t[:, None] + phase)
-        v += w * size * np.cos(w * t[:, None] + phase)
-        a -= w**2 * size * np.sin(w * t[:, None] + phase)
-    stamps = START + np.round(t * 1e9).astype(np.int64)
-    empty = np.zeros((len(t), 0, 3))
-    samples = SampleBatch(stamps, q, v, a, empty, empty, empty, np.zeros((len(t), 1, 6)))
-    tool = robot.link_names.index('tool')
-    motions = link_motions(robot, samples, poses_in_parents(robot, q))
-    wrenches = -net_wrench_regressor(motions[tool]) @ robot.parameters[tool]
+    """Return times, stamps, positions and readings, which are not calibrated."""
+    samples = swinging(rng, SECONDS, RATE, n_fts=1)
+    wrenches = tool_readings(robot, samples)
     raw = np.linalg.solve(MATRIX, (wrenches + CONFIGURED + ON_TOP).T).T
-    return t, stamps, q, raw
+    return samples.stamp_ns * 1e-9, START + samples.stamp_ns, samples.positions, raw
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf
 from shared_data import SHARED
+from simulated_arm import swinging
 
 from inertial_estimation.cli import main
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 
 RATE = 500.0
 GAINS = np.array([12.0, 0.5, 3.0])
@@ -45,24 +45,16 @@ payloads:
 def write_log(path, payloads, rng):
     """Write the currents of an arm that moves with some payloads."""
     robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base', ft_sensors=[])
-    t = np.arange(4000) / RATE
-    q, v, a = np.zeros((3, len(t), 3))
-    for f in (0.3, 0.7, 1.1, 1.7):
-        size, phase, w = rng.uniform(0.05, 0.3, 3), rng.uniform(0, 6, 3), 2 * np.pi * f
-        q += size * np.sin(w * t[:, None] + phase)
-        v += w * size * np.cos(w * t[:, None] + phase)
-        a -= w**2 * size * np.sin(w * t[:, None] + phase)
-    empty = np.zeros((len(t), 0, 3))
-    samples = SampleBatch(
-        np.round(t * 1e9).astype(np.int64), q, v, a, empty, empty, empty,
-        np.zeros((len(t), 0, 6)), efforts=np.zeros_like(q),
-    )  # fmt: skip
+    samples = swinging(rng, 8.0, RATE)
+    n = len(samples)
     builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names, payloads=payloads))
-    rows = builder.equations(samples, carried=np.ones((len(t), len(payloads))))[0]
+    rows = builder.equations(samples, carried=np.ones((n, len(payloads))))[0]
     links = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
     torques = [rows[f'effort {name}'].Y @ links - rows[f'effort {name}'].y
                for name in robot.joint_names]  # fmt: skip
-    np.savez(path, t=t, q=q, current=np.transpose(torques) / GAINS)
+    np.savez(
+        path, t=samples.stamp_ns * 1e-9, q=samples.positions, current=np.transpose(torques) / GAINS
+    )
 
 
 @pytest.fixture

@@ -16,10 +16,7 @@ from inertial_estimation.cli.robot_check import hidden_sensors, usable_joints
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.files import load_mapping
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.identification.equations.builder import (
-    EquationBuilder,
-    EquationChoice,
-)
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.logs.identify_settings import IdentifySettings

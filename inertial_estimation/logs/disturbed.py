@@ -59,10 +59,7 @@ MIN_REJECTED, MAX_REJECTED = limit_of('disturbed'), 0.4
 
 
 def cleanest(
-    builder: EquationBuilder,
-    evidence: Sequence[Evidence],
-    logs: Iterable[Observed],
-    n_logs: int,
+    builder: EquationBuilder, evidence: Sequence[Evidence], logs: Iterable[Observed], n_logs: int
 ) -> list[Reference | None]:
     """Return the reference of each submodel from the cleanest half of some logs."""
     widths = sum(len(block.kinds) * (len(block.unknowns) + 1) for block in builder.blocks)

@@ -15,11 +15,7 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.findings import Finding, Level, finding, raise_errors
 from inertial_estimation.identification.equations.builder import EquationBuilder
-from inertial_estimation.identification.evidence import (
-    Determined,
-    Evidence,
-    determined,
-)
+from inertial_estimation.identification.evidence import Determined, Evidence, determined
 from inertial_estimation.identification.fit import RobotFit, fit, require_bounds
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.solvers.mass_points import METHOD, PointGrid, link_grids
