@@ -40,13 +40,6 @@ def run(folder, *more):
                  str(folder / 'base.csv'), *map(str, more)])  # fmt: skip
 
 
-def test_the_robots_own_are_feasible(files, capsys):
-    folder, names, values = files
-    write(folder, names, values)
-    assert run(folder) == 0
-    assert 'infeasible' not in capsys.readouterr().out
-
-
 def test_impossible_ones_come_with_proof_and_what_is_nearest(files, capsys):
     folder, names, values = files
     bad = values.copy()

@@ -10,7 +10,6 @@ hold it against theorems.
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, two_link_urdf
 
@@ -20,15 +19,10 @@ from inertial_estimation.cli.identifiable import (
     check_identifiable,
     source_of_urdf,
 )
-from inertial_estimation.identification.unknowns import Unknowns
-from inertial_estimation.model.base_parameters import (
-    BaseParameters,
-)
 from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.robot import Robot
 
 MODELS = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'models'
-SAME = 1e-9
 """Groupings come from regressors at random states: round-off of some hundred columns."""
 
 ARM = """
@@ -58,20 +52,6 @@ def test_a_floating_robot_has_ten_and_seven(urdf, tmp_path, capsys):
     assert found['rank'] == submodel['rank'] == len(submodel['base_parameters']) == 10 + 7
     assert submodel['never'] == []
     assert set(found['predictions']['torques_lacking'].values()) == {0}
-
-
-def test_json_holds_combinations_that_can_be_read_again(urdf, tmp_path):
-    assert run(urdf, '--json', tmp_path / 'out.json') == 0
-    found = json.loads((tmp_path / 'out.json').read_text())['submodels'][0]
-    robot = source_of_urdf(two_link_urdf()).robot
-    names = Unknowns(robot.link_names).names
-    wanted = BaseParameters.of_null_space(null_space(robot, robot.submodels[0]))
-    texts = [one['combination'] for one in found['base_parameters']]
-    read = BaseParameters.parse(texts, names)
-    np.testing.assert_allclose(read.grouping, wanted.grouping, atol=SAME)
-    for one, row in zip(found['base_parameters'], wanted.grouping, strict=True):
-        terms = {one['kept']: 1.0, **one['terms']}
-        np.testing.assert_allclose([terms.get(name, 0.0) for name in names], row, atol=SAME)
 
 
 def test_a_bolted_robot_needs_efforts(urdf, tmp_path, capsys):

@@ -155,31 +155,6 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
         assert said.count(f"cannot write '{path}': ") == said.count(str(path)) == 1
 
 
-def test_a_failed_job_leaves_the_json_file_as_it_was(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    old, new = tmp_path / 'old.json', tmp_path / 'new.json'
-    old.write_text('{}')
-    for path in (old, new):
-        refusal(capsys, 'check', 'nowhere.urdf', '--json', str(path))
-    assert old.read_text() == '{}'
-    assert not new.exists()
-
-
-@pytest.mark.parametrize(('verb', 'what'), [('replay', 'bags'), ('check', 'pip')])
-def test_a_module_that_is_missing_comes_with_the_extra_of_its_verb(
-    verb: str, what: str, urdf: str, config: str, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    def absent(path: str) -> NoReturn:
-        raise ModuleNotFoundError("No module named 'x'")
-
-    monkeypatch.setattr(files, 'load_urdf', absent)
-    rest = ['bag', '--robot', urdf, '--config', config] if verb == 'replay' else [urdf]
-    said = refusal(capsys, verb, *rest)
-    assert what in said
-
-
 def test_a_reader_that_leaves_costs_neither_a_traceback_nor_the_json(
     urdf: str, tmp_path: Path
 ) -> None:

@@ -7,7 +7,6 @@ Not covered: the solvers by themselves, which have tests of their own.
 """
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -30,8 +29,6 @@ CONFIG = Path(__file__).resolve().parents[1] / 'config'
 # The low pass at 20 Hz and central differences change motions below 2 Hz by this share.
 FILTERED = 5e-3
 VISCOUS, COULOMB = 0.7, 0.4
-# Of two values of an offset, where submodels have to agree to 1e-7 of the largest.
-AGREED = 1e-6
 CONDITIONED = [4, 5, 7, 6, 8, 9, 1, 2, 3, 0]
 """Order in which the parameters of a link become base parameters."""
 
@@ -124,18 +121,6 @@ def test_a_wrong_description_is_put_right(files, capsys):
     again = Robot.from_urdf(folder / 'out.urdf', fixed_link='base')
     tool = truth.link_names.index('tool')
     np.testing.assert_allclose(again.parameters[tool, :4], truth.parameters[tool, :4], atol=2e-3)
-
-
-def test_all_but_the_inertials_keeps_its_bytes(files):
-    folder, _ = files
-    text = (folder / 'arm.urdf').read_text().replace('><', '>\n  <')
-    text = f'<?xml version="1.0" encoding="ISO-8859-1"?>\n<!-- Prüfstand -->\n{text}\n'
-    (folder / 'arm.urdf').write_bytes(text.replace('\n', '\r\n').encode('latin-1'))
-    assert run(folder, '--out-urdf', folder / 'out.urdf') == 0
-    old, new = ((folder / name).read_bytes() for name in ('arm.urdf', 'out.urdf'))
-    inertial = re.compile(rb'<inertial>.*?</inertial>', re.DOTALL)
-    assert inertial.findall(new) != inertial.findall(old)
-    assert inertial.sub(b'', new) == inertial.sub(b'', old)
 
 
 def test_locked_joints_make_one_body(files, capsys, rng):

@@ -167,32 +167,6 @@ def test_what_rests_on_an_assumed_joint_gives_no_rows_unless_it_is_locked(files,
     assert json.loads((folder / 'o.json').read_text())['submodels'][0]['rows']
 
 
-@pytest.mark.parametrize(
-    ('change', 'said'),
-    [
-        (('node.yaml', 'nodes.yaml'), 'nodes.yaml'),
-        (('offsets: all', 'offsets: [ankle]'), "'ankle'"),
-        (('offsets: all', 'contacts: [tip]'), 'tip: '),
-        (('offsets: all', 'contacts: [toe]'), "'rows.contacts' names 'toe'"),
-        (('offsets: all', 'efforts: all, wrenches: false'), 'shoulder: effort'),
-        (('parameters: node.yaml', 'parameters: 3'), '3'),
-        (
-            ('parameters: node.yaml', 'log: {time: t, joints: [shoulder], positions: q}'),
-            'bag',
-        ),
-    ],
-)
-def test_bad_settings_are_one_sentence(files, capsys, change, said):
-    folder, _, (_, stamps, q, raw) = files
-    bag = record(folder / 'bag', stamps[:200], q[:200], raw[:200])
-    (folder / 'identify.yaml').write_text(IDENTIFY.replace(*change))
-    assert run(folder, bag, '--json', folder / 'o.json') == 1
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count('\n') == 1
-    assert not (folder / 'o.json').exists()
-
-
 @pytest.mark.skipif(not ICUB.exists(), reason='needs ../shared/data')
 def test_a_real_icub_tells_its_offsets_where_no_assumed_joint_matters(tmp_path, capsys):
     out = tmp_path / 'o.json'

@@ -127,23 +127,17 @@ def test_good_log_gives_no_finding(folder):
     ('columns', 'subject'),
     [
         ({'q': lambda q: DEGREES * q, 'v': lambda v: DEGREES * v}, 'j_drawn: position'),
-        ({'v': lambda v: DEGREES * v}, 'j_drawn: positions change 0.0175'),
         ({'q': lambda q: q / DEGREES}, 'j_drawn: positions change 0.0175'),
-        ({'v': of_column(0, lambda v: 5.0 * v)}, 'j_drawn: positions change 0.2'),
         ({'v': np.negative}, 'j_drawn: positions change 1 '),
         (
             {'v': of_column(0, lambda v: np.sin(0.043 * np.arange(len(v))))},
             'j_drawn: positions change',
         ),
-        ({'v': np.zeros_like}, 'j_drawn: positions change inf'),
         ({'e': of_column(1, np.zeros_like)}, 'j_seen: effort is 0'),
-        ({'e': of_column(1, lambda e: np.full_like(e, 1.25))}, 'j_seen: effort is 1.25'),
         ({'e': lambda e: 1000.0 * e}, 'base: all effort'),
-        ({'e': lambda e: 0.001 * e}, 'base: all effort'),
         ({'e': np.negative}, 'base: all effort'),
         ({'e': lambda e: e[:, ::-1]}, 'base: all effort'),
         ({'t': lambda t: 1e3 * t}, 'time: rate 0.1 Hz'),
-        ({'t': lambda t: 1e-6 * t}, 'time: rate'),
     ],
 )
 def test_faults_that_no_robot_has_are_refused(folder, capsys, columns, subject):
@@ -155,7 +149,6 @@ def test_faults_that_no_robot_has_are_refused(folder, capsys, columns, subject):
     ('columns', 'code', 'subject'),
     [
         ({'e': lambda e: 10.0 * e}, 'scale', 'base'),
-        ({'e': lambda e: 0.1 * e}, 'scale', 'base'),
         ({'e': of_column(1, np.negative)}, 'scale', 'base'),
         ({'q': some_missing}, 'missing', 'j_bare'),
         ({'v': of_column(1, lambda v: np.where(np.arange(len(v)) == 50, np.nan, v))}, 'missing',
@@ -223,13 +216,6 @@ def test_fitted_logs_that_contradict_are_found(folder, rng, change_of, joints):
     assert len({one['subject'] for one in odd}) == (2 if joints else 0)
 
 
-def test_samples_that_are_used_twice_are_found(folder):
-    log, same = folder / 'log.npz', folder / 'same.npz'
-    same.symlink_to(log)
-    assert ('suboptimal', str(log)) in found_by(folder, f'{same}@3:5')
-    assert ('suboptimal', f'{same}@3:5') in found_by(folder, '--validate', f'{same}@3:5')
-
-
 @pytest.mark.parametrize('how', ['fitted', 'predicted'])
 def test_constant_effort_in_one_log_costs_its_equations(folder, how):
     with np.load(folder / 'log.npz') as log:
@@ -249,12 +235,6 @@ def test_values_beyond_ratings_are_found(folder, key, old):
     assert {code for code, _ in found_by(folder)} == {'rating'}
     (folder / 'arm.urdf').write_text(urdf.replace(f'{key}="{old}"', f'{key}="0"'))
     assert found_by(folder) == set()
-
-
-@pytest.mark.parametrize('unit', ['A', ['N m', 'N m', 'mA', 'N m']])
-def test_currents_without_scale_are_refused(folder, capsys, unit):
-    write_settings(folder, log={'efforts': {'columns': 'e', 'unit': unit}})
-    assert 'log.efforts.unit' in refused(folder, capsys)
 
 
 @pytest.mark.parametrize('sign', [1.0, -1.0])
@@ -299,11 +279,6 @@ def test_frozen_efforts_give_no_equations(folder):
     rows, figures = kept(False)
     assert rows == clean
     assert figures['effort j_told']['fit'] > 30 * NOISE
-
-
-def test_coarse_values_are_not_frozen(folder):
-    change(folder, e=lambda e: np.round(e / 2.0) * 2.0)
-    assert 'frozen' not in {code for code, _ in found_by(folder)}
 
 
 def test_negative_friction_is_found(folder):

@@ -100,14 +100,6 @@ def test_each_link_says_where_its_points_come_from(folder, capsys):
         assert row['fit'] < DIFFERENCES * row['signal']
 
 
-def test_a_mesh_that_is_nowhere_is_told_and_the_next_source_is_taken(folder, capsys):
-    mesh = '<collision><geometry><mesh filename="package://arm/bare.stl"/></geometry></collision>'
-    (folder / 'arm.urdf').write_text(urdf(bare=mesh))
-    assert run(folder, '') == 0
-    assert "no mesh 'package://arm/bare.stl'" in ' '.join(capsys.readouterr().out.split())
-    assert found_in(folder)['points']['bare']['source'] == 'cuboid'
-
-
 def test_meshes_are_found_in_folders_beside_the_file_of_settings(folder):
     pytest.importorskip('coal')
     corners = 0.1 * np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 1]])

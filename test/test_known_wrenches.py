@@ -18,7 +18,7 @@ from robots import _ft, _joint, _link, arm_with_wrist_sensor_urdf
 
 from inertial_estimation.cli import main
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.known_wrenches import at_instants
 from inertial_estimation.logs.log import LogSlice, Touches
@@ -396,41 +396,3 @@ def test_wrenches_that_contradict_are_refused(tmp_path, motion, capsys, rows, na
     assert name in error
     assert error.count('\n') == 1
     assert not (tmp_path / 'out.json').exists()
-
-
-def test_an_arm_on_a_known_ground_gives_base_link_rows(tmp_path, rng):
-    """As an FT sensor below an arm sees it: the reaction is all that there is."""
-    urdf = arm_with_wrist_sensor_urdf()
-    truth = Robot.from_urdf(urdf, fixed_link='base', ft_sensors=[])
-    limit = '<limit lower="-3" upper="3" effort="1" velocity="1"/></joint>'
-    model = pin.buildModelFromXML(
-        urdf.replace('"continuous"', '"revolute"').replace('</joint>', limit, 1),
-        pin.JointModelFreeFlyer(),
-    )
-    data = model.createData()
-    columns = {'ns': [], 'q': [], 'v': [], 'ground': []}
-    for piece in range(PIECES):
-        v, dv, q = polynomials(rng, (3,))
-        q = q + rng.uniform(-1.0, 1.0, 3)
-        columns['ns'] += [1_000_000_000 * (piece + 1) + PERIOD_NS * k for k in range(PIECE)]
-        for k in range(PIECE):
-            place = np.concatenate([[0, 0, 0, 0, 0, 0, 1], q[k]])
-            rates = [np.concatenate([np.zeros(6), one[k]]) for one in (v, dv)]
-            columns['ground'].append(pin.rnea(model, data, place, *rates)[:6])
-        columns['q'] += list(q)
-        columns['v'] += list(v)
-    np.savez(tmp_path / 'log.npz', **{key: np.array(one) for key, one in columns.items()})
-    log = {key: LOG[key] for key in ('time', 'positions', 'velocities')}
-    log |= {'joints': list(truth.joint_names), 'external': {'base': 'ground'}}
-    said = SETTINGS | {'log': log, 'robot': {'fixed_link': 'base'}}
-    (tmp_path / 'logs.yaml').write_text(yaml.safe_dump(said))
-    (tmp_path / 'walker.urdf').write_text(urdf.replace('value="1.5"', 'value="2.1"'))
-    assert run(tmp_path, 'log.npz', '--method', 'least_squares') == 0
-    (base,) = EquationBuilder(truth, EquationChoice(ground_known=True)).base_parameters()
-    (block,) = json.loads((tmp_path / 'out.json').read_text())['submodels']
-    assert block['determined'] == base.rank
-    links = json.loads((tmp_path / 'out.json').read_text())['links']
-    found = np.array([list(links[name].values()) for name in truth.link_names]).reshape(-1)
-    np.testing.assert_allclose(
-        base.grouping @ found, base.grouping @ truth.parameters.reshape(-1), atol=EXACT
-    )

@@ -120,18 +120,8 @@ def test_command_replays_a_table(files, tmp_path, capsys):
     out = tmp_path / 'out.json'
     names = ('robot.urdf', 'node.yaml', 'layout.yaml')
     urdf, config, layout = (tmp_path / name for name in names)
-    call = [
-        'replay',
-        table,
-        '--robot',
-        urdf,
-        '--config',
-        config,
-        '--layout',
-        layout,
-        '--json',
-        out,
-    ]
+    call = ['replay', table, '--robot', urdf, '--config', config, '--layout', layout,
+            '--json', out]  # fmt: skip
     assert main(list(map(str, call))) == 0
     assert json.loads(out.read_text())['n_samples'] == 60
     printed = capsys.readouterr().out

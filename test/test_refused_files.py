@@ -18,13 +18,10 @@ from free_air import smooth_motion, with_readings
 from inertial_estimation.calibration import calibration_file
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.files import (
-    DEEPEST,
-    check_nested,
-    from_json,
     load_mapping,
     load_parameters,
 )
-from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
+from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification import parameter_file
 from inertial_estimation.identification.recursion import state
 from inertial_estimation.identification.recursion.identifier import (
@@ -148,32 +145,3 @@ def test_a_state_with_an_odd_value_is_refused_or_of_use(nested_humanoid):
             if not outcome(state.from_text, other, text):
                 other.add(stretches[-1])
                 assert other.refit() is None or np.isfinite(other.refit().parameters).all()
-
-
-def test_what_is_deep_or_holds_itself_or_stands_for_too_much_is_refused(monkeypatch):
-    nested = json.loads('[' * DEEPEST + ']' * DEEPEST)
-    check_nested(nested)
-    assert from_json(json.dumps(nested)) == nested
-    with pytest.raises(ValueError, match='.'):
-        check_nested([[nested]])
-    with pytest.raises(ValueError, match='.'):
-        from_json('[' * DEEP)
-    loop = {}
-    loop['a'] = [loop]
-    with pytest.raises(ValueError, match='.'):
-        check_nested(loop)
-    many = [0] * 10
-    for _ in range(12):
-        many = [many] * 10
-    with pytest.raises(ValueError, match='.'):
-        check_nested(many)
-
-
-def test_the_reason_names_file_and_cause(tmp_path):
-    pytest.importorskip('yaml', reason='reads parameter files')
-    path = tmp_path / 'some.yaml'
-    path.write_text('[' * DEEP)
-    with pytest.raises(ConfigError):
-        load_mapping(path)
-    with pytest.raises(ModelError):
-        parameter_file.from_text(None, '[' * DEEP)

@@ -26,7 +26,6 @@ from replays import (
     SETTINGS,
     START,
     codes,
-    figures,
     humanoid_messages,
     record,
     replay_bag,
@@ -39,7 +38,7 @@ from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.logs.open_log import open_log
-from inertial_estimation.logs.replay import replay, run
+from inertial_estimation.logs.replay import run
 from inertial_estimation.logs.sensor_agreement import momentum_record
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
@@ -81,19 +80,6 @@ def test_the_momentum_is_judged_as_by_the_node(tmp_path, robot, settings):
     np.testing.assert_allclose(change, wanted.change, rtol=ROUND_OFF)
     assert 0.0 < found.noise_force_n < np.inf
     assert not found.doubtful_s
-
-
-def test_accelerations_that_are_not_those_of_the_velocities_are_warned_of(
-    tmp_path, robot, settings
-):
-    bag = write_bag(tmp_path / 'bag', humanoid_messages(robot, LONG))
-    recording = open_log(bag, robot, settings)
-    samples = recording.samples
-    wrong = replace(samples, angular_accelerations=samples.angular_accelerations + 20.0)
-    report = figures(replay(robot, replace(recording, samples=wrong), settings))
-    ((first, last),) = report.checks.momentum.doubtful_s
-    assert (first, last) == (report.time_range_s[0], report.time_range_s[1])
-    assert ('momentum', '') in codes(report)
 
 
 def test_torques_that_no_sensor_informs_are_warned_of_with_their_share(rng):
