@@ -104,7 +104,6 @@ def accelerometer_bias(accelerations: Array) -> Bias:
     rows = np.column_stack([2.0 * accelerations, np.ones(n)])
     squares = (accelerations**2).sum(axis=1)
     half = np.ones(n, dtype=bool)
-    found = np.zeros(4)
     for _ in range(MAX_BIAS_ROUNDS):
         found, _, rank, _ = np.linalg.lstsq(rows[half], squares[half], rcond=1e-6)
         if rank < 4:
@@ -115,7 +114,6 @@ def accelerometer_bias(accelerations: Array) -> Bias:
         if (nearest == half).all():
             break
         half = nearest
-    left = np.abs(squares - rows @ found)
     # The median of the absolute values of noise is 0.6745 of its deviation.
     noise = float(np.median(left)) / 0.6745
     kept = left <= max(BIAS_DEVIATIONS * noise, 1e-9 * float(squares.max()))
@@ -141,11 +139,10 @@ class RestSamples(NamedTuple):
 def rest_samples(
     raw: Array,
     accelerations: Array,
-    turning: Array | None = None,
-    *,
-    bias: Array | None = None,
-    max_acceleration: float = MAX_REST_ACCELERATION,
-    what: str = 'the log',
+    turning: Array | None,
+    bias: Array | None,
+    max_acceleration: float,
+    what: str,
 ) -> RestSamples:
     """
     Select samples at rest.

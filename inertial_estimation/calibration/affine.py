@@ -24,6 +24,7 @@ from inertial_estimation.calibration.residual_statistics import (
     Blocks,
     contiguous_blocks,
     covariances_by_blocks,
+    finite,
     require_mostly_undisturbed,
     require_shape,
     robustly_undisturbed,
@@ -331,7 +332,7 @@ class _Samples(NamedTuple):
         require_shape('prior', matrix, 6, 6)
         if not np.isfinite(matrix).all() or np.linalg.matrix_rank(matrix) < 6:
             raise ModelError(f'the prior matrix of {name} has no inverse')
-        present = np.isfinite(raw).all(axis=1) & np.isfinite(predicted).all(axis=1)
+        present = finite(raw, axis=1) & finite(predicted, axis=1)
         if not present.any():
             raise LogError(f'no sample has both a reading of {name} and a predicted wrench')
         wrenches = raw @ matrix.T / settings.units
@@ -339,7 +340,8 @@ class _Samples(NamedTuple):
 
     def where(self, used: Mask) -> _Samples:
         """Return some of the samples."""
-        return _Samples(*(one[used] for one in self[:4]), self.prior)
+        arrays = (self.wrenches[used], self.missing[used], self.times[used], self.present[used])
+        return _Samples(*arrays, self.prior)
 
     def undisturbed(self, settings: AffineSettings) -> Mask:
         """Return the samples (n,) that nothing else acts in."""

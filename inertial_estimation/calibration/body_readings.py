@@ -53,8 +53,12 @@ class BodyReadings:
         self.sensor = find_ft(robot, sensor, f"'sensor' names '{sensor}'")
         self._ft = robot.ft_sensors.index(self.sensor)
         self._robot = robot
-        self._imu = self._chosen(imu)
-        place = self._place()
+        self._imu = self._choose(imu)
+        place: LinkSensor | Imu
+        if self._imu >= 0:
+            place = robot.imus[self._imu]
+        else:
+            place = LinkSensor(FIXED_LINK, *robot.frame(robot.fixed_frame))
         self.imu_name = place.name if self._imu >= 0 else ''
         self._places = place, LinkSensor('', self.sensor.child, self.sensor.child_H_sensor)
         beyond = set(subtrees(robot)[self.sensor.child])
@@ -62,7 +66,7 @@ class BodyReadings:
         moving = sorted(robot.links[k].joint for k in beyond if robot.links[k].joint >= 0)
         self._distal = np.array(moving, dtype=np.intp)
         self._held = np.full(len(moving), np.nan)
-        self.gravity = self._words(place)
+        self.gravity = self._describe(place.link)
 
     def begin(self) -> None:
         """Begin a data set: joints beyond the sensor may have moved since the last."""
@@ -71,38 +75,31 @@ class BodyReadings:
     def reading(self, sample: Sample, contacts: Iterable[Contact] = ()) -> Reading:
         """Return the reading of a sample."""
         source_R_S = relative_rotation(self._robot, sample.positions, *self._places)
-        acceleration, turning = self._source(sample)
+        acceleration, turning = -self._robot.gravity, None
+        if self._imu >= 0:
+            acceleration = sample.proper_accelerations[self._imu]
+            turning = sample.angular_velocities[self._imu]
+        q = sample.positions[self._distal]
+        first = np.isnan(self._held) & np.isfinite(q)
+        self._held[first] = q[first]
+        reason = JOINTS if (np.abs(q - self._held) > MAX_JOINT_CHANGE).any() else ''
+        if any(self._robot.frame(one.frame)[0] in self._beyond for one in contacts):
+            reason = CONTACT
         return Reading(
             sample.stamp_ns,
             sample.ft_readings[self._ft],
             acceleration @ source_R_S,
             None if turning is None else turning @ source_R_S,
-            self._disturbance(sample, contacts),
+            reason,
         )
 
-    def _disturbance(self, sample: Sample, contacts: Iterable[Contact]) -> str:
-        """Return why a sample is not to be used; empty: it is."""
-        if any(self._robot.frame(one.frame)[0] in self._beyond for one in contacts):
-            return CONTACT
-        q = sample.positions[self._distal]
-        first = np.isnan(self._held) & np.isfinite(q)
-        self._held[first] = q[first]
-        return JOINTS if (np.abs(q - self._held) > MAX_JOINT_CHANGE).any() else ''
-
-    def _source(self, sample: Sample) -> tuple[Array, Array | None]:
-        """Return acceleration and turning of the source of gravity."""
-        if self._imu < 0:
-            return -self._robot.gravity, None
-        turning = sample.angular_velocities[self._imu]
-        return sample.proper_accelerations[self._imu], turning
-
-    def _chosen(self, name: str) -> int:
+    def _choose(self, name: str) -> int:
         """Return the row of an IMU, -1 for the fixed link."""
         robot = self._robot
         usable = [k for k, imu in enumerate(robot.imus) if imu.measures != 'gyroscope']
-        names = {robot.imus[k].name: k for k in usable}
-        if robot.fixed_frame:
-            names[FIXED_LINK] = -1
+        names = {robot.imus[k].name: k for k in usable} | {FIXED_LINK: -1}
+        if not robot.fixed_frame:
+            del names[FIXED_LINK]
         if name and name not in names:
             raise NameNotFound('IMU with an accelerometer', name, names, f"'imu' names '{name}'")
         if name:
@@ -117,23 +114,14 @@ class BodyReadings:
             'gravity is not known: name an IMU with an accelerometer in imus, or a fixed_link'
         )
 
-    def _place(self) -> LinkSensor | Imu:
-        """Return the place of the source of gravity."""
-        if self._imu >= 0:
-            return self._robot.imus[self._imu]
-        return LinkSensor(FIXED_LINK, *self._robot.frame(self._robot.fixed_frame))
-
-    def _words(self, place: LinkSensor | Imu) -> str:
-        """Describe the source of gravity."""
+    def _describe(self, link: int) -> str:
+        """Describe the source of gravity on a link."""
         links = self._robot.links
-        ways = [_way_up(self._robot, link) for link in (place.link, self.sensor.child)]
+        ways = [_way_up(self._robot, one) for one in (link, self.sensor.child)]
         joints = sum(links[k].joint >= 0 for k in ways[0] ^ ways[1])
-        what = f"the fixed '{self._robot.fixed_frame}'"
-        if self._imu >= 0:
-            what = f"IMU '{place.name}'"
-        if not joints:
-            return what
-        return f'{what} through {joints} joint{"s" if joints > 1 else ""}'
+        fixed = f"the fixed '{self._robot.fixed_frame}'"
+        what = f"IMU '{self.imu_name}'" if self.imu_name else fixed
+        return f'{what} through {joints} joint{"s" * (joints > 1)}' if joints else what
 
 
 def _way_up(robot: Robot, link: int) -> set[int]:

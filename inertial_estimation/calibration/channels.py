@@ -60,8 +60,7 @@ def require_live(
     else:
         scale = np.repeat([1.0, 1.0 / length_scale], 3)
         sizes = sizes * np.linalg.norm(scale[:, None] * matrix, axis=0)
-    still = np.zeros(6, dtype=bool)
-    still[: len(sizes)] = sizes < MIN_SLOPE_RATIO * np.median(sizes)
+    still = np.resize(sizes < MIN_SLOPE_RATIO * np.median(sizes), 6) & (np.arange(6) < len(sizes))
     if still.any():
         raise LogError(
             f'{what}: channel {names_of(still)} does not follow gravity', about=('readings',)
@@ -75,17 +74,14 @@ def require_unsaturated(raw: Array, accelerations: Array, slopes: RawSlopes, wha
     raw (n, 6); accelerations (n, 3) [m/s^2].
     """
     expected = slopes.offset + accelerations @ slopes.slopes.T
-    for k in range(6):
-        values = np.unique(raw[:, k])
+    for k, channel in enumerate(raw.T):
+        values, middle = np.unique(channel), np.median(channel)
         if len(values) < MIN_SATURATED_SAMPLES:
             continue
-        least = max(
-            MIN_EXPECTED_SPREAD * raw[:, k].std(),
-            MIN_EXPECTED_STEPS * float(np.diff(values).min()),
-        )
-        middle = np.median(raw[:, k])
+        steps = MIN_EXPECTED_STEPS * float(np.diff(values).min())
+        least = max(MIN_EXPECTED_SPREAD * channel.std(), steps)
         for end in (values[-1], values[0]):
-            at = raw[:, k] == end
+            at = channel == end
             if at.sum() < MIN_SATURATED_SAMPLES or at.mean() < MIN_SATURATED_SHARE:
                 continue
             # By gravity, not by a push.

@@ -245,8 +245,8 @@ class Collection:
         """Return the coverage of poses."""
         (raw, accelerations), n, wanted = _arrays(kept), len(kept), self._wanted
         if not n:
-            short = (f'0 poses, expected {wanted.poses}',)
-            return Coverage(np.zeros(26, dtype=np.intp), None, 0, np.nan, NAMES[:1], short)
+            nothing = (f'0 poses, expected {wanted.poses}',)
+            return Coverage(np.zeros(26, dtype=np.intp), None, 0, np.nan, NAMES[:1], nothing)
         down = -accelerations / np.linalg.norm(accelerations, axis=1)[:, None]
         counts = np.bincount(np.argmax(down @ DIRECTIONS.T, axis=-1), minlength=26)
         found, gap, residual = orientations(accelerations), np.nan, 0.0

@@ -12,7 +12,7 @@ bias shifts the force offset by mass times bias, unless orientations all around 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,10 +92,11 @@ class AffineSubspace:
         """Return coordinates, the first three within the subspace [T 5.9]; raw (..., 6)."""
         return np.asarray((raw - self.point) @ self.metric.T @ self.basis)
 
-    def projection(self) -> Array:
-        """Return the projection of differences of raw readings onto the subspace, (6, 6)."""
+    def project(self, raw: Array) -> Array:
+        """Return the nearest point of the subspace to a raw reading, (6,)."""
         within = self.basis[:, :DIMENSIONS]
-        return np.asarray(np.linalg.solve(self.metric, within @ within.T @ self.metric))
+        step = within @ within.T @ self.metric @ (raw - self.point)
+        return np.asarray(self.point + np.linalg.solve(self.metric, step))
 
     def require_gap(self, what: str, least: float = MIN_GAP) -> None:
         """Refuse readings that move along more than three directions."""
@@ -158,12 +159,6 @@ class InSituOffset:
         squares = np.diagonal(matrix @ self.slopes.drift_covariance @ matrix.T)
         return matrix @ self.slopes.drift, np.sqrt(squares)
 
-    def ellipsoid(self) -> tuple[Array, Array]:
-        """Return centre (3,) and half axes (3, 3) of the ellipsoid of readings [T Lemma 5.1]."""
-        within = self.subspace.basis[:, :DIMENSIONS]
-        centre = self.subspace.coordinates(self.offset)[:DIMENSIONS]
-        return centre, within.T @ self.subspace.metric @ self.slopes.slopes * self.gravity
-
     def findings(self, matrix: Array, subject: str) -> Iterator[Finding]:
         """Yield drift, and many samples left out; matrix (6, 6)."""
         drift, deviations = self.drift(matrix)
@@ -191,12 +186,10 @@ class InSituOffset:
             tuple(np.sqrt(squares).tolist()),
             tuple(one.text for one in self.findings(before.matrix, '')),
         )  # fmt: skip
-        return replace(
-            before,
-            offset=self.in_wrench(before.matrix)[0],
+        return before.after(
+            step, offset=self.in_wrench(before.matrix)[0],
             reference_temperature=temperature if thermal else before.reference_temperature,
-            provenance=(*before.provenance, step),
-        )
+        )  # fmt: skip
 
 
 def in_situ_offset(
@@ -256,9 +249,7 @@ def in_situ_offset(
 
     """
     raw, accelerations = stacked('raw', raw, 6), stacked('accelerations', accelerations, 3)
-    rest = rest_samples(
-        raw, accelerations, turning, bias=bias, max_acceleration=max_acceleration, what=what
-    )
+    rest = rest_samples(raw, accelerations, turning, bias, max_acceleration, what)
     left_out, n = rest.left_out, int(rest.kept.sum())
     accelerations = accelerations - rest.bias.bias
     if n < MIN_SAMPLES:
@@ -299,7 +290,7 @@ def in_situ_offset(
         )
     of_bias = slopes.slopes * rest.bias.deviations
     return InSituOffset(
-        offset=subspace.point + subspace.projection() @ (slopes.offset - subspace.point),
+        offset=subspace.project(slopes.offset),
         # Not projected: off the subspace, the uncertainty of the subspace limits the offset.
         covariance=slopes.covariance[18:, 18:] + of_bias @ of_bias.T,
         slopes=slopes,

@@ -26,6 +26,7 @@ from inertial_estimation.calibration.calibration_file import Provenance, SensorC
 from inertial_estimation.calibration.channels import constant_channels, names_of
 from inertial_estimation.calibration.residual_statistics import (
     deviations_of_means,
+    finite,
     require_shape,
 )
 from inertial_estimation.calibration.still_samples import Stillness, StillSamples, find_still
@@ -273,7 +274,7 @@ def offset_from_model(
     wrenches = bare.apply(samples.ft_readings, samples.ft_temperatures)
     loads, free = support_loads(estimator, samples, supports, length_scale)
     differences = wrenches - loads.readings
-    known: Mask = np.logical_and.reduce(np.isfinite(differences), axis=2)
+    known = finite(differences, axis=2)
     reasons = [
         _why_silent(given, calibration, k, loads.readings[:, k], bool(noisy[k]))
         for k in range(len(fts))
@@ -288,7 +289,7 @@ def offset_from_model(
         plain[:, shared] = _Shared.of(loads, shared, length_scale).projected(plain[:, shared])
     still = find_still(
         robot, samples, free, wrenches, plain, loads.gravity, known,
-        ~known[:, chosen].all(axis=1), felt,
+        ~np.logical_and.reduce(known[:, chosen], axis=1), felt,
         Stillness(*[np.inf] * 6) if stillness is None else stillness,
     )  # fmt: skip
     counts = still.used.sum(axis=0)
@@ -303,14 +304,14 @@ def offset_from_model(
     used = np.where(still.used[..., None], differences, np.nan)
     values, undetermined = used.copy(), np.zeros((0, len(fts), 6))
     if (shared := found & loads.shared).any():
-        at = np.isfinite(used[:, shared]).all(axis=(1, 2))
+        at = finite(used[:, shared], axis=(1, 2))
         each, left = _Shared.of(loads, shared, length_scale, at).fit(used[at][:, shared])
         values[np.ix_(at, shared)] = each
         undetermined = np.zeros((len(left), len(fts), 6))
         undetermined[:, shared] = left
     offsets, spread, deviations = np.full((3, len(fts), 6), np.nan)
-    for k in np.flatnonzero(found):
-        own = values[np.isfinite(values[:, k]).all(axis=1), k]
+    for k in np.flatnonzero(found).tolist():
+        own = values[finite(values[:, k], axis=1), k]
         offsets[k], spread[k] = own.mean(axis=0), own.std(axis=0)
         deviations[k] = deviations_of_means(own)
     unsure: Mask = np.logical_or.reduce(np.abs(undetermined) > SHARE_ROUND_OFF, axis=(0, 2))
@@ -390,7 +391,7 @@ def _why_silent(
     samples: SampleBatch, calibration: FtCalibration, k: int, predicted: Array, is_noisy: bool
 ) -> str:
     """Return why a sensor cannot be used; empty: it can."""
-    reads = np.isfinite(samples.ft_readings[:, k]).all(axis=1)
+    reads = finite(samples.ft_readings[:, k], axis=1)
     if not reads.any():
         if samples.ft_states is None:
             return 'no reading'
@@ -430,7 +431,7 @@ class _Shared(NamedTuple):
         scale = np.tile(noise_scale(length_scale), int(shared.sum()))
         freedom = loads.freedom[at][:, shared]
         freedom = freedom.reshape(len(freedom), len(scale), -1) / scale[:, None]
-        known = np.isfinite(freedom).all(axis=(1, 2))
+        known = finite(freedom, axis=(1, 2))
         u, s, _ = np.linalg.svd(np.where(known[:, None, None], freedom, 0.0), full_matrices=False)
         u = u * (s > RANK_ROUND_OFF * np.maximum(s[:, :1], TINY))[:, None, :]
         project = np.eye(len(scale)) - u @ u.swapaxes(1, 2)
@@ -468,7 +469,7 @@ def _pose_errors(
     robot: Robot, residuals: Array, loads: SupportLoads, still: StillSamples, k: int
 ) -> PoseErrors:
     """Return the differences of sensor k between poses; residuals (n, 6) [N, Nm]."""
-    known = np.isfinite(residuals).all(axis=1)
+    known = finite(residuals, axis=1)
     held = [
         at
         for pose in range(still.poses.max(initial=-1) + 1)

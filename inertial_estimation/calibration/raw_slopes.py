@@ -60,22 +60,44 @@ class RawSlopes(NamedTuple):
 
 def fit_slopes(raw: Array, accelerations: Array) -> RawSlopes:
     """Fit samples at rest; raw (n, 6), accelerations (n, 3) [m/s^2]."""
-    n = len(raw)
-    mean, level = accelerations.mean(axis=0), raw.mean(axis=0)
+    n, mean, level = len(raw), accelerations.mean(axis=0), raw.mean(axis=0)
     centred = accelerations - mean
     slopes = np.linalg.lstsq(centred, raw - level, rcond=None)[0].T
     left = raw - level - centred @ slopes.T
     noise = _floored(left.T @ left / (n - UNKNOWNS), raw)
-    gram = centred.T @ centred
     rows = np.column_stack([centred, np.ones(n)])
-    covariance = _covariance(rows, left, noise)
+    inverse = np.linalg.inv(rows.T @ rows)
+    edges = np.linspace(0, n, BLOCKS + 1).astype(int)
+    by_blocks = n >= BLOCKS * MIN_BLOCK_SAMPLES
+    if by_blocks:
+        sums = [(rows[a:b].T @ left[a:b]).reshape(-1) for a, b in pairwise(edges)]
+        middle = np.einsum('bi,bj->ij', sums, sums) * BLOCKS / (BLOCKS - UNKNOWNS)
+        wide = np.kron(inverse, np.eye(6))
+        covariance = wide @ middle @ wide.T
+    else:
+        covariance = np.kron(inverse, noise)
     # The offset is the level at the mean, moved to no acceleration.
     move = np.eye(UNKNOWNS)
     move[3, :3] = -mean
     wide = np.kron(move, np.eye(6))
-    offset = level - slopes @ mean
-    drift, of_drift = _drift(rows, left, slopes, accelerations, noise)
-    return RawSlopes(slopes, offset, wide @ covariance @ wide.T, noise, gram, drift, of_drift, n)
+    # Drift: slope over time beside the other unknowns.
+    time = np.linspace(-0.5, 0.5, n)
+    by_gravity = np.linalg.lstsq(rows, time, rcond=None)[0]
+    own = time - rows @ by_gravity
+    size = max(float(own @ own), np.finfo(float).tiny)
+    drift, squares = own @ left / size, size * noise
+    if by_blocks:
+        last = left - np.outer(own, drift)
+        parts = [own[a:b] @ last[a:b] for a, b in pairwise(edges)]
+        squares = np.einsum('bi,bj->ij', parts, parts) * BLOCKS / (BLOCKS - UNKNOWNS - 1)
+    # Readings of an accelerometer at rest are as long as gravity but for its noise.
+    variance = np.linalg.norm(accelerations, axis=1).var()
+    of_accelerometer = n * variance * slopes @ by_gravity[:3]
+    of_drift = (squares + np.outer(of_accelerometer, of_accelerometer)) / size**2
+    return RawSlopes(
+        slopes, level - slopes @ mean, np.asarray(wide @ covariance @ wide.T), noise,
+        centred.T @ centred, drift, of_drift, n,
+    )  # fmt: skip
 
 
 def untouched(raw: Array, accelerations: Array) -> Mask:
@@ -87,99 +109,51 @@ def untouched(raw: Array, accelerations: Array) -> Mask:
     n = len(raw)
     if n < MIN_JUDGED_SAMPLES:
         return np.ones(n, dtype=bool)
-    rows = np.column_stack([accelerations, np.ones(n)])
-    spread = raw.std(axis=0)
+    rows, spread = np.column_stack([accelerations, np.ones(n)]), raw.std(axis=0)
     scaled = (raw - raw.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
-    half = _nearest(_best_start(rows, scaled))
+
+    def nearest(distances: Array) -> Mask:
+        """Return the nearest half of the samples, and a few more for the unknowns."""
+        kept = np.zeros(n, dtype=bool)
+        kept[np.argsort(distances, kind='stable')[: (n + UNKNOWNS + 7) // 2]] = True
+        return kept
+
+    def distances(half: Mask) -> Array:
+        """Return distances (n,) from the fit of some samples, in their standard deviations."""
+        left = scaled - rows @ np.linalg.lstsq(rows[half], scaled[half], rcond=None)[0]
+        covariance = left[half].T @ left[half] / max(int(half.sum()) - UNKNOWNS, 1)
+        factor = np.linalg.cholesky(_floored(covariance, scaled, MIN_TOUCH))
+        found: Array = np.linalg.norm(np.linalg.solve(factor, left.T), axis=0)
+        return found
+
+    # The best of random starts.
+    generator, best, start = np.random.default_rng(0), np.inf, np.zeros((UNKNOWNS, 6))
+    some = np.linspace(0, n - 1, min(n, SCORED_SAMPLES)).astype(int)
+    for _ in range(STARTS):
+        drawn = some[generator.choice(len(some), START_SAMPLES, replace=False)]
+        solution = np.linalg.lstsq(rows[drawn], scaled[drawn], rcond=None)[0]
+        off = scaled[some] - rows[some] @ solution
+        middle = float(np.median(np.linalg.norm(off, axis=1)))
+        if middle < best:
+            best, start = middle, solution
+    half = nearest(np.linalg.norm(scaled - rows @ start, axis=1))
     for _ in range(MAX_ROUNDS):
-        distances = _distances(rows, scaled, half)
-        nearest = _nearest(distances)
-        if (nearest == half).all():
+        if ((other := nearest(distances(half))) == half).all():
             break
-        half = nearest
-    distances = _distances(rows, scaled, half)
+        half = other
+    far = distances(half)
     # Half of the samples makes the covariance too small, by a factor that the median shows.
-    kept = distances <= OUTLIER_DEVIATIONS / MEDIAN_OF_SIX * max(np.median(distances), 1.0)
+    kept = far <= OUTLIER_DEVIATIONS / MEDIAN_OF_SIX * max(np.median(far), 1.0)
     # A drifting offset spreads samples without a gap, a touch leaves one: add near samples.
     for _ in range(MAX_ROUNDS):
-        near = kept | (_distances(rows, scaled, kept) <= OUTLIER_DEVIATIONS)
+        near = kept | (distances(kept) <= OUTLIER_DEVIATIONS)
         if (near == kept).all():
             break
         kept = near
     return np.asarray(kept)
 
 
-def _best_start(rows: Array, scaled: Array) -> Array:
-    """Return the distances (n,) of samples from the best of random starts."""
-    generator = np.random.default_rng(0)
-    spread = np.linspace(0, len(rows) - 1, min(len(rows), SCORED_SAMPLES)).astype(int)
-    some, of_some = rows[spread], scaled[spread]
-    best, found = np.inf, np.zeros((UNKNOWNS, 6))
-    for _ in range(STARTS):
-        drawn = generator.choice(len(some), START_SAMPLES, replace=False)
-        solution = np.linalg.lstsq(some[drawn], of_some[drawn], rcond=None)[0]
-        middle = float(np.median(np.linalg.norm(of_some - some @ solution, axis=1)))
-        if middle < best:
-            best, found = middle, solution
-    return np.asarray(np.linalg.norm(scaled - rows @ found, axis=1))
-
-
-def _nearest(distances: Array) -> Mask:
-    """Return the half of the samples that is nearest, and a few more for the unknowns."""
-    kept = np.zeros(len(distances), dtype=bool)
-    kept[np.argsort(distances, kind='stable')[: (len(distances) + UNKNOWNS + 7) // 2]] = True
-    return kept
-
-
-def _distances(rows: Array, scaled: Array, half: Mask) -> Array:
-    """Return distances (n,) from the fit of some samples, in their standard deviations."""
-    solution = np.linalg.lstsq(rows[half], scaled[half], rcond=None)[0]
-    left = scaled - rows @ solution
-    spread = left[half].T @ left[half] / max(int(half.sum()) - UNKNOWNS, 1)
-    factor = np.linalg.cholesky(_floored(spread, scaled, MIN_TOUCH))
-    found: Array = np.linalg.norm(np.linalg.solve(factor, left.T), axis=0)
-    return found
-
-
 def _floored(covariance: Array, raw: Array, share: float = MIN_NOISE) -> Array:
     """Return a covariance with at least a share of the spread of each channel."""
     finest = (share * raw.std(axis=0)) ** 2
     return np.asarray(covariance + np.diag(np.where(finest > 0.0, finest, 1.0)))
-
-
-def _drift(
-    rows: Array, left: Array, slopes: Array, accelerations: Array, noise: Array
-) -> tuple[Array, Array]:
-    """Return the slope over time beside the other unknowns, (6,), and its covariance."""
-    n = len(rows)
-    time = np.linspace(-0.5, 0.5, n)
-    by_gravity = np.linalg.lstsq(rows, time, rcond=None)[0]
-    own = time - rows @ by_gravity
-    size = max(float(own @ own), np.finfo(float).tiny)
-    drift = own @ left / size
-    squares = size * noise
-    if n >= BLOCKS * MIN_BLOCK_SAMPLES:
-        last = left - np.outer(own, drift)
-        sums = [own[a:b] @ last[a:b] for a, b in pairwise(_edges(n))]
-        squares = np.einsum('bi,bj->ij', sums, sums) * BLOCKS / (BLOCKS - UNKNOWNS - 1)
-    # Readings of an accelerometer at rest are as long as gravity but for its noise.
-    variance = np.linalg.norm(accelerations, axis=1).var()
-    of_accelerometer = n * variance * slopes @ by_gravity[:3]
-    return drift, (squares + np.outer(of_accelerometer, of_accelerometer)) / size**2
-
-
-def _edges(n: int) -> NDArray[np.int_]:
-    """Return the edges of blocks."""
-    return np.linspace(0, n, BLOCKS + 1).astype(int)
-
-
-def _covariance(rows: Array, left: Array, noise: Array) -> Array:
-    """Return the covariance of slopes and level, (24, 24)."""
-    n = len(rows)
-    inverse = np.linalg.inv(rows.T @ rows)
-    if n < BLOCKS * MIN_BLOCK_SAMPLES:
-        return np.kron(inverse, noise)
-    sums = [(rows[a:b].T @ left[a:b]).reshape(-1) for a, b in pairwise(_edges(n))]
-    middle = np.einsum('bi,bj->ij', sums, sums) * BLOCKS / (BLOCKS - UNKNOWNS)
-    wide = np.kron(inverse, np.eye(6))
-    return np.asarray(wide @ middle @ wide.T)

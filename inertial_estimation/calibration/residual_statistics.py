@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +36,16 @@ CORRELATION_ROUNDS = 4
 ROUND_OFF = 1e-12
 
 
-def require_shape(name: str, array: Array, *shape: int) -> None:
+def require_shape(name: str, array: NDArray[Any], *shape: int) -> None:
     """Refuse an array of another shape."""
     if array.shape != shape:
         raise ShapeError(name, shape, array.shape)
+
+
+def finite(values: Array, axis: int | tuple[int, ...]) -> Mask:
+    """Return where all values along some axes are finite."""
+    found: Mask = np.logical_and.reduce(np.isfinite(values), axis=axis)
+    return found
 
 
 def scales(residuals: Array) -> Array:

@@ -173,7 +173,7 @@ def calibrate_temperature(
 ) -> list[SensorFit]:
     """Fit temperature coefficients of FT sensors; temperatures (n, n_fts) [degrees Celsius]."""
     names = list(calibrations)
-    known = np.isfinite(temperatures).any(axis=0)
+    known: Mask = np.logical_or.reduce(np.isfinite(temperatures), axis=0)
     _require_known(sensors, names)
     lacking = [name for name in sensors if not known[names.index(name)]]
     if lacking or not known.any():

@@ -142,9 +142,9 @@ def fit_tool(
     accelerations = equations.accelerations(times)
     spreads = np.linalg.svd(accelerations - accelerations.mean(axis=0))[1] / np.sqrt(len(times))
     if spreads[1] < chosen.min_spread:
-        values = ', '.join(f'{x:.2g}' for x in spreads)
+        text = ', '.join(f'{x:.2g}' for x in spreads)
         raise LogError(
-            f'gravity in the frame of {name} spreads by {values} m/s^2 along its axes, two must '
+            f'gravity in the frame of {name} spreads by {text} m/s^2 along its axes, two must '
             f'reach {chosen.min_spread:g}'
         )
     try:

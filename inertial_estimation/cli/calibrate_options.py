@@ -76,9 +76,9 @@ def add_method(
     way = add_verb(ways, name, job, example, 'calibrate')
     for option in options:
         key, given = option if isinstance(option, tuple) else (option, OPTIONS[option])
-        more = {'required': True} if key in required else {}
+        more = {**given, 'required': True} if key in required else given
         # ``--fts`` is ``--ft`` for several sensors.
-        way.add_argument(key.replace('--fts', '--ft'), **given, **more)
+        way.add_argument(key.replace('--fts', '--ft'), **more)
     way.set_defaults(run=run, names=NAMES)
 
 
