@@ -126,12 +126,12 @@ def check_masses(names: Sequence[str], parameters: Array, expected: Array, facto
     if not whole / factor <= total <= whole * factor:
         raise ModelError(
             f'the robot would weigh {total:.4g} kg, the URDF has {whole:.4g} kg, expected '
-            f'{whole / factor:.4g} to {whole * factor:.4g} (update_mass_factor {factor:g})'
+            f'{whole / factor:.4g} to {whole * factor:.4g} (max_mass_ratio {factor:g})'
         )
     bounds = factor * (expected[:, 0] + LOAD_SHARE * whole)
     for name, mass, own, bound in zip(names, parameters[:, 0], expected[:, 0], bounds):
         if mass > bound:
             raise ModelError(
                 f"'{name}' has a mass of {mass:.4g} kg, the URDF has {own:.4g} kg, expected up to "
-                f'{bound:.4g} (update_mass_factor {factor:g})'
+                f'{bound:.4g} (max_mass_ratio {factor:g})'
             )

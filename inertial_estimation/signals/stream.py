@@ -5,7 +5,7 @@ A stream of stamped messages: order, queue, derivative filter, and counters.
 
 Messages wait in a queue until a joint state comes. Those up to its stamp pass the filter. The
 values are those of the newest message that is not later than the instant of the sample; with
-``filter_delay`` the instant lies in the past, and messages between the two are held.
+``filter.delay`` the instant lies in the past, and messages between the two are held.
 """
 
 from __future__ import annotations
