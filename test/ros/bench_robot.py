@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""A robot on the bench: publishes what it is told, keeps what it hears from the node."""
+"""A node of the package in this process, a robot that publishes to it, and what it answers."""
 
 import time
 from collections import defaultdict
@@ -15,8 +15,12 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from robots import nested_humanoid_urdf
 from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
 
+from inertial_estimation.calibration.configured_estimator import build_estimator
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros.conversions import ns_to_stamp, stamp_to_ns, wrench_to_message
 from inertial_estimation.ros.estimator_node import EstimatorNode
+from inertial_estimation.signals.assembler import build_assembler
 
 TIMEOUT = 20.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
@@ -34,6 +38,7 @@ HUMANOID = {
     'contacts': ['sole', 'hand', 'thigh', 'root'],
 }
 JOINTS = ('waist', 'neck', 'shoulder_joint', 'elbow', 'hip_joint', 'knee')
+NO_FILTERS = {'joint_states.acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -174,6 +179,18 @@ class BenchRobot:
         if getattr(self.estimator, 'pipeline', None) is not None:
             self.estimator.pipeline._timer._timer.reset()
 
+    def call(self, kind, service, **request):
+        """Return the answer of a service of the node."""
+        client = self.node.create_client(kind, f'{self.estimator.get_name()}/{service}')
+        self.spin_until(client.service_is_ready)
+        # Ready or not, a request may get lost while the two are still finding each other.
+        answers = []
+        while not answers:
+            client.call_async(kind.Request(**request)).add_done_callback(answers.append)
+            self.spin_for(4 * SETTLE)
+        self.node.destroy_client(client)
+        return answers[0].result()
+
     def close(self):
         """Give everything back."""
         self._executor.shutdown()
@@ -193,3 +210,29 @@ def problems(status):
 def figure(status, key):
     """Return one value of a status."""
     return next(value.value for value in status.values if value.key == key)
+
+
+def rows(message):
+    """Return the wrenches of a message as an array."""
+    return np.array([
+        [w.force.x, w.force.y, w.force.z, w.torque.x, w.torque.y, w.torque.z]
+        for w in message.wrench
+    ])  # fmt: skip
+
+
+class Library:
+    """Robot, estimator and samples that the library makes of the readings that were sent."""
+
+    def __init__(self, sent, **parameters):
+        self.settings = EstimatorSettings.from_dict(HUMANOID | parameters)
+        self.robot = build_robot(self.settings, self.settings.robot_description)
+        self.estimator = build_estimator(self.settings, self.robot)
+        self.assembler = build_assembler(self.settings, self.robot)
+        self.samples = []
+        for stamp_ns, (q, v, wrenches, rates, acceleration) in sent.items():
+            for k, wrench in enumerate(wrenches.values()):
+                self.assembler.push_ft(k, stamp_ns, wrench)
+            self.assembler.push_imu(0, stamp_ns, rates, acceleration)
+            sample = self.assembler.push_joints(0, stamp_ns, JOINTS, q, v, np.empty(0))
+            if sample is not None:
+                self.samples.append(sample)

@@ -46,3 +46,21 @@ def context():
     rclpy.init(context=context)
     yield context
     context.try_shutdown()
+
+
+@pytest.fixture
+def bench(context):
+    """Return a function that puts a node on the bench: parameters beside those of `HUMANOID`."""
+    from bench_robot import HUMANOID, BenchRobot
+
+    from inertial_estimation.ros.estimator_node import EstimatorNode
+
+    made = []
+
+    def make(kind=EstimatorNode, **parameters):
+        made.append(BenchRobot(context, HUMANOID | parameters, kind))
+        return made[-1]
+
+    yield make
+    for robot in made:
+        robot.close()
