@@ -3,25 +3,24 @@
 """
 The rviz file against the properties that rviz 14.3 knows.
 
-How it looks is not covered; that its topics are published is in ros/test_estimator_node.py.
+Its look is not covered; that its topics are published is in ros/test_publishers.py.
 """
 
 from pathlib import Path
 
 import pytest
+import yaml
+from shared_data import SHARED
 
 from inertial_estimation.config import EstimatorSettings
 
-yaml = pytest.importorskip('yaml', reason='needs PyYAML')
-
 CONFIG = Path(__file__).parents[1] / 'config'
 EVERY = {'Class', 'Name', 'Enabled', 'Value'}
-WRENCH = {
-    'Topic', 'Force Color', 'Torque Color', 'Alpha', 'Force Arrow Scale', 'Torque Arrow Scale',
-    'Arrow Width', 'History Length', 'Accept NaN Values',
-}  # fmt: skip
 DISPLAYS = {
-    'Wrench': WRENCH,
+    'Wrench': {
+        'Topic', 'Force Color', 'Torque Color', 'Alpha', 'Force Arrow Scale',
+        'Torque Arrow Scale', 'Arrow Width', 'History Length', 'Accept NaN Values',
+    },
     'Effort': {
         'Topic', 'Robot Description', 'TF Prefix', 'Alpha', 'Width', 'Scale', 'History Length',
     },
@@ -40,20 +39,18 @@ TOPIC = {
     'Durability Policy': {'Transient Local', 'Volatile', 'System Default'},
 }
 FILTERED = {'Wrench', 'Effort'}
-TOOLS = {'Interact', 'MoveCamera', 'Select', 'FocusCamera', 'Measure'}
-PANELS = {'Displays', 'Views', 'Time', 'Selection', 'Tool Properties'}
-SMALLEST_PUSH = 5.0
+MIN_PUSH = 5.0
 """Forces from here on are to be seen [N]."""
 
 
 @pytest.fixture(scope='module')
-def rviz():
-    return yaml.safe_load((CONFIG / 'wrench_estimator.rviz').read_text())
+def manager():
+    return yaml.safe_load((CONFIG / 'wrench_estimator.rviz').read_text())['Visualization Manager']
 
 
 @pytest.fixture(scope='module')
-def displays(rviz):
-    return rviz['Visualization Manager']['Displays']
+def displays(manager):
+    return manager['Displays']
 
 
 def kind(item):
@@ -62,70 +59,45 @@ def kind(item):
     return name
 
 
-def test_every_property_is_known(displays):
+def test_properties_are_known(displays):
     for display in displays:
-        assert set(display) - EVERY <= DISPLAYS[kind(display)]
-        assert set(display) >= EVERY
+        assert EVERY <= set(display) <= EVERY | DISPLAYS[kind(display)]
+        for topic in (display[key] for key in ('Topic', 'Description Topic') if key in display):
+            filtered = {'Filter size'} if kind(display) in FILTERED else set()
+            wanted = {'Value', 'Depth', *TOPIC}
+            assert wanted <= set(topic) <= wanted | filtered
+            assert all(topic[policy] in words for policy, words in TOPIC.items())
+            assert topic['Value'] and not topic['Value'].startswith('/')
 
 
-def test_every_topic_is_a_map_with_allowed_words(displays):
-    topics = [(d, d[key]) for d in displays for key in ('Topic', 'Description Topic') if key in d]
-    assert topics
-    for display, topic in topics:
-        expected = {'Value', 'Depth', *TOPIC} | ({'Filter size'} & set(topic))
-        assert set(topic) == expected
-        assert kind(display) in FILTERED or 'Filter size' not in topic
-        for policy, words in TOPIC.items():
-            assert topic[policy] in words
-        assert topic['Value'] and not topic['Value'].startswith('/')
-
-
-def test_the_description_is_latched(displays):
-    (model,) = (d for d in displays if kind(d) == 'RobotModel')
-    assert model['Description Topic']['Durability Policy'] == 'Transient Local'
-    assert model['Description Topic']['Depth'] == 1
-
-
-def test_the_bodies_of_links_are_latched(displays):
-    (bodies,) = (d for d in displays if d.get('Topic', {}).get('Value', '').endswith('ia_markers'))
-    assert bodies['Topic']['Durability Policy'] == 'Transient Local'
+def test_latched_topics_are_subscribed_so(displays):
+    topics = [d.get('Topic') or d.get('Description Topic') for d in displays]
+    latched = {t['Value'] for t in topics if t and t['Durability Policy'] == 'Transient Local'}
+    assert latched == {'robot_description', 'wrench_estimator/inertia_markers'}
 
 
 def test_arrows_of_small_forces_are_longer_than_wide(displays):
-    wrenches = [d for d in displays if kind(d) == 'Wrench']
-    assert wrenches
-    for display in wrenches:
-        # rviz hides an arrow that is shorter than its width.
-        assert SMALLEST_PUSH * display['Force Arrow Scale'] >= display['Arrow Width']
-        assert display['Accept NaN Values'] is False
+    for display in displays:
+        if kind(display) == 'Wrench':
+            # rviz hides an arrow that is shorter than its width.
+            assert MIN_PUSH * display['Force Arrow Scale'] >= display['Arrow Width']
+            assert display['Accept NaN Values'] is False
 
 
-def test_one_wrench_for_each_contact_of_the_icub(displays):
-    prefix = 'wrench_estimator/external_wrench/'
-    topics = [d['Topic']['Value'] for d in displays if kind(d) == 'Wrench']
-    shown = [topic.removeprefix(prefix) for topic in topics if topic.startswith(prefix)]
+def test_every_kind_of_result_and_contact_has_a_display(displays):
+    topics = [
+        d['Topic']['Value'].removeprefix('wrench_estimator/') for d in displays if 'Topic' in d
+    ]
+    assert {topic.partition('/')[0] for topic in topics} == {
+        'external_wrench', 'residual', 'internal_wrench', 'net_wrench', 'markers',
+        'inertia_markers', 'joint_torques', 'external_joint_torques',
+    }  # fmt: skip
+    shown = [t.partition('/')[2] for t in topics if t.startswith('external_wrench/')]
     assert shown == list(EstimatorSettings.from_yaml(CONFIG / 'icub.yaml').contacts)
 
 
-def test_all_kinds_of_results_have_a_display(displays):
-    topics = {d['Topic']['Value'].split('/')[1] for d in displays if 'Topic' in d}
-    wrenches = {'external_wrench', 'residual', 'internal_wrench', 'net_wrench'}
-    markers = {'markers', 'inertia_markers'}
-    assert topics == wrenches | markers | {'joint_torques', 'external_joint_torques'}
-
-
-def test_the_frame_of_the_world_view_is_a_link(rviz):
-    models = Path(__file__).parents[2] / 'shared' / 'data' / 'models'
-    if not models.is_dir():
-        pytest.skip('needs the robot descriptions in ../shared')
-    frame = rviz['Visualization Manager']['Global Options']['Fixed Frame']
-    assert f'<link name="{frame}"' in (models / 'icub_v2_5.urdf').read_text()
-
-
-def test_tools_views_and_panels_exist(rviz):
-    manager = rviz['Visualization Manager']
-    assert {kind(tool) for tool in manager['Tools']} <= TOOLS
-    assert kind(manager['Views']['Current']) == 'Orbit'
-    panels = {panel['Class'].partition('/') for panel in rviz['Panels']}
-    assert {plugin for plugin, _, _ in panels} == {'rviz_common'}
-    assert {name for _, _, name in panels} <= PANELS
+def test_fixed_frame_is_a_link(manager):
+    path = SHARED / 'data' / 'models' / 'icub_v2_5.urdf'
+    if not path.is_file():
+        pytest.skip('needs the robot models in ../shared')
+    assert f'<link name="{manager["Global Options"]["Fixed Frame"]}"' in path.read_text()

@@ -1,9 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Other inertial parameters between two estimates: everything is as if it had been made with them.
+Inertial parameters that change between two estimates.
 
-The oracle is an estimator that was made with them. Not covered: how long it takes; topics,
+The oracle is an estimator that was made with the new ones. Not covered: how long it takes; topics,
 services and diagnostics (test/ros/test_model_updates.py).
 """
 
@@ -43,7 +43,7 @@ ROUND_OFF = 1e-12
 
 
 def others(robot, rng, scale=0.3):
-    """Return parameters of other bodies that could exist: parts of each link moved and added."""
+    """Return other physically consistent parameters: links scaled, with a point mass added."""
     parameters = robot.parameters * rng.uniform(1.0 - scale, 1.0 + scale, (len(robot.links), 1))
     for row in parameters:
         arm, mass = rng.normal(0.0, 0.05, 3), rng.uniform(0.05, 0.2)
@@ -77,17 +77,11 @@ def assert_same(found, expected):
             np.testing.assert_array_equal(one, other, err_msg=name)
 
 
-@pytest.fixture(params=['two_link', 'arm', 'humanoid', 'several imus', 'fixed humanoid'])
-def robot(request):
-    return make(request.param)
-
-
-@pytest.fixture(params=['at roots', 'free'])
-def contacts(request, robot):
-    return [Contact(s.name) for s in robot.submodels] if request.param == 'at roots' else []
-
-
-def test_estimates_are_those_of_a_new_estimator(robot, contacts, rng):
+@pytest.mark.parametrize('has_contacts', [False, True])
+@pytest.mark.parametrize('name', ['arm', 'several imus'])
+def test_estimates_are_those_of_a_new_estimator(name, has_contacts, rng):
+    robot = make(name)
+    contacts = [Contact(s.name) for s in robot.submodels] if has_contacts else []
     estimator = WrenchEstimator(robot, contacts)
     samples = list(faulty_samples(robot, rng))
     # Half of the models are there before the change, half of them are made after it.
@@ -103,46 +97,41 @@ def test_estimates_are_those_of_a_new_estimator(robot, contacts, rng):
         assert_same(estimator.batch(batch), fresh.batch(batch))
 
 
-@pytest.mark.parametrize('kind', list(HUMANOID_CONTACTS))
-def test_what_holds_the_estimator_follows(kind, rng):
-    robot = make('several imus')
-    estimator = WrenchEstimator(robot, HUMANOID_CONTACTS[kind])
-    noise = usual_noise(robot)
+def test_what_depends_on_the_estimator_follows(rng):
+    robot, contacts = make('several imus'), HUMANOID_CONTACTS['wrenches']
+    estimator, noise = WrenchEstimator(robot, contacts), usual_noise(robot)
     uncertainty, inside = Uncertainty(estimator, noise), InternalWrenches(estimator)
-    sample = random_sample(robot, rng)
+    sample, joints = random_sample(robot, rng), robot.joint_names
     uncertainty.of(sample), inside.net(sample, estimator.update(sample))
     parameters = others(robot, rng)
     estimator.set_parameters(parameters)
-    fresh = WrenchEstimator(robot.with_parameters(parameters), HUMANOID_CONTACTS[kind])
+    fresh = WrenchEstimator(robot.with_parameters(parameters), contacts)
     assert_same(uncertainty.of(sample), Uncertainty(fresh, noise).of(sample))
     estimate, wanted = estimator.update(sample), InternalWrenches(fresh)
-    joints = robot.joint_names
     np.testing.assert_array_equal(inside.net(sample, estimate), wanted.net(sample, estimate))
     np.testing.assert_array_equal(
         inside.of(sample, estimate, joints), wanted.of(sample, estimate, joints)
     )
 
 
-def test_what_cannot_be_used_is_refused_and_nothing_changes(robot, contacts, rng):
-    estimator, sample = WrenchEstimator(robot, contacts), random_sample(robot, rng)
+def test_inconsistent_parameters_are_refused_and_nothing_changes(rng):
+    robot = make('humanoid')
+    estimator, sample = WrenchEstimator(robot), random_sample(robot, rng)
     before, wrong = estimator.update(sample), robot.parameters.copy()
+    wrong[-1] = [0.0, 1.0, *np.zeros(8)]
+    for given, error in ((wrong, ModelError), (robot.parameters[1:], ShapeError)):
+        with pytest.raises(error):
+            estimator.set_parameters(given)
     wrong[-1, 4] = np.nan
     with pytest.raises(ModelError):
         estimator.set_parameters(wrong)
-    wrong[-1] = [0.0, 1.0, *np.zeros(8)]
-    with pytest.raises(ModelError):
-        estimator.set_parameters(wrong)
-    with pytest.raises(ShapeError):
-        estimator.set_parameters(robot.parameters[1:])
-    with pytest.raises(ModelError):
-        estimator.set_parameters('light')
     assert estimator.robot.parameters is robot.parameters
     assert_same(estimator.update(sample), before)
 
 
-@pytest.mark.parametrize('times', [(1.3,), tuple(np.arange(1.0, 1.6, 0.01)), (0.0, 2.0, 2.5)])
-def test_the_momentum_check_goes_on(case, rng, times):
-    """Changes in the middle of windows, and from instant to instant, are no missing wrenches."""
+@pytest.mark.parametrize('times', [(1.3,), tuple(np.arange(1.0, 1.6, 0.01))])
+def test_momentum_check_goes_on(case, rng, times):
+    """Changes within windows, and from sample to sample, are no missing wrenches."""
     motion, contacts = case
     robot, rate = motion.robot, 100
     estimator, momentum = WrenchEstimator(robot, contacts), MomentumCheck(robot)
@@ -160,7 +149,7 @@ def test_the_momentum_check_goes_on(case, rng, times):
     assert np.array_equal(estimator.robot.parameters, sets[-1])
 
 
-def test_a_blend_goes_straight_from_one_set_to_the_other(rng):
+def test_blend_is_linear_in_time(rng):
     start, goal = rng.normal(size=(2, 3, 10))
     blend = Blend(start, goal, 0.5)
     # The cycle at which it begins, then 0.1 s, time that stands still and is set back, 0.3 s.
@@ -179,7 +168,7 @@ def test_a_blend_goes_straight_from_one_set_to_the_other(rng):
     assert Blend(start, goal, 0.0).step(0) is goal
 
 
-@pytest.mark.parametrize('period', [2_000_000, 3_000_000, 25_000_000])
+@pytest.mark.parametrize('period', [3_000_000, 25_000_000])
 def test_torques_change_by_the_share_of_a_step(period, rng):
     """The bound of a step: its part of the blend time, times all that the change explains."""
     robot = make('humanoid')
@@ -208,7 +197,7 @@ def test_torques_change_by_the_share_of_a_step(period, rng):
     np.testing.assert_array_equal(estimate.torques, after.torques)
 
 
-def test_an_update_during_a_change_starts_from_where_it_is(rng):
+def test_update_during_a_change_starts_from_the_blend(rng):
     robot = make('humanoid')
     estimator = WrenchEstimator(robot)
     model, (one, two) = ModelInUse(estimator, 1.0), (others(robot, rng) for _ in range(2))
@@ -228,77 +217,55 @@ def test_an_update_during_a_change_starts_from_where_it_is(rng):
     assert model.progress == 1.0
 
 
-def test_updates_that_are_held_are_kept_aside_and_the_newest_is_taken_over(rng):
-    robot = make('humanoid')
-    heard = []
+@pytest.mark.parametrize('source', [UPDATE, URDF, FILE])
+def test_held_updates_wait_and_going_back_holds(rng, source):
+    robot, heard = make('humanoid'), []
     model = ModelInUse(WrenchEstimator(robot), 0.0, [heard.append])
-    first, second, third = (others(robot, rng) for _ in range(3))
+    first, second, third, saved = (others(robot, rng) for _ in range(4))
     model.offer(ParameterUpdate(first))
     model.step(0)
     np.testing.assert_array_equal(heard, [first])
     model.hold()
-    assert not model.offer(ParameterUpdate(second))
-    assert not model.offer(ParameterUpdate(third))
+    assert not model.offer(ParameterUpdate(second)) and not model.offer(ParameterUpdate(third))
     model.step(1)
     assert model.goal is first
-    assert model.release()
+    if source == URDF:
+        model.revert()
+    elif source == FILE:
+        model.restore(saved)
+    # Updates from before are forgotten; later ones wait.
+    assert model.release() == (source == UPDATE)
     model.step(2)
-    np.testing.assert_array_equal(heard, [first, third])
-    assert not model.held
-    assert model.waiting is None
-    assert not model.release()
-    assert (model.goal is third, model.source) == (True, UPDATE)
-
-
-@pytest.mark.parametrize('source', [URDF, FILE])
-def test_who_goes_back_holds_updates(rng, source):
-    robot = make('humanoid')
-    estimator = WrenchEstimator(robot)
-    model, (first, second, saved) = ModelInUse(estimator, 0.0), (others(robot, rng) for _ in 'abc')
-    model.offer(ParameterUpdate(first))
+    expected = {UPDATE: third, URDF: robot.parameters, FILE: saved}[source]
+    np.testing.assert_array_equal(heard[-1], expected)
+    assert model.source == source and not model.held and model.waiting is None
     model.hold()
     model.offer(ParameterUpdate(second))
-    model.revert() if source == URDF else model.restore(saved)
-    model.step(0)
-    expected = robot.parameters if source == URDF else saved
-    assert model.source == source
-    np.testing.assert_array_equal(estimator.robot.parameters, expected)
-    # What came before is forgotten; what comes after waits.
-    assert not model.release()
-    np.testing.assert_array_equal(model.goal, expected)
-    model.hold()
-    model.offer(ParameterUpdate(second))
-    assert model.release()
-    assert model.goal is second
+    assert model.release() and model.goal is second
 
 
-def test_how_sure_updates_are_goes_with_them(rng):
+def test_roots_of_the_covariance_go_with_their_update(rng):
     robot = make('humanoid')
     model = ModelInUse(WrenchEstimator(robot), 0.5)
     first, second, third = (others(robot, rng) for _ in range(3))
-    sure = [np.full((len(robot.links), 10, 1), k) for k in range(3)]
-    model.offer_roots(fingerprint(first), sure[0])
+    roots = [np.full((len(robot.links), 10, 1), k) for k in range(3)]
+    model.offer_roots(fingerprint(first), roots[0])
     assert model.roots is None
     model.offer(ParameterUpdate(first))
     # From the start of the change on.
-    assert model.progress < 1.0
-    assert model.roots is sure[0]
+    assert model.progress < 1.0 and model.roots is roots[0]
     model.hold()
     model.offer(ParameterUpdate(second))
-    model.offer_roots(fingerprint(second), sure[1])
-    assert model.roots is sure[0]
+    model.offer_roots(fingerprint(second), roots[1])
+    assert model.roots is roots[0]
     model.release()
-    assert model.roots is sure[1]
-    model.hold()
-    model.release()
-    assert model.roots is sure[1]
+    assert model.roots is roots[1]
     model.revert()
     assert model.roots is None
-    model.offer_roots(fingerprint(third), sure[2])
-    assert model.roots is None
+    model.offer_roots(fingerprint(third), roots[2])
     model.offer(ParameterUpdate(third))
     model.release()
-    assert model.roots is sure[2]
+    assert model.roots is roots[2]
     model.restore(first)
     assert model.roots is None
 
@@ -311,19 +278,19 @@ def with_offsets(robot, rng):
 
 
 @pytest.mark.parametrize('first', ['offsets', 'parameters'])
-def test_offsets_of_an_update_are_blended_with_it_on_top_of_the_calibration(rng, first):
+def test_offsets_of_an_update_are_blended_with_it(rng, first):
     robot = make('humanoid')
     calibration, on_top = with_offsets(robot, rng)
     estimator = WrenchEstimator(robot, calibration=calibration)
-    told = []
-    model = ModelInUse(estimator, 1.0, subtracted=lambda: told.append(estimator.calibration))
+    announced = []
+    model = ModelInUse(estimator, 1.0, subtracted=lambda: announced.append(estimator.calibration))
     goal = others(robot, rng)
-    said = fingerprint(goal), calibration_fingerprint(calibration), on_top
+    offered = fingerprint(goal), calibration_fingerprint(calibration), on_top
     if first == 'offsets':
-        model.offer_offsets(*said)
+        model.offer_offsets(*offered)
     model.offer(ParameterUpdate(goal))
     if first == 'parameters':
-        model.offer_offsets(*said)
+        model.offer_offsets(*offered)
     np.testing.assert_array_equal(model.offsets, on_top)
     model.step(0)
     model.step(NS // 4)
@@ -331,15 +298,15 @@ def test_offsets_of_an_update_are_blended_with_it_on_top_of_the_calibration(rng,
     np.testing.assert_allclose(estimator.calibration.offsets, expected, atol=ROUND_OFF)
     expected = robot.parameters + 0.25 * (goal - robot.parameters)
     np.testing.assert_allclose(estimator.robot.parameters, expected, atol=ROUND_OFF)
-    assert not told
+    assert not announced
     model.step(NS)
-    (then,) = told
+    (then,) = announced
     np.testing.assert_array_equal(then.offsets, calibration.offsets + on_top)
     # As if it had been made with both.
     sample = random_sample(robot, rng)
     made = WrenchEstimator(robot.with_parameters(goal), calibration=then)
     np.testing.assert_array_equal(estimator.update(sample).wrenches, made.update(sample).wrenches)
-    # Whoever goes back goes back from both, and an update without offsets has none.
+    # Going back undoes both, and an update without offsets has none.
     for leave in (model.revert, lambda: model.offer(ParameterUpdate(others(robot, rng)))):
         model.release()
         model.offer(ParameterUpdate(goal))
@@ -351,7 +318,7 @@ def test_offsets_of_an_update_are_blended_with_it_on_top_of_the_calibration(rng,
 
 
 @pytest.mark.parametrize('held', [False, True])
-def test_a_tare_takes_the_place_of_offsets_of_an_update(rng, held):
+def test_tare_replaces_offsets_of_an_update(rng, held):
     robot = make('humanoid')
     calibration, on_top = with_offsets(robot, rng)
     estimator = WrenchEstimator(robot, calibration=calibration)
@@ -372,7 +339,7 @@ def test_a_tare_takes_the_place_of_offsets_of_an_update(rng, held):
     model.finish()
     expected = offsets + np.where(np.arange(len(offsets))[:, None] == 1, 0.0, on_top)
     np.testing.assert_array_equal(estimator.calibration.offsets, expected)
-    # What was found before the tare comes too late, whichever message is first.
+    # Offsets from before the tare come too late, whichever message is first.
     late = others(robot, rng)
     of = fingerprint(late)
     model.offer_offsets(of, calibration_fingerprint(calibration), on_top)

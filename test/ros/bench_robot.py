@@ -20,7 +20,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros.conversions import ns_to_stamp, stamp_to_ns, wrench_to_message
 from inertial_estimation.ros.estimator_node import EstimatorNode
-from inertial_estimation.signals.assembler import build_assembler
+from inertial_estimation.signals.assembler import SampleAssembler
 
 TIMEOUT = 20.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
@@ -227,7 +227,7 @@ class Library:
         self.settings = EstimatorSettings.from_dict(HUMANOID | parameters)
         self.robot = build_robot(self.settings, self.settings.robot_description)
         self.estimator = build_estimator(self.settings, self.robot)
-        self.assembler = build_assembler(self.settings, self.robot)
+        self.assembler = SampleAssembler(self.robot, self.settings)
         self.samples = []
         for stamp_ns, (q, v, wrenches, rates, acceleration) in sent.items():
             for k, wrench in enumerate(wrenches.values()):
