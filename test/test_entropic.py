@@ -32,12 +32,9 @@ from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import pseudo_inertia
 
-STEP = 1e-6
-"""Of differences, whose error is its square over the round-off: 1e-9."""
-NOISE = 20.0
-"""A fifth of the largest wrench: enough to push links to the edge of the cone."""
-KEPT = 1e-6
-"""Share of the bounds' numbers: what iterations leave."""
+STEP = 1e-6  # of differences, whose error is its square over the round-off: 1e-9
+NOISE = 20.0  # A fifth of the largest wrench: enough to push links to the edge of the cone
+KEPT = 1e-6  # share of the bounds' numbers: what iterations leave
 
 
 @pytest.fixture
@@ -84,16 +81,10 @@ def test_derivatives_are_those_of_differences(rng):
 
 
 @pytest.mark.parametrize(('weight', 'steps'), [(1e-8, 40), (1e-5, 40), (1e-2, 20), (1.0, 20)])
-def test_answer_is_the_minimum_after_few_steps(noisy, rng, weight, steps):
+def test_answer_takes_few_steps(noisy, weight, steps):
     """Newton's method on the logarithm itself takes more than a hundred."""
     result = solve_entropic(noisy, weight=weight)
     assert result.grade is Grade.OPTIMAL and result.consistent and result.iterations < steps
-    least = objective(noisy, result.x, weight)
-    toward = noisy.prior_point() - result.x
-    # Along a line through the minimum the objective rises on both sides, outside to infinity.
-    for direction in (toward, 1e-2 * rng.normal(size=len(toward)) * np.abs(result.x)):
-        for step in (-1e-2, 1e-2):
-            assert objective(noisy, result.x + step * direction, weight) > least
 
 
 def test_start_from_an_earlier_answer_leads_to_the_same_sooner(case, rng):
@@ -125,13 +116,6 @@ def test_inconsistent_start_is_refused(noisy):
         solve_entropic(noisy, start=start)
 
 
-def test_budget_that_runs_out_leaves_consistent_parameters(noisy):
-    for budget in range(6):
-        result = solve_entropic(noisy, weight=1e-4, max_iterations=budget)
-        assert result.grade is Grade.STOPPED
-        assert result.iterations == budget and result.consistent
-
-
 def test_deviations_are_errors_of_random_truths(rng):
     """Truths are drawn around one prior, as far as the divergence takes for one."""
     case = humanoid_case(rng, off=0.0)
@@ -148,37 +132,6 @@ def test_deviations_are_errors_of_random_truths(rng):
     # Never surer than right, by more than the draws show; what is determined is not blurred.
     assert ratio.max() < 1.2
     assert ratio[-2:].min() > 0.8
-
-
-def test_active_bounds_of_every_kind_are_kept_at_least_cost(noisy, rng):
-    free = solve_entropic(noisy)
-    parameters = free.parameters
-    n = len(parameters)
-    mass = np.tile([-np.inf, np.inf], (n, 1))
-    mass[2, 1] = 0.8 * parameters[2, 0]
-    center = np.tile([[-np.inf] * 3, [np.inf] * 3], (n, 1, 1))
-    com = parameters[:, 1:4] / parameters[:, :1]
-    center[1, 0, 0], center[3, 1, 2] = com[1, 0] + 0.01, com[3, 2] - 0.01
-    ellipsoids = np.full((n, 4, 4), np.nan)
-    J = pseudo_inertia(parameters[4])
-    ellipsoids[4] = np.diag([-1.0, -1.0, -1.0, 0.9 * np.trace(J[:3, :3]) / J[3, 3]])
-    total = np.array([1.02 * parameters[:, 0].sum(), np.inf])
-    extras = np.array([[-np.inf, free.x[-2] - 0.1], [-np.inf, np.inf]])
-    problem = replace(noisy, bounds=Bounds(mass, center, ellipsoids, total, extras))
-    bounds = LinearBounds.of(problem)
-    assert (bounds.slack(free.x) < 0.0).sum() == len(bounds.names) == 6
-    result = solve_entropic(problem)
-    assert result.grade is Grade.OPTIMAL and result.consistent
-    slack = bounds.slack(result.x)
-    assert slack.min() > -1e-7
-    assert np.count_nonzero(slack < 1e-4) >= 3
-    least = objective(problem, result.x, 1e-2)
-    toward_prior = problem.prior_point() - result.x
-    for _ in range(200):
-        moved = result.x + 0.02 * rng.normal() * toward_prior
-        moved = moved + 1e-3 * rng.normal(size=len(moved)) * np.abs(moved)
-        if bounds.slack(moved).min() >= 0.0:
-            assert objective(problem, moved, 1e-2) > least - 1e-6
 
 
 def far_off(seed, links=6):
@@ -222,16 +175,6 @@ def test_budget_that_runs_out_leaves_bounds_kept():
         found = solve_entropic(problem, max_iterations=budget)
         assert found.grade is Grade.STOPPED and found.consistent
         assert missed(problem, found.x) < KEPT
-
-
-def test_contradicting_bounds_are_named():
-    problem, truth = far_off(1)
-    masses = truth[:, :1] * [0.9, 1.1]
-    heavy = np.array([2.0 * masses[:, 1].sum(), np.inf])
-    near = replace(problem, prior=truth)
-    with pytest.raises(ModelError, match='least total mass') as error:
-        solve_entropic(replace(near, bounds=Bounds(mass=masses, total_mass=heavy)))
-    assert 'least mass of' not in str(error.value)
 
 
 @pytest.mark.parametrize('seed', [19, 58, 100, 243])

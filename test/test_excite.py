@@ -17,17 +17,15 @@ from test_geometry import folding_urdf
 from wam import WAM, WamArm
 
 from inertial_estimation.cli import main
-from inertial_estimation.cli.excite import csv_text, trajectory_text
+from inertial_estimation.cli.excite import trajectory_text
 from inertial_estimation.identification.excitation.search import FourierBasis, FourierMotion
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.robot import Robot
 
-WRITTEN = 1e-8
-"""Numbers are written with ten digits."""
+WRITTEN = 1e-8  # numbers are written with ten digits
 DIFFERENCED = 2e-3
 """Second differences at 100 Hz of motions whose fourth derivatives are of order a hundred."""
-PUBLISHED = 99.0
-"""Condition number [S 5.2.2]; random starts have several hundred."""
+PUBLISHED = 99.0  # condition number [S 5.2.2]; random starts have several hundred
 CLEARANCE = 0.03
 FAST = ('--starts', '1', '--period', '6', '--harmonics', '3')
 KEYS = ('positions', 'velocities', 'accelerations')
@@ -157,13 +155,6 @@ def test_trajectory_has_the_fields_of_the_message_and_is_dense_enough(rng):
     assert np.abs(joined(dense) - q).max() < 1e-7 * np.ptp(q)
 
 
-@pytest.mark.parametrize(('rate', 'last'), [(10.0, 2.0), (0.7, 1.0 / 0.7), (3.0, 2.0)])
-def test_table_ends_with_the_period(rate, last):
-    motion = FourierMotion(FourierBasis(2.0, 2), ('a',), np.ones((1, 5)))
-    rows = csv_text(motion, rate).splitlines()
-    assert float(rows[-1].split(',')[0]) == pytest.approx(last)
-
-
 def test_arm_does_not_fold_onto_itself(urdf, tmp_path):
     limits = tmp_path / 'limits.yaml'
     limits.write_text(''.join(f'joint_{k}: {{lower: 1.6, upper: 2.7}}\n' for k in (2, 3)))
@@ -189,17 +180,11 @@ def test_arm_does_not_fold_onto_itself(urdf, tmp_path):
         (('--clearance', '2'), 1),
         (('--clearance', '-1'), 2),
         (('--harmonics', '1'), 2),
-        (('--harmonics', '1000000'), 2),
         (('--period', '0'), 2),
         (('--starts', '0'), 2),
-        (('--time', '0'), 2),
-        (('--seed', '-1'), 2),
-        (('--rate', '0'), 2),
         (('--rate', '1e9', '--out-csv', 'out.csv'), 2),
         (('--rate', '0.5', '--out-csv', 'out.csv'), 2),
         (('--friction', 'none', 'viscous'), 2),
-        (('--limits', 'nowhere.yaml'), 1),
-        (('--out-csv', '/nowhere/out.csv'), 1),
     ],
 )
 def test_impossible_call_is_refused(urdf, capsys, more, code):
@@ -207,19 +192,13 @@ def test_impossible_call_is_refused(urdf, capsys, more, code):
 
 
 @pytest.mark.parametrize(
-    ('text', 'more', 'name'),
-    [
-        ('elbow: {velocity: 1e-1}', (), 'lower'),
-        ('shoulder: {lower: 0.0, upper: 1.0, velocity: 1.0}', (), 'acceleration'),
-        ('shoulder: {lower: 1.0, upper: -1.0, velocity: 1.0}', ('--acceleration', 3), '-1'),
-        ('knee: {lower: 1.0}', (), 'knee'),
-    ],
+    ('text', 'name'),
+    [('shoulder: {lower: 0.0, upper: 1.0, velocity: 1.0}', 'acceleration'), ('knee: {}', 'knee')],
 )
-def test_missing_or_impossible_limit_is_named(arm, tmp_path, capsys, text, more, name):
-    limits, out = tmp_path / 'limits.yaml', tmp_path / 'out.csv'
+def test_missing_limit_or_unknown_joint_is_named(arm, tmp_path, capsys, text, name):
+    limits = tmp_path / 'limits.yaml'
     limits.write_text(text)
-    line = refusal(capsys, arm, *FAST, '--limits', limits, '--out-csv', out, *more)
-    assert name in line and not out.exists()
+    assert name in refusal(capsys, arm, *FAST, '--limits', limits)
 
 
 @pytest.mark.parametrize(
@@ -236,19 +215,10 @@ def test_finding_is_reported(urdf, tmp_path, old, new, more, code):
     assert code in [one['code'] for one in designed(urdf, tmp_path, *more)['findings']]
 
 
-def test_limits_beyond_the_urdf_are_reported(urdf, tmp_path):
-    limits = tmp_path / 'limits.yaml'
-    limits.write_text('joint_2: {lower: -57, upper: 57, velocity: 1.5}\njoint_3: {lower: -1}\n')
-    found = designed(urdf, tmp_path, '--limits', limits)['findings']
-    assert {one['subject'] for one in found if one['code'] == 'rating'} == {'joint_2'}
-
-
 @pytest.mark.skipif(not WAM.is_dir(), reason='needs ../shared/data')
-@pytest.mark.parametrize('seed', [0, 1])
-def test_the_wam_is_excited_as_published(tmp_path, seed):
+def test_wam_is_excited_as_published(tmp_path):
     """S 5.2.2: maxima of the published motion as limits, a random start, condition 99."""
-    urdf, limits, out = (tmp_path / name for name in ('wam.urdf', 'limits.yaml', 'out.json'))
-    arm = WamArm()
+    urdf, limits, arm = tmp_path / 'wam.urdf', tmp_path / 'limits.yaml', WamArm()
     urdf.write_text(arm.urdf)
     q, v, a = arm.trajectory(1)
     columns = np.array([q.min(axis=0), q.max(axis=0), *(np.abs(x).max(axis=0) for x in (v, a))])
@@ -258,9 +228,7 @@ def test_the_wam_is_excited_as_published(tmp_path, seed):
         for k, column in enumerate(columns.T, start=1)
     }
     limits.write_text(yaml.safe_dump(stated))
-    call = ('--limits', limits, '--starts', '1', '--seed', seed, '--json', out)
-    assert run(urdf, *call) == 0
-    found = json.loads(out.read_text())
+    found = designed(urdf, tmp_path, '--limits', limits, '--period', 20, '--harmonics', 5)
     assert found['base_parameters'] == 69
     assert found['condition_at_start'] > 2 * PUBLISHED
     assert found['condition'] <= PUBLISHED

@@ -27,7 +27,6 @@ from inertial_estimation.identification.solvers.bounded_least_squares import (
 from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.solvers.mass_points import (
     box_grid,
-    composition,
     hull_grid,
     link_grids,
     prior_roots,
@@ -40,12 +39,9 @@ from inertial_estimation.model.inertia import pseudo_inertia
 
 pytest.importorskip('clarabel')
 
-ROUND_OFF = 1e-12
-"""Of sums of products of parameters."""
-EXACT = 1e-8
-"""An exact active set, after round-off of a condition of the problem of about 1e6."""
-PULL = 1e-3
-"""Pull of the regularization on determined parameters."""
+ROUND_OFF = 1e-12  # of sums of products of parameters
+EXACT = 1e-8  # an exact active set, after round-off of a condition of the problem of about 1e6
+PULL = 1e-3  # pull of the regularization on determined parameters
 NOISE = 20.0
 CUBE = Box(np.eye(4), np.ones(3))
 
@@ -74,14 +70,6 @@ def case(rng):
 @pytest.fixture
 def noisy(case, rng):
     return case.problem(NOISE * rng.normal(size=len(case.y)))
-
-
-def test_masses_make_up_the_pseudo_inertia_of_points(rng):
-    points, masses = rng.normal(size=(5, 3)), rng.uniform(size=5)
-    homogeneous = np.column_stack([points, np.ones(5)])
-    expected = (homogeneous * masses[:, None]).T @ homogeneous
-    found = pseudo_inertia(composition(points) @ masses)
-    np.testing.assert_allclose(found, expected, atol=ROUND_OFF)
 
 
 def test_points_fill_a_box_and_a_hull(box):
@@ -156,26 +144,6 @@ def test_interior_point_finds_the_same_active_set(small, rng, monkeypatch, rows)
     np.testing.assert_allclose(found.v, expected.v, atol=EXACT)
 
 
-def test_bounds_of_unknowns_hold_at_least_cost(small, rng):
-    """The first two bounds are active, the third is the second again, the last is far away."""
-    x = small.X @ fit_bounded(small).v
-    rows = np.eye(6)[[0, 1, 1, 2]]
-    bounds = LinearBounds(rows, rows @ x + [0.1, 0.2, 0.2, -1.0], tuple('abcd'))
-    found = fit_bounded(replace(small, bounds=bounds))
-    slack = bounds.slack(small.X @ found.v)
-    np.testing.assert_allclose(slack[:3], 0.0, atol=EXACT)
-    assert slack[3] > 0.0 and found.v.min() >= 0.0 and found.optimality < EXACT
-
-    def cost(v):
-        residual = small.A @ (small.X @ v) - small.b
-        return (residual @ residual + small.d @ (v - small.v0) ** 2) / 2
-
-    for _ in range(20):
-        other = np.maximum(found.v + 1e-3 * rng.normal(size=len(found.v)), 0.0)
-        if bounds.slack(small.X @ other).min() >= 0.0:
-            assert cost(other) >= cost(found.v)
-
-
 @pytest.mark.parametrize('total', [0.98, 1.0])
 @pytest.mark.parametrize('seed', [51, 52, 53])
 def test_many_bounds_that_compete_are_met(seed, total):
@@ -201,12 +169,6 @@ def test_many_bounds_that_compete_are_met(seed, total):
     assert total - EXACT <= found[:, 0].sum() / mass.sum() <= 1.0 + EXACT
     assert (np.abs(found[:, 1:4] / found[:, :1] - center) <= 0.02 + EXACT).all()
     assert result.optimality < ROUND_OFF * 100
-
-
-def test_contradicting_bounds_are_named(noisy):
-    box = np.tile([[9.0] * 3, [9.1] * 3], (len(noisy.prior), 1, 1))
-    with pytest.raises(ModelError, match='centre of mass'):
-        solve_mass_points(replace(noisy, bounds=Bounds(center_of_mass=box)))
 
 
 def test_centres_of_mass_are_in_their_boxes(noisy):

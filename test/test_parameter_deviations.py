@@ -19,8 +19,7 @@ from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel
 
 KINDS = ('wrenches', 'torques', 'external_torques', 'residuals')
-LINEAR = 1e-9
-"""Relative to the largest deviation of a kind: results are linear in the parameters."""
+LINEAR = 1e-9  # relative to the largest deviation of a kind: results are linear in the parameters
 
 
 def roots_of(robot, rng):

@@ -15,20 +15,27 @@ from identification_problems import humanoid_case
 
 from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.problem import Bounds, Problem
 from inertial_estimation.identification.result import Grade
 from inertial_estimation.identification.row_space import RowSpace
+from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.solvers.coordinates import MAX_WEIGHT
-from inertial_estimation.identification.solvers.divergence import parameters_of, whitening
+from inertial_estimation.identification.solvers.divergence import (
+    Distance,
+    entropic_divergence,
+    parameters_of,
+    pullback_distance,
+    whitening,
+)
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 
 NEXT_TO_NOTHING = 1e-9
 """Weight of a prior that pulls predictions by less than what methods promise."""
-BASE = 10.0
-"""The weakest combination is seen this much worse than the equations as a whole."""
+BASE = 10.0  # the weakest combination is seen this much worse than the equations as a whole
 SAME = 1e-5
 """Root of the gap of an iterative method, below 1e-9, against the weight of the prior, 1e-2."""
+GAP = 1e-6  # of objectives, as far as an interior point goes
 STAYS, POINTS_STAY = 1e-5, 1e-3
 """
 Distance to a prior that nothing contradicts: ten times an interior point's gap; of masses at
@@ -140,6 +147,83 @@ def test_deviations_are_finite_where_determined(method, case, noise):
     if method is not SOLVERS['least_squares']:
         known = replace(problem, extra_scales=np.array([np.inf, 0.3]))
         assert method(known).deviations[-1] == pytest.approx(0.3, rel=SAME)
+
+
+def objective(method, problem, x, weight):
+    parameters = problem.unknowns.split(x)[0]
+    distance = {
+        Distance.ENTROPIC: entropic_divergence(parameters, problem.prior),
+        Distance.PULLBACK: pullback_distance(parameters, problem.prior),
+        Distance.EUCLIDEAN: 0.5 * (parameters - problem.prior) ** 2,
+        Distance.NONE: 0.0,
+    }
+    return 0.5 * problem.mean_square(x) + weight * np.sum(distance[method.distance])
+
+
+@pytest.mark.parametrize('weight', [1e-6, 0.1])
+def test_no_neighbour_is_better(weighted, case, noise, rng, weight):
+    problem = case.problem(noise)
+    x = weighted(problem, weight=weight).x
+    least = objective(weighted, problem, x, weight)
+    random = 1e-3 * rng.normal(size=(100, len(x))) * np.abs(x)
+    # Towards the prior every answer stays consistent.
+    toward = np.outer(np.logspace(-6, 0, 10), problem.prior_point() - x)
+    for moved in x + np.vstack([random, toward]):
+        margins = consistency_margin(problem.unknowns.split(moved)[0])
+        if (margins > 0).all() or not weighted.consistent:
+            assert objective(weighted, problem, moved, weight) > least * (1 - GAP)
+
+
+@pytest.fixture
+def bounded(method):
+    if not method.bounded:
+        pytest.skip('the method knows no bounds')
+    return method
+
+
+def test_active_bounds_of_every_kind_are_kept(bounded, case, noise):
+    problem = case.problem(noise)
+    free = bounded(problem)
+    parameters, n = free.parameters, len(case.prior)
+    mass = np.tile([-np.inf, np.inf], (n, 1))
+    mass[0, 0], mass[2, 1] = parameters[0, 0] + 0.3, 0.8 * parameters[2, 0]
+    center = np.tile([[-np.inf] * 3, [np.inf] * 3], (n, 1, 1))
+    center[1, 0, 0] = parameters[1, 1] / parameters[1, 0] + 0.01
+    bounds = Bounds(mass, center, extras=np.array([[-np.inf, free.x[-2] - 0.1], [0.2, 0.2]]))
+    if bounded is not SOLVERS['manifold']:
+        Q = np.full((n, 4, 4), np.nan)
+        J = pseudo_inertia(parameters[4])
+        Q[4] = np.diag([-1.0, -1.0, -1.0, 0.9 * np.trace(J[:3, :3]) / J[3, 3]])
+        total = np.array([1.02 * parameters[:, 0].sum(), np.inf])
+        bounds = replace(bounds, ellipsoids=Q, total_mass=total)
+    within = replace(problem, bounds=bounds)
+    found, slack = bounded(within), LinearBounds.of(within).slack
+    assert (slack(free.x) < 0.0).sum() >= len(slack(free.x)) - 1
+    assert found.grade is Grade.OPTIMAL and found.consistent
+    assert slack(found.x).min() > -1e-6
+    assert np.count_nonzero(slack(found.x) < 1e-3) >= 4
+    free_cost, cost = (objective(bounded, problem, one.x, 1e-2) for one in (free, found))
+    assert free_cost < cost
+
+
+@pytest.mark.parametrize('name', ['entropic', 'semidefinite', 'mass_points'])
+def test_contradicting_bounds_are_named(case, name):
+    n = len(case.prior)
+    box = np.tile([[-9.0] * 3, [9.0] * 3], (n, 1, 1))
+    box[2] += 15.0
+    Q = np.tile(np.diag([-1.0, -1.0, -1.0, 1.0]), (n, 1, 1))
+    bounds = Bounds(np.tile([0.1, np.inf], (n, 1)), box, Q)
+    with pytest.raises(ModelError, match=f'of {case.unknowns.links[2]}') as error:
+        SOLVERS[name](replace(case.problem(), bounds=bounds))
+    assert case.unknowns.links[1] not in str(error.value)
+
+
+@pytest.mark.parametrize('name', ['entropic', 'manifold'])
+def test_budget_that_runs_out_leaves_consistent_parameters(case, noise, name):
+    for budget in range(6):
+        result = SOLVERS[name](case.problem(noise), weight=1e-4, max_iterations=budget)
+        assert result.grade is Grade.STOPPED and result.consistent
+        assert result.iterations == budget
 
 
 def test_undetermined_unknowns_stay_at_the_prior(method, case, blind, noise):

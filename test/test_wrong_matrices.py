@@ -18,8 +18,7 @@ from inertial_estimation.identification.recursion.innovation import Change
 
 __all__ = ['robot']
 
-SIZES = np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])
-"""Moments over a lever of 0.1 m."""
+SIZES = np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])  # moments over a lever of 0.1 m
 SECONDS, PUSHED = 40.0, 30.0
 
 

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from inertial_estimation.identification.solvers.conic import Block, Kind, minimise
 from inertial_estimation.identification.solvers.constraints import (
     LinearBounds,
-    contradicting,
-    contradiction,
+    require_compatible,
 )
 
 Array = NDArray[np.float64]
@@ -198,7 +197,7 @@ def _interior_point(problem: BoundedProblem) -> tuple[Flags, Flags, Fitted]:
     ]
     found = minimise(P, q, blocks, tolerance=INTERIOR_POINT)
     if not found.feasible:
-        raise contradicting(contradiction(blocks[:2], blocks[2], found))
+        require_compatible(blocks[:2], blocks[2])
     pressed = np.zeros(k, dtype=np.bool_)
     pressed[floored] = found.multipliers[1] > found.slacks[1]
     active = found.multipliers[2] > found.slacks[2]

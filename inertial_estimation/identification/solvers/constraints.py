@@ -188,25 +188,30 @@ def missed(bounds: Block, x: Array, share: float = MISSED) -> list[str]:
     return [name for name, one in zip(bounds.labels, slack, strict=True) if one < least]
 
 
-def contradiction(bodies: Sequence[Block], bounds: Block, solution: ConicSolution) -> list[str]:
-    """Return bounds that contradict each other, of which none can be left out."""
-    shares = solution.multipliers[-1]
-    order = [int(k) for k in np.argsort(shares)]
-    some = [k for k in order if shares[k] > MIN_MULTIPLIER * shares.max()]
-    kept = next((those for those in (some, order) if _infeasible(bodies, bounds, those)), [])
+def require_compatible(bodies: Sequence[Block], bounds: Block) -> None:
+    """Raise if bounds contradict each other; name those of which none can be left out."""
+    everything = _without_equations(bodies, bounds, range(len(bounds.labels)))
+    if everything.feasible:
+        return
+    shares = everything.multipliers[-1]
+    kept = [int(k) for k in np.argsort(shares)]
+    some = [k for k in kept if shares[k] > MIN_MULTIPLIER * shares.max()]
+    if not _without_equations(bodies, bounds, some).feasible:
+        kept = some
     for k in list(kept):
         fewer = [other for other in kept if other != k]
-        if _infeasible(bodies, bounds, fewer):
+        if not _without_equations(bodies, bounds, fewer).feasible:
             kept = fewer
-    return [bounds.labels[k] for k in sorted(kept)]
+    raise contradicting([bounds.labels[k] for k in sorted(kept)])
 
 
-def _infeasible(bodies: Sequence[Block], bounds: Block, chosen: list[int]) -> bool:
-    """Return whether some of the bounds contradict each other."""
+def _without_equations(
+    bodies: Sequence[Block], bounds: Block, chosen: Sequence[int]
+) -> ConicSolution:
+    """Return the point nearest to zero that keeps some of the bounds."""
     from scipy.sparse import csc_array, identity
 
-    n = bounds.G.shape[1]
-    some = bounds._replace(G=csc_array(bounds.G)[chosen], h=bounds.h[chosen])
     # With nothing to minimise, variables may run away long before anything is proven.
-    near = csc_array(identity(n))
-    return not minimise(near, np.zeros(n), [*bodies, some]).feasible
+    near = csc_array(identity(bounds.G.shape[1]))
+    some = bounds._replace(G=csc_array(bounds.G)[list(chosen)], h=bounds.h[list(chosen)])
+    return minimise(near, np.zeros(near.shape[0]), [*bodies, some])

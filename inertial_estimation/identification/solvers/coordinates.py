@@ -187,10 +187,6 @@ class Curvature:
         roots = block_diag(*entropic_roots(self.shapes), np.diag(self.drawn))
         return np.asarray(np.sqrt(self.weight) * roots)
 
-    def solve(self, gradient: Array) -> Array:
-        """Return the inverse of H times a vector; gradient (n_u,); returns (n_u,)."""
-        return solve_root(self.root, gradient)
-
 
 def solve_root(root: Array, vector: Array) -> Array:
     """Return the inverse of U'U times a vector; root (n, n); vector (n,); returns (n,)."""

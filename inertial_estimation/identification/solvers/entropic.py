@@ -33,10 +33,9 @@ from inertial_estimation.identification.solvers.cone_newton import ConeNewton, M
 from inertial_estimation.identification.solvers.conic import Consistency, minimise
 from inertial_estimation.identification.solvers.constraints import (
     LinearBounds,
-    contradicting,
-    contradiction,
     drawn_inside,
     missed,
+    require_compatible,
 )
 from inertial_estimation.identification.solvers.coordinates import (
     Coordinates,
@@ -144,8 +143,7 @@ def within_bounds(problem: Problem) -> Array | None:
         z = drawn_inside(bodies, np.nan_to_num(found.x))
         if not missed(bounds, z, ROUGH):
             return np.asarray(problem.prior_point() + program.to_x @ z)
-    if bad := contradiction([bodies], bounds, found):
-        raise contradicting(bad)
+    require_compatible([bodies], bounds)
     return None
 
 

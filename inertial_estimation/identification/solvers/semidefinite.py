@@ -42,10 +42,9 @@ from inertial_estimation.identification.solvers.constraints import (
     LinearBounds,
     body_block,
     bound_blocks,
-    contradicting,
-    contradiction,
     drawn_inside,
     missed,
+    require_compatible,
 )
 from inertial_estimation.identification.solvers.coordinates import (
     deviations_at,
@@ -242,6 +241,9 @@ def _least(program: BodyProgram, blocks: Sequence[Block]) -> _Found:
         best = min(found, best, key=lambda one: (one.grade is not Grade.OPTIMAL, one.gap))
         if best.grade is Grade.OPTIMAL:
             break
+    bodies, *bounds = blocks
+    if any(missed(block, best.z) for block in bounds):
+        require_compatible([bodies], bounds[0])
     return best._replace(iterations=iterations)
 
 
@@ -266,10 +268,6 @@ def _expanded(
     solution = minimise(
         gram, program.gradient(about) / size, moved, tolerance=tolerance, refined=refined
     )
-    if not solution.feasible and bounds:
-        bad = contradiction([bodies], bounds[-1], solution)
-        if bad:
-            raise contradicting(bad)
     # Where the solver fails its numbers may be NaN; the prior is consistent.
     z = about + solution.x if np.isfinite(solution.x).all() else np.zeros(program.n)
     above = program.above(z, blocks, [size * y for y in solution.multipliers])
