@@ -61,13 +61,11 @@ class RecursiveIdentifier:
     stamp_ns : int
         Stamp of the last sample [ns]; 0: none.
     equations_ns : dict of str to int
-        Last sample of the last window with equations of a submodel, by its name [ns].
+        Stamp of the last window with equations, by submodel [ns].
     noise : StateNoise or None
         Noise of the motion from now on; None: it is exact.
     prior : ndarray, shape (n_links, 10)
-        The robot's parameters, made strictly consistent.
-    widened : tuple of str
-        Links where that changed them.
+        The robot's parameters, made strictly consistent; `widened` names the changed links.
 
     Raises
     ------

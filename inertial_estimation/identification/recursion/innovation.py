@@ -67,10 +67,10 @@ MAX_MASS_DEVIATION = 0.1
 
 
 class Change(Enum):
-    """What happened to a submodel."""
+    """Change of a submodel."""
 
     TOUCHED = 'touched'
-    """An unknown wrench acts: its equations are rejected."""
+    """An unknown wrench acts: equations are rejected."""
     FREE = 'free'
     """That is over."""
     BODY = 'body'
@@ -99,7 +99,7 @@ class Verdict(NamedTuple):
     rejected: int
     """Windows that are dropped."""
     change: Change | None
-    """What has just happened."""
+    """Detected just now."""
 
 
 class InnovationTest:
@@ -151,7 +151,7 @@ class InnovationTest:
 
     def _agrees(self, new: SampleWindow, size: float, sway: float) -> Verdict:
         if self._rejected:
-            # This window may hold the end of the touch.
+            # The end of the contact may be in this window.
             self._rejected.clear()
             return Verdict((), 1, Change.FREE)
         waiting, self._waiting = self._waiting, new
@@ -189,7 +189,7 @@ class InnovationTest:
         return new.rows.count * cost / self.usual
 
     def _explanation(self, before: Information) -> Verdict | None:
-        """Return what explains the newest rejected windows, if only one change does."""
+        """Return the change that explains the newest rejected windows, if only one does."""
         memory = self._memory
         releases = {
             Change.BODY: (self._link, PAYLOAD),

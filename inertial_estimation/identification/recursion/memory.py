@@ -175,7 +175,7 @@ class SubmodelMemory:
             self.information = wandered(self.information, self.offsets, self.walks(elapsed))
 
     def walks(self, elapsed: float) -> Array:
-        """Return how far offsets walk in some time, one number for each column [N, Nm]."""
+        """Return the random walk of offsets in some time, one number for each column [N, Nm]."""
         walks = self.offset_scales(self._settings.force_walk, self._settings.moment_walk)
         return np.asarray(walks * np.sqrt(max(elapsed, 0.0)))
 

@@ -200,7 +200,7 @@ def _share_along(wanted: Array, change: Array) -> float:
 
 
 def effective_offsets(calibration: FtCalibration) -> Array:
-    """Return what a calibration subtracts at zero degrees, shape (n_fts, 6) [N, Nm]."""
+    """Return the offsets of a calibration at zero degrees, shape (n_fts, 6) [N, Nm]."""
     warmth = calibration.temperature_coefficients * calibration.reference_temperatures[:, None]
     return np.asarray(calibration.offsets + warmth)
 

@@ -29,7 +29,7 @@ Friction and offsets have no rows in the roots. Faded equations count as fewer o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +43,7 @@ from inertial_estimation.identification.solvers.divergence import entropic_diver
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class _Triangle:
+class _Triangle(NamedTuple):
     """Reduced system ``[U V; 0 T] [parameters; offsets] = E e``, e of unit covariance."""
 
     own: NDArray[np.intp]

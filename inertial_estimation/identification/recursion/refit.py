@@ -195,24 +195,34 @@ def joint_minimum(
     Steps are solved from products of equations. None where these have too few digits, or the
     minimum is far or next to inconsistent parameters.
     """
-    parts = [_part(*one, names, near[one[0].name]) for one in zip(memories, problems, strict=True)]
-    found = _Descent(parts, len(names), weight).run()
+    parts, us = [], []
+    for one, problem in zip(memories, problems, strict=True):
+        assert one.regularised is not None
+        rows, n = Coordinates.of(problem, one.maps), one.block.unknowns.n_inertial
+        F, C = rows.factor, one.regularised.R[:, one.offsets] / np.sqrt(problem.count)
+        own = np.array([names.index(name) for name in one.offset_names], dtype=np.intp)
+        parts.append(_Part(rows, problem.count, n, C, own, F.T @ F, F.T @ C))
+        moved = np.linalg.solve(rows.links, (near[one.name] - problem.prior)[..., None])
+        us.append(np.concatenate([moved.reshape(-1), np.zeros(F.shape[1] - n)]))
+    found = _Descent(parts, len(names), weight).run(us, np.zeros(len(names)))
     if found is None:
         return None
     us, offsets = found
-    unknowns = [part.coordinates.unknowns(u) for part, u in zip(parts, us, strict=True)]
-    inertial = [x[: 10 * part.n_links].reshape(-1, 10) for x, part in zip(unknowns, parts)]
-    consistent = all(consistency_margin(rows).min() > 0.0 for rows in inertial)
+    unknowns = [part.rows.unknowns(u) for part, u in zip(parts, us, strict=True)]
+    inertial = [x[: part.n].reshape(-1, 10) for x, part in zip(unknowns, parts, strict=True)]
+    consistent = all(consistency_margin(links).min() > 0.0 for links in inertial)
     return (unknowns, offsets) if consistent else None
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
+class _Part(NamedTuple):
     """Equations of one submodel."""
 
-    coordinates: Coordinates
-    """Of all unknowns but its offsets."""
-    count: float
+    rows: Coordinates
+    """Of all unknowns but its offsets: F and t."""
+    size: float
+    """Number of equations."""
+    n: int
+    """Number of inertial parameters."""
     C: Array
     """Regressor of its offsets over the root of the count, shape (r, k)."""
     own: Columns
@@ -221,13 +231,6 @@ class _Part:
     """F'F."""
     across: Array
     """F'C."""
-    first: Array
-    """Coordinates to start from."""
-
-    @property
-    def n_links(self) -> int:
-        """Number of links."""
-        return len(self.coordinates.links)
 
 
 class _Local(NamedTuple):
@@ -242,29 +245,17 @@ class _Local(NamedTuple):
     """Matrix S of each link, shape (n_links, 4, 4)."""
 
 
-def _part(one: SubmodelMemory, problem: Problem, names: Sequence[str], near: Array) -> _Part:
-    assert one.regularised is not None
-    coordinates = Coordinates.of(problem, one.maps)
-    F, C = coordinates.factor, one.regularised.R[:, one.offsets] / np.sqrt(problem.count)
-    first = np.zeros(F.shape[1])
-    moved = (near - problem.prior)[..., None]
-    first[: 10 * len(near)] = np.linalg.solve(coordinates.links, moved).reshape(-1)
-    own = np.array([names.index(name) for name in one.offset_names], dtype=np.intp)
-    return _Part(coordinates, problem.count, C, own, F.T @ F, F.T @ C, first)
-
-
 class _Descent:
-    """Newton's method from where the parts start."""
+    """Newton's method."""
 
     def __init__(self, parts: Sequence[_Part], n_offsets: int, weight: float) -> None:
         self.parts, self.n_offsets, self.weight = parts, n_offsets, weight
-        self.edges = np.cumsum([0, *(part.n_links for part in parts)])
+        self.edges = np.cumsum([0, *(part.n // 10 for part in parts)])
         # In units of the least weight of a divergence the objective is self-concordant.
-        self.unit = weight * min(part.count for part in parts)
+        self.unit = weight * min(part.size for part in parts)
 
-    def run(self) -> tuple[list[Array], Array] | None:
+    def run(self, us: list[Array], offsets: Array) -> tuple[list[Array], Array] | None:
         """Return the coordinates of each part and the offsets; None: not near."""
-        us, offsets = [part.first for part in self.parts], np.zeros(self.n_offsets)
         here = self.local(us, offsets)
         for _ in range(MAX_STEPS):
             if here is None or (step := self.step(here)) is None:
@@ -289,7 +280,7 @@ class _Descent:
 
     def shapes(self, us: Sequence[Array]) -> Array:
         """Return the matrix S of each link of all parts."""
-        inertial = [u[: 10 * part.n_links] for u, part in zip(us, self.parts)]
+        inertial = [u[: part.n] for u, part in zip(us, self.parts)]
         return symmetric(np.concatenate(inertial).reshape(-1, 10))
 
     def local(self, us: Sequence[Array], offsets: Array) -> _Local | None:
@@ -303,14 +294,14 @@ class _Descent:
         value, slopes, slope = 0.0, [], np.zeros(self.n_offsets)
         for k, part in enumerate(self.parts):
             links = slice(self.edges[k], self.edges[k + 1])
-            rows, u, n = part.coordinates, us[k], 10 * part.n_links
+            rows, u, n = part.rows, us[k], part.n
             left = rows.factor @ u + part.C @ offsets[part.own] - rows.target
             drawn = rows.drawn[n:] * u[n:]
             distance = divergences[links].sum() + 0.5 * drawn @ u[n:]
-            value += part.count * (0.5 * left @ left + self.weight * distance)
+            value += part.size * (0.5 * left @ left + self.weight * distance)
             pull = np.concatenate([pulls[links].reshape(-1), drawn])
-            slopes.append(part.count * (rows.factor.T @ left + self.weight * pull))
-            slope[part.own] += part.count * (part.C.T @ left)
+            slopes.append(part.size * (rows.factor.T @ left + self.weight * pull))
+            slope[part.own] += part.size * (part.C.T @ left)
         return _Local(float(value), slopes, slope, shapes)
 
     def step(self, here: _Local) -> tuple[list[Array], Array, float] | None:
@@ -325,12 +316,12 @@ class _Descent:
             if root is None:
                 return None
             right = np.empty((len(root), len(part.own) + 1), order='F')
-            right[:, :-1], right[:, -1] = part.count * part.across, here.slopes[k]
+            right[:, :-1], right[:, -1] = part.size * part.across, here.slopes[k]
             half = dtrsm(1.0, root, right, trans_a=1, overwrite_b=1)
             roots.append(root)
             halves.append(half)
             G, g = half[:, :-1], half[:, -1]
-            reduced[np.ix_(part.own, part.own)] += part.count * part.C.T @ part.C - G.T @ G
+            reduced[np.ix_(part.own, part.own)] += part.size * part.C.T @ part.C - G.T @ G
             slope[part.own] += G.T @ g
             squared += float(g @ g)
         solved = _solved(reduced, slope)
@@ -347,12 +338,12 @@ class _Descent:
         """Return the Cholesky factor of the Hessian by a part's coordinates."""
         from scipy.linalg.lapack import dpotrf
 
-        H, n = part.gram.copy(), 10 * part.n_links
+        H, n = part.gram.copy(), part.n
         links = np.arange(n).reshape(-1, 10)
         H[links[:, :, None], links[:, None, :]] += blocks
         rest = np.arange(n, len(H))
-        H[rest, rest] += self.weight * part.coordinates.drawn[n:]
-        root, failed = dpotrf(part.count * H.T, lower=0, overwrite_a=1)
+        H[rest, rest] += self.weight * part.rows.drawn[n:]
+        root, failed = dpotrf(part.size * H.T, lower=0, overwrite_a=1)
         return None if failed else np.asarray(root)
 
 

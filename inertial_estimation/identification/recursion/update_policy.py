@@ -43,52 +43,41 @@ SECOND_NS = 1e9
 
 @dataclass(frozen=True, eq=False)
 class Refit:
-    """
-    Result of a refit.
-
-    Attributes
-    ----------
-    stamp_ns : int
-        Stamp of the last sample [ns].
-    parameters : ndarray, shape (n_links, 10)
-        Inertial parameters of all links, strictly consistent.
-    offsets : mapping of str to ndarray, shape (6,)
-        FT offsets that fit best beside these parameters, by sensor [N, Nm].
-    subtracted : mapping of str to ndarray, shape (6,)
-        Offsets that an estimator should subtract: they follow the others as slowly as sensors
-        drift (`OffsetTracker`) [N, Nm]; NaN where none was determined yet.
-    offset_deviations : mapping of str to ndarray, shape (6,)
-        Standard deviations of the offsets, without errors that all equations share [N, Nm].
-    refitted : tuple of str
-        Submodels whose parameters are refitted; the others have those of the prior.
-    determined : mapping of str to int
-        Combinations of inertial parameters that the equations of a submodel determine better than
-        the prior does.
-    reasons : mapping of str to str
-        Why a submodel was not refitted.
-    prior_residuals, residuals : mapping of str to mapping of str to float
-        Root mean squares of the newest equations before they were added, by submodel and kind:
-        of the prior parameters with all else fitted, and of the fit of that time [N, Nm].
-    least_margin : float
-        Smallest eigenvalue of a link's pseudo-inertia.
-    parameter_roots : ndarray, shape (n_links, 10, r)
-        Root F of the covariance F F' of the parameters of each submodel; zero where it was not
-        refitted.
-
-    """
+    """Result of a refit; mappings are by submodel or by FT sensor."""
 
     stamp_ns: int
+    """Stamp of the last sample [ns]."""
     parameters: Array
+    """Inertial parameters of all links, strictly consistent, shape (n_links, 10)."""
     offsets: Mapping[str, Array]
+    """FT offsets that fit best beside these parameters, shape (6,) [N, Nm]."""
     subtracted: Mapping[str, Array]
+    """
+    Offsets that an estimator should subtract: they follow the others as slowly as sensors drift
+    (`OffsetTracker`); NaN where none was determined yet.
+    """
     offset_deviations: Mapping[str, Array]
+    """Standard deviations of the offsets, without errors that all equations share [N, Nm]."""
     refitted: tuple[str, ...]
+    """Submodels whose parameters are refitted; the others have those of the prior."""
     determined: Mapping[str, int]
+    """Combinations of parameters that the equations determine better than the prior does."""
     reasons: Mapping[str, str]
+    """Why a submodel was not refitted."""
     prior_residuals: Mapping[str, Mapping[str, float]]
+    """
+    Root mean squares, by kind, of the newest equations before they were added: of the prior
+    parameters with all else fitted [N, Nm].
+    """
     residuals: Mapping[str, Mapping[str, float]]
+    """The same of the fit of that time."""
     least_margin: float
+    """Smallest eigenvalue of a link's pseudo-inertia."""
     parameter_roots: Array
+    """
+    Root F of the covariance F F' of the parameters of each submodel, shape (n_links, 10, r); zero
+    where it was not refitted.
+    """
 
     @property
     def determined_offsets(self) -> dict[str, Array]:
