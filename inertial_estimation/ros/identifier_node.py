@@ -54,7 +54,7 @@ class IdentifierNode(ConfiguredNode):
 
     @reported
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop to learn, and save the state."""
+        """Stop, and save the state."""
         self.pipeline.keep()
         return super().on_deactivate(state)
 

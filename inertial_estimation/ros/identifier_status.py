@@ -33,7 +33,7 @@ class IdentifierStatus:
     def __init__(self, settings: IdentifierSettings, identifier: RecursiveIdentifier) -> None:
         self._identifier = identifier
         robot = identifier.robot
-        self._held = {
+        self._loaded = {
             robot.submodels[submodel_of(robot, frame)].name for frame in settings.loaded_frames
         }
         self.refits = self.updates = self.windows = self._failures = self._refused = 0
@@ -55,7 +55,7 @@ class IdentifierStatus:
         """Note a sample."""
         self.sample = sample
         self._samples += 1
-        # Time that was set back begins anew.
+        # Time was set back.
         if not self._first_ns or sample.stamp_ns < self._last_ns:
             self._first_ns = sample.stamp_ns
         self._last_ns = sample.stamp_ns
@@ -151,7 +151,7 @@ class IdentifierStatus:
             elif learning and (joints := self._without_efforts(kinds)):
                 what = f'efforts of {", ".join(joints)}'
                 found.append(finding('missing', name, what=what, share=1.0))
-            note = 'held' if submodel.name in self._held else 'identified'
+            note = 'loaded' if submodel.name in self._loaded else 'identified'
             reason = self._reason(submodel.name, refit, learning=learning)
             if not found and reason:
                 note = reason
@@ -161,7 +161,7 @@ class IdentifierStatus:
 
     def _reason(self, name: str, refit: Refit | None, *, learning: bool) -> str:
         """Return why a submodel is not identified, and count for how long."""
-        if name in self._held:
+        if name in self._loaded:
             return ''
         if refit is not None and name in refit.refitted:
             self._waiting.pop(name, None)
@@ -172,7 +172,7 @@ class IdentifierStatus:
 
     def _lost_sensors(self, submodel: Submodel) -> list[str]:
         """Return the sensors that a submodel without equations for some time lacks."""
-        if self.sample is None or submodel.name in self._held:
+        if self.sample is None or submodel.name in self._loaded:
             return []
         since = max(self._identifier.equations_ns.get(submodel.name, 0), self._first_ns)
         if 1e-9 * (self.sample.stamp_ns - since) <= MAX_SILENCE + CONTACT_MARGIN:

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Inertial parameters from a topic, from a file or from the URDF, taken over between cycles."""
+"""Inertial parameters from a topic, a file or the URDF, which change between cycles."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -56,7 +56,7 @@ class ModelUpdates:
         ]
         # Deviations and offsets come before the update that they belong to, if all are there.
         topics = {
-            UNCERTAINTY_TOPIC: self._take_roots,
+            UNCERTAINTY_TOPIC: lambda m: model.offer_roots(*roots_from_message(robot, m)),
             OFFSETS_TOPIC: self._take_offsets,
             TOPIC: self._take_parameters,
         }
@@ -78,14 +78,14 @@ class ModelUpdates:
         ]
         values = {
             'source': model.source,
-            'taken over at [s]': self._changed_at or 'the start',
+            'in use since [s]': self._changed_at or 'the start',
             'change done [%]': f'{100 * model.progress:.0f}',
             'total mass [kg]': f'{model.goal[:, 0].sum():.4f}',
             'FT offsets that go with it [N], [Nm]': ', '.join(offsets) or 'none',
             'uncertainty': 'none' if model.roots is None else 'in deviations',
             'held': model.held,
-            'update kept aside': model.waiting is not None,
-            'updates taken over': self._taken,
+            'update waits': model.waiting is not None,
+            'updates used': self._taken,
             'updates refused': self._refused,
         }
         found: tuple[Finding, ...] = tuple(
@@ -104,7 +104,7 @@ class ModelUpdates:
     def _callback(
         self, topic: str, take: Callable[[Float64MultiArray], None]
     ) -> Callable[[Float64MultiArray], None]:
-        """Return what takes a message, or notes why it is refused."""
+        """Return a callback that notes the reason of a refusal."""
 
         def callback(message: Float64MultiArray) -> None:
             self._refusals.pop(topic, None)
@@ -123,25 +123,22 @@ class ModelUpdates:
             self._taken += 1
             self._note_change()
 
-    def _take_roots(self, message: Float64MultiArray) -> None:
-        self._model.offer_roots(*roots_from_message(self._robot, message))
-
     def _take_offsets(self, message: Float64MultiArray) -> None:
         self._model.offer_offsets(*offsets_from_message(self._robot, message))
         self._finish_unseen()
 
     def _hold(self, hold: bool) -> str:
-        """Keep updates aside, or take them over again."""
+        """Let updates wait, or use them again."""
         if not self._subscriptions:
-            raise ConfigError("'model.accept_updates' is false: no update is taken over")
+            raise ConfigError("'model.accept_updates' is false: no update is used")
         if hold:
             self._model.hold()
-            return f'updates are held, in use: {self._model.source}'
+            return f'updates are held; in use: {self._model.source}'
         if self._model.held and self._model.release():
             self._taken += 1
             self._note_change()
-            return 'the update kept aside is taken over'
-        return f'updates are taken over, in use: {self._model.source}'
+            return 'the update that waited is in use'
+        return f'updates are used; in use: {self._model.source}'
 
     def _revert(self) -> str:
         """Go back to the URDF."""
@@ -157,7 +154,7 @@ class ModelUpdates:
         return f"wrote the parameters of the {self._model.source} to '{path}'"
 
     def _restore(self) -> str:
-        """Go on with the parameters of the file."""
+        """Use the parameters of the file."""
         path = self._path()
         try:
             parameters = from_text(self._robot, read_text(path))

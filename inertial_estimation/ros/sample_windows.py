@@ -17,7 +17,7 @@ WINDOW_NS = NANOSECONDS
 """Length of a window [ns]."""
 CONTACT_MARGIN = 0.2
 """Time before and after a reported contact that gives no equations [s]."""
-HELD = (SensorState.STALE, SensorState.FROZEN)
+LATE = (SensorState.STALE, SensorState.FROZEN)
 """States that are noticed some time after the last true reading, which was used until then."""
 
 
@@ -36,13 +36,9 @@ class SampleWindow(NamedTuple):
 
 
 class SampleWindows:
-    """
-    Collects samples at a lower rate.
+    """Collects samples at a lower rate [Hz]; margin [s] around contacts."""
 
-    rate [Hz]; margin [s].
-    """
-
-    def __init__(self, robot: Robot, rate: float, margin: float, held: Iterable[str]) -> None:
+    def __init__(self, robot: Robot, rate: float, margin: float, loaded: Iterable[str]) -> None:
         self._robot = robot
         self._period_ns = round(NANOSECONDS / rate)
         self._margin_ns = round(NANOSECONDS * margin)
@@ -51,7 +47,7 @@ class SampleWindows:
              if sensor in (one.root_sensor, *one.child_sensors)]
             for sensor in range(len(robot.ft_sensors))
         ]  # fmt: skip
-        self._held = sorted({submodel_of(robot, frame) for frame in held})
+        self._loaded = sorted({submodel_of(robot, frame) for frame in loaded})
         self._samples: deque[Sample] = deque()
         self._contacts: dict[int, deque[list[int]]] = {}
         self.next_ns = self._last_ns = 0
@@ -67,16 +63,16 @@ class SampleWindows:
         self._samples.clear()
 
     def add(self, sample: Sample, contacts: Iterable[Contact]) -> SampleWindow | None:
-        """Take a sample; one that is not later than the last one: time was set back."""
+        """Add a sample; one that is not later than the last one: time was set back."""
         stamp = sample.stamp_ns
         if stamp <= self._last_ns:
             self.reset()
         self._last_ns = stamp
         for contact in contacts:
             self._note(submodel_of(self._robot, contact.frame), stamp)
-        # Until it was noticed that they are silent or frozen, old readings passed for new ones.
-        held = () if sample.ft_states is None else np.flatnonzero(np.isin(sample.ft_states, HELD))
-        for sensor in held:
+        # Readings of the time before may be old ones.
+        states = np.zeros(0) if sample.ft_states is None else sample.ft_states
+        for sensor in np.flatnonzero(np.isin(states, LATE)):
             for submodel in self._beside[sensor]:
                 self._note(submodel, stamp)
         if stamp < self.next_ns:
@@ -89,7 +85,7 @@ class SampleWindows:
         return self._window(end_ns) if stamp >= end_ns + self._margin_ns else None
 
     def _note(self, submodel: int, stamp_ns: int) -> None:
-        """Note a contact; it continues the last one unless a sample between them would be free."""
+        """Note a contact; it continues the last one if no sample between them is free."""
         spans = self._contacts.setdefault(submodel, deque())
         if spans and stamp_ns - spans[-1][1] <= self._margin_ns:
             spans[-1][1] = stamp_ns
@@ -103,7 +99,7 @@ class SampleWindows:
             taken.append(self._samples.popleft())
         samples = SampleBatch.stack(taken)
         free = np.ones((len(taken), len(self._robot.submodels)), dtype=bool)
-        free[:, self._held] = False
+        free[:, self._loaded] = False
         stamps, margin = samples.stamp_ns, self._margin_ns
         for submodel, spans in self._contacts.items():
             for first, last in spans:

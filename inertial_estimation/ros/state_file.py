@@ -3,7 +3,7 @@
 """State of an identifier as a file, which is replaced as a whole."""
 
 import os
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from time import monotonic
 
@@ -32,44 +32,38 @@ class StateFile:
         """Write the state."""
         known = sum(one.information is not None for one in identifier.memories)
         if not known:
-            raise ModelError('nothing was learned yet')
+            raise ModelError('no equations yet')
         self._due = monotonic() + self._period
         write_own(self.path, to_text(identifier), recognises)
         self._saved_ns = identifier.stamp_ns
         return f"saved {known} submodels in '{self.path}'"
 
     def is_behind(self, identifier: RecursiveIdentifier) -> bool:
-        """Tell whether the file lacks something that was learned."""
+        """Return whether the file is older than the state."""
         known = any(one.information is not None for one in identifier.memories)
         return known and identifier.stamp_ns != self._saved_ns
 
     def is_due(self) -> bool:
-        """Tell whether the last attempt to write is a period ago."""
+        """Return whether the last attempt to write is a period ago."""
         return monotonic() >= self._due
 
     def restore(self, identifier: RecursiveIdentifier) -> str:
         """Read the state; one that cannot be used is renamed."""
+        text = read_text(self.path)
+        if not recognises(text):
+            raise ConfigError(f"'{self.path}' is no state of an identifier")
         try:
-            names = from_text(identifier, self._text())
+            names = from_text(identifier, text)
         except ModelError as error:
             raise ModelError(f"'{self.path}' is refused: {error}; {self._set_aside()}") from error
         self._saved_ns = identifier.stamp_ns
         return f"restored {', '.join(names)} from '{self.path}'"
 
-    def _text(self) -> str:
-        """Return the content, if it is that of a state."""
-        text = read_text(self.path)
-        if not recognises(text):
-            raise ConfigError(f"'{self.path}' is no state of an identifier")
-        return text
-
     def _set_aside(self) -> str:
-        """Rename the file to a name that is free; return what was done."""
-        aside = self.path.with_name(self.path.name + ASIDE)
-        for number in count(2):
-            if not os.path.lexists(aside):
-                break
-            aside = self.path.with_name(f'{self.path.name}{ASIDE}.{number}')
+        """Rename the file to a name that is free; return the result as text."""
+        ends = chain([''], map('.{}'.format, count(2)))
+        names = (self.path.with_name(f'{self.path.name}{ASIDE}{end}') for end in ends)
+        aside = next(name for name in names if not os.path.lexists(name))
         try:
             self.path.replace(aside)
         except OSError as error:

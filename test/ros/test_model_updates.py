@@ -170,7 +170,7 @@ def test_an_update_is_used(make, rng):
     bench.check(parameters)
     assert bench.next_status('model').level == DiagnosticStatus.OK
     mass = f'{parameters[:, 0].sum():.4f}'
-    keys = 'source', 'updates taken over', 'total mass [kg]'
+    keys = 'source', 'updates used', 'total mass [kg]'
     assert bench.model(*keys) == ('update', '1', mass)
     # A node that is configured again reads the latched messages, an inactive one at once.
     for step in ('deactivate', 'cleanup', 'configure'):
@@ -346,7 +346,7 @@ def test_held_updates_wait_and_the_newest_is_used(make, rng):
     for parameters in (second, third):
         bench.update(to_message(ROBOT, parameters))
     bench.check(first)
-    assert bench.model('held', 'update kept aside') == ('True', 'True')
+    assert bench.model('held', 'update waits') == ('True', 'True')
     for _ in range(2):
         assert bench.call('hold_model', False).success
         bench.check(third)

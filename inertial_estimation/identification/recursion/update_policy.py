@@ -208,7 +208,7 @@ class UpdatePolicy:
         reasons = {}
         for one in (each.memory for each in submodels):
             if not one.block.kinds:
-                reasons[one.name] = 'no equations: held by an unknown wrench'
+                reasons[one.name] = 'no equations: an unknown wrench acts'
             elif not one.seconds and len(assumed):
                 joints = ', '.join(self._robot.joint_names[k] for k in assumed)
                 reasons[one.name] = f'no equations: assumed positions of {joints}'
