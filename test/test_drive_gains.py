@@ -22,7 +22,7 @@ from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.unknowns import gain_columns
 from inertial_estimation.logs.fit_findings import fit_findings
-from inertial_estimation.model.rigid_body import inertia_seen_from, parameters_of, spatial_inertia
+from inertial_estimation.model.inertia import inertia_seen_from, parameters_of, spatial_inertia
 from inertial_estimation.model.robot import Robot
 
 JOINTS = ('shoulder', 'elbow', 'lift')

@@ -19,8 +19,12 @@ from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.priors import PriorRows
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.least_squares import solve_least_squares
-from inertial_estimation.model.inertia import consistency_margin
-from inertial_estimation.model.rigid_body import inertia_seen_from, parameters_of, spatial_inertia
+from inertial_estimation.model.inertia import (
+    consistency_margin,
+    inertia_seen_from,
+    parameters_of,
+    spatial_inertia,
+)
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 

@@ -14,6 +14,7 @@ import pinocchio as pin
 import pytest
 from floating_states import random_pose
 
+from inertial_estimation.model.inertia import inertia_seen_from, parameters_of, spatial_inertia
 from inertial_estimation.model.representations import (
     Representation,
     convert_acceleration,
@@ -24,11 +25,8 @@ from inertial_estimation.model.representations import (
 from inertial_estimation.model.rigid_body import (
     coriolis_matrix,
     external_wrench,
-    inertia_seen_from,
     momentum,
     net_wrench,
-    parameters_of,
-    spatial_inertia,
 )
 from inertial_estimation.model.spatial import (
     inverse_pose,

@@ -18,7 +18,7 @@ from inertial_estimation.calibration.calibration_file import (
 from inertial_estimation.calibration.calibration_file import read as read_calibrations
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.estimation.contacts import Contact, build_contacts
+from inertial_estimation.estimation.contacts import Contact, ContactKind
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
@@ -44,6 +44,18 @@ def build_estimator(
         length_scale=settings.length_scale,
         acceleration_arrays=settings.angular_acceleration_source == 'array',
     )
+
+
+def build_contacts(settings: EstimatorSettings) -> list[Contact]:
+    """Return the default contacts of the settings."""
+    contacts = []
+    for name in settings.contacts:
+        given = settings.contact_of(name)
+        kind = ContactKind[given.kind.upper()]
+        contacts.append(
+            Contact(given.frame, kind, given.point, given.direction, given.wrench, name)
+        )
+    return contacts
 
 
 def build_calibration(settings: EstimatorSettings, robot: Robot) -> FtCalibration:

@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError, ShapeError
 
 Array = NDArray[np.float64]
@@ -258,15 +257,3 @@ def scaled_basis(basis: Array, length_scale: float) -> Array:
 def noise_scale(length_scale: float) -> Array:
     """Return the standard deviations (6,) of an FT reading, up to a factor; length_scale [m]."""
     return np.array([1.0, 1.0, 1.0, length_scale, length_scale, length_scale])
-
-
-def build_contacts(settings: EstimatorSettings) -> list[Contact]:
-    """Return the default contacts of the settings."""
-    contacts = []
-    for name in settings.contacts:
-        given = settings.contact_of(name)
-        kind = ContactKind[given.kind.upper()]
-        contacts.append(
-            Contact(given.frame, kind, given.point, given.direction, given.wrench, name)
-        )
-    return contacts

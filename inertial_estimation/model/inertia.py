@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
+from inertial_estimation.model.spatial import hat, wrench_transform
 
 Array = NDArray[np.float64]
 
@@ -30,6 +31,29 @@ LARGEST_MASS, LARGEST_ARM = 1e4, 10.0
 """Largest mass of a link [kg] and distance of its centre of mass from its origin [m]."""
 LOAD_SHARE = 0.1
 """Largest load of a link beside its own mass, as a share of the robot's mass."""
+
+
+def spatial_inertia(parameters: Array) -> Array:
+    """Return the inertia [m 1, -(mc)^; (mc)^, I] about the origin of a body's frame [T 2.67]."""
+    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = np.moveaxis(parameters, -1, 0)
+    M = np.zeros((*m.shape, 6, 6))
+    M[..., range(3), range(3)] = m[..., None]
+    M[..., 3:, :3] = hat(np.stack([hx, hy, hz], axis=-1))
+    M[..., :3, 3:] = -M[..., 3:, :3]
+    rows = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    M[..., 3:, 3:] = np.moveaxis(rows, (0, 1), (-2, -1))
+    return M
+
+
+def parameters_of(M: Array) -> Array:
+    """Return the inertial parameters of an inertia: the inverse of `spatial_inertia`."""
+    return M[..., [0, 5, 3, 4, 3, 3, 4, 3, 4, 5], [0, 1, 2, 0, 3, 4, 4, 5, 5, 5]]
+
+
+def inertia_seen_from(M: Array, C_H_B: Array) -> Array:
+    """Return the inertia of a body in another frame, C_Xf_B M B_X_C [T section 2.7]."""
+    C_Xf_B = wrench_transform(C_H_B)
+    return np.asarray(C_Xf_B @ M @ np.swapaxes(C_Xf_B, -1, -2), dtype=np.float64)
 
 
 def pseudo_inertia(parameters: Array) -> Array:

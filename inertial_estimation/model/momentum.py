@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.free_floating import EquationsOfMotion, State
+from inertial_estimation.model.inertia import parameters_of
 from inertial_estimation.model.representations import Representation
-from inertial_estimation.model.rigid_body import parameters_of
 from inertial_estimation.model.sensors import read_only
 from inertial_estimation.model.spatial import motion_cross, motion_transform
 

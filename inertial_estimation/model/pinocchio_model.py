@@ -9,8 +9,9 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.inertia import first_moment_complaint, has_centre_of_mass
-from inertial_estimation.model.rigid_body import (
+from inertial_estimation.model.inertia import (
+    first_moment_complaint,
+    has_centre_of_mass,
     inertia_seen_from,
     parameters_of,
     spatial_inertia,

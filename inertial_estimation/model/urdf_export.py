@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.inertia import consistency_margin, inertia_complaint
-from inertial_estimation.model.rigid_body import (
+from inertial_estimation.model.inertia import (
+    consistency_margin,
+    inertia_complaint,
     inertia_seen_from,
     parameters_of,
     spatial_inertia,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration, stack_calibrations
-from inertial_estimation.calibration.configured_estimator import noisy_sensors
+from inertial_estimation.calibration.configured_estimator import build_contacts, noisy_sensors
 from inertial_estimation.calibration.offset_from_model import (
     MIN_SAMPLES,
     ModelOffsets,
@@ -17,7 +17,7 @@ from inertial_estimation.calibration.offset_from_model import (
 from inertial_estimation.calibration.second_supports import second_supports
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError
-from inertial_estimation.estimation.contacts import Contact, build_contacts
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import limit_of
 from inertial_estimation.model.configured_robot import build_robot

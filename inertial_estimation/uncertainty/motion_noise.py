@@ -12,11 +12,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.estimation.forest import Dynamics
-from inertial_estimation.model.rigid_body import (
-    inertia_seen_from,
-    parameters_of,
-    spatial_inertia,
-)
+from inertial_estimation.model.inertia import inertia_seen_from, parameters_of, spatial_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.uncertainty.link_motion_noise import LinkChanges
 

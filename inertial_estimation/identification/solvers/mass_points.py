@@ -41,11 +41,7 @@ from inertial_estimation.identification.solvers.coordinates import (
 )
 from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 from inertial_estimation.model.geometry import Box, Shape
-from inertial_estimation.model.rigid_body import (
-    inertia_seen_from,
-    parameters_of,
-    spatial_inertia,
-)
+from inertial_estimation.model.inertia import inertia_seen_from, parameters_of, spatial_inertia
 from inertial_estimation.model.spatial import inverse_pose
 
 Array = NDArray[np.float64]
