@@ -783,7 +783,7 @@ def identify_logs(
         found[f'mean_square/{own}'] = np.array(answer.mean_square)
         for kind, value in block.noise.deviations.items():
             found[f'noise/{own}/{kind}'] = np.array(value)
-        for kind, rows in block.evidence.rows.items():
+        for kind, rows in block.evidence.used.items():
             found[f'rows/{own}/{kind}'] = np.array(float(rows))
         for kind, value in block.evidence.residuals(answer.x).items():
             found[f'residual/{own}/{kind}'] = np.array(value)

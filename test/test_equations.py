@@ -255,7 +255,7 @@ def test_reduced_equations_have_the_products_of_all(builder, monkeypatch):
                 atol = REDUCTION_ROUND_OFF * size.max() * size
                 assert (np.abs(products - rows.T @ rows) <= atol).all()
                 assert (part.count, one.left_out[kind]) == (len(y), left_out)
-                assert one.rows[kind] + left_out == 300
+                assert one.used[kind] + left_out == 300
 
 
 def test_rank_of_each_kind(arm):

@@ -19,7 +19,7 @@ from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.outliers import (
     WINDOW,
     Reference,
-    WindowRows,
+    WindowEquations,
     find_outliers,
     least_trimmed,
     windowed_size,
@@ -53,7 +53,7 @@ def test_cleaner_half_is_found(rng, share, off, lever):
     for kind, noise in NOISE.items():
         Y = rng.normal(size=(len(window), UNKNOWNS)) * np.where(bad[window], lever, 1.0)[:, None]
         y = Y @ truth + noise * rng.normal(size=len(window)) + bad[window] * (Y @ pushed)
-        kinds[kind] = WindowRows(np.column_stack([Y, y]), window)
+        kinds[kind] = WindowEquations(np.column_stack([Y, y]), window)
     wrong = truth + off * rng.normal(size=UNKNOWNS)
     prior, stiff = (Information.of(w * np.eye(UNKNOWNS), w * wrong) for w in (1e-3, 1e3))
     found = least_trimmed(kinds, WINDOWS, prior, stiff)
@@ -64,7 +64,7 @@ def test_cleaner_half_is_found(rng, share, off, lever):
         # Beyond that the median window is among the worst of the clean ones.
         assert found.noise == pytest.approx(NOISE, rel=SPREAD)
     # Windows without equations do not count.
-    moved = {kind: WindowRows(one.system, 2 * one.window) for kind, one in kinds.items()}
+    moved = {kind: WindowEquations(one.system, 2 * one.window) for kind, one in kinds.items()}
     other = least_trimmed(moved, 2 * WINDOWS, prior, stiff)
     np.testing.assert_allclose(other.x, found.x, atol=1e-12)
 

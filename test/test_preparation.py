@@ -221,7 +221,7 @@ def test_deviations_are_those_of_many_logs(builder, motion, every, method, optio
 def test_logs_of_different_shares_are_merged(builder, motion):
     one, other = (gather(builder, motion, share=share)[0] for share in (0.5, 0.1))
     both = one.merge(other)
-    assert both.rows == {'effort elbow': 2 * len(motion)}
+    assert both.used == {'effort elbow': 2 * len(motion)}
     assert both.kinds['effort elbow'].count == pytest.approx(0.6 * len(motion))
     with pytest.raises(InertialEstimationError):
         gather(builder, motion, share=1.1)

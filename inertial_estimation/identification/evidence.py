@@ -52,7 +52,7 @@ class Evidence:
     """Equations of each kind, in its unit."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Samples of each kind without an equation."""
-    rows: Mapping[str, int] = field(default_factory=dict)
+    used: Mapping[str, int] = field(default_factory=dict)
     """Samples of each kind with one; correlated ones count less in `kinds`."""
     errors: Mapping[str, Array] = field(default_factory=dict)
     """Errors of the state in equations of each kind, [dY dy] of shape (m, n + 1)."""
@@ -63,7 +63,7 @@ class Evidence:
             self.block,
             {kind: self.kinds[kind].merge(other.kinds[kind]) for kind in self.kinds},
             {kind: self.left_out[kind] + other.left_out[kind] for kind in self.kinds},
-            {kind: self.rows[kind] + other.rows[kind] for kind in self.kinds},
+            {kind: self.used[kind] + other.used[kind] for kind in self.kinds},
             {
                 kind: np.vstack([one.errors[kind] for one in (self, other) if kind in one.errors])
                 for kind in dict(self.errors) | dict(other.errors)
@@ -157,7 +157,7 @@ class Gathering:
                 block,
                 {kind: one.information() for kind, one in reductions.items()},
                 {kind: one.left_out for kind, one in reductions.items()},
-                {kind: one.rows for kind, one in reductions.items()},
+                {kind: one.used for kind, one in reductions.items()},
             )
             for block, reductions in zip(self._builder.blocks, self._blocks, strict=True)
         ]
@@ -174,14 +174,14 @@ class _Reduction:
     def __init__(self, base: BaseParameters, share: float) -> None:
         self._base, self._share = base, share
         self._triangle: Array = np.zeros((base.rank + 1, base.rank + 1), order='F')
-        self.rows = self.left_out = 0
+        self.used = self.left_out = 0
 
     def add(self, rows: SparseEquations) -> None:
         """Add equations."""
         base = self._base
         system, left_out = rows.system(base.independent, base.grouping.shape[1])
         self.left_out += left_out
-        self.rows += len(system)
+        self.used += len(system)
         if self._share < 1.0:
             system *= np.sqrt(self._share)
         self._triangle = absorb(self._triangle, system)
@@ -192,7 +192,7 @@ class _Reduction:
         R = np.triu(triangle[:-1, :-1]) @ self._base.grouping
         found = Information.of(R, triangle[:-1, -1])
         energy = found.energy + float(triangle[-1, -1]) ** 2
-        return replace(found, energy=energy, count=self._share * self.rows)
+        return replace(found, energy=energy, count=self._share * self.used)
 
 
 @dataclass(frozen=True, eq=False)

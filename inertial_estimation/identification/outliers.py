@@ -60,7 +60,7 @@ REST_VELOCITY = 0.02
 """Velocity of a joint below which equations have a noise of their own: stiction [rad/s or m/s]."""
 
 
-class WindowRows(NamedTuple):
+class WindowEquations(NamedTuple):
     """Equations of one kind."""
 
     system: Array
@@ -82,7 +82,7 @@ class Trimmed(NamedTuple):
 
 
 def least_trimmed(
-    kinds: Mapping[str, WindowRows], n_windows: int, prior: Information, stiff: Information
+    kinds: Mapping[str, WindowEquations], n_windows: int, prior: Information, stiff: Information
 ) -> Trimmed:
     """Return the best fit to half of the windows; stiff: a prior that holds all parameters."""
     search = _Search(kinds, n_windows)
@@ -98,7 +98,7 @@ def least_trimmed(
 class _Search:
     """Steps from some windows to others."""
 
-    def __init__(self, kinds: Mapping[str, WindowRows], n_windows: int) -> None:
+    def __init__(self, kinds: Mapping[str, WindowEquations], n_windows: int) -> None:
         self._kinds = kinds
         self._sizes = {
             kind: float(np.sqrt(np.mean(rows.system[:, -1] ** 2))) or 1.0
@@ -173,22 +173,6 @@ class Outliers(NamedTuple):
     """Residuals of some of the other samples, by kind, for each block."""
 
 
-def residuals_of(
-    builder: EquationBuilder, observed: Observed, unknowns: Sequence[Array | None]
-) -> list[dict[str, Array]]:
-    """Return the residuals, (n,), of each kind of equation for each submodel, or NaN."""
-    found = []
-    for x, (_, kinds) in zip(unknowns, builder.sparse(observed), strict=True):
-        of_block: dict[str, Array] = {}
-        if x is not None:
-            for kind, rows in kinds:
-                left = rows.residuals(x)
-                for name, here in regimes(builder.robot, observed.samples, kind):
-                    of_block[name] = np.where(here, left, np.nan)
-        found.append(of_block)
-    return found
-
-
 def regimes(robot: Robot, samples: SampleBatch, kind: str) -> Iterator[tuple[str, Mask]]:
     """Yield the samples, (n,), in which a joint moves, and those in which it rests."""
     if not kind.startswith(EFFORT):
@@ -213,7 +197,6 @@ def find_outliers(
     limit: residual over the noise; reach: margin around such samples [s].
     """
     found = np.zeros((len(observed.samples), len(builder.blocks)), dtype=bool)
-    unknowns = [None if one is None else one.x for one in references]
     left: list[dict[str, list[Array]]] = [{} for _ in references]
     stamps, span = observed.samples.stamp_ns, round(WINDOW / NANOSECONDS)
     every = -(-len(stamps) // NOISE_SAMPLES)
@@ -222,19 +205,23 @@ def find_outliers(
         first = int(np.searchsorted(stamps, stamps[start] - span))
         last = int(np.searchsorted(stamps, stamps[stop - 1] + span, side='right'))
         part, inner = slice(first, last), slice(start - first, stop - first)
-        for k, kinds in enumerate(residuals_of(builder, observed.take(part), unknowns)):
-            noise = {} if (one := references[k]) is None else one.noise
-            for kind, values in kinds.items():
-                left[k].setdefault(kind, []).append(values[inner])
-                if kind in noise:
-                    size = windowed_size(stamps[part], values)
-                    found[start:stop, k] |= (size > limit * noise[kind])[inner]
+        some = observed.take(part)
+        for k, (one, (_, kinds)) in enumerate(zip(references, builder.sparse(some), strict=True)):
+            if one is None:
+                continue
+            for kind, rows in kinds:
+                all_left = rows.residuals(one.x)
+                for name, here in regimes(builder.robot, some.samples, kind):
+                    values = np.where(here, all_left, np.nan)
+                    left[k].setdefault(name, []).append(values[inner])
+                    if name in one.noise:
+                        size = windowed_size(stamps[part], values)
+                        found[start:stop, k] |= (size > limit * one.noise[name])[inner]
     at = np.stack([_near(stamps, column, reach) for column in found.T], axis=1)
     others = []
     for kinds_left, column in zip(left, at.T, strict=True):
-        all_left = {kind: np.concatenate(parts) for kind, parts in kinds_left.items()}
-        some = {kind: values[~column][::every] for kind, values in all_left.items()}
-        others.append({kind: values[np.isfinite(values)] for kind, values in some.items()})
+        own = {kind: np.concatenate(parts)[~column][::every] for kind, parts in kinds_left.items()}
+        others.append({kind: values[np.isfinite(values)] for kind, values in own.items()})
     return Outliers(at, others)
 
 

@@ -36,7 +36,7 @@ from inertial_estimation.identification.outliers import (
     NANOSECONDS,
     WINDOW,
     Reference,
-    WindowRows,
+    WindowEquations,
     least_trimmed,
     regimes,
 )
@@ -66,7 +66,7 @@ def cleanest(
     most = max(2, MAX_NUMBERS // (widths * SAMPLES_IN_WINDOW * n_logs))
     with one_thread():
         guesses = [_guess(builder.robot, one) for one in evidence]
-    rows: list[dict[str, list[WindowRows]]] = [{} for _ in builder.blocks]
+    rows: list[dict[str, list[WindowEquations]]] = [{} for _ in builder.blocks]
     n_windows = 0
     for log in logs:
         chosen, window = _windows(log.samples.stamp_ns, most)
@@ -78,7 +78,7 @@ def cleanest(
                 good = np.isfinite(sparse.residuals(zero))
                 system = linearised_rows(sparse.system(np.arange(n), n)[0], guess, gains)
                 for name, here in regimes(builder.robot, some.samples, kind):
-                    part = WindowRows(system[here[good]], window[good & here] + n_windows)
+                    part = WindowEquations(system[here[good]], window[good & here] + n_windows)
                     found.setdefault(name, []).append(part)
         n_windows += most
     with one_thread():
@@ -144,12 +144,12 @@ def _cleanest(
     robot: Robot,
     evidence: Evidence,
     guess: Array,
-    rows: dict[str, list[WindowRows]],
+    rows: dict[str, list[WindowEquations]],
     n_windows: int,
 ) -> Reference | None:
     """Return the reference of a submodel from the cleanest half of the windows."""
     kinds = {
-        kind: WindowRows(
+        kind: WindowEquations(
             np.concatenate([part.system for part in parts]),
             np.concatenate([part.window for part in parts]),
         )
@@ -159,7 +159,7 @@ def _cleanest(
     if not kinds:
         return None
     half = sum(len(one.system) for one in kinds.values()) / 2
-    count = sum(evidence.rows.values())
+    count = sum(evidence.used.values())
     prior, stiff = (_prior(robot, evidence, w * half, count, guess) for w in (WEIGHT, STIFF))
     found = least_trimmed(kinds, n_windows, prior, stiff)
     gains = gain_columns(evidence.block.unknowns)

@@ -156,7 +156,7 @@ def _submodel(block: BlockFit, known: Determined, validation: Evidence | None) -
         'left_out': dict(evidence.left_out),
         'rows': {
             kind: {
-                'count': evidence.rows[kind],
+                'count': evidence.used[kind],
                 'independent': evidence.kinds[kind].count,
                 **dict(zip(FITTED, fitted[kind], strict=True)),
                 **dict(zip(UNSEEN, unseen.get(kind, [np.nan] * 3), strict=True)),
