@@ -147,7 +147,7 @@ def source_of_urdf(
 
 
 def locked_notes(urdf: str) -> tuple[str, ...]:
-    """Return which joints do not move here, since the package cannot treat them."""
+    """Return the joints that are locked, since their type is not supported."""
     types = urdf_text.joint_types(urdf_text.parse(urdf))
     joints, _ = usable_joints(types)
     return tuple(
@@ -193,7 +193,7 @@ def _chosen(kind: str, names: Sequence[str], known: Sequence[str]) -> tuple[str,
 
 
 def _floating(robot: Robot, choice: EquationChoice, *, known: bool = False) -> tuple[str, ...]:
-    """Return what is assumed of a robot without a fixed link."""
+    """Return the assumptions about a robot without a fixed link."""
     if robot.fixed_frame:
         return ()
     notes = ('the robot floats: name the link that is fixed, if there is one',)

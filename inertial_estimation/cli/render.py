@@ -86,7 +86,7 @@ def cell(value: Any) -> str:
 
 
 def _is_number(text: str) -> bool:
-    """Return whether a cell holds a number or a dash."""
+    """Return true if a cell holds a number or a dash."""
     try:
         float(text.rstrip('%'))
     except ValueError:

@@ -39,14 +39,14 @@ Record = dict[str, Any]
 
 
 class RobotCheck(NamedTuple):
-    """What the package makes of a robot."""
+    """Description of a robot, and what is wrong with it."""
 
     robot: Robot
     records: Record
     """Sensors, submodels, clusters, dependence, as written by ``--json``."""
     findings: tuple[Finding, ...]
     refusals: tuple[str, ...]
-    """Why the node would not start with it."""
+    """Reasons that the node would not start with it."""
 
     def as_dict(self) -> Record:
         """Return all of it for JSON."""
@@ -201,7 +201,7 @@ def _presumed_imus(robot: Robot) -> Iterator[Finding]:
 
 
 def _refusal(build: Callable[[], object]) -> str:
-    """Return why something cannot be built; empty: it can."""
+    """Return the error of building something; empty: none."""
     try:
         build()
     except InertialEstimationError as error:

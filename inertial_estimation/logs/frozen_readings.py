@@ -143,7 +143,7 @@ def _usual_time(t: Array, values: Array, after: float) -> float:
 
 
 def _contradicts(t: Array, q: Array, v: Array, part: slice) -> bool:
-    """Return whether a position changes otherwise than its velocity states, in a run."""
+    """Return true if a position changes otherwise than its velocity states, in a run."""
     if not (np.isfinite(q[part]).all() and np.isfinite(v[part]).all()):
         return False
     times, moved, rate = t[part] - t[part.start], q[part] - q[part.start], v[part]

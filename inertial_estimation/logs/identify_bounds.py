@@ -25,7 +25,14 @@ import numpy as np
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import Block
 from inertial_estimation.identification.problem import Bounds
-from inertial_estimation.logs.setting_values import box, each, interval, numbers, record
+from inertial_estimation.logs.setting_values import (
+    box,
+    each,
+    interval,
+    numbers,
+    one_or_each,
+    record,
+)
 from inertial_estimation.sample import Array
 
 
@@ -65,16 +72,11 @@ def _ellipsoid(value: object, name: str) -> Array:
     return Q
 
 
-def _total(value: object, name: str) -> Any:
-    """Read the mass of each submodel, or of all alike."""
-    return (each(_mass) if isinstance(value, Mapping) else _mass)(value, name)
-
-
 BOUNDS = {
     'mass': each(_mass),
     'center_of_mass': each(_corners),
     'ellipsoids': each(_ellipsoid),
-    'total_mass': _total,
+    'total_mass': one_or_each(_mass),
     'extras': each(interval),
 }
 

@@ -59,6 +59,7 @@ from inertial_estimation.logs.setting_values import (
     list_of,
     number,
     numbers,
+    one_or_each,
     record,
     text,
     whole,
@@ -79,16 +80,6 @@ def _names(value: object, name: str) -> Any:
     return ALL if value == ALL else list_of(text)(value, name)
 
 
-def _wrenches(value: object, name: str) -> bool | tuple[str, ...]:
-    """Read whether sums of wrenches give equations, or of which submodels."""
-    return value if isinstance(value, bool) else list_of(text)(value, name)
-
-
-def _dead_zone(value: object, name: str) -> Any:
-    """Read a velocity, or one for each joint."""
-    return (each(number()) if isinstance(value, Mapping) else number())(value, name)
-
-
 def _coupling(value: object, name: str) -> Coupling:
     """Read a drive that loads two joints."""
     body = record({'joints': list_of(text), 'terms': _names}, ['joints'])(value, name)
@@ -101,42 +92,24 @@ def _terms(given: Any, name: str, known: Iterable[Term]) -> tuple[Term, ...]:
     return tuple(map(Term, chosen(given, name, [term.value for term in known])))
 
 
-def _reject(value: object, name: str) -> float:
-    """Read standard deviations."""
-    deviations: float = number(0.0)(value, name)
-    if 0.0 < deviations < MIN_REJECT:
-        raise ConfigError(f"'{name}' is {value!r}, expected 0 (off) or at least {MIN_REJECT:g}")
-    return deviations
-
-
-def _points(value: object, name: str) -> int:
-    """Read a number of points."""
-    if whole(value, name) < PER_AXIS:
-        raise ConfigError(f"'{name}' is {value!r}, expected at least {PER_AXIS}")
-    return value  # type: ignore[return-value]
-
-
 def _tensor(value: object, name: str) -> tuple[float, ...]:
     """Read moments and products of inertia."""
     entries = record(dict.fromkeys(TENSOR, number()), ('ixx', 'iyy', 'izz'))(value, name)
     return tuple(entries.get(key, 0.0) for key in TENSOR)
 
 
-def _triple(value: object, name: str) -> tuple[float, ...]:
-    """Read three numbers."""
-    return tuple(numbers((3,))(value, name).tolist())
-
-
 ROWS = {
-    'wrenches': _wrenches,
+    'wrenches': lambda value, name: (
+        value if isinstance(value, bool) else list_of(text)(value, name)
+    ),
     'base_link': flag,
     **dict.fromkeys(('efforts', 'friction', 'gains', 'offsets'), _names),
     'sign_width': number(),
-    'dead_zone': _dead_zone,
+    'dead_zone': one_or_each(number()),
     'couplings': list_of(_coupling),
     'contacts': list_of(text),
     'external': each(KnownWrench.read),
-    'reject': _reject,
+    'reject': number(0.0),
     'frozen_after': number(0.0),
 }
 ROBOT = {
@@ -146,11 +119,12 @@ ROBOT = {
 SHAPES = {
     'mesh_folders': list_of(text),
     'boxes': each(lambda value, name: Box.around(box(value, name))),
-    'points': _points,
+    'points': whole(PER_AXIS),
     'hulls': flag,
 }
 PAYLOAD = {
-    'frame': text, 'logs': list_of(text), 'mass': number(), 'center_of_mass': _triple,
+    'frame': text, 'logs': list_of(text), 'mass': number(),
+    'center_of_mass': lambda value, name: tuple(numbers((3,))(value, name).tolist()),
     'inertia': _tensor,
 }  # fmt: skip
 GROUPS = {
@@ -172,7 +146,7 @@ class LoggedPayload:
     """Names of files or folders, in which * stands for anything."""
 
     def is_in(self, log: LogSlice) -> bool:
-        """Return whether the robot carried it while a log was recorded."""
+        """Return true if the robot carried it while a log was recorded."""
         return any(fnmatchcase(log.path.name, pattern) for pattern in self.logs)
 
 
@@ -266,6 +240,10 @@ class IdentifySettings:
                     "'rows.base_link' leaves only the equations of the base link, but "
                     f"'rows.{key}' is {self.rows[key]!r}"
                 )
+        if 0.0 < self.reject < MIN_REJECT:
+            raise ConfigError(
+                f"'rows.reject' is {self.reject:g}, expected 0 or from {MIN_REJECT:g}"
+            )
         if self.layout is None and 'frozen_after' in self.rows:
             raise ConfigError("'rows.frozen_after' is for tables, ft.<name>.frozen_after for bags")
 
@@ -281,7 +259,7 @@ class IdentifySettings:
 
     @property
     def base_link(self) -> bool:
-        """Whether only the six equations of the whole robot's base link are used [A 33]."""
+        """True if only the six equations of the whole robot's base link are used [A 33]."""
         return bool(self.rows.get('base_link', False))
 
     @property

@@ -228,7 +228,7 @@ def check_known(robot: Robot, known: Iterable[KnownWrench], contacts: Iterable[s
 
 
 def knows_ground(robot: Robot, frames: Iterable[str]) -> bool:
-    """Return whether one of the known wrenches is that of the ground on the fixed link."""
+    """Return true if one of the known wrenches is that of the ground on the fixed link."""
     if not robot.fixed_frame:
         return False
     ground = robot.frame(robot.fixed_frame)

@@ -102,10 +102,14 @@ class Layout:
                 found[:, known.index(name)] = values
             return found
 
+        for name in self.joints:
+            if name not in robot.joint_names:
+                raise NameNotFound('joint', name, robot.joint_names)
+        rows = [robot.joint_names.index(name) for name in self.joints]
+
         def of_joints(signal: Signal | None) -> Array:
             values = np.full((n, len(robot.joint_names)), np.nan)
             if signal is not None:
-                rows = [_index(name, robot) for name in self.joints]
                 _require_units(signal, robot, rows)
                 values[:, rows] = signal.read_at(table, len(rows), n, self.time.name)
             return values
@@ -145,13 +149,6 @@ _LAYOUT = record(
     },
     ('time', 'joints', 'positions'),
 )
-
-
-def _index(joint: str, robot: Robot) -> int:
-    """Return the column of a joint."""
-    if joint not in robot.joint_names:
-        raise NameNotFound('joint', joint, robot.joint_names)
-    return robot.joint_names.index(joint)
 
 
 def _require_units(signal: Signal, robot: Robot, joints: Sequence[int]) -> None:

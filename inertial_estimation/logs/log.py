@@ -41,7 +41,7 @@ class TimeRange:
             raise CallError(f'the time range from {self.start} s to {self.stop} s is empty')
 
     def mask(self, times: Array) -> Mask:
-        """Return which times (n,) are inside."""
+        """Return a mask of the times (n,) that are inside."""
         return (times > self.start) & (times < self.stop)
 
 
@@ -63,7 +63,7 @@ class LogSlice:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the whole log."""
+        """True if it is the whole log."""
         return (self.start, self.stop) == (0.0, np.inf)
 
     @classmethod
@@ -94,7 +94,7 @@ class LogSlice:
         return slice(int(first), int(last))
 
     def overlaps(self, other: LogSlice) -> bool:
-        """Return whether both hold the same samples."""
+        """Return true if both hold the same samples."""
         same = self.path.resolve() == other.path.resolve()
         return same and self.start < other.stop and other.start < self.stop
 
@@ -183,7 +183,7 @@ class Log:
         return self.take(rows)
 
     def thinned(self, most: int) -> Log:
-        """Return at most so many samples, evenly spread."""
+        """Return at most a number of samples, evenly spread."""
         n = len(self.samples)
         rows = np.linspace(0, n - 1, min(n, most)).round().astype(np.intp)
         return self.take(np.unique(rows))

@@ -81,7 +81,7 @@ class Ranges(NamedTuple):
         return [name for name, size in zip(names, sizes) if size <= checks.MIN_MOTION]
 
     def moves(self, n_joints: int) -> bool:
-        """Return whether a joint moves or an IMU is turned against gravity."""
+        """Return true if a joint moves or an IMU is turned against gravity."""
         sizes = self.highs - self.lows
         moved, turned = sizes[:n_joints] > checks.MIN_MOTION, sizes[n_joints:] > MIN_TILT
         return bool(moved.any() or turned.any())

@@ -56,7 +56,7 @@ class LogDeviations(NamedTuple):
     residuals: Array
     """Shape (m, n_submodels, 6) [N, Nm]."""
     lack: str = ''
-    """Why they are unknown where the estimate is known."""
+    """Reason that they are unknown where the estimate is known."""
 
 
 @dataclass(frozen=True, eq=False)

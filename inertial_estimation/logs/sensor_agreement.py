@@ -127,7 +127,7 @@ class _Residuals(NamedTuple):
     disturbed: tuple[SensorResiduals, ...]
     """With noise added to the readings."""
     whole: bool
-    """Whether the noise of all filters is known."""
+    """True if the noise of all filters is known."""
 
     def of(self, name: str, k: int, axes: slice = slice(3)) -> tuple[Array, Array]:
         """Return the residual of one sensor, and the effect of noise on it, each (n, 3)."""

@@ -53,6 +53,13 @@ def each(reader: Reader) -> Reader:
     return read
 
 
+def one_or_each(reader: Reader) -> Reader:
+    """Return the reader of one value, or of a mapping of any names to such values."""
+    return lambda value, name: (each(reader) if isinstance(value, Mapping) else reader)(
+        value, name
+    )
+
+
 def list_of(reader: Reader) -> Reader:
     """Return the reader of a list."""
 
@@ -66,7 +73,7 @@ def list_of(reader: Reader) -> Reader:
 
 def dataclass_of(kind: Any) -> Reader:
     """Return the reader of a dataclass of numbers and flags, by the types of its defaults."""
-    readers = {float: number(), int: whole, bool: flag}
+    readers = {float: number(), int: whole(1), bool: flag}
     read = record({one.name: readers[type(one.default)] for one in fields(kind)})
     return lambda value, name: kind(**read(value, name))
 
@@ -90,11 +97,15 @@ def flag(value: object, name: str) -> bool:
     return value
 
 
-def whole(value: object, name: str) -> int:
-    """Read a whole number."""
-    if type(value) is not int:
-        raise ConfigError(f"'{name}' is {value!r}, expected a whole number")
-    return value
+def whole(least: int) -> Reader:
+    """Return the reader of a whole number."""
+
+    def read(value: object, name: str) -> int:
+        if type(value) is not int or value < least:
+            raise ConfigError(f"'{name}' is {value!r}, expected a whole number from {least}")
+        return value
+
+    return read
 
 
 def number(least: float = -np.inf) -> Reader:

@@ -47,7 +47,11 @@ def summarize(replay: Replay) -> Record:
     fts, imus, joints = (
         (statistics.fts, statistics.imus, statistics.joints) if statistics else ({}, {}, {})
     )
-    parts = {_with_topic(k, replay): part for k, part in sorted(joints.items())}
+    # The name of a part begins with the index of its topic.
+    parts = {}
+    for name, part in sorted(joints.items()):
+        index, _, names = name.partition(': ')
+        parts[f'{replay.settings.joint_states.topics[int(index)]}: {names}'] = part
     return {
         'robot': robot.name,
         'n_samples': len(times),
@@ -84,12 +88,6 @@ def summarize(replay: Replay) -> Record:
             **_dependence(replay, situations[:MAX_SITUATIONS]),
         },
     }
-
-
-def _with_topic(name: str, replay: Replay) -> str:
-    """Return the name of a part of the joint states with its topic in place of the index."""
-    index, _, joints = name.partition(': ')
-    return f'{replay.settings.joint_states.topics[int(index)]}: {joints}'
 
 
 def _streams(streams: Mapping[str, StreamStatistics], origin_ns: int) -> Iterator[Record]:

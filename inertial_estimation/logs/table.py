@@ -141,7 +141,7 @@ class Signal:
     offset: Array
     """A number, or one for each channel, in SI."""
     scaled: bool = False
-    """Whether a scale was stated."""
+    """True if a scale was stated."""
 
     def units_of(self, n: int) -> tuple[str, ...]:
         """Return the unit of each of n channels."""
