@@ -51,7 +51,7 @@ class Robot:
             strict=strict, now_ns=lambda: self.now_ns,
         )  # fmt: skip
         self.source = {source.topic: source for source in self.router.sources}
-        self.backlog = Backlog(self.router, self.assembler, settings)
+        self.backlog = Backlog(self.router, self.assembler)
         self.waiting = defaultdict(list)
 
     def send(self, topic, message):

@@ -152,7 +152,7 @@ class PolledSubscriptions:
         on_sample: Callable[[Sample], None],
     ) -> None:
         self._node, self._on_sample = node, on_sample
-        self._backlog = Backlog(router, assembler, settings)
+        self._backlog = Backlog(router, assembler)
         self._timer: SteadyTimer | None = None
         self._subscriptions: dict[int, Subscription] = {}
         depth, group = max(settings.queue_depth, POLLED_QUEUE), PolledGroup()

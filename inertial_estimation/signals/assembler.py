@@ -116,13 +116,10 @@ class SampleAssembler:
         if stamp_ns > stream.last_ns or stream.goes_back(stamp_ns):
             stream.put(stamp_ns, (stamp_ns, celsius))
 
-    def skip_ft(self, index: int, stamp_ns: int) -> bool:
-        """Count a reading of an FT sensor that no sample uses; False: a filter needs it."""
-        return self._fts[index].skip(stamp_ns)
-
-    def skip_imu(self, index: int, stamp_ns: int) -> bool:
-        """Count a reading of an IMU that no sample uses; False: a filter needs it."""
-        return self._imus[index].skip(stamp_ns)
+    def skip(self, kind: str, index: int, stamp_ns: int) -> bool:
+        """Count a reading of an 'ft' or 'imu' that no sample uses; False: it is needed."""
+        streams = {'ft': self._fts, 'imu': self._imus}.get(kind)
+        return streams is not None and streams[index].skip(stamp_ns)
 
     def push_imu(
         self, index: int, stamp_ns: int, angular_velocity: Array, linear_acceleration: Array

@@ -57,11 +57,12 @@ class Source:
         *,
         index: int = 0,
         frames: Collection[str] | None = None,
+        time_offset: float = 0.0,
         strict: bool = False,
         now_ns: Callable[[], int] | None = None,
     ) -> None:
         self.kind, self.name, self.topic, self.index = kind, name, topic, index
-        self.frames = frames
+        self.frames, self.offset_ns = frames, round(1e9 * time_offset)
         self._decoder = Decoder(kind)
         self.type, self._decode = self._decoder.type, self._decoder.decode
         self._deserialize, self._strict, self._now_ns = deserialize, strict, now_ns
@@ -73,6 +74,13 @@ class Source:
         self.skew_due = now_ns is not None
         self.handle: Callable[[bytes], Sample | None] = self.read
         """Takes a message; set by the `Router`."""
+        self.waiting: deque[tuple[int, bytes]] = deque()
+        """Stamps and messages of a polled topic that wait for their sample."""
+
+    def flush(self) -> None:
+        """Hand over the messages that wait."""
+        while self.waiting:
+            self.handle(self.waiting.popleft()[1])
 
     def read(self, data: bytes) -> Any:
         """Return the reading of a message, or None if it is refused."""
@@ -146,13 +154,18 @@ class Router:
         sources: list[Source] = []
         for k, ft in enumerate(robot.ft_sensors):
             given, frames = settings.ft_of(ft.name), accepted_frame_ids(settings, robot, ft)
-            sources.append(new('ft', ft.name, resolve(given.topic), index=k, frames=frames))
+            sources.append(
+                new('ft', ft.name, resolve(given.topic), index=k, frames=frames,
+                    time_offset=given.time_offset)
+            )  # fmt: skip
             if topic := given.temperature_topic:
                 sources.append(new('temperature', ft.name, resolve(topic), index=k))
         for k, imu in enumerate(robot.imus):
-            topic = resolve(settings.imu_of(imu.name).topic)
-            frames = accepted_frame_ids(settings, robot, imu)
-            sources.append(new('imu', imu.name, topic, index=k, frames=frames))
+            of_imu, frames = settings.imu_of(imu.name), accepted_frame_ids(settings, robot, imu)
+            sources.append(
+                new('imu', imu.name, resolve(of_imu.topic), index=k, frames=frames,
+                    time_offset=of_imu.time_offset)
+            )  # fmt: skip
         sources.append(new('contacts', CONTACTS, resolve(CONTACTS)))
         for k, topic in reversed(list(enumerate(settings.joint_states.topics))):
             sources.append(new('joints', topic, resolve(topic), index=k))
@@ -210,20 +223,6 @@ class Router:
         )
 
 
-class _Lane:
-    """Messages of one source that wait for their sample, with their stamps [ns]."""
-
-    def __init__(self, source: Source, time_offset: float) -> None:
-        self.source = source
-        self.offset_ns = round(1e9 * time_offset)
-        self.waiting: deque[tuple[int, bytes]] = deque()
-
-    def flush(self) -> None:
-        """Hand over all that wait."""
-        while self.waiting:
-            self.source.handle(self.waiting.popleft()[1])
-
-
 class Backlog:
     """
     Messages of polled topics.
@@ -233,24 +232,15 @@ class Backlog:
     The samples are those that handling each message as it comes would have made.
     """
 
-    def __init__(
-        self, router: Router, assembler: SampleAssembler, settings: EstimatorSettings
-    ) -> None:
+    def __init__(self, router: Router, assembler: SampleAssembler) -> None:
         self._assembler = assembler
-        offsets = {
-            'ft': lambda name: settings.ft_of(name).time_offset,
-            'imu': lambda name: settings.imu_of(name).time_offset,
-        }
-        lanes = [
-            _Lane(s, offsets[s.kind](s.name) if s.kind in offsets else 0.0) for s in router.sources
-        ]
-        self._joints = [lane for lane in lanes if lane.source.kind == 'joints']
-        self._others = [lane for lane in lanes if lane.source.kind != 'joints']
+        self._joints = [source for source in router.sources if source.kind == 'joints']
+        self._others = [source for source in router.sources if source.kind != 'joints']
 
     def clear(self) -> None:
         """Forget the messages that wait."""
-        for lane in (*self._joints, *self._others):
-            lane.waiting.clear()
+        for source in (*self._joints, *self._others):
+            source.waiting.clear()
 
     def poll(self, take: Callable[[Source], Iterable[bytes]]) -> Iterator[Sample]:
         """
@@ -258,16 +248,16 @@ class Backlog:
 
         Between two samples ``assembler.wanted_ns`` may be set.
         """
-        # Joint states first: sensor readings of these instants have come by the time that they
-        # are asked.
-        for lane in self._joints:
-            lane.waiting.extend((0, data) for data in take(lane.source))
-        for lane in self._others:
-            self._collect(lane, take)
+        # Joint states first, so that the sensor readings of their stamps have arrived.
+        for source in self._joints:
+            source.waiting.extend((0, data) for data in take(source))
+        for source in self._others:
+            self._collect(source, take)
         *minor, leading = self._joints
-        for lane in minor:
-            lane.flush()
-        silent = not leading.waiting
+        for source in minor:
+            source.flush()
+        if not leading.waiting:
+            self._flush()
         while leading.waiting:
             _, data = leading.waiting.popleft()
             stamp_ns = stamp_of(data)
@@ -275,49 +265,42 @@ class Backlog:
                 self._flush()
             elif stamp_ns >= self._assembler.wanted_ns:
                 self._hand_over(stamp_ns)
-            if (sample := leading.source.handle(data)) is not None:
+            if (sample := leading.handle(data)) is not None:
                 yield sample
-        if silent:
-            self._flush()
 
     def _flush(self) -> None:
-        for lane in self._others:
-            lane.flush()
+        for source in self._others:
+            source.flush()
 
-    def _collect(self, lane: _Lane, take: Callable[[Source], Iterable[bytes]]) -> None:
+    def _collect(self, source: Source, take: Callable[[Source], Iterable[bytes]]) -> None:
         """Keep new messages for their samples."""
-        for data in take(lane.source):
+        for data in take(source):
             stamp_ns = stamp_of(data)
-            # Points come from many senders in any order; a sensor's clock was set back.
-            last_ns = lane.waiting[-1][0] if lane.waiting else 0
-            ordered = lane.source.kind == 'contacts' or 0 < stamp_ns >= last_ns
-            lane.waiting.append((stamp_ns, data))
-            if not ordered:
-                lane.flush()
+            # Contacts come from many senders in any order; else a clock was set back.
+            last_ns = source.waiting[-1][0] if source.waiting else 0
+            source.waiting.append((stamp_ns, data))
+            if source.kind != 'contacts' and not 0 < stamp_ns >= last_ns:
+                source.flush()
 
     def _hand_over(self, stamp_ns: int) -> None:
-        """Hand over what the sample of a joint state may need."""
-        for lane in self._others:
-            latest = stamp_ns - lane.offset_ns
-            if lane.source.kind == 'contacts':
-                due = [data for stamp, data in lane.waiting if stamp <= latest]
-                lane.waiting = deque(one for one in lane.waiting if one[0] > latest)
-                for data in due:
-                    lane.source.handle(data)
+        """Hand over the messages that the sample of a joint state may need."""
+        for source in self._others:
+            latest, waiting = stamp_ns - source.offset_ns, source.waiting
+            if source.kind == 'contacts':
+                source.waiting = deque(one for one in waiting if one[0] > latest)
+                for stamp, data in waiting:
+                    if stamp <= latest:
+                        source.handle(data)
                 continue
-            waiting, newest = lane.waiting, None
+            newest = None
             while waiting and waiting[0][0] <= latest:
-                if newest is not None:
-                    self._pass_over(lane.source, *newest)
+                if newest is not None and not self._assembler.skip(
+                    source.kind, source.index, newest[0]
+                ):
+                    source.handle(newest[1])
                 newest = waiting.popleft()
             if newest is not None:
-                lane.source.handle(newest[1])
-
-    def _pass_over(self, source: Source, stamp_ns: int, data: bytes) -> None:
-        """Only count a message that no sample uses, if nothing else does."""
-        skip = {'ft': self._assembler.skip_ft, 'imu': self._assembler.skip_imu}.get(source.kind)
-        if skip is None or not skip(source.index, stamp_ns):
-            source.handle(data)
+                source.handle(newest[1])
 
 
 def accepted_frame_ids(
