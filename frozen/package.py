@@ -725,7 +725,6 @@ def tool_fit(
 ) -> Numbers:  # fmt: skip
     """Return mass, centre, offset and delay of a tool from a bag."""
     SensorCalibration = use('SensorCalibration')
-    ToolSettings = use('ToolSettings')
     fit_tool = use('fit_tool')
     TimeRange = use('TimeRange')
     ToolSource = use('ToolSource')
@@ -734,7 +733,7 @@ def tool_fit(
 
     source = ToolSource(ft, imu, pose_from_xyz_rpy(np.zeros(3), np.array(rpy)))
     log = read_tool_log(bag, source, TimeRange(), SensorCalibration(), accelerometer_offset)
-    found = fit_tool(log.motion, ToolSettings(inertia=inertia))
+    found = fit_tool(log.motion, inertia=inertia)
     keys = (
         'mass', 'mass_deviation', 'centre', 'centre_deviations', 'offset', 'offset_deviations',
         'delay', 'delay_deviation', 'misalignment', 'spreads', 'rms_offset_only',

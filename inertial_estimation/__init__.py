@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from inertial_estimation.calibration.affine import AffineFit, AffineSettings, fit_affine
+    from inertial_estimation.calibration.affine import AffineFit, fit_affine
     from inertial_estimation.calibration.in_situ_matrix import (
         AddedMass,
         InSituMatrix,
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from inertial_estimation.calibration.still_samples import Stillness
     from inertial_estimation.calibration.temperature import (
         TemperatureFit,
-        TemperatureSettings,
         fit_temperature,
     )
     from inertial_estimation.calibration.tool import ToolFit, fit_tool
-    from inertial_estimation.calibration.tool_solution import ToolMotion, ToolSettings
+    from inertial_estimation.calibration.tool_solution import ToolMotion
     from inertial_estimation.config import EstimatorSettings, IdentifierSettings
     from inertial_estimation.errors import InertialEstimationError
     from inertial_estimation.estimation.contacts import Contact, ContactKind, ContactSet
@@ -74,7 +73,7 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    'AddedMass', 'AffineFit', 'AffineSettings', 'BaseParameters', 'Bounds', 'Contact',
+    'AddedMass', 'AffineFit', 'BaseParameters', 'Bounds', 'Contact',
     'ContactKind', 'ContactSet', 'EquationBuilder', 'EquationChoice', 'EstimatorSettings',
     'Finding', 'FreeFloatingModel', 'FtCalibration', 'FtSensor', 'FtSpec', 'Identification',
     'IdentifierSettings', 'IdentifySettings', 'Imu', 'InSituMatrix', 'InSituOffset',
@@ -82,7 +81,7 @@ __all__ = [
     'ModelOffsets', 'NoiseModel', 'ParameterUpdate', 'Problem', 'Quality', 'RecursionSettings',
     'RecursiveIdentifier', 'Refit', 'Replay', 'Robot', 'RobotIdentification', 'Sample',
     'SampleAssembler', 'SampleBatch', 'SensorState', 'Stillness', 'TemperatureFit',
-    'TemperatureSettings', 'ToolFit', 'ToolMotion', 'ToolSettings', 'Uncertainty', 'Unknowns',
+    'ToolFit', 'ToolMotion', 'Uncertainty', 'Unknowns',
     'WrenchEstimate', 'WrenchEstimator', 'dependence_table', 'design_excitation', 'fit_affine',
     'fit_temperature', 'fit_tool', 'identify', 'in_situ_matrix', 'in_situ_offset',
     'offset_from_model', 'open_log', 'replay', 'solve', 'submodel_regressors',
@@ -90,14 +89,14 @@ __all__ = [
 # fmt: on
 
 _MODULES = {
-    'calibration.affine': ('AffineFit', 'AffineSettings', 'fit_affine'),
+    'calibration.affine': ('AffineFit', 'fit_affine'),
     'calibration.in_situ_matrix': ('AddedMass', 'InSituMatrix', 'in_situ_matrix'),
     'calibration.in_situ_offset': ('InSituOffset', 'in_situ_offset'),
     'calibration.offset_from_model': ('ModelOffsets', 'offset_from_model'),
     'calibration.still_samples': ('Stillness',),
-    'calibration.temperature': ('TemperatureFit', 'TemperatureSettings', 'fit_temperature'),
+    'calibration.temperature': ('TemperatureFit', 'fit_temperature'),
     'calibration.tool': ('ToolFit', 'fit_tool'),
-    'calibration.tool_solution': ('ToolMotion', 'ToolSettings'),
+    'calibration.tool_solution': ('ToolMotion',),
     'config': ('EstimatorSettings', 'IdentifierSettings'),
     'errors': ('InertialEstimationError',),
     'estimation.contacts': ('Contact', 'ContactKind', 'ContactSet'),

@@ -11,7 +11,6 @@ import pytest
 from shared_data import SHARED
 
 from inertial_estimation.calibration.affine import (
-    AffineSettings,
     fit_affine,
     undisturbed_samples,
 )
@@ -64,7 +63,7 @@ def test_deviations_are_as_large_as_errors(rng):
         # Noise that lasts for half a second, as errors of a model.
         slow = np.repeat(rng.normal(size=(40, 6)), 50, axis=0) * 5.0 * NOISE
         raw = readings(wrenches + slow, matrix)
-        fit = fit_affine(raw, wrenches, times, settings=AffineSettings(weight=0.01))
+        fit = fit_affine(raw, wrenches, times, weight=0.01)
         errors.append((fit.matrix - matrix) / fit.matrix_deviations)
         offsets.append((fit.offset - OFFSET) / fit.offset_deviations)
     # Ten blocks determine a deviation to a quarter; 30 x 36 ratios their size to a few percent.
@@ -88,7 +87,7 @@ def test_prior_stays_along_constant_loads(rng):
     moved = np.ix_([0, 1, 3, 4], [0, 1, 3, 4])
     ratios = (fit.matrix - matrix)[moved] / fit.matrix_deviations[moved]
     np.testing.assert_allclose(ratios, 0.0, atol=6.0)
-    fixed = fit_affine(raw, wrenches, times, settings=AffineSettings(weight=np.inf))
+    fixed = fit_affine(raw, wrenches, times, weight=np.inf)
     np.testing.assert_array_equal(fixed.matrix, np.eye(6))
     np.testing.assert_allclose(fixed.offset, (raw - wrenches).mean(axis=0), atol=EXACT)
 
@@ -116,13 +115,13 @@ def test_no_direction_is_lost(rng):
     raw = readings(wrenches, np.eye(6)) + sway
     assert fit_affine(raw, wrenches, times).gains[-1] >= 0.1
     with pytest.raises(LogError):
-        fit_affine(raw, wrenches, times, settings=AffineSettings(weight=0.0))
+        fit_affine(raw, wrenches, times, weight=0.0)
 
 
 def test_opposite_sign_is_an_error(rng):
     times, wrenches = loads(rng)
     fit = fit_affine(-wrenches, wrenches, times)
-    (one,) = (f for f in fit.findings('ft', wrenches, AffineSettings()) if f.level == Level.ERROR)
+    (one,) = (f for f in fit.findings('ft', wrenches) if f.level == Level.ERROR)
     assert one.code == 'matrix_change' and one.values['change'] == pytest.approx(2.0, abs=0.01)
 
 
@@ -141,6 +140,6 @@ def test_insufficient_logs_and_settings_are_refused(rng):
     ):
         with pytest.raises(error):
             fit_affine(*given, **more)
-    for wrong in ({'weight': -1.0}, {'length_scale': 0.0}, {'min_gain': 1.0}):
+    for wrong in ({'weight': -1.0}, {'prior_deviation': np.inf}, {'n_blocks': 1}):
         with pytest.raises(ModelError):
-            AffineSettings(**wrong)
+            fit_affine(raw, wrenches, times, **wrong)

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from shared_data import SHARED
 
 from inertial_estimation.calibration.calibration_file import read
-from inertial_estimation.calibration.tool import ToolMotion, ToolSettings, fit_tool
+from inertial_estimation.calibration.tool import ToolMotion, fit_tool
 from inertial_estimation.cli import main
 from inertial_estimation.errors import LogError
 from inertial_estimation.model.rigid_body import net_wrench
@@ -87,8 +87,8 @@ def recorded(seconds=8.0, delay=0.0063, direction=1):
 
 @pytest.mark.parametrize(('delay', 'direction'), [(0.0063, 1), (-0.0117, -1), (0.0, 1)])
 def test_without_noise_all_is_found(direction, delay):
-    settings = ToolSettings(inertia=True, direction=direction)
-    fit = fit_tool(recorded(delay=delay, direction=direction), settings)
+    given = recorded(delay=delay, direction=direction)
+    fit = fit_tool(given, inertia=True, direction=direction)
     assert fit.mass == pytest.approx(BODY[0], rel=NEAR)
     np.testing.assert_allclose(fit.centre, BODY[1:4] / BODY[0], atol=NEAR * 0.05)
     np.testing.assert_allclose(fit.inertia, BODY[4:], atol=NEAR * 0.05)
@@ -99,7 +99,7 @@ def test_without_noise_all_is_found(direction, delay):
 
 
 def test_deviations_are_as_large_as_errors(rng):
-    given, settings = recorded(seconds=3.0), ToolSettings(inertia=True)
+    given = recorded(seconds=3.0)
     truth = np.concatenate([BODY[:1], BODY[1:4] / BODY[0], BODY[4:], OFFSET, [0.0063]])
     ratios = []
     for _ in range(8):
@@ -108,7 +108,7 @@ def test_deviations_are_as_large_as_errors(rng):
             readings=given.readings + NOISE * noise[0],
             accelerations=given.accelerations + 0.05 * noise[1],
             angular_velocities=given.angular_velocities + 0.003 * noise[2],
-        ), settings)  # fmt: skip
+        ), inertia=True)  # fmt: skip
         found = np.concatenate([[fit.mass], fit.centre, fit.inertia, fit.offset, [fit.delay]])
         deviations = np.concatenate([
             [fit.mass_deviation], fit.centre_deviations, fit.inertia_deviations,
@@ -141,7 +141,7 @@ def test_rest_determines_no_delay(rng):
     still = np.zeros_like(proper)
     readings = OFFSET - net_wrench(BODY, still, np.hstack([proper, still]))
     readings += 5.0 * NOISE * rng.normal(size=readings.shape)
-    fit = fit_tool(ToolMotion(times, readings, times, proper), ToolSettings(max_delay=0.002))
+    fit = fit_tool(ToolMotion(times, readings, times, proper), max_delay=0.002)
     assert fit.delay == 0.0 and fit.delay_deviation == np.inf
 
 
@@ -152,15 +152,15 @@ def test_wrong_axes_and_insufficient_logs_are_refused():
     turned = given._replace(
         accelerations=given.accelerations @ R, angular_velocities=given.angular_velocities @ R
     )
-    for motion_, settings in (
-        (turned, None),
-        (given._replace(accelerations=level, angular_velocities=None), None),
-        (given, ToolSettings(direction=-1, max_delay=0.0)),
-        (recorded(delay=0.02), ToolSettings(max_delay=0.01)),
-        (given._replace(imu_times=given.imu_times + 100.0), None),
+    for motion_, more in (
+        (turned, {}),
+        (given._replace(accelerations=level, angular_velocities=None), {}),
+        (given, {'direction': -1, 'max_delay': 0.0}),
+        (recorded(delay=0.02), {'max_delay': 0.01}),
+        (given._replace(imu_times=given.imu_times + 100.0), {}),
     ):
         with pytest.raises(LogError):
-            fit_tool(motion_, settings)
+            fit_tool(motion_, **more)
 
 
 @pytest.mark.parametrize('run', ['1-baseline', '2-vibrations'])

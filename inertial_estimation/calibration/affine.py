@@ -13,7 +13,6 @@ matrix, which is wrong for other loads: no matrix is accepted that loses a direc
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -47,55 +46,15 @@ NOISE_ORDER, NOISE_VARIANCE, MEDIAN_OF_SQUARES = 5, 252.0, 0.4549
 """Order of differences that give the noise, their variance over its own; of normal noise."""
 OWN_SHARE = 0.5
 """Of a direction, from which the matrix there is the log's and not the prior's."""
+GAP = 0.3
+"""Time beside a block that is held out in which nothing is used [s]."""
+UNITS = np.repeat([1.0, 0.1], 3)
+"""Divisor that turns wrenches into newtons: moments over 0.1 m, shape (6,)."""
+MIN_GAIN = 0.1
+"""Smallest singular value of the matrix over the prior."""
+REACH, MIN_TOUCH = 0.1, 3.0
+"""Duration of a touch before and after its outliers [s]; residuals below are no touch [N]."""
 ROUND_OFF = 1e-12
-
-
-@dataclass(frozen=True)
-class AffineSettings:
-    """Settings of `fit_affine`."""
-
-    weight: float | None = None
-    """
-    Of the prior [N^2]: as readings that spread by its root along each direction. Default: by
-    cross-validation; infinite: the matrix stays.
-    """
-    n_blocks: int = 10
-    """Contiguous parts of the log that are held out in turn."""
-    gap: float = 0.3
-    """Time beside a block that is held out in which nothing is used [s]."""
-    length_scale: float = 0.1
-    """Moment over force that counts as equally large [m]."""
-    prior_deviation: float = 0.1
-    """Standard deviation of elements of the prior, 1 being the matrix itself."""
-    min_gain: float = 0.1
-    """Smallest singular value of the matrix over the prior."""
-    reach: float = 0.1
-    """Duration of a touch before and after its outliers [s]."""
-    min_touch: float = 3.0
-    """Residuals below are no touch, moments over the length [N]."""
-    noise: float | None = None
-    """
-    Of readings, root mean square of the six, moments over the length [N]. Default: from
-    differences of neighbours, which filtered readings do not show.
-    """
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        tiny, most = np.nextafter(0.0, 1.0), np.finfo(float).max
-        limits = {'length_scale': (tiny, most), 'prior_deviation': (tiny, most),
-                  'weight': (0.0, np.inf), 'min_gain': (0.0, np.nextafter(1.0, 0.0))}  # fmt: skip
-        for name in ('gap', 'reach', 'min_touch', 'noise', *limits):
-            least, greatest = limits.get(name, (0.0, most))
-            value = getattr(self, name)
-            if value is not None and not least <= value <= greatest:
-                raise ModelError(
-                    f"'{name}' is {value}, expected {least:g} to {greatest:g}", about=(name,)
-                )
-
-    @property
-    def units(self) -> Array:
-        """Divisor that turns wrenches into newtons, shape (6,)."""
-        return np.repeat([1.0, self.length_scale], 3)
 
 
 class AffineFit(NamedTuple):
@@ -136,12 +95,9 @@ class AffineFit(NamedTuple):
     n_disturbed: int
     """Samples with values that were left out."""
 
-    def findings(
-        self, subject: str, predicted: Array, settings: AffineSettings
-    ) -> Iterator[Finding]:
+    def findings(self, subject: str, predicted: Array) -> Iterator[Finding]:
         """Yield findings about the fit, errors first; predicted (n, 6), used samples."""
-        units = settings.units
-        ratio = self.correction / np.outer(units, 1.0 / units)
+        ratio = self.correction / np.outer(UNITS, 1.0 / UNITS)
         change = matrix_change(ratio)
         if change > limit_of('matrix_change'):
             low, high = self.gains[-1], self.gains[0]
@@ -150,10 +106,10 @@ class AffineFit(NamedTuple):
                 f'direction, gains {low:.2g} to {high:.2g}'
             )
             yield finding('matrix_change', subject, level=Level.ERROR, what=text, change=change)
-        load = float(np.linalg.norm(predicted.std(axis=0) / units))
-        left = float(np.linalg.norm(self.rms / units))
+        load = float(np.linalg.norm(predicted.std(axis=0) / UNITS))
+        left = float(np.linalg.norm(self.rms / UNITS))
         own = self.shares >= OWN_SHARE
-        if left > limit_of('residual') * load and (own.any() or left > settings.min_touch):
+        if left > limit_of('residual') * load and (own.any() or left > MIN_TOUCH):
             yield finding(
                 'residual', subject, level=Level.ERROR, what='prediction', share=left / load
             )
@@ -197,7 +153,10 @@ def fit_affine(
     *,
     prior: Array | None = None,
     usable: Mask | None = None,
-    settings: AffineSettings | None = None,
+    weight: float | None = None,
+    prior_deviation: float = 0.1,
+    n_blocks: int = 10,
+    noise: float | None = None,
     name: str = 'the sensor',
 ) -> AffineFit:
     """
@@ -215,8 +174,16 @@ def fit_affine(
         Workshop matrix. Default: the identity, as for readings that are wrenches.
     usable : ndarray of bool, shape (n,), optional
         Samples that nothing else acts in. Default: `undisturbed_samples`.
-    settings : AffineSettings, optional
-        Defaults if not given.
+    weight : float, optional
+        Of the prior [N^2]: as readings that spread by its root along each direction. Default: by
+        cross-validation; infinite: the matrix stays.
+    prior_deviation : float
+        Standard deviation of elements of the prior, 1 being the matrix itself.
+    n_blocks : int
+        Contiguous parts of the log that are held out in turn.
+    noise : float, optional
+        Of readings, root mean square of the six, moments over 0.1 m [N]. Default: from
+        differences of neighbours, which filtered readings do not show.
     name : str
         Name of the sensor in errors.
 
@@ -229,16 +196,20 @@ def fit_affine(
     ShapeError
         If the arrays do not belong together.
     ModelError
-        If the prior matrix has no inverse.
+        If the prior matrix has no inverse, or a number is out of range.
     LogError
         If the log is too short, its loads hardly change, most of it is disturbed, or the weight
         makes a matrix that loses a direction.
 
     """
-    chosen = settings or AffineSettings()
-    samples = _Samples.of(raw, predicted, times, prior, chosen, name)
+    finite_most = np.finfo(float).max
+    for argument, value, most in (
+        ('weight', weight, np.inf), ('prior_deviation', prior_deviation, finite_most),
+    ):  # fmt: skip
+        if value is not None and not 0.0 <= value <= most:
+            raise ModelError(f"'{argument}' is {value}, expected 0 or more", about=(argument,))
+    samples = _Samples.of(raw, predicted, times, prior, name)
     present = samples.wrenches[samples.present]
-    noise = chosen.noise
     if noise is None:
         steps = np.diff(present, n=NOISE_ORDER, axis=0)
         squares = np.median(steps**2, axis=0) if len(steps) else np.zeros(6)
@@ -249,40 +220,41 @@ def fit_affine(
         raise LogError(
             f'the predicted load of {name} spreads by {spread:.2g} N, noise {noise:.2g} N'
         )
-    used = samples.undisturbed(chosen) if usable is None else usable & samples.present
+    used = samples.undisturbed() if usable is None else usable & samples.present
     n_disturbed = len(present) - int(used.sum())
     require_mostly_undisturbed(n_disturbed, len(present), name)
     samples = samples.where(used)
-    blocks = contiguous_blocks(samples.times, chosen.n_blocks)
+    blocks = contiguous_blocks(samples.times, n_blocks)
     spectrum = Spectrum.of(samples.wrenches, samples.missing)
-    if chosen.weight is None:
-        weight, held_out = _cross_validate(samples, spectrum, blocks, chosen, noise)
-    else:
-        weight, held_out = chosen.weight, np.full(6, np.nan)
+    held_out = np.full(6, np.nan)
+    if weight is None:
+        weight, held_out = _cross_validate(samples, spectrum, blocks, noise)
     D, offset = spectrum.correction(weight)
     gains = np.linalg.svd(np.eye(6) + D)[1]
-    if gains[-1] < chosen.min_gain:
+    if gains[-1] < MIN_GAIN:
         raise LogError(
             f"with 'weight' {weight:g} N^2 the smallest gain of the matrix of {name} over "
-            f'the prior is {gains[-1]:.2g}, limit {chosen.min_gain:g}', about=('weight',),
+            f'the prior is {gains[-1]:.2g}, limit {MIN_GAIN:g}', about=('weight',),
         )  # fmt: skip
-    left, missing, units = samples.residuals(D, offset), samples.missing, chosen.units
-    deviations, offset_deviations = _deviations(samples, spectrum, D, left, weight, blocks, chosen)
-    correction = np.eye(6) + D * np.outer(units, 1.0 / units)
+    left, missing = samples.residuals(D, offset), samples.missing
+    deviations, offset_deviations = _deviations(
+        samples, spectrum, D, left, weight, blocks, prior_deviation
+    )
+    correction = np.eye(6) + D * np.outer(UNITS, 1.0 / UNITS)
     return AffineFit(
         matrix=correction @ samples.prior,
         correction=correction,
-        offset=offset * units,
-        matrix_deviations=deviations * np.outer(units, 1.0 / units),
-        offset_deviations=offset_deviations * units,
+        offset=offset * UNITS,
+        matrix_deviations=deviations * np.outer(UNITS, 1.0 / UNITS),
+        offset_deviations=offset_deviations * UNITS,
         weight=weight,
-        directions=spectrum.directions * units,
+        directions=spectrum.directions * UNITS,
         spreads=spectrum.sizes,
         shares=spectrum.shares(weight),
         gains=gains,
-        rms_offset_only=(missing - missing.mean(axis=0)).std(axis=0) * units,
-        rms=np.sqrt((left**2).mean(axis=0)) * units,
-        rms_held_out=held_out * units,
+        rms_offset_only=(missing - missing.mean(axis=0)).std(axis=0) * UNITS,
+        rms=np.sqrt((left**2).mean(axis=0)) * UNITS,
+        rms_held_out=held_out * UNITS,
         used=used,
         n_disturbed=n_disturbed,
     )
@@ -294,12 +266,10 @@ def undisturbed_samples(
     times: Array,
     *,
     prior: Array | None = None,
-    settings: AffineSettings | None = None,
     name: str = 'the sensor',
 ) -> Mask:
     """Return the samples (n,) in which nothing acts but the predicted wrench."""
-    chosen = settings or AffineSettings()
-    return _Samples.of(raw, predicted, times, prior, chosen, name).undisturbed(chosen)
+    return _Samples.of(raw, predicted, times, prior, name).undisturbed()
 
 
 class _Samples(NamedTuple):
@@ -321,7 +291,6 @@ class _Samples(NamedTuple):
         predicted: Array,
         times: Array,
         prior: Array | None,
-        settings: AffineSettings,
         name: str,
     ) -> _Samples:
         """Check the arguments, and convert them."""
@@ -335,15 +304,15 @@ class _Samples(NamedTuple):
         present = finite(raw, axis=1) & finite(predicted, axis=1)
         if not present.any():
             raise LogError(f'no sample has both a reading of {name} and a predicted wrench')
-        wrenches = raw @ matrix.T / settings.units
-        return cls(wrenches, predicted / settings.units - wrenches, times, present, matrix)
+        wrenches = raw @ matrix.T / UNITS
+        return cls(wrenches, predicted / UNITS - wrenches, times, present, matrix)
 
     def where(self, used: Mask) -> _Samples:
         """Return some of the samples."""
         arrays = (self.wrenches[used], self.missing[used], self.times[used], self.present[used])
         return _Samples(*arrays, self.prior)
 
-    def undisturbed(self, settings: AffineSettings) -> Mask:
+    def undisturbed(self) -> Mask:
         """Return the samples (n,) that nothing else acts in."""
         here = self.where(self.present)
 
@@ -352,9 +321,7 @@ class _Samples(NamedTuple):
             return here.residuals(*fit)
 
         found = self.present.copy()
-        found[self.present] = robustly_undisturbed(
-            residuals, here.times, settings.reach, settings.min_touch
-        )
+        found[self.present] = robustly_undisturbed(residuals, here.times, REACH, MIN_TOUCH)
         return found
 
     def residuals(self, D: Array, offset: Array) -> Array:
@@ -411,7 +378,7 @@ class Spectrum(NamedTuple):
 
 
 def _cross_validate(
-    samples: _Samples, spectrum: Spectrum, blocks: Blocks, settings: AffineSettings, noise: float
+    samples: _Samples, spectrum: Spectrum, blocks: Blocks, noise: float
 ) -> tuple[float, Array]:
     """Return the best weight whose matrix loses no direction, and held-out residuals, (6,) [N]."""
     least = (MIN_WEIGHT_DEVIATIONS * noise) ** 2
@@ -420,9 +387,9 @@ def _cross_validate(
     for block in range(int(blocks[-1]) + 1):
         held_out = blocks == block
         first, last = times[held_out][[0, -1]]
-        used = (times < first - settings.gap) | (times > last + settings.gap)
+        used = (times < first - GAP) | (times > last + GAP)
         if used.sum() <= 6:
-            raise LogError(f'gaps of {settings.gap:g} s beside a block leave {used.sum()} samples')
+            raise LogError(f'gaps of {GAP:g} s beside a block leave {used.sum()} samples')
         others = samples.where(used)
         fit = Spectrum.of(others.wrenches, others.missing)
         inside = samples.where(held_out)
@@ -435,19 +402,19 @@ def _cross_validate(
     floor = 1e-24 * max(1.0, float(squares.max()))
     # Mean over components of squares over their best.
     scores = (squares / np.maximum(squares.min(axis=0), floor)).mean(axis=1)
-    best = int(np.where(gains >= settings.min_gain, scores, np.inf).argmin())
+    best = int(np.where(gains >= MIN_GAIN, scores, np.inf).argmin())
     return weights[best], np.sqrt(squares[best])
 
 
 def _deviations(
     samples: _Samples, spectrum: Spectrum, D: Array, left: Array, weight: float, blocks: Blocks,
-    settings: AffineSettings,
+    prior_deviation: float,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Return the deviations of D, (6, 6), and of the offset, (6,) [N]."""
     n, shares, V = len(left), spectrum.shares(weight), spectrum.directions
     kept = (V.T * (1.0 - shares)) @ V
     own = np.sqrt(np.mean((D @ V.T) ** 2 * shares) / max(float(shares.mean()), ROUND_OFF))
-    prior = max(settings.prior_deviation, float(own) if shares.any() else 0.0)
+    prior = max(prior_deviation, float(own) if shares.any() else 0.0)
     # 1 / (size^2 + weight) where the data have a share.
     safe = np.where(shares > 0.0, spectrum.sizes, 1.0)
     lengths = np.sqrt(n * (shares / safe**2)) / n

@@ -5,20 +5,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.calibration.affine import (
-    AffineSettings,
+    UNITS,
     fit_affine,
     undisturbed_samples,
 )
 from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.calibration.channels import constant_channels, names_of
-from inertial_estimation.calibration.temperature import TemperatureSettings, fit_temperature
+from inertial_estimation.calibration.temperature import fit_temperature
 from inertial_estimation.errors import CallError, ConfigError, LogError, NameNotFound
 from inertial_estimation.findings import Finding
 from inertial_estimation.sample import SampleBatch
@@ -92,15 +91,15 @@ def calibrate_affine(
     *,
     test: Mask | None = None,
     sensors: Sequence[str] = (),
-    settings: AffineSettings | None = None,
+    **options: Any,
 ) -> tuple[list[SensorFit], dict[str, str]]:
     """
     Fit matrices and offsets of FT sensors; also return sensors that cannot be fitted, and why.
 
     inside (n,): samples of the fitted part; test (n,): of the part that it is tested on; sensors:
-    default all whose predictions depend on no assumed joint.
+    default all whose predictions depend on no assumed joint; options: of `fit_affine`.
     """
-    names, chosen = tuple(calibrations), settings or AffineSettings()
+    names = tuple(calibrations)
     _require_known(sensors, names)
     rows = [k for k, name in enumerate(names)
             if (name in sensors if sensors else not predicted.assumed[k])]  # fmt: skip
@@ -117,7 +116,7 @@ def calibrate_affine(
     def undisturbed(k: int) -> Mask:
         if k not in alone:
             alone[k] = undisturbed_samples(
-                raw[:, k], wanted[:, k], times, prior=priors[k], settings=chosen, name=names[k]
+                raw[:, k], wanted[:, k], times, prior=priors[k], name=names[k]
             )
         return alone[k]
 
@@ -133,12 +132,10 @@ def calibrate_affine(
                 seen = np.isfinite(raw[:, other] + wanted[:, other]).all(axis=1)
                 if other != k and seen.any():
                     usable &= undisturbed(int(other)) | ~seen
-            noise = chosen.noise
-            if noise is None:
-                noise = float(np.sqrt(((predicted.noise[k] / chosen.units) ** 2).mean()))
+            noise = float(np.sqrt(((predicted.noise[k] / UNITS) ** 2).mean()))
             fit = fit_affine(
                 raw[inside, k], wanted[inside, k], times[inside], prior=priors[k],
-                usable=usable[inside], settings=replace(chosen, noise=noise), name=names[k],
+                usable=usable[inside], noise=noise, name=names[k], **options,
             )  # fmt: skip
         except LogError as error:
             if sensors or len(refused) == len(rows) - 1:
@@ -154,7 +151,7 @@ def calibrate_affine(
             tested = test & usable & np.isfinite(after).all(axis=1)
             if not tested.any():
                 raise LogError('the test part holds no undisturbed sample', about=('test',))
-        findings = tuple(fit.findings(names[k], wanted[used, k], chosen))
+        findings = tuple(fit.findings(names[k], wanted[used, k]))
         found.append(SensorFit(
             names[k], fit, before - before[used].mean(axis=0), after, used,
             bool(predicted.assumed[k]), findings, tested,
@@ -169,7 +166,7 @@ def calibrate_temperature(
     *,
     reference: float | None = None,
     sensors: Sequence[str] = (),
-    settings: TemperatureSettings | None = None,
+    min_range: float = 2.0,
 ) -> list[SensorFit]:
     """Fit temperature coefficients of FT sensors; temperatures (n, n_fts) [degrees Celsius]."""
     names = list(calibrations)
@@ -188,7 +185,7 @@ def calibrate_temperature(
         wrenches = predicted.samples.ft_readings[:, k] @ calibrations[name].matrix.T
         fit = fit_temperature(
             wrenches, predicted.wrenches[:, k], temperatures[:, k], predicted.times,
-            reference=reference, settings=settings, name=name,
+            reference=reference, min_range=min_range, name=name,
         )  # fmt: skip
         missing = wrenches - predicted.wrenches[:, k]
         warm = (temperatures[:, k] - fit.reference)[:, None] * fit.coefficients

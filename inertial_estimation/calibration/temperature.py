@@ -11,7 +11,6 @@ nor with the load, as with a wrong matrix.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -32,32 +31,15 @@ Mask = NDArray[np.bool_]
 
 MIN_TOUCH = np.repeat([3.0, 0.3], 3)
 """Residuals below are no touch [N, Nm]."""
+REACH = 0.1
+"""Duration of a touch before and after its outliers [s]."""
+MAX_EXPLAINED = 0.95
+"""Share of the temperature's variance that time, or the load, may explain."""
+N_BLOCKS = 10
+"""Contiguous parts of the log for deviations."""
 MIN_CELSIUS, MAX_CELSIUS = -60.0, 150.0
 """Of an FT sensor; rooms have 290 K and more."""
 ROUND_OFF = 1e-9
-
-
-@dataclass(frozen=True)
-class TemperatureSettings:
-    """Settings of `fit_temperature`."""
-
-    min_range: float = 2.0
-    """Between the coldest and the warmest twentieth of the samples [K]."""
-    max_explained: float = 0.95
-    """Share of the temperature's variance that time, or the load, may explain."""
-    n_blocks: int = 10
-    """Contiguous parts of the log for deviations."""
-    reach: float = 0.1
-    """Duration of a touch before and after its outliers [s]."""
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        if not 0.0 < self.min_range < np.inf:
-            raise ModelError(
-                f"'min_range' is {self.min_range}, expected kelvins above 0", about=('min_range',)
-            )
-        if not 0.0 < self.max_explained < 1.0:
-            raise ModelError(f"'max_explained' is {self.max_explained}, expected 0 to 1")
 
 
 class TemperatureFit(NamedTuple):
@@ -116,7 +98,7 @@ def fit_temperature(
     times: Array,
     *,
     reference: float | None = None,
-    settings: TemperatureSettings | None = None,
+    min_range: float = 2.0,
     name: str = 'the sensor',
 ) -> TemperatureFit:
     """
@@ -136,8 +118,8 @@ def fit_temperature(
         In order [s].
     reference : float, optional
         T0. Default: the mean temperature of the log.
-    settings : TemperatureSettings, optional
-        Defaults if not given.
+    min_range : float
+        Between the coldest and the warmest twentieth of the samples [K].
     name : str
         Name of the sensor in errors.
 
@@ -154,7 +136,11 @@ def fit_temperature(
         the log is too short, or most of it is disturbed.
 
     """
-    chosen, n = settings or TemperatureSettings(), len(times)
+    n = len(times)
+    if not 0.0 < min_range < np.inf:
+        raise ModelError(
+            f"'min_range' is {min_range}, expected kelvins above 0", about=('min_range',)
+        )
     require_shape('wrenches', wrenches, n, 6)
     require_shape('predicted', predicted, n, 6)
     require_shape('temperatures', temperatures, n)
@@ -164,7 +150,7 @@ def fit_temperature(
         raise LogError(f'no sample has a reading, a predicted wrench and a temperature of {name}')
     if reason := implausible(temperatures[known]):
         raise LogError(f'{name}: {reason}')
-    _range(temperatures[known], chosen, name)
+    _range(temperatures[known], min_range, name)
     warmth, target = temperatures[known], missing[known]
     columns = np.column_stack([warmth - warmth.mean(), np.ones(len(warmth))])
 
@@ -174,20 +160,20 @@ def fit_temperature(
         return target - found
 
     used = known.copy()
-    used[known] = robustly_undisturbed(residuals, times[known], chosen.reach, MIN_TOUCH)
+    used[known] = robustly_undisturbed(residuals, times[known], REACH, MIN_TOUCH)
     n_disturbed = int(known.sum() - used.sum())
     require_mostly_undisturbed(n_disturbed, int(known.sum()), name)
     warmth, target = temperatures[used], missing[used]
-    limits = _range(warmth, chosen, name)
+    limits = _range(warmth, min_range, name)
     by_time, by_load = _explained(warmth, times[used, None]), _explained(warmth, predicted[used])
     for what, share in (('time', by_time), ('load', by_load)):
-        if share > chosen.max_explained:
+        if share > MAX_EXPLAINED:
             raise LogError(
                 f'{what} explains {share:.3f} of the variance of the temperature of {name}, limit '
-                f'{chosen.max_explained:g}'
+                f'{MAX_EXPLAINED:g}'
             )
     zero = float(warmth.mean()) if reference is None else reference
-    blocks = contiguous_blocks(times[used], chosen.n_blocks)
+    blocks = contiguous_blocks(times[used], N_BLOCKS)
     columns = np.column_stack([warmth - zero, -np.ones(len(warmth))])
     found, covariances = fit_by_blocks(columns, target, blocks)
     deviations = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2)).T
@@ -207,13 +193,13 @@ def fit_temperature(
     )
 
 
-def _range(temperatures: Array, settings: TemperatureSettings, name: str) -> tuple[float, float]:
+def _range(temperatures: Array, min_range: float, name: str) -> tuple[float, float]:
     """Return the range of most temperatures; refuse a narrow one."""
     low, high = (float(limit) for limit in np.quantile(temperatures, [0.05, 0.95]))
-    if high - low < settings.min_range:
+    if high - low < min_range:
         raise LogError(
             f'the temperature of {name} stays between {low:.2f} and {high:.2f} degrees Celsius, '
-            f"less than 'min_range', {settings.min_range:g} K", about=('min_range',),
+            f"less than 'min_range', {min_range:g} K", about=('min_range',),
         )  # fmt: skip
     return low, high
 

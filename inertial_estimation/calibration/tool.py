@@ -11,7 +11,6 @@ Without angular velocities their terms are left out: they are small in slow moti
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +22,8 @@ from inertial_estimation.calibration.residual_statistics import (
     require_mostly_undisturbed,
 )
 from inertial_estimation.calibration.tool_solution import (
+    N_BODY,
+    N_POINT,
     DelayAtEdge,
     SmoothStream,
     Solution,
@@ -30,7 +31,6 @@ from inertial_estimation.calibration.tool_solution import (
     ToolEquations,
     ToolMotion,
     ToolProblem,
-    ToolSettings,
 )
 from inertial_estimation.errors import LogError, ModelError
 
@@ -39,6 +39,8 @@ Mask = NDArray[np.bool_]
 
 MAX_SAMPLES = 20000
 """Longer logs are thinned; the smoothing has used all of them."""
+MIN_SPREAD = 0.5
+"""Of proper accelerations along two axes [m/s^2]."""
 MAX_MISALIGNMENT = 0.5
 """[rad]."""
 
@@ -94,7 +96,13 @@ class ToolFit(NamedTuple):
 
 
 def fit_tool(
-    motion: ToolMotion, settings: ToolSettings | None = None, *, name: str = 'the FT sensor'
+    motion: ToolMotion,
+    *,
+    direction: int = 1,
+    inertia: bool = False,
+    max_delay: float = 0.05,
+    n_blocks: int = 10,
+    name: str = 'the FT sensor',
 ) -> ToolFit:
     """
     Identify a tool on an FT sensor from free motion.
@@ -103,8 +111,14 @@ def fit_tool(
     ----------
     motion : ToolMotion
         Readings of FT sensor and IMU while nothing touches the tool.
-    settings : ToolSettings, optional
-        Defaults if not given.
+    direction : int
+        +1: the reading is the wrench of the tool on what carries it; -1: the opposite one.
+    inertia : bool
+        Identify the inertia too, which needs angular velocities that change.
+    max_delay : float
+        Largest delay of the IMU, either way [s]; 0: none.
+    n_blocks : int
+        Contiguous parts of the log for deviations.
     name : str
         Name of the sensor in errors.
 
@@ -123,41 +137,44 @@ def fit_tool(
         larger delay, or gives a negative mass or other axes of the IMU.
 
     """
-    chosen = settings or ToolSettings()
+    if direction not in (1, -1):
+        raise ModelError(f"'direction' is {direction}, expected 1 or -1", about=('direction',))
+    if not 0.0 <= max_delay < np.inf:
+        raise ModelError(f"'max_delay' is {max_delay}, expected 0 or more", about=('max_delay',))
     values = motion.accelerations
     if motion.angular_velocities is not None:
         values = np.hstack([values, motion.angular_velocities])
-    elif chosen.inertia:
+    elif inertia:
         raise ModelError("'inertia' needs angular velocities", about=('inertia',))
     ft = Stream.clean('the FT readings', motion.ft_times, motion.readings)
     imu = Stream.clean('the readings of the IMU', motion.imu_times, values)
     period = max(ft.period, imu.period)
-    width = chosen.smoothing or period
-    equations = ToolEquations.of(imu, motion, chosen, width)
-    readings = ft.smooth(width)
-    times = _common_times(readings, equations.imu, period, chosen.max_delay)
+    n = N_BODY if inertia else N_POINT
+    equations = ToolEquations.of(imu, motion, direction, n, period)
+    readings = ft.smooth(period)
+    times = _common_times(readings, equations.imu, period, max_delay)
     measured = readings.spline(times)
-    blocks = contiguous_blocks(times, chosen.n_blocks)
+    blocks = contiguous_blocks(times, n_blocks)
     problem = ToolProblem(equations, times, measured, blocks, name)
     accelerations = equations.accelerations(times)
     spreads = np.linalg.svd(accelerations - accelerations.mean(axis=0))[1] / np.sqrt(len(times))
-    if spreads[1] < chosen.min_spread:
+    if spreads[1] < MIN_SPREAD:
         text = ', '.join(f'{x:.2g}' for x in spreads)
         raise LogError(
             f'gravity in the frame of {name} spreads by {text} m/s^2 along its axes, two must '
-            f'reach {chosen.min_spread:g}'
+            f'reach {MIN_SPREAD:g}'
         )
     try:
-        found = problem.solve(chosen)
+        found = problem.solve(max_delay)
     except DelayAtEdge:
         # With wrong axes no delay fits, which shows without a delay as well.
-        _require_plausible(problem.solve(replace(chosen, max_delay=0.0)), name)
+        _require_plausible(problem.solve(0.0), name)
         raise
     used = found.used
     require_mostly_undisturbed(int((~used).sum()), len(used), name)
     _require_plausible(found, name)
     x, deviations = found.unknowns, found.deviations
-    mass, n = float(x[0]), equations.n_inertial
+    mass = float(x[0])
     centre = x[1:4] / mass
     # c = h / m, to first order.
     to_centre = np.column_stack([-centre, np.eye(3)]) / mass
@@ -168,8 +185,8 @@ def fit_tool(
         mass_deviation=float(deviations[0]),
         centre=centre,
         centre_deviations=np.sqrt(np.diag(to_centre @ found.covariance[:4, :4] @ to_centre.T)),
-        inertia=x[4:n] if chosen.inertia else None,
-        inertia_deviations=deviations[4:n] if chosen.inertia else None,
+        inertia=x[4:n] if inertia else None,
+        inertia_deviations=deviations[4:n] if inertia else None,
         offset=x[n:],
         offset_deviations=deviations[n : n + 6],
         delay=found.delay,

@@ -11,7 +11,6 @@ smoothed alike before they are evaluated.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +35,8 @@ N_POINT, N_BODY = 4, 10
 NAMES = ('m', 'm cx', 'm cy', 'm cz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 ROTATION_TOLERANCE = 1e-6
 ROBUST_ROUNDS = 3
+REACH = 0.05
+"""Duration of a touch before and after its outliers [s]."""
 GRID_STEPS = 4
 """Steps of the even grid in one standard deviation of the smoothing."""
 SMOOTHING_REACH = 4.0
@@ -57,39 +58,6 @@ EXACT = 1e-9
 
 class DelayAtEdge(LogError):
     """The best delay is at the edge of what is searched."""
-
-
-@dataclass(frozen=True)
-class ToolSettings:
-    """Settings of `fit_tool`."""
-
-    direction: int = 1
-    """+1: the reading is the wrench of the tool on what carries it; -1: the opposite one."""
-    inertia: bool = False
-    """Identify the inertia too, which needs angular velocities that change."""
-    max_delay: float = 0.05
-    """Largest delay of the IMU, either way [s]; 0: none."""
-    min_spread: float = 0.5
-    """Smallest spread of proper accelerations along two axes [m/s^2]."""
-    n_blocks: int = 10
-    """Contiguous parts of the log for deviations."""
-    reach: float = 0.05
-    """Duration of a touch before and after its outliers [s]."""
-    smoothing: float | None = None
-    """Standard deviation of the smoothing [s]. Default: one period of the slower stream."""
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        if self.direction not in (1, -1):
-            raise ModelError(
-                f"'direction' is {self.direction}, expected 1 or -1", about=('direction',)
-            )
-        for name in ('max_delay', 'min_spread', 'reach'):
-            value = getattr(self, name)
-            if not 0.0 <= value < np.inf:
-                raise ModelError(f"'{name}' is {value}, expected 0 or more", about=(name,))
-        if self.smoothing is not None and not 0.0 < self.smoothing < np.inf:
-            raise ModelError(f"'smoothing' is {self.smoothing}, expected seconds above 0")
 
 
 class ToolMotion(NamedTuple):
@@ -186,7 +154,7 @@ class ToolEquations(NamedTuple):
 
     @classmethod
     def of(
-        cls, imu: Stream, motion: ToolMotion, settings: ToolSettings, width: float
+        cls, imu: Stream, motion: ToolMotion, direction: int, n_inertial: int, width: float
     ) -> ToolEquations:
         """Build the regressor from the readings of an IMU; width of the smoothing [s]."""
         from scipy.interpolate import CubicSpline
@@ -204,12 +172,12 @@ class ToolEquations(NamedTuple):
             rate = CubicSpline(imu.times, spin)(imu.times, 1)
         # From the IMU to the sensor's origin, about which the equations are.
         origin = acceleration - np.cross(rate, place) - np.cross(spin, np.cross(spin, place))
-        n, proper = (N_BODY if settings.inertia else N_POINT), np.hstack([origin, rate])
-        wrenches = [-settings.direction * net_wrench(unit, spin, proper)
-                    for unit in np.eye(N_BODY)[:n]]  # fmt: skip
+        proper = np.hstack([origin, rate])
+        wrenches = [-direction * net_wrench(unit, spin, proper)
+                    for unit in np.eye(N_BODY)[:n_inertial]]  # fmt: skip
         values = np.hstack([np.stack(wrenches, axis=2).reshape(len(proper), -1), origin])
         # Products of noisy signals are smoothed like the readings that they are to match.
-        return cls(Stream(imu.times, values).smooth(width), n)
+        return cls(Stream(imu.times, values).smooth(width), n_inertial)
 
     def at(self, times: Array, delay: float) -> Array:
         """Return the regressor, (n, 6, n_inertial + 6); times (n,) [s], delay [s]."""
@@ -250,12 +218,12 @@ class ToolProblem(NamedTuple):
     blocks: Blocks
     name: str
 
-    def solve(self, settings: ToolSettings) -> Solution:
-        """Fit tool, offset and delay."""
+    def solve(self, most: float) -> Solution:
+        """Fit tool, offset and a delay within `most` [s]."""
         eq, times, measured = self.equations, self.times, self.measured
         spreads = np.linalg.norm(measured.std(axis=0).reshape(2, 3), axis=1)
         start = np.maximum(np.repeat(spreads, 3), MIN_SIZE)
-        sizes, weights, most = start, np.ones(len(times)), settings.max_delay
+        sizes, weights = start, np.ones(len(times))
         if most > 0.0:
             # Unlike rest, the motion must determine a delay.
             covariance = self._covariance(sizes, self._fit(sizes, weights, 0.0), 0.0, True)
@@ -266,7 +234,7 @@ class ToolProblem(NamedTuple):
             left = measured - eq.at(times, delay) @ self._fit(sizes, weights, delay)
             sizes = np.maximum(scales(left), EXACT * start)
             weights = huber_weights(left)
-        used = undisturbed(times, left, settings.reach)
+        used = undisturbed(times, left, REACH)
         if used.sum() <= eq.n_inertial + 6:
             used = np.ones(len(times), dtype=bool)
         weights = used.astype(np.float64)

@@ -170,7 +170,6 @@ def _affine(chosen: argparse.Namespace) -> None:
     """Fit matrices and offsets to predicted wrenches."""
     import numpy as np
 
-    from inertial_estimation.calibration.affine import AffineSettings
     from inertial_estimation.calibration.sensor_fits import calibrate_affine
     from inertial_estimation.logs.log import LogSlice
     from inertial_estimation.logs.offsets import in_hindsight
@@ -182,9 +181,6 @@ def _affine(chosen: argparse.Namespace) -> None:
             raise CallError(f"'{parts[1]}' of --validate is no part of '{parts[0].path}'")
         if parts[1].overlaps(parts[0]):
             raise CallError(f"'{parts[1]}' of --validate overlaps '{parts[0]}'")
-    settings = AffineSettings(
-        weight=chosen.prior_weight, prior_deviation=chosen.prior_deviation, n_blocks=chosen.blocks
-    )
     with progress_bars() as progress:
         log = _Log.read(chosen, in_hindsight, progress)
         ranges = [_range(one) for one in parts]
@@ -192,7 +188,8 @@ def _affine(chosen: argparse.Namespace) -> None:
         masks = [one.mask(predicted.times) for one in ranges]
         found, refused = calibrate_affine(
             predicted, log.calibrations, masks[0], test=masks[1] if masks[1:] else None,
-            sensors=chosen.ft, settings=settings,
+            sensors=chosen.ft, weight=chosen.prior_weight,
+            prior_deviation=chosen.prior_deviation, n_blocks=chosen.blocks,
         )  # fmt: skip
     k, warmth = list(log.calibrations).index, predicted.samples.ft_temperatures
     mean = {}
@@ -213,7 +210,6 @@ def _temperature(chosen: argparse.Namespace) -> None:
     import numpy as np
 
     from inertial_estimation.calibration.sensor_fits import calibrate_temperature
-    from inertial_estimation.calibration.temperature import TemperatureSettings
     from inertial_estimation.logs.offsets import in_hindsight
     from inertial_estimation.logs.raw_log import read_temperatures
 
@@ -233,7 +229,7 @@ def _temperature(chosen: argparse.Namespace) -> None:
             warmth = np.where(np.isfinite(warmth), warmth, samples.ft_temperatures)
         found = calibrate_temperature(
             predicted, warmth, log.calibrations, reference=chosen.reference_temperature,
-            sensors=chosen.ft, settings=TemperatureSettings(min_range=chosen.least_change),
+            sensors=chosen.ft, min_range=chosen.least_change,
         )  # fmt: skip
     _finish_fits(
         chosen, log, predicted, found,
@@ -285,7 +281,6 @@ def _tool(chosen: argparse.Namespace) -> None:
     )
     from inertial_estimation.calibration.configured_estimator import sensor_calibrations
     from inertial_estimation.calibration.tool import fit_tool
-    from inertial_estimation.calibration.tool_solution import ToolSettings
     from inertial_estimation.logs.raw_log import ToolSource, read_tool_log, source_on_robot
     from inertial_estimation.model.configured_robot import build_robot
     from inertial_estimation.model.urdf import pose_from_xyz_rpy
@@ -317,10 +312,8 @@ def _tool(chosen: argparse.Namespace) -> None:
         part.path, source, _range(part), before, chosen.accelerometer_offset or (0.0, 0.0, 0.0)
     )
     fit = fit_tool(
-        log.motion,
-        ToolSettings(direction=source.direction, inertia=chosen.inertia,
-                     max_delay=chosen.most_delay, n_blocks=chosen.blocks),
-        name=chosen.ft,
+        log.motion, direction=source.direction, inertia=chosen.inertia,
+        max_delay=chosen.most_delay, n_blocks=chosen.blocks, name=chosen.ft,
     )  # fmt: skip
     series = ('times', 'residuals', 'residuals_before', 'used')
     figures = {key: value for key, value in fit._asdict().items() if key not in series}
