@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,14 +60,6 @@ class UndeterminedNoiseError(ModelError):
     """The noise of no kind of equation is determined."""
 
 
-class _UsedUpError(ModelError):
-    """The fit uses up all equations of a kind."""
-
-    def __init__(self, kind: str, count: float, used: float) -> None:
-        super().__init__(f'{kind}: a fit uses up {used:.4g} of {count:.3g} equations')
-        self.kind = kind
-
-
 def noise_levels(
     kinds: Mapping[str, Information], *, prior: Information | None = None
 ) -> NoiseLevels:
@@ -94,50 +86,37 @@ def _search(
     prior: Information | None,
 ) -> NoiseLevels:
     """Return the noise of those kinds that determine it."""
-    left, undetermined = dict(parts), {}
+    left, undetermined = dict(parts), dict[str, str]()
+    found, freedom = dict(start), dict[str, float]()
+    rounds, settled = 0, False
     while True:
-        try:
-            found = _iterate(left, start, sizes, prior)
-        except _UsedUpError as error:
-            if len(left) == 1:
-                raise UndeterminedNoiseError(f'noise is not determined: {error}') from error
-            undetermined[error.kind] = str(error)
-            del left[error.kind]
-        else:
-            return replace(found, undetermined=undetermined)
-
-
-def _iterate(
-    parts: Mapping[str, Information],
-    start: Mapping[str, float],
-    sizes: Mapping[str, float],
-    prior: Information | None,
-) -> NoiseLevels:
-    def merged(levels: Mapping[str, float]) -> Information:
-        return weighted_sum(parts.values(), [1.0 / levels[name] for name in parts])
-
-    found, settled = {name: start[name] for name in parts}, False
-    freedom: dict[str, float] = {}
-    for _ in range(MAX_ROUNDS):
-        rows = merged(found) if prior is None else merged(found).merge(prior)
+        own = weighted_sum(left.values(), [1.0 / found[name] for name in left])
+        if settled or rounds == MAX_ROUNDS:
+            return NoiseLevels(found, freedom, own, settled, undetermined)
+        rows = own if prior is None else own.merge(prior)
         space = RowSpace.of(rows.R)
         x = space.solve(rows.rho)
         whitening = space.directions / space.scales[:, None] / space.strengths
-        levels = {}
-        for name, part in parts.items():
-            used = float(np.sum((part.R @ whitening / found[name]) ** 2))
-            freedom[name] = part.count - used
-            level = np.sqrt(part.squared_residual(x) / max(freedom[name], MIN_FREEDOM))
-            levels[name] = max(float(level), MIN_RELATIVE_NOISE * sizes[name])
-        least = min(parts, key=lambda name: freedom[name])
+        used = {
+            name: float(np.sum((part.R @ whitening / found[name]) ** 2))
+            for name, part in left.items()
+        }
+        freedom = {name: part.count - used[name] for name, part in left.items()}
+        least = min(left, key=lambda name: freedom[name])
         if freedom[least] < MIN_FREEDOM:
-            count = parts[least].count
-            raise _UsedUpError(least, count, count - freedom[least])
-        settled = all(abs(levels[name] - found[name]) <= SETTLED * found[name] for name in levels)
-        found = levels
-        if settled:
-            break
-    return NoiseLevels(found, freedom, merged(found), settled)
+            count = left.pop(least).count
+            why = f'{least}: a fit uses up {used[least]:.4g} of {count:.3g} equations'
+            if not left:
+                raise UndeterminedNoiseError(f'noise is not determined: {why}')
+            undetermined[least] = why
+            found, rounds = {name: start[name] for name in left}, 0
+            continue
+        levels = {}
+        for name, part in left.items():
+            level = np.sqrt(part.squared_residual(x) / freedom[name])
+            levels[name] = max(float(level), MIN_RELATIVE_NOISE * sizes[name])
+        settled = all(abs(levels[name] - found[name]) <= SETTLED * found[name] for name in left)
+        found, rounds = levels, rounds + 1
 
 
 def spread(residuals: Array) -> Array:
