@@ -23,37 +23,33 @@ ROS_OWN = ('use_sim_time', 'qos_overrides', 'start_type_description_service')
 """Parameters that every ROS node has."""
 MAX_BYTES = 2**28
 """Greatest size of a file that is read [bytes]."""
-DEEPEST = 60
+MAX_DEPTH = 60
 """Lists in lists and names below names; no file of this package has ten."""
 MAX_VALUES = 5_000_000
 """A few lines of YAML can stand for more than there is memory for."""
 # YAML 1.1, which PyYAML reads, takes 1e-3 for a string; the reader of ROS does not.
 EXPONENT = re.compile(r'^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$')
+TOO_DEEP = f'it is nested deeper than {MAX_DEPTH} times, or holds itself'
 
 
 class RepeatedKey(ConfigError):
     """A name stands twice where it can have one value."""
 
 
-def flatten(data: Mapping[str, Any], prefix: str = '') -> Iterator[tuple[str, Any]]:
-    """Yield the leaves of nested mappings with dotted names."""
+def leaves(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the leaves of nested mappings by dotted names."""
     if not isinstance(data, Mapping):
         kind = type(data).__name__
         raise ConfigError(f'the settings are a {kind}, expected a dict of values by name')
-    for key, value in data.items():
-        if isinstance(value, Mapping):
-            yield from flatten(value, f'{prefix}{key}.')
-        else:
-            yield f'{prefix}{key}', value
-
-
-def leaves(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the leaves of nested mappings by dotted names."""
     found: dict[str, Any] = {}
-    for name, value in flatten(data):
-        if name in found:
-            raise RepeatedKey(f"'{name}' stands with a dot in its name and without")
-        found[name] = value
+    for key, value in data.items():
+        inner = {'': value}
+        if isinstance(value, Mapping):
+            inner = {f'.{name}': one for name, one in leaves(value).items()}
+        for name, one in inner.items():
+            if f'{key}{name}' in found:
+                raise RepeatedKey(f"'{key}{name}' stands with a dot in its name and without")
+            found[f'{key}{name}'] = one
     return found
 
 
@@ -63,34 +59,7 @@ def load_mapping(path: Path) -> Mapping[str, Any]:
 
 
 def parse_mapping(text: str, path: Path) -> Mapping[str, Any]:
-    """Read names and values from a text; see `load_mapping`."""
-    import yaml
-
-    try:
-        data = yaml.load(text, _loader(path))
-    except ConfigError:
-        raise
-    except yaml.MarkedYAMLError as error:
-        line = f' in line {error.problem_mark.line + 1}' if error.problem_mark else ''
-        raise ConfigError(f'{path} is not YAML: {error.problem}{line}') from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f'{path} is not YAML: {error}') from error
-    except RecursionError:
-        raise ConfigError(f'{path} is nested too deeply') from None
-    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        # Of values that PyYAML takes for dates and numbers which they are not.
-        raise ConfigError(f'{path} holds a value that cannot be read: {error}') from error
-    if not isinstance(data, Mapping):
-        raise ConfigError(f'{path} holds no names and values')
-    try:
-        check_nested(data)
-    except ValueError as error:
-        raise ConfigError(f'{path}: {error}') from error
-    return data
-
-
-def _loader(path: Path) -> Any:
-    """Return the class that reads a file."""
+    """Read names and values from a text; errors quote nothing of it."""
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
@@ -99,18 +68,33 @@ def _loader(path: Path) -> Any:
             node = super().compose_mapping_node(anchor)
             lines: dict[tuple[str, str], int] = {}
             for key, _ in node.value:
-                if not isinstance(key, yaml.ScalarNode):
-                    continue
-                name, line = (key.tag, key.value), key.start_mark.line + 1
-                if name in lines:
-                    raise RepeatedKey(
-                        f"{path}: '{key.value}' stands in line {lines[name]} and in line {line}"
-                    )
-                lines[name] = line
+                if isinstance(key, yaml.ScalarNode):
+                    name, line = (key.tag, key.value), key.start_mark.line + 1
+                    if name in lines:
+                        where = f'in line {lines[name]} and in line {line}'
+                        raise RepeatedKey(f"{path}: '{key.value}' stands {where}")
+                    lines[name] = line
             return node
 
     Loader.add_implicit_resolver('tag:yaml.org,2002:float', EXPONENT, list('-+0123456789'))
-    return Loader
+    try:
+        data = yaml.load(text, Loader)
+        if not isinstance(data, Mapping):
+            raise ConfigError(f'{path} holds no names and values')
+        check_nested(data, str(path))
+    except ConfigError:
+        raise
+    except yaml.YAMLError as error:
+        mark = getattr(error, 'problem_mark', None)
+        line = f' in line {mark.line + 1}' if mark else ''
+        problem = getattr(error, 'problem', None) or getattr(error, 'reason', '')
+        raise ConfigError(f'{path} is not YAML: {problem}{line}') from error
+    except RecursionError:
+        raise ConfigError(f'{path}: {TOO_DEEP}') from None
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        # Of values that PyYAML takes for dates and numbers which they are not.
+        raise ConfigError(f'{path} holds a value that cannot be read: {error}') from error
+    return data
 
 
 def is_parameter_file(data: Mapping[str, Any]) -> bool:
@@ -120,81 +104,71 @@ def is_parameter_file(data: Mapping[str, Any]) -> bool:
 
 def load_parameters(path: str | Path, node: str) -> dict[str, Any]:
     """Return the parameters that a file gives to a node, later sections over earlier ones."""
-    if not isinstance(path, (str, Path)):
-        raise ConfigError(f'the parameter file is {path!r}, expected its path')
     sections = list(_sections(load_mapping(Path(path)), ''))
-    found = [leaves(body) for name, body in sections if _is_for(name, node)]
+    merged: dict[str, Any] = {}
+    found = [body for name, body in sections if name.split('/')[-1] in (node, '*', '**')]
     if not found:
         others = ', '.join(name for name, _ in sections) or 'none'
         raise ConfigError(
             f"{path}: no section '/**' or '{node}' with '{PARAMETERS}' below it; "
             f'sections: {others}'
         )
-    merged = {name: value for body in found for name, value in body.items()}
+    for body in found:
+        merged |= leaves(body)
     return {name: v for name, v in merged.items() if name.split('.')[0] not in ROS_OWN}
 
 
 def _sections(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield every full node name and what stands under its ros__parameters."""
+    """Yield every full node name and its parameters."""
     for key, value in data.items():
-        if not isinstance(value, Mapping):
-            continue
-        if key == PARAMETERS:
-            yield prefix, value
-        else:
-            yield from _sections(value, f'{prefix}/{key}'.replace('//', '/'))
-
-
-def _is_for(section: str, node: str) -> bool:
-    """Tell whether a section's name ends in the node's name or a wildcard."""
-    return section.split('/')[-1] in (node, '*', '**')
+        if isinstance(value, Mapping):
+            if key == PARAMETERS:
+                yield prefix, value
+            else:
+                yield from _sections(value, f'{prefix}/{key}'.replace('//', '/'))
 
 
 def from_json(text: str) -> Any:
-    """Return what a text holds."""
+    """Return the data of a text."""
     try:
         found = json.loads(text)
     except RecursionError:
-        raise ValueError(f'it is nested deeper than {DEEPEST} times, or holds itself') from None
+        raise ValueError(TOO_DEEP) from None
     check_nested(found)
     return found
 
 
-def check_nested(data: Any) -> None:
+def check_nested(data: Any, where: str = '') -> None:
     """Refuse data that are nested too deeply or too large."""
-    count, level = 0, [data]
-    for _ in range(DEEPEST + 1):
-        below: list[Any] = []
-        for one in level:
-            parts = one.values() if isinstance(one, Mapping) else one
-            if isinstance(one, (Mapping, list, tuple, set)):
-                count += len(parts)
-                if count > MAX_VALUES:
-                    raise ValueError(f'it holds more than {MAX_VALUES} values')
-                below += (part for part in parts if isinstance(part, (Mapping, list, tuple, set)))
-        if not below:
+    count, level, prefix = 0, [data], f'{where}: ' if where else ''
+    for _ in range(MAX_DEPTH + 1):
+        lists = [one.values() if isinstance(one, Mapping) else one for one in level]
+        count += sum(map(len, lists))
+        if count > MAX_VALUES:
+            raise ValueError(f'{prefix}it holds more than {MAX_VALUES} values')
+        level = [x for one in lists for x in one if isinstance(x, (Mapping, list, tuple, set))]
+        if not level:
             return
-        level = below
-    raise ValueError(f'it is nested deeper than {DEEPEST} times, or holds itself')
+    raise ValueError(f'{prefix}{TOO_DEEP}')
 
 
 def read_regular(path: str | Path) -> bytes:
     """Return the content of a regular file; pipes and devices are not opened for reading."""
     try:
-        # A pipe without a writer would block.
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            if not S_ISREG(os.fstat(number).st_mode):
+        with open(path, 'rb', opener=_open_without_waiting) as file:
+            if not S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ConfigError(f"cannot read '{path}': it is no regular file")
-            with os.fdopen(os.dup(number), 'rb') as file:
-                content = file.read(MAX_BYTES + 1)
-        finally:
-            os.close(number)
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"cannot read '{path}': {error.strerror}") from error
     if len(content) > MAX_BYTES:
         raise ConfigError(f"cannot read '{path}': it is larger than {MAX_BYTES} bytes")
     return content
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe without a writer would block."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def read_text(path: str | Path) -> str:
@@ -229,7 +203,7 @@ def write_whole(path: Path, text: str | bytes) -> None:
     """Write a file under another name in the same folder, and rename it when it is complete."""
     with _beside(path) as part:
         part.write_bytes(text.encode() if isinstance(text, str) else text)
-        # A link stays one: what it leads to is replaced, with its mode.
+        # A link stays one: its target is replaced, with its mode.
         target = os.path.realpath(path)
         with suppress(FileNotFoundError):
             part.chmod(os.stat(target).st_mode & 0o777)
@@ -242,7 +216,7 @@ def _beside(path: Path) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
     part = target.with_name(f'.{target.name}.{token_hex(4)}')
     try:
-        # Nobody else may read what replaces a file of a narrow mode.
+        # No other user may read what replaces a file of a narrow mode.
         mode = 0o600 if target.exists() else 0o666
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
         yield part

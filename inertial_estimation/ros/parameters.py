@@ -10,8 +10,8 @@ empty list for no value, so empty lists on the command line and in files are rea
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from itertools import pairwise
 
 from rcl_interfaces.msg import (
     FloatingPointRange,
@@ -23,18 +23,11 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings, Setting
-from inertial_estimation.config.files import (
-    PARAMETERS,
-    ROS_OWN,
-    RepeatedKey,
-    flatten,
-    load_mapping,
-)
+from inertial_estimation.config.files import ROS_OWN, RepeatedKey, load_parameters
 from inertial_estimation.config.schema import setting_of, split_unlisted
 from inertial_estimation.errors import ConfigError
 
-PARAMETER, FILE, REMAP = ('-p', '--param'), ('--params-file',), ('-r', '--remap')
-EMPTY = re.compile(r'\[\s*\]')
+EMPTY = re.compile(r'\s*\[\s*\]\s*')
 READ_AT_START = 'autostart'
 ARRAY_TYPES = {
     bool: Parameter.Type.BOOL_ARRAY,
@@ -121,15 +114,10 @@ def _declare(node: Node, name: str, item: Setting, value) -> None:
     node.set_parameters([Parameter(name, ARRAY_TYPES[item.kind], [])])
 
 
-def list_setting(name: str) -> Setting | None:
-    """Return the setting of a parameter that holds a list."""
-    item = setting_of(IdentifierSettings, name)
-    return item if item is not None and item.is_list else None
-
-
 def _given(name: str, value):
     """Return an override; the parser of ROS reads an empty list as no value at all."""
-    return [] if value is None and list_setting(name) is not None else _plain(value)
+    item = setting_of(IdentifierSettings, name)
+    return [] if value is None and item is not None and item.is_list else _plain(value)
 
 
 def _plain(value):
@@ -138,61 +126,25 @@ def _plain(value):
 
 
 def empty_lists(arguments: Sequence[str] | None, node_name: str) -> list[Parameter]:
-    """Return the lists whose last word on a command line is that they are empty."""
-    given = list(_pairs(sys.argv if arguments is None else arguments))
-    for option, value in given:
-        found = re.fullmatch(r'(?:[^:]+:)?__(?:node|name):=(.+)', value)
-        if option in REMAP and found:
-            node_name = found.group(1)
-    is_empty: dict[str, bool] = {}
-    for option, value in given:
-        if option in PARAMETER:
-            is_empty |= _of_argument(value, node_name)
-        elif option in FILE:
-            is_empty |= _of_file(value, node_name)
-    settings = {name: list_setting(name) for name, empty in is_empty.items() if empty}
+    """Return the lists that the last rule of a command line about them empties."""
+    words, is_empty = list(sys.argv if arguments is None else arguments), {}
+    for_ros = words[words.index('--ros-args') :] if '--ros-args' in words else []
+    for option, value in pairwise(for_ros):
+        if option in ('-p', '--param'):
+            name, _, text = value.partition(':=')
+            is_empty[name.removeprefix(f'{node_name}:')] = EMPTY.fullmatch(text) is not None
+        elif option == '--params-file':
+            try:
+                given = load_parameters(value, node_name)
+            except RepeatedKey:
+                raise
+            except ConfigError:
+                # What ROS has read all the same is left to ROS.
+                continue
+            is_empty |= {name: value == [] for name, value in given.items()}
+    found = {name: setting_of(IdentifierSettings, name) for name, is_ in is_empty.items() if is_}
     return [
-        Parameter(name, ARRAY_TYPES[setting.kind], [])
-        for name, setting in settings.items()
-        if setting is not None
+        Parameter(name, ARRAY_TYPES[item.kind], [])
+        for name, item in found.items()
+        if item is not None and item.is_list
     ]
-
-
-def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the options for ROS that take a value, with it."""
-    for_ros, option = False, ''
-    for word in arguments:
-        if option:
-            yield option, word
-            option = ''
-        elif word in ('--ros-args', '--'):
-            for_ros = word == '--ros-args'
-        elif for_ros and word in (*PARAMETER, *FILE, *REMAP):
-            option = word
-
-
-def _of_argument(value: str, node_name: str) -> dict[str, bool]:
-    """Return whether a rule empties a list of the node."""
-    name, _, text = value.partition(':=')
-    owner, _, name = name.rpartition(':')
-    if owner.lstrip('/') not in ('', node_name):
-        return {}
-    return {name: bool(EMPTY.fullmatch(text.strip()))}
-
-
-def _of_file(path: str, node_name: str) -> dict[str, bool]:
-    """Return which lists of the node a parameter file empties."""
-    try:
-        sections = load_mapping(Path(path))
-    except RepeatedKey:
-        raise
-    except ConfigError:
-        # What ROS has read all the same is left to ROS.
-        return {}
-    found: dict[str, bool] = {}
-    for owner in ('/**', f'/**/{node_name}', node_name, f'/{node_name}'):
-        section = sections.get(owner)
-        if isinstance(section, Mapping):
-            leaves = flatten(section.get(PARAMETERS) or {})
-            found |= {name: value == [] for name, value in leaves}
-    return found

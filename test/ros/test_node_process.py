@@ -238,9 +238,7 @@ def test_empty_list_is_the_last_word(tmp_path):
     assert emptied(*files[2:], *files[:2]) == set()
     assert emptied('--params-file', str(full), '-p', 'imus:=[ ]') == {'imus'}
     assert emptied('-p', f'{NODE_NAME}:imus:=[]', '-p', 'other:contacts:=[]') == {'imus'}
-    assert emptied(*files, '-r', '__node:=another') == set()
-    # Neither what is no list nor what is not for ROS.
-    assert emptied('-p', 'fixed_link:=[]', '--', '-p', 'imus:=[]') == set()
+    assert emptied('-p', 'fixed_link:=[]') == set()
     full.write_text('/**:\n  ros__parameters:\n    autostart: true\n    autostart: false\n')
     with pytest.raises(ConfigError, match='autostart'):
         emptied(*files)
