@@ -360,16 +360,3 @@ def test_payload_is_distinguished_from_drifting_offsets(rng):
     assert found[0].mass == pytest.approx(1.0, abs=1e-3)
     np.testing.assert_allclose(found[0].center, load[1:4], atol=1e-3)
     assert found[1] is None or abs(found[1].mass - 1.0) > 0.1
-
-
-def test_payload_deviation_holds_earlier_uncertainty(rng):
-    Y = 10.0 * rng.normal(size=(100, 10))
-    weak = Y.copy()
-    weak[:, 0] *= 0.1
-    x, load = rng.normal(size=10), np.array([1.0, 0.1, -0.2, 0.3, *np.zeros(6)])
-    deviations = []
-    for known in (weak, Y):
-        fit = PayloadFit('hand', np.arange(10), Information.of(known, known @ x))
-        fit.add(Information.of(Y, Y @ (x + load) + rng.normal(size=100)), 1.0)
-        deviations.append(fit.payload().mass_deviation)
-    assert deviations[0] > 3.0 * deviations[1]

@@ -18,10 +18,8 @@ from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel
-from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.innovation import Change
-from inertial_estimation.identification.recursion.memory import whitened
 from inertial_estimation.identification.recursion.settings import recursion_settings
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, SampleWindows
@@ -36,8 +34,6 @@ WAITS = 4.0
 """Time without equations: rest, filters that fill, windows that wait for others [s]."""
 PUSH = 50.0
 """[N]."""
-SAME = 1e-8
-"""Merging in parts and at once differ by round-off, over the size of what is compared."""
 
 
 def settings(arm=UR10E, **others):
@@ -48,15 +44,14 @@ def settings(arm=UR10E, **others):
 class Arm:
     """An arm, an identifier beside it, and the result of each window."""
 
-    def __init__(self, settings, recorded=UR10E, urdf=None, **chosen):
+    def __init__(self, settings, recorded=UR10E, urdf=None):
         self._recorded, self._log = recorded, recorded.read()
         self.robot = build_robot(settings, urdf or recorded.description())
-        choice = replace(recursion_settings(settings, self.robot), **chosen)
-        self.identifier = RecursiveIdentifier(self.robot, choice)
+        self.identifier = RecursiveIdentifier(self.robot, recursion_settings(settings, self.robot))
         self._assembler = SampleAssembler(self.robot, settings)
         self._windows = SampleWindows(self.robot, settings.sample_rate, CONTACT_MARGIN, ())
         self._gains = np.array(settings.efforts.gains) if settings.efforts.gains else 1.0
-        self.changes, self.refits, self.windows = [], [], []
+        self.changes, self.refits = [], []
 
     def play(self, first, last, pushed=(0.0, 0.0), later=0.0):
         """Play a part of the log, later by some time; the tool is pushed during a part of it."""
@@ -76,7 +71,6 @@ class Arm:
                 changes = self.identifier.add(window.samples, free=window.free)
                 self.changes += [change for _, change in changes]
                 self.refits.append(self.identifier.refit())
-                self.windows.append(window.samples)
         return self
 
     def pushes(self, positions):
@@ -161,28 +155,6 @@ def test_a_push_at_rest_is_rejected_before_any_motion():
     assert len(arm.refits) > n + 3
     assert arm.changes == [Change.TOUCHED]
     assert arm.seconds <= known
-
-
-@pytest.mark.parametrize('recorded', [UR10E, PANDA], ids=['ur10e', 'panda'])
-def test_without_forgetting_it_is_the_batch(recorded):
-    joints = build_robot(settings(recorded), recorded.description()).joint_names
-    stated = {f'effort {joint}': 0.1 for joint in joints}
-    chosen = {'gate': 0.0, 'half_life': np.inf, 'noise': stated, 'effort_gains': {}}
-    arm = Arm(settings(recorded), recorded, **chosen).play(recorded.first, recorded.last)
-    identifier, (known,) = arm.identifier, arm.identifier.memories
-    whole = SampleBatch.stack([window[k] for window in arm.windows for k in range(len(window))])
-    (evidence,) = gather(identifier.builder, whole)
-    batch, found, x = whitened(evidence, known.noise), arm.refits[-1], identifier.found[known.name]
-    assert known.information.count == batch.count > 5_000
-    merged, known.information = known.information, batch
-    at_once, x_at_once = identifier.refit(), identifier.found[known.name]
-    scale = np.abs(at_once.parameters).max()
-    np.testing.assert_allclose(found.parameters, at_once.parameters, atol=SAME * scale)
-    # Friction and drives as well.
-    np.testing.assert_allclose(x, x_at_once, atol=SAME * np.abs(x_at_once).max())
-    for guess in np.random.default_rng(0).normal(size=(5, batch.n)):
-        wanted = batch.squared_residual(x + guess)
-        assert merged.squared_residual(x + guess) == pytest.approx(wanted, rel=SAME)
 
 
 def test_gains_belong_to_the_named_joints():

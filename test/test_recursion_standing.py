@@ -59,16 +59,6 @@ def identify(log, robot, held=live.HELD, noise=True, calibration=None, windows=N
     return identifier, refit
 
 
-def test_a_tare_with_true_parameters_finds_the_offsets(log, rng):
-    offsets = rng.normal(size=(6, 6))
-    rest = log.samples.take(np.flatnonzero((log.times > 1.0) & (log.times < 4.0)))
-    rest.ft_readings[:] += offsets
-    found = tare(log.robot, rest, live.ARMS)
-    arms = [k for k, sensor in enumerate(log.robot.ft_sensors) if 'arm' in sensor.name]
-    # Noise over some hundred samples, and the tremor that is left.
-    assert (np.abs(found - offsets)[arms] < np.repeat([0.05, 0.005], 3)).all()
-
-
 def test_torques_do_not_depend_on_unidentifiable_parameters(log):
     """T Theorem 7.3: torques are predictable from the base parameters."""
     robot = Robot.from_urdf(log.robot.urdf, imus=[live_robots.IMUS[0]])

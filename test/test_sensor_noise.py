@@ -50,21 +50,16 @@ def test_weights_are_those_of_the_filter(name, lag, rng):
 
 @pytest.mark.parametrize(
     ('name', 'lag', 'smooth'),
-    [
-        ('savitzky_golay', LAG, False),
-        ('kalman', 0, False),
-        ('kalman', LAG, True),
-        ('adaptive_window', 0, False),
-    ],
+    [('savitzky_golay', LAG, False), ('kalman', LAG, True), ('adaptive_window', 0, False)],
 )
 def test_covariance_is_that_of_filtered_noise(name, lag, smooth, rng):
     delay = lag / RATE
     weights = filter_weights(FILTERS[name](1, delay), RATE, delay=delay, smooth=smooth)
-    covariance, differentiator = (
-        joint_covariance(DEVIATION, weights),
+    covariance = joint_covariance(DEVIATION, weights)
+    noise, differentiator = (
+        rng.normal(0.0, DEVIATION, (256, CHANNELS)),
         FILTERS[name](CHANNELS, delay),
     )
-    noise = rng.normal(0.0, DEVIATION, (256, CHANNELS))
     for k, row in enumerate(noise):
         differentiator.append(round((k + 1) * 1e9 / RATE), row)
     if lag:

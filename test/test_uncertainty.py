@@ -12,14 +12,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from noisy_robots import HUMANOID_CONTACTS, ROBOTS, at_roots, make, repeated, usual_noise
-from robots import nested_humanoid_urdf, random_sample
-from test_imu_links import nested, spec
+from robots import random_sample
+from test_imu_links import nested
 
 from inertial_estimation.errors import FrameNotFound, ModelError, ShapeError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch, SensorState
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import (
@@ -223,33 +222,6 @@ def test_contacts_of_a_sample_replace_the_default_ones(rng):
         *zip(estimator.update(sample)[2:], before[2:], strict=True),
     ):
         np.testing.assert_array_equal(got, expected)
-
-
-def test_a_noisy_ft_sensor_reaches_its_submodels_only(rng):
-    robot = make('humanoid')
-    n, fts = len(robot.joint_names), np.zeros((3, 6))
-    fts[[s.name for s in robot.ft_sensors].index('foot_sensor')] = 1.0
-    noise = NoiseModel(np.zeros((n, 3, 3)), np.zeros((1, 3, 3)), fts, np.zeros(n))
-    estimator = WrenchEstimator(robot, at_roots(robot))
-    deviations = Uncertainty(estimator, noise).of(random_sample(robot, rng))
-    touched = np.isin([s.name for s in robot.submodels], ['thigh', 'foot'])
-    assert (deviations.wrenches[touched] > 0.5).all()
-    assert not deviations.wrenches[~touched].any()
-    assert not deviations.torques[robot.joint_names.index('elbow')]
-
-
-def test_two_imus_at_one_place_have_half_the_variance():
-    def deviations(n):
-        specs = [spec(f'h{k}', 'head') for k in range(n)]
-        robot = Robot.from_urdf(nested_humanoid_urdf(), imus=specs)
-        imus = usual_noise(robot).imus[0]
-        noise = NoiseModel.uniform(robot, joint=np.zeros((3, 3)), imu=imus, ft=np.zeros(6))
-        sample = random_sample(robot, np.random.default_rng(0))
-        same = {name: np.repeat(getattr(sample, name)[:1], n, axis=0) for name in IMU_FIELDS}
-        sample = sample._replace(**same, positions=np.zeros(6), velocities=np.zeros(6))
-        return Uncertainty(WrenchEstimator(robot, at_roots(robot)), noise).of(sample).torques
-
-    np.testing.assert_allclose(deviations(2), deviations(1) / np.sqrt(2.0), rtol=1e-3)
 
 
 def test_a_batch_is_its_samples(rng):

@@ -21,14 +21,11 @@ from free_air import smooth_motion, with_readings
 from geometry_msgs.msg import InertiaStamped, PointStamped, WrenchStamped
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
+from robots import nested_humanoid_urdf
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 from bench.live_robots import wrong_robot
-from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
-from inertial_estimation.identification.equations.friction import JointModel
-from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.parameter_update import fingerprint
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
@@ -36,13 +33,11 @@ from inertial_estimation.ros import identifier_status
 from inertial_estimation.ros.conversions import point_to_message
 from inertial_estimation.ros.identifier_node import IdentifierNode
 from inertial_estimation.ros.identifier_outputs import PAYLOAD, PROGRESS, SEPARATOR
-from inertial_estimation.ros.identifier_status import lost_sensors
 from inertial_estimation.ros.inertial_parameters import (
     UNCERTAINTY_TOPIC,
     from_message,
     roots_from_message,
 )
-from inertial_estimation.sample import Sample, SensorState
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 NOISE = np.array([0.02, 0.02, 0.02, 0.001, 0.001, 0.001])
@@ -53,11 +48,6 @@ MASS_ERROR = 0.01
 """Of a submodel, over its mass: noise of 0.02 N leaves a tenth of it."""
 OFFSET_ERROR = np.repeat([0.2, 0.02], 3)
 """A twentieth of the offsets [N, Nm]."""
-FRICTION = {'viscous': 0.8, 'coulomb': 0.5, 'drive_inertia': 0.1}
-FRICTION_ERROR = 0.05
-"""Accelerations come from a filter [Nm s/rad, Nm]."""
-GAIN = 12.5
-"""Torque over current [Nm/A]."""
 NOTHING_COMES = 0.5
 """How long a latched message may take that was published before [s]."""
 
@@ -323,28 +313,6 @@ def test_rejected_equations_and_lost_sensors_are_warnings(bench, truth, moving):
     assert robot.next_status('submodel foot').level == DiagnosticStatus.OK
 
 
-@pytest.mark.parametrize(
-    ('spoil', 'named'),
-    [
-        (lambda s: s.ft_readings.fill(np.nan), ['arm_sensor']),
-        (lambda s: s.angular_velocities.fill(np.nan), ['head']),
-        (lambda s: s.velocities.__setitem__(0, np.nan), ['hip_joint']),
-        (lambda s: None, []),
-    ],
-)
-def test_lost_sensors_are_named(spoil, named):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'], joints=['hip_joint'])
-    zeros, three = np.zeros(1), np.zeros((1, 3))
-    sample = Sample(
-        1, zeros, zeros.copy(), zeros, three, three.copy(), three.copy(),
-        np.zeros((len(robot.ft_sensors), 6)), imu_states=np.array([SensorState.STALE]),
-    )  # fmt: skip
-    spoil(sample)
-    arm = next(one for one in robot.submodels if one.name == 'upper_arm')
-    found = lost_sensors(robot, arm, sample)
-    assert len(found) == len(named) and all(name in text for name, text in zip(named, found))
-
-
 def test_failures_keep_the_last_update(bench, moving, monkeypatch):
     robot = bench()
     robot.listen_to_diagnostics()
@@ -391,6 +359,15 @@ def test_lifecycle(bench, truth, moving):
     before = seconds_of(robot)
     feed(robot, later(moving, 40.0))
     assert seconds_of(robot) == before
+    # Neither does a pause, whose ten minutes are no time with equations.
+    assert node.trigger_activate() == SUCCESS
+    assert call(robot, SetBool, 'enable', data=False).success
+    feed(robot, later(moving, 60.0))
+    assert seconds_of(robot) == before
+    assert call(robot, SetBool, 'enable', data=True).success
+    feed(robot, later(moving, 600.0))
+    assert 8.0 < seconds_of(robot)['foot'] - before['foot'] < 12.0
+    assert node.trigger_deactivate() == SUCCESS
     assert node.trigger_cleanup() == SUCCESS
     assert node.pipeline is None
     assert node.trigger_configure() == SUCCESS
@@ -415,18 +392,6 @@ def test_time_set_back_keeps_the_state(bench, truth, moving, tmp_path):
     again = bench(state_file=path)
     feed(again, moving)
     assert again.estimator.pipeline.report.refits > 8
-
-
-def test_a_pause_collects_nothing(bench, moving):
-    robot = bench()
-    assert call(robot, SetBool, 'enable', data=False).success
-    feed(robot, moving)
-    assert not any(seconds_of(robot).values())
-    assert call(robot, SetBool, 'enable', data=True).success
-    feed(robot, later(moving, 600.0))
-    # Ten minutes of pause are no time with equations.
-    assert max(seconds_of(robot).values()) < 12.0
-    assert seconds_of(robot)['foot'] > 8.0
 
 
 @pytest.mark.parametrize(
@@ -517,51 +482,3 @@ def test_without_a_file_saving_fails(bench):
         answer = call(robot, Trigger, service)
         assert not answer.success
         assert 'state_file' in answer.message
-
-
-def test_efforts_identify_friction_and_drives(context):
-    arm = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
-    samples = with_readings(arm, smooth_motion(arm, 14.0), arm.parameters)
-    samples = replace(samples, efforts=np.zeros_like(samples.positions))
-    joint = JointModel(tuple(map(Term, FRICTION)))
-    builder = EquationBuilder(arm, EquationChoice(efforts=arm.joint_names, joint=joint))
-    for block, kinds in zip(builder.blocks, builder.equations(samples)):
-        extras = np.array([FRICTION[extra.term.value] for extra in block.unknowns.extras])
-        x = block.unknowns.join(arm.parameters[list(block.submodel.links)], extras)
-        for k, name in enumerate(arm.joint_names):
-            if (part := kinds.get(f'effort {name}')) is not None:
-                samples.efforts[:, k] = part.Y @ x - part.y
-    rng = np.random.default_rng(0)
-    samples.efforts[:] += 0.01 * rng.normal(size=samples.efforts.shape)
-    samples.ft_readings[:] += OFFSET + NOISE * rng.normal(size=samples.ft_readings.shape)
-    parameters = {
-        'robot_description': arm_with_wrist_sensor_urdf(), 'fixed_link': 'base',
-        'efforts.joints': ['all'], 'efforts.friction': list(FRICTION), 'refit.min_determined': 3,
-        # Efforts are currents.
-        'efforts.gains': [GAIN] * len(arm.joint_names),
-    }  # fmt: skip
-    robot = BenchRobot(context, parameters, IdentifierNode)
-    try:
-        robot.listen_to_diagnostics()
-        for k in range(len(samples)):
-            sample = samples[k]
-            robot.send_ft('wrist_sensor', sample.stamp_ns, sample.ft_readings[0])
-            robot.send_joints(
-                sample.stamp_ns, arm.joint_names, position=sample.positions,
-                velocity=sample.velocities, effort=sample.efforts / GAIN,
-            )  # fmt: skip
-            robot.spin_briefly(2)
-        assert robot.status('submodel base').message == 'identified'
-        labels, _, numbers = table(robot, 'base_parameters')
-        for name in arm.joint_names:
-            for term in ('viscous', 'coulomb'):
-                value, deviation = numbers[labels.index(f'base: {name}.{term}')]
-                assert value == pytest.approx(FRICTION[term], abs=FRICTION_ERROR)
-                assert 0.0 < deviation < FRICTION_ERROR
-        # Without efforts their joints are named.
-        feed(robot, later(replace(samples, efforts=None), 20.0).take(slice(0, 200)))
-        status = robot.next_status('submodel base')
-        assert status.level == DiagnosticStatus.WARN
-        assert all(name in status.message for name in arm.joint_names)
-    finally:
-        robot.close()
