@@ -153,8 +153,7 @@ def check_base_parameters(
         raise ModelError('base parameters hold NaN or infinity')
     if scale is None:
         scale = np.tile(_ball(1.0, 0.01), (len(unknowns.links), 1))
-    off = np.zeros(base.rank) if rounding is None else rounding
-    test = _Test(base, values, off, unknowns, consistency, bounds or Bounds(), scale)
+    test = _Test(base, values, rounding, unknowns, consistency, bounds or Bounds(), scale)
     margin = MARGIN * test.unit / BALL
     widest, solution = test.widest()
     verdict, certificate = test.verdict(widest, solution), None
@@ -181,7 +180,7 @@ class _Test:
         self,
         base: BaseParameters,
         values: Array,
-        off: Array,
+        rounding: Array | None,
         unknowns: Unknowns,
         consistency: Consistency,
         bounds: Bounds,
@@ -189,7 +188,7 @@ class _Test:
     ) -> None:
         if not (Consistency.FULL.margins(scale) > 0).all():
             raise ModelError('links that give the scale must be strictly consistent')
-        self.base, self.values, self.off = base, values, off
+        self.base, self.values, self.rounding = base, values, rounding
         self.links, self.consistency = unknowns.links, consistency
         mass, second = scale[:, :1], (scale[:, 4] + scale[:, 6] + scale[:, 9])[:, None] / 2
         powers = np.repeat([0, 1, 2], [1, 3, 6])
@@ -228,17 +227,15 @@ class _Test:
         """Return the given base parameters, up to what they may be off by."""
         from scipy.sparse import csc_array
 
-        exact, K = self.off == 0.0, self.base.grouping * self.sizes / self.largest[:, None]
-        K, values, off = (
-            np.pad(K, ((0, 0), (0, 1))),
-            *(one / self.largest for one in (self.values, self.off)),
-        )
-        blocks = [
-            Block(('exact',), Kind.ZERO, csc_array(K[exact]), -values[exact]),
-            Block(('least',), Kind.NONNEGATIVE, csc_array(K[~exact]), (off - values)[~exact]),
-            Block(('greatest',), Kind.NONNEGATIVE, csc_array(-K[~exact]), (off + values)[~exact]),
+        K, values = self.base.grouping * self.sizes, self.values / self.largest
+        K = np.pad(K / self.largest[:, None], ((0, 0), (0, 1)))
+        if self.rounding is None:
+            return [Block(('exact',), Kind.ZERO, csc_array(K), -values)]
+        off = self.rounding / self.largest
+        return [
+            Block(('least',), Kind.NONNEGATIVE, csc_array(K), off - values),
+            Block(('greatest',), Kind.NONNEGATIVE, csc_array(-K), off + values),
         ]
-        return [block for block in blocks if len(block.h)]
 
     def widest(self) -> tuple[float, ConicSolution]:
         """Return the largest margin of links with the base parameters [S 51]."""
@@ -280,29 +277,27 @@ class _Test:
 
     def certificate(self, solution: ConicSolution) -> Certificate:
         """Return the half-space of the multipliers."""
-        blocks = [*self.cone(None), *self.wanted()]
-        normal, seen = np.zeros(self.base.rank), np.zeros(len(self.sizes))
-        offset, multipliers, exact = 0.0, list[Array](), self.off == 0.0
-        for block, share in zip(blocks, solution.multipliers, strict=False):
-            # The margin counts in units of the scale.
-            z, label = self.unit * share, block.labels[0]
-            if label in ('exact', 'least', 'greatest'):
-                normal[exact if label == 'exact' else ~exact] -= -z if label == 'greatest' else z
-                continue
+        cone, seen = self.cone(None), np.zeros(len(self.sizes))
+        # The margin counts in units of the scale.
+        shares = [self.unit * z for z in solution.multipliers]
+        normal, *less = shares[len(cone) : -1]
+        normal = (sum(less) - normal) / self.largest
+        offset, multipliers = 0.0, list[Array]()
+        for block, z in zip(cone, shares, strict=False):
             if block.kind is Kind.SEMIDEFINITE:
                 root = self.roots[len(multipliers)]
                 multipliers.append(root @ matrix(z) @ root)
             else:
                 offset = -float(z @ block.h)
             seen += np.asarray(block.G.T @ z)[:-1] / self.sizes
-        normal /= self.largest
         mismatch = float(np.abs(self.base.grouping.T @ normal - seen).max())
         return Certificate(normal, offset, tuple(multipliers), mismatch)
 
     def proves(self, certificate: Certificate, near: ConicSolution) -> bool:
         """Compare the distance of the values with the error of the certificate."""
         beyond = certificate.offset - certificate.normal @ self.values
-        beyond -= np.abs(certificate.normal) @ self.off
+        if self.rounding is not None:
+            beyond -= np.abs(certificate.normal) @ self.rounding
         sizes = np.abs(self.sizes * near.x[:-1]).sum()
         return bool(beyond > LARGER * certificate.mismatch * sizes)
 
