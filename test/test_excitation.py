@@ -174,15 +174,15 @@ def test_slopes_of_the_bound_are_slopes(cut_arm, rng, efforts):
     assert np.abs(found).max() > 100 * DIFFERENCED
 
 
-def search(regressor, **options):
+@pytest.fixture
+def search(regressor):
     limits = joint_limits(regressor.robot, {'shoulder': SHOULDER}, acceleration=4.0)
-    return ExcitationSearch(regressor, limits, BASIS, **options)
+    return ExcitationSearch(regressor, limits, BASIS)
 
 
-def test_search_keeps_within_limits_and_gets_better(regressor):
-    made = search(regressor, starts=3)
-    dense, limits = BASIS.times(3001), made.joint_limits
-    for found in made.run():
+def test_search_keeps_within_limits_and_gets_better(search):
+    dense, limits, condition = BASIS.times(3001), search.joint_limits, search.regressor.condition
+    for found in search.run(starts=3):
         assert found.complete
         for motion in (found.start, found.motion):
             q, v, a = motion.at(dense)
@@ -190,22 +190,20 @@ def test_search_keeps_within_limits_and_gets_better(regressor):
             assert (np.abs(v) < limits.velocity).all()
             assert (np.abs(a) < limits.acceleration).all()
             np.testing.assert_allclose(motion.at(np.zeros(1))[1:], 0.0, atol=EXACT)
-        start, end = (regressor.condition(m.at(dense)) for m in (found.start, found.motion))
-        assert end < start / BETTER
+        assert condition(found.motion.at(dense)) < condition(found.start.at(dense)) / BETTER
 
 
-def test_seed_decides(regressor):
-    one, same = (search(regressor, starts=2).run() for _ in range(2))
-    (other,) = search(regressor, starts=1, seed=1).run()
+def test_seed_decides(search):
+    one, same = (search.run(starts=2) for _ in range(2))
+    (other,) = search.run(starts=1, seed=1)
     assert one[0].condition <= one[1].condition
     np.testing.assert_array_equal(one[0].motion.coefficients, same[0].motion.coefficients)
     assert not np.array_equal(one[0].motion.coefficients, other.motion.coefficients)
 
 
-def test_time_ends_the_search_within_limits(regressor):
+def test_time_ends_the_search_within_limits(search):
     shares = []
-    made = search(regressor, starts=50, seconds=1e-6, progress=lambda _, done: shares.append(done))
-    (found,) = made.run()
+    (found,) = search.run(50, seconds=1e-6, progress=lambda _, done: shares.append(done))
     assert not found.complete
-    assert (np.abs(found.motion.at(BASIS.times(1000))[1]) < made.joint_limits.velocity).all()
+    assert (np.abs(found.motion.at(BASIS.times(1000))[1]) < search.joint_limits.velocity).all()
     assert shares[0] == 0.0 and shares[-1] == 1.0

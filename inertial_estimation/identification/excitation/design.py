@@ -44,91 +44,54 @@ POOR_CONDITION = 1e3
 
 @dataclass(frozen=True)
 class ExciteSettings:
-    """
-    Settings of `design_excitation`.
-
-    Attributes
-    ----------
-    joints : tuple of str, optional
-        Moving joints; the others stay at zero. All by default.
-    fixed_link : str
-        The root link by default.
-    gravity : tuple of float
-        In the axes of the fixed link [m/s^2].
-    limits : mapping
-        Of joints: some of lower, upper, velocity, acceleration, instead of those of the URDF.
-    acceleration : float, optional
-        Limit of joints without one [rad/s^2 or m/s^2].
-    ft_sensors : tuple of str, optional
-        Sensors that give equations; None: all.
-    efforts : tuple of str, optional
-        Joints whose efforts give equations; None: all.
-    friction : tuple of Term
-        Unknowns of each joint beside inertial parameters.
-    period : float
-        [s].
-    harmonics, starts, seed : int
-        Of the Fourier series; random starts of the search; their seed.
-    seconds : float
-        Limit of the search [s].
-    clearance : float
-        Between links [m].
-    ignored : sequence of (str, str)
-        Pairs of links that are not kept apart.
-    mesh_folders : sequence of Path
-        Folders in which meshes are searched.
-
-    """
+    """Settings of `design_excitation`."""
 
     joints: tuple[str, ...] | None = None
+    """Moving joints; the others stay at zero. None: all."""
     fixed_link: str = ''
+    """The root link by default."""
     gravity: tuple[float, ...] = STANDARD_GRAVITY
+    """In the axes of the fixed link [m/s^2]."""
     limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Of joints: some of lower, upper, velocity, acceleration, instead of those of the URDF."""
     acceleration: float | None = None
+    """Limit of joints without one [rad/s^2 or m/s^2]."""
     ft_sensors: tuple[str, ...] | None = ()
+    """That give equations; None: all."""
     efforts: tuple[str, ...] | None = None
+    """Joints whose efforts give equations; None: all."""
     friction: tuple[Term, ...] = OF_A_JOINT
+    """Unknowns of each joint beside inertial parameters."""
     period: float = 20.0
+    """[s]"""
     harmonics: int = 5
     starts: int = 5
+    """Random starts of the search."""
     seconds: float = 60.0
+    """Limit of the search [s]."""
     seed: int = 0
     clearance: float = 0.02
+    """Between links [m]."""
     ignored: Sequence[tuple[str, str]] = ()
+    """Pairs of links that are not kept apart."""
     mesh_folders: Sequence[Path] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """
-    A designed motion.
-
-    Attributes
-    ----------
-    robot : Robot
-        Without FT cuts.
-    limits : JointLimits
-        That it keeps.
-    regressor : ExcitationRegressor
-        Whose condition number is minimised.
-    attempts : tuple of Attempt
-        The chosen one first.
-    keep_away : KeepAway, optional
-        None if there is no usable geometry.
-    nearest : Nearest, optional
-        The nearest pair of links of the motion.
-    findings : tuple of Finding
-        What to know before a robot moves like this.
-
-    """
+    """A designed motion."""
 
     robot: Robot
+    """Without FT cuts."""
     limits: JointLimits
     regressor: ExcitationRegressor
     attempts: tuple[Attempt, ...]
+    """The chosen one first."""
     keep_away: KeepAway | None
+    """None if there is no usable geometry."""
     nearest: Nearest | None
     findings: tuple[Finding, ...]
+    """Limits that are exceeded, poor conditions."""
 
     @property
     def motion(self) -> FourierMotion:
@@ -199,10 +162,8 @@ def design_excitation(
     regressor = ExcitationRegressor(cut, model, settings.efforts, robot.joint_names)
     keep_away, notes = _keep_away(robot, limits, settings)
     basis = FourierBasis(settings.period, settings.harmonics)
-    attempts = ExcitationSearch(
-        regressor, limits, basis, keep_away,
-        starts=settings.starts, seconds=settings.seconds, seed=settings.seed, progress=progress,
-    ).run()  # fmt: skip
+    search = ExcitationSearch(regressor, limits, basis, keep_away)
+    attempts = search.run(settings.starts, settings.seconds, settings.seed, progress)
     # The search uses few samples and smooth signs.
     attempts.sort(key=lambda attempt: regressor.condition(_states(attempt.motion)))
     nearest = None

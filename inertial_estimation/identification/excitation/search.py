@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -286,89 +287,68 @@ class Attempt:
     """Whether all stages ended before the limit of time."""
 
 
-@dataclass(frozen=True, eq=False)
 class ExcitationSearch:
     """
-    Search from several random starts.
+    Motions from rest to rest within limits, and the search for the best.
 
-    Points x, (n_joints, 2 L - 1), are coefficients of motions from rest to rest in shares of what
-    the limits allow.
+    Points x, (n_joints, 2 L - 1), are coefficients in shares of what the limits allow.
     """
 
-    regressor: ExcitationRegressor
-    joint_limits: JointLimits
-    basis: FourierBasis
-    clearance: KeepAway | None = None
-    starts: int = 3
-    seconds: float = 60.0
-    """No start is begun, and none continued, after that long."""
-    seed: int = 0
-    progress: Callable[[str, float], None] = field(default=lambda stage, done: None)
-    """Called with the stage and its share that is done, 0 to 1."""
-
-    def __post_init__(self) -> None:
-        """Raise unless the numbers make sense."""
-        if self.starts < 1:
-            raise CallError(f'there are {self.starts} starts, expected one or more')
-        if self.seed < 0:
-            raise CallError(f'the seed is {self.seed}, expected zero or more')
-        if not self.seconds > 0.0:
-            raise CallError(f'the search has {self.seconds} seconds, expected more than none')
-
-    def run(self) -> list[Attempt]:
-        """Search from each start."""
-        rng = np.random.default_rng(self.seed)
-        end = time.monotonic() + self.seconds
-        space = _Space(self)
-        found: list[Attempt] = []
-        while len(found) < self.starts and (not found or time.monotonic() < end):
-            found.append(self._attempt(rng, end, len(found), space))
-        self.progress('searching', 1.0)
-        return sorted(found, key=lambda attempt: attempt.condition)
-
-    def _attempt(
-        self, rng: np.random.Generator, end: float, number: int, space: _Space
-    ) -> Attempt:
-        """Search from one random start."""
-        x = space.random_start(rng)
-        start, done = space.motion(x), 0
-        for stage, (sharpness, weight) in enumerate(STAGES):
-            self.progress('searching', (number + stage / len(STAGES)) / self.starts)
-            if time.monotonic() >= end and stage:
-                break
-
-            def objective(x: Array, sharpness: float = sharpness, weight: float = weight) -> Value:
-                return space.objective(x, sharpness, weight)
-
-            x = minimise_inside(
-                objective, space.limits, x, weight, lambda: time.monotonic() >= end
-            )
-            done = stage + 1
-        complete = done == len(STAGES) and time.monotonic() < end
-        return Attempt(start, space.motion(x), space.condition(x, STAGES[-1][0])[0], complete)
-
-
-class _Space:
-    """Motions of a search, from rest to rest within limits."""
-
-    def __init__(self, search: ExcitationSearch) -> None:
-        self.regressor, self.clearance = search.regressor, search.clearance
-        self.basis, self.joint_limits = search.basis, search.joint_limits
-        basis, limits = self.basis, self.joint_limits
+    def __init__(
+        self,
+        regressor: ExcitationRegressor,
+        joint_limits: JointLimits,
+        basis: FourierBasis,
+        clearance: KeepAway | None = None,
+    ) -> None:
+        self.regressor, self.clearance = regressor, clearance
+        self.basis, self.joint_limits = basis, joint_limits
         n = LIMIT_SAMPLES * basis.harmonics
         self.rest, matrices = basis.at_rest(), basis.matrices(basis.times(n))
         # A limit that no such motion can reach does not scale it.
-        slowest = 2.0 * np.pi / basis.period
-        reached = limits.half * slowest * basis.harmonics, limits.acceleration / slowest
-        speeds = np.minimum(limits.velocity, np.minimum(*reached))
+        half, slowest = joint_limits.half, 2.0 * np.pi / basis.period
+        reached = half * slowest * basis.harmonics, joint_limits.acceleration / slowest
+        speeds = np.minimum(joint_limits.velocity, np.minimum(*reached))
         self.scales = np.repeat(speeds[:, None], self.rest.shape[1], axis=1)
-        self.scales[:, -1] = limits.half
-        bounds = np.array([limits.half, limits.velocity, limits.acceleration])
+        self.scales[:, -1] = half
+        bounds = np.array([half, joint_limits.velocity, joint_limits.acceleration])
         within = basis.overshoot(n) * (matrices @ self.rest)[None] / bounds.T[:, :, None, None]
         A = within.reshape(len(speeds), -1, self.rest.shape[1]) * self.scales[:, None, :]
-        self.limits = LinearLimits(A)
-        self.held = matrices[0]
+        self.limits, self.held = LinearLimits(A), matrices[0]
         self.matrices = basis.matrices(basis.times(CONDITION_SAMPLES * basis.harmonics))
+
+    def run(
+        self,
+        starts: int = 3,
+        seconds: float = 60.0,
+        seed: int = 0,
+        progress: Callable[[str, float], None] = lambda stage, done: None,
+    ) -> list[Attempt]:
+        """Search from random starts; none is begun or continued after the given time [s]."""
+        for name, value, least in (('starts', starts, 1), ('seed', seed, 0)):
+            if value < least:
+                raise CallError(f"'{name}' is {value}, expected {least} or more")
+        if not seconds > 0.0:
+            raise CallError(f'the search has {seconds} seconds, expected more than none')
+        rng, end = np.random.default_rng(seed), time.monotonic() + seconds
+        found: list[Attempt] = []
+        while len(found) < starts and (not found or time.monotonic() < end):
+            x = self.random_start(rng)
+            start, done = self.motion(x), 0
+            for sharpness, weight in STAGES:
+                progress('searching', (len(found) + done / len(STAGES)) / starts)
+                if time.monotonic() >= end and done:
+                    break
+                x = minimise_inside(
+                    partial(self.objective, sharpness=sharpness, weight=weight),
+                    self.limits, x, weight, lambda: time.monotonic() >= end,
+                )  # fmt: skip
+                done += 1
+            complete = done == len(STAGES) and time.monotonic() < end
+            condition, _ = self.condition(x, STAGES[-1][0])
+            found.append(Attempt(start, self.motion(x), condition, complete))
+        progress('searching', 1.0)
+        return sorted(found, key=lambda attempt: attempt.condition)
 
     def coefficients(self, x: Array) -> Array:
         """Return the coefficients of a point, (n_joints, 2 L + 1)."""
