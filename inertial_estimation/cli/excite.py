@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import add_verb
-from inertial_estimation.cli.render import findings_lines, progress_bars, show, table
+from inertial_estimation.cli.render import (
+    Columns,
+    findings_lines,
+    progress_bars,
+    records_table,
+    show,
+    table,
+    write_json,
+)
 from inertial_estimation.errors import CallError, ModelError
 
 if TYPE_CHECKING:
@@ -27,9 +35,12 @@ POINTS = 40
 DIGITS = 10
 MAX_LINES = 200_000
 """Of a table: 20 s at 10 kHz."""
-SHOWN = 8
-"""Findings that are printed."""
-REACHED = ('lower', 'upper', 'velocity', 'acceleration', 'effort')
+LIMITS = ('lower', 'upper', 'velocity', 'acceleration', 'effort')
+ATTEMPTS: Columns = {'start': 'condition_at_start', 'end': 'condition', 'complete': 'complete'}
+SUBMODELS: Columns = {
+    'submodel': 'name', 'equations': 'rows', 'base parameters': 'base_parameters',
+    'at start': 'condition_at_start', 'at end': 'condition',
+}  # fmt: skip
 
 
 def add(commands: Any) -> None:
@@ -93,15 +104,13 @@ def _run(chosen: argparse.Namespace) -> int:
             played = play(found.robot, found.motion.at, settings.period, clearance, progress)
         except ModelError:
             played = None
-    files.write_json(chosen.json, _record(found, played))
+    record = _record(found, played)
+    write_json(chosen.json, record)
     if chosen.out_csv is not None:
         write_whole(chosen.out_csv, csv_text(found.motion, chosen.rate))
     if chosen.out_trajectory is not None:
         write_whole(chosen.out_trajectory, trajectory_text(found.motion))
-    show(*_tables(found, played))
-    lines = findings_lines(found.findings)
-    more = [f'and {len(lines) - SHOWN} more, in --json'] if len(lines) > SHOWN else []
-    show(*lines[:SHOWN], *more)
+    show(*_tables(record), *findings_lines(found.findings))
     return 0
 
 
@@ -145,19 +154,14 @@ def _names(option: str, names: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def _reached(found: Excitation) -> list[list[float]]:
-    """Return how far each joint goes, one list for each of `REACHED`."""
-    q, v, a = found.states
-    reached = (q.min(axis=0), q.max(axis=0), abs(v).max(axis=0), abs(a).max(axis=0), found.efforts)
-    return [row.tolist() for row in reached]
-
-
 def _record(found: Excitation, played: Played | None) -> dict[str, Any]:
     """Return a motion for JSON."""
-    motion, limits, reached = found.motion, found.limits, _reached(found)
+    motion, limits, (q, v, a) = found.motion, found.limits, found.states
+    values = (q.min(axis=0), q.max(axis=0), abs(v).max(axis=0), abs(a).max(axis=0), found.efforts)
+    reached = dict(zip(LIMITS, values, strict=True))
     n = motion.basis.harmonics
     start, end = found.conditions[0]
-    submodels = found.regressor.submodels
+    submodels, clearance = found.regressor.submodels, found.keep_away and found.keep_away.clearance
     return {
         'condition_at_start': start,
         'condition': end,
@@ -184,18 +188,18 @@ def _record(found: Excitation, played: Played | None) -> dict[str, Any]:
         },
         'joints': {
             name: {
-                **{key: float(getattr(limits, key)[j]) for key in REACHED},
-                'reached': {key: row[j] for key, row in zip(REACHED, reached, strict=True)},
+                **{key: float(getattr(limits, key)[j]) for key in LIMITS},
+                'reached': {key: float(row[j]) for key, row in reached.items()},
             }
             for j, name in enumerate(motion.joint_names)
         },
-        'clearance': None if found.nearest is None or found.keep_away is None else {
+        'clearance': clearance and found.nearest and {
             'nearest': found.nearest.distance,
             'links': found.nearest.links,
-            'pairs': len(found.keep_away.clearance.pairs),
-            'unchecked_neighbours': list(found.keep_away.clearance.unchecked),
+            'pairs': len(clearance.pairs),
+            'unchecked_neighbours': list(clearance.unchecked),
         },
-        'played': None if played is None else {
+        'played': played and {
             'tracking': float(played.tracking.max()),
             'efforts': dict(zip(limits.joint_names, played.efforts.tolist(), strict=True)),
             'touching': list(played.touching),
@@ -204,39 +208,25 @@ def _record(found: Excitation, played: Played | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _tables(found: Excitation, played: Played | None) -> Iterator[Any]:
+def _tables(record: dict[str, Any]) -> Iterator[Any]:
     """Yield the tables that are printed."""
-    rank = sum(one.base.rank for one in found.regressor.submodels)
-    columns: tuple[str, ...] = ('attempt', 'at start', 'at end', 'complete')
-    yield table(f'Condition number, {rank} base parameters', columns, [
-        (k, a, b, attempt.complete)
-        for k, (attempt, (a, b)) in enumerate(
-            zip(found.attempts, found.conditions, strict=True), start=1
-        )
-    ])  # fmt: skip
-    if len(found.submodel_conditions) > 1:
-        columns = ('submodel', 'equations', 'base parameters', 'at start', 'at end')
-        yield table('Submodels', columns, [
-            (one.name, one.kinds, one.base.rank, a, b) for one, a, b in found.submodel_conditions
-        ])  # fmt: skip
-    limits, reached = found.limits, _reached(found)
-    yield table('Joints: reached / limit', ('joint', *REACHED), [
-        (name, *(f'{row[j]:.3g} / {getattr(limits, key)[j]:.3g}'
-                 for key, row in zip(REACHED, reached, strict=True)))
-        for j, name in enumerate(limits.joint_names)
-    ])  # fmt: skip
+    title = f'Condition number, {record["base_parameters"]} base parameters'
+    yield records_table(title, record['attempts'], ATTEMPTS)
+    if len(record['submodels']) > 1:
+        yield records_table('Submodels', record['submodels'], SUBMODELS)
+    joints = [
+        {'joint': name} | {key: f'{one["reached"][key]:.3g} / {one[key]:.3g}' for key in LIMITS}
+        for name, one in record['joints'].items()
+    ]
+    yield records_table('Joints: reached / limit', joints, {key: key for key in joints[0]})
     checks: list[tuple[str, object]] = []
-    if found.nearest is not None and found.keep_away is not None:
-        clearance = found.keep_away.clearance
-        near = found.nearest.links or 'none within the clearance'
-        name = f'nearest of {len(clearance.pairs)} pairs [m]'
-        checks.append((name, f'{found.nearest.distance:.3g}, {near}'))
-        checks.append(('neighbours not checked', len(clearance.unchecked)))
-    if played is None:
-        checks.append(('played in MuJoCo', 'no'))
-    else:
-        checks.append(('tracking error in MuJoCo [rad or m]', float(played.tracking.max())))
-        checks.append(('touching in MuJoCo', '; '.join(played.touching) or 'none'))
+    if near := record['clearance']:
+        links = near['links'] or 'none within the clearance'
+        checks.append((f'nearest of {near["pairs"]} pairs [m]', f'{near["nearest"]:.3g}, {links}'))
+        checks.append(('neighbours not checked', len(near['unchecked_neighbours'])))
+    played = record['played'] or {'tracking': 'not played', 'touching': ['not played']}
+    checks.append(('tracking error in MuJoCo [rad or m]', played['tracking']))
+    checks.append(('touching in MuJoCo', '; '.join(played['touching']) or 'none'))
     yield table('Checks', ('check', 'result'), checks)
 
 
