@@ -14,11 +14,10 @@ import pytest
 from consistent_readings import ConsistentReadings, Motion, random_motion
 from robots import nested_humanoid_urdf
 
-from inertial_estimation.calibration.offset_from_torques import offset_from_torques
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.logs.log import Log
-from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
+from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets, offset_from_torques
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch, SensorState
 from inertial_estimation.signals.assembler import SampleAssembler

@@ -84,7 +84,7 @@ class Bias(NamedTuple):
 
     @property
     def is_significant(self) -> bool:
-        """Whether it is known and not zero."""
+        """True if it is known and not zero."""
         beyond = np.abs(self.bias) > np.maximum(BIAS_DEVIATIONS * self.deviations, MIN_BIAS)
         return bool((self.deviations < MAX_BIAS_DEVIATION).all() and beyond.any())
 

@@ -138,7 +138,7 @@ class AffineFit(NamedTuple):
 
 def matrix_change(ratio: Array) -> float:
     """
-    Return how far a matrix is from another, as a share of it.
+    Return the distance of a matrix from another, as a share of it.
 
     The largest change of a wrench along any direction, by either of the two; ratio (6, 6).
     """

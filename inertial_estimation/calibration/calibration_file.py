@@ -88,7 +88,7 @@ class SensorCalibration:
         return replace(self, provenance=(*self.provenance, step), **changes)
 
     def same_as(self, other: SensorCalibration) -> bool:
-        """Return whether two calibrations make the same wrenches."""
+        """Return True if two calibrations make the same wrenches."""
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _NUMBERS)
 
 

@@ -28,7 +28,7 @@ MIN_EXPECTED_LEVEL = 0.5
 
 
 def constant_channels(readings: Array) -> Mask:
-    """Return which channels never change while others do; readings (n, 6), returns (6,)."""
+    """Return the channels (6,) that never change while others do; readings (n, 6)."""
     known = readings[np.isfinite(readings).all(axis=1)]
     if len(known) < MIN_READINGS:
         return np.zeros(6, dtype=bool)

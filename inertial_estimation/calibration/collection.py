@@ -112,7 +112,7 @@ class Coverage(NamedTuple):
 
     @property
     def is_enough(self) -> bool:
-        """Whether the data set is complete."""
+        """True if the data set is complete."""
         return not self.shortfalls
 
     @property

@@ -197,7 +197,7 @@ class InSituMatrix:
 
     def change(self, former: Array | None = None, *, turned: bool = False) -> float:
         """
-        Return how far the matrix is from a former one (6, 6), see `matrix_change`.
+        Return the distance of the matrix from a former one (6, 6), see `matrix_change`.
 
         Of readings that are wrenches from the identity; NaN if nothing is known. turned: the
         former one is in the axes of an accelerometer.
@@ -260,7 +260,7 @@ class InSituMatrix:
         return ratio
 
     def _reads_wrenches(self) -> bool:
-        """Return whether the readings are wrenches, by what the matrix does with them."""
+        """Return True if the matrix takes readings for wrenches."""
         ratio = self._ratio(np.eye(6))
         gains = np.maximum(np.linalg.svd(ratio[:3, :3], compute_uv=False), np.finfo(float).tiny)
         size = float(np.exp(np.log(gains).mean()))

@@ -83,7 +83,7 @@ class PoseErrors:
 
     @property
     def is_significant(self) -> bool:
-        """Whether poses differ by more than noise."""
+        """True if poses differ by more than noise."""
         limit = np.maximum(POSE_DEVIATIONS * self.noise, MIN_POSE_DIFFERENCE)
         return len(self.residuals) > 1 and bool((self.differing > limit).any())
 
@@ -143,7 +143,7 @@ class ModelOffsets:
 
     @property
     def is_unique(self) -> bool:
-        """Whether the data determine all offsets that were found."""
+        """True if the data determine all offsets that were found."""
         return bool(self.unique[self.found].all())
 
     def findings(self, names: Sequence[str]) -> Iterator[Finding]:
@@ -192,7 +192,7 @@ class ModelOffsets:
 
 
 def is_tared(sensor: SensorCalibration) -> bool:
-    """Return whether an offset from the model was the last step of a calibration."""
+    """Return True if an offset from the model was the last step of a calibration."""
     return bool(sensor.provenance) and sensor.provenance[-1].method.startswith(METHOD)
 
 
@@ -390,7 +390,7 @@ def _choose(
 def _why_silent(
     samples: SampleBatch, calibration: FtCalibration, k: int, predicted: Array, is_noisy: bool
 ) -> str:
-    """Return why a sensor cannot be used; empty: it can."""
+    """Return the reason for which a sensor cannot be used; empty: none."""
     reads = finite(samples.ft_readings[:, k], axis=1)
     if not reads.any():
         if samples.ft_states is None:
@@ -446,7 +446,7 @@ class _Shared(NamedTuple):
 
     def fit(self, differences: Array) -> tuple[Array, Array]:
         """
-        Return what each sample determines of offsets, whose mean they are, and what none does.
+        Return the part of offsets that each sample determines, and combinations that none does.
 
         differences (n, sensors, 6); returns the same, and combinations (j, sensors, 6).
         """

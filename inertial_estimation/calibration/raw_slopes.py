@@ -102,7 +102,7 @@ def fit_slopes(raw: Array, accelerations: Array) -> RawSlopes:
 
 def untouched(raw: Array, accelerations: Array) -> Mask:
     """
-    Return which samples fit one affine map, by least trimmed squares; two of five may not.
+    Return the samples that fit one affine map, by least trimmed squares; two of five may not.
 
     raw (n, 6); accelerations (n, 3) [m/s^2]; returns (n,).
     """

@@ -71,7 +71,7 @@ def huber_weights(residuals: Array) -> Array:
 
 def undisturbed(times: Array, residuals: Array, reach: float, least: Array | float = 0.0) -> Mask:
     """
-    Return which samples are neither outliers nor within `reach` [s] of one.
+    Return the samples that are neither outliers nor within `reach` [s] of one.
 
     times (n,) [s]; residuals (n, m); least (m,): smaller residuals are no outliers; returns (n,).
     """

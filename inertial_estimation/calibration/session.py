@@ -154,7 +154,7 @@ class Plan:
         return np.asarray(np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)[:, None] * self.matrix)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what must not change while a session is continued."""
+        """Return the part that must not change while a session is continued."""
         return {
             'sensor': self.sensor,
             'gravity': self.gravity,
@@ -394,7 +394,7 @@ class Conductor:
         return True
 
     def instruction(self, now: float) -> str:
-        """Return what to do next; now [s]."""
+        """Return the next instruction; now [s]."""
         if self.phase is Phase.DONE:
             return 'done'
         if self.phase is Phase.LOADING:
@@ -419,7 +419,7 @@ class Conductor:
         )
 
     def _loading(self) -> str:
-        """Return which load to mount."""
+        """Return the instruction for the next load."""
         load, what = self.session.load, 'remove all loads'
         if load.mass:
             at = ', '.join(f'{x:g}' for x in load.centre)
@@ -454,7 +454,7 @@ class Conductor:
         self.notes.append(self._loading())
 
     def _dead(self) -> str:
-        """Return which channels never change while the body is turned; empty: none."""
+        """Return the channels that never change while the body is turned; empty: none."""
         raw, accelerations = self.session.collection.samples
         if len({cell_of(one) for one in accelerations}) < MIN_DIRECTIONS:
             return ''

@@ -84,7 +84,7 @@ class TemperatureFit(NamedTuple):
 
 
 def implausible(temperatures: Array) -> str:
-    """Return why temperatures (n,) are not those of an FT sensor in Celsius; empty: they are."""
+    """Return the fault of temperatures (n,) of an FT sensor in Celsius; empty: none."""
     usual = float(np.median(temperatures))
     if MIN_CELSIUS <= usual <= MAX_CELSIUS:
         return ''

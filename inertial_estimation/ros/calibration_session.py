@@ -51,7 +51,7 @@ class SessionNode(Node):
 
     @property
     def subscriptions(self) -> Iterator[Subscription]:
-        """What wakes the executor: not what is polled."""
+        """Subscriptions that wake the executor: those that are not polled."""
         found = super().subscriptions
         return (one for one in found if not isinstance(one.callback_group, PolledGroup))
 

@@ -89,7 +89,7 @@ class Taring:
 
     @property
     def collecting(self) -> bool:
-        """Whether samples are wanted."""
+        """True while samples are wanted."""
         return self._tare is not None
 
     @property
