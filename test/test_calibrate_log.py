@@ -308,24 +308,6 @@ def test_matrix_far_from_the_former_one_is_written_on_request_only(folder, tmp_p
     assert read(saved)[1]['wrist_sensor'].provenance[0].notes
 
 
-@pytest.mark.parametrize(
-    ('bag', 'part', 'more', 'named', 'code'),
-    [
-        ('moving', '', ('--ft', 'wrist'), '--ft', 1),
-        ('moving', '@70:80', (), '70', 1),
-        ('moving', '@1:1.2', (), '10 blocks', 1),
-        ('moving', '@0:45', ('--validate', 'moving@40:60'), '--validate', 2),
-        ('moving', '', ('--prior-weight', '-1'), '--prior-weight', 2),
-        ('moving', '', ('--support', 'nowhere'), '--support', 1),
-        ('dead', '', (), 'channel 1 (fx)', 1),
-    ],
-)
-def test_errors_of_affine_name_options(folder, capsys, monkeypatch, bag, part, more, named, code):
-    monkeypatch.chdir(folder)
-    assert run(folder, 'affine', bag, *more, part=part) == code
-    assert named in capsys.readouterr().err
-
-
 TOPIC = ('--temperature-topic', 'wrist_sensor=/ft_temperature')
 
 
@@ -343,17 +325,25 @@ def test_temperature_coefficients_of_a_simulated_arm(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('bag', 'more', 'named', 'code'),
+    ('way', 'bag', 'more', 'named', 'code'),
     [
-        ('cold', TOPIC, '--least-change', 1),
-        ('warming', (), '--temperature-topic', 2),
-        ('warming', ('--temperature-topic', 'wrist=/ft_temperature'), '--temperature-topic', 1),
-        ('warming', ('--temperature-topic', 'wrist_sensor=/ft'), 'WrenchStamped', 1),
-        ('warming', ('--temperature-topic', '/ft_temperature'), '--temperature-topic', 2),
+        ('affine', 'moving', ('--ft', 'wrist'), '--ft', 1),
+        ('affine', 'moving@70:80', (), '70', 1),
+        ('affine', 'moving@1:1.2', (), '10 blocks', 1),
+        ('affine', 'moving@0:45', ('--validate', 'moving@40:60'), '--validate', 2),
+        ('affine', 'moving', ('--prior-weight', '-1'), '--prior-weight', 2),
+        ('affine', 'moving', ('--support', 'nowhere'), '--support', 1),
+        ('affine', 'dead', (), 'channel 1 (fx)', 1),
+        ('temperature', 'cold', TOPIC, '--least-change', 1),
+        ('temperature', 'warming', (), '--temperature-topic', 2),
+        ('temperature', 'warming', (TOPIC[0], 'wrist=/t'), '--temperature-topic', 1),
+        ('temperature', 'warming', (TOPIC[0], 'wrist_sensor=/ft'), 'WrenchStamped', 1),
+        ('temperature', 'warming', (TOPIC[0], '/ft_temperature'), '--temperature-topic', 2),
     ],
 )
-def test_errors_of_temperature_name_options(folder, capsys, bag, more, named, code):
-    assert run(folder, 'temperature', bag, *more) == code
+def test_errors_name_options(folder, capsys, monkeypatch, way, bag, more, named, code):
+    monkeypatch.chdir(folder)
+    assert run(folder, way, bag, *more) == code
     assert named in capsys.readouterr().err
 
 

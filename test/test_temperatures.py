@@ -28,14 +28,10 @@ from inertial_estimation.calibration.calibration_file import SensorCalibration, 
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import NameNotFound
-from inertial_estimation.identification.equations.builder import random_samples
-from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
-from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.signals.assembler import SampleAssembler
 
 SECOND = 1_000_000_000
@@ -140,28 +136,3 @@ def test_tables_have_them(tmp_path):
     leg = [ft.name for ft in robot.ft_sensors].index('leg_sensor')
     np.testing.assert_array_equal(found[:, leg], np.arange(21.0, 26.0))
     assert np.isnan(np.delete(found, leg, axis=1)).all()
-
-
-def thermal_calibration():
-    """Return a calibration of which one sensor needs its temperature."""
-    coefficients = np.zeros((3, 6))
-    coefficients[LEG] = np.arange(1.0, 7.0)
-    identity = FtCalibration.identity(3)
-    return replace(identity, temperature_coefficients=coefficients)
-
-
-def test_an_identification_learns_nothing_of_a_sensor_without_temperature():
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    identifier = RecursiveIdentifier(robot, RecursionSettings(), thermal_calibration())
-    samples = replace(random_samples(robot, 100), ft_temperatures=None)
-    samples = replace(samples, stamp_ns=START + np.arange(100) * SECOND // 100)
-    identifier.add(samples)
-    seconds = {one.block.submodel.name: one.seconds for one in identifier.memories}
-    sensor = robot.ft_sensors[LEG]
-    borders = {
-        submodel.name: bool({sensor.child, sensor.parent} & set(submodel.links))
-        for submodel in robot.submodels
-    }
-    assert any(borders.values()) and not all(borders.values())
-    for name, border in borders.items():
-        assert (seconds[name] == 0.0) is border

@@ -1,10 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Offsets from the model while the node runs: what is found, refused, and left as it was.
+Offsets from the model while the node runs.
 
-The mathematics is in `../test_supported_offsets.py`; the readings come from a robot that is held
-by known wrenches, computed without the engine.
+The mathematics is in `../test_offset_from_model`; the readings come from a robot that is held by
+known wrenches, computed without the engine.
 """
 
 import time
@@ -20,17 +20,15 @@ from calibration_bench import STILL
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import MultiDOFJointState
 from standing_biped import FEET, biped, biped_urdf, standing
 from std_srvs.srv import Trigger
 
 from inertial_estimation.errors import ConfigError, FrameNotFound
 from inertial_estimation.ros.conversions import point_to_message
-from inertial_estimation.ros.executors import make_executor
 
 PATIENCE = 90.0
-"""Long, because the machine may be busy, and a process has to start [s]."""
+"""For a busy machine, and a process that has to start [s]."""
 CYCLE_NS = 10_000_000
 NOISE = np.array([0.05, 0.05, 0.05, 0.002, 0.002, 0.002])
 # Of a mean of some thirty readings, five standard deviations.
@@ -52,7 +50,7 @@ BIPED = {
 
 
 class Biped(BenchRobot):
-    """Stands on its left foot, and sends what its sensors say of it."""
+    """A robot on its left foot that sends its readings."""
 
     def __init__(self, context, **parameters):
         super().__init__(context, BIPED | parameters)
@@ -63,18 +61,7 @@ class Biped(BenchRobot):
         self.velocity = 0.0
         self.touched = ''
         self.held: float | None = None
-        """What a dead channel of the arm says."""
-
-    def spin_with(self, kind, context):
-        """Spin with another executor."""
-        nodes = self.estimator, self.node
-        for node in nodes:
-            self._executor.remove_node(node)
-        self._executor.shutdown()
-        kinds = {'events': make_executor, 'single': SingleThreadedExecutor}
-        self._executor = kinds[kind](context=context)
-        for node in nodes:
-            self._executor.add_node(node)
+        """Reading of a dead channel of the arm."""
 
     def stand(self, shares, seed=0):
         """Take a pose, carried by supports."""
@@ -112,7 +99,7 @@ class Biped(BenchRobot):
             self.cycle()
 
     def begin(self, name):
-        """Call a service; return what will have its answer."""
+        """Call a service; return the future of its answer."""
         client = self.node.create_client(Trigger, f'wrench_estimator/{name}')
         self.spin_until(client.service_is_ready)
         return client.call_async(Trigger.Request())
@@ -242,10 +229,8 @@ def test_missing_joint_states_and_deactivation_end_it(bench, deactivated):
         bench.estimator.trigger_activate()
 
 
-@pytest.mark.parametrize('kind', ['events', 'single'])
-def test_cleanup_during_a_tare_misses_no_later_cycle(context, kind):
+def test_cleanup_during_a_tare_misses_no_later_cycle(context):
     bench = Biped(context)
-    bench.spin_with(kind, context)
     try:
         bench.begin('tare')
         for _ in range(5):
