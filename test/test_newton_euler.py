@@ -26,10 +26,9 @@ from robots import (
 
 from inertial_estimation.estimation.contacts import Contact, ContactKind
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.model.motion_sources import Source, assign_owners
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
-from inertial_estimation.model.tree import Link
+from inertial_estimation.model.tree import Link, Source, assign_owners
 
 # Relative to the largest number of a result: round-off of sums over some sixty links, times the
 # condition of the least squares, which the rank tolerance bounds at 1e3.

@@ -456,7 +456,7 @@ def test_wrong_samples_and_contacts_are_refused_and_do_not_spoil_the_next(nested
             with pytest.raises(InertialEstimationError):
                 call(contacts)
     with pytest.raises(InertialEstimationError):
-        ContactSet.felt([None])
+        ContactSet.reported([None])
     assert_same(estimator.update(sample), before)
 
 

@@ -21,11 +21,11 @@ from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.faults import ABSURD
-from inertial_estimation.model.motion_sources import Source, assign_owners
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensor_models import find_ft
 from inertial_estimation.model.sensors import Imu, LinkSensor
 from inertial_estimation.model.spatial import hat
+from inertial_estimation.model.tree import Source, assign_owners
 from inertial_estimation.sample import Sample
 
 Array = NDArray[np.float64]

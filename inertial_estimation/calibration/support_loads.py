@@ -22,15 +22,15 @@ from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import noise_scale
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.forest import build_geometry, pose_view
-from inertial_estimation.estimation.transforms import (
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import (
     compose,
     cross_matrix,
     row_pose,
     to_child,
     to_parent,
 )
-from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]

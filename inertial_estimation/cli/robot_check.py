@@ -29,8 +29,8 @@ from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.inertia import LARGEST_ARM, inertia_complaint
 from inertial_estimation.model.inertial_sensors import KINDS
-from inertial_estimation.model.motion_sources import assign_owners, serving_sources
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.tree import assign_owners
 from inertial_estimation.sample import Array
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import accepted_frame_ids
@@ -276,7 +276,7 @@ def _submodels(robot: Robot) -> Iterator[Record]:
 
 def _clusters(robot: Robot, plan: MotionPlan) -> Iterator[Record]:
     """Yield the links that each motion source serves."""
-    serving, sources = serving_sources(robot, np.flatnonzero(plan.serving).tolist())
+    serving, sources = robot.motion_sources(np.flatnonzero(plan.serving).tolist())
     owners = assign_owners(robot.links, sources)
     for s, source in enumerate(sources):
         yield {

@@ -49,7 +49,7 @@ MAX_SILENCE = 3.0
 
 @dataclass(frozen=True)
 class ContactStatistics:
-    """What came in so far."""
+    """Counts of messages and contacts."""
 
     received: int
     """Messages."""
@@ -112,7 +112,7 @@ class ContactStream:
         self._touches: dict[str, Contact] = {}
         self._tracks: list[_Track] = []
         self._last: tuple[Contact, ...] = ()
-        self._received = self._dropped = self._asked_ns = 0
+        self._received = self._dropped = self._last_ns = 0
         self.problems: Counter[str] = Counter()
         self.senders = SenderRates(settings.contact_timeout)
 
@@ -134,7 +134,7 @@ class ContactStream:
 
     def at(self, stamp_ns: int) -> tuple[Contact, ...]:
         """Return the contacts that live at an instant."""
-        self._asked_ns = stamp_ns
+        self._last_ns = stamp_ns
         if not self._tracks:
             self._last = ()
             return self._last
@@ -154,21 +154,21 @@ class ContactStream:
         """Forget every point; the counters go on."""
         self._tracks.clear()
         self._last = ()
-        self._asked_ns = 0
+        self._last_ns = 0
 
     def statistics(self) -> ContactStatistics:
-        """Return what came in so far."""
+        """Return the counts up to now."""
         return ContactStatistics(self._received, len(self._last), self._dropped)
 
     def _problem(self, stamp_ns: int, frame_id: str, point: Array) -> str:
-        """Say what is wrong with a message, if anything."""
+        """Return the fault of a message, empty if there is none."""
         if stamp_ns <= 0:
             return 'header.stamp is zero: the sender has to stamp its messages'
         if frame_id not in self._robot.frames:
             return f"header.frame_id is '{frame_id}', which is no frame of the robot"
         if not np.isfinite(point).all():
             return f"a point of frame '{frame_id}' is not finite"
-        if 0 < stamp_ns < self._asked_ns - self._timeout_ns:
+        if 0 < stamp_ns < self._last_ns - self._timeout_ns:
             return TOO_LATE
         return ''
 
@@ -200,7 +200,7 @@ class SlowSender(NamedTuple):
     period: float
     """Median time between two messages [s]."""
     n_gaps: int
-    """How often it ended so far."""
+    """Number of times that it ended."""
 
 
 class SenderRates:

@@ -201,7 +201,7 @@ class ContactSet:
         return self._hash
 
     @classmethod
-    def felt(cls, contacts: Iterable[Contact]) -> ContactSet:
+    def reported(cls, contacts: Iterable[Contact]) -> ContactSet:
         """Return contacts that do not give way."""
         given = check_contacts(contacts)
         return cls(given, (False,) * len(given))

@@ -27,7 +27,6 @@ from inertial_estimation.estimation.forest import Forest, build_forest
 from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.sensor_arrays import with_ways
 from inertial_estimation.model.arguments import indices
-from inertial_estimation.model.motion_sources import serving_sources
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor, Imu
 from inertial_estimation.model.tree import Submodel, decompose
@@ -259,7 +258,7 @@ def dependence_table(
     if not (working or robot.fixed_frame):
         raise ModelError(f"robot '{robot.name}' has no fixed_link, and 'imus' names none")
     plan = motion.plan(tuple(b if k in working else 0 for k, b in enumerate(motion.bits)))
-    _, sources = serving_sources(robot, np.flatnonzero(plan.serving).tolist())
+    _, sources = robot.motion_sources(np.flatnonzero(plan.serving).tolist())
     forest = with_ways(build_forest(robot, sources), plan.layout.ways)
     submodels = decompose(robot.links, robot.ft_sensors, used)
     links = [robot.frame(contact.frame)[0] for contact in contacts]

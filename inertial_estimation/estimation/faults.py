@@ -140,9 +140,9 @@ def _mark_merged(
         if not members & lost:
             continue
         sums[s] |= MERGED
-        spoiled = members & (lost | contact_links)
+        affected = members & (lost | contact_links)
         for j, beyond in enumerate(balance.beyond):
-            if beyond & spoiled:
+            if beyond & affected:
                 torques[j] |= MERGED
             touched = members & contact_links
             if touched - subtree[j] if base in subtree[j] else touched & subtree[j]:

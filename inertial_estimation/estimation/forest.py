@@ -19,11 +19,11 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from inertial_estimation.model.motion_sources import Source, assign_owners, serving_sources
 from inertial_estimation.model.pinocchio_model import joint_model, make_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import read_only
 from inertial_estimation.model.spatial import motion_transform
+from inertial_estimation.model.tree import Source, assign_owners
 from inertial_estimation.sample import Sample, SampleBatch
 
 Array = NDArray[np.float64]
@@ -254,7 +254,7 @@ class Dynamics:
     """Forest and geometry of a robot for a set of sources of motion, with their workspace."""
 
     def __init__(self, robot: Robot, imus: Sequence[int]) -> None:
-        self.imus, sources = serving_sources(robot, imus)
+        self.imus, sources = robot.motion_sources(imus)
         """Indices of the IMUs that serve at least one link; empty with a fixed link."""
         self.forest = build_forest(robot, sources)
         self.geometry = build_geometry(robot)

@@ -32,18 +32,18 @@ from inertial_estimation.estimation.faults import (
 )
 from inertial_estimation.estimation.forest import Dynamics, carriers
 from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE, with_ways
-from inertial_estimation.estimation.transforms import (
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.model.arguments import names
+from inertial_estimation.model.rigid_body import net_wrench
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import (
+    apply,
     compose,
     cross_matrix,
     row_pose,
     to_child,
     to_parent,
 )
-from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.model.arguments import names
-from inertial_estimation.model.rigid_body import net_wrench
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.spatial import apply
 from inertial_estimation.model.tree import decompose
 from inertial_estimation.model.urdf import joint_types, parse
 from inertial_estimation.sample import Sample, SampleBatch
@@ -131,11 +131,11 @@ class InternalSums:
         if k in self._sensor_above:
             return self._at(k, -self._child_on_parent[:, self._sensor_above[k]])
         side = self._sides[k]
-        rests = set(sum_joints(self._robot, self._forest, side.moving))
+        needed = set(sum_joints(self._robot, self._forest, side.moving))
         if not side.away:
             # The sum is on the parent's side: to the child's frame it goes through this joint.
-            rests.add(self._robot.links[k].joint)
-        if self._missing & rests:
+            needed.add(self._robot.links[k].joint)
+        if self._missing & needed:
             return np.full((len(self._net), 6), np.nan)
         total = self._sum(side.links)
         for child, s in self._sensor_above.items():
@@ -354,14 +354,14 @@ def build_internal_wrenches(
 ) -> InternalWrenches:
     """Check the joints and links that the settings name."""
     wrenches, robot = InternalWrenches(estimator), estimator.robot
-    asked = "'internal_wrench_joints' names '{}'"
+    where = "'internal_wrench_joints' names '{}'"
     for joint in settings.outputs.internal_wrench_joints:
         try:
             wrenches.frames([joint])
         except NameNotFound as error:
-            raise NameNotFound('joint', joint, error.known, asked.format(joint)) from error
+            raise NameNotFound('joint', joint, error.known, where.format(joint)) from error
         except ModelError as error:
-            raise ConfigError(f'{asked.format(joint)}: {error}') from error
+            raise ConfigError(f'{where.format(joint)}: {error}') from error
     for link in settings.outputs.net_wrench_links:
         where = f"'net_wrench_links' names '{link}'"
         if link not in robot.link_names and link in robot.frames:

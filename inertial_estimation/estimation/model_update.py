@@ -28,45 +28,8 @@ from inertial_estimation.model.parameter_update import ParameterUpdate, calibrat
 Array = NDArray[np.float64]
 
 
-class OffsetsOnTop:
-    """What an estimator subtracts beyond its calibration; values (n_fts, 6) [N, Nm]."""
-
-    def __init__(self, estimator: WrenchEstimator) -> None:
-        self._estimator = estimator
-        self.calibration = estimator.calibration
-        self.values: Array = np.zeros_like(self.calibration.offsets)
-
-    def set(self, values: Array) -> None:
-        """Go on with other ones; values (n_fts, 6) [N, Nm]."""
-        if np.array_equal(values, self.values):
-            return
-        self.values = values
-        self._subtract()
-
-    def set_calibration(self, calibration: FtCalibration) -> NDArray[np.bool_]:
-        """
-        Go on with another calibration, and nothing on top of sensors that it changes.
-
-        Returns (n_fts,).
-        """
-        before, n = self.calibration, len(self.values)
-        changed = np.zeros(n, dtype=bool)
-        for name in ('matrices', 'offsets', 'temperature_coefficients', 'reference_temperatures'):
-            pair = (getattr(one, name).reshape(n, -1) for one in (before, calibration))
-            changed |= np.not_equal(*pair).any(axis=1)
-        self.calibration = calibration
-        self.values = np.where(changed[:, None], 0.0, self.values)
-        self._subtract()
-        return changed
-
-    def _subtract(self) -> None:
-        """Give the estimator what is subtracted in all."""
-        offsets = self.calibration.offsets + self.values
-        self._estimator.set_calibration(self.calibration.with_offsets(offsets))
-
-
 URDF, UPDATE, FILE = 'URDF', 'update', 'file'
-"""Where a set of parameters came from."""
+"""Origins of a set of parameters."""
 STEP_NS = 10_000_000
 """Least time between two steps of a change, each of which costs as much as a cycle [ns]."""
 MAX_UPDATES = 2
@@ -101,7 +64,7 @@ class Blend:
 
 class ModelInUse:
     """
-    Gives an estimator its inertial parameters, and remembers where they came from.
+    Sets the inertial parameters of an estimator, and keeps their origin.
 
     seconds [s].
     """
@@ -115,13 +78,14 @@ class ModelInUse:
     ) -> None:
         self._estimator, self._seconds = estimator, seconds
         self._followers, self._subtracted = tuple(followers), subtracted
-        self._on_top = OffsetsOnTop(estimator)
+        self._calibration = estimator.calibration
+        self._added: Array = np.zeros_like(estimator.calibration.offsets)
         self._urdf = estimator.robot.parameters
         self._used, self._source = ParameterUpdate(self._urdf), URDF
         self._aside: ParameterUpdate | None = None
         self.held = False
         self._blend: Blend | None = None
-        self._told = self._on_top.values
+        self._reported = self._added
         self._roots: deque[tuple[str, Array]] = deque(maxlen=MAX_UPDATES)
         self._offsets: deque[tuple[str, str, Array]] = deque(maxlen=MAX_UPDATES)
 
@@ -132,19 +96,19 @@ class ModelInUse:
 
     @property
     def source(self) -> str:
-        """Where it came from: `URDF`, `UPDATE` or `FILE`."""
+        """Its origin: `URDF`, `UPDATE` or `FILE`."""
         return self._source
 
     @property
     def roots(self) -> Array | None:
-        """How sure it is, shape (n_links, 10, r)."""
+        """Root of its covariance, shape (n_links, 10, r)."""
         return self._used.roots
 
     @property
     def offsets(self) -> Array:
         """Offsets that belong to it, on top of the calibration, shape (n_fts, 6) [N, Nm]."""
         offsets = self._used.offsets
-        return np.zeros_like(self._on_top.values) if offsets is None else offsets
+        return np.zeros_like(self._added) if offsets is None else offsets
 
     @property
     def waiting(self) -> Array | None:
@@ -164,7 +128,7 @@ class ModelInUse:
     def offer_offsets(self, of: str, on: str, offsets: Array) -> None:
         """Take the offsets of an update, (n_fts, 6) [N, Nm]; on: calibration's fingerprint."""
         self._offsets.append((of, on, offsets))
-        if on == calibration_fingerprint(self._on_top.calibration):
+        if on == calibration_fingerprint(self._calibration):
             self._complete(of, offsets=offsets, calibration=on)
             if self._source == UPDATE and self._used.fingerprint == of:
                 self._begin()
@@ -178,7 +142,7 @@ class ModelInUse:
         for name, on, offsets in self._offsets:
             if name == of:
                 update = replace(update, offsets=offsets, calibration=on)
-        on = calibration_fingerprint(self._on_top.calibration)
+        on = calibration_fingerprint(self._calibration)
         if update.offsets is not None and update.calibration != on:
             raise ModelError('offsets of the update belong to another calibration than is in use')
         if self.held:
@@ -188,12 +152,18 @@ class ModelInUse:
         return True
 
     def set_calibration(self, calibration: FtCalibration) -> None:
-        """Go on with another calibration at once."""
-        changed = self._on_top.set_calibration(calibration)[:, None]
+        """Use another calibration at once; offsets of sensors that it changes are dropped."""
+        n = len(self._added)
+        is_new = np.zeros((n, 1), dtype=bool)
+        for name in ('matrices', 'offsets', 'temperature_coefficients', 'reference_temperatures'):
+            pair = (getattr(c, name).reshape(n, -1) for c in (self._calibration, calibration))
+            is_new |= np.not_equal(*pair).any(axis=1, keepdims=True)
+        self._calibration = calibration
+        self._subtract(np.where(is_new, 0.0, self._added))
         if self._used.offsets is not None:
-            self._used = replace(self._used, offsets=np.where(changed, 0.0, self._used.offsets))
+            self._used = replace(self._used, offsets=np.where(is_new, 0.0, self._used.offsets))
         if self._aside is not None and self._aside.offsets is not None:
-            self._aside = replace(self._aside, offsets=np.where(changed, 0.0, self._aside.offsets))
+            self._aside = replace(self._aside, offsets=np.where(is_new, 0.0, self._aside.offsets))
         if self._blend is not None:
             self._begin()
 
@@ -231,14 +201,14 @@ class ModelInUse:
         if numbers is not None:
             self._use(numbers)
         if is_done:
-            self._tell_subtracted()
+            self._report_offsets()
 
     def finish(self) -> None:
-        """Do the rest of a change at once, as when the node is not active."""
+        """Complete a change at once, as when the node is not active."""
         if self._blend is not None:
             self._blend = None
             self._use(_joined(self.goal, self.offsets))
-            self._tell_subtracted()
+            self._report_offsets()
 
     def _complete(self, of: str, **parts: Any) -> None:
         """Add parts to the update in use and the one kept aside, if they are the right one."""
@@ -256,23 +226,31 @@ class ModelInUse:
         """Begin a change from the present parameters; default: to the update in use."""
         if update is not None:
             self._used, self._source = update, source
-        here = _joined(self._estimator.robot.parameters, self._on_top.values)
+        here = _joined(self._estimator.robot.parameters, self._added)
         self._blend = Blend(here, _joined(self.goal, self.offsets), self._seconds)
 
     def _use(self, numbers: Array) -> None:
-        """Give everybody parameters and offsets."""
-        n_offsets = self._on_top.values.size
+        """Set parameters and offsets of the estimator and its followers."""
+        n_offsets = self._added.size
         parameters = numbers[: len(numbers) - n_offsets].reshape(-1, 10)
         self._estimator.set_parameters(parameters)
-        self._on_top.set(numbers[len(numbers) - n_offsets :].reshape(-1, 6))
+        offsets = numbers[len(numbers) - n_offsets :].reshape(-1, 6)
+        if not np.array_equal(offsets, self._added):
+            self._subtract(offsets)
         for follow in self._followers:
             follow(self._estimator.robot.parameters)
 
-    def _tell_subtracted(self) -> None:
-        """Say that other offsets are subtracted, if they are."""
-        if self._subtracted is not None and not np.array_equal(self._told, self._on_top.values):
+    def _subtract(self, offsets: Array) -> None:
+        """Set the offsets that the estimator subtracts beyond its calibration, (n_fts, 6)."""
+        self._added = offsets
+        whole = self._calibration.with_offsets(self._calibration.offsets + offsets)
+        self._estimator.set_calibration(whole)
+
+    def _report_offsets(self) -> None:
+        """Call `subtracted` where the offsets are others than at the last call."""
+        if self._subtracted is not None and not np.array_equal(self._reported, self._added):
             self._subtracted()
-        self._told = self._on_top.values
+        self._reported = self._added
 
 
 def _joined(parameters: Array, offsets: Array) -> Array:

@@ -36,7 +36,6 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.forest import pose_view
-from inertial_estimation.estimation.transforms import compose, cross_matrix, row_pose, to_parent
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.pinocchio_model import (
     free_floating_model,
@@ -44,6 +43,7 @@ from inertial_estimation.model.pinocchio_model import (
     supports,
 )
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import compose, cross, cross_matrix, row_pose, to_parent
 from inertial_estimation.sample import Sample
 
 Array = NDArray[np.float64]
@@ -90,7 +90,7 @@ class MomentumCheck:
         self._results: deque[tuple[Array, Array]] = deque(maxlen=WINDOWS)
         self._n_windows = 0
         self._positions: Array | None = None
-        self._source = self._told_by = -1
+        self._source = self._last_source = -1
         self._window: tuple[int, Array] | None = None
         self._last: tuple[int, Array] = 0, np.zeros(6)
         self._impulse = np.zeros(6)
@@ -113,7 +113,7 @@ class MomentumCheck:
             return
         source = self._find_source(sample, estimate)
         if self._next is not self._robot:
-            self._go_on(sample, source)
+            self._change_parameters(sample, source)
         found = None if source is None else self._instant(sample, estimate, source)
         if found is None or source != self._source or not 0 < step <= LONGEST_STEP_NS:
             self._window = None
@@ -131,8 +131,8 @@ class MomentumCheck:
     @property
     def imu(self) -> str:
         """Name of the IMU that was used last; empty: none yet, or the robot has a fixed frame."""
-        told = self._told_by >= 0 and not self._robot.fixed_frame
-        return self._robot.imus[self._told_by].name if told else ''
+        known = self._last_source >= 0 and not self._robot.fixed_frame
+        return self._robot.imus[self._last_source].name if known else ''
 
     @property
     def n_windows(self) -> int:
@@ -167,7 +167,7 @@ class MomentumCheck:
         velocities = numbers('velocities', velocities, joints, finite=False)
         if self._positions is None:
             return np.full(2, np.nan)
-        place = self._place(self._told_by)
+        place = self._place(self._last_source)
         if self._robot.fixed_frame:
             angular_velocity = 0.0
         # The momentum is linear in these: one column for each.
@@ -179,8 +179,8 @@ class MomentumCheck:
         # Both ends of the window, each in the momentum and in the integral of what filters made.
         return np.asarray(2.0 * of_momentum / (1e-9 * WINDOW_NS))
 
-    def _go_on(self, sample: Sample, source: int | None) -> None:
-        """Take the next parameters; what they do to the momentum now is no work of wrenches."""
+    def _change_parameters(self, sample: Sample, source: int | None) -> None:
+        """Use the next parameters; the jump of momentum that they cause is no impulse."""
         watched = None if self._window is None else source
         before = np.zeros(6) if watched is None else self._momentum_now(sample, watched)
         set_carried_inertias(self._model, self._next, (self._joint_of, self._J_H_L))
@@ -202,8 +202,8 @@ class MomentumCheck:
         """Return the first IMU in use with both readings; 0 with a fixed frame."""
         if self._robot.fixed_frame:
             return 0
-        said = np.isfinite(sample.angular_velocities) & np.isfinite(sample.proper_accelerations)
-        rows = np.flatnonzero(estimate.used_imus & self._whole & said.all(axis=1))
+        finite = np.isfinite(sample.angular_velocities) & np.isfinite(sample.proper_accelerations)
+        rows = np.flatnonzero(estimate.used_imus & self._whole & finite.all(axis=1))
         return int(rows[0]) if len(rows) else None
 
     def _place(self, source: int) -> tuple[int, Array]:
@@ -225,10 +225,10 @@ class MomentumCheck:
             proper = sample.proper_accelerations[source]
         omega = self._turning(sample, source)
         h, R = self._momentum(self._place(source), sample.positions, sample.velocities, omega)
-        self._positions, self._told_by = sample.positions, source
+        self._positions, self._last_source = sample.positions, source
         rate = (self._sum(estimate) @ R).reshape(6)
         rate[:3] -= self._robot.mass * proper
-        rate -= (h.reshape(2, 3) @ _cross(omega)).reshape(6)
+        rate -= cross(omega, h.reshape(2, 3)).reshape(6)
         return (h, rate) if np.isfinite([h, rate]).all() else None
 
     def _turning(self, sample: Sample, source: int) -> Array:
@@ -277,12 +277,6 @@ class MomentumCheck:
         self._joints = self._joint_of[links]
         self._frames = row_pose(self._J_H_L[links] @ np.array([H for _, H in places]))
         self._contacts = contacts
-
-
-def _cross(omega: Array) -> Array:
-    """Return the matrix K with ``h @ K = omega x h``."""
-    x, y, z = omega.tolist()
-    return np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
 
 
 def is_doubtful(report: MomentumReport, deviation: Array) -> bool:

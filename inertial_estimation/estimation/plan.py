@@ -21,8 +21,8 @@ from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.faults import Qualities, Working, own_rows
 from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.link_motion import MotionPlan
-from inertial_estimation.estimation.transforms import row_pose
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import row_pose
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -16,7 +16,6 @@ from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.plan import Plan, build_plan
 from inertial_estimation.estimation.sensor_arrays import with_ways
 from inertial_estimation.estimation.step import Step
-from inertial_estimation.model.motion_sources import serving_sources
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.tree import Submodel, decompose
 
@@ -126,7 +125,7 @@ class PlanCache:
 
     def _dynamics_for(self, imus: list[int]) -> Dynamics:
         """Return the models for the working IMUs, new or kept."""
-        serving, _ = serving_sources(self._robot, imus or range(len(self._robot.imus)))
+        serving, _ = self._robot.motion_sources(imus or range(len(self._robot.imus)))
         key = tuple(int(k) for k in serving)
         dynamics = self._dynamics.get(key)
         if dynamics is None:

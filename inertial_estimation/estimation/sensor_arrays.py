@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.forest import Forest, build_forest
-from inertial_estimation.model.motion_sources import Source
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import Imu
 from inertial_estimation.model.spatial import hat
+from inertial_estimation.model.tree import Source
 
 Array = NDArray[np.float64]
 

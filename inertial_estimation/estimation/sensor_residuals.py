@@ -29,16 +29,16 @@ from inertial_estimation.estimation.faults import (
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.momentum_check import NOISE_FACTOR, PART
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.model.motion_sources import Source, assign_owners
 from inertial_estimation.model.pinocchio_model import free_floating_model, supports
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import (
+    apply,
     inverse_pose,
     motion_cross,
     motion_transform,
     wrench_transform,
 )
-from inertial_estimation.model.tree import decompose
+from inertial_estimation.model.tree import Source, assign_owners, decompose
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -80,16 +80,19 @@ class ImuPrediction:
         v, a = self._measured(samples)
         # Motion of the root link at rest among the joints, as each source sees it [T 3.6].
         root_v = v - velocities
-        root_a = a - accelerations - _cross(root_v, velocities)
+        root_a = a - accelerations - apply(motion_cross(root_v), velocities)
         k, m = np.arange(n_imus), self.sources
         S_X_M = motion_transform(inverse_pose(poses[:, k]) @ poses[:, m])
-        carried = _apply(S_X_M, root_v[:, m])
+        carried = apply(S_X_M, root_v[:, m])
         v = carried + velocities[:, k]
-        a = _apply(S_X_M, root_a[:, m]) + accelerations[:, k] + _cross(carried, velocities[:, k])
+        a = (
+            apply(S_X_M, root_a[:, m])
+            + accelerations[:, k]
+            + apply(motion_cross(carried), velocities[:, k])
+        )
         lost = self._lost(samples)
         linear = a[..., :3] + np.cross(v[..., 3:], v[..., :3])
-        found = np.where(lost, np.nan, v[..., 3:]), np.where(lost, np.nan, linear)
-        return found
+        return np.where(lost, np.nan, v[..., 3:]), np.where(lost, np.nan, linear)
 
     def _relative(self, samples: SampleBatch) -> tuple[Array, Array, Array]:
         """Return poses, velocities, accelerations of the places relative to the root link."""
@@ -107,7 +110,7 @@ class ImuPrediction:
             motions[:, i] = [
                 [part[j].vector for j in self._joints] for part in (self._data.v, self._data.a)
             ]
-        velocities, accelerations = _apply(self._S_X_J, motions)
+        velocities, accelerations = apply(self._S_X_J, motions)
         return poses @ self._J_H_S, velocities, accelerations
 
     def _measured(self, samples: SampleBatch) -> tuple[Array, Array]:
@@ -159,16 +162,6 @@ def _joints_between(robot: Robot, links: Indices, source: Indices) -> NDArray[np
             is_beyond = np.isin(links, list(beyond[child]))
             between[:, link.joint] = is_beyond[: len(source)] != is_beyond[source]
     return between
-
-
-def _apply(matrix: Array, six: Array) -> Array:
-    """Return the product of stacks of matrices and of vectors."""
-    return np.asarray((matrix @ six[..., None])[..., 0], dtype=np.float64)
-
-
-def _cross(v: Array, w: Array) -> Array:
-    """Return the cross product of stacks of motions."""
-    return _apply(motion_cross(v), w)
 
 
 BIAS_FACTOR = 2.0
@@ -257,10 +250,10 @@ def sensor_residuals(
     """Predict each sensor from the others."""
     SampleShapes(estimator.robot).check_batch(samples)
     samples = with_gaps(samples)
-    felt = ContactSet.felt(estimator.contacts if contacts is None else contacts)
+    active = ContactSet.reported(estimator.contacts if contacts is None else contacts)
     rates, accelerations = ImuPrediction(estimator.robot).of(samples)
     n_fts = len(estimator.robot.ft_sensors)
-    predicted = [_predicted_ft(estimator, samples, felt, k) for k in range(n_fts)]
+    predicted = [_predicted_ft(estimator, samples, active, k) for k in range(n_fts)]
     fts = np.stack(predicted, axis=1) if predicted else np.empty((len(samples), 0, 6))
     silent = {
         kind: np.array([imu.measures == kind for imu in estimator.robot.imus], dtype=bool)
@@ -297,14 +290,14 @@ def _is_known(estimator: WrenchEstimator, estimate: WrenchEstimate, k: int) -> N
     robot = estimator.robot
     links = np.array([robot.frame(contact.frame)[0] for contact in estimate.contacts], dtype=int)
     unknowns = [contact.unknowns for contact in estimate.contacts]
-    asking = np.array(unknowns, dtype=int) > 0
+    has_unknowns = np.array(unknowns, dtype=int) > 0
     open_ = (estimate.contact_quality & Quality.UNDETERMINED) != 0
     known = np.zeros(len(open_), dtype=bool)
     child = robot.ft_sensors[k].child
     for used, rows in alike(estimate.used_fts):
         submodels = decompose(robot.links, robot.ft_sensors, np.flatnonzero(used).tolist())
         side = find_sides(robot, submodels, links.tolist(), unknowns)[child]
-        own = np.isin(links, submodels[side.submodel].links) & asking
+        own = np.isin(links, submodels[side.submodel].links) & has_unknowns
         beyond = np.isin(links, list(side.links)) == side.away
         one_side_free = not (own & beyond).any() or not (own & ~beyond).any()
         known[rows] = one_side_free | ~open_[np.ix_(rows, own)].any(axis=1)

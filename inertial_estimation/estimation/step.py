@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import LOST, Plan, Split
-from inertial_estimation.estimation.transforms import compose, cross_matrix, to_child, to_parent
+from inertial_estimation.model.spatial import compose, cross_matrix, to_child, to_parent
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

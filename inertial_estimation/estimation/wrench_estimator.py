@@ -256,7 +256,7 @@ class WrenchEstimator:
             return self._defaults
         if isinstance(contacts, ContactSet):
             return contacts
-        return ContactSet.felt(check_contacts(contacts))
+        return ContactSet.reported(contacts)
 
 
 def _is_faulty(plan: Plan, sample: Sample) -> bool:

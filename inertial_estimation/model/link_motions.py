@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.motion_sources import assign_owners, serving_sources
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import cross, hat
+from inertial_estimation.model.tree import assign_owners
 from inertial_estimation.sample import SampleBatch
 
 Array = NDArray[np.float64]
@@ -70,7 +70,7 @@ def link_motions(
             'the motion of no link is known: name an IMU that measures both quantities in imus, '
             'or a fixed_link'
         )
-    serving, sources = serving_sources(robot, chosen)
+    serving, sources = robot.motion_sources(chosen)
     owners = assign_owners(robot.links, sources)
     n = len(samples)
     motions = np.full((3, len(robot.links), n, 3), np.nan)

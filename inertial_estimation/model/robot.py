@@ -35,7 +35,9 @@ from inertial_estimation.model.sensors import (
 )
 from inertial_estimation.model.tree import (
     Link,
+    Source,
     Submodel,
+    assign_owners,
     cut_model,
     decompose,
     place_ft,
@@ -256,6 +258,17 @@ class Robot:
     def frames_at(self, link: int, L_H_S: Array) -> set[str]:
         """Return the frames that coincide with a pose (4, 4) in a link."""
         return {name for name, place in self.frames.items() if same_place(place, (link, L_H_S))}
+
+    def motion_sources(self, imus: Iterable[int]) -> tuple[NDArray[np.intp], list[Source]]:
+        """Return the IMUs that some link is nearest to, or the fixed frame, as sources."""
+        if self.fixed_frame:
+            return np.empty(0, dtype=np.intp), [
+                Source(self.fixed_frame, *self.frame(self.fixed_frame))
+            ]
+        chosen = list(imus)
+        sources = [Source(imu.name, imu.link, imu.L_H_S) for imu in (self.imus[k] for k in chosen)]
+        serving = sorted(set(assign_owners(self.links, sources)))
+        return np.array([chosen[s] for s in serving], dtype=np.intp), [sources[s] for s in serving]
 
     def with_parameters(self, parameters: Array) -> Robot:
         """

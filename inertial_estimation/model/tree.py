@@ -8,6 +8,7 @@ Cut at its FT sensors, the tree falls into submodels [T section 4.5.1].
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
@@ -199,3 +200,45 @@ def decompose(
         )
         for root in sorted(set(root_of))
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A frame whose motion is known: an IMU or the fixed link."""
+
+    name: str
+    link: int
+    """Index of the link."""
+    L_H_S: Array
+    """Pose of the frame in the link, shape (4, 4) [m]."""
+
+
+def assign_owners(
+    links: Sequence[Link], sources: Sequence[Source], *, rigid_sensors: bool = False
+) -> tuple[int, ...]:
+    """Give each link to the source that is nearest in the tree."""
+    # More than all FT sensors of the robot together.
+    joint_step = len(links) if rigid_sensors else 1
+    owner = [-1] * len(links)
+    distance = [0] * len(links)
+    neighbours: list[list[tuple[int, bool, bool]]] = [[] for _ in links]
+    for k, link in enumerate(links):
+        if link.parent >= 0:
+            across = link.ft_sensor >= 0
+            neighbours[link.parent].append((k, False, across))
+            neighbours[k].append((link.parent, True, across))
+    heap = [(0, False, source.link, s) for s, source in enumerate(sources)]
+    for across_sensors in (True,) if rigid_sensors else (False, True):
+        heapq.heapify(heap)
+        while heap:
+            d, _, k, s = heapq.heappop(heap)
+            if owner[k] >= 0 and owner[k] != s:
+                continue
+            if owner[k] < 0:
+                owner[k], distance[k] = s, d
+            for other, upwards, across in neighbours[k]:
+                if owner[other] < 0 and (across_sensors or not across):
+                    step = 1 if across else joint_step
+                    heapq.heappush(heap, (d + step, upwards, other, s))
+        heap = [(distance[k], False, k, s) for k, s in enumerate(owner) if s >= 0]
+    return tuple(owner)
