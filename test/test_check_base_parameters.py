@@ -40,7 +40,7 @@ def run(folder, *more):
                  str(folder / 'base.csv'), *map(str, more)])  # fmt: skip
 
 
-def test_impossible_ones_come_with_proof_and_what_is_nearest(files, capsys):
+def test_infeasible_values_come_with_proof_and_nearest(files, capsys):
     folder, names, values = files
     bad = values.copy()
     bad[next(k for k, name in enumerate(names) if name.startswith('arm.Iyy'))] -= 1.0
@@ -60,7 +60,7 @@ def test_impossible_ones_come_with_proof_and_what_is_nearest(files, capsys):
 
 
 @pytest.mark.parametrize(('deviation', 'code'), [('0.3', 0), ('0.1', 1)])
-def test_friction_below_zero_is_told_beside_the_bodies(files, capsys, deviation, code):
+def test_negative_friction_is_judged_beside_the_cones(files, capsys, deviation, code):
     folder, names, values = files
     write(folder, names, values)
     lines = (folder / 'base.csv').read_text().splitlines()

@@ -65,7 +65,7 @@ def test_a_bolted_robot_needs_efforts(urdf, tmp_path, capsys):
     assert any('body' in line and 'all' in line for line in shown.splitlines())
 
 
-def test_a_known_ground_and_base_link_rows_are_those_of_identify(tmp_path, capsys):
+def test_known_ground_is_that_of_identify(tmp_path, capsys):
     path, out = tmp_path / 'arm.urdf', tmp_path / 'out.json'
     path.write_text(arm_with_wrist_sensor_urdf())
     more = ('--config', tmp_path / 'rows.yaml', '--json', out)

@@ -90,7 +90,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 1) 
         ('--unknown',),
     ],
 )
-def test_a_wrong_call_of_check_has_the_exit_code_that_help_says(
+def test_wrong_call_has_exit_code_2(
     options: tuple[str, ...], urdf: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
@@ -144,7 +144,7 @@ def test_a_wrong_bag_is_named(
 
 
 @pytest.mark.parametrize('verb', ['check', 'replay'])
-def test_a_file_that_cannot_be_written_is_refused_before_the_work(
+def test_unwritable_file_is_refused_first(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # None of the other files exists: it does not get as far as to miss them.
@@ -155,9 +155,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
         assert said.count(f"cannot write '{path}': ") == said.count(str(path)) == 1
 
 
-def test_a_reader_that_leaves_costs_neither_a_traceback_nor_the_json(
-    urdf: str, tmp_path: Path
-) -> None:
+def test_closed_pipe_costs_neither_traceback_nor_json(urdf: str, tmp_path: Path) -> None:
     out = tmp_path / 'out.json'
     command = [sys.executable, '-c', MAIN, 'check', urdf, '--imu', 'head', '--json', str(out)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -171,7 +169,7 @@ def test_a_reader_that_leaves_costs_neither_a_traceback_nor_the_json(
     assert json.loads(out.read_text())
 
 
-def test_an_interrupt_ends_it_without_a_word(
+def test_interrupt_prints_nothing(
     urdf: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(path: str) -> NoReturn:

@@ -136,7 +136,7 @@ def error(x):
 
 
 @pytest.mark.parametrize(('share', 'seed'), [(0.1, 1), (0.2, 2), (0.4, 3), (0.4, 4), (0.45, 5)])
-def test_pushes_are_found_and_cost_little(tmp_path, run, share, seed):
+def test_pushes_are_rejected(tmp_path, run, share, seed):
     times = write(tmp_path / 'log.npz', seed, share)
     found = run(tmp_path / 'log.npz', arm_urdf(WRONG), settings_of(tmp_path, SETTINGS % 4))
     hits, lost = shares(found, times)
@@ -164,7 +164,7 @@ needs_data = pytest.mark.skipif(not DATA.exists(), reason='needs ../shared/data'
 
 @needs_data
 @pytest.mark.parametrize(('share', 'seed'), [(0.2, 1), (0.4, 2)])
-def test_pushes_on_top_of_a_real_log_are_found(tmp_path, run, share, seed):
+def test_pushes_on_a_real_log_are_rejected(tmp_path, run, share, seed):
     """Friction, filters and the description are what they are; only the pushes are made up."""
     log, urdf = PANDA[0], PANDA[1].read_text()
     plain = real('panda', tmp_path, 0)

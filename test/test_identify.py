@@ -96,7 +96,7 @@ def run(folder, *more):
     )  # fmt: skip
 
 
-def test_a_wrong_description_is_put_right(files, capsys):
+def test_wrong_masses_are_corrected(files, capsys):
     folder, truth = files
     out = ('--json', folder / 'out.json', '--out-urdf', folder / 'out.urdf')
     assert run(folder, '--weight', '1e-6', '--validate', folder / 'other.npz', *out) == 0
@@ -123,7 +123,7 @@ def test_a_wrong_description_is_put_right(files, capsys):
     np.testing.assert_allclose(again.parameters[tool, :4], truth.parameters[tool, :4], atol=2e-3)
 
 
-def test_locked_joints_make_one_body(files, capsys, rng):
+def test_locked_joints_join_their_links(files, capsys, rng):
     """What the lift carries up to the wrist sensor belongs to the lower link."""
     folder, _ = files
     with np.load(folder / 'one.npz') as log:
@@ -139,7 +139,7 @@ def test_locked_joints_make_one_body(files, capsys, rng):
     assert "'lift'" in capsys.readouterr().err
 
 
-def test_a_part_of_a_log_is_fitted_and_the_rest_predicted(files, capsys):
+def test_part_of_a_log_is_fitted_and_the_rest_predicted(files, capsys):
     folder, _ = files
     one = folder / 'one.npz'
     arguments = ['identify', f'{one}@0:4', folder / 'two.npz', '--robot', folder / 'arm.urdf',
@@ -157,7 +157,7 @@ def test_a_part_of_a_log_is_fitted_and_the_rest_predicted(files, capsys):
     assert codes(folder / 'out.json') == {('suboptimal', f'{one}@3.5:')}
 
 
-def test_bounds_are_kept_by_methods_that_do(files, capsys):
+def test_bounds_are_kept_or_reported(files, capsys):
     folder, truth = files
     mass = truth.parameters[truth.link_names.index('tool'), 0]
     bounds = f'bounds: {{mass: {{tool: [{1.2 * mass}, .inf]}}}}\n'
@@ -178,7 +178,7 @@ def test_bounds_are_kept_by_methods_that_do(files, capsys):
 
 
 @pytest.mark.parametrize('share', [1.0, 5.0])
-def test_links_that_are_written_lighter_are_told(files, capsys, share):
+def test_links_that_are_written_lighter_are_found(files, capsys, share):
     """The tip is fixed to the tool, whose readings are those of 0.6 kg."""
     folder, _ = files
     urdf = (folder / 'arm.urdf').read_text()
@@ -192,7 +192,7 @@ def test_links_that_are_written_lighter_are_told(files, capsys, share):
     assert kept == (share == 1)
 
 
-def test_what_is_no_body_is_not_written_and_all_else_is(files, capsys):
+def test_inconsistent_urdf_is_not_written(files, capsys):
     folder, _ = files
     out = folder / 'out.urdf'
     more = ('--json', folder / 'out.json', '--out-yaml', folder / 'out.yaml')
@@ -272,7 +272,7 @@ def test_wrong_logs_are_refused_by_name(files, capsys, change, name):
         (lambda w: 0.0 * w, 'wrist_sensor: force_x is 0'),
     ],
 )
-def test_wrenches_that_no_tool_exerts_are_refused(files, capsys, change, name):
+def test_impossible_wrenches_are_refused(files, capsys, change, name):
     folder, _ = files
     for path in (folder / 'one.npz', folder / 'two.npz'):
         with np.load(path) as log:
@@ -286,7 +286,7 @@ def test_wrenches_that_no_tool_exerts_are_refused(files, capsys, change, name):
 @pytest.mark.parametrize(
     'method', [('least_squares',), ('entropic', '--weight', '1e-4')], ids=lambda m: m[0]
 )
-def test_a_real_panda_fits_to_the_goal(tmp_path, method):
+def test_real_panda_residual_is_small(tmp_path, method):
     """The hand of the description was not on the arm: its prior must not weigh much here."""
     out = tmp_path / 'out.json'
     arguments = ['identify', PANDA / 'panda_excitation' / 'log.npz', '--robot',
@@ -300,7 +300,7 @@ def test_a_real_panda_fits_to_the_goal(tmp_path, method):
 
 
 @pytest.mark.parametrize('method', METHODS)
-def test_every_method_finds_the_masses_that_are_determined(files, method):
+def test_every_method_finds_the_mass_of_the_tool(files, method):
     """All ten parameters beyond a wrist sensor are; what is missing is filters and priors."""
     folder, truth = files
     weight = ('--weight', '1e-6') if SOLVERS[method].weighted else ()
@@ -311,7 +311,7 @@ def test_every_method_finds_the_masses_that_are_determined(files, method):
     assert found['links']['tool']['m'] == pytest.approx(mass, rel=0.02)
 
 
-def test_friction_has_units(files, capsys):
+def test_friction_is_written_with_units(files, capsys):
     folder, _ = files
     (folder / 'logs.yaml').write_text(
         SETTINGS.replace('[viscous, coulomb]', '[viscous, drive_inertia]').replace(

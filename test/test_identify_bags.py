@@ -101,7 +101,7 @@ def run(folder, bag, *more):
     )  # fmt: skip
 
 
-def test_the_calibration_of_the_node_is_used_and_offsets_come_on_top(files):
+def test_offsets_add_to_the_calibration_of_the_node(files):
     folder, truth, (_, stamps, q, raw) = files
     bag = record(folder / 'bag', stamps, q, raw)
     out = ('--json', folder / 'o.json', '--out-yaml', folder / 'o.yaml')
@@ -134,7 +134,7 @@ def test_open_log_of_a_robot_is_identified(files):
     np.testing.assert_array_equal(found.parameters, same.parameters)
 
 
-def test_frozen_readings_give_no_rows_from_the_first_repeated_one_on(files, capsys):
+def test_frozen_readings_give_no_equations(files, capsys):
     folder, _, (t, stamps, q, raw) = files
     stuck = (t >= FROZEN[0]) & (t < FROZEN[1])
     raw[stuck] = raw[stuck][0]
@@ -151,7 +151,7 @@ def test_frozen_readings_give_no_rows_from_the_first_repeated_one_on(files, caps
     assert frozen['values']['share'] == pytest.approx(count / len(t))
 
 
-def test_what_rests_on_an_assumed_joint_gives_no_rows_unless_it_is_locked(files, capsys, rng):
+def test_assumed_joints_cost_equations_unless_locked(files, capsys, rng):
     folder, truth, _ = files
     write_node(
         folder, **{'joint_states.assumed': ['lift'], 'joint_states.assumed_positions': [0.1]}
@@ -168,7 +168,7 @@ def test_what_rests_on_an_assumed_joint_gives_no_rows_unless_it_is_locked(files,
 
 
 @pytest.mark.skipif(not ICUB.exists(), reason='needs ../shared/data')
-def test_a_real_icub_tells_its_offsets_where_no_assumed_joint_matters(tmp_path, capsys):
+def test_offsets_of_a_real_icub_are_identified(tmp_path, capsys):
     out = tmp_path / 'o.json'
     arguments = ['identify', f'{ICUB}@13.1:38', '--robot', SHARED / 'data/models/icub_v2_5.urdf',
                  '--config', CONFIG / 'identify_icub_yoga.yaml', '--json', out,

@@ -140,7 +140,7 @@ def test_good_log_gives_no_finding(folder):
         ({'t': lambda t: 1e3 * t}, 'time: rate 0.1 Hz'),
     ],
 )
-def test_faults_that_no_robot_has_are_refused(folder, capsys, columns, subject):
+def test_impossible_logs_are_refused(folder, capsys, columns, subject):
     change(folder, **columns)
     assert subject in refused(folder, capsys)
 

@@ -100,7 +100,7 @@ def test_gains_come_from_a_log_without_and_one_with_a_payload(folder, capsys):
         ('columns: current', 'columns: current, scale: [1, -1, 1]', 'elbow.drive_gain'),
     ],
 )
-def test_gains_that_no_drive_has_are_refused(folder, capsys, rng, wrong, right, said):
+def test_impossible_gains_are_refused(folder, capsys, rng, wrong, right, said):
     assert wrong in SETTINGS
     add_noise(folder, rng)
     (folder / 'logs.yaml').write_text(SETTINGS.replace(wrong, right))
@@ -115,9 +115,7 @@ def test_gains_that_no_drive_has_are_refused(folder, capsys, rng, wrong, right, 
     ('third', 'loaded', 'odd'),
     [('more.npz', True, True), ('more_disc.npz', False, True), ('more_disc.npz', True, False)],
 )
-def test_a_log_that_has_a_payload_other_than_is_said_is_named(
-    folder, rng, known, third, loaded, odd
-):
+def test_log_with_another_payload_is_found(folder, rng, known, third, loaded, odd):
     """With gains to find, or the mass of the payload."""
     write_log(folder / third, (WEIGHED,) if loaded else (), rng)
     add_noise(folder, rng, third)

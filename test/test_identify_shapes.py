@@ -74,7 +74,7 @@ def found_in(folder):
     return json.loads((folder / 'o.json').read_text(), parse_constant=pytest.fail)
 
 
-def test_each_link_says_where_its_points_come_from(folder, capsys):
+def test_points_come_from_the_best_shape_of_each_link(folder, capsys):
     assert run(folder, f'shapes: {{boxes: {{told: {BOX}}}, points: 4}}') == 0
     found = found_in(folder)
     points = found['points']
@@ -100,7 +100,7 @@ def test_each_link_says_where_its_points_come_from(folder, capsys):
         assert row['fit'] < DIFFERENCES * row['signal']
 
 
-def test_meshes_are_found_in_folders_beside_the_file_of_settings(folder):
+def test_meshes_are_found_in_folders_of_the_settings(folder):
     pytest.importorskip('coal')
     corners = 0.1 * np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 1]])
     facets = ''.join(
@@ -124,7 +124,7 @@ def test_meshes_are_found_in_folders_beside_the_file_of_settings(folder):
     assert counts['false'] == 27 > counts['true']
 
 
-def test_boxes_that_geometry_makes_idle_and_other_methods_are_told(folder, capsys):
+def test_unused_shapes_are_reported(folder, capsys):
     shapes = f'shapes: {{boxes: {{drawn: {BOX}}}}}'
     assert run(folder, shapes) == 0
     assert "box of 'drawn' under 'shapes' is not used" in ' '.join(capsys.readouterr().out.split())

@@ -146,7 +146,7 @@ def base_error(folder, truth=None):
     return np.abs(error).max() / np.abs(wanted).max(), base.rank
 
 
-def test_base_link_rows_alone_tell_the_truth_from_a_table(tmp_path, motion):
+def test_base_link_equations_of_a_table_give_the_truth(tmp_path, motion):
     """A 33: six rows at an instant, of the base link; the soles' wrenches are known."""
     names, columns = motion
     # The left one as the robot pushes on the ground, in a plate that lies askew below the sole.
@@ -205,7 +205,7 @@ LEFT = {'topic': 'plate/left', 'time_offset': 0.5}
 RIGHT = {'topic': '/plate/right', 'scale': -1, 'frame_id': 'plate'}
 
 
-def test_base_link_rows_alone_tell_the_truth_from_a_bag(bag):
+def test_base_link_equations_of_a_bag_give_the_truth(bag):
     write(bag, of_bag({'l_sole': LEFT, 'r_sole': RIGHT}))
     assert run(bag, 'log', '--method', 'least_squares') == 0
     error, rank = base_error(bag)
@@ -262,7 +262,7 @@ def walker_log(folder, known, **settings):
 
 
 @pytest.mark.parametrize(('limit', 'known'), [(0.05, 1), (0.0, 20)])
-def test_messages_that_repeat_each_other_are_no_news(motion, tmp_path, limit, known):
+def test_frozen_messages_are_unknown(motion, tmp_path, limit, known):
     names, columns = motion
     some = {key: values[:20] for key, values in columns.items()}
     stuck = some | {'l_sole': np.tile(columns['l_sole'][0], (20, 1))}
@@ -273,7 +273,7 @@ def test_messages_that_repeat_each_other_are_no_news(motion, tmp_path, limit, kn
     assert np.isfinite(found).all(axis=1).sum() == known
 
 
-def test_a_payload_hangs_down_in_the_axes_of_the_base(tmp_path, rng):
+def test_constant_wrench_in_axes_of_the_base(tmp_path, rng):
     """Of an arm on a table: a constant in axes elsewhere, about a point beside the frame."""
     urdf = arm_with_wrist_sensor_urdf()
     n, q = 6, rng.uniform(-1.0, 1.0, (6, 3))
@@ -342,7 +342,7 @@ def whole_samples(robot, columns):
     )  # fmt: skip
 
 
-def test_an_unknown_contact_costs_the_rows_that_a_known_one_keeps(tmp_path, motion, cut):
+def test_unknown_contact_costs_its_submodel(tmp_path, motion, cut):
     names, _ = motion
     write(tmp_path, *contact_settings(names, ['r_sole'], ['l_sole']), cut)
     assert run(tmp_path, 'log.npz', '--method', 'least_squares') == 0
@@ -364,7 +364,7 @@ def test_an_unknown_contact_costs_the_rows_that_a_known_one_keeps(tmp_path, moti
 
 
 @pytest.mark.parametrize(('known', 'free'), [((), False), (('l_sole',), True), (('body',), False)])
-def test_a_touch_where_the_wrench_is_known_spoils_nothing(motion, known, free):
+def test_touch_with_known_wrench_costs_nothing(motion, known, free):
     _, columns = motion
     robot = Robot.from_urdf(walker_urdf(), imus=['body'])
     samples = whole_samples(robot, columns)

@@ -62,7 +62,7 @@ def outcome(read, *arguments):
 
 
 @pytest.mark.parametrize('case', list(RAW))
-def test_no_content_is_too_odd_for_a_reader(tmp_path, nested_humanoid, case):
+def test_odd_files_are_refused(tmp_path, nested_humanoid, case):
     pytest.importorskip('yaml', reason='reads parameter files')
     path, content = tmp_path / 'file', RAW[case]
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -99,7 +99,7 @@ def changed(data, path, value):
     return copy
 
 
-def test_parameters_with_an_odd_value_are_refused(two_link):
+def test_odd_parameters_are_refused(two_link):
     content = json.loads(parameter_file.to_text(two_link, two_link.parameters))['content']
     for path in list(places(content))[1:]:
         for value in ODD:
@@ -117,7 +117,7 @@ def test_parameters_with_an_odd_value_are_refused(two_link):
             assert free or outcome(parameter_file.from_text, two_link, text), (path, value)
 
 
-def test_a_state_with_an_odd_value_is_refused_or_of_use(nested_humanoid):
+def test_odd_states_are_refused_or_work(nested_humanoid):
     identifier = RecursiveIdentifier(nested_humanoid, RecursionSettings())
     samples = with_readings(
         nested_humanoid,

@@ -74,7 +74,7 @@ def replay_live(robot, settings, messages):
 
 
 @pytest.mark.parametrize('delay_ms', [0.0, 8.0])
-def test_a_replay_is_what_the_node_would_have_said(tmp_path, robot, settings, delay_ms):
+def test_replay_equals_the_node(tmp_path, robot, settings, delay_ms):
     messages = humanoid_messages(robot, delay_ms=delay_ms)
     bag = write_bag(tmp_path / 'bag', messages)
     replay = run(open_log(bag, robot, settings), robot, settings)
@@ -89,7 +89,7 @@ def test_a_replay_is_what_the_node_would_have_said(tmp_path, robot, settings, de
         )
 
 
-def test_what_is_written_holds_the_estimate(tmp_path, robot, settings, bag):
+def test_written_bag_holds_the_estimate(tmp_path, robot, settings, bag):
     out = tmp_path / 'out'
     replay_bag(bag, nested_humanoid_urdf(), settings, out=out)
     replay = run(open_log(bag, robot, settings), robot, settings)
@@ -123,7 +123,7 @@ def test_what_is_written_holds_the_estimate(tmp_path, robot, settings, bag):
     assert message.wrench.torque.z == SETTINGS['ft.foot_sensor.offset'][5]
 
 
-def test_what_does_not_fit_is_refused(tmp_path, robot, settings, bag):
+def test_bag_that_does_not_fit_is_refused(tmp_path, robot, settings, bag):
     def replay(**changes):
         changed = EstimatorSettings.from_dict({**SETTINGS, **changes})
         return open_log(bag, robot, changed)
@@ -140,7 +140,7 @@ def test_what_does_not_fit_is_refused(tmp_path, robot, settings, bag):
         replay_bag(bag, nested_humanoid_urdf(), settings, out=tmp_path)
 
 
-def test_a_lag_is_found_whatever_the_mean_error():
+def test_lag_is_found_beside_a_mean_error():
     times = np.cumsum(np.random.default_rng(3).uniform(0.008, 0.012, 2000))
     estimate = np.sin(3.0 * times)
     reference = np.sin(3.0 * (times - 0.03)) + 0.5

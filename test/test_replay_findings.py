@@ -64,7 +64,7 @@ def robot(settings):
 # ---- Momentum ----------------------------------------------------------------------------------
 
 
-def test_the_momentum_is_judged_as_by_the_node(tmp_path, robot, settings):
+def test_momentum_is_checked_as_by_the_node(tmp_path, robot, settings):
     bag = write_bag(tmp_path / 'bag', humanoid_messages(robot, LONG))
     replay = run(open_log(bag, robot, settings), robot, settings)
     found = SimpleNamespace(**momentum_record(replay))
@@ -82,7 +82,7 @@ def test_the_momentum_is_judged_as_by_the_node(tmp_path, robot, settings):
     assert not found.doubtful_s
 
 
-def test_torques_that_no_sensor_informs_are_warned_of_with_their_share(rng):
+def test_uninformed_torques_are_found_with_their_share(rng):
     robot, settings = setup(contacts=['root', 'thigh', 'sole', 'hand'])
     report = report_of(record(robot, rng), robot, settings)
     (found,) = (one for one in report.findings if one.code == 'uninformed')
@@ -109,7 +109,7 @@ def residuals_of(report):
     return {(r.sensor, r.quantity): r for r in report.checks.sensor_residuals}
 
 
-def test_sensors_that_agree_leave_nothing(rng):
+def test_consistent_sensors_leave_no_residual(rng):
     robot, settings = setup(contacts=['root'])
     report = report_of(consistent(robot, rng), robot, settings)
     assert report.checks.residual_instants == 20
@@ -121,7 +121,7 @@ def test_sensors_that_agree_leave_nothing(rng):
         assert not residual.doubtful
 
 
-def test_what_disagrees_is_a_warning_with_its_cause(rng):
+def test_inconsistent_sensors_are_found(rng):
     robot, settings = setup(contacts=['root'])
     samples = consistent(robot, rng)
     samples.proper_accelerations[:, 1] *= -1.0
@@ -133,7 +133,7 @@ def test_what_disagrees_is_a_warning_with_its_cause(rng):
     assert {('sensor_residual', 'thigh'), ('sensor_residual', 'arm_sensor')} <= codes(report)
 
 
-def test_a_bias_that_gravity_would_hide_is_a_warning(rng):
+def test_bias_smaller_than_gravity_is_found(rng):
     robot, settings = setup(contacts=['root'])
     samples = consistent(robot, rng)
     samples.proper_accelerations[:, 1, 2] += 0.3
@@ -157,7 +157,7 @@ def touch(ms, frame, values):
 @pytest.mark.parametrize(
     ('every', 'warned'), [([10] * 20, False), ([50] * 5, True), ([10, 90, 10, 10, 120], False)]
 )
-def test_a_sender_that_is_slower_than_the_timeout_is_warned_of(tmp_path, robot, every, warned):
+def test_senders_slower_than_the_timeout_are_found(tmp_path, robot, every, warned):
     settings = EstimatorSettings.from_dict(SETTINGS | {'contact_timeout': 0.02})
     touches = [touch(int(ms), 'shank', (0.0, 0.1, 0.2)) for ms in np.cumsum(every)]
     messages = sorted([*humanoid_messages(robot), *touches], key=lambda m: m[2])

@@ -90,7 +90,7 @@ def replay(scene, settings):
     return run(open_log(bag, robot, settings), robot, settings)
 
 
-def test_a_push_comes_back_in_and_about_its_link(scene, replay):
+def test_push_is_recovered_about_its_link(scene, replay):
     frame, default = 'chest', 'head'
     _, _, truth = scene
     estimate, stamps = replay.estimate, replay.recording.samples.stamp_ns.tolist()
