@@ -252,7 +252,11 @@ class LiveUncertainty:
                 for now, before, state in zip(rates, self._rates, states, strict=True)
             )
         )
-        if self._found is None or any(map(_differ, usable, self._rates)):
+        changed = any(
+            (~(np.abs(now - before) <= RATE_CHANGE * before) & np.isfinite(now)).any()
+            for now, before in zip(usable, self._rates, strict=True)
+        )
+        if self._found is None or changed:
             robot = self._estimator.robot
             if self._filters.learn_next(robot, usable):
                 self._found = None
@@ -261,12 +265,6 @@ class LiveUncertainty:
             self._found = noise, Uncertainty(self._estimator, noise.model, self._roots)
             self._rates = usable
         self._looked_ns = sample.stamp_ns
-
-
-def _differ(now: Array, before: Array) -> bool:
-    """Return whether a rate is new or has changed by much."""
-    like = np.abs(now - before) <= RATE_CHANGE * before
-    return bool((~like & np.isfinite(now)).any())
 
 
 class MomentumNoise:

@@ -233,10 +233,18 @@ class RecursiveIdentifier:
             if change is not None:
                 changes.append((one, change))
         for one, change in changes:
-            if change is Change.OFFSET:
-                self._release_offsets(one, evidence)
+            names = one.memory.offset_names
             if change in (Change.OFFSET, Change.BEGUN):
-                self._policy.tracker.forget(one.memory.offset_names)
+                self._policy.tracker.forget(names)
+            if change is not Change.OFFSET:
+                continue
+            # They have changed in neighbours too, unless their equations agree.
+            for other, new in zip(self._submodels, evidence, strict=True):
+                memory = other.memory
+                agrees = new.count and other.tested and not other.rejecting
+                if memory.information is not None and not agrees:
+                    columns = memory.offsets[[name in names for name in memory.offset_names]]
+                    memory.release(columns, np.full(len(columns), np.inf))
         return [(one.name, change) for one, change in changes]
 
     def _equations(
@@ -257,16 +265,6 @@ class RecursiveIdentifier:
         observed = Observed(samples, external or {}, free)
         errors = perturbation_errors(self.builder, observed, noise, self._random)
         return [replace(one, errors=own) for one, own in zip(evidence, errors)]
-
-    def _release_offsets(self, changed: SubmodelIdentifier, evidence: Sequence[Evidence]) -> None:
-        """Release offsets that have changed in neighbours too, unless their equations agree."""
-        names = changed.memory.offset_names
-        for one, new in zip(self._submodels, evidence, strict=True):
-            memory = one.memory
-            agrees = new.count and one.tested and not one.rejecting
-            if memory.information is not None and not agrees:
-                columns = memory.offsets[[name in names for name in memory.offset_names]]
-                memory.release(columns, np.full(len(columns), np.inf))
 
     def rejections(self) -> dict[str, Rejection]:
         """Return the equations that are rejected now, by submodel."""

@@ -137,7 +137,11 @@ class InnovationTest:
 
     def judge(self, new: SampleWindow) -> Verdict:
         """Test a window."""
-        before = self._before()
+        memory = self._memory
+        assert memory.information is not None
+        if memory.scales is not self._scales:
+            self._scales, self._prior = memory.scales, memory.loose_prior()
+        before = memory.information.merge(self._prior)
         size = self._added(before, (new,))
         sway = self._sway(before, new)
         if size <= self._gate**2 * self.usual and sway <= MAX_SWAY * self._sways:
@@ -162,14 +166,6 @@ class InnovationTest:
         self.usual += USUAL_SHARE * (max(last_size, 1.0) - self.usual)
         self._sways += SWAY_SHARE * (max(last_sway, 1.0) - self._sways)
         return Verdict((waiting,), 0, None)
-
-    def _before(self) -> Information:
-        """Return the memory together with its prior."""
-        memory = self._memory
-        assert memory.information is not None
-        if memory.scales is not self._scales:
-            self._scales, self._prior = memory.scales, memory.loose_prior()
-        return memory.information.merge(self._prior)
 
     def _added(self, before: Information, windows: tuple[SampleWindow, ...]) -> float:
         """Return the mean square that windows add to the least squares."""

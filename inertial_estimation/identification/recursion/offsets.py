@@ -158,18 +158,15 @@ class OffsetTracker:
             taken = _share_along(wanted - old, new) * new
             moved = old + taken
             left = np.where([name in determined for name in names], wanted - moved, 0.0)
-            moved += self._share(names, float(np.linalg.norm(left)), seconds) * left
+            # No faster than the drift; at first as the mean.
+            distance, age = float(np.linalg.norm(left)), min(self._ages[name] for name in names)
+            is_force = names[0].rpartition('.')[2].startswith('force')
+            drift = seconds * (self.force_drift if is_force else self.moment_drift)
+            settling = seconds / (age + seconds) if seconds and age < SETTLING else 0.0
+            moved += max(min(1.0, drift / distance) if distance else 1.0, settling) * left
             values |= dict(zip(names, moved.tolist(), strict=True))
             refused |= dict(zip(names, (change - taken).tolist(), strict=True))
         return Proposal(values, refused)
-
-    def _share(self, names: Sequence[str], distance: float, seconds: float) -> float:
-        """Return the share of the distance of a force or moment that is followed."""
-        kind = names[0].rpartition('.')[2]
-        drift = self.force_drift if kind.startswith('force') else self.moment_drift
-        age = min(self._ages[name] for name in names)
-        settling = seconds / (age + seconds) if seconds and age < SETTLING else 0.0
-        return max(min(1.0, drift * seconds / distance) if distance else 1.0, settling)
 
     def take(self, proposal: Proposal, determined: Iterable[str], seconds: float) -> None:
         """Subtract what was proposed."""

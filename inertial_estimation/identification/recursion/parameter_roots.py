@@ -88,7 +88,13 @@ def _triangle(fit: SubmodelFit, names: Sequence[str], weight: float) -> _Triangl
     # Twice the divergence by noise and friction, if the prior is right.
     other = variance / pull * float(np.sum((of_prior @ of_rows.T) ** 2))
     other += float(np.sum((of_prior @ others.T) ** 2))
-    wrong = _prior_error(fit, of_prior, other)
+    # The variance of the prior's error over that of a divergence of one.
+    moved = 2.0 * float(entropic_divergence(fit.parameters, one.prior).sum())
+    wrong = 1.0
+    # Inconsistent parameters are never published.
+    if np.isfinite(moved):
+        determined = np.eye(n) - of_prior @ of_prior.T
+        wrong = (max(moved - other, 0.0) + 1.0) / (float(np.sum(determined**2)) + 1.0)
     variances = [variance, pull * wrong, pull]
     sizes = np.sqrt(np.repeat(variances, [len(of_rows), n, len(others)]))
     kept = np.concatenate([np.arange(n), one.offsets])
@@ -102,16 +108,6 @@ def _triangle(fit: SubmodelFit, names: Sequence[str], weight: float) -> _Triangl
         triangle[n:, n:],
         turn.T @ left[:, len(kept) :],
     )
-
-
-def _prior_error(fit: SubmodelFit, basis: Array, other: float) -> float:
-    """Return the variance of the prior's error over that of a divergence of one."""
-    moved = 2.0 * float(entropic_divergence(fit.parameters, fit.memory.prior).sum())
-    if not np.isfinite(moved):
-        # Inconsistent parameters are never published.
-        return 1.0
-    determined = np.eye(len(basis)) - basis @ basis.T
-    return (max(moved - other, 0.0) + 1.0) / (float(np.sum(determined**2)) + 1.0)
 
 
 def _offset_errors(triangles: Sequence[_Triangle], n: int) -> list[Array]:

@@ -148,7 +148,12 @@ class SubmodelIdentifier:
         if rows is None:
             self._compare(new, seconds)
             return None
-        verdict = self._verdict(SampleWindow(rows, seconds, whitened_errors(new, memory.noise)))
+        window = SampleWindow(rows, seconds, whitened_errors(new, memory.noise))
+        if self._settings.gate:
+            self._test = self._test or InnovationTest(memory, self._carrier, self._settings.gate)
+            verdict = self._test.judge(window)
+        else:
+            verdict = Verdict((window,), 0, None)
         self._note_rejection(new, seconds)
         if not self.rejecting:
             self._first_motion.clear()
@@ -173,13 +178,6 @@ class SubmodelIdentifier:
             self._newest.append(new)
             self._compare(new, seconds)
         return verdict.change
-
-    def _verdict(self, window: SampleWindow) -> Verdict:
-        if not self._settings.gate:
-            return Verdict((window,), 0, None)
-        if self._test is None:
-            self._test = InnovationTest(self.memory, self._carrier, self._settings.gate)
-        return self._test.judge(window)
 
     def _compare(self, new: Evidence, seconds: float) -> None:
         """Compare fit and prior on new equations, and let the noise follow the residuals."""
