@@ -22,7 +22,6 @@ from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.model_update import ModelInUse
-from inertial_estimation.findings import finding
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.outputs.cycle_times import Cycles
 from inertial_estimation.outputs.diagnostics import (
@@ -69,26 +68,19 @@ class Pipeline:
         self._touches: tuple[Contact, ...] = ()
         self._contact_set: ContactSet | None = None
         self._momentum = MomentumStatus(robot, settings, self._assembler)
-        arrays = self._estimator.motion.arrays
+        estimator, assembler = self._estimator, self._assembler
         self._dependence = DependenceStatus(
-            robot, self._estimator.contacts, acceleration_arrays=arrays
+            robot, estimator.contacts, acceleration_arrays=estimator.motion.arrays
         )
         self.publishers = Publishers(
-            node,
-            self._estimator,
-            settings,
-            self._assembler,
-            lambda: self._model.roots,
-            self._dependence.uninformed_joints,
-            lambda: self._momentum.warning,
-        )
+            node, estimator, settings, assembler, lambda: self._model.roots,
+            self._dependence.uninformed_joints, lambda: self._momentum.warning,
+        )  # fmt: skip
         self._model = ModelInUse(
-            self._estimator,
-            settings.model.blend_time,
-            [self._momentum.set_parameters],
+            estimator, settings.model.blend_time, [self._momentum.set_parameters],
             self.publishers.announce,
-        )
-        self._router = make_router(node, settings, robot, self._assembler, self._contacts)
+        )  # fmt: skip
+        self._router = make_router(node, settings, robot, assembler, self._contacts)
         try:
             self._subscriptions = Subscriptions(
                 node, self._router, settings.queue_depth, self._on_sample,
@@ -104,17 +96,9 @@ class Pipeline:
             node, robot, settings, in_use, self.publishers.announce, self._background
         )
         self._taring = Taring(
-            node,
-            settings,
-            urdf,
-            supports,
-            in_use,
-            self._calibration,
-            self._background,
-            lambda: self._estimator.robot,
-            lambda: self.active,
-            self._contacts.problems,
-        )
+            node, settings, urdf, supports, in_use, self._calibration, self._background,
+            lambda: estimator.robot, lambda: self.active, self._contacts.problems,
+        )  # fmt: skip
         self.cycles = Cycles()
         self._failed, self._failure = 0, ''
         self._sample: Sample | None = None
@@ -200,14 +184,16 @@ class Pipeline:
         statistics, contacts = self._assembler.statistics(), self._contacts.statistics()
         problems = dict(self._contacts.problems)
         slow = () if sample is None else self._contacts.senders.slow_now(sample.stamp_ns)
+        report, failure, active = self.cycles.report(), self._failure, self.active
         totals = {
             'failed cycles': self._failed,
             'decode fallbacks': sum(source.fallbacks for source in sources),
+            'missed cycles': self.cycles.total_missed,
         }
-        report, failure, active = self.cycles.report(), self._failure, self.active
-        totals['missed cycles'] = self.cycles.total_missed
-        deviations = self.publishers.report()
-        own = [self._updates.status(), self._calibration.task(sample, self._taring.progress)]
+        own = [
+            self.publishers.status(), self._updates.status(),
+            self._calibration.task(sample, self._taring.progress),
+        ]  # fmt: skip
         if estimate is not None:
             own.append(self._momentum.status())
 
@@ -220,13 +206,6 @@ class Pipeline:
             if estimate is not None:
                 yield from submodel_statuses(robot, estimate)
                 yield self._dependence.status(estimate)
-            lack = [finding('suboptimal', 'deviations', what=deviations.lack)]
-            mean = 1e6 * deviations.seconds / max(deviations.count, 1)
-            yield Status(
-                'deviations',
-                tuple(lack if deviations.lack and not deviations.count else ()),
-                {'count': deviations.count, 'time each [us]': f'{mean:.0f}'},
-            )
             yield from own
 
         return make

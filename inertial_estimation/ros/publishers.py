@@ -16,7 +16,9 @@ from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.findings import finding
 from inertial_estimation.outputs import markers
+from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.outputs.markers import MARKER_ARRAY, marker_array
 from inertial_estimation.outputs.table import (
     OUTPUTS,
@@ -41,6 +43,8 @@ LOOK_RATE = 10.0
 """How often it is asked whether a topic has subscribers [Hz]."""
 MARKER_RATE, STATE_RATE = 30.0, 1.0
 """Of wrench markers, and of those that seldom change [Hz]."""
+INSIDE = ('internal_wrench', 'net_wrench')
+"""Outputs that take more time than the others."""
 MAX_LAYOUTS = 64
 """Sets of contacts whose encoders are kept."""
 
@@ -77,16 +81,6 @@ class Topic(NamedTuple):
     encode: Encode
 
 
-class DeviationsReport(NamedTuple):
-    """Standard deviations that were published since the last report."""
-
-    count: int
-    seconds: float
-    """Time that they took [s]."""
-    lack: str
-    """Why the newest that had a subscriber was not published; empty: it was."""
-
-
 class Publishers:
     """Lifecycle publishers of all results; those without subscribers cost nothing."""
 
@@ -104,44 +98,33 @@ class Publishers:
         self._roots, self._uninformed, self._momentum = roots, uninformed, momentum
         # This may refuse the settings, so it comes before the publishers.
         self._internal = build_internal_wrenches(settings, estimator)
-        self._joints, links = (
-            settings.outputs.internal_wrench_joints,
-            settings.outputs.net_wrench_links,
-        )
-        self._links = [estimator.robot.link_names.index(link) for link in links]
-        frames = self._internal.frames(self._joints)
-        self._layout = Layout(
-            estimator.robot, estimator.contacts, tuple(zip(self._joints, frames)), links
-        )
+        robot, given = estimator.robot, settings.outputs
+        self._joints, links = given.internal_wrench_joints, given.net_wrench_links
+        self._links = [robot.link_names.index(link) for link in links]
+        joints = tuple(zip(self._joints, self._internal.frames(self._joints)))
+        self._layout = Layout(robot, estimator.contacts, joints, links)
         self._publishers: list[Any] = []
         self._topics: dict[str, list[Topic]] = {}
-        outputs = [
-            one
-            for one in OUTPUTS
-            if settings.outputs.deviations_rate or one.pace != Pace.DEVIATIONS
-        ]
-        for one in outputs:
-            qos = LATCHED if one.pace is Pace.CHANGE else QoSProfile(depth=1)
-            self._topics[one.topic] = [
-                Topic(self._publisher(one.type, topic, qos), encode)
-                for topic, encode in encoders(one, self._layout)
-            ]
-        self._of = {pace: [one for one in outputs if one.pace is pace] for pace in Pace}
+        self._of: dict[Pace, list[Output]] = {pace: [] for pace in Pace}
+        for one in OUTPUTS:
+            if given.deviations_rate or one.pace != Pace.DEVIATIONS:
+                self._of[one.pace].append(one)
+                self._topics[one.topic] = [
+                    Topic(self._publisher(one.type, topic, one.pace is Pace.CHANGE), encode)
+                    for topic, encode in encoders(one, self._layout)
+                ]
         self._layouts: dict[tuple[tuple[str, str], ...], dict[str, Encode]] = {}
         self._contacts: tuple[Contact, ...] | None = None
         self._named: dict[str, Encode] = {}
         self._wanted: list[tuple[Output, list[int]]] = []
-        self._look, self._wrenches = (
-            RateLimiter(LOOK_RATE),
-            RateLimiter(settings.outputs.wrench_rate),
-        )
-        self._inner = RateLimiter(settings.outputs.wrench_rate)
-        self._deviations = RateLimiter(settings.outputs.deviations_rate)
+        self._look, self._wrenches = RateLimiter(LOOK_RATE), RateLimiter(given.wrench_rate)
+        self._inner = RateLimiter(given.wrench_rate)
+        self._deviations = RateLimiter(given.deviations_rate)
         self._uncertainty = LiveUncertainty(estimator, settings)
         self.newest: Deviations | None = None
         self.count, self.seconds, self._lack, self._reported = 0, 0.0, '', (0, 0.0)
-        self._markers = self._publisher(MARKER_ARRAY, 'markers', QoSProfile(depth=1))
-        self._inertias = self._publisher(MARKER_ARRAY, 'inertia_markers', LATCHED)
+        self._markers = self._publisher(MARKER_ARRAY, 'markers')
+        self._inertias = self._publisher(MARKER_ARRAY, 'inertia_markers', True)
         self._marker_rate, self._state_rate = RateLimiter(MARKER_RATE), RateLimiter(STATE_RATE)
         self._inertia_rate = RateLimiter(STATE_RATE)
         self._shown: Array | None = None
@@ -157,17 +140,11 @@ class Publishers:
         """Publish the outputs of every cycle, and single wrenches."""
         stamp_ns = estimate.stamp_ns
         results = Results(estimate, sample=sample, robot=self._estimator.robot)
-        named = self._named_by(estimate.contacts)
-        for output in self._of[Pace.CYCLE]:
-            topic = self._topics[output.topic][0]
-            encode = named[output.topic] if output.names_contacts else topic.encode
-            topic.publisher.publish(encode(stamp_ns, output.values(results)))
+        self._publish_whole(self._of[Pace.CYCLE], estimate.contacts, stamp_ns, results)
         if self._look.is_due(stamp_ns):
             self._wanted = self._subscribed(Pace.WRENCH)
         if self._wanted and self._wrenches.is_due(stamp_ns):
-            for output, rows in self._wanted:
-                if (values := output.values(results)) is not None:
-                    self._publish_rows(output, rows, stamp_ns, values)
+            self._publish_rows(self._wanted, stamp_ns, results)
 
     def publish_beside(
         self,
@@ -189,13 +166,16 @@ class Publishers:
         for topic, row in zip(self._topics['ft_offset'], offsets):
             topic.publisher.publish(topic.encode(stamp_ns, row))
 
-    def report(self) -> DeviationsReport:
-        """Return what became of the deviations since the last report."""
-        count, seconds = self._reported
+    def status(self) -> Status:
+        """Return the deviations since the last status."""
+        count, seconds = self.count - self._reported[0], self.seconds - self._reported[1]
         self._reported = self.count, self.seconds
-        return DeviationsReport(self.count - count, self.seconds - seconds, self._lack)
+        lack = self._lack and not count and finding('suboptimal', 'deviations', what=self._lack)
+        figures = {'count': count, 'time each [us]': f'{1e6 * seconds / max(count, 1):.0f}'}
+        return Status('deviations', (lack,) if lack else (), figures)
 
-    def _publisher(self, kind: str, topic: str, qos: QoSProfile) -> Any:
+    def _publisher(self, kind: str, topic: str, is_latched: bool = False) -> Any:
+        qos = LATCHED if is_latched else QoSProfile(depth=1)
         publisher = self._node.create_lifecycle_publisher(message_class(kind), f'~/{topic}', qos)
         self._publishers.append(publisher)
         return publisher
@@ -224,36 +204,46 @@ class Publishers:
                 found.append((output, rows))
         return found
 
-    def _publish_rows(self, output: Output, rows: list[int], stamp_ns: int, values: Array) -> None:
-        known, topics = known_rows(values), self._topics[output.topic]
-        for row in rows:
-            if row in known:
-                topics[row].publisher.publish(topics[row].encode(stamp_ns, values[row]))
+    def _publish_whole(
+        self, outputs: list[Output], contacts: tuple[Contact, ...], stamp_ns: int, results: Results
+    ) -> None:
+        """Publish outputs of one message each."""
+        named = self._named_by(contacts)
+        for output in outputs:
+            topic = self._topics[output.topic][0]
+            encode = named[output.topic] if output.names_contacts else topic.encode
+            topic.publisher.publish(encode(stamp_ns, output.values(results)))
+
+    def _publish_rows(
+        self, wanted: list[tuple[Output, list[int]]], stamp_ns: int, results: Results
+    ) -> None:
+        """Publish rows of outputs, where they are known."""
+        for output, rows in wanted:
+            if (values := output.values(results)) is not None:
+                known, topics = known_rows(values), self._topics[output.topic]
+                for row in rows:
+                    if row in known:
+                        topics[row].publisher.publish(topics[row].encode(stamp_ns, values[row]))
 
     def _publish_internal(self, sample: Sample, estimate: WrenchEstimate, duration: float) -> None:
         """Publish wrenches through joints and net wrenches of links [T 4.9, 4.23]."""
         self._inner.earn(duration)
-        wanted = {output.topic: rows for output, rows in self._wanted}
-        if not wanted.keys() & {'internal_wrench', 'net_wrench'}:
+        inside = [one for one in self._wanted if one[0].topic in INSIDE]
+        if not inside or not self._inner.is_due(sample.stamp_ns):
             return
-        if not self._inner.is_due(sample.stamp_ns):
-            return
-        start, found = perf_counter(), Results()
+        start, topics = perf_counter(), [output.topic for output, _ in inside]
         try:
-            if 'internal_wrench' in wanted:
-                rows = self._internal.of(sample, estimate, self._joints)
-                found = found._replace(internal_wrenches=rows)
-            if 'net_wrench' in wanted:
-                rows = self._internal.net(sample, estimate)[self._links]
-                found = found._replace(net_wrenches=rows)
+            through = net = None
+            if 'internal_wrench' in topics:
+                through = self._internal.of(sample, estimate, self._joints)
+            if 'net_wrench' in topics:
+                net = self._internal.net(sample, estimate)[self._links]
+            results = Results(internal_wrenches=through, net_wrenches=net)
+            self._publish_rows(inside, sample.stamp_ns, results)
         except (InertialEstimationError, LinAlgError) as error:
             self._node.get_logger().warning(
                 f'no internal wrenches: {error}', throttle_duration_sec=10.0
             )
-        for output, rows_of in self._wanted:
-            inner = output.topic in ('internal_wrench', 'net_wrench')
-            if inner and (values := output.values(found)) is not None:
-                self._publish_rows(output, rows_of, sample.stamp_ns, values)
         self._inner.spend(perf_counter() - start)
 
     def _publish_deviations(
@@ -270,17 +260,13 @@ class Publishers:
         try:
             self._uncertainty.set_parameter_roots(self._roots())
             found = self._uncertainty.of(sample, contacts, self._assembler.rates)
+            self._lack = '' if found is not None else 'the noise of a stream is not known'
         except (InertialEstimationError, LinAlgError) as error:
             self._lack = str(error)
-        else:
-            self._lack = '' if found is not None else 'the noise of a stream is not known'
         self.newest = found
         if found is not None:
-            named, results = self._named_by(found.contacts), Results(deviations=found)
-            for output, _ in wanted:
-                topic = self._topics[output.topic][0]
-                encode = named[output.topic] if output.names_contacts else topic.encode
-                topic.publisher.publish(encode(found.stamp_ns, output.values(results)))
+            outputs, results = [output for output, _ in wanted], Results(deviations=found)
+            self._publish_whole(outputs, found.contacts, found.stamp_ns, results)
             self.count += 1
         cost = perf_counter() - start
         self.seconds += cost
