@@ -20,11 +20,7 @@ from std_srvs.srv import Trigger
 
 from inertial_estimation.config.files import read_regular
 from inertial_estimation.config.settings import EstimatorSettings
-from inertial_estimation.errors import (
-    ConfigError,
-    InertialEstimationError,
-    ModelError,
-)
+from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.model.urdf import decoded, is_xml
 from inertial_estimation.ros.executors import PolledGroup, init, note_signals, spin
 from inertial_estimation.ros.parameters import Parameters, empty_lists
@@ -137,19 +133,22 @@ class ConfiguredNode(LifecycleNode):
         """Configure and activate with `autostart`, as soon as there is a robot description."""
         if not self._to_start:
             return
-        given = self.settings.robot_description or self.settings.robot_description_file
-        if not given and not self._received_urdf:
+        if not self._has_own_urdf and not self._received_urdf:
             topic = self.resolve_topic_name('robot_description')
             self.get_logger().info(f'waiting for the robot description on {topic}')
         elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self._to_start = False
             self.trigger_activate()
         else:
-            name = self.get_fully_qualified_name()
             self.get_logger().error(
-                f'{name} stays unconfigured: correct its parameters, then configure and activate '
-                "it with 'ros2 lifecycle set'"
+                f'{self.get_fully_qualified_name()} stays unconfigured: correct its parameters, '
+                "then configure and activate it with 'ros2 lifecycle set'"
             )
+
+    @property
+    def _has_own_urdf(self) -> bool:
+        """Whether the URDF does not come on the topic."""
+        return bool(self.settings.robot_description or self.settings.robot_description_file)
 
     def _find_urdf(self) -> str:
         """Return the robot description from parameter, file or topic, in that order."""
@@ -170,16 +169,13 @@ class ConfiguredNode(LifecycleNode):
 
     def _on_description(self, message: String) -> None:
         """Keep a robot description; start if the node waits for it."""
-        changed = message.data != self._received_urdf
+        is_new = message.data != self._received_urdf and not self._has_own_urdf
         self._received_urdf = message.data
-        settings = self.settings
-        if not changed or settings.robot_description or settings.robot_description_file:
-            return
-        if self.pipeline is not None:
+        if is_new and self.pipeline is not None:
             self.get_logger().warning(
                 'there is a new robot description: clean up and configure to take it over'
             )
-        elif self._to_start:
+        elif is_new:
             self.start()
 
     def destroy_node(self) -> None:
