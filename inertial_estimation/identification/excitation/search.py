@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import CallError, ConfigError, ShapeError
+from inertial_estimation.errors import CallError, ConfigError
 from inertial_estimation.identification.excitation.excitation_regressor import ExcitationRegressor
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.joint_limits import JointLimits
@@ -121,12 +121,6 @@ class FourierMotion:
     joint_names: tuple[str, ...]
     coefficients: Array
     """Shape (n_joints, 2 L + 1) [rad/s or m/s; the last rad or m]."""
-
-    def __post_init__(self) -> None:
-        """Raise unless there are coefficients of each joint."""
-        expected = (len(self.joint_names), self.basis.size)
-        if self.coefficients.shape != expected:
-            raise ShapeError('coefficients', expected, self.coefficients.shape)
 
     def at(self, t: Array) -> Array:
         """Return positions, velocities and accelerations, (3, n, n_joints), at times, (n,)."""

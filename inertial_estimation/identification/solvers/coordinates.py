@@ -196,11 +196,7 @@ def solve_root(root: Array, vector: Array) -> Array:
 
 
 def deviations(
-    coordinates: Coordinates,
-    curvature: Curvature,
-    mean_square: float,
-    count: float,
-    noise: float | None,
+    problem: Problem, x: Array, coordinates: Coordinates, curvature: Curvature, noise: float | None
 ) -> Array:
     """
     Return the standard deviations of all unknowns by the curvature at the answer, (n,).
@@ -212,10 +208,8 @@ def deviations(
 
     V = solve_triangular(curvature.root, np.eye(len(curvature.root)))
     seen, held = coordinates.factor @ V, curvature.prior_rows() @ V
-    found = _deviations(
-        coordinates.directions(V), seen, held, curvature.weight, mean_square, count, noise
-    )
-    found[len(found) - len(coordinates.undetermined) :][coordinates.undetermined] = np.inf
+    found = _deviations(problem, x, coordinates.directions(V), seen, held, curvature.weight, noise)
+    found[problem.unknowns.n_inertial :][coordinates.undetermined] = np.inf
     return found
 
 
@@ -228,12 +222,12 @@ def deviations_at(
     links: Array | None = None,
     shapes: Array | None = None,
 ) -> Array:
-    """Return the same of an answer; links as for `Coordinates`, shapes as for `Curvature`."""
+    """Return the same; links as for `Coordinates`, shapes as for `Curvature`, zero by default."""
     coordinates = Coordinates.of(problem, links)
     gram = coordinates.factor.T @ coordinates.factor
     at = np.zeros((len(problem.prior), 4, 4)) if shapes is None else shapes
     curvature = Curvature.of(coordinates, gram, at, weight)
-    return deviations(coordinates, curvature, problem.mean_square(x), problem.count, noise)
+    return deviations(problem, x, coordinates, curvature, noise)
 
 
 def deviations_of_equations(
@@ -248,14 +242,13 @@ def deviations_of_equations(
     prior = np.sqrt(weight) * (factor[:0] if prior_rows is None else prior_rows)
     space = RowSpace.of(np.asarray(np.linalg.qr(np.vstack([factor, prior]), mode='r')))
     V = space.directions / space.strengths / space.scales[:, None]
-    mean_square, count = problem.mean_square(x), problem.count
-    found = _deviations(V, factor @ V, prior @ V, weight, mean_square, count, noise)
+    found = _deviations(problem, x, V, factor @ V, prior @ V, weight, noise)
     return np.where(space.determined, found, np.inf)
 
 
 def _deviations(
-    V: Array, seen: Array, held: Array, weight: float,
-    mean_square: float, count: float, noise: float | None,
+    problem: Problem, x: Array, V: Array, seen: Array, held: Array, weight: float,
+    noise: float | None,
 ) -> Array:  # fmt: skip
     """
     Return standard deviations from V with V V' = H^-1, factor V and the prior's rows times V.
@@ -263,10 +256,10 @@ def _deviations(
     NaN if the noise is to be estimated and the fit uses up all equations.
     """
     if noise is None:
-        freedom = count - float(np.sum(seen**2))
+        freedom = problem.count - float(np.sum(seen**2))
         # Less than half an equation is round-off of a fit that uses up all of them.
-        variance = mean_square * count / freedom if freedom >= 0.5 else np.nan
+        variance = problem.mean_square(x) / freedom if freedom >= 0.5 else np.nan
     else:
-        variance = noise**2
+        variance = noise**2 / problem.count
     by_noise, by_prior = (np.sum((V @ part.T) ** 2, axis=1) for part in (seen, held))
-    return np.asarray(np.sqrt(variance / count * by_noise + weight * by_prior))
+    return np.asarray(np.sqrt(variance * by_noise + weight * by_prior))

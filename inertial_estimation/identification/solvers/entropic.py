@@ -90,10 +90,9 @@ def solve_entropic(
         within = _within(problem, coordinates, bounds, weight, max_iterations)
         answer = replace(within, iterations=answer.iterations + within.iterations)
     x = coordinates.unknowns(answer.u)
-    mean_square = problem.mean_square(x)
     stated = np.full(len(x), np.nan)
     if with_deviations:
-        stated = deviations(coordinates, answer.curvature, mean_square, problem.count, noise)
+        stated = deviations(problem, x, coordinates, answer.curvature, noise)
     violated = ', '.join(bounds.names[k] for k in answer.missed)
     return Identification(
         method='entropic',
@@ -101,7 +100,7 @@ def solve_entropic(
         x=x,
         deviations=stated,
         rank=numerical_rank(method.gram),
-        mean_square=mean_square,
+        mean_square=problem.mean_square(x),
         optimality=answer.gap,
         grade=answer.grade,
         iterations=answer.iterations,

@@ -90,7 +90,6 @@ def solve_quadratic(
     size = np.linalg.norm(coordinates.factor) * np.linalg.norm(coordinates.target)
     optimality = float(np.linalg.norm(gradient) / size) if size > 0.0 else 0.0
     x = coordinates.unknowns(u)
-    mean_square = problem.mean_square(x)
     curvature = Curvature(
         equations.R, np.zeros((len(eye), 4, 4)), drawn[coordinates.n_inertial :], weight
     )
@@ -98,9 +97,9 @@ def solve_quadratic(
         method=distance.value,
         unknowns=problem.unknowns,
         x=x,
-        deviations=deviations(coordinates, curvature, mean_square, problem.count, noise),
+        deviations=deviations(problem, x, coordinates, curvature, noise),
         rank=numerical_rank(coordinates.factor.T @ coordinates.factor),
-        mean_square=mean_square,
+        mean_square=problem.mean_square(x),
         optimality=optimality,
         grade=Grade.OPTIMAL if optimality <= OPTIMAL else Grade.INACCURATE,
         iterations=1,

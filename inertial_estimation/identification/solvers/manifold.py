@@ -29,7 +29,7 @@ from inertial_estimation.identification.arguments import require_noise, require_
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Grade, Identification
-from inertial_estimation.identification.row_space import RowSpace, numerical_rank
+from inertial_estimation.identification.row_space import numerical_rank
 from inertial_estimation.identification.solvers.constraints import require_order
 from inertial_estimation.identification.solvers.coordinates import (
     deviations_at,
@@ -117,7 +117,7 @@ def solve_manifold(
         grade=Grade.OPTIMAL if optimality <= OPTIMAL else grade,
         iterations=search.used,
         solve_time=perf_counter() - start,
-        notes=tuple(_notes(objective, best, weight, optimality)),
+        notes=tuple(_notes(objective, best.bodies)),
     )
 
 
@@ -134,26 +134,18 @@ def _deviations(problem: Problem, x: Array, weight: float | None, noise: float |
     return deviations_at(problem, x, weight, noise, shapes=shapes)
 
 
-def _notes(
-    objective: ManifoldObjective, point: Point, weight: float | None, optimality: float
-) -> list[str]:
-    """Return links at or beyond what a real link has, and how far the answer is from optimal."""
-    problem, bodies = objective.problem, point.bodies
+def _notes(objective: ManifoldObjective, bodies: PrincipalBodies) -> list[str]:
+    """Return links at or beyond what a real link has."""
+    problem = objective.problem
     prior, links = PrincipalBodies.of(problem.prior), np.array(problem.unknowns.links)
-    at_edge = links[(bodies.flat <= objective.low)[:, [0, 4, 5, 6]].any(axis=1)]
     radii = np.linalg.norm(bodies.center - prior.center, axis=1) / objective.scales[:, 1]
-    diverging = links[(bodies.mass > MAX_CHANGE * prior.mass) | (radii > MAX_CHANGE)]
-    notes = [f'at the edge of consistency: {", ".join(at_edge)}'] if len(at_edge) else []
-    if len(diverging):
-        notes.append(f'mass or centre of mass diverges: {", ".join(diverging)}')
-    if weight is None and optimality > OPTIMAL:
-        now = problem.mean_square(objective.unknowns(point))
-        least = problem.mean_square(RowSpace.of(problem.factor).solve(problem.target))
-        notes.append(
-            f'relative gradient {optimality:.1g}; mean square {now:.6g}, of least squares '
-            f'{least:.6g}'
-        )
-    return notes
+    which = {
+        'at the edge of consistency': (bodies.flat <= objective.low)[:, [0, 4, 5, 6]].any(axis=1),
+        'mass or centre of mass diverges': (
+            (bodies.mass > MAX_CHANGE * prior.mass) | (radii > MAX_CHANGE)
+        ),
+    }
+    return [f'{text}: {", ".join(links[one])}' for text, one in which.items() if one.any()]
 
 
 class Point(NamedTuple):

@@ -73,8 +73,6 @@ FLOOR = 1e-9
 """Objective, over that at the prior, which is round-off of equations that fit exactly."""
 MARGIN = 1e-6
 """Share of the prior's pseudo-inertia that every link keeps."""
-MAX_MASS = 3.0
-"""Mass of a link, over that of the robot of the prior, from which on there is a note."""
 EDGE = 1e-4
 """Eigenvalue above the margin, over the prior, of a link at the edge of the cone."""
 GAP = 1e-5
@@ -187,7 +185,11 @@ def solve_semidefinite(
     blocks = program.blocks(problem, consistency, margin)
     found = _least(program, blocks)
     x = problem.prior_point() + program.to_x @ found.z
-    notes = _notes(problem, x, consistency, margin)
+    parameters, links = problem.unknowns.split(x)[0], np.array(problem.unknowns.links)
+    whiten = np.linalg.inv(np.linalg.cholesky(consistency.matrix(problem.prior)))
+    seen = whiten @ consistency.matrix(parameters) @ np.swapaxes(whiten, -1, -2)
+    at_edge = links[np.linalg.eigvalsh(seen)[:, 0] < EDGE + margin]
+    notes = [f'at the edge of consistency: {", ".join(at_edge)}'] if len(at_edge) else []
     if names := [name for block in blocks[1:] for name in missed(block, found.z)]:
         notes.append(f'bounds that are not kept: {", ".join(names)}')
     stated = np.full(len(x), np.nan)
@@ -195,8 +197,8 @@ def solve_semidefinite(
         stated = deviations_of_equations(problem, x, noise)
     elif with_deviations:
         euclidean = np.broadcast_to(np.eye(10), program.maps.shape)
-        links = euclidean if prior is Distance.EUCLIDEAN else None
-        stated = deviations_at(problem, x, weight, noise, links=links)
+        maps = euclidean if prior is Distance.EUCLIDEAN else None
+        stated = deviations_at(problem, x, weight, noise, links=maps)
     return Identification(
         method='semidefinite',
         unknowns=problem.unknowns,
@@ -276,18 +278,3 @@ def _expanded(
     # The solver may make no more progress and yet be there.
     optimal = gap <= GAP and not any(missed(block, kept) for block in bounds)
     return _Found(kept, gap, Grade.OPTIMAL if optimal else Grade.INACCURATE, solution.iterations)
-
-
-def _notes(problem: Problem, x: Array, consistency: Consistency, margin: float) -> list[str]:
-    """Return links at the edge of the cone, outside the full one, and much too heavy ones."""
-    parameters, links = problem.unknowns.split(x)[0], np.array(problem.unknowns.links)
-    whiten = np.linalg.inv(np.linalg.cholesky(consistency.matrix(problem.prior)))
-    seen = whiten @ consistency.matrix(parameters) @ np.swapaxes(whiten, -1, -2)
-    which = {
-        'at the edge of consistency': np.linalg.eigvalsh(seen)[:, 0] < EDGE + margin,
-        'not fully consistent': Consistency.FULL.margins(parameters) <= 0,
-        f'mass above {MAX_MASS:g} times the robot': (
-            parameters[:, 0] > MAX_MASS * problem.prior[:, 0].sum()
-        ),
-    }
-    return [f'{text}: {", ".join(links[one])}' for text, one in which.items() if one.any()]
