@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertial_estimation.calibration.calibration_file import (
     SensorCalibration,
@@ -18,8 +17,6 @@ from inertial_estimation.calibration.calibration_file import (
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
-
-Array = NDArray[np.float64]
 
 MAX_CONDITION = 1e3
 """Of a matrix with rows, then columns, scaled to one length: those of 32 real sensors have 2."""
@@ -76,10 +73,6 @@ class ActiveCalibration:
         self.untared = self.sensors
         return changed
 
-    def lacking(self, given: Mapping[str, SensorCalibration]) -> tuple[str, ...]:
-        """Return the sensors that `restore` sets to what is configured."""
-        return tuple(name for name in self.start if name not in given)
-
     def clear_tare(self) -> tuple[str, ...]:
         """Return to what was configured or restored last; return changed sensors."""
         return self.take(self.untared)
@@ -88,19 +81,12 @@ class ActiveCalibration:
 def require_usable(name: str, sensor: SensorCalibration) -> None:
     """Refuse a matrix that is close to singular, or not in the sensor's axes."""
     require_sensor_axes(name, sensor.axes)
-    condition = scaled_condition(sensor.matrix)
+    with np.errstate(invalid='ignore', divide='ignore'):
+        scaled = sensor.matrix / np.linalg.norm(sensor.matrix, axis=1, keepdims=True)
+        scaled = scaled / np.linalg.norm(scaled, axis=0)
+    condition = float(np.linalg.cond(scaled)) if np.isfinite(scaled).all() else float('inf')
     if not condition <= MAX_CONDITION:
         raise ConfigError(
             f"the matrix of '{name}' has a condition number of {condition:.3g} with rows and "
             f'columns scaled, limit {MAX_CONDITION:g}'
         )
-
-
-def scaled_condition(matrix: Array) -> float:
-    """Return the condition number of a matrix with rows, then columns, scaled to one length."""
-    rows = np.linalg.norm(matrix, axis=1, keepdims=True)
-    if not rows.all():
-        return float('inf')
-    scaled = matrix / rows
-    columns = np.linalg.norm(scaled, axis=0)
-    return float(np.linalg.cond(scaled / columns)) if columns.all() else float('inf')

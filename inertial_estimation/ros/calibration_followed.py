@@ -17,7 +17,7 @@ from inertial_estimation.calibration.configured_estimator import (
 from inertial_estimation.calibration.offset_from_model import is_tared
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.findings import Finding, finding
+from inertial_estimation.findings import finding
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.outputs.diagnostics import Status
@@ -26,9 +26,7 @@ from inertial_estimation.ros.subscriptions import LATCHED
 
 
 class CalibrationFollower:
-    """
-    Starts with the calibration of the settings, and follows the one that the estimator publishes.
-    """
+    """The calibration of the settings, then the one that the estimator publishes."""
 
     def __init__(
         self,
@@ -39,60 +37,52 @@ class CalibrationFollower:
     ) -> None:
         self._node, self._follow = node, follow
         sensors = sensor_calibrations(settings, robot, new_file=True)
-        self._in_use = ActiveCalibration(robot, sensors, [self._begin_anew])
+        self._in_use = ActiveCalibration(robot, sensors, [self._on_calibration])
         self.calibration = stack_calibrations(sensors.values())
         path = calibration_path(settings)
         self._from = 'the parameters'
         if path is not None:
             self._from = f"'{path}'" if path.exists() else f"the parameters, without '{path}'"
-        self._changes = 0
-        self._anew: tuple[str, ...] = ()
-        self._refusal = ''
-        # Without FT sensors there is nothing to follow: that of an estimator that uses some, or
-        # none either, is no fault.
-        self._is_of_use = bool(robot.ft_sensors)
+        self._changes, self._refusal = 0, ''
+        self._restarted: tuple[str, ...] = ()
         self._subscription: Subscription | None = None
 
     def start(self) -> None:
         """Subscribe; all callbacks must be ready by then."""
-        if self._is_of_use:
+        # Without FT sensors those of the estimator are no fault.
+        if self._in_use.sensors:
             self._subscription = self._node.create_subscription(
-                String, TOPIC, self._on_change, LATCHED
+                String, TOPIC, self._on_message, LATCHED
             )
 
     def task(self) -> Status:
-        """Return the calibration in use."""
+        """Return the status of the calibration in use."""
         values = {'from': self._from, 'changes': self._changes, 'refusal': self._refusal or 'none'}
-        found: tuple[Finding, ...] = ()
-        if self._refusal:
-            found = (finding('update_rejected', 'ft_calibration', what=self._refusal),)
-        return Status('ft_calibration', found, values)
+        found = [finding('update_rejected', 'ft_calibration', what=self._refusal)]
+        return Status('ft_calibration', tuple(found if self._refusal else ()), values)
 
     def destroy(self) -> None:
-        """Give the subscription back."""
+        """Destroy the subscription."""
         if self._subscription is not None:
             self._node.destroy_subscription(self._subscription)
 
-    def _on_change(self, message: String) -> None:
-        """Take another calibration over, or refuse it."""
-        self._anew = ()
+    def _on_message(self, message: String) -> None:
+        """Use another calibration, or refuse it."""
+        self._restarted = ()
         try:
             changed = self._in_use.restore(*from_text(message.data, TOPIC))
         except InertialEstimationError as error:
             self._refusal = str(error)
             return
         self._refusal, self._from = '', 'the estimator'
-        if not changed:
-            return
-        self._changes += 1
-        kept = 'nothing that was learned is lost'
-        if self._anew:
-            kept = f'rows of {", ".join(self._anew)} begin anew'
-        self._node.get_logger().info(
-            f'the estimator calibrates {", ".join(changed)} otherwise: {kept}'
-        )
+        if changed:
+            self._changes += 1
+            self._node.get_logger().info(
+                f'the estimator changed the calibration of {", ".join(changed)}; identification '
+                f'starts again for: {", ".join(self._restarted) or "no submodel"}'
+            )
 
-    def _begin_anew(self, calibration: FtCalibration) -> None:
-        """Call the callbacks, and note what restarts."""
+    def _on_calibration(self, calibration: FtCalibration) -> None:
+        """Pass on a calibration with the sensors that a tare has changed."""
         tared = {name for name, sensor in self._in_use.sensors.items() if is_tared(sensor)}
-        self._anew = self._follow(calibration, tared)
+        self._restarted = self._follow(calibration, tared)

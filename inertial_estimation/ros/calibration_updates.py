@@ -149,7 +149,10 @@ class CalibrationUpdates:
         self._note_change(saved=True)
         text = f"restored '{path}': {_changes(changed)}"
         for what, names in (
-            ('not in the file, as the parameters state', self._in_use.lacking(sensors)),
+            (
+                'not in the file, as the parameters state',
+                [name for name in self._in_use.start if name not in sensors],
+            ),
             ('not in use', [name for name in sensors if name not in self._in_use.sensors]),
         ):
             text += f'; {what}: {", ".join(names)}' * bool(names)
