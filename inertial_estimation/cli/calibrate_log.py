@@ -151,9 +151,8 @@ def _offsets(chosen: argparse.Namespace) -> None:
         'support_assumed': not chosen.support,
         'sensors': {name: sensors[name] | poses[name] for name in rows},
     }
-    tables = [
-        one for name in rows for one in figures_tables(f'Offset of {name}', sensors[name])
-    ] + [escape(f'samples left out: {found.left_out}')]
+    shown = {f'{name} {key}': sensors[name][key] for name in rows for key in ('offset', 'spread')}
+    tables = [*figures_tables('Offsets', shown), escape(f'samples left out: {found.left_out}')]
     tables += [escape(f'not found: {name}: {reason}') for name, reason in found.silent.items()]
     draw(chosen.picture, part.times, {
         name: (found.differences[:, k] - log.calibrations[name].offset,
@@ -253,11 +252,12 @@ def _finish_fits(
     for one in found:
         entry = {key: value for key, value in one.fit._asdict().items() if key != 'used'}
         entry |= {'samples': int(one.used.sum()), 'assumed': one.assumed}
-        shown = entry
+        # The matrix over the former one is shown.
+        shown = {key: value for key, value in entry.items() if key != 'matrix'}
         if one.tested is not None:
             before, after = one.test_rms
             entry['test'] = {'rms_before': before, 'rms': after, 'samples': int(one.tested.sum())}
-            shown = entry | {f'test {key}': value for key, value in entry['test'].items()}
+            shown |= {f'test {key}': value for key, value in entry['test'].items()}
         tables += figures_tables(one.name, shown)
         figures[one.name] = entry
     draw(chosen.picture, predicted.times, {
