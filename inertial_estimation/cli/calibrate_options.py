@@ -153,15 +153,15 @@ def figures_tables(title: str, figures: Mapping[str, Any]) -> list[Any]:
     values: list[tuple[Any, ...]] = []
     wrenches: list[tuple[Any, ...]] = []
     for key, value in figures.items():
-        shape, name = np.shape(value), key.replace('_', ' ')
+        shape = np.shape(value)
         if key in JSON_ONLY or isinstance(value, Mapping):
             continue
         if shape == (6, 6) and 'deviations' not in key:
-            wrenches += [(f'{name} {axis}', *map(float, row)) for axis, row in zip(AXES, value)]
+            wrenches += [(f'{key} {axis}', *map(float, row)) for axis, row in zip(AXES, value)]
         elif shape == (6,):
-            wrenches.append((name, *map(float, value)))
+            wrenches.append((key, *map(float, value)))
         elif len(shape) < 2:
-            values.append((name, value.tolist() if hasattr(value, 'tolist') else value))
+            values.append((key, value.tolist() if hasattr(value, 'tolist') else value))
     found = [table(title, ('', 'value'), values)] if values else []
     return [*found, table(f'{title} [N, Nm]', ('', *AXES), wrenches)] if wrenches else found
 
