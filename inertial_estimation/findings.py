@@ -33,7 +33,7 @@ class Code(NamedTuple):
     limit: float | None
     """Value from which it is reported; None: there is no threshold."""
     unit: str
-    """Of the limit."""
+    """Unit of the limit."""
     reason: str
     """Source of the limit, or meaning of the finding."""
 

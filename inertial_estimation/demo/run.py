@@ -32,7 +32,7 @@ from inertial_estimation.simulation.scenario import PICK_UP, SCENES, Scenario, c
 
 RATE_HZ = 250
 SHORTEST, LONGEST = 10.0, 600.0
-"""Of the whole run [s]; a longer recording would take over 500 MB."""
+"""Limits of the duration [s]; a longer recording would take over 500 MB."""
 LOAD_SCENE = 1.0 + PICK_UP + LOAD_TIME
 """Length of the scene with the load [s]."""
 SLOWEST = 3.0

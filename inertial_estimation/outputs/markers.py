@@ -39,7 +39,7 @@ MIN_LENGTH = 0.005
 SIGMAS = 2.0
 """Standard deviations from the tip of a force to the surface of its ellipsoid."""
 MIN_DIAMETER = 0.001
-"""Of an ellipsoid: rviz draws nothing that is flat [m]."""
+"""Smallest diameter of an ellipsoid: rviz draws nothing flat [m]."""
 LINK_BALL = 0.06
 """Diameter of the ball of a link of 1 kg [m]."""
 JOINT_BALL, SENSOR_BOX, LETTERS = 0.05, 0.04, 0.05

@@ -82,11 +82,11 @@ class Output(NamedTuple):
     type: str
     pace: Pace
     values: Callable[[Any], Any]
-    """Of `Results`: rows of a family, or the numbers of the message."""
+    """Function of `Results`: rows of a family, or the numbers of the message."""
     names: Callable[[Layout], Sequence[str]] = lambda _: ()
-    """Of the rows."""
+    """Names of the rows."""
     frames: Callable[[Layout], Sequence[str]] = lambda _: ('',)
-    """Of the rows of a family, else that of the message."""
+    """Frames of the rows of a family, else the frame of the message."""
     is_family: bool = False
     names_contacts: bool = False
     """Whether the rows are the contacts of an estimate, which change at run time."""

@@ -50,17 +50,17 @@ class Stack(NamedTuple):
     """Some windows, one longer than the other."""
 
     lengths: Array
-    """Of each [s]."""
+    """Length of each window [s]."""
     samples: slice
     """Those of the longest."""
     weights: Array
     """
-    Of the samples, for the derivatives at the instant, from the 0th, in each window.
+    Weights of the samples in the 0th, 1st, ... derivative at the instant, for each window.
 
     Shape (n_windows * (degree + 1), n), zero for samples outside the window.
     """
     basis: Array
-    """Of the polynomials at the members, shape (n_members, n_windows * (degree + 1))."""
+    """Polynomials at the members, shape (n_members, n_windows * (degree + 1))."""
     members: NDArray[np.intp]
     """The samples of all windows, one window after the other, among those of the longest."""
     starts: NDArray[np.intp]

@@ -38,7 +38,7 @@ class Differentiator(Protocol):
 
     @property
     def ready(self) -> bool:
-        """Whether there are samples enough for `evaluate` to return numbers."""
+        """Whether `evaluate` returns numbers."""
 
     @property
     def lack(self) -> str:

@@ -56,7 +56,7 @@ class Gains(NamedTuple):
     transition: Array
     """Shape (3, 3)."""
     gain: Array
-    """Of the innovation, shape (3, 1)."""
+    """Gain of the innovation, shape (3, 1)."""
     predicted_covariance: Array
     """Before the correction, shape (3, 3)."""
     covariance: Array
@@ -64,7 +64,7 @@ class Gains(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What the smoother needs of one sample."""
+    """One sample of the smoother."""
 
     stamp_ns: int
     state: Array

@@ -97,7 +97,7 @@ class StreamRates(NamedTuple):
     """Mean rate of the stamps of each stream since the last reset; NaN where none is known."""
 
     joints: Array
-    """Of the joint states that report each joint, shape (n_joints,) [Hz]."""
+    """Rate of the joint states of each joint, shape (n_joints,) [Hz]."""
     imus: Array
     """Shape (n_imus,) [Hz]."""
     fts: Array

@@ -20,7 +20,7 @@ SOLE_CENTRE = (0.03, 0.0, 0.01)
 SOLE_HALF_SIZE = (0.085, 0.036, 0.01)
 """Half the edges of that box: the outline of the sole [m]."""
 TOLERANCE = 1e-14
-"""Of the constraint solver: its residual is missing in the balance of forces."""
+"""Tolerance of the constraint solver: its residual is missing in the balance of forces."""
 _FOOT, _GROUND = 1, 2
 
 

@@ -24,9 +24,9 @@ from inertial_estimation.simulation.description import demo_package
 Array = NDArray[np.float64]
 
 STEP = 1e-3
-"""Of the physics [s]."""
+"""Time step of the physics [s]."""
 STIFFNESS, DAMPING = 400.0, 40.0
-"""Of the servo, over the inertia [1/s^2, 1/s]: critically damped at 20 rad/s."""
+"""Gains of the servo over the inertia [1/s^2, 1/s]: critically damped at 20 rad/s."""
 TOUCH_EVERY = 10
 """Steps between two collision checks."""
 
