@@ -14,7 +14,7 @@ import pytest
 
 from inertial_estimation.demo.processes import DemoError, Processes
 from inertial_estimation.demo.run import LONGEST, run
-from inertial_estimation.demo.scores import Recording, push_goals, score_load
+from inertial_estimation.demo.scores import Recording, score_load
 from inertial_estimation.errors import ConfigError
 
 N, PERIOD_NS = 3000, 10_000_000
@@ -65,12 +65,6 @@ def test_errors_are_those_of_equal_stamps_and_names(recording):
     assert figures['moment_nm'] == figures['torque_nm'] == 0.0
     assert figures['missed_cycles'] == 10
     assert figures['age_p50_s'] == pytest.approx(2e-3)
-
-
-def test_push_goals_compare_estimators():
-    found = push_goals({'pole': {'one': {'force_n': 0.8}, 'several': {'force_n': 0.4}}})
-    assert [goal.value for goal in found] == pytest.approx([0.8, 0.5])
-    assert all(goal.reached for goal in found)
 
 
 def test_load_is_judged_after_its_time(recording):

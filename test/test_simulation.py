@@ -6,7 +6,6 @@ The embedded robot: its URDF, scenes, loads, sensors and noise.
 Not covered: its dynamics (test_simulation_truth.py), and real time.
 """
 
-import sys
 from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree
@@ -23,7 +22,6 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.simulation.description import describe
-from inertial_estimation.simulation.motion import START, Motion
 from inertial_estimation.simulation.noise import NoiseLevels, SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot
 from inertial_estimation.simulation.scenario import SCENES, Load, Push, carrying, pole, standing
@@ -143,19 +141,6 @@ def test_a_scene_pushes_its_contacts_within_its_duration(name, duration):
         assert push.start + push.duration <= after.start
 
 
-def test_a_motion_starts_at_rest_with_the_acceleration_that_was_asked_for():
-    m = Motion.random(np.full(40, 0.5), np.full(40, 4.0), np.random.default_rng(0))
-    assert (m.at(0.0)[0] == 0.5).all() and not m.at(0.0)[1].any()
-    times = np.arange(START, START + 60.0, 0.01)
-    path, velocities = np.array([m.at(time) for time in times]).swapaxes(0, 1)
-    assert (np.abs(path - 0.5) <= m.excursions).all()
-    slopes = np.gradient(path, times, axis=0)
-    np.testing.assert_allclose(slopes[1:-1], velocities[1:-1], atol=1e-2)
-    rms = np.sqrt(np.mean(np.gradient(velocities, times, axis=0) ** 2, axis=0))
-    # Sines of nearby frequencies beat: a minute shows their mean power to some percent.
-    np.testing.assert_allclose(rms, 4.0, rtol=0.1)
-
-
 # The robot
 
 
@@ -219,13 +204,6 @@ def test_sensors_of_a_hanging_robot_read_weight_and_gravity():
 def test_scenarios_that_do_not_fit_the_robot_are_refused(error, changes, options):
     with pytest.raises(error):
         SimulatedRobot(replace(pole(), **changes), **options)
-
-
-@pytest.mark.parametrize('package', ['mujoco', 'icub_models'])
-def test_a_missing_package_is_a_model_error(package, monkeypatch):
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ModelError):
-        SimulatedRobot(pole())
 
 
 # Loads

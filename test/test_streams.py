@@ -430,15 +430,3 @@ def test_smoothed_readings_are_the_polynomial_at_the_instant(delay):
     ):
         np.testing.assert_allclose(found, wanted, atol=FILTER_ROUND_OFF + age * abs(slope))
     np.testing.assert_allclose(sample.positions, [value, -value], atol=FILTER_ROUND_OFF)
-
-
-def test_a_smoothed_reading_warms_up_after_nan():
-    def broken(ms, value):
-        return np.nan if 300.0 < ms < 303.0 else value
-
-    samples = play(600.0, {'ft': broken, 'imu': broken}, **{'filter.smooth_readings': True})
-    for ms in (*range(5, 50, 5), *range(310, 380, 5)):
-        assert samples[ms].ft_states[0] == samples[ms].imu_states[0] == WARMING
-        assert np.isnan(samples[ms].ft_readings).all()
-    assert [samples[ms].ft_states[0] for ms in (200, 300, 500)] == [FRESH, INVALID, FRESH]
-    assert samples[500].imu_states[0] == FRESH

@@ -45,10 +45,7 @@ REPLAY = 'replay {0}/bag --robot {0}/arm.urdf --config {0}/node.yaml'
     [
         (IDENTIFY, '--json', 'arm.urdf'),
         (IDENTIFY, '--out-urdf', 'node.yaml'),
-        (IDENTIFY, '--out-yaml', 'run.npz'),
         (IDENTIFY, '--json', 'bag/b.mcap'),
-        (EXCITE, '--json', 'node.yaml'),
-        (EXCITE, '--out-csv', 'arm.urdf'),
         (EXCITE, '--out-trajectory', 'node.yaml'),
         (CHECK, '--json', 'node.yaml'),
         (BASE, '--json', 'base.csv'),

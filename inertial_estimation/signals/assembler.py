@@ -33,7 +33,7 @@ from inertial_estimation.signals.joint_stream import (
     JointStreams,
 )
 from inertial_estimation.signals.sensor_stream import SensorStreams
-from inertial_estimation.signals.stream import AssemblerStatistics, Stream, StreamRates
+from inertial_estimation.signals.stream import AssemblerStatistics, StreamRates
 
 ABSENT_TRIPLE = np.full(3, np.nan).tobytes()
 
@@ -206,7 +206,8 @@ class SampleAssembler:
 
     def reset(self) -> None:
         """Forget every message; the counters go on."""
-        for stream in self._streams():
+        temperatures = self._sensors.temperatures.values()
+        for stream in (*self._joints.parts, *self._sensors.streams, *temperatures):
             stream.restart()
         self._lead = self._n_joints
         self._last_stamp_ns = self._last_instant_ns = self.wanted_ns = 0
@@ -247,11 +248,6 @@ class SampleAssembler:
             np.array([stream.rate for stream in self._imus]),
             np.array([stream.rate for stream in self._fts]),
         )
-
-    def _streams(self) -> list[Stream]:
-        """Return every stream."""
-        temperatures = self._sensors.temperatures.values()
-        return [*self._joints.parts, *self._sensors.streams, *temperatures]
 
     def _go_back(self, source_index: int, part: JointPart) -> None:
         """Restart with everything if the clock was set back, else with the part alone."""
