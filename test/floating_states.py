@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 from robots import (
     arm_with_wrist_sensor_urdf,
     nested_humanoid_urdf,
@@ -84,18 +83,3 @@ def rate(function, state: State, root_acceleration: np.ndarray | None = None) ->
     """Return the rate of a function of the state by central differences."""
     later, before = (after(state, sign * STEP, root_acceleration) for sign in (1, -1))
     return (np.asarray(function(later)) - np.asarray(function(before))) / (2 * STEP)
-
-
-def printed_coriolis(state: State) -> np.ndarray:
-    """Return (3.58b) link by link with Pinocchio's Jacobians."""
-    model, v = state.model.model, state.root_velocity
-    data = model.createData()
-    q = np.concatenate([pin.SE3ToXYZQUAT(pin.SE3(state.pose())), state.positions])
-    pin.computeJointJacobiansTimeVariation(model, data, q, v)
-    C = np.zeros((v.size, v.size))
-    for k in range(1, model.njoints):
-        J = pin.getJointJacobian(model, data, k, pin.LOCAL)
-        J_rate = pin.getJointJacobianTimeVariation(model, data, k, pin.LOCAL)
-        M, twist = model.inertias[k].matrix(), pin.Motion(J @ v)
-        C += J.T @ ((twist.dualAction @ M + M @ twist.action) @ J + M @ J_rate)
-    return C

@@ -201,22 +201,3 @@ def test_splits_come_in_stacks(lead, n_sensors, rng):
         together = problem.meaning(unknowns[index])[0]
         np.testing.assert_allclose(together, alone, rtol=0, atol=atol)
         assert rank[index] == one
-
-
-@pytest.mark.parametrize('apart', [1e-1, 1e-4, 1e-6, 1e-9, 1e-15, 0.0])
-@pytest.mark.parametrize('n', [2, 3])
-def test_forces_that_nearly_coincide_stay_bounded(n, apart, rng):
-    """A singular value that is kept is at least the tolerance."""
-    points = np.array([0.2, -0.1, 0.3]) + apart * rng.normal(size=(n, 3))
-    contacts = [Contact('any', 'force', tuple(point)) for point in points]
-    problem = Problem(contacts, [np.eye(4)] * n, [np.eye(4)], rng.normal(0.0, 30.0, 6))
-    found, _, rank = problem.solve()
-    white = problem.whitening() @ np.column_stack([problem.matrix()[0], problem.total])
-    largest = np.linalg.svd(white[:, :-1], compute_uv=False)[0]
-    bound = np.linalg.norm(white[:, -1]) / (TOLERANCE * largest)
-    assert np.linalg.norm(found[:, :3]) <= bound
-    assert 3 <= rank <= (5 if n == 2 else 6)
-    if apart <= TOLERANCE * LENGTH**2:
-        assert rank == 3
-        expected = np.tile(found[:, :3].mean(axis=0), (n, 1))
-        np.testing.assert_allclose(found[:, :3], expected, rtol=1e-3)

@@ -62,23 +62,6 @@ def root(state):
 # Against Pinocchio
 
 
-def test_terms_about_the_root_are_pinocchio_s(state, root):
-    model, v = state.model.model, state.root_velocity
-    q = np.concatenate([pin.SE3ToXYZQUAT(pin.SE3(state.pose())), state.positions])
-    data = model.createData()
-    M = pin.crba(model, data, q)
-    assert_near(root.mass_matrix, np.triu(M) + np.triu(M, 1).T)
-    assert_near(root.coriolis_matrix, pin.computeCoriolisMatrix(model, data, q, v))
-    assert_near(root.kinetic_energy, pin.computeKineticEnergy(model, data, q, v))
-    pin.ccrba(model, data, q, v)
-    whole = centroidal(state)
-    assert_near(whole.inertia, data.Ig.matrix())
-    assert_near(momentum_matrix(state, root), data.Ag)
-    pin.dccrba(model, data, q, v)
-    got = rate(lambda s: momentum_matrix(s, s.equations('', LEFT)), state)
-    assert_near(got, data.dAg, DIFFERENCE)
-
-
 def test_accelerations_of_frames_are_pinocchio_s(state, root, rng):
     a = rng.normal(0.0, 3.0, state.root_velocity.size)
     model, frame = state.model.model, state.model.robot.link_names[-1]

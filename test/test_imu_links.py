@@ -18,7 +18,6 @@ from robots import assert_close, at_ends, nested_humanoid_urdf, random_sample, t
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.sensor_arrays import spread
@@ -30,13 +29,8 @@ from inertial_estimation.sample import SampleBatch
 # Relative to the largest number of a result: round-off on the way through some thirty joints, of
 # arrays blown up by their inverse.
 ROUND_OFF = 1e-11
-# The goal for readings that fit together.
-CONSISTENT = 1e-9
 # A batch: the order of sums alone.
 SUMS = 1e-12
-# A variance of 20000 samples has a standard deviation of 1 %.
-SAMPLES = 20000
-VARIANCE = 0.05
 # Sizes of a change that is one, beside those of results.
 CHANGED = 1e-9
 
@@ -198,46 +192,6 @@ def test_a_batch_is_its_steps(robot, arrays, rng):
         np.testing.assert_array_equal(batch.torque_quality[k], step.torque_quality)
 
 
-# Through the joints
-
-
-@pytest.mark.parametrize('arrays', [False, True])
-def test_marks_reach_as_far_as_changes_of_a_joint(arrays, rng):
-    robot = nested()
-    contacts = at_ends(robot)
-    estimator = WrenchEstimator(robot, contacts, acceleration_arrays=arrays)
-    sample = measured_only(robot, random_sample(robot, rng))
-    before = estimator.update(sample)
-    far = 0
-    for j in range(len(robot.joint_names)):
-        moved, lost = [], sample
-        for field, step in (('positions', 0.5), ('velocities', 1.0), ('accelerations', 3.0)):
-            values = getattr(sample, field).copy()
-            values[j] += step
-            moved.append(sample._replace(**{field: values}))
-            values = values.copy()
-            values[j] = np.nan
-            lost = lost._replace(**{field: values})
-        changed = np.zeros(len(before.torques), dtype=bool)
-        felt = np.zeros(len(contacts), dtype=bool)
-        for other in moved:
-            after = estimator.update(other)
-            changed |= np.abs(after.torques - before.torques) > CHANGED
-            felt |= (np.abs(after.wrenches - before.wrenches) > CHANGED).any(axis=1)
-        marked = estimator.update(lost)
-        missing = marked.torque_quality == Quality.MISSING
-        np.testing.assert_array_equal(missing, changed, robot.joint_names[j])
-        np.testing.assert_array_equal(marked.contact_quality == Quality.MISSING, felt)
-        np.testing.assert_array_equal(np.isnan(marked.torques), missing)
-        assert_close(marked.torques[~missing], before.torques[~missing], SUMS)
-        states = np.zeros(len(robot.joint_names), dtype=np.uint8)
-        states[j] = 1
-        assumed = estimator.update(sample._replace(joint_states=states))
-        np.testing.assert_array_equal(assumed.torque_quality == Quality.ASSUMED, changed)
-        far += changed.sum()
-    assert far > len(robot.joint_names)
-
-
 def test_an_array_rests_on_the_turning_that_reaches_it(rng):
     """The array's link has no gyroscope: without the way to one its spin is not known either."""
     places = [(0.1, 0.0, 0.0), (-0.1, 0.0, 0.0), (0.0, 0.1, 0.0)]
@@ -259,12 +213,6 @@ def test_an_array_rests_on_the_turning_that_reaches_it(rng):
     sample.velocities[neck] = np.nan
     np.testing.assert_array_equal(np.isnan(estimator.update(sample).torques), changed)
     assert changed.any()
-
-
-# Redundancy
-
-
-# Arrays
 
 
 def test_only_accelerometers_off_one_line_are_an_array():

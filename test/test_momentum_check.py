@@ -93,32 +93,6 @@ def test_exact_derivatives_agree(case):
     assert (report.unexplained < TRAPEZOIDS * report.change.max()).all()
 
 
-@pytest.mark.parametrize('scene', ['pole', 'standing'])
-def test_the_truth_of_the_physics_engine_agrees(scene):
-    """Pushes, ground and pole; 3 IMUs. Motions of the engine are rougher than sines."""
-    pytest.importorskip('mujoco', reason='the embedded robot runs in mujoco')
-    pytest.importorskip('icub_models', reason='the embedded robot is the iCub of icub-models')
-    from inertial_estimation.simulation.robot import SimulatedRobot
-    from inertial_estimation.simulation.scenario import SCENES
-
-    names = ['chest', 'root_link', 'l_foot']
-    simulated = SimulatedRobot(SCENES[scene](SECONDS, 1), dict(zip(names, names)), 250)
-    robot = Robot.from_urdf(simulated.urdf, ft_sensors=simulated.ft_names, imus=names)
-    order = [simulated.joint_names.index(joint) for joint in robot.joint_names]
-    estimator = WrenchEstimator(robot, [Contact(name) for name in simulated.contact_frames])
-    momentum = MomentumCheck(robot)
-    for _ in range(round(SECONDS * 250)):
-        sample = simulated.step().sample()
-        joints = {f: getattr(sample, f)[order] for f in ('positions', 'velocities')}
-        joints['accelerations'] = sample.accelerations[order]
-        sample = sample._replace(**joints, efforts=None)
-        momentum.add(sample, estimator.update(sample))
-    report = momentum.report()
-    assert report.windows == 5
-    assert (report.change > [1.0, 0.5]).all()
-    assert (report.unexplained < 2 * TRAPEZOIDS * report.change).all()
-
-
 def test_late_accelerations_show(case):
     motion, contacts = case
 

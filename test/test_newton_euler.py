@@ -4,8 +4,7 @@
 The engine against the thesis written out link by link (brute_force.py), on any readings at all.
 
 IMUs contradict each other and the joints, FT sensors contradict both; still every number must be
-the one that the equations give. Pinocchio's inverse dynamics of the moving robot, with its linear
-velocity, is a second oracle. Not covered: missing readings (test_quality.py), other engines
+the one that the equations give. Not covered: missing readings (test_quality.py), other engines
 (test_against_idyntree.py).
 """
 
@@ -13,7 +12,6 @@ from types import SimpleNamespace
 
 import brute_force
 import numpy as np
-import pinocchio as pin
 import pytest
 from robots import (
     arm_with_wrist_sensor_urdf,
@@ -130,44 +128,6 @@ def test_calibrated_readings(request, rng):
     compare(robot, random_sample(robot, rng), at_roots(robot), calibration=calibration)
 
 
-@pytest.mark.parametrize('speed', [0.0, 10.0])
-@pytest.mark.parametrize('name', ['two_link', 'humanoid', 'icub_v2_5'])
-def test_linear_velocity_of_the_base_changes_nothing(name, speed, request):
-    """
-    Compare with inverse dynamics of the whole robot that moves through the world at that speed.
-
-    Its only contact is at the root, so that the base wrench of the inverse dynamics is the answer.
-    """
-    rng = np.random.default_rng(5)
-    imu = 'arm' if name == 'two_link' else 'head'
-    robot = read_robot(name, request, ft_sensors=[], imus=[imu])
-    model = pin.buildModelFromXML(robot.urdf, pin.JointModelFreeFlyer())
-    data, sample = model.createData(), random_sample(robot, rng)
-    q, v, a = pin.randomConfiguration(model), np.zeros(model.nv), rng.normal(0.0, 5.0, model.nv)
-    q[:7] = [*rng.normal(size=3), 0.5, 0.5, -0.5, 0.5]
-    v[:6] = [*(speed * np.array([0.6, -0.64, 0.48])), *rng.normal(size=3)]
-    joints = [model.joints[model.getJointId(joint)] for joint in robot.joint_names]
-    for k, joint in enumerate(joints):
-        q[joint.idx_q], v[joint.idx_v] = sample.positions[k], sample.velocities[k]
-        a[joint.idx_v] = sample.accelerations[k]
-    tau = pin.rnea(model, data, q, v, a)
-    pin.forwardKinematics(model, data, q, v, a)
-    pin.updateFramePlacements(model, data)
-    frame, local = model.getFrameId(robot.imus[0].frame), pin.LOCAL
-    W_R_S = data.oMf[frame].rotation
-    felt = pin.getFrameClassicalAcceleration(model, data, frame, local).linear
-    sample = sample._replace(
-        angular_velocities=pin.getFrameVelocity(model, data, frame, local).angular[None],
-        proper_accelerations=(felt - W_R_S.T @ model.gravity.linear)[None],
-        angular_accelerations=pin.getFrameAcceleration(model, data, frame, local).angular[None],
-    )
-    estimate = WrenchEstimator(robot, [Contact(robot.link_names[0])]).update(sample)
-    # Newtons of some 1e4 in the moving base, of which all but some 1e2 cancel.
-    rows = [joint.idx_v for joint in joints]
-    np.testing.assert_allclose(estimate.torques, tau[rows], rtol=0, atol=1e-9)
-    np.testing.assert_allclose(estimate.wrenches[0], tau[:6], rtol=0, atol=1e-9)
-
-
 # Motion sources
 
 
@@ -188,30 +148,6 @@ def tree(parents, cuts=()):
 
 def owners(links, imu_links, **options):
     return assign_owners(links, [Source(f'i{k}', k, np.eye(4)) for k in imu_links], **options)
-
-
-CHAIN = [-1, 0, 1, 2, 3, 4, 5]
-
-
-@pytest.mark.parametrize(
-    ('parents', 'cuts', 'imus', 'rigid', 'expected'),
-    [
-        # Link 3 is as far from both: the IMU on the side of the root serves it.
-        (CHAIN, (), [5, 1], False, [1, 1, 1, 1, 0, 0, 0]),
-        # The own submodel comes before a nearer IMU beyond a sensor.
-        (CHAIN, (4,), [0, 4], False, [0, 0, 0, 0, 1, 1, 1]),
-        # The own submodel has none: the nearest of the neighbours.
-        (CHAIN, (2, 5), [0, 5], False, [0, 0, 0, 1, 1, 1, 1]),
-        # A fork: both arms are as near to the root link; the first IMU serves it.
-        ([-1, 0, 0, 1, 2], (), [4, 3], False, [0, 1, 0, 1, 0]),
-        # Rigid sensors: one joint away across two sensors comes before two joints.
-        (CHAIN, (2, 3), [5, 0], True, [1, 1, 1, 1, 0, 0, 0]),
-        # Equally many joints: the sensor makes the difference, then the side of the root.
-        (CHAIN, (1, 4), [6, 0], True, [1, 1, 1, 1, 0, 0, 0]),
-    ],
-)
-def test_nearest_source_serves_a_link(parents, cuts, imus, rigid, expected):
-    assert owners(tree(parents, cuts), imus, rigid_sensors=rigid) == tuple(expected)
 
 
 @pytest.mark.parametrize('seed', range(60))

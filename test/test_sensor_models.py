@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Readings of the sensor models against iDynTree, Pinocchio and the physics engine.
+Readings of the sensor models against Pinocchio and the physics engine.
 
 Not covered: noise, offsets and calibration, which are no part of the models.
 """
@@ -111,84 +111,6 @@ def test_sensors_of_the_physics_engine(name):
         models = SensorModels.floating(state, snapshot.accelerations[order], wrenches)
         truth = snapshot.sample()._replace(ft_readings=snapshot.ft_wrenches)
         assert_same_readings(models.sample(), truth, TRUTH)
-
-
-def idyntree_readings(robot, state, acceleration, kind):
-    """Return iDynTree's predictions of all sensors of a kind, by name."""
-    library = pytest.importorskip('idyntree.bindings', reason='iDynTree is the oracle')
-    loader = library.ModelLoader()
-    assert loader.loadModelFromString(robot.urdf)
-    model = loader.model()
-    pos = library.FreeFloatingPos(model)
-    vel, acc = library.FreeFloatingVel(model), library.FreeFloatingAcc(model)
-    H = state.pose()
-    rotation = library.Rotation.FromPython(H[:3, :3].copy())
-    pos.worldBasePos = library.Transform(rotation, library.Position.FromPython(H[:3, 3].copy()))
-    for k, name in enumerate(robot.joint_names):
-        column = model.getJoint(model.getJointIndex(name)).getDOFsOffset()
-        pos.jointPos.setVal(column, state.positions[k])
-        vel.jointVel.setVal(column, state.root_velocity[6 + k])
-        acc.jointAcc.setVal(column, acceleration[6 + k])
-    vel.baseVel = library.Twist.FromPython(state.root_velocity[:6].copy())
-    acc.baseAcc = library.SpatialAcc.FromPython(acceleration[:6].copy())
-    traversal = library.Traversal()
-    assert model.computeFullTreeTraversal(traversal, model.getDefaultBaseLink())
-    found = library.SensorsMeasurements(model.sensors())
-    workspace = (
-        library.FreeFloatingAcc(model),
-        library.LinkPositions(model),
-        library.LinkVelArray(model),
-        library.LinkAccArray(model),
-        library.LinkWrenches(model),
-        library.FreeFloatingGeneralizedTorques(model),
-    )
-    gravity = library.Vector3.FromPython(robot.gravity @ H[:3, :3])
-    pushes = library.LinkWrenches(model)
-    pushes.zero()
-    assert library.predictSensorsMeasurements(
-        model, traversal, pos, vel, acc, gravity, pushes, *workspace, found
-    )
-    read = {}
-    for k in range(model.sensors().getNrOfSensors(getattr(library, kind))):
-        value = library.Vector3()
-        assert found.getMeasurement(getattr(library, kind), k, value)
-        name = model.sensors().getSensor(getattr(library, kind), k).getName()
-        read[name] = value.toNumPy().copy()
-    return read
-
-
-def test_inertial_sensors_of_a_humanoid_against_idyntree(shared_models, rng):
-    robot = Robot.from_urdf(shared_models / 'icub_sensorised.urdf')
-    state = random_state(robot, rng)
-    equations = state.equations('', LEFT)
-    acceleration = rng.normal(0, 8, equations.velocity.size)
-    models = SensorModels(state, equations, acceleration)
-    for kind, sensors, ours in (
-        ('ACCELEROMETER', robot.accelerometers, models.accelerometer),
-        ('GYROSCOPE', robot.gyroscopes, models.gyroscope),
-    ):
-        theirs = idyntree_readings(robot, state, acceleration, kind)
-        assert len(sensors) > 10
-        for sensor in sensors:
-            np.testing.assert_allclose(
-                ours(sensor), theirs[sensor.name], rtol=0, atol=ROUND_OFF, err_msg=sensor.name
-            )
-
-
-@pytest.mark.parametrize(
-    ('name', 'frame'), [('icub_v2_5', 'l_foot'), ('ergocub_sn001', 'l_foot_front')]
-)
-def test_ft_sensors_of_humanoids_against_idyntree(shared_models, name, frame, rng):
-    """One wrench somewhere on a floating robot; iDynTree infers it from the motion alone."""
-    from oracle_idyntree import IDynTreeOracle
-
-    robot = Robot.from_urdf(shared_models / f'{name}.urdf', imus=['head'])
-    accelerations = rng.normal(0, 8, len(robot.joint_names))
-    state = random_state(robot, rng)
-    sample = SensorModels.floating(state, accelerations, {frame: WRENCH}).sample()
-    expected = IDynTreeOracle(robot).ft_readings(sample, frame)
-    np.testing.assert_allclose(sample.ft_readings, expected, rtol=0, atol=ROUND_OFF)
-    assert np.abs(sample.ft_readings).max() > 10.0
 
 
 def test_wrong_shapes_and_frames_are_refused(nested_humanoid, rng):

@@ -155,28 +155,6 @@ def test_representations_are_pinocchio_s_frames(nested_humanoid, rng):
             assert_near(got, acceleration(model, data, k, frame).vector)
 
 
-def test_spinning_wheel():
-    """T section 2.4.5, with the origin of B as printed in (2.44)."""
-    r, g, theta, w, w_rate = 0.7, 9.81, 0.6, 3.0, -2.0
-    c, s, centre = np.cos(theta), np.sin(theta), np.array([0.4, -0.3, 0.2])
-    H = np.eye(4)
-    H[:2, :2] = [[c, -s], [s, c]]
-    H[:3, 3] = centre + np.array([-s * r, c * r, 0.0])
-    about_origin = np.array([centre[1], -centre[0], 0.0])
-    v, a = np.array([-r * w, 0, 0, 0, 0, w]), np.array([-r * w_rate, 0, 0, 0, 0, w_rate])
-    for form, velocity, acceleration in (
-        (RIGHT, about_origin * w, about_origin * w_rate),
-        (MIXED, [-c * r * w, -s * r * w, 0],
-         [-c * r * w_rate + s * r * w**2, -s * r * w_rate - c * r * w**2, 0]),
-        (SENSOR, [-r * w, 0, 0], [-r * w_rate, -r * w**2, 0]),
-    ):  # fmt: skip
-        assert_near(convert_velocity(v, H, LEFT, form), [*velocity, 0, 0, w])
-        got = convert_acceleration(a, v, H, LEFT, form)
-        assert_near(got, [*acceleration, 0, 0, w_rate])
-    proper = proper_acceleration(got, H, np.array([0.0, -g, 0.0]), SENSOR)
-    assert_near(proper, [-r * w_rate + s * g, -r * w**2 + c * g, 0, 0, 0, w_rate])
-
-
 # One body
 
 

@@ -10,7 +10,6 @@ joints (test_dependence.py).
 import gc
 from itertools import combinations
 
-import brute_force
 import numpy as np
 import pytest
 from consistent_readings import ConsistentReadings, Motion, random_motion
@@ -118,54 +117,7 @@ def test_contacts_of_all_kinds_are_recovered(rng):
     assert_close(estimate.residuals, np.zeros((4, 6)), RECOVERY)
 
 
-def test_locked_joints_are_merged_links(rng):
-    text, locked = arm_with_wrist_sensor_urdf(), {'elbow': 0.7}
-    whole = Robot.from_urdf(text, fixed_link='base')
-    part = Robot.from_urdf(
-        text, fixed_link='base', joints=['shoulder', 'lift'], locked_positions=locked
-    )
-    sample = random_sample(whole, rng)
-    held = whole.joint_names.index('elbow')
-    sample.positions[held], sample.velocities[held], sample.accelerations[held] = 0.7, 0.0, 0.0
-    fewer = sample._replace(**{n: np.delete(getattr(sample, n), held) for n in FIELDS[:3]})
-    contacts = [Contact('slider'), Contact('tip')]
-    first = WrenchEstimator(whole, contacts).update(sample)
-    second = WrenchEstimator(part, contacts).update(fewer)
-    assert_close(second.wrenches, first.wrenches)
-    assert_close(second.torques, np.delete(first.torques, held))
-    assert_close(second.external_torques, np.delete(first.external_torques, held))
-
-
 # External torques
-
-
-@pytest.mark.parametrize('bases', [('', 'sole'), ('head', 'sole'), ('elbow', 'hip')])
-def test_external_torques_about_two_bases_differ_by_their_relative_motion(bases, rng):
-    """External wrenches of a floating robot move with the base that is not at rest [T 3.14]."""
-    robots = [
-        Robot.from_urdf(nested_humanoid_urdf(), imus=['head'], external_torque_base=base)
-        for base in bases
-    ]
-    sample = random_sample(robots[0], rng)
-    estimates = [WrenchEstimator(r, at_ends(r)).update(sample) for r in robots]
-    one, two = (robot.base for robot in robots)
-
-    def pose(q):
-        poses = brute_force.link_poses(robots[0], q)
-        return np.linalg.inv(poses[one]) @ poses[two]
-
-    q, h, columns = sample.positions, 1e-5, []
-    for step in h * np.eye(len(q)):
-        twist = np.linalg.inv(pose(q)) @ (pose(q + step) - pose(q - step)) / (2 * h)
-        columns.append([*twist[:3, 3], twist[2, 1], twist[0, 2], twist[1, 0]])
-    poses, total = brute_force.link_poses(robots[0], q), np.zeros(6)
-    for contact, wrench in zip(estimates[0].contacts, estimates[0].wrenches, strict=True):
-        k, H = robots[0].frame(contact.frame)
-        total += brute_force.wrench_transform(np.linalg.inv(poses[two]) @ poses[k] @ H) @ wrench
-    difference = estimates[0].external_torques - estimates[1].external_torques
-    assert_close(difference, np.array(columns) @ total, 1e-7)  # of central differences
-    assert np.abs(difference).max() > 1.0
-    np.testing.assert_array_equal(estimates[0].torques, estimates[1].torques)
 
 
 def test_external_torques_of_a_fixed_robot_are_taken_off_the_joints(rng):
@@ -268,24 +220,6 @@ def test_arm_sensors_never_reach_a_leg(name, contacts, disturbance, request, rng
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=round_off)
     np.testing.assert_array_equal(after.torque_quality[legs], 0)
     assert not np.array_equal(after.torques, before.torques)
-
-
-def test_order_of_contacts_permutes_rows(rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'hand'])
-    contacts = [
-        *(Contact(name, 'force', point=(0.0, 0.1, 0.2)) for name in ('hand', 'shank', 'chest')),
-        *(Contact(name) for name in ('hip', 'upper_arm', 'sole')),
-        Contact('head', 'known', wrench=(1, 2, 3, 4, 5, 6)),
-    ]
-    sample = random_sample(robot, rng)
-    expected = WrenchEstimator(robot, contacts).update(sample)
-    for _ in range(5):
-        order = rng.permutation(len(contacts))
-        got = WrenchEstimator(robot, [contacts[c] for c in order]).update(sample)
-        assert_close(got.wrenches, expected.wrenches[order])
-        for name in RESULTS[1:]:
-            assert_close(getattr(got, name), getattr(expected, name), what=name)
-        np.testing.assert_array_equal(got.contact_quality, expected.contact_quality[order])
 
 
 # Memory
