@@ -23,7 +23,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import ShapeError
 from inertial_estimation.identification.equations.builder import EquationBuilder, Observed
 from inertial_estimation.identification.information import Information
 from inertial_estimation.sample import SampleBatch
@@ -44,8 +43,8 @@ JOINT_SIGNALS = ('positions', 'velocities', 'accelerations')
 IMU_SIGNALS = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
 MAX_ERROR_SHARE = 0.25
 """Of errors in a direction that is used: N is known to a tenth after a few seconds."""
-ZERO_PIVOT = 1e-12
-"""Pivots of a scaled Gram matrix below this are zero."""
+ZERO_EIGENVALUE = 1e-12
+"""Eigenvalues of a scaled Gram matrix below this share of the largest are zero."""
 ZERO_COLUMN = 1e-8
 """Share of the longest column below which others are zero."""
 
@@ -105,12 +104,6 @@ class StateNoise:
     """Readings that no filter derives are unfiltered, so that they show their noise."""
     measures_velocities: bool = False
     """Joint velocities are readings too, and not derived from positions."""
-
-    def __post_init__(self) -> None:
-        for name in ('joints', 'imus'):
-            array = getattr(self, name)
-            if array.ndim != 3 or array.shape[1:] != (3, 3):
-                raise ShapeError(name, ('n', 3, 3), array.shape)
 
     @classmethod
     def of(
@@ -179,9 +172,9 @@ def perturbation_errors(
         name: np.concatenate([getattr(both.samples, name)[:m], getattr(again, name)])
         for name in (*JOINT_SIGNALS, *IMU_SIGNALS)
     }
-    blocks = builder.sparse(both._replace(samples=replace(both.samples, **stacked)))
+    perturbed = both._replace(samples=replace(both.samples, **stacked))
     found: list[dict[str, Array]] = []
-    for block, kinds in blocks:
+    for block, kinds in builder.sparse(perturbed):
         found.append({})
         for kind, rows in kinds:
             system = rows.dense(len(block.unknowns))
@@ -250,7 +243,7 @@ def without_state_errors(information: Information, errors: StateErrors, x0: Arra
     scaled, N = (one / np.outer(sizes, sizes) for one in (H, errors.gram))
     # Shares of the sum are at most one; of the equations alone they could be huge.
     values, U = np.linalg.eigh(scaled + N)
-    whole = values > ZERO_PIVOT * values[-1]
+    whole = values > ZERO_EIGENVALUE * values[-1]
     L = U[:, whole] * np.sqrt(values[whole])
     inverse = (U[:, whole] / np.sqrt(values[whole])).T
     shares, V = np.linalg.eigh(inverse @ scaled @ inverse.T)
