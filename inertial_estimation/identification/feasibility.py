@@ -385,7 +385,15 @@ def read_base_parameters(text: str, robot: Robot) -> StatedBaseParameters:
     base = BaseParameters.parse(combinations, unknowns.names)
     if len(set(base.independent.tolist())) < base.rank:
         raise ModelError('each combination of base parameters must begin with another name')
-    _require_identifiable(base, combinations, robot)
+    inertial = base.grouping[:, : unknowns.n_inertial].reshape(base.rank, -1, 10)
+    for submodel in robot.submodels:
+        of_links = inertial[:, list(submodel.links)].reshape(base.rank, -1)
+        changes = np.abs(of_links @ null_space(robot, submodel)).max(axis=1, initial=0.0)
+        if (bad := np.flatnonzero(changes > NULL_CHANGE)).size:
+            raise ModelError(
+                f"'{combinations[bad[0]]}' ({len(bad)} in all) is no base parameter of "
+                f"'{robot.name}': it depends on parameters that no sensor determines"
+            )
     numbers = [_number(row['value'], row['combination']) for row in rows]
     values, rounding = (np.array(column) for column in zip(*numbers, strict=True))
     deviations = [
@@ -455,19 +463,6 @@ def _extras(
                 raise ModelError(f'{stated}, but a coupling is of two joints')
         found[Extra(owner, Term(term))] = None
     return tuple(found)
-
-
-def _require_identifiable(base: BaseParameters, combinations: Sequence[str], robot: Robot) -> None:
-    """Raise if a combination depends on what no FT sensor, effort or force plate measures."""
-    inertial = base.grouping[:, : 10 * len(robot.links)].reshape(base.rank, -1, 10)
-    for submodel in robot.submodels:
-        of_links = inertial[:, list(submodel.links)].reshape(base.rank, -1)
-        changes = np.abs(of_links @ null_space(robot, submodel)).max(axis=1, initial=0.0)
-        if (bad := np.flatnonzero(changes > NULL_CHANGE)).size:
-            raise ModelError(
-                f"'{combinations[bad[0]]}' ({len(bad)} in all) is no base parameter of "
-                f"'{robot.name}': it depends on parameters that no sensor determines"
-            )
 
 
 def _number(text: str, combination: str) -> tuple[float, float]:

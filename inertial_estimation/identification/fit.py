@@ -288,7 +288,12 @@ class _Task:
         found = [self._from_guess(guess)]
         if before is not None and (before[gains] < 0.0).any():
             found.append(self._from_guess(before))
-        x, moving, noise, answer = min(found, key=lambda one: _left(self.evidence, one[0]))
+
+        def left(x: Array) -> float:
+            residuals, signals = self.evidence.residuals(x), self.evidence.signals(x)
+            return sum((residuals[k] / signals[k]) ** 2 for k in signals if signals[k] > 0.0)
+
+        x, moving, noise, answer = min(found, key=lambda one: left(one[0]))
         notes = answer.notes
         if moving.any():
             joints = ', '.join(np.array(geared(self.unknowns))[moving])
@@ -357,12 +362,6 @@ def _links_seen(rows: Information, unknowns: Unknowns) -> list[bool]:
     changes = np.linalg.norm(rows.R[:, : unknowns.n_inertial], axis=0)
     least = ZERO_COLUMN * changes.max(initial=0.0)
     return [bool((link > least).any()) for link in changes.reshape(len(unknowns.links), -1)]
-
-
-def _left(evidence: Evidence, x: Array) -> float:
-    """Return the residual of unknowns: the sum of squared shares of the measured side."""
-    left, signals = evidence.residuals(x), evidence.signals(x)
-    return sum((left[kind] / signals[kind]) ** 2 for kind in left if signals[kind] > 0.0)
 
 
 def disagreement(submodels: Sequence[tuple[Unknowns, Array]]) -> float:
