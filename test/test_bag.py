@@ -12,9 +12,9 @@ import pytest
 
 pytest.importorskip('rosbags')
 
-from bag_messages import IMU, JOINT_STATE, STORE, WRENCH, imu, joint_state, wrench, write_bag
+from bag_messages import JOINT_STATE, STORE, WRENCH, imu, joint_state, wrench, write_bag
 
-from inertial_estimation.errors import LogError, NameNotFound
+from inertial_estimation.errors import LogError
 from inertial_estimation.logs.bag import BagReader, BagWriter, MessageReader
 from inertial_estimation.signals.messages import Encoder
 
@@ -47,15 +47,6 @@ def test_messages_come_in_the_order_of_their_recording(tmp_path, storage, as_fil
     ]
     assert [m.topic for m in only] == ['/ft/leg'] * 5
     assert none == []
-
-
-def test_a_missing_topic_is_answered_with_the_closest_ones(tmp_path):
-    path = write_bag(tmp_path / 'bag', two_topics())
-    with BagReader(path) as bag:
-        with pytest.raises(NameNotFound):
-            bag.require('/ft/legs', WRENCH)
-        with pytest.raises(LogError):
-            bag.require('/ft/leg', IMU)
 
 
 def test_what_is_no_bag_is_refused(tmp_path):

@@ -23,7 +23,6 @@ from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.robot import Robot
 
 MODELS = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'models'
-"""Groupings come from regressors at random states: round-off of some hundred columns."""
 
 ARM = """
 robot: {fixed_link: base}

@@ -310,23 +310,6 @@ def left_out(folder):
     return {block['name']: set(block['left_out'].values()) for block in blocks}
 
 
-@pytest.fixture(scope='module')
-def cut(motion):
-    """Return the columns with what the FT sensors of the shanks read."""
-    _, columns = motion
-    robot = Robot.from_urdf(walker_urdf(), imus=['body'])
-    samples = whole_samples(robot, columns)
-    known = {sole: columns[sole] for sole in SOLES}
-    rows = EquationBuilder(robot).equations(samples, external=known)
-    readings = {}
-    for submodel, kinds in zip(robot.submodels, rows, strict=True):
-        if submodel.root_sensor >= 0:
-            truth = robot.parameters[list(submodel.links)].reshape(-1)
-            parts = [part.Y @ truth - part.y for part in kinds.values()]
-            readings[robot.ft_sensors[submodel.root_sensor].name] = -np.stack(parts, axis=1)
-    return columns | readings
-
-
 def whole_samples(robot, columns):
     """Return the samples with derivatives of polynomials, piece by piece, and no readings."""
 
@@ -340,27 +323,6 @@ def whole_samples(robot, columns):
         columns['ns'], columns['q'], columns['v'], rate(columns['v']), columns['w'][:, None],
         columns['a'][:, None], rate(columns['w'])[:, None], np.zeros((n, 2, 6)),
     )  # fmt: skip
-
-
-def test_unknown_contact_costs_its_submodel(tmp_path, motion, cut):
-    names, _ = motion
-    write(tmp_path, *contact_settings(names, ['r_sole'], ['l_sole']), cut)
-    assert run(tmp_path, 'log.npz', '--method', 'least_squares') == 0
-    assert left_out(tmp_path) == {'body': {0}, 'l_shank': {0}}
-    found = json.loads((tmp_path / 'out.json').read_text())
-    truth = Robot.from_urdf(walker_urdf(), imus=['body'])
-    (base,) = [
-        one
-        for one, submodel in zip(EquationBuilder(truth).base_parameters(), truth.submodels)
-        if submodel.name == 'l_shank'
-    ]  # fmt: skip
-    links = ['l_shank', 'l_foot']
-    values = np.array([list(found['links'][name].values()) for name in links]).reshape(-1)
-    wanted = truth.parameters[[truth.link_names.index(name) for name in links]].reshape(-1)
-    np.testing.assert_allclose(base.grouping @ values, base.grouping @ wanted, atol=EXACT)
-    write(tmp_path, *contact_settings(names, [], list(SOLES)), cut)
-    assert run(tmp_path) == 0
-    assert left_out(tmp_path) == {'body': {0}, 'l_shank': {0}, 'r_shank': {0}}
 
 
 @pytest.mark.parametrize(('known', 'free'), [((), False), (('l_sole',), True), (('body',), False)])

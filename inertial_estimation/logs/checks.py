@@ -59,8 +59,18 @@ def replay_findings(replay: Replay) -> Iterator[Finding]:
         for what, count in problems.items():
             yield finding('refused_message', source, count=count, what=what)
     yield from replay.offsets.findings
-    yield from weight(summary['support'])
-    yield from momentum(checks['momentum'])
+    support, change = summary['support'], checks['momentum']
+    if support is not None and abs(support['relative_error']) > limit_of('weight'):
+        yield finding(
+            'weight', support['contact'], force=support['mean_upward_force_n'],
+            weight=support['weight_n'], error=support['relative_error'],
+        )  # fmt: skip
+    if change is not None and change['doubtful_s']:
+        yield finding(
+            'momentum', '', force=change['unexplained_force_n'],
+            moment=change['unexplained_moment_nm'],
+            time=sum(stop - start for start, stop in change['doubtful_s']),
+        )  # fmt: skip
     for record in checks['sensor_residuals']:
         if record['doubtful']:
             yield finding(
@@ -102,25 +112,6 @@ def stream_findings(stream: Record, times: Array) -> Iterator[Finding]:
     if stream['refused'] > MIN_SHARE * stream['received']:
         what = 'stamps are zero, repeated or earlier than the one before'
         yield finding('refused_message', name, count=stream['refused'], what=what)
-
-
-def weight(support: Record | None) -> Iterator[Finding]:
-    """Yield a force at the fixed link that is not the weight."""
-    if support is not None and abs(support['relative_error']) > limit_of('weight'):
-        yield finding(
-            'weight', support['contact'], force=support['mean_upward_force_n'],
-            weight=support['weight_n'], error=support['relative_error'],
-        )  # fmt: skip
-
-
-def momentum(found: Record | None) -> Iterator[Finding]:
-    """Yield momentum that does not change as the wrenches imply."""
-    if found is not None and found['doubtful_s']:
-        yield finding(
-            'momentum', '', force=found['unexplained_force_n'],
-            moment=found['unexplained_moment_nm'],
-            time=sum(stop - start for start, stop in found['doubtful_s']),
-        )  # fmt: skip
 
 
 def few(names: Sequence[str]) -> str:

@@ -25,13 +25,12 @@ from inertial_estimation.estimation.momentum_check import (
 )
 from inertial_estimation.estimation.sensor_residuals import (
     ImuPrediction,
-    SensorResiduals,
     judge_residual,
     rms_change,
     sensor_residuals,
 )
 from inertial_estimation.logs.results import Replay
-from inertial_estimation.logs.situations import Indices, Mask, Situation
+from inertial_estimation.logs.situations import Mask, Situation
 from inertial_estimation.sample import Array, SampleBatch
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
 from inertial_estimation.uncertainty.stream_noise import MomentumNoise, stream_noise
@@ -92,128 +91,99 @@ def _momentum_windows(replay: Replay) -> Iterator[tuple[tuple[float, float], Any
             check, first = MomentumCheck(robot), row + 1
 
 
+class _Signal(NamedTuple):
+    """A quantity of one sensor."""
+
+    sensor: str
+    kind: str
+    quantity: str
+    unit: str
+    residuals: str
+    """Field of `SensorResiduals`."""
+    place: tuple[int, slice]
+    """Of the sensor, and of the axes."""
+    readings: Array
+    """Shape (n, 3)."""
+    source: Array | None = None
+    """Readings of the sensor that it is predicted from, (n, 3)."""
+
+
+def _signals(replay: Replay, samples: SampleBatch) -> Iterator[_Signal]:
+    """Yield the quantities of all sensors."""
+    robot, every = replay.robot, slice(3)
+    sources = ImuPrediction(robot).sources
+    for k, imu in enumerate(robot.imus):
+        for quantity, unit, name in (
+            ('angular_velocity', 'rad/s', 'angular_velocities'),
+            ('acceleration', 'm/s^2', 'proper_accelerations'),
+        ):
+            values = getattr(samples, name)
+            source = values[:, sources[k]] if 0 <= sources[k] < len(sources) else None
+            yield _Signal(imu.name, 'imu', quantity, unit, name, (k, every), values[:, k], source)
+    wrenches = replay.calibration.apply(samples.ft_readings, samples.ft_temperatures)
+    for k, sensor in enumerate(robot.ft_sensors):
+        for quantity, unit, axes in (('force', 'N', every), ('moment', 'Nm', slice(3, 6))):
+            readings = wrenches[:, k, axes]
+            yield _Signal(sensor.name, 'ft', quantity, unit, 'ft_readings', (k, axes), readings)
+
+
 def sensor_records(
     replay: Replay, situations: Sequence[Situation], judged: Mask
 ) -> tuple[list[Record], int]:
-    """
-    Return the residual of each sensor against the others, and the number of samples.
-
-    judged (n,).
-    """
-    robot = replay.robot
+    """Return the residual of each sensor against the others, and the number of samples."""
+    robot, settings = replay.robot, replay.settings
     samples = replay.recording.without_frozen(sensor.name for sensor in robot.ft_sensors)
-    found = _residuals(replay, situations[:MAX_SITUATIONS], samples, _choose(judged))
-    if found is None:
-        return [], 0
-    # Without contacts, external wrenches appear in the residuals.
-    judges = bool(replay.clean.contacts)
-    readings = samples.take(found.rows)
-    wrenches = replay.calibration.apply(readings.ft_readings, readings.ft_temperatures)
-    records = list(_imu_records(replay, found, readings))
-    for k, sensor in enumerate(robot.ft_sensors):
-        for quantity, unit, axes in (('force', 'N', slice(3)), ('moment', 'Nm', slice(3, 6))):
-            names = (sensor.name, 'ft', quantity, unit)
-            residual, noise = found.of('ft_readings', k, axes)
-            record = _record(names, residual, noise, wrenches[:, k, axes], whole=found.whole)
-            records.append(record | {'doubtful': judges and record['doubtful']})
-    return records, len(found.rows)
-
-
-class _Residuals(NamedTuple):
-    """Residuals of all sensors at some samples of the log."""
-
-    rows: Indices
-    residuals: tuple[SensorResiduals, ...]
-    disturbed: tuple[SensorResiduals, ...]
-    """With noise added to the readings."""
-    whole: bool
-    """True if the noise of all filters is known."""
-
-    def of(self, name: str, k: int, axes: slice = slice(3)) -> tuple[Array, Array]:
-        """Return the residual of one sensor, and the effect of noise on it, each (n, 3)."""
-        values, others = (
-            np.concatenate([getattr(part, name)[:, k, axes] for part in parts])
-            for parts in (self.residuals, self.disturbed)
-        )
-        return values, others - values
-
-
-def _residuals(
-    replay: Replay, situations: Sequence[Situation], samples: SampleBatch, chosen: Indices
-) -> _Residuals | None:
-    """Predict the sensors at the chosen samples."""
-    estimator = build_estimator(replay.settings, replay.robot, calibration=replay.calibration)
+    estimator = build_estimator(settings, robot, calibration=replay.calibration)
     noise, whole = _noise(replay)
-    assumed = np.isin(replay.robot.joint_names, replay.settings.joint_states.assumed)
+    assumed = np.isin(robot.joint_names, settings.joint_states.assumed)
     random = np.random.default_rng(SEED)
+    # Evenly spread over the samples that are judged, over all if none is.
+    rows = np.flatnonzero(judged if judged.any() else np.ones_like(judged))
+    places = np.linspace(0, len(rows) - 1, min(len(rows), MAX_SAMPLES)).round()
+    chosen = rows[np.unique(places.astype(np.intp))]
     parts = []
-    for situation in situations:
+    for situation in situations[:MAX_SITUATIONS]:
         rows = np.intersect1d(chosen, situation.rows)
         if len(rows):
             part, contacts = samples.take(rows), situation.contacts
             disturbed = _disturbed(part, noise, assumed, random)
-            parts.append(
-                (
-                    rows,
-                    sensor_residuals(estimator, part, contacts),
-                    sensor_residuals(estimator, disturbed, contacts),
-                )
-            )
+            both = (sensor_residuals(estimator, one, contacts) for one in (part, disturbed))
+            parts.append((rows, *both))
     if not parts:
-        return None
-    chosen_rows, residuals, others = zip(*parts, strict=True)
-    return _Residuals(np.concatenate(chosen_rows), residuals, others, whole)
-
-
-def _imu_records(replay: Replay, found: _Residuals, readings: SampleBatch) -> Iterator[Record]:
-    """Yield the residuals of angular velocity and acceleration of each IMU."""
-    robot, settings = replay.robot, replay.settings
-    sources = ImuPrediction(robot).sources
+        return [], 0
+    taken, residuals, others = zip(*parts, strict=True)
+    used = samples.take(np.concatenate(taken))
     # Neglected accelerations vary with the motion: only a constant residual is the sensor's.
-    neglects = 'zero' in (
-        settings.joint_states.acceleration_source,
-        settings.angular_acceleration_source,
-    )
-    for k, imu in enumerate(robot.imus):
-        for quantity, unit, name, values in (
-            ('angular_velocity', 'rad/s', 'angular_velocities', readings.angular_velocities),
-            ('acceleration', 'm/s^2', 'proper_accelerations', readings.proper_accelerations),
-        ):
-            source = values[:, sources[k]] if 0 <= sources[k] < len(sources) else None
-            residual, noise = found.of(name, k)
-            change = np.inf if neglects and quantity == 'acceleration' else 0.0
-            names = (imu.name, 'imu', quantity, unit)
-            yield _record(
-                names, residual, noise, values[:, k], source, whole=found.whole, change=change
-            )
-
-
-def _choose(judged: Mask) -> Indices:
-    """Return evenly spread samples (m,) of those that are judged, of all if none is."""
-    rows = np.flatnonzero(judged if judged.any() else np.ones_like(judged))
-    places = np.linspace(0, len(rows) - 1, min(len(rows), MAX_SAMPLES)).round()
-    return np.asarray(rows[np.unique(places.astype(np.intp))])
+    neglected = 'zero' in (
+        settings.joint_states.acceleration_source, settings.angular_acceleration_source,
+    )  # fmt: skip
+    records = []
+    for one in _signals(replay, used):
+        k, axes = one.place
+        own, other = (
+            np.concatenate([getattr(part, one.residuals)[:, k, axes] for part in found])
+            for found in (residuals, others)
+        )
+        change = np.inf if neglected and one.quantity == 'acceleration' else 0.0
+        record = _record(one, own, other - own, whole=whole, change=change)
+        # Without contacts, external wrenches appear in the residuals.
+        judges = one.kind == 'imu' or bool(replay.clean.contacts)
+        records.append(record | {'doubtful': judges and record['doubtful']})
+    return records, len(used)
 
 
 def _record(
-    names: tuple[str, str, str, str],
-    residuals: Array,
-    noise: Array,
-    readings: Array,
-    source: Array | None = None,
-    *,
-    whole: bool,
-    change: float = 0.0,
+    signal: _Signal, residuals: Array, noise: Array, *, whole: bool, change: float
 ) -> Record:
-    """Return the record of residuals (n, 3), with readings (n, 3) of the sensor and its source."""
+    """Return the record of residuals (n, 3), with the effect of noise on them (n, 3)."""
     known = np.isfinite(residuals).all(axis=1)
-    values, readings, n = residuals[known], readings[known], int(known.sum())
+    values, readings, n = residuals[known], signal.readings[known], int(known.sum())
     size = float(np.sqrt(np.mean(np.sum(noise[known] ** 2, axis=1)))) if n else np.nan
-    if n and source is not None:
-        change = max(change, rms_change(source[known]))
+    if n and signal.source is not None:
+        change = max(change, rms_change(signal.source[known]))
     verdict = judge_residual(values, readings, size, whole=whole, change=change)
     return {
-        **dict(zip(('sensor', 'kind', 'quantity', 'unit'), names, strict=True)),
+        **{key: getattr(signal, key) for key in ('sensor', 'kind', 'quantity', 'unit')},
         'n_instants': n,
         'mean': values.mean(axis=0).tolist() if n else [np.nan] * 3,
         'rms': verdict.rms,
