@@ -17,7 +17,7 @@ from robots import arm_with_wrist_sensor_urdf
 from simulated_arm import swinging, tool_readings
 
 from inertial_estimation.cli import main
-from inertial_estimation.config.settings import METHODS
+from inertial_estimation.config.groups import METHODS
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.model.robot import Robot

@@ -21,7 +21,7 @@ from inertial_estimation.cli.render import (
     show,
     write_json,
 )
-from inertial_estimation.config.settings import METHODS
+from inertial_estimation.config.groups import METHODS
 from inertial_estimation.errors import CallError, ConfigError, ModelError
 
 if TYPE_CHECKING:

@@ -8,19 +8,18 @@ exactly these names) or by hand. Lists of structures are written the ROS way: a 
 one group for each, as in ``ft_sensors: [l_leg_ft]`` and ``ft.l_leg_ft.topic: /left_leg/wrench``.
 """
 
-from inertial_estimation.config.schema import Setting, Value, settings_of
-from inertial_estimation.config.settings import (
+from inertial_estimation.config.groups import (
     ContactSettings,
-    EstimatorSettings,
     FilterSettings,
     FtSettings,
-    IdentifierSettings,
     ImuSettings,
     JointStateSettings,
     ModelSettings,
     OutputSettings,
     TareSettings,
 )
+from inertial_estimation.config.schema import Setting, Value, settings_of
+from inertial_estimation.config.settings import EstimatorSettings, IdentifierSettings
 
 __all__ = [
     'ContactSettings',

@@ -61,7 +61,13 @@ class Setting:
             raise ConfigError(f"'{name}' is {value!r}, expected a list")
         if self.sizes and len(value) not in self.sizes:
             raise ConfigError(f"'{name}' has {len(value)} values, expected {self.constraint}")
-        return tuple(self._read_scalar(v, f'{name}[{i}]') for i, v in enumerate(value))
+        read = tuple(self._read_scalar(v, f'{name}[{i}]') for i, v in enumerate(value))
+        if self.kind is str and '' in read:
+            raise ConfigError(f"'{name}' holds an empty name")
+        if self.kind is str and len(set(read)) < len(read):
+            twice = next(one for one in read if read.count(one) > 1)
+            raise ConfigError(f"'{name}' names '{twice}' more than once")
+        return read
 
     def _read_scalar(self, value: object, name: str) -> Scalar:
         """Check type, range and choice of one item."""

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from inertial_estimation.config.groups import LIVE_METHODS
 from inertial_estimation.config.schema import ALL
-from inertial_estimation.config.settings import LIVE_METHODS, IdentifierSettings
+from inertial_estimation.config.settings import IdentifierSettings
 from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.identification.equations.builder import EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel

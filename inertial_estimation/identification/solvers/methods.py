@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from inertial_estimation.config.settings import METHODS
+from inertial_estimation.config.groups import METHODS
 from inertial_estimation.errors import NameNotFound
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.result import Identification

@@ -1,0 +1,282 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Groups of settings: joint states, filter, sensors, contacts, outputs, and those of refits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inertial_estimation.config.schema import Group, setting
+
+METHODS = (
+    'entropic', 'semidefinite', 'mass_points', 'manifold', 'pullback', 'euclidean',
+    'least_squares',
+)  # fmt: skip
+"""Methods of identification."""
+LIVE_METHODS = ('entropic', 'semidefinite', 'pullback', 'euclidean')
+"""Those with a prior that are fast enough for refits."""
+
+
+@dataclass(frozen=True)
+class JointStateSettings(Group):
+    """Joint positions, velocities and accelerations."""
+
+    topics: tuple[str, ...] = setting(
+        ('joint_states',), 'JointState topics; the first one triggers each cycle'
+    )
+    max_age: float = setting(0.1, 'Oldest joint position used [s]', range=(0.0, 1e6))
+    velocity_source: str = setting(
+        'message', 'Joint velocities: from the message or filtered from positions',
+        choices=('message', 'filter'),
+    )  # fmt: skip
+    acceleration_source: str = setting(
+        'filter', 'Joint accelerations: filtered, or neglected', choices=('filter', 'zero')
+    )
+    assumed: tuple[str, ...] = setting((), 'Joints that are never reported')
+    assumed_positions: tuple[float, ...] = setting((), 'Their positions, in that order [rad or m]')
+    position_noise: float = setting(
+        1e-4,
+        'Standard deviation of joint positions, for kalman, adaptive_window and the deviations '
+        '[rad or m]',
+        range=(1e-9, 1.0),
+    )
+    velocity_noise: float = setting(
+        0.01,
+        'Standard deviation of joint velocities from messages, for the deviations [rad/s or m/s]',
+        range=(0.0, 1e3),
+    )
+
+
+@dataclass(frozen=True)
+class FilterSettings(Group):
+    """Filter of the derivatives of joint positions and angular velocities."""
+
+    kind: str = setting(
+        'savitzky_golay',
+        'Cubic polynomial over a fixed window, Kalman filter, or adaptive window',
+        choices=('savitzky_golay', 'kalman', 'adaptive_window'),
+    )
+    window: float = setting(
+        0.1,
+        'Window of savitzky_golay, at least 7 samples; longest window of adaptive_window, at '
+        'least 6 samples [s]',
+        range=(1e-3, 10.0),
+    )
+    delay: float = setting(
+        0.0,
+        'Age of the estimated instant, at most half of the window except with kalman [s]',
+        range=(0.0, 0.5),
+    )
+    smooth_readings: bool = setting(
+        False,
+        'Filter joint positions and readings of FT sensors and IMUs as well; savitzky_golay only',
+    )
+    joint_jerk: float = setting(
+        3.0,
+        'Root of the spectral density of the jerk of joints, for kalman '
+        '[rad/s^3/sqrt(Hz) or m/s^3/sqrt(Hz)]',
+        range=(1e-3, 1e6),
+    )
+    gyroscope_jerk: float = setting(
+        30.0,
+        'The same of the third derivative of angular velocities of IMUs [rad/s^4/sqrt(Hz)]',
+        range=(1e-3, 1e7),
+    )
+
+
+@dataclass(frozen=True)
+class StreamSettings(Group):
+    """Readings of one sensor."""
+
+    topic: str = setting('', 'Topic; empty: ft/<name> (WrenchStamped), imu/<name> (Imu)')
+    frame_id: str = setting(
+        '', 'Expected header.frame_id; empty: any frame at its place, or its own name'
+    )
+    max_age: float = setting(0.05, 'Oldest reading that is used [s]', range=(0.0, 1e6))
+    time_offset: float = setting(0.0, 'Added to its stamps [s]', range=(-10.0, 10.0))
+    frozen_after: float = setting(
+        0.05,
+        'Time of bit-equal values after which it counts as frozen, longer than its own period; '
+        '0: off [s]',
+        range=(0.0, 1e6),
+    )
+
+
+@dataclass(frozen=True)
+class FtSettings(StreamSettings):
+    """One FT sensor: source, place and calibration of its readings."""
+
+    noise: tuple[float, ...] = setting(
+        (0.15, 0.15, 0.15, 0.005, 0.005, 0.005),
+        'Standard deviation of its readings, for the deviations: fx fy fz tx ty tz [N, Nm]',
+        range=(0.0, 1e6),
+        sizes=(6,),
+    )
+    offset: tuple[float, ...] = setting(
+        (0.0,) * 6, 'Subtracted after the matrix: fx fy fz tx ty tz [N, Nm]', sizes=(6,)
+    )
+    matrix: tuple[float, ...] = setting(
+        (), 'Applied to the reading first, 6 x 6 row by row; empty: identity', sizes=(0, 36)
+    )
+    temperature_topic: str = setting(
+        '',
+        'Temperature topic; empty: none, and a sensor whose calibration has temperature '
+        'coefficients counts as missing',
+    )
+    joint: str = setting('', 'Fixed joint that holds the sensor; empty: from the URDF tag')
+    pose: tuple[float, ...] = setting(
+        (),
+        'Sensor in the child link, x y z roll pitch yaw, with joint; empty: at it [m, rad]',
+        sizes=(0, 6),
+    )
+    direction: str = setting(
+        '', 'Side that acts, with joint; empty: child_to_parent',
+        choices=('', 'child_to_parent', 'parent_to_child'),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ImuSettings(StreamSettings):
+    """One IMU: place and source of its readings."""
+
+    frame: str = setting('', 'Link, frame or sensor where it sits; empty: the name itself')
+    pose: tuple[float, ...] = setting(
+        (),
+        'IMU in that frame, then a link or joint, x y z roll pitch yaw; empty: at it [m, rad]',
+        sizes=(0, 6),
+    )
+    measures: str = setting(
+        '',
+        'Quantities that it measures; empty: both, or that of the URDF tag if imus lists tags of '
+        'both kinds',
+        choices=('', 'both', 'accelerometer', 'gyroscope'),
+    )
+    accelerometer_noise: float = setting(
+        0.03,
+        'Standard deviation of its accelerations, for the deviations and for its weight beside '
+        'others of its link [m/s^2]',
+        range=(0.0, 1e3),
+    )
+    gyroscope_noise: float = setting(
+        0.003,
+        'Standard deviation of its angular velocities, for kalman, adaptive_window, the '
+        'deviations and its weight beside others of its link [rad/s]',
+        range=(0.0, 1e3),
+    )
+
+
+@dataclass(frozen=True)
+class ContactSettings(Group):
+    """One default contact."""
+
+    frame: str = setting('', 'Link or frame of the URDF; empty: the name itself')
+    kind: str = setting(
+        'wrench', 'Unknowns of the contact', choices=('wrench', 'force', 'axial_force', 'known')
+    )
+    point: tuple[float, ...] = setting(
+        (0.0, 0.0, 0.0), 'Point of application of a force, in the frame [m]', sizes=(3,)
+    )
+    direction: tuple[float, ...] = setting(
+        (0.0, 0.0, 1.0), 'Direction of an axial force, in the frame', sizes=(3,)
+    )
+    wrench: tuple[float, ...] = setting(
+        (0.0,) * 6, 'Value of a known wrench, in and about the frame [N, Nm]', sizes=(6,)
+    )
+
+
+@dataclass(frozen=True)
+class TareSettings(Group):
+    """Offsets from the model while the robot stands still."""
+
+    supports: tuple[str, ...] = setting(
+        (), 'Supports of the robot during a tare: links or frames; empty: the fixed link'
+    )
+    duration: float = setting(2.0, 'Time of collection [s]', range=(0.1, 60.0))
+    on_start: bool = setting(
+        False, 'Tare at activation, unless a contact on a link outside the supports is reported'
+    )
+
+
+@dataclass(frozen=True)
+class ModelSettings(Group):
+    """Inertial parameters that change while the node runs."""
+
+    accept_updates: bool = setting(
+        True, 'Take over inertial parameters from the topic inertial_parameters'
+    )
+    max_mass_ratio: float = setting(
+        3.0,
+        'Largest ratio of the mass of an update to that of the URDF, and its inverse; '
+        'at least 1; 0: any mass',
+        range=(0.0, 1e6),
+    )
+    blend_time: float = setting(
+        0.5, 'Time over which parameters change to an update; 0: one cycle [s]', range=(0.0, 60.0)
+    )
+    file: str = setting('', 'File of parameters for ~/save_model and ~/restore_model; empty: none')
+
+
+@dataclass(frozen=True)
+class OutputSettings(Group):
+    """Topics of results and their rates."""
+
+    wrench_rate: float = setting(
+        0.0,
+        'Rate of external_wrench, residual, internal_wrench and net_wrench while there is a '
+        'subscriber; 0: every cycle [Hz]',
+        range=(0.0, 10000.0),
+    )
+    deviations_rate: float = setting(
+        10.0,
+        'Highest rate of standard deviations, while there is a subscriber to them or to the '
+        'markers; 0: none [Hz]',
+        range=(0.0, 1000.0),
+    )
+    internal_wrench_joints: tuple[str, ...] = setting(
+        (), 'Joints whose internal wrench is published, also fixed joints with an FT sensor'
+    )
+    net_wrench_links: tuple[str, ...] = setting((), 'Links whose net wrench is published')
+
+
+@dataclass(frozen=True)
+class EffortSettings(Group):
+    """Equations of joint torques."""
+
+    joints: tuple[str, ...] = setting(
+        (), "Joints whose efforts give equations; 'all' alone: every joint"
+    )
+    gains: tuple[float, ...] = setting(
+        (),
+        'Torque per reported effort, for example current, in the order of the joints; empty: 1 '
+        '[Nm/A]',
+        range=(-1e6, 1e6),
+    )
+    friction: tuple[str, ...] = setting(
+        (), 'Unknowns of these joints beside inertia: viscous, coulomb, offset, drive_inertia'
+    )
+    dead_zone: float = setting(
+        0.02,
+        'Speed below which the effort of a joint gives no equations [rad/s or m/s]',
+        range=(0.0, 10.0),
+    )
+
+
+@dataclass(frozen=True)
+class RefitSettings(Group):
+    """Physically consistent parameters from all equations."""
+
+    method: str = setting('entropic', 'Method', choices=LIVE_METHODS)
+    period: float = setting(
+        1.0, 'Time between two refits, in whole seconds [s]', range=(1.0, 3600.0)
+    )
+    prior_weight: float = setting(
+        0.1,
+        'Weight of the URDF, against the mean squared residual over the noise',
+        range=(1e-9, 1e6),
+    )
+    min_determined: int = setting(
+        4,
+        'Combinations of parameters that the data of a submodel must determine better than the '
+        'URDF before its links are published',
+        range=(1, 1000),
+    )
