@@ -140,7 +140,7 @@ def submodel(nested_humanoid):
     return null_space(nested_humanoid, one), Unknowns(links), truth
 
 
-def test_verdict_does_not_depend_on_the_columns_but_the_distance_does(submodel, rng):
+def test_distance_depends_on_the_columns_and_the_verdict_does_not(submodel, rng):
     null, unknowns, truth = submodel
     x = truth + 0.05 * rng.normal(size=truth.size)
     n = len(null)

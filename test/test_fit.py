@@ -93,7 +93,7 @@ def test_links_without_equations_keep_every_bit(arm, method):
     assert not (found.parameters[1:] == robot.parameters[1:]).all(axis=1).any()
 
 
-def test_massless_links_without_equations_stay_massless_in_the_urdf(arm):
+def test_massless_links_without_equations_stay_massless(arm):
     robot, evidence = arm
     parameters = robot.parameters.copy()
     parameters[0] = 0.0

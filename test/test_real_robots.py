@@ -103,7 +103,7 @@ def test_prior_is_worth_most_with_little_data(name, seconds, euclidean):
         assert np.median([one['entropic'] / one[other] for one in errors]) < most
 
 
-def test_gains_from_a_known_payload_predict_better_than_published_ones():
+def test_gains_from_a_payload_predict_better_than_published_ones():
     settings = IdentifySettings.from_yaml(CONFIGS / 'identify_ur10e_payload.yaml')
     urdf, logs = (DATA / 'ur10e/ur10e.urdf').read_text(), DATA / 'ur10e/fourier_50s_14h'
     unloaded, loaded = f'{logs}.npz', f'{logs}_payload.npz'

@@ -99,7 +99,7 @@ def test_directions_with_a_quarter_of_errors_are_dropped(rng):
 
 
 @pytest.mark.parametrize('deviation', [0.3, np.inf])
-def test_errors_that_two_unknowns_share_stay_when_one_is_released(rng, deviation):
+def test_shared_errors_stay_when_one_unknown_is_released(rng, deviation):
     """The second column is constant; noise of one accelerometer is in both."""
     motion, e, again = rng.normal(size=N), *(0.3 * rng.normal(size=(2, N)))
     constant = np.full(N, 9.81)

@@ -56,7 +56,6 @@ class WamArm:
         parts = ''.join(_moved(k, dh, link) for k, (dh, link) in enumerate(links, 1))
         self.urdf = f'<robot name="wam7"><link name="link_0"/>{parts}</robot>'
         self.robot = Robot.from_urdf(self.urdf, fixed_link='link_0')
-        self.weightless = Robot.from_urdf(self.urdf, fixed_link='link_0', gravity=(0.0, 0.0, 0.0))
         poses = [self.robot.frame(f'link_{k}')[1] for k in JOINTS]
         to_dh = [_congruence(np.linalg.inv(L_H_DH)) for L_H_DH in poses]
         self.cad_parameters = np.array(
@@ -72,14 +71,13 @@ class WamArm:
         rows = table(WAM / 'table3_base_parameters.csv')
         return BaseParameters.parse([row['combination'] for row in rows], self.symbols)
 
-    def regressor(self, q, dq, ddq, *, gravity=True):
+    def regressor(self, q, dq, ddq):
         """Return torque equations, (n, 7, 98), of joint motions (n, 7)."""
         none = np.zeros((len(q), 0, 3))
         samples = SampleBatch(
             np.arange(len(q)), q, dq, ddq, none, none, none, np.zeros((len(q), 0, 6))
         )
-        robot = self.robot if gravity else self.weightless
-        (found,) = submodel_regressors(robot, samples, robot.submodels)
+        (found,) = submodel_regressors(self.robot, samples)
         links = np.split(found.torques[:, :, 10:], 7, axis=2)
         inertial = [Y @ of_dh for Y, of_dh in zip(links, self._of_dh, strict=True)]
         friction = np.stack([ddq, dq, np.sign(dq), np.ones_like(dq)], axis=-1)
