@@ -302,18 +302,7 @@ def offset_from_model(
             f'needed; left out: {left_out or "none"}{signs}'
         )
     used = np.where(still.used[..., None], differences, np.nan)
-    values, undetermined = used.copy(), np.zeros((0, len(fts), 6))
-    if (shared := found & loads.shared).any():
-        at = finite(used[:, shared], axis=(1, 2))
-        each, left = _Shared.of(loads, shared, length_scale, at).fit(used[at][:, shared])
-        values[np.ix_(at, shared)] = each
-        undetermined = np.zeros((len(left), len(fts), 6))
-        undetermined[:, shared] = left
-    offsets, spread, deviations = np.full((3, len(fts), 6), np.nan)
-    for k in np.flatnonzero(found).tolist():
-        own = values[finite(values[:, k], axis=1), k]
-        offsets[k], spread[k] = own.mean(axis=0), own.std(axis=0)
-        deviations[k] = deviations_of_means(own)
+    offsets, spread, deviations, undetermined = _means(used, loads, found, length_scale)
     unsure: Mask = np.logical_or.reduce(np.abs(undetermined) > SHARE_ROUND_OFF, axis=(0, 2))
     if unsure.any() and not accept_split:
         unsure_names = tuple(fts[k] for k in np.flatnonzero(unsure))
@@ -325,10 +314,8 @@ def offset_from_model(
     temperatures = np.full(len(fts), np.nan)
     if samples.ft_temperatures is not None:
         warm = still.used & np.isfinite(samples.ft_temperatures)
-        total = np.where(warm, samples.ft_temperatures, 0.0).sum(axis=0)
-        temperatures[warm.any(axis=0)] = (total / np.maximum(warm.sum(axis=0), 1))[
-            warm.any(axis=0)
-        ]
+        total, count = np.where(warm, samples.ft_temperatures, 0.0).sum(axis=0), warm.sum(axis=0)
+        temperatures = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     silent = {
         name: reasons[k] or f'{counts[k]} samples can be used, {min_samples} are needed'
         for k, name in enumerate(fts)
@@ -413,6 +400,31 @@ def _why_silent(
     if is_noisy and dead.any():
         return f'channel {names_of(dead)} never changes'
     return ''
+
+
+def _means(
+    used: Array, loads: SupportLoads, found: Mask, length_scale: float
+) -> tuple[Array, Array, Array, Array]:
+    """
+    Return offsets, spreads and deviations, (n_fts, 6), and undetermined combinations.
+
+    Those of sensors with a shared load are means without the sharing. used (n, n_fts, 6): readings
+    minus prediction, NaN where not used [N, Nm].
+    """
+    n_fts, shared = used.shape[1], found & loads.shared
+    values, undetermined = used.copy(), np.zeros((0, n_fts, 6))
+    if shared.any():
+        at = finite(used[:, shared], axis=(1, 2))
+        each, left = _Shared.of(loads, shared, length_scale, at).fit(used[at][:, shared])
+        values[np.ix_(at, shared)] = each
+        undetermined = np.zeros((len(left), n_fts, 6))
+        undetermined[:, shared] = left
+    offsets, spread, deviations = np.full((3, n_fts, 6), np.nan)
+    for k in np.flatnonzero(found).tolist():
+        own = values[finite(values[:, k], axis=1), k]
+        offsets[k], spread[k] = own.mean(axis=0), own.std(axis=0)
+        deviations[k] = deviations_of_means(own)
+    return offsets, spread, deviations, undetermined
 
 
 class _Shared(NamedTuple):
