@@ -168,19 +168,6 @@ def warm():
     return robot, build_estimator(settings, robot), build_estimator(settings, robot, thermal)
 
 
-def test_warm_sensor_with_its_temperature_is_as_a_cold_one(warm, rng):
-    robot, cold, thermal = warm
-    sample = random_sample(robot, rng)
-    drift = 7.0 * thermal.calibration.temperature_coefficients
-    found = thermal.update(sample._replace(
-        ft_readings=sample.ft_readings - drift, ft_temperatures=np.array([np.nan, 32.0, np.nan])
-    ))  # fmt: skip
-    assert found.used_fts.all()
-    # Readings of 50 N, changed and changed back.
-    np.testing.assert_allclose(found.torques, cold.update(sample).torques, atol=1e-11)
-    np.testing.assert_allclose(found.wrenches, cold.update(sample).wrenches, atol=1e-11)
-
-
 @pytest.mark.parametrize('temperatures', [None, [25.0, np.nan, 25.0]])
 def test_sensor_without_its_temperature_is_as_one_that_failed(warm, rng, temperatures):
     robot, cold, thermal = warm

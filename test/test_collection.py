@@ -25,7 +25,6 @@ from inertial_estimation.calibration.collection import (
     JOINTS,
     KEPT,
     NAMES,
-    REPEATED,
     SETTLING,
     WAITING,
     Collection,
@@ -75,16 +74,6 @@ def test_slow_tilt_is_seen_without_a_gyroscope(body):
         stamp, raw, a, _ = next(body.readings(gravity, 1))
         states.append(found.update(stamp, raw, a))
     assert MOVING in states and KEPT not in states
-
-
-def test_long_pose_does_not_outweigh_others(body):
-    found = Collection()
-    body.hold(found, DOWN, 10.0)
-    n = len(found.poses)
-    assert found.counts()[REPEATED] > 0
-    body.hold(found, -DOWN, 1.0)
-    assert len(found.poses) > n
-    check_sums(found)
 
 
 def test_touched_poses_are_rejected(body):

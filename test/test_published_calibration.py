@@ -63,22 +63,6 @@ def axia(name):
     return turned, 9.80665 * S_R_B[:, :, 2]
 
 
-def owners_fit(wrenches, accelerations):
-    """Return the least squares of the owners: weight, force offset, centre z, moment offset."""
-    up = accelerations / 9.80665
-    ones = np.tile(np.eye(3), (len(up), 1, 1))
-    forces = np.concatenate([-up[:, :, None], ones], axis=2).reshape(-1, 4)
-    weight, *force = np.linalg.lstsq(forces, wrenches[:, :3].reshape(-1), rcond=None)[0]
-    arms = np.cross([0.0, 0.0, 1.0], -weight * up)
-    moments = np.concatenate([arms[:, :, None], ones], axis=2).reshape(-1, 4)
-    centre, *moment = np.linalg.lstsq(moments, wrenches[:, 3:].reshape(-1), rcond=None)[0]
-    return np.array([weight, *force, centre, *moment])
-
-
-def test_axia_fit_of_the_owners_to_every_digit():
-    np.testing.assert_allclose(owners_fit(*axia('poses7')), AXIA, atol=0.5e-5)
-
-
 def test_axia_readings_span_three_dimensions():
     found = in_situ_offset(*axia('poses7'))
     # As the description of the data prints them, with their last digits.

@@ -299,16 +299,3 @@ def test_sensors_that_do_not_go_together_are_refused(bag, tmp_path, capsys, give
 def test_errors_name_options(bag, capsys, part, more, named, code):
     assert call(f'{bag}{part}', *more) == code
     assert named in capsys.readouterr().err
-
-
-def test_bag_of_a_real_tool(tmp_path):
-    if not (NTNU / 'bag_baseline').exists():
-        pytest.skip('no real log')
-    out = tmp_path / 'tool.json'
-    bias = '-0.0359', '0.0868', '0.7562'
-    more = '--imu-rpy', *RPY, '--accelerometer-offset', *bias, '--json', out
-    assert call(NTNU / 'bag_baseline', *more, topics=('--readings', '/fts/wrench')) == 0
-    found = json.loads(out.read_text())
-    assert found['mass'] == pytest.approx(0.9323, abs=0.005)
-    np.testing.assert_allclose(found['centre'], [0.0, 0.0, 0.044], atol=5e-4)
-    assert 0.0055 < found['delay'] < 0.0075
