@@ -166,7 +166,6 @@ class IdentifySettings:
     """Settings of ``identify``."""
 
     robot: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments of `Robot.from_urdf`."""
     layout: Layout | None = None
     """Columns of tables of numbers; None: the logs are bags."""
     parameters: Path | None = None
@@ -175,10 +174,8 @@ class IdentifySettings:
     rows: Mapping[str, Any] = field(default_factory=dict)
     """Values below ``rows``, as `ROWS` reads them."""
     bounds: Mapping[str, Any] = field(default_factory=dict)
-    """Values below ``bounds``, as `BOUNDS` reads them."""
     shapes: ShapeSettings | None = None
     payloads: tuple[LoggedPayload, ...] = ()
-    """Rigid bodies that are there in some of the logs."""
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> IdentifySettings:

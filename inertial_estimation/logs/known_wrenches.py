@@ -53,7 +53,6 @@ class KnownWrench:
     """A wrench of the environment on the robot; one of `constant` and `signal` is given."""
 
     name: str
-    """Full name of the setting."""
     frame: str
     """Where it acts."""
     F_H_W: Array
@@ -70,7 +69,6 @@ class KnownWrench:
     max_age: float = 0.05
     """Largest distance to the messages before and after a sample [s]."""
     time_offset: float = 0.0
-    """Added to the stamps [s]."""
     frozen_after: float = 0.05
     """Bit-equal messages for longer are frozen; 0: never [s]."""
 

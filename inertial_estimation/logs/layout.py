@@ -50,13 +50,10 @@ class Layout:
     velocities: Signal | None = None
     efforts: Signal | None = None
     ft_sensors: Mapping[str, Signal] = field(default_factory=dict)
-    """Wrenches by FT sensor."""
     temperatures: Mapping[str, Signal] = field(default_factory=dict)
-    """By FT sensor."""
     imus: Mapping[str, Mapping[str, Signal]] = field(default_factory=dict)
     """Signals of `IMU` by IMU."""
     external: Mapping[str, KnownWrench] = field(default_factory=dict)
-    """Wrenches of the environment by frame."""
 
     @classmethod
     def read(cls, given: object, name: str = 'log') -> Layout:

@@ -120,14 +120,12 @@ class Touches:
 
 
 class ReportedJoint(NamedTuple):
-    """A joint of ``assumed_joints`` whose position the log reports."""
+    """An assumed joint whose position the log reports; positions [rad or m]."""
 
     joint: str
     assumed_position: float
-    """Configured and used [rad or m]."""
     n_messages: int
     largest_difference: float
-    """Between reported and assumed position [rad or m]."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,7 +40,6 @@ class LogReader:
     """With joints locked."""
     calibration: FtCalibration | None
     assumed: tuple[str, ...]
-    """Joints whose positions are assumed."""
     whole: Robot
     read_whole: Callable[[Path], Log]
 

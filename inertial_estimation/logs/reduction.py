@@ -42,7 +42,6 @@ class LogPart(NamedTuple):
 
     path: str
     recorded: int
-    """Samples of the log."""
     used: int
     """Samples that equations are built from."""
     stretches: int
@@ -50,7 +49,6 @@ class LogPart(NamedTuple):
     discarded: int
     """Samples at edges and in parts that are too short."""
     payloads: tuple[str, ...] = ()
-    """Payloads that the robot carried."""
 
 
 class Ranges(NamedTuple):
@@ -92,7 +90,6 @@ class Reduced(NamedTuple):
 
     parts: tuple[LogPart, ...]
     evidence: list[Evidence]
-    """Of each submodel."""
     ranges: Ranges
     findings: list[Finding]
     left: list[dict[str, Array]]
@@ -100,7 +97,6 @@ class Reduced(NamedTuple):
     constant: Mapping[str, Mapping[str, Finding]]
     """Constant efforts of moving joints, by log and joint."""
     of_logs: Mapping[str, list[Evidence]]
-    """`evidence` of each log."""
 
 
 def reduce_logs(
@@ -180,7 +176,6 @@ class _Read(NamedTuple):
     """A log that was read and filtered."""
 
     recorded: int
-    """Samples of the log."""
     prepared: Prepared
     observed: Observed
     findings: list[Finding]

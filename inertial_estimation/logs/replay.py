@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
+from inertial_estimation.errors import InertialEstimationError, NameNotFound
 from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.internal_wrenches import (
@@ -267,10 +266,6 @@ def check_settings(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return joints and links whose wrenches are computed; raise for unknown names."""
     require_temperatures(robot, settings)
-    for kind, names in (('joint', joints), ('link', links)):
-        twice = [name for name, n in Counter(names).items() if n > 1]
-        if twice:
-            raise ConfigError(f'{kind} {", ".join(twice)} is named more than once')
     all_joints = tuple(dict.fromkeys((*settings.outputs.internal_wrench_joints, *joints)))
     all_links = tuple(dict.fromkeys((*settings.outputs.net_wrench_links, *links)))
     if all_joints or all_links:

@@ -43,16 +43,14 @@ class Inside(NamedTuple):
 
 
 class LogDeviations(NamedTuple):
-    """Standard deviations at some samples of a log; NaN: unknown."""
+    """Standard deviations at some samples of a log; torques (m, n_joints); NaN: unknown."""
 
     rows: Indices
     """The samples, increasing, shape (m,)."""
     wrenches: Array
     """Shape (m, n_contacts, 6) [N, Nm]."""
     torques: Array
-    """Shape (m, n_joints) [Nm or N]."""
     external_torques: Array
-    """Shape (m, n_joints) [Nm or N]."""
     residuals: Array
     """Shape (m, n_submodels, 6) [N, Nm]."""
     lack: str = ''

@@ -56,7 +56,6 @@ class Table:
     path: str
     columns: Mapping[str, Array]
     twice: frozenset[str] = frozenset()
-    """Names of several columns."""
 
     def column(self, name: str, wanted_by: str) -> Array:
         """Return a column, shape (n, k)."""
@@ -130,7 +129,6 @@ class Signal:
     """Columns of a signal, and the meaning of their numbers."""
 
     name: str
-    """Full name of the setting."""
     columns: tuple[str, ...]
     units: tuple[str, ...]
     """One for all channels, or one for each; none: SI."""
@@ -141,7 +139,6 @@ class Signal:
     offset: Array
     """A number, or one for each channel, in SI."""
     scaled: bool = False
-    """True if a scale was stated."""
 
     def units_of(self, n: int) -> tuple[str, ...]:
         """Return the unit of each of n channels."""
