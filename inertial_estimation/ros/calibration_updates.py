@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The calibration of the FT sensors in use: save, restore, publish, change between cycles."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rclpy.lifecycle import LifecycleNode
@@ -22,15 +21,16 @@ from inertial_estimation.calibration.calibration_file import (
 from inertial_estimation.calibration.configured_estimator import calibration_path
 from inertial_estimation.calibration.temperature import implausible
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, InertialEstimationError
+from inertial_estimation.errors import ConfigError
 from inertial_estimation.findings import finding
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.background import Background
-from inertial_estimation.ros.services import create_waiting_services
+from inertial_estimation.ros.services import create_service
 from inertial_estimation.ros.subscriptions import LATCHED
 from inertial_estimation.sample import Sample
 
+UNCHANGED = 'nothing was changed'
 TOPIC = 'ft_calibration'
 """Topic from the estimator to the identifier: the calibration in use as JSON."""
 
@@ -64,11 +64,11 @@ class CalibrationUpdates:
                 f'({", ".join(in_use.sensors)})'
             )
         self._publisher = node.create_lifecycle_publisher(String, TOPIC, LATCHED)
-        self._services = create_waiting_services(node, {
-            'save': answering(self._save, 'nothing was saved'),
-            'restore': answering(self._restore, 'nothing was restored'),
-            'clear_tare': answering(self._clear_tare, 'nothing was changed'),
-        })  # fmt: skip
+        self._services = [
+            create_service(node, Trigger, '~/save', self._save, 'nothing was saved'),
+            create_service(node, Trigger, '~/restore', self._restore, 'nothing was restored'),
+            create_service(node, Trigger, '~/clear_tare', self._clear_tare, UNCHANGED),
+        ]
 
     def announce(self) -> None:
         """Publish the calibration in use; call it once active."""
@@ -177,19 +177,6 @@ class CalibrationUpdates:
                 "'calibration_file' is empty: name a file there, then configure anew"
             )
         return self._path
-
-
-def answering(work: Callable[[], Awaitable[str]], refusal: str) -> Callable[[Any, Any], Any]:
-    """Return a service callback that answers with the text of some work, or with its error."""
-
-    async def answer(request: Trigger.Request, response: Trigger.Response):
-        try:
-            response.message, response.success = await work(), True
-        except InertialEstimationError as error:
-            response.message, response.success = f'{refusal}: {error}', False
-        return response
-
-    return answer
 
 
 def _changes(changed: tuple[str, ...]) -> str:

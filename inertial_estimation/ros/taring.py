@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
+from functools import partial
 
 from rclpy.lifecycle import LifecycleNode
 from rclpy.task import Future
+from std_srvs.srv import Trigger
 
 from inertial_estimation.calibration.active_calibration import ActiveCalibration
 from inertial_estimation.calibration.tare_recorder import TareRecorder, stack_recorded
@@ -22,8 +23,8 @@ from inertial_estimation.errors import CalibrationError, ConfigError, InertialEs
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.background import Background
-from inertial_estimation.ros.calibration_updates import CalibrationUpdates, answering
-from inertial_estimation.ros.services import create_waiting_services
+from inertial_estimation.ros.calibration_updates import UNCHANGED, CalibrationUpdates
+from inertial_estimation.ros.services import create_service
 from inertial_estimation.ros.tare_job import TareJob, find_offsets
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.messages import topic_names
@@ -31,7 +32,6 @@ from inertial_estimation.signals.messages import topic_names
 MAX_POSES = 20
 NAMES = {'accept_split': '--accept-split of calibrate offsets', 'supports': "'tare.supports'"}
 """Parameters for arguments of the library."""
-UNCHANGED = 'nothing was changed'
 NO_SUPPORT = "'tare.supports' is empty and there is no fixed link"
 
 
@@ -79,13 +79,17 @@ class Taring:
         self._sensors: tuple[str, ...] | None = None
         self._urdf, self._supports = urdf, supports
         names = tuple(active.sensors)
-        callbacks = {
-            'tare': self._service(None),
-            'add_tare_pose': answering(self._add_pose, UNCHANGED),
-        }
-        for topic, name in zip(topic_names(names), names):
-            callbacks[f'tare_{topic}'] = self._service((name,))
-        self._services = create_waiting_services(node, callbacks)
+        chosen = [
+            ('tare', None),
+            *((f'tare_{t}', (n,)) for t, n in zip(topic_names(names), names)),
+        ]
+        self._services = [
+            create_service(node, Trigger, f'~/{name}', partial(self._of, sensors), UNCHANGED)
+            for name, sensors in chosen
+        ]
+        self._services.append(
+            create_service(node, Trigger, '~/add_tare_pose', self._add_pose, UNCHANGED)
+        )
 
     @property
     def collecting(self) -> bool:
@@ -142,9 +146,9 @@ class Taring:
             self._node.destroy_service(service)
         self._services.clear()
 
-    def _service(self, sensors: tuple[str, ...] | None) -> Callable[[Any, Any], Any]:
-        """Return the callback of a tare of some sensors, or all."""
-        return answering(lambda: self._result(self._begin(sensors, ())), UNCHANGED)
+    async def _of(self, sensors: tuple[str, ...] | None) -> str:
+        """Tare some sensors, or all."""
+        return await self._result(self._begin(sensors, ()))
 
     async def _add_pose(self) -> str:
         """Tare from this pose together with those before."""
