@@ -28,25 +28,29 @@ class ContactKind(str, Enum):
     ----------
     unknowns : int
         Their number.
-    has_direction : bool
-        Whether they depend on the direction of the contact.
+    has_point, has_direction : bool
+        True if they depend on the point, or on the direction, of the contact.
 
     """
 
     unknowns: int
+    has_point: bool
     has_direction: bool
     WRENCH = 'wrench', 6
     """Force and torque."""
-    FORCE = 'force', 3
+    FORCE = 'force', 3, True
     """A pure force at the point of the contact."""
-    AXIAL_FORCE = 'axial_force', 1, True
+    AXIAL_FORCE = 'axial_force', 1, True, True
     """A pure force at the point along the direction of the contact, of either sign."""
     KNOWN = 'known', 0
     """Nothing: the contact states its wrench."""
 
-    def __new__(cls, name: str, unknowns: int, has_direction: bool = False) -> ContactKind:
+    def __new__(
+        cls, name: str, unknowns: int, has_point: bool = False, has_direction: bool = False
+    ) -> ContactKind:
         kind = str.__new__(cls, name)
-        kind._value_, kind.unknowns, kind.has_direction = name, unknowns, has_direction
+        kind._value_, kind.unknowns = name, unknowns
+        kind.has_point, kind.has_direction = has_point, has_direction
         return kind
 
     def __str__(self) -> str:

@@ -167,6 +167,8 @@ class Plan:
     """Every submodel has just one contact, a full wrench."""
     complete: bool
     """Every result is a number."""
+    length_scale: float
+    """Of moments beside forces [m]."""
     motion: MotionPlan | None = None
     """Motion sources of links; None: each link has just one whole IMU."""
 
@@ -224,6 +226,7 @@ def build_plan(
         exact=exact,
         complete=len(residual_rows) == len(robot.submodels)
         and not any((flags & LOST).any() for flags in quality),
+        length_scale=length_scale,
         motion=working.motion,
     )
 

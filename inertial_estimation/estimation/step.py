@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.contacts import Contact, scaled_basis
 from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import LOST, Plan, Split
 from inertial_estimation.model.spatial import compose, cross_matrix, to_child, to_parent
@@ -104,8 +104,9 @@ class Step:
             for k, (rows, starts) in enumerate(zip(split.contacts, split.starts)):
                 for c, start in zip(rows.tolist(), starts.tolist()):
                     contact = contacts[c]
-                    if contact.kind != 'wrench':
-                        columns[k, start : start + contact.unknowns] = contact.basis().T
+                    if contact.kind.has_point:
+                        basis = scaled_basis(contact.basis(), self.plan.length_scale)
+                        columns[k, start : start + contact.unknowns] = basis
 
     def solve(
         self,
