@@ -64,8 +64,8 @@ class ContactKind(str, Enum):
         """
         if self is ContactKind.WRENCH:
             return np.eye(6)
-        axial = self is ContactKind.AXIAL_FORCE
-        forces = np.array(direction)[:, None] if axial else np.eye(3, self.unknowns)
+        fixed = np.eye(3, self.unknowns)
+        forces = np.array(direction)[:, None] if self.has_direction else fixed
         x, y, z = point
         lever = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
         return np.vstack([forces, lever @ forces])

@@ -51,11 +51,11 @@ def replaced(sample: S, **fields: Any) -> S:
 class Motions(NamedTuple):
     """Motions of links in the axes of their frames, shape (..., n_imu_links, 3) each."""
 
-    turn: Array
+    w: Array
     """Angular velocity [rad/s]."""
-    spin: Array
+    dw: Array
     """Angular acceleration [rad/s^2]."""
-    shift: Array
+    a: Array
     """Proper acceleration of the origin of the frame [m/s^2]."""
 
 
@@ -66,10 +66,10 @@ class Levers:
         self._imu_links = imu_links
         self._columns, self._hats = positions[..., None], hat(positions)
 
-    def term(self, spin: Array, centripetal: Array) -> Array:
+    def term(self, dw: Array, centripetal: Array) -> Array:
         """Return the acceleration of the points less that of the origins, (..., n, 3) [m/s^2]."""
         term = centripetal[..., self._imu_links, :, :] @ self._columns
-        term -= self._hats @ spin[..., self._imu_links, :, None]
+        term -= self._hats @ dw[..., self._imu_links, :, None]
         found: Array = term[..., 0]
         return found
 
@@ -120,7 +120,7 @@ class Walk:
 
     def run(self, sample: Sample | SampleBatch, motion: Motions) -> Motions:
         """Return the motions of the links that are reached."""
-        lead, n = motion.turn.shape[:-2], len(self.to)
+        lead, n = motion.w.shape[:-2], len(self.to)
         count = len(sample) if isinstance(sample, SampleBatch) else 1
         given = [x[..., self._known, :].reshape(count, 3 * len(self._known)) for x in motion]
         joints = [
@@ -210,72 +210,72 @@ class MotionPlan:
             return sample
         shape = (*sample.angular_velocities.shape[:-2], len(self._leads), 3)
         motion = Motions(np.zeros(shape), np.zeros(shape), np.zeros(shape))
-        self._find_turn(sample, motion)
-        centripetal = _square(motion.turn)
+        self._find_angular_velocities(sample, motion)
+        centripetal = _square(motion.w)
         if self._arrays:
-            self._find_spin(sample, motion, centripetal)
-        self._find_shift(sample, motion, centripetal)
+            self._find_angular_accelerations(sample, motion, centripetal)
+        self._find_accelerations(sample, motion, centripetal)
         return self._written(sample, motion)
 
-    def _find_turn(self, sample: Sample | SampleBatch, motion: Motions) -> None:
+    def _find_angular_velocities(self, sample: Sample | SampleBatch, motion: Motions) -> None:
         """Write angular velocities, and angular accelerations if they come with them."""
-        motion.turn[..., self._turning, :] = self._gyroscopes.of(sample.angular_velocities)
+        motion.w[..., self._gyro_links, :] = self._gyroscopes.of(sample.angular_velocities)
         if not self._arrays:
-            spin = self._gyroscopes.of(sample.angular_accelerations)
-            motion.spin[..., self._turning, :] = spin
+            motion.dw[..., self._gyro_links, :] = self._gyroscopes.of(sample.angular_accelerations)
         walk = self._walks[0]
         if walk is not None:
             reached = walk.run(sample, motion)
-            motion.turn[..., walk.to, :] = reached.turn
-            motion.spin[..., walk.to, :] = reached.spin
+            motion.w[..., walk.to, :] = reached.w
+            motion.dw[..., walk.to, :] = reached.dw
 
-    def _find_spin(
+    def _find_angular_accelerations(
         self, sample: Sample | SampleBatch, motion: Motions, centripetal: Array
     ) -> None:
         """Write angular accelerations from arrays."""
-        swing = centripetal[..., self._spun, :, :]
-        swing = swing.reshape(*swing.shape[:-2], 9, 1)
-        spin = self._array.of(sample.proper_accelerations) - (self._array_lever @ swing)[..., 0]
-        motion.spin[..., self._spun, :] = spin
+        squares = centripetal[..., self._array_links, :, :]
+        squares = squares.reshape(*squares.shape[:-2], 9, 1)
+        dw = self._array.of(sample.proper_accelerations) - (self._array_lever @ squares)[..., 0]
+        motion.dw[..., self._array_links, :] = dw
         walk = self._walks[1]
         if walk is not None:
-            motion.spin[..., walk.to, :] = walk.run(sample, motion).spin
+            motion.dw[..., walk.to, :] = walk.run(sample, motion).dw
 
-    def _find_shift(
+    def _find_accelerations(
         self, sample: Sample | SampleBatch, motion: Motions, centripetal: Array
     ) -> None:
         """Write accelerations."""
         means = self._accelerometers.of(sample.proper_accelerations)
         # Only the mean of the positions counts, as the motion is linear in them [T 4.11].
-        moved = self._levers.term(motion.spin, centripetal)
-        motion.shift[..., self._shaken, :] = means - moved
+        moved = self._levers.term(motion.dw, centripetal)
+        motion.a[..., self._acc_links, :] = means - moved
         walk = self._walks[2]
         if walk is not None:
             # It came through the joints to the origin of the link; on from there with the turning
             # that is measured on the link, wherever its gyroscope sits.
-            moved = walk.levers.term(motion.spin, centripetal)
-            motion.shift[..., walk.to, :] = walk.run(sample, motion).shift + moved
+            moved = walk.levers.term(motion.dw, centripetal)
+            motion.a[..., walk.to, :] = walk.run(sample, motion).a + moved
 
     def _lay_out(self, robot: Robot, imu_links: Sequence[ImuLink]) -> None:
         """Lay out the constants of the plan."""
         self._leads = np.array([imu_link.lead for imu_link in imu_links])
-        self._turning = np.flatnonzero([bool(imu_link.gyroscopes) for imu_link in imu_links])
-        self._shaken = np.flatnonzero([bool(imu_link.accelerometers) for imu_link in imu_links])
-        self._spun = np.flatnonzero([imu_link.is_array for imu_link in imu_links])
-        turning, shaken, spun = (
-            [imu_links[b] for b in rows.tolist()]
-            for rows in (self._turning, self._shaken, self._spun)
+        self._gyro_links = np.flatnonzero([bool(imu_link.gyroscopes) for imu_link in imu_links])
+        self._acc_links = np.flatnonzero([bool(imu_link.accelerometers) for imu_link in imu_links])
+        self._array_links = np.flatnonzero([imu_link.is_array for imu_link in imu_links])
+        known = self._gyro_links, self._array_links, self._acc_links
+        gyro_links, array_links, acc_links = ([imu_links[b] for b in rows] for rows in known)
+        blocks, _ = zip(*(mean_of(imu_link, robot, 'gyroscope') for imu_link in gyro_links))
+        self._gyroscopes = SensorSum([imu_link.gyroscopes for imu_link in gyro_links], blocks)
+        blocks, levers = zip(
+            *(mean_of(imu_link, robot, 'accelerometer') for imu_link in acc_links)
         )
-        blocks, _ = zip(*(mean_of(imu_link, robot, 'gyroscope') for imu_link in turning))
-        self._gyroscopes = SensorSum([imu_link.gyroscopes for imu_link in turning], blocks)
-        blocks, levers = zip(*(mean_of(imu_link, robot, 'accelerometer') for imu_link in shaken))
-        self._accelerometers = SensorSum([imu_link.accelerometers for imu_link in shaken], blocks)
-        self._levers = Levers(self._shaken, np.array(levers))
+        self._accelerometers = SensorSum(
+            [imu_link.accelerometers for imu_link in acc_links], blocks
+        )
+        self._levers = Levers(self._acc_links, np.array(levers))
         if self._arrays:
-            blocks, levers = zip(*(array_of(imu_link, robot) for imu_link in spun))
-            self._array = SensorSum([imu_link.accelerometers for imu_link in spun], blocks)
+            blocks, levers = zip(*(array_of(imu_link, robot) for imu_link in array_links))
+            self._array = SensorSum([imu_link.accelerometers for imu_link in array_links], blocks)
             self._array_lever = np.array(levers)
-        known = (self._turning, self._spun, self._shaken)
         self._walks = [
             None if forest is None else Walk(robot, imu_links, forest, rows)
             for forest, rows in zip(self.layout.forests, known, strict=True)
@@ -283,21 +283,21 @@ class MotionPlan:
 
     def _written(self, sample: S, motion: Motions) -> S:
         """Return the sample with the motions of the links."""
-        found = np.zeros((3, *motion.turn.shape[:-2], self._n_imus, 3))
+        found = np.zeros((3, *motion.w.shape[:-2], self._n_imus, 3))
         for rows, part in zip(found, motion):
             rows[..., self._leads, :] = part
-        turn, spin, shift = found
+        w, dw, a = found
         return replaced(
             sample,
-            angular_velocities=turn,
-            proper_accelerations=shift,
-            angular_accelerations=spin,
+            angular_velocities=w,
+            proper_accelerations=a,
+            angular_accelerations=dw,
         )
 
 
-def _square(turn: Array) -> Array:
+def _square(w: Array) -> Array:
     """Return w x w x as matrices, shape (..., 3, 3)."""
-    squares = turn[..., :, None] * turn[..., None, :]
+    squares = w[..., :, None] * w[..., None, :]
     lengths = np.einsum('...ii->...', squares)
     square: Array = squares - lengths[..., None, None] * np.eye(3)
     return square

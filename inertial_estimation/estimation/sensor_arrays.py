@@ -83,10 +83,12 @@ def nominal_bits(robot: Robot) -> Bits:
 def lay_out(robot: Robot, bits: Bits, *, arrays: bool) -> Layout:
     """Find where the motions of all links come from."""
     imu_links = _imu_links(robot, bits)
-    turning = [b for b, imu_link in enumerate(imu_links) if imu_link.gyroscopes]
-    shaken = [b for b, imu_link in enumerate(imu_links) if imu_link.accelerometers]
-    spun = [b for b, imu_link in enumerate(imu_links) if imu_link.is_array] if arrays else turning
-    if not (turning and shaken and spun):
+    gyro_links = [b for b, imu_link in enumerate(imu_links) if imu_link.gyroscopes]
+    acc_links = [b for b, imu_link in enumerate(imu_links) if imu_link.accelerometers]
+    array_links = (
+        [b for b, imu_link in enumerate(imu_links) if imu_link.is_array] if arrays else gyro_links
+    )
+    if not (gyro_links and acc_links and array_links):
         return Layout((), {}, {}, (None, None, None), is_plain=False)
     is_plain = not arrays and all(
         imu_link.accelerometers == imu_link.gyroscopes == (imu_link.lead,)
@@ -94,7 +96,7 @@ def lay_out(robot: Robot, bits: Bits, *, arrays: bool) -> Layout:
     )
     forests: list[Forest | None] = [
         _forest(robot, imu_links, known) if len(known) < len(imu_links) else None
-        for known in (turning, spun, shaken)
+        for known in (gyro_links, array_links, acc_links)
     ]
     if not arrays:
         forests[1] = None
@@ -204,20 +206,20 @@ def _sources(
         link = imu_links[b].link
         return at[forest.tops[forest.owner[link]].link], forest.path[link]
 
-    turns: list[_Sources] = []
-    spins: list[_Sources] = []
+    w: list[_Sources] = []
+    dw: list[_Sources] = []
     for b in range(len(imu_links)):
         source, joints = through(forests[0], b)
-        turns.append((frozenset(imu_links[source].gyroscopes), joints))
+        w.append((frozenset(imu_links[source].gyroscopes), joints))
     for b in range(len(imu_links)):
         source, joints = through(forests[1] if arrays else forests[0], b)
         sensors = imu_links[source].accelerometers if arrays else imu_links[source].gyroscopes
-        spins.append(_joined((frozenset(sensors), joints), turns[source]))
+        dw.append(_joined((frozenset(sensors), joints), w[source]))
     found = []
     for b in range(len(imu_links)):
         source, joints = through(forests[2], b)
-        shift = frozenset(imu_links[source].accelerometers), joints
-        found.append(_joined(shift, turns[source], spins[source], turns[b], spins[b]))
+        a = frozenset(imu_links[source].accelerometers), joints
+        found.append(_joined(a, w[source], dw[source], w[b], dw[b]))
     return found
 
 
