@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -386,7 +387,12 @@ class Streams:
         self, joints: Sequence[str], fts: Sequence[str], imus: Sequence[str], **options: Any
     ) -> None:
         settings = use('EstimatorSettings').from_dict(options)
-        self._assembler = use('SampleAssembler')(joints, fts, imus, settings)
+        robot = SimpleNamespace(
+            joint_names=tuple(joints),
+            ft_sensors=[SimpleNamespace(name=name) for name in fts],
+            imus=[SimpleNamespace(name=name, measures='both') for name in imus],
+        )
+        self._assembler = use('SampleAssembler')(robot, settings)
         self._joints, self._fts, self._imus = tuple(joints), list(fts), list(imus)
         self._samples: list[Any] = []
 

@@ -204,8 +204,12 @@ class Decoder:
             if layout is None:
                 return None
         second, nanosecond = STAMP.unpack_from(data, STAMP_AT)
+        stamp_ns = second * NANOSECONDS + nanosecond
+        if len(layout.arrays) == 1:
+            values = np.frombuffer(data, FLOAT, *layout.arrays[0])
+            return self._reading(stamp_ns, layout.texts[0], values)
         arrays = [np.frombuffer(data, FLOAT, count, start) for count, start in layout.arrays]
-        return self._reading(second * NANOSECONDS + nanosecond, *layout.texts, *arrays)
+        return self._reading(stamp_ns, *layout.texts, *arrays)
 
     def read(self, message: Any) -> Any:
         """Return the reading of a deserialized message, of rclpy or of rosbags."""

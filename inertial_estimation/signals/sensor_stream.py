@@ -136,9 +136,10 @@ class SensorStream(Stream):
             return state
         own_ns, self.data, since_ns = self.message
         if limit := self._frozen_after_ns:
-            # The newest reading shows it first, for an instant in the past.
-            newest_ns, _, newest_since_ns = self.fed
-            frozen = own_ns - since_ns >= limit or newest_ns - newest_since_ns >= limit
+            frozen = own_ns - since_ns >= limit
+            if self.fed is not self.message:
+                # The newest reading shows it first, for an instant in the past.
+                frozen |= self.fed[0] - self.fed[2] >= limit
             if frozen and self._is_usable(self.data):
                 return FROZEN
         self.used += 1

@@ -157,7 +157,8 @@ class Stream:
         self.received += 1
         self._counted += 1
         if message is not None:
-            self.dropped += len(self._queue) == MAX_QUEUE
+            if len(self._queue) == MAX_QUEUE:
+                self.dropped += 1
             self._queue.append(message)
 
     def feed(self, stamp_ns: int) -> None:
