@@ -123,19 +123,6 @@ def accelerometer_bias(accelerations: Array) -> Bias:
     return Bias(found[:3, 0], np.sqrt(np.diagonal(covariances[0]))[:3])
 
 
-class RestSamples(NamedTuple):
-    """Samples at rest."""
-
-    kept: Mask
-    """Shape (n,)."""
-    left_out: dict[str, int]
-    """Samples by reason, all reasons."""
-    gravity: float
-    """Median size of the accelerometer's readings, less their bias [m/s^2]."""
-    bias: Bias
-    """Subtracted; zero if it is not significant."""
-
-
 def rest_samples(
     raw: Array,
     accelerations: Array,
@@ -143,9 +130,9 @@ def rest_samples(
     bias: Array | None,
     max_acceleration: float,
     what: str,
-) -> RestSamples:
+) -> tuple[Mask, dict[str, int], float, Bias]:
     """
-    Select samples at rest.
+    Return samples at rest (n,), others by reason, the size of gravity, and the bias subtracted.
 
     raw (n, 6); accelerations (n, 3) [m/s^2]; turning (n, 3) [rad/s]; bias (3,),
     max_acceleration: from the median size [m/s^2].
@@ -176,4 +163,4 @@ def rest_samples(
         if turning is not None:
             moves |= np.linalg.norm(turning, axis=1) > MAX_REST_TURNING
     left_out = {NOT_FINITE: int((~finite).sum()), MOVING: int((finite & moves).sum()), TOUCHED: 0}
-    return RestSamples(finite & ~moves, left_out, gravity, off)
+    return finite & ~moves, left_out, gravity, off

@@ -88,10 +88,6 @@ class AffineSubspace:
         """Root mean square of the readings along each direction, shape (6,)."""
         return np.asarray(self.singular_values / np.sqrt(self.n_samples))
 
-    def coordinates(self, raw: Array) -> Array:
-        """Return coordinates, the first three within the subspace [T 5.9]; raw (..., 6)."""
-        return np.asarray((raw - self.point) @ self.metric.T @ self.basis)
-
     def project(self, raw: Array) -> Array:
         """Return the nearest point of the subspace to a raw reading, (6,)."""
         within = self.basis[:, :DIMENSIONS]
@@ -249,23 +245,23 @@ def in_situ_offset(
 
     """
     raw, accelerations = stacked('raw', raw, 6), stacked('accelerations', accelerations, 3)
-    rest = rest_samples(raw, accelerations, turning, bias, max_acceleration, what)
-    left_out, n = rest.left_out, int(rest.kept.sum())
-    accelerations = accelerations - rest.bias.bias
+    kept, left_out, size, known_bias = rest_samples(
+        raw, accelerations, turning, bias, max_acceleration, what
+    )
+    n, accelerations = int(kept.sum()), accelerations - known_bias.bias
     if n < MIN_SAMPLES:
         reasons = ', '.join(f'{count} {reason}' for reason, count in left_out.items())
         raise LogError(
             f'{what}: {n} samples at rest, {MIN_SAMPLES} are needed; left out: {reasons}'
         )
-    resting, gravity = raw[rest.kept], accelerations[rest.kept]
+    resting, gravity = raw[kept], accelerations[kept]
     orientations(gravity).require_three(what)
     metric = None
     if matrix is not None:
         matrix = numbers('matrix', matrix, (6, 6))
         metric = np.repeat([1.0, 1.0 / length_scale], 3)[:, None] * matrix
     require_live(resting, gravity, matrix, length_scale, what)
-    kept = rest.kept.copy()
-    kept[rest.kept] = untouched(resting, gravity)
+    kept[kept] = untouched(resting, gravity)
     left_out[TOUCHED] = n - int(kept.sum())
     if left_out[TOUCHED] > MAX_TOUCHED * n:
         raise LogError(
@@ -288,7 +284,7 @@ def in_situ_offset(
             f'{what}: the readings do not follow the accelerometer: residual {unexplained:.0%} of '
             f'their third spread, limit {max_unexplained:.0%}'
         )
-    of_bias = slopes.slopes * rest.bias.deviations
+    of_bias = slopes.slopes * known_bias.deviations
     return InSituOffset(
         offset=subspace.project(slopes.offset),
         # Not projected: off the subspace, the uncertainty of the subspace limits the offset.
@@ -297,8 +293,8 @@ def in_situ_offset(
         subspace=subspace,
         orientations=found,
         unexplained=unexplained,
-        gravity=rest.gravity,
-        bias=rest.bias,
+        gravity=size,
+        bias=known_bias,
         kept=kept,
         left_out=left_out,
     )
