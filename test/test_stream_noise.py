@@ -31,14 +31,13 @@ from inertial_estimation.signals.derivatives import (
     smoother,
 )
 from inertial_estimation.signals.stream import StreamRates
-from inertial_estimation.uncertainty.deviations import Uncertainty
+from inertial_estimation.uncertainty.deviations import LiveUncertainty, Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import (
     filter_weights,
     imu_covariance,
     joint_covariance,
 )
 from inertial_estimation.uncertainty.stream_noise import (
-    LiveUncertainty,
     MomentumNoise,
     StreamFilters,
     stream_noise,

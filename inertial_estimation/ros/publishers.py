@@ -34,8 +34,7 @@ from inertial_estimation.ros.subscriptions import LATCHED, message_class
 from inertial_estimation.sample import Array, Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.cdr import NANOSECONDS
-from inertial_estimation.uncertainty.deviations import Deviations
-from inertial_estimation.uncertainty.stream_noise import LiveUncertainty
+from inertial_estimation.uncertainty.deviations import Deviations, LiveUncertainty
 
 MAX_SHARE = 0.2
 """Time for deviations, and for internal wrenches, over the time of the cycles."""

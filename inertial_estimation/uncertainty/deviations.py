@@ -10,13 +10,14 @@ covariance is given. Other errors of the model, of offsets and of filters that l
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.link_motion import MotionPlan
@@ -25,12 +26,24 @@ from inertial_estimation.estimation.step import Step
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
+from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.link_motion_noise import LinkMotionNoise
 from inertial_estimation.uncertainty.motion_noise import ParameterNoise, independent_parts
 from inertial_estimation.uncertainty.sensitivities import Disturbances, Roots, Sensitivities
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
+from inertial_estimation.uncertainty.stream_noise import (
+    USED,
+    StreamFilters,
+    StreamNoise,
+    stream_noise,
+)
 
 Array = NDArray[np.float64]
+
+LOOK_NS = 1_000_000_000
+"""Period at which rates are checked [ns]."""
+RATE_CHANGE = 0.05
+"""Relative change of a rate from which noise is computed again: 2.5 % of a derivative's."""
 
 
 class Deviations(NamedTuple):
@@ -246,3 +259,65 @@ def _check_masses(plan: Plan) -> None:
                 f"the links beyond '{model.names[parent]}' of the forest weigh "
                 f'{masses[parent]:.3g} kg together: standard deviations need positive sums'
             )
+
+
+class LiveUncertainty:
+    """Standard deviations of estimates from the samples of an assembler."""
+
+    def __init__(self, estimator: WrenchEstimator, settings: EstimatorSettings) -> None:
+        self._estimator, self._settings = estimator, settings
+        self._filters = StreamFilters(settings)
+        robot = estimator.robot
+        sizes = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
+        self._rates = StreamRates(*(np.full(size, np.nan) for size in sizes))
+        self._found: tuple[StreamNoise, Uncertainty] | None = None
+        self._looked_ns = 0
+        self._roots: Array | None = None
+
+    def set_parameter_roots(self, roots: Array | None) -> None:
+        """Set the covariance of the inertial parameters, as `Uncertainty` does."""
+        if roots is self._roots:
+            return
+        self._roots = roots
+        if self._found is not None:
+            self._found[1].set_parameter_roots(roots)
+
+    def of(
+        self,
+        sample: Sample,
+        contacts: Iterable[Contact] | ContactSet | None,
+        rates: Callable[[], StreamRates],
+    ) -> Deviations | None:
+        """Return the standard deviations of one estimate; None while noise is not known."""
+        if self._found is None or not 0 <= sample.stamp_ns - self._looked_ns < LOOK_NS:
+            self._look(sample, rates())
+        if self._found is None:
+            return None
+        noise, uncertainty = self._found
+        if noise.covers(sample):
+            return uncertainty.of(sample, contacts)
+        self._looked_ns = 0
+        return None
+
+    def _look(self, sample: Sample, rates: StreamRates) -> None:
+        """Follow the rates of the readings that are used; one filter is learnt at a time."""
+        states = sample.joint_states, sample.imu_states, sample.ft_states
+        usable = StreamRates(
+            *(
+                now if state is None else np.where(np.isin(state, USED), now, before)
+                for now, before, state in zip(rates, self._rates, states, strict=True)
+            )
+        )
+        changed = any(
+            (~(np.abs(now - before) <= RATE_CHANGE * before) & np.isfinite(now)).any()
+            for now, before in zip(usable, self._rates, strict=True)
+        )
+        if self._found is None or changed:
+            robot = self._estimator.robot
+            if self._filters.learn_next(robot, usable):
+                self._found = None
+                return
+            noise = stream_noise(self._settings, robot, usable, self._filters)
+            self._found = noise, Uncertainty(self._estimator, noise.model, self._roots)
+            self._rates = usable
+        self._looked_ns = sample.stamp_ns

@@ -1,10 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Noise of samples behind the filters of the settings; deviations and momentum noise live."""
+"""Noise of samples behind the filters of the settings, and of the check of momentum."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import ceil, isnan
@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.momentum_check import MomentumCheck
-from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import Imu
 from inertial_estimation.sample import Sample, SensorState
@@ -26,7 +24,6 @@ from inertial_estimation.signals.derivatives import (
     smoother,
 )
 from inertial_estimation.signals.stream import StreamRates
-from inertial_estimation.uncertainty.deviations import Deviations, Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import (
     NoiseModel,
     filter_weights,
@@ -50,10 +47,6 @@ UNFILTERED, JOINT, READING = ('', 0.0), ('joint', 0.0), ('reading', 0.0)
 """Kinds of filters: none, of joint positions, and of whole readings."""
 NO_DERIVATIVES = np.array([[1.0], [0.0], [0.0]])
 """Weights of the newest sample where nothing is filtered."""
-LOOK_NS = 1_000_000_000
-"""Period at which rates are checked [ns]."""
-RATE_CHANGE = 0.05
-"""Relative change of a rate from which noise is computed again: 2.5 % of a derivative's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,68 +196,6 @@ def stream_noise(
     model = NoiseModel(of_joints, of_imus, of_fts, np.zeros(len(joints)))
     known = (np.array([one is not None for one in own], dtype=bool) for own in found)
     return StreamNoise(model, *known)
-
-
-class LiveUncertainty:
-    """Standard deviations of estimates from the samples of an assembler."""
-
-    def __init__(self, estimator: WrenchEstimator, settings: EstimatorSettings) -> None:
-        self._estimator, self._settings = estimator, settings
-        self._filters = StreamFilters(settings)
-        robot = estimator.robot
-        sizes = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
-        self._rates = StreamRates(*(np.full(size, np.nan) for size in sizes))
-        self._found: tuple[StreamNoise, Uncertainty] | None = None
-        self._looked_ns = 0
-        self._roots: Array | None = None
-
-    def set_parameter_roots(self, roots: Array | None) -> None:
-        """Set the covariance of the inertial parameters, as `Uncertainty` does."""
-        if roots is self._roots:
-            return
-        self._roots = roots
-        if self._found is not None:
-            self._found[1].set_parameter_roots(roots)
-
-    def of(
-        self,
-        sample: Sample,
-        contacts: Iterable[Contact] | ContactSet | None,
-        rates: Callable[[], StreamRates],
-    ) -> Deviations | None:
-        """Return the standard deviations of one estimate; None while noise is not known."""
-        if self._found is None or not 0 <= sample.stamp_ns - self._looked_ns < LOOK_NS:
-            self._look(sample, rates())
-        if self._found is None:
-            return None
-        noise, uncertainty = self._found
-        if noise.covers(sample):
-            return uncertainty.of(sample, contacts)
-        self._looked_ns = 0
-        return None
-
-    def _look(self, sample: Sample, rates: StreamRates) -> None:
-        """Follow the rates of the readings that are used; one filter is learnt at a time."""
-        states = sample.joint_states, sample.imu_states, sample.ft_states
-        usable = StreamRates(
-            *(
-                now if state is None else np.where(np.isin(state, USED), now, before)
-                for now, before, state in zip(rates, self._rates, states, strict=True)
-            )
-        )
-        changed = any(
-            (~(np.abs(now - before) <= RATE_CHANGE * before) & np.isfinite(now)).any()
-            for now, before in zip(usable, self._rates, strict=True)
-        )
-        if self._found is None or changed:
-            robot = self._estimator.robot
-            if self._filters.learn_next(robot, usable):
-                self._found = None
-                return
-            noise = stream_noise(self._settings, robot, usable, self._filters)
-            self._found = noise, Uncertainty(self._estimator, noise.model, self._roots)
-            self._rates = usable
-        self._looked_ns = sample.stamp_ns
 
 
 class MomentumNoise:
