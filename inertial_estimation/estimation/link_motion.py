@@ -262,7 +262,9 @@ class MotionPlan:
         self._acc_links = np.flatnonzero([bool(imu_link.accelerometers) for imu_link in imu_links])
         self._array_links = np.flatnonzero([imu_link.is_array for imu_link in imu_links])
         known = self._gyro_links, self._array_links, self._acc_links
-        gyro_links, array_links, acc_links = ([imu_links[b] for b in rows] for rows in known)
+        gyro_links, array_links, acc_links = (
+            [imu_links[b] for b in rows.tolist()] for rows in known
+        )
         blocks, _ = zip(*(mean_of(imu_link, robot, 'gyroscope') for imu_link in gyro_links))
         self._gyroscopes = SensorSum([imu_link.gyroscopes for imu_link in gyro_links], blocks)
         blocks, levers = zip(
