@@ -39,9 +39,8 @@ from inertial_estimation.identification.recursion.identifier import (
 )
 from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.identification.solvers.divergence import whitening
-from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.ft_calibration import FtCalibration
-from inertial_estimation.model.identifiable import null_space
+from inertial_estimation.model.identifiable import base_parameters
 from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
 from inertial_estimation.model.tree import Submodel
 from inertial_estimation.sample import SampleBatch
@@ -133,8 +132,7 @@ class _Base:
 
     def __init__(self, robot: Robot, submodel: Submodel) -> None:
         self._links = list(submodel.links)
-        directions = null_space(robot, submodel)
-        self._grouping = BaseParameters.of_null_space(directions)
+        self._grouping = base_parameters(robot, submodel)
         K = self._grouping.grouping.reshape(self._grouping.rank, len(self._links), 10)
         maps = WRONG * whitening(robot.parameters[self._links])
         self._spread = np.linalg.norm(np.einsum('bli,lij->blj', K, maps), axis=(1, 2))

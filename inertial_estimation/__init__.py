@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from inertial_estimation.logs.results import Replay
     from inertial_estimation.model.base_parameters import BaseParameters
     from inertial_estimation.model.free_floating import FreeFloatingModel
+    from inertial_estimation.model.identifiable import base_parameters
     from inertial_estimation.model.parameter_update import ParameterUpdate
     from inertial_estimation.model.regressor import submodel_regressors
     from inertial_estimation.model.robot import Robot
@@ -82,9 +83,10 @@ __all__ = [
     'RecursiveIdentifier', 'Refit', 'Replay', 'Robot', 'RobotIdentification', 'Sample',
     'SampleAssembler', 'SampleBatch', 'SensorState', 'Stillness', 'TemperatureFit',
     'ToolFit', 'ToolMotion', 'Uncertainty', 'Unknowns',
-    'WrenchEstimate', 'WrenchEstimator', 'dependence_table', 'design_excitation', 'fit_affine',
-    'fit_temperature', 'fit_tool', 'identify', 'in_situ_matrix', 'in_situ_offset',
-    'offset_from_model', 'open_log', 'replay', 'solve', 'submodel_regressors',
+    'WrenchEstimate', 'WrenchEstimator', 'base_parameters', 'dependence_table',
+    'design_excitation', 'fit_affine', 'fit_temperature', 'fit_tool', 'identify',
+    'in_situ_matrix', 'in_situ_offset', 'offset_from_model', 'open_log', 'replay', 'solve',
+    'submodel_regressors',
 ]
 # fmt: on
 
@@ -123,6 +125,7 @@ _MODULES = {
     'logs.results': ('Replay',),
     'model.base_parameters': ('BaseParameters',),
     'model.free_floating': ('FreeFloatingModel',),
+    'model.identifiable': ('base_parameters',),
     'model.parameter_update': ('ParameterUpdate',),
     'model.regressor': ('submodel_regressors',),
     'model.robot': ('Robot',),

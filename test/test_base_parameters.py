@@ -27,6 +27,7 @@ from inertial_estimation.model.base_parameters import (
 )
 from inertial_estimation.model.identifiable import (
     Rows,
+    base_parameters,
     excitable,
     null_space,
     predictability,
@@ -198,7 +199,7 @@ def names(nested_humanoid, submodel):
 
 @pytest.fixture
 def base(nested_humanoid, submodel):
-    return BaseParameters.of_null_space(null_space(nested_humanoid, submodel))
+    return base_parameters(nested_humanoid, submodel)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.model.arguments import indices
-from inertial_estimation.model.base_parameters import unexcited_directions
+from inertial_estimation.model.base_parameters import BaseParameters, unexcited_directions
 from inertial_estimation.model.regressor import SubmodelRegressor, submodel_regressors
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import Imu
@@ -60,6 +60,27 @@ def null_space(robot: Robot, submodel: Submodel, rows: Rows = Rows.WRENCH, seed:
     # A column of round-off must not be scaled up to the others.
     sizes = np.linalg.norm(Y, axis=0)
     return unexcited_directions(np.where(sizes < ROUND_OFF * sizes.max(), 0.0, Y), ROUND_OFF)
+
+
+def base_parameters(robot: Robot, submodel: Submodel | None = None) -> BaseParameters:
+    """
+    Return the base parameters of a submodel: those that wrenches on it and torques in it show.
+
+    Parameters
+    ----------
+    robot : Robot
+        Its joints; parameters do not matter.
+    submodel : Submodel, optional
+        One of ``robot.submodels``. Default: the whole robot, no FT sensor used.
+
+    Returns
+    -------
+    BaseParameters
+        Of the ten parameters of each of its links, in their order [T 7.9].
+
+    """
+    chosen = submodel or decompose(robot.links, robot.ft_sensors, ())[0]
+    return BaseParameters.of_null_space(null_space(robot, chosen))
 
 
 def random_states(robot: Robot, n: int, seed: int = 0) -> SampleBatch:
