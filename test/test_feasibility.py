@@ -17,6 +17,7 @@ from inertial_estimation.identification.feasibility import (
 )
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.solvers.conic import Consistency
+from inertial_estimation.identification.solvers.divergence import parameters_of
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import null_space
@@ -82,12 +83,7 @@ def beyond(certificate, values):
 def consistent_unknowns(rng, n):
     """Return unknowns of three strictly consistent links, (n, 30)."""
     roots = rng.normal(size=(n, 3, 4, 6))
-    J = roots @ np.swapaxes(roots, -1, -2)
-    second = np.trace(J[..., :3, :3], axis1=-2, axis2=-1)[..., None, None] * np.eye(3)
-    inertia = second - J[..., :3, :3]
-    i, j = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
-    found = np.concatenate([J[..., 3, 3:], J[..., :3, 3], inertia[..., i, j]], axis=-1)
-    return found.reshape(n, 30)
+    return parameters_of(roots @ np.swapaxes(roots, -1, -2)).reshape(n, 30)
 
 
 @pytest.mark.parametrize('consistency', Consistency)
