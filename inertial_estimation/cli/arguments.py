@@ -42,6 +42,13 @@ def add_verb(
     return command
 
 
+def add_options(command: argparse.ArgumentParser, *options: tuple[Any, ...]) -> None:
+    """Add options, each as name, metavar, help, and further arguments of argparse."""
+    for name, metavar, text, *more in options:
+        named = {'metavar': metavar} if metavar else {}
+        command.add_argument(name, help=text, **named, **dict(*more))
+
+
 def add_ways(commands: Any, name: str, job: str) -> Any:
     """Add a subcommand with subcommands of its own, one of which is required."""
     command: argparse.ArgumentParser = commands.add_parser(

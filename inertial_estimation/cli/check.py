@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import add_verb
+from inertial_estimation.cli.arguments import add_options, add_verb
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
     Columns,
@@ -37,26 +37,18 @@ def add(commands: Any) -> None:
         'Describe a robot. Exit code 0: the node would start with it; 1: it would not, and the '
         'last line states why; 2: wrong call.'
     )
-    command.add_argument('urdf', metavar='URDF', help='robot description')
-    command.add_argument(
-        '--imu', action='append', metavar='FRAME', help='IMU in use, repeatable (default: all)'
-    )
-    command.add_argument('--fixed-link', default='', metavar='FRAME', help='frame at rest')
-    command.add_argument('--config', metavar='YAML', help='parameter file of the node')
-    command.add_argument(
-        '--contacts', nargs='+', default=[], metavar='FRAME', help='contacts, with a wrench each'
-    )
-    command.add_argument(
-        '--base-parameters', metavar='FILE', help='base parameters to check for consistency'
-    )
-    command.add_argument(
-        '--identifiable', action='store_true', help='combinations that logs can determine'
-    )
-    command.add_argument(
-        '--ft', nargs='+', metavar='SENSOR', help="FT sensors for that, 'all' or 'none'"
-    )
-    command.add_argument(
-        '--efforts', nargs='+', metavar='JOINT', help="joint efforts for that, or 'all'"
+    several: dict[str, Any] = {'nargs': '+'}
+    add_options(
+        command,
+        ('urdf', 'URDF', 'robot description'),
+        ('--imu', 'FRAME', 'IMU in use, repeatable (default: all)', {'action': 'append'}),
+        ('--fixed-link', 'FRAME', 'frame at rest', {'default': ''}),
+        ('--config', 'YAML', 'parameter file of the node'),
+        ('--contacts', 'FRAME', 'contacts, with a wrench each', {'default': [], **several}),
+        ('--base-parameters', 'FILE', 'base parameters to check for consistency'),
+        ('--identifiable', None, 'combinations that logs can determine', {'action': 'store_true'}),
+        ('--ft', 'SENSOR', "FT sensors for that, 'all' or 'none'", several),
+        ('--efforts', 'JOINT', "joint efforts for that, or 'all'", several),
     )
     command.add_argument('--full', '--all', action='store_true', help='print every name and pose')
     command.set_defaults(run=_run)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import add_verb
+from inertial_estimation.cli.arguments import add_options, add_verb
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
     Columns,
@@ -68,33 +68,22 @@ def add(commands: Any) -> None:
         'run1.npz run2.npz --robot arm.urdf --config arm_logs.yaml --validate run3.npz '
         '--out-urdf identified.urdf', full=True,
     )  # fmt: skip
-    command.add_argument(
-        'logs', nargs='+', metavar='LOG', help='npz, csv or bag; LOG@FROM:TO for a part [s]'
-    )
-    command.add_argument('--robot', required=True, metavar='URDF', help='robot description')
-    command.add_argument(
-        '--config', required=True, metavar='YAML',
-        help='columns, filter and equations; or the parameter file of the node, for bags',
+    needed, names, file = {'required': True}, {'nargs': '+', 'default': []}, {'type': Path}
+    method = {'choices': METHODS, 'default': 'entropic'}
+    add_options(
+        command,
+        ('logs', 'LOG', 'npz, csv or bag; LOG@FROM:TO for a part [s]', {'nargs': '+'}),
+        ('--robot', 'URDF', 'robot description', needed),
+        ('--config', 'YAML', 'columns, filter and equations; or the parameter file of the node, '
+         'for bags', needed),
+        ('--method', None, 'solver (default: %(default)s)', method),
+        ('--weight', 'NUMBER[-rows]', 'weight of the prior, in equations or relative (default: '
+         '10-rows)', {'type': _weight}),
+        ('--validate', 'LOG', 'logs to predict, not fitted', names),
+        ('--lock', 'JOINT', 'joints that the logs do not move', names),
+        ('--out-urdf', 'FILE', 'write the URDF; exit code 1 if inconsistent', file),
+        ('--out-yaml', 'FILE', 'write friction, drives and FT offsets', file),
     )  # fmt: skip
-    command.add_argument(
-        '--method', choices=METHODS, default='entropic', help='solver (default: %(default)s)'
-    )
-    command.add_argument(
-        '--weight', type=_weight, metavar='NUMBER[-rows]',
-        help='weight of the prior, in equations or relative (default: 10-rows)',
-    )  # fmt: skip
-    command.add_argument(
-        '--validate', nargs='+', default=[], metavar='LOG', help='logs to predict, not fitted'
-    )
-    command.add_argument(
-        '--lock', nargs='+', default=[], metavar='JOINT', help='joints that the logs do not move'
-    )
-    command.add_argument(
-        '--out-urdf', type=Path, metavar='FILE', help='write the URDF; exit code 1 if inconsistent'
-    )
-    command.add_argument(
-        '--out-yaml', type=Path, metavar='FILE', help='write friction, drives and FT offsets'
-    )
     command.set_defaults(run=_run)
 
 

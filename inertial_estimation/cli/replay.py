@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import add_verb
+from inertial_estimation.cli.arguments import add_options, add_verb
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
     Columns,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
+OFFSETS = ('settings', 'model', 'torques')
 WRENCH = ('fx [N]', 'fy', 'fz', 'tx [Nm]', 'ty', 'tz')
 COMPARED = {
     'joint': 'joint', 'samples': 'n_samples', 'mean error [Nm]': 'mean_error_nm',
@@ -79,37 +80,24 @@ def add(commands: Any) -> None:
         commands, 'replay', 'run the estimator over a ROS 2 bag, without ROS',
         'walk.mcap --robot robot.urdf --config robot.yaml --range 5 20 --out results', full=True,
     )  # fmt: skip
-    command.add_argument('bag', metavar='LOG', help='bag (folder, mcap, db3), npz or csv')
-    command.add_argument('--robot', required=True, metavar='URDF', help='robot description')
-    command.add_argument(
-        '--config', required=True, metavar='YAML', help='parameter file of the node'
-    )
-    command.add_argument(
-        '--layout', metavar='YAML', help="columns of an npz or csv, as 'log' of identify's file"
-    )
-    command.add_argument(
-        '--range', nargs=2, type=float, metavar=('FROM', 'TO'), default=(-inf, inf),
-        help='part to estimate [s after the first FT message]',
+    needed, names = {'required': True}, {'nargs': '+', 'default': []}
+    span = {'nargs': 2, 'type': float, 'default': (-inf, inf)}
+    ends, source = ('FROM', 'TO'), {'choices': OFFSETS, 'default': 'settings'}
+    add_options(
+        command,
+        ('bag', 'LOG', 'bag (folder, mcap, db3), npz or csv'),
+        ('--robot', 'URDF', 'robot description', needed),
+        ('--config', 'YAML', 'parameter file of the node', needed),
+        ('--layout', 'YAML', "columns of an npz or csv, as 'log' of identify's file"),
+        ('--range', ends, 'part to estimate [s after the first FT message]', span),
+        ('--offsets-from', None, 'origin of the FT offsets (default: %(default)s)', source),
+        ('--offset-range', ends, 'part that the offsets are computed from [s]', span),
+        ('--support', 'FRAME', 'the only contact in that part (default: fixed_link)',
+         {'default': ''}),
+        ('--out', 'FOLDER', 'write the results as a bag', {'type': Path}),
+        ('--through', 'JOINT', 'compute the wrench of joints', names),
+        ('--net', 'LINK', 'compute the net wrench of links', names),
     )  # fmt: skip
-    command.add_argument(
-        '--offsets-from', choices=('settings', 'model', 'torques'), default='settings',
-        help='origin of the FT offsets (default: %(default)s)',
-    )  # fmt: skip
-    command.add_argument(
-        '--offset-range', nargs=2, type=float, metavar=('FROM', 'TO'), default=(-inf, inf),
-        help='part that the offsets are computed from [s]',
-    )  # fmt: skip
-    command.add_argument(
-        '--support', default='', metavar='FRAME',
-        help='the only contact in that part (default: fixed_link)',
-    )  # fmt: skip
-    command.add_argument('--out', type=Path, metavar='FOLDER', help='write the results as a bag')
-    command.add_argument(
-        '--through', nargs='+', default=[], metavar='JOINT', help='compute the wrench of joints'
-    )
-    command.add_argument(
-        '--net', nargs='+', default=[], metavar='LINK', help='compute the net wrench of links'
-    )
     command.set_defaults(run=_run, names={'supports': '--support'})
 
 
