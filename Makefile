@@ -28,9 +28,8 @@ unexport ROS_DISCOVERY_SERVER ROS_STATIC_PEERS FASTRTPS_DEFAULT_PROFILES_FILE
 
 .PHONY: test test-long demo bench lint reference lock clean
 
-# Most tests do not mind who else is busy, and share the processors file by file. Those of whole
-# processes in real time come one by one, when nothing is left beside them that makes them late.
-# ROS messages take values of wrong types without a word unless told to check them.
+# Most tests share the processors file by file. Those of whole processes in real time run one by one,
+# when nothing beside them makes them late. ROS messages check types only with the variable.
 PYTEST := ROS_PYTHON_CHECK_FIELDS=1 $(BIN)/python -m pytest --timeout=300
 WORKERS := --numprocesses=auto --maxprocesses=4 --dist=loadfile
 # What ARGS choose may all be of one kind: 5 is pytest's word for no tests.

@@ -54,12 +54,12 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         'robot_description_file',
         default_value='',
-        description='URDF file; empty: as the parameter file says, else robot_description',
+        description='URDF file; empty: that of the parameter file, else robot_description',
     ),
     DeclareLaunchArgument(
         'calibration_file',
         default_value='',
-        description='Calibration of the FT sensors; empty: as the parameter file says',
+        description='Calibration of the FT sensors; empty: that of the parameter file',
     ),
     DeclareLaunchArgument(
         'rviz',

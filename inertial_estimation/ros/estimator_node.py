@@ -179,7 +179,7 @@ class Pipeline:
     def _statuses(
         self, sample: Sample | None, estimate: WrenchEstimate | None
     ) -> Callable[[], Iterable[Status]]:
-        """Return what makes the statuses of the last second, later and in another thread."""
+        """Return a function that makes the statuses of the last second in another thread."""
         robot, sources = self.robot, self._router.sources
         statistics, contacts = self._assembler.statistics(), self._contacts.statistics()
         problems = dict(self._contacts.problems)

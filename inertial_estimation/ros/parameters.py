@@ -89,7 +89,7 @@ class Parameters:
 
 
 def descriptor(item: Setting) -> ParameterDescriptor:
-    """Return what ROS can say about a setting."""
+    """Return the descriptor of a setting."""
     description = ParameterDescriptor(
         description=item.description,
         additional_constraints=item.constraint,

@@ -39,7 +39,7 @@ from inertial_estimation.uncertainty.deviations import Deviations, LiveUncertain
 MAX_SHARE = 0.2
 """Time for deviations, and for internal wrenches, over the time of the cycles."""
 LOOK_RATE = 10.0
-"""How often it is asked whether a topic has subscribers [Hz]."""
+"""Of counting the subscribers of topics [Hz]."""
 MARKER_RATE, STATE_RATE = 30.0, 1.0
 """Of wrench markers, and of those that seldom change [Hz]."""
 INSIDE = ('internal_wrench', 'net_wrench')

@@ -34,7 +34,7 @@ def create_service(
             text = f'{refusal}: {error}' if refusal else str(error)
         except Exception as error:
             node.get_logger().error(_sendable(f'{name}: {traceback.format_exc()}'))
-            text = f'{type(error).__name__}: {error}; the log says where'
+            text = f'{type(error).__name__}: {error}; see the log'
         response.message = _sendable(text)
         return response
 
