@@ -41,11 +41,10 @@ if TYPE_CHECKING:
     )
     from inertial_estimation.identification.excitation.design import design_excitation
     from inertial_estimation.identification.information import Information
-    from inertial_estimation.identification.problem import Bounds, Problem
+    from inertial_estimation.identification.problem import Bounds, Identification, Problem
     from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
     from inertial_estimation.identification.recursion.settings import RecursionSettings
     from inertial_estimation.identification.recursion.update_policy import Refit
-    from inertial_estimation.identification.result import Identification
     from inertial_estimation.identification.solvers.methods import solve
     from inertial_estimation.identification.unknowns import Unknowns
     from inertial_estimation.logs.identify import RobotIdentification, identify
@@ -110,11 +109,10 @@ _MODULES = {
     'identification.equations.builder': ('EquationBuilder', 'EquationChoice'),
     'identification.excitation.design': ('design_excitation',),
     'identification.information': ('Information',),
-    'identification.problem': ('Bounds', 'Problem'),
+    'identification.problem': ('Bounds', 'Identification', 'Problem'),
     'identification.recursion.identifier': ('RecursiveIdentifier',),
     'identification.recursion.settings': ('RecursionSettings',),
     'identification.recursion.update_policy': ('Refit',),
-    'identification.result': ('Identification',),
     'identification.solvers.methods': ('solve',),
     'identification.unknowns': ('Unknowns',),
     'logs.identify': ('RobotIdentification', 'identify'),

@@ -13,8 +13,7 @@ from scipy.optimize import brentq
 from shared_data import SHARED
 
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.problem import Bounds, Problem
-from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.problem import Bounds, Grade, Problem
 from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.solvers.divergence import (
     entropic_divergence,

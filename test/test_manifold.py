@@ -20,8 +20,7 @@ from shoulder import (
 )
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.problem import Bounds
-from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.problem import Bounds, Grade
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.least_squares import solve_least_squares
 from inertial_estimation.identification.solvers.manifold import (

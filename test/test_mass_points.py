@@ -16,8 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.problem import Bounds, Problem
-from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.problem import Bounds, Grade, Problem
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.solvers import bounded_least_squares
 from inertial_estimation.identification.solvers.bounded_least_squares import (

@@ -20,7 +20,7 @@ from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.information import Information, weighted_sum
 from inertial_estimation.identification.noise import MIN_RELATIVE_NOISE, noise_levels, spread
 from inertial_estimation.identification.priors import entropic_model
-from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.problem import Grade
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.solvers.divergence import pullback_distance, whitening
 from inertial_estimation.identification.solvers.methods import SOLVERS

@@ -14,8 +14,7 @@ from identification_problems import humanoid_case
 from shared_data import SHARED
 
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.problem import Bounds, Problem
-from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.problem import Bounds, Grade, Problem
 from inertial_estimation.identification.solvers.conic import Consistency
 from inertial_estimation.identification.solvers.least_squares import (
     solve_euclidean,

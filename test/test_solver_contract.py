@@ -15,8 +15,7 @@ from identification_problems import humanoid_case
 
 from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.problem import Bounds, Problem
-from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.problem import Bounds, Grade, Problem
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.solvers.coordinates import MAX_WEIGHT

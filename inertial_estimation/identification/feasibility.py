@@ -39,8 +39,7 @@ from numpy.typing import NDArray
 from inertial_estimation.config.files import from_json
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
 from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.problem import Bounds, Problem
-from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.problem import Bounds, Grade, Problem
 from inertial_estimation.identification.solvers.conic import (
     Block,
     ConicSolution,

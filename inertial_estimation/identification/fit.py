@@ -47,8 +47,7 @@ from inertial_estimation.identification.priors import (
     prior_of_method,
     widened,
 )
-from inertial_estimation.identification.problem import Bounds, Problem
-from inertial_estimation.identification.result import Identification
+from inertial_estimation.identification.problem import Bounds, Identification, Problem
 from inertial_estimation.identification.row_space import eliminated
 from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.solvers.coordinates import require_weight

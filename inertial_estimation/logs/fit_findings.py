@@ -21,7 +21,7 @@ from inertial_estimation.identification.fit import BlockFit, RobotFit
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.outliers import EFFORT
 from inertial_estimation.identification.priors import SMALLEST_MASS
-from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.problem import Grade
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import Term, gain_columns
 from inertial_estimation.model.inertia import consistency_margin

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.problem import Grade
 from inertial_estimation.identification.solvers.coordinates import (
     Coordinates,
     Curvature,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.identification.result import Grade
+from inertial_estimation.identification.problem import Grade
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.spatial import hat
 

@@ -26,8 +26,7 @@ from inertial_estimation.identification.arguments import (
     require_number,
 )
 from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.result import Grade, Identification
+from inertial_estimation.identification.problem import Grade, Identification, Problem
 from inertial_estimation.identification.row_space import numerical_rank
 from inertial_estimation.identification.solvers.cone_newton import ConeNewton, Minimum
 from inertial_estimation.identification.solvers.conic import Consistency, minimise

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.arguments import require_noise, require_number
 from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.result import Grade, Identification
+from inertial_estimation.identification.problem import Grade, Identification, Problem
 from inertial_estimation.identification.row_space import numerical_rank
 from inertial_estimation.identification.solvers.constraints import require_order
 from inertial_estimation.identification.solvers.coordinates import (

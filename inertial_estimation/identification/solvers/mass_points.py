@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from inertial_estimation.errors import InertialEstimationError, ModelError, ShapeError
 from inertial_estimation.identification.arguments import require_noise
 from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.result import Grade, Identification
+from inertial_estimation.identification.problem import Grade, Identification, Problem
 from inertial_estimation.identification.row_space import RANK_TOLERANCE, RowSpace
 from inertial_estimation.identification.solvers.bounded_least_squares import (
     BoundedProblem,

@@ -11,8 +11,7 @@ from typing import Any
 
 from inertial_estimation.config.groups import METHODS
 from inertial_estimation.errors import NameNotFound
-from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.result import Identification
+from inertial_estimation.identification.problem import Identification, Problem
 from inertial_estimation.identification.solvers.divergence import Distance
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.least_squares import (
