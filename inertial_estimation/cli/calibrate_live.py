@@ -66,31 +66,20 @@ def _run(chosen: argparse.Namespace) -> int:
     from inertial_estimation.findings import Finding, Level
 
     _check(chosen)
-    job = {
+    job = vars(chosen) | {
         'names': NAMES | {
             'imu': '--imu', 'sensor': '--ft', 'restate': '--restate',
             'loads': '--loads' if chosen.loads else '--load',
         },
-        'sensor': chosen.ft,
         'loads': _loads(chosen),
-        'imu': chosen.imu if chosen.config else None,
-        'ft_topic': chosen.readings,
-        'imu_topic': None if chosen.config else chosen.imu,
-        'rotation': chosen.imu_rpy,
         'direction': DIRECTIONS[chosen.direction or 'child_to_parent'],
-        'output': None if chosen.out is None else str(chosen.out),
-        'session': None if chosen.session is None else str(chosen.session),
-        'temperature': chosen.temperature if isfinite(chosen.temperature) else None,
-        **{name: getattr(chosen, name) for name in (
-            'config', 'robot', 'calibration', 'restate', 'robot_name', 'unattended', 'moments',
-            'directions', 'spread', 'estimator', 'namespace',
-        )},
     }  # fmt: skip
     if find_spec('rclpy') is None:
         raise ConfigError('a live session needs ROS')
     process = subprocess.Popen(
-        [sys.executable, '-c', MAIN, json.dumps(job)], stdout=subprocess.PIPE, text=True
-    )
+        [sys.executable, '-c', MAIN, json.dumps(job, default=str)],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
     interrupted = False
     while True:
         try:

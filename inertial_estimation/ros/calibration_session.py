@@ -3,7 +3,7 @@
 """
 Calibration session with a robot that publishes.
 
-A process of its own for callers without ROS: its first argument is the job as JSON, standard
+A process of its own for callers without ROS: its first argument is the options as JSON, standard
 output has the result as JSON, standard input takes keys, standard error shows the progress.
 """
 
@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -161,9 +162,9 @@ def _finish(
     node: SessionNode, executor: Executor, setup: Setup, session: Session, job: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the result of a session; write it and hand it to the estimator."""
-    sensor, given, plan = job['sensor'], job['temperature'], session.plan
+    sensor, given, plan = job['ft'], job['temperature'], session.plan
     date = datetime.now(timezone.utc).isoformat(timespec='seconds')
-    outcome = session.outcome(date, setup.feed.temperature if given is None else given)
+    outcome = session.outcome(date, given if isfinite(given) else setup.feed.temperature)
     errors = [str(one) for one in outcome.findings if one.level >= Level.ERROR]
     one, found, estimator = outcome.calibration, outcome.matrix, None
     lines = [f'offset [N, Nm]: {" ".join(f"{x:.4g}" for x in one.offset)}']

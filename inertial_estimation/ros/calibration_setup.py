@@ -79,8 +79,8 @@ class Setup:
 
 def set_up(node: Node, executor: Executor, job: dict[str, Any], take: Take) -> Setup:
     """Find the former calibration and the robot, and subscribe."""
-    sensor, given = job['sensor'], job['calibration']
-    output = Path(job['output']) if job['output'] else None
+    sensor, given = job['ft'], job['calibration']
+    output = Path(job['out']) if job['out'] else None
     name, before, notes = '', None, ()
     if job['config']:
         settings = EstimatorSettings.from_yaml(job['config'])
@@ -102,8 +102,8 @@ def set_up(node: Node, executor: Executor, job: dict[str, Any], take: Take) -> S
         if twice and output is not None:
             notes = (f'before the next start take {", ".join(twice)} out of the parameters',)
     else:
-        feed = TopicFeed(node, job['ft_topic'], job['imu_topic'], take)
-        angles, direction = job['rotation'], job['direction']
+        feed = TopicFeed(node, job['readings'], job['imu'], take)
+        angles, direction = job['imu_rpy'], job['direction']
         rotation = None if angles is None else rpyToMatrix(*angles)
         if given is None and output is not None and output.exists():
             name, saved = read(output)
@@ -121,7 +121,7 @@ def plan_of(job: dict[str, Any], setup: Setup) -> Plan:
     """Return the plan of a session, unless the file to write could not take its result."""
     loads = tuple(Load(name, mass, tuple(centre)) for name, mass, *centre in job['loads'])
     plan = Plan(
-        job['sensor'], setup.feed.gravity, loads, setup.before, setup.rotation, setup.direction,
+        job['ft'], setup.feed.gravity, loads, setup.before, setup.rotation, setup.direction,
         Wanted(job['moments'], job['directions'], job['spread']),
     )  # fmt: skip
     if setup.output is not None:

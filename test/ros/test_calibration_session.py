@@ -175,10 +175,9 @@ def test_session_ends_when_its_caller_is_gone(tmp_path):
 
 NONE, FAR, SIDE = ['nothing', 0.0, 0, 0, 0], ['far', 0.5, 0.3, 0, 0], ['side', 0.5, 0, 0.2, 0]
 JOB = {
-    'sensor': SENSOR, 'loads': [NONE], 'imu': None, 'robot': None, 'calibration': None,
-    'output': None, 'robot_name': '', 'moments': 40, 'directions': 12, 'spread': 0.1,
-    'session': None, 'rotation': None, 'direction': 1, 'config': None, 'ft_topic': 'a',
-    'imu_topic': 'b',
+    'ft': SENSOR, 'loads': [NONE], 'imu': None, 'robot': None, 'calibration': None,
+    'out': None, 'robot_name': '', 'moments': 40, 'directions': 12, 'spread': 0.1,
+    'session': None, 'imu_rpy': None, 'direction': 1, 'config': None, 'readings': 'a',
 }  # fmt: skip
 
 
@@ -195,11 +194,11 @@ def test_setup_from_the_parameters_of_the_estimator(context, tmp_path):
 
     try:
         for name, direction in ((SENSOR, -1), ('leg_sensor', 1)):
-            found, one = plan(sensor=name)
+            found, one = plan(ft=name)
             assert (found.output, found.robot) == (saved, 'nested_humanoid')
             assert one.direction == direction and one.axes == 'sensor' and not found.notes
             assert one.gravity.startswith("IMU 'head' through ") and len(found.complaints()) == 3
-        found, _ = plan(sensor='arm_sensor')
+        found, _ = plan(ft='arm_sensor')
         assert found.before.offset[0] == 1.0 and len(found.notes) == 1
         turned = SensorCalibration(MATRIX, axes='accelerometer')
         write(saved, 'nested_humanoid', {SENSOR: turned})
@@ -207,13 +206,13 @@ def test_setup_from_the_parameters_of_the_estimator(context, tmp_path):
         found, one = plan(loads=[NONE, FAR, SIDE])
         assert found.before.same_as(turned) and one.wrench_axes == 'sensor'
         with pytest.raises(NameNotFound):
-            plan(sensor='leg_sensor', calibration=str(saved))
+            plan(ft='leg_sensor', calibration=str(saved))
         # Two topics: without a rotation the estimator could not use the matrix.
         write(saved, 'nested_humanoid', {SENSOR: SensorCalibration()})
-        topics = {'config': None, 'output': str(saved)}
+        topics = {'config': None, 'out': str(saved), 'imu': 'b'}
         with pytest.raises(ConfigError):
             plan(**topics, loads=[NONE, FAR, SIDE])
-        assert plan(**topics, loads=[NONE, FAR, SIDE], rotation=RPY)[1].wrench_axes == 'sensor'
+        assert plan(**topics, loads=[NONE, FAR, SIDE], imu_rpy=RPY)[1].wrench_axes == 'sensor'
         assert plan(**topics)[1].wrench_axes == 'sensor'
     finally:
         executor.shutdown()
