@@ -60,7 +60,7 @@ def reduced(fit, weight):
     determined = np.eye(m) - of_prior[:, n : n + m]
     other = noise / pull * np.sum(of_prior[:, :n] ** 2) + np.sum(of_prior[:, n + m :] ** 2)
     error = (max(moved - other, 0.0) + 1.0) / (np.trace(determined @ determined) + 1.0)
-    return rows, np.repeat([noise, pull * error, pull], [n, m, n - m]), error
+    return rows, np.repeat([noise, pull * error, pull], [n, m, n - m])
 
 
 def pseudo_inverse(rows):
@@ -75,7 +75,7 @@ def check_against_dense(known):
     size = len(names) + sum(one.information.n for one in known)
     first, places, blocks, variances = len(names), [], [], []
     for fit in found.fits:
-        rows, variance, _ = reduced(fit, WEIGHT)
+        rows, variance = reduced(fit, WEIGHT)
         at = first + np.arange(rows.shape[1])
         at[fit.memory.offsets] = [names.index(name) for name in fit.memory.offset_names]
         blocks.append(np.zeros((len(rows), size)))
@@ -105,30 +105,6 @@ def test_friction_is_eliminated(robot, prior):
     known = memories(robot, prior, replace(settings(robot), equations=choice))
     assert any(len(one.block.unknowns.extras) > len(one.offsets) for one in known)
     check_against_dense(known)
-
-
-def test_roots_scale_prior_error_by_divergence(robot, prior):
-    known, deviations = memories(robot, prior, settings(robot)), []
-    for times in (1.0, 100.0):
-        # The same equations again and again.
-        for one in known:
-            more = one.information.scaled(np.sqrt(times))
-            one.information = replace(more, count=times * one.information.count)
-        found = joint_refit(known, WEIGHT)
-        roots, whitened, expected = parameter_roots(found, WEIGHT), [], []
-        for fit in found.fits:
-            root, maps = roots[fit.memory.name], np.linalg.inv(whitening(fit.parameters))
-            z = np.einsum('lij,ljr->lir', maps, root.reshape(len(maps), 10, -1))
-            whitened.append(np.linalg.svd(z.reshape(len(root), -1), compute_uv=False))
-            expected.append(np.sqrt(reduced(fit, WEIGHT)[2]))
-        deviations.append(np.concatenate(whitened))
-        # In coordinates in which the divergence is half a square near the prior.
-        np.testing.assert_allclose([one.max() for one in whitened], expected, rtol=0.2)
-        assert max(expected) < 0.5
-    few, many = deviations
-    assert many.max() == pytest.approx(few.max(), rel=0.02)
-    # What equations determine is more certain, down to the pull of the prior.
-    assert many.min() < 0.5 * few.min()
 
 
 def test_draws_scatter_as_stated(robot):

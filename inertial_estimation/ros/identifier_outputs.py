@@ -8,7 +8,7 @@ import numpy as np
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension, String
+from std_msgs.msg import Float64MultiArray, String
 
 from inertial_estimation.identification.recursion.base_values import BaseValues
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
@@ -22,6 +22,7 @@ from inertial_estimation.ros.inertial_parameters import (
     OFFSETS_TOPIC,
     TOPIC,
     UNCERTAINTY_TOPIC,
+    labelled_array,
     offsets_to_message,
     roots_to_message,
     to_message,
@@ -151,11 +152,5 @@ def _table(
     labels: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence[float]]
 ) -> Float64MultiArray:
     """Return labelled rows."""
-    message = Float64MultiArray()
-    n, width = len(labels), len(columns)
-    message.layout.dim = [
-        MultiArrayDimension(label=SEPARATOR.join(labels), size=n, stride=n * width),
-        MultiArrayDimension(label=' '.join(columns), size=width, stride=width),
-    ]
-    message.data = [float(number) for row in rows for number in row]
-    return message
+    numbers = np.reshape(np.array(rows, dtype=float), (len(labels), len(columns)))
+    return labelled_array(numbers, SEPARATOR.join(labels), ' '.join(columns))

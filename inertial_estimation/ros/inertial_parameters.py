@@ -38,7 +38,7 @@ BESIDE, ON = 'beside', 'on'
 def to_message(robot: Robot, parameters: Array) -> Float64MultiArray:
     """Return parameters (n_links, 10) [kg, kg m, kg m^2] as a message."""
     numbers = np.asarray(parameters, dtype=float)
-    return _message(numbers, ' '.join(robot.link_names), PARAMETERS)
+    return labelled_array(numbers, ' '.join(robot.link_names), PARAMETERS)
 
 
 def from_message(robot: Robot, message: Float64MultiArray) -> Array:
@@ -51,7 +51,7 @@ def from_message(robot: Robot, message: Float64MultiArray) -> Array:
 def roots_to_message(robot: Robot, roots: Array, parameters: Array) -> Float64MultiArray:
     """Return roots (n_links, 10, r) of the covariance of parameters (n_links, 10)."""
     label = DEVIATIONS + fingerprint(parameters)
-    return _message(roots, ' '.join(robot.link_names), PARAMETERS, label)
+    return labelled_array(roots, ' '.join(robot.link_names), PARAMETERS, label)
 
 
 def roots_from_message(robot: Robot, message: Float64MultiArray) -> tuple[str, Array]:
@@ -72,7 +72,7 @@ def offsets_to_message(
     names = [sensor.name for sensor in robot.ft_sensors]
     rows = [offsets.get(name, np.full(6, np.nan)) for name in names]
     label = f'{BESIDE} {fingerprint(parameters)} {ON} {calibration_fingerprint(calibration)}'
-    return _message(np.reshape(rows, (-1, 6, 1)), ' '.join(names), WRENCH, label)
+    return labelled_array(np.reshape(rows, (-1, 6, 1)), ' '.join(names), WRENCH, label)
 
 
 def offsets_from_message(robot: Robot, message: Float64MultiArray) -> tuple[str, str, Array]:
@@ -88,7 +88,7 @@ def offsets_from_message(robot: Robot, message: Float64MultiArray) -> tuple[str,
     return words[1], words[3], np.nan_to_num(offsets[:, :, 0], nan=0.0)
 
 
-def _message(numbers: Array, *labels: str) -> Float64MultiArray:
+def labelled_array(numbers: Array, *labels: str) -> Float64MultiArray:
     """Return an array with a label for each of its dimensions."""
     message = Float64MultiArray()
     strides = [int(np.prod(numbers.shape[k:])) for k in range(numbers.ndim)]
