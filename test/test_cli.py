@@ -113,8 +113,8 @@ def test_help_imports_nothing_heavy() -> None:
 def test_examples_of_the_help_are_calls(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([*verb.split(), '--help'])
-    said = ' '.join(capsys.readouterr().out.split())
-    example = said[said.index('Example: inertial-estimation ') :].split()[2:]
+    text = ' '.join(capsys.readouterr().out.split())
+    example = text[text.index('Example: inertial-estimation ') :].split()[2:]
     chosen = cli._parser().parse_args(example)
     assert verb.split() == [chosen.command, *filter(None, [getattr(chosen, 'way', None)])]
 
@@ -139,8 +139,8 @@ def test_a_wrong_bag_is_named(
     wrong = Path(make_wrong(kind, tmp_path))
     if wrong.exists():
         wrong = wrong.rename(f'{wrong}{ending}')
-    said = refusal(capsys, 'replay', str(wrong), '--robot', urdf, '--config', config)
-    assert str(wrong) in said
+    text = refusal(capsys, 'replay', str(wrong), '--robot', urdf, '--config', config)
+    assert str(wrong) in text
 
 
 @pytest.mark.parametrize('verb', ['check', 'replay'])
@@ -151,8 +151,8 @@ def test_unwritable_file_is_refused_first(
     rest = {'check': ['u'], 'replay': ['b', '--robot', 'u', '--config', 'c']}[verb]
     absent = tmp_path / 'nowhere' / 'out.json'
     for path in (tmp_path, absent):
-        said = refusal(capsys, verb, *rest, '--json', str(path))
-        assert said.count(f"cannot write '{path}': ") == said.count(str(path)) == 1
+        text = refusal(capsys, verb, *rest, '--json', str(path))
+        assert text.count(f"cannot write '{path}': ") == text.count(str(path)) == 1
 
 
 def test_closed_pipe_costs_neither_traceback_nor_json(urdf: str, tmp_path: Path) -> None:
@@ -162,10 +162,10 @@ def test_closed_pipe_costs_neither_traceback_nor_json(urdf: str, tmp_path: Path)
     assert process.stdout is not None
     process.stdout.close()
     assert process.stderr is not None
-    said = process.stderr.read()
+    text = process.stderr.read()
     process.stderr.close()
     assert process.wait(TIMEOUT) == 128 + signal.SIGPIPE
-    assert said == b''
+    assert text == b''
     assert json.loads(out.read_text())
 
 

@@ -1,10 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-``rows.reject`` through ``identify``: pushes that nobody noted, on simulated arms and real logs.
+``rows.reject`` through ``identify``: pushes that no log states, on simulated arms and real logs.
 
 Not covered: contacts that a log names, see `test_identify.py`; wrenches that act all the time,
-which no residual tells from the robot.
+which no residual distinguishes from the robot.
 """
 
 from dataclasses import replace
@@ -153,9 +153,9 @@ def test_pushes_are_rejected(tmp_path, run, share, seed):
 
 def real(name, folder, reject):
     """Return the settings of a real arm."""
-    said = yaml.safe_load((ROOT / 'config' / f'identify_{name}.yaml').read_text())
-    said['rows']['reject'] = reject
-    return settings_of(folder, yaml.safe_dump(said))
+    given = yaml.safe_load((ROOT / 'config' / f'identify_{name}.yaml').read_text())
+    given['rows']['reject'] = reject
+    return settings_of(folder, yaml.safe_dump(given))
 
 
 PANDA = DATA / 'panda_excitation' / 'log.npz', DATA / 'models' / 'panda_wrist_ft.urdf'

@@ -199,8 +199,8 @@ def test_inconsistent_urdf_is_not_written(files, capsys):
     # What a low pass far below the motion leaves fits no body.
     (folder / 'logs.yaml').write_text(SETTINGS.replace('cutoff: 20.0', 'cutoff: 0.5'))
     assert run(folder, '--method', 'least_squares', '--out-urdf', out, *more) == 1
-    said = capsys.readouterr()
-    assert f"'{out}'" in said.err and said.err.count('\n') == 1
+    shown = capsys.readouterr()
+    assert f"'{out}'" in shown.err and shown.err.count('\n') == 1
     assert 'indefinite' in {code for code, _ in codes(folder / 'out.json')}
     assert not out.exists()
     assert not json.loads((folder / 'out.json').read_text())['consistent']

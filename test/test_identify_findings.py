@@ -53,14 +53,14 @@ def folder(tmp_path, rng):
 
 
 def write_settings(folder, *, log=None, rows=None, **groups):
-    said = {
+    given = {
         'robot': {'fixed_link': 'base'},
         'log': {'time': 't', 'joints': JOINTS, 'positions': {'columns': 'q'},
                 'velocities': {'columns': 'v'}, 'efforts': {'columns': 'e'}, **(log or {})},
         'preparation': {'cutoff': 10.0, 'measured_velocities': True, **groups},
         'rows': {'efforts': 'all', 'friction': ['viscous'], **(rows or {})},
     }  # fmt: skip
-    (folder / 'logs.yaml').write_text(yaml.safe_dump(said))
+    (folder / 'logs.yaml').write_text(yaml.safe_dump(given))
 
 
 def change(folder, **columns):

@@ -91,7 +91,7 @@ def test_gains_come_from_a_log_without_and_one_with_a_payload(folder, capsys):
 
 
 @pytest.mark.parametrize(
-    ('wrong', 'right', 'said'),
+    ('wrong', 'right', 'name'),
     [
         ('mass: 2.0', 'mass: 2000.0', 'torques of the identified parameters'),
         ('mass: 2.0', 'mass: 0.002', 'torques of the identified parameters'),
@@ -100,13 +100,13 @@ def test_gains_come_from_a_log_without_and_one_with_a_payload(folder, capsys):
         ('columns: current', 'columns: current, scale: [1, -1, 1]', 'elbow.drive_gain'),
     ],
 )
-def test_impossible_gains_are_refused(folder, capsys, rng, wrong, right, said):
+def test_impossible_gains_are_refused(folder, capsys, rng, wrong, right, name):
     assert wrong in SETTINGS
     add_noise(folder, rng)
     (folder / 'logs.yaml').write_text(SETTINGS.replace(wrong, right))
     assert run(folder, 'run.npz', 'run_disc.npz') == 1
     error = capsys.readouterr().err
-    assert said in error
+    assert name in error
     assert error.count('\n') == 1 and not (folder / 'out.json').exists()
 
 

@@ -4,7 +4,7 @@
 ``inertial-estimation identify`` with wrenches of the environment that are known.
 
 A walker on two feet floats through short pieces of polynomials, whose central differences are
-exact; pinocchio says what its feet must feel. Not covered: noise, and filters with a cutoff.
+exact; pinocchio gives the wrenches on its feet. Not covered: noise, and filters with a cutoff.
 """
 
 import json
@@ -112,7 +112,7 @@ def simulate(model, rng, pieces=PIECES):
 
 @pytest.fixture(scope='module')
 def motion():
-    """Return a log of the walker; its FT sensors say nonsense, which nobody is to read."""
+    """Return a log of the walker; its FT sensors read nonsense, which is not used."""
     model = pin.buildModelFromXML(walker_urdf(), pin.JointModelFreeFlyer())
     names, columns = simulate(model, np.random.default_rng(7))
     nonsense = np.full((len(columns['ns']), 6), 1e6)
@@ -122,8 +122,8 @@ def motion():
 def write(folder, settings, log=None, columns=None):
     """Write a description that is wrong, settings and a table."""
     (folder / 'walker.urdf').write_text(walker_urdf(1.3))
-    said = dict(settings) | ({'log': log, 'robot': {'imus': ['body']}} if log else {})
-    (folder / 'logs.yaml').write_text(yaml.safe_dump(said))
+    given = dict(settings) | ({'log': log, 'robot': {'imus': ['body']}} if log else {})
+    (folder / 'logs.yaml').write_text(yaml.safe_dump(given))
     if columns is not None:
         np.savez(folder / 'log.npz', **columns)
 
@@ -256,9 +256,9 @@ def test_messages_are_interpolated_between_near_ones_only():
 def walker_log(folder, known, **settings):
     """Return what is read of a bag."""
     write(folder, of_bag(known) | settings)
-    said = IdentifySettings.from_yaml(folder / 'logs.yaml')
+    given = IdentifySettings.from_yaml(folder / 'logs.yaml')
     first = LogSlice.parse(folder / 'log')
-    return open_logs(walker_urdf(), said, (), first, lambda *_: None).read(first)
+    return open_logs(walker_urdf(), given, (), first, lambda *_: None).read(first)
 
 
 @pytest.mark.parametrize(('limit', 'known'), [(0.05, 1), (0.0, 20)])
@@ -279,12 +279,12 @@ def test_constant_wrench_in_axes_of_the_base(tmp_path, rng):
     n, q = 6, rng.uniform(-1.0, 1.0, (6, 3))
     np.savez(tmp_path / 'log.npz', t=np.arange(n), q=q)
     hangs = {'wrench': [0, 0, -5.0, 0, 0, 0], 'axes': 'base', 'xyz': [0.1, 0.0, 0.2]}
-    said = {
+    given = {
         'robot': {'fixed_link': 'base', 'joints': ['shoulder', 'elbow', 'lift']},
         'log': {'time': 't', 'joints': ['shoulder', 'elbow', 'lift'], 'positions': 'q'},
         'rows': {'external': {'tip': hangs}},
     }
-    (tmp_path / 'logs.yaml').write_text(yaml.safe_dump(said))
+    (tmp_path / 'logs.yaml').write_text(yaml.safe_dump(given))
     settings = IdentifySettings.from_yaml(tmp_path / 'logs.yaml')
     first = LogSlice.parse(tmp_path / 'log.npz')
     found = open_logs(urdf, settings, (), first, lambda *_: None).read(first).external['tip']
@@ -301,8 +301,8 @@ def test_constant_wrench_in_axes_of_the_base(tmp_path, rng):
 
 def contact_settings(names, contacts, external, **rows):
     log = LOG | {'joints': list(names), 'external': {name: name for name in external}}
-    said = SETTINGS | {'rows': {'contacts': contacts, **rows}}
-    return said, log
+    given = SETTINGS | {'rows': {'contacts': contacts, **rows}}
+    return given, log
 
 
 def left_out(folder):

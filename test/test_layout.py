@@ -20,8 +20,8 @@ def arm():
 
 def layout(**changes):
     """Return a layout of a log of two joints."""
-    said = {'time': 't', 'joints': ['elbow', 'shoulder'], 'positions': 'q'}
-    return Layout.read(said | changes)
+    given = {'time': 't', 'joints': ['elbow', 'shoulder'], 'positions': 'q'}
+    return Layout.read(given | changes)
 
 
 @pytest.fixture
@@ -71,14 +71,14 @@ def test_gears_and_couplings(arm, npz):
 
 def test_units_of_joints_that_turn_and_that_slide(arm, npz):
     path, arrays = npz
-    said = {'joints': ['elbow', 'lift'], 'positions': {'columns': 'q', 'unit': ['deg', 'mm']}}
-    found = layout(**said).samples(path, arm)
+    given = {'joints': ['elbow', 'lift'], 'positions': {'columns': 'q', 'unit': ['deg', 'mm']}}
+    found = layout(**given).samples(path, arm)
     rows = [arm.joint_names.index(j) for j in ('elbow', 'lift')]
     np.testing.assert_allclose(found.positions[:, rows], arrays['q'] * [np.pi / 180, 1e-3])
     for unit in ('deg', ['deg', 'deg'], 'm'):
-        said['positions'] = {'columns': 'q', 'unit': unit}
+        given['positions'] = {'columns': 'q', 'unit': unit}
         with pytest.raises(ConfigError):
-            layout(**said).samples(path, arm)
+            layout(**given).samples(path, arm)
 
 
 def test_csv_with_sensors(tmp_path, rng):
@@ -90,7 +90,7 @@ def test_csv_with_sensors(tmp_path, rng):
     path = tmp_path / 'log.csv'
     rows = [','.join(map(str, row)) for row in values.tolist()]
     path.write_text('\n'.join([','.join(header), *rows]))
-    said = {
+    given = {
         'time': {'columns': 'ms', 'unit': 'ms'},
         'joints': joints,
         'positions': {'columns': joints},
@@ -102,7 +102,7 @@ def test_csv_with_sensors(tmp_path, rng):
             }
         },
     }
-    found = Layout.read(said).samples(path, robot)
+    found = Layout.read(given).samples(path, robot)
     n = len(joints)
     leg = [ft.name for ft in robot.ft_sensors].index('leg_sensor')
     np.testing.assert_allclose(found.ft_readings[:, leg], values[:, n + 1 : n + 7])

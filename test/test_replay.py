@@ -228,13 +228,13 @@ def test_the_frozen_sensor_is_found_with_its_intervals(fitted):
 
 
 def test_double_support_is_no_range_for_offsets_from_the_model(yoga):
-    # Both feet stand until 13 s. Nothing moves before 6 s: only the geometry tells.
+    # Both feet stand until 13 s. Nothing moves before 6 s: only the geometry shows it.
     still, short = (0.5, 6.0), (13.07, 14.5)
     with pytest.raises(LogError):
         yoga('model', offset_range=still, time_range=short)
     with pytest.raises(LogError):
         yoga('model', offset_range=(9.0, 18.0), time_range=short)
-    told = yoga('torques', offset_range=still, time_range=short)
-    (doubt,) = (one for one in told.findings if one.code == 'second_support')
+    found = yoga('torques', offset_range=still, time_range=short)
+    (doubt,) = (one for one in found.findings if one.code == 'second_support')
     assert (doubt.subject, doubt.values['share']) == ('r_sole', 1.0)
     assert doubt.values['change'] < 5.0

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What a replay says about itself: momentum, sensors against each other, dependence, what is judged.
+Findings of a replay: momentum, sensors against each other, dependence, slow senders.
 
 Not covered: the checks themselves (test_momentum_check.py, test_sensor_residuals.py,
 test_dependence.py), and wrenches through joints (test_replay_through.py).

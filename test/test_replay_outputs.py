@@ -186,8 +186,8 @@ def test_written_bag_names_the_contacts_that_are_there(tmp_path, touched, touch_
     for wrenches, quality in zip(read['external_wrenches'], read['quality'], strict=True):
         names = STORE.deserialize_cdr(wrenches, 'sensor_msgs/msg/MultiDOFJointState').joint_names
         message = STORE.deserialize_cdr(quality, JOINT_STATE)
-        said = [n.removeprefix('external_wrench/') for n in message.name if '_wrench/' in n]
-        assert said == names
+        known = [n.removeprefix('external_wrench/') for n in message.name if '_wrench/' in n]
+        assert known == names
         assert not (message.effort.astype(int) & Quality.ABSENT).any()
         found.add(tuple(names))
     defaults = tuple(SETTINGS['contacts'])

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-A bag of the demo's robot, whose skin says where it is pushed, against the truth of the simulation.
+A bag of the demo's robot, whose skin reports pushes, against the truth of the simulation.
 
 The messages are those of the node ``embedded_robot``, written without ROS. Not covered: how points
 become contacts (test_contact_stream.py), and the node (test/ros).

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Contacts that somebody feels: who gives way to them, and points that move.
+Reported contacts: the default contacts that they replace, and points that move.
 
 Not covered: how messages become contacts (test_contact_stream.py).
 """
