@@ -13,19 +13,17 @@ from rclpy.node import Node
 from inertial_estimation.calibration.body_readings import BodyReadings, Reading
 from inertial_estimation.calibration.collection import CONTACT
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros.executors import PolledGroup, SteadyTimer
 from inertial_estimation.ros.subscriptions import (
     POLL_PERIOD,
+    Inputs,
     PolledSubscriptions,
     deserialize,
-    make_router,
     subscribe,
     waiting,
 )
 from inertial_estimation.sample import Sample
-from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.messages import ImuReading
 from inertial_estimation.signals.router import CONTACTS, Source
 
@@ -117,13 +115,11 @@ class RobotFeed:
         self.body = BodyReadings(self.robot, sensor, imu)
         self.gravity, self.begin = self.body.gravity, self.body.begin
         self._take_reading = take
-        self._assembler = SampleAssembler(self.robot, settings)
-        self._contacts = ContactStream(self.robot, settings)
+        self._inputs = inputs = Inputs(node, settings, self.robot)
         self._row = self.robot.ft_sensors.index(self.body.sensor)
         self._warmth, self._n_warm = 0.0, 0
-        router = make_router(node, settings, self.robot, self._assembler, self._contacts)
-        inputs = PolledSubscriptions(node, router, self._assembler, settings, self._take)
-        self.sources, self.destroy = router.sources, inputs.destroy
+        polled = PolledSubscriptions(node, inputs.router, inputs.assembler, settings, self._take)
+        self.sources, self.destroy = inputs.router.sources, polled.destroy
 
     @property
     def temperature(self) -> float:
@@ -132,8 +128,8 @@ class RobotFeed:
 
     def _take(self, sample: Sample) -> None:
         """Pass on the readings of a sample."""
-        self._assembler.wanted_ns = sample.stamp_ns + SAMPLE_NS
+        self._inputs.assembler.wanted_ns = sample.stamp_ns + SAMPLE_NS
         if sample.ft_temperatures is not None and np.isfinite(sample.ft_temperatures[self._row]):
             self._warmth += float(sample.ft_temperatures[self._row])
             self._n_warm += 1
-        self._take_reading(self.body.reading(sample, self._contacts.at(sample.stamp_ns)))
+        self._take_reading(self.body.reading(sample, self._inputs.contacts.at(sample.stamp_ns)))

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import rclpy
+from rclpy.clock import JumpThreshold
+from rclpy.duration import Duration
 from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.logging import get_logger
@@ -53,6 +55,7 @@ class ConfiguredNode(LifecycleNode):
     """Reads its settings, waits for the robot description, and makes its pipeline."""
 
     pipeline: Any = None
+    _jump: Any = None
 
     def __init__(self, name: str, kind: type[EstimatorSettings], make: Callable, **kwargs) -> None:
         super().__init__(name, **kwargs)
@@ -63,6 +66,8 @@ class ConfiguredNode(LifecycleNode):
         create_service(self, Trigger, '~/reset', lambda: self.configured().reset())
         self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
         self._to_start = self.settings.autostart
+        backward = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1))
+        self._jump = self.get_clock().create_jump_callback(backward, post_callback=self._on_jump)
 
     @property
     def subscriptions(self) -> Iterator[Subscription]:
@@ -167,6 +172,12 @@ class ConfiguredNode(LifecycleNode):
             raise ConfigError(f'robot description: {source} is no URDF')
         return text
 
+    def _on_jump(self, jump) -> None:
+        """Start anew when the clock of the node goes back."""
+        if self.pipeline is not None:
+            self.pipeline.forget()
+            self.get_logger().info('time was set back: filters and buffers are empty')
+
     def _on_description(self, message: String) -> None:
         """Keep a robot description; start if the node waits for it."""
         is_new = message.data != self._received_urdf and not self._has_own_urdf
@@ -183,6 +194,8 @@ class ConfiguredNode(LifecycleNode):
         # rclpy destroys a node whose constructor failed.
         if self.pipeline is not None:
             self._take_apart()
+        if self._jump is not None:
+            self._jump.unregister()
         super().destroy_node()
 
     def _take_apart(self) -> None:

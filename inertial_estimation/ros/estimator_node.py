@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 
 from numpy.linalg import LinAlgError
-from rclpy.clock import JumpThreshold
-from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 
 from inertial_estimation.calibration.active_calibration import ActiveCalibration
@@ -18,17 +16,14 @@ from inertial_estimation.calibration.configured_estimator import (
 )
 from inertial_estimation.config.settings import NODE_NAME, EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
-from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.model_update import ModelInUse
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.outputs.cycle_times import Cycles
 from inertial_estimation.outputs.diagnostics import (
-    SourceStatus,
     Status,
     cycle_status,
-    known_joints_status,
     submodel_statuses,
 )
 from inertial_estimation.outputs.result_checks import DependenceStatus, MomentumStatus
@@ -39,10 +34,9 @@ from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
 from inertial_estimation.ros.executors import SteadyTimer, has_events_executor
 from inertial_estimation.ros.model_updates import ModelUpdates
 from inertial_estimation.ros.publishers import Publishers
-from inertial_estimation.ros.subscriptions import Subscriptions, make_router
+from inertial_estimation.ros.subscriptions import Inputs, Subscriptions
 from inertial_estimation.ros.taring import Taring, find_supports
 from inertial_estimation.sample import Sample
-from inertial_estimation.signals.assembler import SampleAssembler
 
 
 class EstimatorNode(ConfiguredNode):
@@ -60,30 +54,28 @@ class Pipeline:
         self.active = False
         self._node = node
         self.robot = robot = build_robot(settings, urdf)
-        self._assembler = SampleAssembler(robot, settings)
+        self._inputs = inputs = Inputs(node, settings, robot)
         sensors = sensor_calibrations(settings, robot, new_file=True)
         self._estimator = build_estimator(settings, robot, stack_calibrations(sensors.values()))
         supports = find_supports(settings, robot)
-        self._contacts = ContactStream(robot, settings)
         self._touches: tuple[Contact, ...] = ()
         self._contact_set: ContactSet | None = None
-        self._momentum = MomentumStatus(robot, settings, self._assembler)
-        estimator, assembler = self._estimator, self._assembler
+        self._momentum = MomentumStatus(robot, settings, inputs.assembler)
+        estimator = self._estimator
         self._dependence = DependenceStatus(
             robot, estimator.contacts, acceleration_arrays=estimator.motion.arrays
         )
         self.publishers = Publishers(
-            node, estimator, settings, assembler, lambda: self._model.roots,
+            node, estimator, settings, inputs.assembler, lambda: self._model.roots,
             self._dependence.uninformed_joints, lambda: self._momentum.warning,
         )  # fmt: skip
         self._model = ModelInUse(
             estimator, settings.model.blend_time, [self._momentum.set_parameters],
             self.publishers.announce,
         )  # fmt: skip
-        self._router = make_router(node, settings, robot, assembler, self._contacts)
         try:
             self._subscriptions = Subscriptions(
-                node, self._router, settings.queue_depth, self._on_sample,
+                node, inputs.router, settings.queue_depth, self._on_sample,
                 polled=not has_events_executor(),
             )  # fmt: skip
         except InertialEstimationError:
@@ -97,19 +89,14 @@ class Pipeline:
         )
         self._taring = Taring(
             node, settings, urdf, supports, in_use, self._calibration, self._background,
-            lambda: estimator.robot, lambda: self.active, self._contacts.problems,
+            lambda: estimator.robot, lambda: self.active, inputs.contacts.problems,
         )  # fmt: skip
         self.cycles = Cycles()
         self._failed, self._failure = 0, ''
         self._sample: Sample | None = None
         self._estimate: WrenchEstimate | None = None
-        self._sources = SourceStatus(robot, settings.contact_timeout)
         self._diagnostics = Diagnostics(node, robot.name)
         self._timer = SteadyTimer(node, REPORT_PERIOD, self._report)
-        self._jump = node.get_clock().create_jump_callback(
-            JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1)),
-            post_callback=self._on_time_jump,
-        )
 
     def start(self) -> None:
         """Publish what is latched, and count cycles anew; call it once active."""
@@ -117,15 +104,17 @@ class Pipeline:
         self._taring.start()
         self.cycles.restart()
 
+    def forget(self) -> None:
+        """Empty filters and buffers."""
+        self._inputs.reset()
+
     def reset(self) -> str:
         """Empty filters and buffers."""
-        self._assembler.reset()
-        self._contacts.reset()
+        self.forget()
         return 'filters and buffers are empty'
 
     def destroy(self) -> None:
         """Destroy subscriptions, publishers, services and timers."""
-        self._jump.unregister()
         self._timer.destroy()
         self._subscriptions.destroy()
         self._taring.destroy()
@@ -142,7 +131,7 @@ class Pipeline:
             return
         start = perf_counter()
         try:
-            touches = self._contacts.at(sample.stamp_ns)
+            touches = self._inputs.contacts.at(sample.stamp_ns)
             if touches is not self._touches:
                 self._touches = touches
                 self._contact_set = self._estimator.with_touches(touches) if touches else None
@@ -161,10 +150,6 @@ class Pipeline:
         self._momentum.add(sample, estimate)
         self.publishers.publish_beside(sample, estimate, self._contact_set, duration)
 
-    def _on_time_jump(self, jump) -> None:
-        """Start anew when the clock of the node goes back."""
-        self._node.get_logger().info(f'time was set back: {self.reset()}')
-
     def _report(self) -> None:
         """Take what the diagnostics need, and let them be published."""
         self._taring.look()
@@ -173,21 +158,16 @@ class Pipeline:
         # What is old by the next report must not pass for the state of things then.
         self._sample = self._estimate = None
         self._failure = ''
-        for source in self._router.sources:
-            source.skew_due = True
 
     def _statuses(
         self, sample: Sample | None, estimate: WrenchEstimate | None
     ) -> Callable[[], Iterable[Status]]:
         """Return a function that makes the statuses of the last second in another thread."""
-        robot, sources = self.robot, self._router.sources
-        statistics, contacts = self._assembler.statistics(), self._contacts.statistics()
-        problems = dict(self._contacts.problems)
-        slow = () if sample is None else self._contacts.senders.slow_now(sample.stamp_ns)
+        robot, inputs = self.robot, self._inputs.statuses(sample)
         report, failure, active = self.cycles.report(), self._failure, self.active
         totals = {
             'failed cycles': self._failed,
-            'decode fallbacks': sum(source.fallbacks for source in sources),
+            'decode fallbacks': sum(source.fallbacks for source in self._inputs.router.sources),
             'missed cycles': self.cycles.total_missed,
         }
         own = [
@@ -199,10 +179,7 @@ class Pipeline:
 
         def make() -> Iterable[Status]:
             yield cycle_status(report, totals, failure, active=active)
-            yield known_joints_status(robot, sample, statistics)
-            yield from self._sources.statuses(
-                sources, statistics, sample, contacts, problems, slow
-            )
+            yield from inputs()
             if estimate is not None:
                 yield from submodel_statuses(robot, estimate)
                 yield self._dependence.status(estimate)

@@ -5,14 +5,11 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from time import perf_counter
 
-from rclpy.clock import JumpThreshold
-from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.config.settings import IDENTIFIER_NAME, IdentifierSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
-from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.identification.recursion.base_values import BaseTable
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
@@ -22,7 +19,7 @@ from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.parameter_update import ParameterUpdate
-from inertial_estimation.outputs.diagnostics import SourceStatus, Status, known_joints_status
+from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.calibration_followed import CalibrationFollower
 from inertial_estimation.ros.configured_node import ConfiguredNode, reported, run_node
 from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
@@ -32,9 +29,8 @@ from inertial_estimation.ros.identifier_status import IdentifierStatus
 from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, SampleWindow, SampleWindows
 from inertial_estimation.ros.services import create_service
 from inertial_estimation.ros.state_file import StateFile
-from inertial_estimation.ros.subscriptions import PolledSubscriptions, make_router
+from inertial_estimation.ros.subscriptions import Inputs, PolledSubscriptions
 from inertial_estimation.sample import Sample
-from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.stream import AssemblerStatistics
 from inertial_estimation.uncertainty.stream_noise import StreamFilters, stream_noise
 
@@ -82,28 +78,21 @@ class IdentifierPipeline:
         frames, rate = settings.loaded_frames, settings.sample_rate
         self._windows = SampleWindows(robot, rate, CONTACT_MARGIN, frames)
         self._state = StateFile(settings.state_file) if settings.state_file else None
-        self._assembler = SampleAssembler(robot, settings)
-        self._contacts = ContactStream(robot, settings)
+        self._inputs = inputs = Inputs(node, settings, robot)
         self._outputs = IdentifierOutputs(node, robot)
-        self._router = make_router(node, settings, robot, self._assembler, self._contacts)
         try:
             self._subscriptions = PolledSubscriptions(
-                node, self._router, self._assembler, settings, self.take
+                node, inputs.router, inputs.assembler, settings, self.take
             )
         except InertialEstimationError:
             self._outputs.destroy()
             raise
         self.report = IdentifierStatus(settings, self.identifier)
-        self._sources = SourceStatus(robot, settings.contact_timeout)
         self._diagnostics = Diagnostics(node, robot.name)
         if self._state is not None and self._state.path.exists():
             self._try(lambda: node.get_logger().info(self._file().restore(self.identifier)))
         self._calibration.start()
         self._timer = SteadyTimer(node, REPORT_PERIOD, self._diagnose)
-        self._jump = node.get_clock().create_jump_callback(
-            JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1)),
-            post_callback=self._on_time_jump,
-        )
 
     def start(self) -> None:
         """Publish the state, and begin with samples from now on."""
@@ -113,7 +102,7 @@ class IdentifierPipeline:
 
     def reset(self) -> str:
         """Forget all messages and the state."""
-        self._forget()
+        self.forget()
         self.identifier.reset()
         self.refit, self._published = None, ()
         self.report.restart()
@@ -133,7 +122,7 @@ class IdentifierPipeline:
     def restore(self) -> str:
         """Read the state."""
         done = self._file().restore(self.identifier)
-        self._forget()
+        self.forget()
         if self.active:
             self._refit_known()
         return done
@@ -145,12 +134,11 @@ class IdentifierPipeline:
 
     def statistics(self) -> AssemblerStatistics:
         """Return the statistics of the streams."""
-        return self._assembler.statistics()
+        return self._inputs.assembler.statistics()
 
     def destroy(self) -> None:
         """Save the state; destroy subscriptions, publishers and timers."""
         self.keep()
-        self._jump.unregister()
         for one in (
             self._timer, self._subscriptions, self._outputs, self._calibration, self._diagnostics,
         ):  # fmt: skip
@@ -161,8 +149,8 @@ class IdentifierPipeline:
         self.report.note_sample(sample)
         if not self.active:
             return
-        window = self._windows.add(sample, self._contacts.at(sample.stamp_ns))
-        self._assembler.wanted_ns = self._windows.next_ns
+        window = self._windows.add(sample, self._inputs.contacts.at(sample.stamp_ns))
+        self._inputs.assembler.wanted_ns = self._windows.next_ns
         if window is not None and self.enabled:
             self._noting(lambda: self._add(window))
 
@@ -218,7 +206,7 @@ class IdentifierPipeline:
         """Give the identifier the noise of the motion, until all rates of streams are known."""
         if self._noise_is_complete:
             return
-        settings, rates = self._settings, self._assembler.rates()
+        settings, rates = self._settings, self._inputs.assembler.rates()
         found = stream_noise(settings, self.robot, rates, self._filters)
         self.identifier.noise = StateNoise.of(
             found.model.joints,
@@ -253,38 +241,25 @@ class IdentifierPipeline:
                 refusal = str(error)
         self.report.note_refit(start, refit, values, refusal)
 
-    def _forget(self) -> None:
-        """Empty filters and buffers."""
-        self._assembler.reset()
-        self._contacts.reset()
+    def forget(self) -> None:
+        """Empty filters and buffers; the state stays."""
+        self._inputs.reset()
         self._windows.reset()
         self._subscriptions.clear()
         self._refitted_ns = 0
-
-    def _on_time_jump(self, jump) -> None:
-        """Start again when the clock of the node goes back; the state stays."""
-        self._forget()
-        self._node.get_logger().info('time was set back: filters and buffers are empty')
 
     def _diagnose(self) -> None:
         """Collect the status, and let it be published."""
         sample = self.report.sample
         own = self.report.statuses(self.refit, active=self.active, enabled=self.enabled)
         own.append(self._calibration.task())
-        statistics, contacts = self._assembler.statistics(), self._contacts.statistics()
-        problems, sources = dict(self._contacts.problems), self._router.sources
-        slow = () if sample is None else self._contacts.senders.slow_now(sample.stamp_ns)
+        inputs = self._inputs.statuses(sample)
 
         def make() -> Iterable[Status]:
             yield from own
-            yield known_joints_status(self.robot, sample, statistics)
-            yield from self._sources.statuses(
-                sources, statistics, sample, contacts, problems, slow
-            )
+            yield from inputs()
 
         self._diagnostics.report(make, is_logged=self.active)
-        for source in sources:
-            source.skew_due = True
 
 
 CHANGES = {

@@ -18,6 +18,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.outputs.diagnostics import SourceStatus, Status, known_joints_status
 from inertial_estimation.ros.executors import PolledGroup, SteadyTimer
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -44,19 +45,40 @@ def deserialize(data: bytes, name: str) -> Any:
     return deserialize_message(data, message_class(name))
 
 
-def make_router(
-    node: Node,
-    settings: EstimatorSettings,
-    robot: Robot,
-    assembler: SampleAssembler,
-    contacts: ContactStream,
-) -> Router:
-    """Return the router of a node."""
-    clock = node.get_clock()
-    return Router(
-        settings, robot, assembler, contacts.push, deserialize,
-        now_ns=lambda: clock.now().nanoseconds,
-    )  # fmt: skip
+class Inputs:
+    """Router of a node, and the sample assembler and contacts that it fills."""
+
+    def __init__(self, node: Node, settings: EstimatorSettings, robot: Robot) -> None:
+        self._robot, clock = robot, node.get_clock()
+        self.assembler, self.contacts = (
+            SampleAssembler(robot, settings),
+            ContactStream(robot, settings),
+        )
+        self.router = Router(
+            settings, robot, self.assembler, self.contacts.push, deserialize,
+            now_ns=lambda: clock.now().nanoseconds,
+        )  # fmt: skip
+        self._status = SourceStatus(robot, settings.contact_timeout)
+
+    def reset(self) -> None:
+        """Empty filters and buffers."""
+        self.assembler.reset()
+        self.contacts.reset()
+
+    def statuses(self, sample: Sample | None) -> Callable[[], Iterator[Status]]:
+        """Return a function that makes the statuses of joints, topics and contacts."""
+        contacts, sources = self.contacts, self.router.sources
+        statistics, counts = self.assembler.statistics(), contacts.statistics()
+        problems = dict(contacts.problems)
+        slow = () if sample is None else contacts.senders.slow_now(sample.stamp_ns)
+
+        def make() -> Iterator[Status]:
+            yield known_joints_status(self._robot, sample, statistics)
+            yield from self._status.statuses(sources, statistics, sample, counts, problems, slow)
+            for source in sources:
+                source.skew_due = True
+
+        return make
 
 
 def subscribe(
