@@ -21,40 +21,30 @@ from inertial_estimation.identification.unknowns import (
     Term,
 )
 from inertial_estimation.logs.identify import RobotIdentification
-from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import parse
 
-TURNING: Mapping[Term, str] = {
-    Term.VISCOUS: 'N m s/rad',
-    Term.COULOMB: 'N m',
-    Term.OFFSET: 'N m',
-    Term.DRIVE_INERTIA: 'kg m^2',
-    Term.DRIVE_GAIN: 'N m/A',
+OF_JOINTS: Mapping[Term, tuple[str, str]] = {
+    Term.VISCOUS: ('N m s/rad', 'N s/m'),
+    Term.COULOMB: ('N m', 'N'),
+    Term.OFFSET: ('N m', 'N'),
+    Term.DRIVE_INERTIA: ('kg m^2', 'kg'),
+    Term.DRIVE_GAIN: ('N m/A', 'N/A'),
 }
-SLIDING: Mapping[Term, str] = {
-    Term.VISCOUS: 'N s/m',
-    Term.COULOMB: 'N',
-    Term.OFFSET: 'N',
-    Term.DRIVE_INERTIA: 'kg',
-    Term.DRIVE_GAIN: 'N/A',
-}
-ANYWHERE: Mapping[Term, str] = {
+"""Units of joints that turn, and of joints that slide."""
+OTHERS: Mapping[Term, str] = {
     **dict(zip(FT_OFFSET, (*('N',) * 3, *('N m',) * 3), strict=True)),
     **dict(zip(OF_A_BODY, INERTIAL_UNITS, strict=True)),
 }
 
 
-def sliding_joints(robot: Robot) -> frozenset[str]:
-    """Return the joints that slide."""
-    joints = parse(robot.urdf).findall('joint')
-    return frozenset(tag.get('name', '') for tag in joints if tag.get('type') == 'prismatic')
-
-
-def extra_unit(extra: Extra, sliding: frozenset[str]) -> str:
-    """Return the unit of an unknown."""
-    if extra.term in ANYWHERE:
-        return ANYWHERE[extra.term]
-    return (SLIDING if extra.of.split('+')[0] in sliding else TURNING)[extra.term]
+def extra_units(report: RobotIdentification) -> dict[Extra, str]:
+    """Return the units of unknowns."""
+    joints = parse(report.fit.robot.urdf).findall("joint[@type='prismatic']")
+    sliding = {tag.get('name') for tag in joints}
+    return {
+        extra: OTHERS.get(extra.term) or OF_JOINTS[extra.term][extra.of.split('+')[0] in sliding]
+        for extra, _, _ in extra_values(report)
+    }
 
 
 FITTED = ('signal', 'before', 'fit')
@@ -70,7 +60,6 @@ def summarize(report: RobotIdentification) -> dict[str, Any]:
     """Return all figures as records."""
     fit = report.fit
     validation = {one.block.submodel.name: one for one in report.validation}
-    sliding = sliding_joints(fit.robot)
     found = {
         'method': report.method,
         'consistent': fit.consistent,
@@ -83,7 +72,7 @@ def summarize(report: RobotIdentification) -> dict[str, Any]:
             for block in fit.blocks
         ],
         'efforts': _efforts(fit.blocks, validation),
-        'units': {str(extra): extra_unit(extra, sliding) for extra, _, _ in extra_values(report)},
+        'units': {str(extra): unit for extra, unit in extra_units(report).items()},
         'links': {
             name: dict(zip(INERTIAL, row.tolist(), strict=True))
             for name, row in zip(fit.robot.link_names, fit.parameters, strict=True)
@@ -110,13 +99,13 @@ def extras_yaml(report: RobotIdentification) -> str:
     """Return friction, drives and offsets as YAML."""
     import yaml
 
-    sliding = sliding_joints(report.fit.robot)
+    unit_of = extra_units(report)
     found: dict[str, dict[str, Any]] = {}
     units: dict[str, dict[str, str]] = {}
     for extra, value, deviation in extra_values(report):
         spread = deviation if np.isfinite(deviation) else None
         found.setdefault(extra.of, {})[extra.term.value] = {'value': value, 'deviation': spread}
-        units.setdefault(extra.of, {})[f'  {extra.term.value}:'] = extra_unit(extra, sliding)
+        units.setdefault(extra.of, {})[f'  {extra.term.value}:'] = unit_of[extra]
     lines = [
         f'{line}  # [{units[name][line]}]' if line in units[name] else line
         for name, terms in found.items()
