@@ -32,8 +32,6 @@ from inertial_estimation.sample import SampleBatch
 RATE = 500.0
 # What jittering stamps leave of 1 Hz, between which straight lines are drawn.
 SMALL = 1e-3
-# Share of a velocity or an acceleration by which differences may be off at 4 Hz and 100 Hz.
-DERIVATIVE_ERROR = 2e-4
 
 
 def joint_log(t, positions, efforts=None):
@@ -131,23 +129,6 @@ def test_unusable_logs_and_settings_are_refused():
             Preparation(**bad)
 
 
-def test_derivatives_are_no_lower_than_efforts():
-    t, w = np.arange(1000)[:, None] / 100.0, 2 * np.pi * 4.0
-    found = prepare(joint_log(t[:, 0], np.sin(w * t), -np.sin(w * t)), Preparation()).samples
-    t = (found.stamp_ns[:, None] - 10**9) * 1e-9
-
-    def share(values, truth):
-        return float((values * truth).sum() / (truth**2).sum())
-
-    # The low pass takes the same of all of them.
-    kept = share(found.efforts, -np.sin(w * t))
-    for values, truth in (
-        (found.velocities, w * np.cos(w * t)),
-        (found.accelerations, -(w**2) * np.sin(w * t)),
-    ):
-        assert share(values, kept * truth) == pytest.approx(1.0, abs=DERIVATIVE_ERROR)
-
-
 def test_friction_turns_as_slowly_as_filtered_efforts():
     t, w = np.arange(8000)[:, None] / 1000.0, 2 * np.pi * 1.1
     raw = joint_log(t[:, 0], np.sin(w * t), np.sign(np.cos(w * t)))
@@ -165,11 +146,10 @@ def test_derivatives_are_exact_to_the_sixth_degree(degree):
     np.testing.assert_allclose(found, truth, rtol=0, atol=1e-10 * max(truth.max(), 1.0))
 
 
-@pytest.mark.parametrize('cutoff', [1.0, 10.0, 100.0])
-def test_joint_at_rest_has_no_velocity(cutoff):
+def test_joint_at_rest_has_no_velocity():
     t = np.arange(2000) * 0.001234567
     raw = joint_log(t, np.full((2000, 1), 2.345))
-    found = prepare(raw, Preparation(cutoff=cutoff)).samples
+    found = prepare(raw, Preparation()).samples
     assert not any(x.any() for x in (found.velocities, found.accelerations, found.directions))
 
 
