@@ -89,7 +89,7 @@ class IdentifierStatus:
         """Return the status of recursion, submodels and state file, and begin another report."""
         found = [
             self._recursion(active, enabled),
-            *self._submodels(refit, learning=active and enabled),
+            *self._submodels(refit, identifying=active and enabled),
         ]
         if self.file_failure:
             finding_ = finding('suboptimal', 'state file', what=self.file_failure)
@@ -122,7 +122,7 @@ class IdentifierStatus:
         note = 'inactive' if not active else 'running' if enabled else 'paused'
         return Status(name, tuple(found), values, note)
 
-    def _submodels(self, refit: Refit | None, *, learning: bool) -> Iterator[Status]:
+    def _submodels(self, refit: Refit | None, *, identifying: bool) -> Iterator[Status]:
         payloads = self._identifier.payloads()
         rejections = self._identifier.rejections()
         for known in self._identifier.memories:
@@ -141,32 +141,32 @@ class IdentifierStatus:
                 center = ', '.join(f'{value:.3f}' for value in load.center)
                 values['payload'] = f'{load.mass:.3f} kg at {load.link}, {center} m'
             found: list[Finding] = []
-            if learning and kinds and (lost := self._lost_sensors(submodel)):
+            if identifying and kinds and (lost := self._lost_sensors(submodel)):
                 found.append(finding('missing', name, what=', '.join(lost), share=1.0))
-            elif learning and (off := rejections.get(submodel.name)) is not None:
+            elif identifying and (off := rejections.get(submodel.name)) is not None:
                 values['disturbed'] = f'{off.kind}: {off.residual:.3f}, usually {off.noise:.3f}'
                 values['disturbed for [s]'] = f'{off.seconds:.1f}'
                 level = Level.WARNING
                 found.append(finding('disturbed', name, level=level, share=1.0))
-            elif learning and (joints := self._without_efforts(kinds)):
+            elif identifying and (joints := self._without_efforts(kinds)):
                 what = f'efforts of {", ".join(joints)}'
                 found.append(finding('missing', name, what=what, share=1.0))
             note = 'loaded' if submodel.name in self._loaded else 'identified'
-            reason = self._reason(submodel.name, refit, learning=learning)
+            reason = self._reason(submodel.name, refit, identifying=identifying)
             if not found and reason:
                 note = reason
                 if kinds and self._waiting.get(submodel.name, 0) > MAX_WAIT:
                     found.append(finding('unexcited', name, what=reason))
             yield Status(name, tuple(found), values, note)
 
-    def _reason(self, name: str, refit: Refit | None, *, learning: bool) -> str:
+    def _reason(self, name: str, refit: Refit | None, *, identifying: bool) -> str:
         """Return why a submodel is not identified, and count for how long."""
         if name in self._loaded:
             return ''
         if refit is not None and name in refit.refitted:
             self._waiting.pop(name, None)
             return ''
-        self._waiting[name] = self._waiting.get(name, 0) + learning
+        self._waiting[name] = self._waiting.get(name, 0) + identifying
         waits = 'no equations yet, or all joints stand still'
         return waits if refit is None else refit.reasons.get(name, waits)
 

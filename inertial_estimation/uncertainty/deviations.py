@@ -300,7 +300,7 @@ class LiveUncertainty:
         return None
 
     def _look(self, sample: Sample, rates: StreamRates) -> None:
-        """Follow the rates of the readings that are used; one filter is learnt at a time."""
+        """Follow the rates of the readings that are used; one filter is computed at a time."""
         states = sample.joint_states, sample.imu_states, sample.ft_states
         usable = StreamRates(
             *(

@@ -54,7 +54,7 @@ class RecursiveIdentifier:
     settings : RecursionSettings
         Settings of the recursion.
     calibration : FtCalibration, optional
-        Of the FT sensors; identified offsets come on top. Default: readings are wrenches.
+        Of the FT sensors; identified offsets are added. Default: readings are wrenches.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class RecursiveIdentifier:
         self, calibration: FtCalibration, tared: Collection[str] = ()
     ) -> tuple[str, ...]:
         """
-        Continue with another calibration of the readings.
+        Use another calibration of the readings.
 
         Equations are changed as if it had been used from the start. Where a matrix, temperature
         coefficients or an offset that is no unknown change, submodels beside the sensor start

@@ -122,7 +122,7 @@ class InnovationTest:
         return bool(self._rejected)
 
     def recalibrate(self, change: Array) -> None:
-        """Continue with more subtracted from the readings."""
+        """Follow a change of the subtracted offsets."""
         columns = self._memory.offsets
         waiting = [] if self._waiting is None else [self._waiting]
         moved = [
@@ -236,7 +236,7 @@ class FirstMotion:
         self._seconds = 0.0
 
     def recalibrate(self, change: Array) -> None:
-        """Continue with more subtracted from the readings."""
+        """Follow a change of the subtracted offsets."""
         if self._kept is not None:
             self._kept = recalibrated_evidence(self._kept, self._memory.offsets, change)
 

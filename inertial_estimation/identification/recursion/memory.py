@@ -180,7 +180,7 @@ class SubmodelMemory:
         return np.asarray(walks * np.sqrt(max(elapsed, 0.0)))
 
     def recalibrate(self, change: Array) -> None:
-        """Continue with more subtracted from the readings, one number for each column [N, Nm]."""
+        """Follow a change of the subtracted offsets, one number for each column [N, Nm]."""
         if self.information is not None:
             self.information = recalibrated(self.information, self.offsets, change)
         if self.errors is not None:

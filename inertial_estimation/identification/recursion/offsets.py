@@ -185,7 +185,7 @@ class OffsetTracker:
                 each.pop(name, None)
 
     def recalibrate(self, change: Mapping[str, float]) -> None:
-        """Continue with more subtracted by the calibration [N, Nm]."""
+        """Follow a change of the calibration [N, Nm]."""
         for name in self.values.keys() & change.keys():
             self.values[name] -= change[name]
 

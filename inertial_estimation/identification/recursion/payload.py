@@ -59,7 +59,7 @@ class PayloadFit:
         self._information = wandered(self._information, offsets, deviations)
 
     def recalibrate(self, offsets: Columns, change: Array) -> None:
-        """Continue with more subtracted from the readings."""
+        """Follow a change of the subtracted offsets."""
         self._information = recalibrated(self._information, offsets, change)
 
     def add(self, rows: Information, seconds: float) -> None:

@@ -112,7 +112,7 @@ class SubmodelIdentifier:
         self._prior_fit, self.found = self.memory.prior_fit(), x
 
     def recalibrate(self, change: Array) -> None:
-        """Continue with more subtracted from the readings, one number for each offset [N, Nm]."""
+        """Follow a change of the subtracted offsets, one number for each offset [N, Nm]."""
         columns = self.memory.offsets
         self.memory.recalibrate(change)
         self._first_motion.recalibrate(change)
