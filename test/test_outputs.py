@@ -382,38 +382,28 @@ def test_the_dependence_follows_lost_sensors(rng):
 RATE, OMEGA, START_NS = 100, 2.0 * np.pi * 0.8, 1_000_000_000_000
 
 
-def momentum(rng, *, late=0.0, moves=1.0, silent=(), **settings):
-    """Return the status after four seconds; velocities may be late, joints silent."""
+def momentum(rng, *, late=0.0, moves=1.0, **settings):
+    """Return the status after four seconds; velocities may be late."""
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     chosen = EstimatorSettings.from_dict({'imus': ('head',), 'filter.window': 0.12, **settings})
-    fts = [sensor.name for sensor in robot.ft_sensors]
     assembler = SampleAssembler(robot, chosen)
     estimator = WrenchEstimator(robot, [Contact(name) for name in ('root', 'hand', 'foot')])
     checked = MomentumStatus(robot, chosen, assembler)
     n = len(robot.joint_names)
-    reported = [joint not in silent for joint in robot.joint_names]
-    names = tuple(joint for joint in robot.joint_names if joint not in silent)
     phases, axes = rng.uniform(-np.pi, np.pi, n), rng.normal(size=(2, 3))
     for k in range(4 * RATE):
         time, stamp = k / RATE, START_NS + k * 10**9 // RATE
         angles, now = OMEGA * time + phases, np.sin(OMEGA * time)
         rate = moves * now * axes[0] + 3e-3 * rng.normal(size=3)
-        for row in range(len(fts)):
+        for row in range(len(robot.ft_sensors)):
             assembler.push_ft(row, stamp, rng.normal(size=6))
         assembler.push_imu(0, stamp, rate, np.array([0, 0, 9.81]) + moves * now * axes[1])
         positions = 0.5 * moves * np.sin(angles) + 1e-4 * rng.normal(size=n)
         velocities = 0.5 * moves * OMEGA * np.cos(angles - OMEGA * late)
-        values = positions[reported], velocities[reported], np.empty(0)
-        if (sample := assembler.push_joints(0, stamp, names, *values)) is not None:
+        values = positions, velocities, np.empty(0)
+        if (sample := assembler.push_joints(0, stamp, robot.joint_names, *values)) is not None:
             checked.add(sample, estimator.update(sample))
     return checked.status()
-
-
-ASSUMED = {
-    'silent': ['neck'],
-    'joint_states.assumed': ('neck',),
-    'joint_states.assumed_positions': (0.0,),
-}
 
 
 @pytest.mark.parametrize(
@@ -422,9 +412,7 @@ ASSUMED = {
         ({'joint_states.velocity_source': 'filter'}, False),
         ({'joint_states.velocity_source': 'message'}, False),
         ({'moves': 0.0}, False),
-        (ASSUMED, False),
         ({'joint_states.velocity_source': 'message', 'late': 0.08}, True),
-        ({'joint_states.velocity_source': 'message', 'late': 0.08, **ASSUMED}, True),
         ({'angular_acceleration_source': 'zero'}, True),
     ],
 )

@@ -164,7 +164,7 @@ READINGS: dict[str, tuple[str, Callable[..., Any]]] = {
 
 
 class _Layout:
-    """Texts of a message, positions of its numbers, and its bytes that are always the same."""
+    """Texts of a message, positions of its numbers, and its constant bytes."""
 
     def __init__(self, data: bytes, kinds: Iterable[str | Rows | int]) -> None:
         reader, slack = Reader(data), 0
