@@ -123,8 +123,9 @@ class ConeNewton:
 
     def minimise(self, first: Array, max_iterations: int, min_slack: float = MIN_SLACK) -> Minimum:
         """Return the minimum, from strictly consistent coordinates, (n_u,)."""
-        bodies = self._bodies(first)
-        assert bodies is not None
+        # Round-off may leave a start outside, but never the prior, which is zero.
+        starts = ((u, self._bodies(u)) for u in (first, np.zeros_like(first)))
+        first, bodies = next((u, bodies) for u, bodies in starts if bodies is not None)
         value, gradient = self._objective(first, bodies)
         state, root = self._start(first, bodies, gradient, min_slack)
         step, last, steps = 0.0, False, 0
