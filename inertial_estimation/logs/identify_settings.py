@@ -98,6 +98,34 @@ def _tensor(value: object, name: str) -> tuple[float, ...]:
     return tuple(entries.get(key, 0.0) for key in TENSOR)
 
 
+PAYLOAD = {
+    'frame': text, 'logs': list_of(text), 'mass': number(),
+    'center_of_mass': lambda value, name: tuple(numbers((3,))(value, name).tolist()),
+    'inertia': _tensor,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LoggedPayload:
+    """A payload, and the logs that it is in."""
+
+    payload: Payload
+    logs: tuple[str, ...]
+    """Names of files or folders, in which * stands for anything."""
+
+    def is_in(self, log: LogSlice) -> bool:
+        """Return true if the robot carried it while a log was recorded."""
+        return any(fnmatchcase(log.path.name, pattern) for pattern in self.logs)
+
+    @classmethod
+    def read(cls, value: object, name: str) -> LoggedPayload:
+        """Read a payload."""
+        body = record(PAYLOAD, ('frame', 'logs'))(value, name)
+        if not (logs := body.pop('logs')):
+            raise ConfigError(f"'{name}.logs' is empty")
+        return cls(Payload(name.partition('.')[2], **body), logs)
+
+
 ROWS = {
     'wrenches': lambda value, name: (
         value if isinstance(value, bool) else list_of(text)(value, name)
@@ -122,32 +150,14 @@ SHAPES = {
     'points': whole(PER_AXIS),
     'hulls': flag,
 }
-PAYLOAD = {
-    'frame': text, 'logs': list_of(text), 'mass': number(),
-    'center_of_mass': lambda value, name: tuple(numbers((3,))(value, name).tolist()),
-    'inertia': _tensor,
-}  # fmt: skip
 GROUPS = {
     'robot': record(ROBOT),
     'preparation': dataclass_of(Preparation),
     'rows': record(ROWS),
     'bounds': record(BOUNDS),
     'shapes': record(SHAPES),
-    'payloads': each(record(PAYLOAD, ('frame', 'logs'))),
+    'payloads': each(LoggedPayload.read),
 }
-
-
-@dataclass(frozen=True)
-class LoggedPayload:
-    """A payload, and the logs that it is in."""
-
-    payload: Payload
-    logs: tuple[str, ...]
-    """Names of files or folders, in which * stands for anything."""
-
-    def is_in(self, log: LogSlice) -> bool:
-        """Return true if the robot carried it while a log was recorded."""
-        return any(fnmatchcase(log.path.name, pattern) for pattern in self.logs)
 
 
 @dataclass(frozen=True)
@@ -206,20 +216,13 @@ class IdentifySettings:
         for one in folders:
             if not one.is_dir():
                 raise ConfigError(f"'shapes.mesh_folders' names {one}, which is no folder")
-        payloads = groups.pop('payloads')
-        for name, one in payloads.items():
-            if not one['logs']:
-                raise ConfigError(f"'payloads.{name}.logs' is empty")
+        payloads = tuple(groups.pop('payloads').values())
         found = cls(
             **groups,
             layout=Layout.read(entries['log']) if 'log' in entries else None,
             parameters=folder / str(entries['parameters']) if 'parameters' in entries else None,
             shapes=ShapeSettings(**shapes | {'mesh_folders': folders}) if shapes else None,
-            payloads=tuple(
-                LoggedPayload(Payload(name, **one), logs)
-                for name, one in payloads.items()
-                for logs in [one.pop('logs')]
-            ),
+            payloads=payloads,
         )
         found._check()
         return found
