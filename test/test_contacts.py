@@ -18,7 +18,7 @@ from inertial_estimation.estimation.contacts import (
     Contact,
     ContactKind,
     noise_scale,
-    scaled_basis,
+    unit_scales,
 )
 from inertial_estimation.estimation.step import split_wrench
 
@@ -104,7 +104,7 @@ class Problem:
     def arguments(self, length=LENGTH):
         """Return what `split_wrench` takes."""
         columns = [
-            scaled_basis(basis, length) @ wrench_transform(H).T
+            unit_scales(basis, length) * basis.T @ wrench_transform(H).T
             for basis, H in zip(self.bases, self.B_H_C)
         ]
         diagonal = np.diag(noise_scale(length))

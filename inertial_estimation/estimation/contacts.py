@@ -252,10 +252,10 @@ def row_names(contacts: Iterable[Contact]) -> list[str]:
     return names
 
 
-def scaled_basis(basis: Array, length_scale: float) -> Array:
-    """Return wrenches (n, 6) of unknowns that count in newtons; basis (6, n); scale [m]."""
+def unit_scales(basis: Array, length_scale: float) -> Array:
+    """Return factors (n, 1) that make unknowns newtons; basis (6, n); length_scale [m]."""
     is_force = np.abs(basis[:3]).max(axis=0) > 0
-    return np.where(is_force, 1.0, length_scale)[:, None] * basis.T
+    return np.where(is_force, 1.0, length_scale)[:, None]
 
 
 def noise_scale(length_scale: float) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.estimation.balance import Balance
-from inertial_estimation.estimation.contacts import Contact, noise_scale, scaled_basis
+from inertial_estimation.estimation.contacts import Contact, noise_scale, unit_scales
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.faults import Qualities, Working, own_rows
 from inertial_estimation.estimation.forest import Dynamics
@@ -61,6 +61,8 @@ class Split:
     """Frame of each unknown's wrench, then of each disturbance, shape (n, n_columns)."""
     columns: Array
     """Unit wrenches in these frames, shape (n, n_columns, 6)."""
+    scales: Array
+    """Factors of the unknowns' wrenches, (n, unknowns, 1): 1 of forces, else a length [m]."""
     unknowns: int
     """Number of unknowns of each submodel."""
     noise: Array | None
@@ -94,10 +96,11 @@ def find_splits(
     noise = noise_scale(length_scale)
     found = []
     for rows in groups.values():
-        reference, places, columns, owners, starts = [], [], [], [], []
+        reference, places, columns, scales, owners, starts = [], [], [], [], [], []
         for s in rows:
             sensors = balance.submodels[s].sensors
-            bases = [scaled_basis(used[c].basis(), length_scale) for c in sharing[s]]
+            bases = [used[c].basis().T for c in sharing[s]]
+            scales.append(np.vstack([unit_scales(basis.T, length_scale) for basis in bases]))
             sizes = [len(basis) for basis in bases]
             owner = np.repeat(sharing[s], sizes)
             starts.append(np.cumsum([0, *sizes[:-1]]))
@@ -109,13 +112,15 @@ def find_splits(
                 reference.append(frames.roots + s)
             disturbed = np.repeat(np.array(sensors, dtype=np.intp), 6)
             places.append(np.concatenate([frames.contacts + owner, frames.sensors + disturbed]))
-            columns.append(np.vstack([*bases, *[np.diag(noise)] * len(sensors)]))
+            own = scales[-1] * np.vstack(bases)
+            columns.append(np.vstack([own, *[np.diag(noise)] * len(sensors)]))
         unknowns, sharers = len(owners[0]), [sharing[s] for s in rows]
         split = Split(
             rows=np.array(rows, dtype=np.intp),
             reference=np.array(reference, dtype=np.intp),
             frames=np.array(places, dtype=np.intp),
             columns=np.array(columns),
+            scales=np.array(scales),
             unknowns=unknowns,
             noise=noise if len(places[0]) == unknowns else None,
             owner=np.equal.outer(np.arange(len(used)), np.concatenate(owners)).astype(np.float64),
@@ -167,8 +172,6 @@ class Plan:
     """Every submodel has just one contact, a full wrench."""
     complete: bool
     """Every result is a number."""
-    length_scale: float
-    """Of moments beside forces [m]."""
     motion: MotionPlan | None = None
     """Motion sources of links; None: each link has just one whole IMU."""
 
@@ -226,7 +229,6 @@ def build_plan(
         exact=exact,
         complete=len(residual_rows) == len(robot.submodels)
         and not any((flags & LOST).any() for flags in quality),
-        length_scale=length_scale,
         motion=working.motion,
     )
 

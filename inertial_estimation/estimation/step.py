@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.estimation.contacts import Contact, scaled_basis
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import LOST, Plan, Split
 from inertial_estimation.model.spatial import compose, cross_matrix, to_child, to_parent
@@ -101,12 +101,12 @@ class Step:
             return
         self.contacts = contacts
         for split, columns in zip(self.plan.splits, self.columns):
-            for k, (rows, starts) in enumerate(zip(split.contacts, split.starts)):
-                for c, start in zip(rows.tolist(), starts.tolist()):
+            for k, (members, starts) in enumerate(zip(split.contacts, split.starts)):
+                for c, start in zip(members.tolist(), starts.tolist()):
                     contact = contacts[c]
                     if contact.kind.has_point:
-                        basis = scaled_basis(contact.basis(), self.plan.length_scale)
-                        columns[k, start : start + contact.unknowns] = basis
+                        rows = slice(start, start + contact.unknowns)
+                        columns[k, rows] = split.scales[k, rows] * contact.basis().T
 
     def solve(
         self,
