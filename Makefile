@@ -62,7 +62,7 @@ lint: .venv/package
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# docs/parameters.md, commands.md and findings.md, from the code.
+# docs/parameters.md, commands.md, findings.md, config/estimator.yaml and identifier.yaml, from the code.
 reference: .venv/package
 	$(BIN)/python docs/generate.py
 
