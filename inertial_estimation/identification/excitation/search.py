@@ -278,7 +278,7 @@ class Attempt:
     condition: float
     """Of the motion as searched for: at few samples and with smooth signs."""
     complete: bool
-    """Whether all stages ended before the limit of time."""
+    """All stages ended before the limit of time."""
 
 
 class ExcitationSearch:

@@ -169,7 +169,7 @@ class Place(NamedTuple):
     free: Flags
     """Coordinates that no bound holds, shape (n,)."""
     gaps: Array
-    """How far the others are from their bound, shape (n,)."""
+    """Distances of the others to their bound, shape (n,)."""
     optimality: float
     """Gradient of free coordinates, each over the size of its column, over the target."""
 

@@ -34,13 +34,13 @@ class Method:
     exactness: float
     """Relative error of predicted wrenches without noise, with next to no weight of the prior."""
     weighted: bool = True
-    """Whether ``weight`` is an option."""
+    """``weight`` is an option."""
     consistent: bool = True
-    """Whether every answer is fully physically consistent."""
+    """Every answer is fully physically consistent."""
     invariant: bool = True
-    """Whether another frame of a link only rotates and moves its answer."""
+    """Another frame of a link only rotates and moves its answer."""
     bounded: bool = True
-    """Whether bounds are kept."""
+    """Bounds are kept."""
 
     def __call__(self, problem: Problem, **options: Any) -> Identification:
         """Solve."""

@@ -218,7 +218,7 @@ class _Found(NamedTuple):
 
     z: Array
     gap: float
-    """How far it is above the least objective at most, over the objective."""
+    """Bound of its distance to the least objective, over the objective."""
     grade: Grade
     iterations: int
 
