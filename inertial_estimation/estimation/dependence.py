@@ -40,7 +40,7 @@ class Side:
 
     links: frozenset[int]
     away: bool
-    """Whether they are the ones away from the root of the robot."""
+    """True if they are away from the root of the robot."""
     submodel: int
     """Row of their submodel."""
     moving: frozenset[int]

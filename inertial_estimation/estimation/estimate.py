@@ -19,7 +19,7 @@ Flags = NDArray[np.uint8]
 
 
 class Quality(IntFlag):
-    """How a wrench, torque or residual was obtained; 0 means that the sensors determine it."""
+    """Origin of a wrench, torque or residual; 0 means that the sensors determine it."""
 
     ASSUMED = 1
     """It depends on a joint whose position is not reported."""

@@ -160,7 +160,7 @@ def build_forest(
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """Where links and joint axes are, seen from the root link."""
+    """Poses of links and joint axes, seen from the root link."""
 
     model: pin.Model
     support: Indices

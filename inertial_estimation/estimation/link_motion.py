@@ -163,7 +163,7 @@ class LinkMotions:
 
     @property
     def is_used(self) -> bool:
-        """Whether IMUs are the source of the motion."""
+        """True if IMUs are the source of the motion."""
         return bool(self.bits) and not self._robot.fixed_frame
 
     def plan(self, bits: Bits) -> MotionPlan:
@@ -201,7 +201,7 @@ class MotionPlan:
 
     @property
     def is_plain(self) -> bool:
-        """Whether samples stay as they are: every link has just one whole IMU."""
+        """True if samples stay as they are: every link has just one whole IMU."""
         return self.layout.is_plain or not self.layout.imu_links
 
     def complete(self, sample: S) -> S:

@@ -159,8 +159,8 @@ def _trusted(
             reported.add(merged[k])
     stays = []
     for c, (contact, k) in enumerate(zip(contacts.contacts, links, strict=True)):
-        asks = contact.unknowns and contacts.assumed[c]
-        if not asks or (merged[k] not in reported and first[merged[k]] == own[k]):
+        gives_way = contact.unknowns and contacts.assumed[c]
+        if not gives_way or (merged[k] not in reported and first[merged[k]] == own[k]):
             stays.append(c)
     return stays
 

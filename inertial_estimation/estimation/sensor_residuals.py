@@ -181,12 +181,12 @@ class ResidualVerdict(NamedTuple):
     change: float
     """Root mean square of the reading minus its mean: gravity at rest does not count."""
     noise: float
-    """What noise leaves of the residual."""
+    """Part of the residual that noise explains."""
     doubtful: bool
 
     @property
     def is_constant(self) -> bool:
-        """Whether more than half of the residual's power is its mean."""
+        """True if more than half of the residual's power is its mean."""
         return 2.0 * self.constant**2 > self.rms**2
 
 

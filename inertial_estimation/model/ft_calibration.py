@@ -49,7 +49,7 @@ class FtCalibration:
     needs_temperature: NDArray[np.bool_] = field(init=False, repr=False)
     """Sensors whose readings need their temperature, shape (n_fts,)."""
     is_thermal: bool = field(init=False, repr=False)
-    """Whether that is so of any sensor."""
+    """True if any sensor does."""
     _plain: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

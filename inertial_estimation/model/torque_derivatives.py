@@ -42,7 +42,7 @@ Array = NDArray[np.float64]
 
 
 class _AtLink(NamedTuple):
-    """What the pass outwards found at one link; everything in its axes, at n instants."""
+    """Quantities of the pass outwards at one link, in its axes, at n instants."""
 
     X: Array
     """From the parent, shape (n, 6, 6)."""
@@ -51,7 +51,7 @@ class _AtLink(NamedTuple):
     acceleration: Array
     """Shape (n, 6), spatial, without gravity [m/s^2, rad/s^2]."""
     axes: Array
-    """What its rows are along: (n, k, 6), the joints of the submodel up to this link, or more."""
+    """Directions of its rows: (n, k, 6), the joints of the submodel up to this link, or more."""
     B: Array
     """Net wrench over the link's parameters, shape (n, 6, 10)."""
 
