@@ -64,11 +64,12 @@ class ContactKind(str, Enum):
         """
         if self is ContactKind.WRENCH:
             return np.eye(6)
-        fixed = np.eye(3, self.unknowns)
-        forces = np.array(direction)[:, None] if self.has_direction else fixed
+        basis = np.empty((6, self.unknowns))
+        axial = self.has_direction
+        basis[:3] = np.array(direction)[:, None] if axial else np.eye(3, self.unknowns)
         x, y, z = point
-        lever = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-        return np.vstack([forces, lever @ forces])
+        basis[3:] = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]) @ basis[:3]
+        return basis
 
 
 @dataclass(frozen=True)
