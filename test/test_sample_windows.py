@@ -13,7 +13,7 @@ from robots import nested_humanoid_urdf
 from inertial_estimation.errors import FrameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.ros.sample_windows import WINDOW_NS, SampleWindows, submodel_of
+from inertial_estimation.ros.sample_windows import WINDOW_NS, SampleWindows
 from inertial_estimation.sample import Sample, SensorState
 
 START_NS = 1_000_000_000_000
@@ -86,7 +86,7 @@ def test_contacts_disturb_their_submodel_and_the_margin(robot, margin, rate, rng
     def touched(stamp):
         return ['hand'] if ((begins <= stamp) & (stamp <= ends)).any() else []
 
-    stamps, hand = regular(rate, 12.0), submodel_of(robot, 'hand')
+    stamps, hand = regular(rate, 12.0), robot.submodel_of('hand')
     felt = np.array([stamp for stamp in stamps if touched(stamp)])
     found = run(robot, stamps, touched, margin)
     assert found
@@ -97,7 +97,7 @@ def test_contacts_disturb_their_submodel_and_the_margin(robot, margin, rate, rng
 
 
 def test_a_contact_between_two_kept_samples_counts(robot):
-    stamps, foot = regular(1000.0, 3.0), submodel_of(robot, 'foot')
+    stamps, foot = regular(1000.0, 3.0), robot.submodel_of('foot')
     found = run(robot, stamps, lambda stamp: ['sole'] if stamp == stamps[1504] else (), 0.02)
     disturbed = np.concatenate([times[~free[:, foot]] for times, free in found])
     assert len(disturbed) == 4
@@ -105,7 +105,7 @@ def test_a_contact_between_two_kept_samples_counts(robot):
 
 
 def test_held_frames_are_never_free(robot):
-    foot = submodel_of(robot, 'foot')
+    foot = robot.submodel_of('foot')
     for _, free in run(robot, regular(100.0, 3.0), held=['sole']):
         assert not free[:, foot].any()
         assert np.delete(free, foot, axis=1).all()
@@ -146,4 +146,4 @@ def test_contacts_count_for_samples_after_a_drop(robot):
     samples, free = found[0]
     assert samples.stamp_ns[0] == stamps[200]
     near = samples.stamp_ns - stamps[190] <= 500_000_000
-    np.testing.assert_array_equal(free[:, submodel_of(robot, 'hand')], ~near)
+    np.testing.assert_array_equal(free[:, robot.submodel_of('hand')], ~near)

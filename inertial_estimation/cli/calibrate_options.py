@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import add_verb
 from inertial_estimation.cli.render import findings_lines, show, table, write_json
-from inertial_estimation.errors import CalibrationError, ConfigError, NameNotFound
+from inertial_estimation.config.files import check_writable
+from inertial_estimation.errors import CalibrationError, CallError, ConfigError, NameNotFound
 
 if TYPE_CHECKING:
     from inertial_estimation.calibration.calibration_file import SensorCalibration
@@ -84,8 +86,6 @@ def add_method(
 
 def check_files(chosen: argparse.Namespace, inputs: Sequence[str | Path | None]) -> None:
     """Refuse outputs that cannot be written, before anything is read."""
-    from inertial_estimation.cli import pictures
-
     picture = getattr(chosen, 'picture', None)
     others = (chosen.json, picture, getattr(chosen, 'session', None))
     # The former calibration may be in the file that is written.
@@ -94,7 +94,7 @@ def check_files(chosen: argparse.Namespace, inputs: Sequence[str | Path | None])
     if chosen.calibration is not None and not Path(chosen.calibration).exists():
         raise ConfigError(f"'{chosen.calibration}' of --calibration does not exist")
     if picture is not None:
-        pictures.require(picture)
+        check_picture(picture)
 
 
 def former(chosen: argparse.Namespace) -> SensorCalibration | None:
@@ -166,13 +166,32 @@ def figures_tables(title: str, figures: Mapping[str, Any]) -> list[Any]:
     return [*found, table(f'{title} [N, Nm]', ('', *AXES), wrenches)] if wrenches else found
 
 
+def pyplot() -> Any:
+    """Import matplotlib for drawing into files."""
+    try:
+        import_module('matplotlib').use('agg')
+        return import_module('matplotlib.pyplot')
+    except ImportError as error:
+        raise ConfigError(
+            f"a picture needs matplotlib ({error}); in the checkout, run pip install '.[plots]'"
+        ) from error
+
+
+def check_picture(path: Path) -> None:
+    """Refuse a picture that could not be drawn, before anything is run."""
+    plots = pyplot()
+    known = plots.figure().canvas.get_supported_filetypes()
+    plots.close('all')
+    if path.suffix.lstrip('.') not in known:
+        raise CallError(f"a picture '{path}' cannot be drawn: take one of {', '.join(known)}")
+    check_writable(path)
+
+
 def draw(path: Path | None, times: Any, sensors: Mapping[str, tuple[Any, Any, Any]]) -> None:
     """Draw residuals before and after, (n, 6), and grey where samples were not used, (n,)."""
     if path is None:
         return
     import numpy as np
-
-    from inertial_estimation.cli.pictures import pyplot
 
     plots = pyplot()
     figure, axes = plots.subplots(

@@ -20,7 +20,6 @@ from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.logs.reduction import submodel_of
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.configured_robot import build_robot
@@ -50,7 +49,7 @@ def check_identifiable(source: EquationSource) -> Record:
     """Return the combinations that equations can determine, however the robot moves."""
     robot, choice = source.robot, source.choice
     builder = EquationBuilder(excitable(robot), choice)
-    unusable = {submodel_of(robot, frame) for frame in source.contacts}
+    unusable = {robot.submodel_of(frame) for frame in source.contacts}
     submodels: list[Record] = []
     for k, (block, base) in enumerate(zip(builder.blocks, builder.base_parameters(), strict=True)):
         names = block.unknowns.names

@@ -40,7 +40,6 @@ from inertial_estimation.logs.reduction import (
     LogPart,
     Reduced,
     reduce_logs,
-    submodel_of,
     undisturbed,
 )
 from inertial_estimation.model.geometry import link_shapes
@@ -299,7 +298,7 @@ def _without_equations(
         what = f'assumed position: no equations of {costs}'
         yield finding('unexcited', ', '.join(assumed), what=what)
     for frame in contacts:
-        name = names[submodel_of(builder.robot, frame)]
+        name = names[builder.robot.submodel_of(frame)]
         yield finding('unexcited', frame, what=f'unknown contact: no equations of {name}')
 
 

@@ -274,7 +274,7 @@ def free_submodels(
     free = np.ones((len(stamps), len(robot.submodels)), dtype=bool)
     for frame in contacts:
         robot.frame(frame, f"'rows.contacts' names '{frame}'")
-    free[:, sorted({submodel_of(robot, frame) for frame in contacts})] = False
+    free[:, sorted({robot.submodel_of(frame) for frame in contacts})] = False
     if touches is None:
         return free
     places = [robot.frame(name) for name in known]
@@ -285,15 +285,9 @@ def free_submodels(
             for contact in present
             if not any(same_place(robot.frame(contact.frame), place) for place in places)
         }
-        columns = sorted({submodel_of(robot, frame) for frame in unknown})
+        columns = sorted({robot.submodel_of(frame) for frame in unknown})
         times = recorded.stamp_ns[touches.rows == number]
         first = np.searchsorted(times, stamps - margin_ns)
         last = np.searchsorted(times, stamps + margin_ns, side='right')
         free[np.flatnonzero(last > first)[:, None], columns] = False
     return free
-
-
-def submodel_of(robot: Robot, frame: str) -> int:
-    """Return the submodel that a frame belongs to."""
-    link, _ = robot.frame(frame)
-    return next(k for k, submodel in enumerate(robot.submodels) if link in submodel.links)

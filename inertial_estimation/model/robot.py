@@ -226,6 +226,11 @@ class Robot:
         """Frame that external joint torques are about: the one that was named, else the link."""
         return self.external_torque_base or self.links[self.base].name
 
+    def submodel_of(self, frame: str) -> int:
+        """Return the index of the submodel that a frame belongs to."""
+        link, _ = self.frame(frame)
+        return next(k for k, submodel in enumerate(self.submodels) if link in submodel.links)
+
     def frame(self, name: str, where: str = '', remedy: str = '') -> tuple[int, Array]:
         """
         Return the link that carries a frame, and the frame's pose in it.

@@ -18,7 +18,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.tree import Submodel
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.identifier_outputs import GROUPS, errors
-from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, WINDOW_NS, submodel_of
+from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, WINDOW_NS
 from inertial_estimation.sample import Sample, SensorState
 
 MAX_WAIT = 60
@@ -34,7 +34,7 @@ class IdentifierStatus:
         self._identifier = identifier
         robot = identifier.robot
         self._loaded = {
-            robot.submodels[submodel_of(robot, frame)].name for frame in settings.loaded_frames
+            robot.submodels[robot.submodel_of(frame)].name for frame in settings.loaded_frames
         }
         self.refits = self.updates = self.windows = self._failures = self._refused = 0
         self.longest_window = self.longest_refit = 0.0

@@ -21,12 +21,6 @@ LATE = (SensorState.STALE, SensorState.FROZEN)
 """States that are noticed some time after the last true reading, which was used until then."""
 
 
-def submodel_of(robot: Robot, frame: str) -> int:
-    """Return the submodel that a frame belongs to."""
-    link, _ = robot.frame(frame)
-    return next(k for k, submodel in enumerate(robot.submodels) if link in submodel.links)
-
-
 class SampleWindow(NamedTuple):
     """Samples, and the submodels that no unknown wrench acts on."""
 
@@ -47,7 +41,7 @@ class SampleWindows:
              if sensor in (one.root_sensor, *one.child_sensors)]
             for sensor in range(len(robot.ft_sensors))
         ]  # fmt: skip
-        self._loaded = sorted({submodel_of(robot, frame) for frame in loaded})
+        self._loaded = sorted({robot.submodel_of(frame) for frame in loaded})
         self._samples: deque[Sample] = deque()
         self._contacts: dict[int, deque[list[int]]] = {}
         self.next_ns = self._last_ns = 0
@@ -69,7 +63,7 @@ class SampleWindows:
             self.reset()
         self._last_ns = stamp
         for contact in contacts:
-            self._note(submodel_of(self._robot, contact.frame), stamp)
+            self._note(self._robot.submodel_of(contact.frame), stamp)
         # Readings of the time before may be old ones.
         states = np.zeros(0) if sample.ft_states is None else sample.ft_states
         for sensor in np.flatnonzero(np.isin(states, LATE)):

@@ -120,21 +120,6 @@ class ImuReading(NamedTuple):
     """Whether both covariances begin with -1."""
 
 
-class OrientationReading(NamedTuple):
-    """Orientation in an Imu."""
-
-    stamp_ns: int
-    """Stamp of the header [ns]."""
-    quaternion: Array
-    """
-    Orientation of the IMU in its reference frame, shape (4,), x y z w.
-
-    NaN where covariance[0] is -1 (REP 145: not measured), or all four are zero.
-    """
-    variances: Array
-    """Diagonal of its covariance, shape (3,) [rad^2]; zero: not stated."""
-
-
 def _imu_reading(stamp_ns: int, frame_id: str, values: Array) -> ImuReading:
     rate, acceleration = values[13:16], values[25:28]
     no_rate, no_acceleration = bool(values[16] == -1.0), bool(values[28] == -1.0)
@@ -145,18 +130,10 @@ def _imu_reading(stamp_ns: int, frame_id: str, values: Array) -> ImuReading:
     return ImuReading(stamp_ns, frame_id, rate, acceleration, no_rate and no_acceleration)
 
 
-def _orientation_reading(stamp_ns: int, _: str, values: Array) -> OrientationReading:
-    quaternion, covariance = values[:4], values[4:13]
-    if covariance[0] == -1.0 or not quaternion.any():
-        quaternion = np.full(4, np.nan)
-    return OrientationReading(stamp_ns, quaternion, covariance[::4])
-
-
 READINGS: dict[str, tuple[str, Callable[..., Any]]] = {
     'joints': (JOINT_STATE, JointReading),
     'ft': (WRENCH, Reading),
     'imu': (IMU, _imu_reading),
-    'orientation': (IMU, _orientation_reading),
     'temperature': (TEMPERATURE, Reading),
     'contacts': (POINT, Reading),
 }
