@@ -173,8 +173,6 @@ def test_assumed_support_beside_another_contact_writes_nothing(tmp_path, rng):
     ('more', 'part', 'named', 'code'),
     [
         (('--support', 'l_sole', '--ft', 'leg'), '', '--ft', 1),
-        (('--support', 'l_sole', 'l_sole'), '', '--support', 2),
-        (('--support', 'l_sole', '--calibration', 'none.yaml'), '', 'none.yaml', 1),
         ((), '', '--support', 2),
         (('--support', 'l_sole'), '@2.8:3.2', '10', 1),
     ],
@@ -331,14 +329,10 @@ def test_temperature_coefficients_of_a_simulated_arm(folder, tmp_path):
         ('affine', 'moving@70:80', (), '70', 1),
         ('affine', 'moving@1:1.2', (), '10 blocks', 1),
         ('affine', 'moving@0:45', ('--validate', 'moving@40:60'), '--validate', 2),
-        ('affine', 'moving', ('--prior-weight', '-1'), '--prior-weight', 2),
-        ('affine', 'moving', ('--support', 'nowhere'), '--support', 1),
         ('affine', 'dead', (), 'channel 1 (fx)', 1),
         ('temperature', 'cold', TOPIC, '--least-change', 1),
         ('temperature', 'warming', (), '--temperature-topic', 2),
-        ('temperature', 'warming', (TOPIC[0], 'wrist=/t'), '--temperature-topic', 1),
         ('temperature', 'warming', (TOPIC[0], 'wrist_sensor=/ft'), 'WrenchStamped', 1),
-        ('temperature', 'warming', (TOPIC[0], '/ft_temperature'), '--temperature-topic', 2),
     ],
 )
 def test_errors_name_options(folder, capsys, monkeypatch, way, bag, more, named, code):

@@ -168,42 +168,12 @@ def test_matrix_from_added_masses(data, tmp_path, workshop):
     np.testing.assert_allclose(sensors['foot'].offset, OFFSET, atol=2.0)
 
 
-def test_axes_of_the_accelerometer_stay_apart(rng, data, tmp_path, workshop, capsys):
-    written = str(tmp_path / 'new.yaml')
-    assert matrix(*data, '--out', written) == 0
-    # An offset found with it stays in these axes.
-    log = save(tmp_path / 'poses.npz', *poses(rng))
-    assert offset(log, '--ft', 'foot', '--calibration', written, '--out', written) == 0
-    assert read(written)[1]['foot'].axes == 'accelerometer'
-    assert main(['calibrate', 'show', written]) == 0
-    assert 'accelerometer' in capsys.readouterr().out
-    # It does not go into the file of a robot.
-    assert matrix(*data, '--calibration', workshop, '--out', workshop) == 1
-
-
-@pytest.mark.parametrize(
-    ('mistake', 'code'),
-    [('grams', 'matrix_change'), ('sign', 'matrix_change'), ('mass', 'residual')],
-)
-def test_wrong_matrix_is_not_written(data, tmp_path, workshop, mistake, code):
+def test_wrong_matrix_is_not_written(data, tmp_path, workshop):
     written, out = tmp_path / 'new.yaml', tmp_path / 'a.json'
     more = ['--imu-rpy', '0', '0', '0', '--out', str(written), '--calibration', workshop]
-    if mistake == 'sign':
-        more += ['--direction', 'parent_to_child']
-    elif mistake == 'mass':
-        data[9] = '0.25'
-    else:
-        for k in range(2, 24, 6):
-            data[k] = str(1000.0 * float(data[k]))
+    more += ['--direction', 'parent_to_child']
     assert matrix(*data, *more, '--json', str(out)) == 1 and not written.exists()
-    assert code in {one['code'] for one in json.loads(out.read_text())['findings']}
-
-
-def test_errors_of_matrix_name_options(data, capsys):
-    data[-5] = f'{data[1]}@1:5'
-    assert matrix(*data) == 2 and '--validate' in capsys.readouterr().err
-    assert matrix('--data', 'a.npz', 'half', '0', '0', '0') == 2
-    assert 'half' in capsys.readouterr().err
+    assert 'matrix_change' in {one['code'] for one in json.loads(out.read_text())['findings']}
 
 
 def test_singular_matrix_is_shown_with_a_warning(tmp_path, capsys):

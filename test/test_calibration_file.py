@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
+from robots import arm_with_wrist_sensor_urdf
 
 from inertial_estimation.calibration.active_calibration import ActiveCalibration
 from inertial_estimation.calibration.calibration_file import (
@@ -17,13 +17,10 @@ from inertial_estimation.calibration.calibration_file import (
     to_text,
     write,
 )
-from inertial_estimation.calibration.configured_estimator import build_calibration, build_estimator
+from inertial_estimation.calibration.configured_estimator import build_calibration
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.model.sensors import FtCalibration
-from inertial_estimation.sample import SampleBatch
 
 STEP = Provenance(
     'offsets from the model, one support: sole', '2026-11-22T10:00:00+00:00', 1200, 31.5,
@@ -154,34 +151,3 @@ def test_offsets_of_another_matrix_are_not_written(tmp_path, changed):
     assert path.read_text() == before
     write(path, 'icub', {'left': replace(one, offset=np.ones(6))}, keeps_slopes=True)
     np.testing.assert_array_equal(read(path)[1]['left'].offset, np.ones(6))
-
-
-@pytest.fixture
-def warm():
-    """Return a robot, its estimator, and that of a calibration with one thermal sensor."""
-    settings = EstimatorSettings.from_dict({'imus': ['chest'], 'contacts': ['sole', 'hand']})
-    robot = build_robot(settings, nested_humanoid_urdf())
-    coefficients = np.zeros((3, 6))
-    coefficients[1] = [0.5, -0.2, 1.0, 0.01, 0.02, -0.03]
-    plain = FtCalibration.identity(3)
-    thermal = FtCalibration(plain.matrices, plain.offsets, coefficients, np.full(3, 25.0))
-    return robot, build_estimator(settings, robot), build_estimator(settings, robot, thermal)
-
-
-@pytest.mark.parametrize('temperatures', [None, [25.0, np.nan, 25.0]])
-def test_sensor_without_its_temperature_is_as_one_that_failed(warm, rng, temperatures):
-    robot, cold, thermal = warm
-    sample = random_sample(robot, rng)
-    readings = np.where(np.arange(3)[:, None] == 1, np.nan, sample.ft_readings)
-    lost, asked = sample._replace(ft_readings=readings), sample._replace(
-        ft_temperatures=None if temperatures is None else np.array(temperatures)
-    )  # fmt: skip
-    expected, found = cold.update(lost), thermal.update(asked)
-    assert list(found.used_fts) == [True, False, True]
-    np.testing.assert_array_equal(found.torques, expected.torques)
-    np.testing.assert_array_equal(found.wrenches, expected.wrenches)
-    batch = thermal.batch(SampleBatch.stack([asked, asked]))
-    np.testing.assert_allclose(batch.torques[1], found.torques, rtol=1e-12, atol=1e-12)
-    through = InternalWrenches(thermal).of(asked, found, ['waist', 'knee'])
-    wanted = InternalWrenches(cold).of(lost, expected, ['waist', 'knee'])
-    np.testing.assert_array_equal(through, wanted)

@@ -90,16 +90,6 @@ def test_touched_poses_are_rejected(body):
     check_sums(found)
 
 
-def test_body_that_is_touched_too_often_is_not_enough(body):
-    found = Collection(np.diag(np.repeat([1.0, 10.0], 3)) @ body.matrix)
-    for k, gravity in enumerate(AROUND[:26]):
-        body.touch = np.array([3.0, 1.0, 0.0, 0.0, 0.3, 0.0]) * (k % 2)
-        body.turn(found)
-        body.hold(found, gravity, 0.8)
-    (why,) = found.coverage().shortfalls
-    assert '9%' in why
-
-
 def test_following_the_suggestions_is_enough(body):
     found, gravity = Collection(), DOWN
     empty = found.coverage()

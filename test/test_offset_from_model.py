@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from robots import nested_humanoid_urdf, random_sample
 from shared_data import SHARED
 from standing_biped import FEET, GRAVITY, biped, standing
 
@@ -24,8 +23,6 @@ from inertial_estimation.errors import (
     NameNotFound,
     OffsetsNotUnique,
 )
-from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.sensor_residuals import sensor_residuals
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import finding
 from inertial_estimation.model.ft_calibration import FtCalibration
@@ -75,24 +72,6 @@ def test_one_support_determines_all_offsets(robot, rng, offsets, support):
     found = offset_from_model(WrenchEstimator(robot), repeated([shot], offsets), [support])
     np.testing.assert_allclose(found.offsets, offsets, atol=EXACT)
     assert found.is_unique and not len(found.undetermined)
-
-
-def test_one_support_agrees_with_the_residuals_of_each_sensor(rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    samples = SampleBatch.stack([
-        random_sample(robot, rng)._replace(stamp_ns=k + 1) for k in range(20)
-    ])  # fmt: skip
-    estimator = WrenchEstimator(robot)
-    for support in ('root', 'sole', 'hand'):
-        found = offset_from_model(estimator, samples, [support], stillness=None)
-        for k in range(len(robot.ft_sensors)):
-            alone = np.full_like(samples.ft_readings, np.nan)
-            alone[:, k] = samples.ft_readings[:, k]
-            asked = replace(samples, ft_readings=alone)
-            missing = sensor_residuals(estimator, asked, [Contact(support)]).ft_readings[:, k]
-            # Forces of up to a thousand newtons.
-            mean = -missing.mean(axis=0)
-            np.testing.assert_allclose(found.offsets[k], mean, rtol=1e-12, atol=1e-10)
 
 
 def test_two_supports_leave_the_shared_load_undetermined(robot, rng, offsets):

@@ -51,15 +51,6 @@ def test_deviations_are_as_large_as_errors(rng, settles, lasting):
         assert 0.7 < np.sqrt(np.mean(np.square(found))) < 1.6
 
 
-def test_touches_are_left_out_and_counted(rng):
-    times, temperatures, predicted, wrenches = warming(rng)
-    wrenches += NOISE * rng.normal(size=predicted.shape)
-    wrenches[400:500, 1] += 30.0
-    fit = fit_temperature(wrenches, predicted, temperatures, times)
-    assert fit.n_disturbed == 100 and not fit.used[400:500].any()
-    np.testing.assert_allclose(fit.coefficients, K, atol=6.0 * fit.deviations.max())
-
-
 def test_temperatures_that_determine_nothing_are_refused(rng):
     times, temperatures, predicted, wrenches = warming(rng)
     for error, given in (

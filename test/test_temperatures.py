@@ -3,8 +3,7 @@
 """
 Temperatures of FT sensors: into samples, from bags and tables, through the preparation of rows.
 
-The node that reads them live is in `ros/test_temperatures_live.py`, what a calibration makes of
-them in `test_calibration_file.py`.
+The node is in `ros/test_calibration_updates.py`.
 """
 
 from dataclasses import replace

@@ -119,21 +119,6 @@ def test_deviations_are_as_large_as_errors(rng):
     assert 0.6 < np.sqrt(np.mean(np.square(ratios))) < 1.6
 
 
-def test_touches_are_left_out_and_counted(rng):
-    given = recorded()
-    readings = given.readings + NOISE * rng.normal(size=given.readings.shape)
-    alone = fit_tool(given._replace(readings=readings))
-    readings[2000:2150, 1] += 8.0
-    touched = fit_tool(given._replace(readings=readings))
-    felt = np.abs(touched.times - 2075 / 700) < 0.1
-    assert not touched.used[felt].any()
-    assert felt.sum() < touched.n_disturbed < 4 * felt.sum()
-    np.testing.assert_allclose(
-        touched.offset, alone.offset, atol=6.0 * alone.offset_deviations.max()
-    )
-    assert touched.delay == pytest.approx(alone.delay, abs=6.0 * alone.delay_deviation)
-
-
 def test_rest_determines_no_delay(rng):
     times = np.arange(0.0, 40.0, 0.01)
     slow = np.stack([np.sin(0.1 * times), np.cos(0.1 * times), 0.3 * np.sin(0.05 * times)], 1)
@@ -269,20 +254,6 @@ def test_urdf_states_the_poses_of_sensors(bag, tmp_path):
     assert on_robot(tmp_path, bag, '--json', out, '--out', saved) == 0
     assert json.loads(out.read_text())['mass'] == pytest.approx(BODY[0], rel=FROZEN)
     assert read(saved)[0] == 'arm' and list(read(saved)[1]) == ['wrist']
-
-
-@pytest.mark.parametrize(
-    ('given', 'code', 'named'),
-    [
-        ({'ft': 'wrst'}, 1, '--ft'),
-        ({'imu': 'gyro'}, 1, '--imu'),
-        ({'frame': 'flange'}, 1, 'flange'),
-        ({'imu': 'loose'}, 1, 'loose'),
-    ],
-)
-def test_sensors_that_do_not_go_together_are_refused(bag, tmp_path, capsys, given, code, named):
-    assert on_robot(tmp_path, bag, **given) == code
-    assert named in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,11 @@ import time
 from contextlib import suppress
 
 import numpy as np
-import pinocchio as pin
-from bench_robot import HUMANOID, JOINTS, BenchRobot
+from bench_robot import HUMANOID, BenchRobot
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from hanging_body import GRAVITY, MATRIX
 from pinocchio.rpy import rpyToMatrix
 from sensor_msgs.msg import Imu
-from test_collection import humanoid
 from turned_body import TurnedBody
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
@@ -155,36 +153,3 @@ class Body(TurnedBody):
             # Each of the three queues of the session holds 1000.
             self.bench.spin_for(0.03)
             k += 1
-
-
-class BodyOfRobot(Body):
-    """Foot of a robot, whose head determines gravity through the joints."""
-
-    def __init__(self, rng, bench):
-        super().__init__(rng, bench)
-        self.robot = humanoid('head')
-        self.model = pin.buildModelFromXML(self.robot.urdf)
-
-    def is_heard(self):
-        """Return whether the session subscribes beside the estimator."""
-        return self.bench.node.count_subscribers(f'ft/{SENSOR}') > 1
-
-    def publish(self, gravity, n, touched):
-        """Publish a pose that is held, with random positions of joints."""
-        positions = self.rng.uniform(-1.0, 1.0, len(JOINTS))
-        model, data = self.model, self.model.createData()
-        q = pin.neutral(model)
-        for name, position in zip(self.robot.joint_names, positions, strict=True):
-            q[model.joints[model.getJointId(name)].idx_q] = position
-        pin.framesForwardKinematics(model, data, q)
-        sensor = next(one for one in self.robot.ft_sensors if one.name == SENSOR)
-        foot = model.getFrameId(self.robot.link_names[sensor.child])
-        head_R_root = data.oMf[model.getFrameId('head')].rotation.T
-        head_R_S = head_R_root @ data.oMf[foot].rotation @ sensor.child_H_sensor[:3, :3]
-        # Upside down, as this sensor reads the wrench on the body: `parent_to_child`.
-        for stamp, raw, a, w in self.readings(-gravity, n):
-            self.bench.send_ft(SENSOR, stamp, raw)
-            self.bench.send_imu('head', stamp, head_R_S @ w, head_R_S @ -a)
-            if touched:
-                self.contacts.publish(point_to_message(stamp, 'sole', (0, 0, 0)))
-            self.bench.send_joints(stamp, self.robot.joint_names, position=positions)

@@ -130,15 +130,3 @@ def test_calibration_of_another_robot_is_refused(bench):
     assert bench.estimator.pipeline.identifier.calibration is before
     status = bench.next_status('ft_calibration')
     assert status.level == DiagnosticStatus.WARN and "'another'" in status.message
-
-
-def test_another_matrix_restarts_its_submodels(bench):
-    identifier = bench.estimator.pipeline.identifier
-    sensors = {
-        name: SensorCalibration(offset=offset)
-        for name, offset in zip(bench.names, identifier.calibration.offsets)
-    }
-    sensors['foot_sensor'] = replace(sensors['foot_sensor'], matrix=1.1 * np.eye(6))
-    publish(bench, sensors)
-    now = {one.block.submodel.name: one.information for one in identifier.memories}
-    assert now['foot'] is now['thigh'] is None and now['upper_arm'] is not None

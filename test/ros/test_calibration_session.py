@@ -33,7 +33,6 @@ from session_bench import (
     TOPICS,
     WORKSHOP,
     Body,
-    BodyOfRobot,
     Call,
     SessionBench,
     run_session,
@@ -120,15 +119,6 @@ def parameters(tmp_path, path, **more):
     given = HUMANOID | {'calibration_file': str(path)} | more
     config.write_text(yaml.safe_dump({'wrench_estimator': {'ros__parameters': given}}))
     return config
-
-
-@pytest.mark.live
-def test_gravity_through_the_joints_of_a_robot(bench, rng, tmp_path):
-    options = ('--config', parameters(tmp_path, bench.path), *stated())
-    code, figures = run_session(bench, BodyOfRobot(rng, bench), options)
-    assert code == 0, figures
-    assert figures['gravity'].startswith("IMU 'head' through ")
-    assert check_matrix(bench, figures).axes == 'sensor'
 
 
 def test_robot_feeds_readings_of_its_samples(context, rng):
@@ -239,8 +229,6 @@ def test_estimator_with_another_file_is_not_asked(bench, tmp_path, monkeypatch):
     [
         (('--readings', 'a', '--config', 'b.yaml'), '--readings', 2),
         (('--readings', 'a'), '--imu', 2),
-        ((*TOPICS, '--spread', '2'), '--spread', 2),
-        ((*TOPICS, '--load', '0.5', '0', '0', '0'), '--load', 2),
         ((*TOPICS, '--loads', 'loads.yaml'), '--loads', 2),
         (('--config', 'none.yaml'), 'none.yaml', 1),
         (('--config', 'node.yaml', '--robot', 'robot.urdf'), '--ft', 1),

@@ -3,8 +3,7 @@
 """
 The FT calibration of a running node: changed between cycles, published, saved, restored.
 
-The oracle is the library with the same calibration. Not covered: taring (`test_taring`), and the
-identifier (`test_calibration_followed_live`).
+The oracle is the library with the same calibration.
 """
 
 import numpy as np
@@ -13,11 +12,12 @@ import pytest
 pytest.importorskip('rclpy', reason='needs rclpy')
 
 import rclpy
-from bench_robot import HUMANOID, LATCHED, figure
+from bench_robot import HUMANOID, LATCHED, START_NS, figure
 from calibration_bench import SETTINGS, CalibrationBench
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rclpy.context import Context
+from sensor_msgs.msg import Temperature
 from std_msgs.msg import String
 
 from inertial_estimation.calibration.calibration_file import (
@@ -30,6 +30,7 @@ from inertial_estimation.calibration.calibration_file import (
 )
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.model.configured_robot import build_robot
+from inertial_estimation.ros.conversions import ns_to_stamp
 
 ROBOT = build_robot(SETTINGS, SETTINGS.robot_description)
 NAMES = tuple(HUMANOID['ft_sensors'])
@@ -102,24 +103,10 @@ def test_restored_file_is_used_and_published(bench):
     assert sensors['leg_sensor'].provenance[0].method == 'by hand'
 
 
-SINGULAR = SensorCalibration(np.diag([1.0, 1.0, 1.0, 1.0, 1.0, 0.0]))
-REFUSED = {
-    'another': ('another', {'leg_sensor': ONE}),
-    OTHER: (ROBOT.name, {OTHER: ONE}),
-    'leg_sensor': (ROBOT.name, {'leg_sensor': SINGULAR}),
-    'nonsense': None,
-}
-
-
-@pytest.mark.parametrize('named', REFUSED)
-def test_unusable_file_is_refused(bench, named):
-    if REFUSED[named] is None:
-        bench.path.write_text('nonsense')
-        named = str(bench.path)
-    else:
-        write(bench.path, *REFUSED[named])
+def test_file_of_another_robot_is_refused(bench):
+    write(bench.path, 'another', {'leg_sensor': ONE})
     answer = bench.call('restore')
-    assert not answer.success and named in answer.message
+    assert not answer.success and 'another' in answer.message
     check(bench)
 
 
@@ -136,3 +123,27 @@ def test_saving_keeps_other_sensors_of_the_file(bench):
     check(bench)
     assert bench.call('clear_tare').success
     check(bench, leg_sensor=ONE)
+
+
+def test_temperature_of_a_sensor_is_used(context, tmp_path):
+    thermal = SensorCalibration(
+        offset=np.ones(6), temperature_coefficients=np.arange(1.0, 7.0), reference_temperature=21.0
+    )
+    path = tmp_path / 'calibration.yaml'
+    write(path, ROBOT.name, {'leg_sensor': thermal})
+    given = {'calibration_file': str(path), 'ft.leg_sensor.temperature_topic': 'leg/temperature'}
+    bench = CalibrationBench(context, **given)
+    try:
+        check(bench, leg_sensor=thermal)
+        assert np.isnan(bench.sample.ft_temperatures).all()
+        status = bench.status('ft_calibration')
+        assert status.level == DiagnosticStatus.WARN and 'leg_sensor' in status.message
+        assert bench.status('temperature leg_sensor').level == DiagnosticStatus.ERROR
+        message = Temperature(temperature=31.0)
+        message.header.stamp = ns_to_stamp(START_NS)
+        bench.publisher(Temperature, 'leg/temperature').publish(message)
+        check(bench, leg_sensor=thermal)
+        np.testing.assert_array_equal(bench.sample.ft_temperatures, [np.nan, 31.0, np.nan])
+        assert bench.status('ft_calibration').level == DiagnosticStatus.OK
+    finally:
+        bench.close()

@@ -21,7 +21,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from rclpy.context import Context
 from sensor_msgs.msg import MultiDOFJointState
-from standing_biped import FEET, biped, biped_urdf, standing
+from standing_biped import biped, biped_urdf, standing
 from std_srvs.srv import Trigger
 
 from inertial_estimation.errors import ConfigError, FrameNotFound
@@ -60,8 +60,6 @@ class Biped(BenchRobot):
         self.stand({'l_sole': 1.0})
         self.velocity = 0.0
         self.touched = ''
-        self.held: float | None = None
-        """Reading of a dead channel of the arm."""
 
     def stand(self, shares, seed=0):
         """Take a pose, carried by supports."""
@@ -72,8 +70,6 @@ class Biped(BenchRobot):
         """Send one cycle."""
         self.stamp_ns += CYCLE_NS
         readings = self.shot.ft_readings + self.offsets + NOISE * self.rng.normal(size=(5, 6))
-        if self.held is not None:
-            readings[4, 2] = self.held
         for name, wrench in zip(SENSORS, readings):
             self.send_ft(name, self.stamp_ns, wrench)
         turning, pulling = self.shot.angular_velocities[0], self.shot.proper_accelerations[0]
@@ -244,19 +240,6 @@ def test_cleanup_during_a_tare_misses_no_later_cycle(context):
         assert answer.success, answer.message
         stamps, _ = bench.estimator.pipeline.cycles.since(0)
         assert len(stamps) >= 40 and (np.diff(stamps) == CYCLE_NS).all()
-    finally:
-        bench.close()
-
-
-def test_shared_load_must_be_accepted(context):
-    bench = Biped(context, **{'tare.supports': list(FEET), 'ft.arm.frozen_after': 10.0})
-    try:
-        bench.stand({'l_sole': 0.6, 'r_sole': 0.4})
-        refuse(bench, 'tare')
-        assert bench.ask('tare_arm').success and is_found(bench, 4)
-        # A dead channel costs its sensor only.
-        bench.held = 7.0
-        refuse(bench, 'tare_arm', 'channel 3 (fz)')
     finally:
         bench.close()
 
