@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Temperatures of FT sensors: into samples, from bags and tables, through the preparation of rows.
+Temperatures of FT sensors: in samples, bags and tables; coefficients of a synthetic sensor.
 
 The node is in `ros/test_calibration_updates.py`.
 """
@@ -25,8 +25,9 @@ from robots import nested_humanoid_urdf
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
 from inertial_estimation.calibration.configured_estimator import build_estimator
+from inertial_estimation.calibration.temperature import fit_temperature
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import NameNotFound
+from inertial_estimation.errors import LogError, NameNotFound, ShapeError
 from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.model.configured_robot import build_robot
@@ -62,7 +63,7 @@ def test_the_newest_temperature_is_held_until_it_is_too_old(assembler):
     assert np.isnan(sample_at(assembler, START).ft_temperatures).all()
     for after, celsius in ((1, 20.0), (2, 21.0)):
         assembler.push_temperature(LEG, START + after * SECOND, celsius)
-    # Of a sensor without a topic nobody asks.
+    # A sensor without a topic.
     assembler.push_temperature(0, START + SECOND, 50.0)
     for tenths, celsius in ((5, np.nan), (10, 20.0), (19, 20.0), (20, 21.0), (620, 21.0)):
         found = sample_at(assembler, START + tenths * SECOND // 10).ft_temperatures
@@ -128,10 +129,67 @@ def test_tables_have_them(tmp_path):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     path = tmp_path / 'log.npz'
     np.savez(path, t=np.arange(5.0), q=np.zeros(5), warm=np.arange(20.0, 25.0))
-    said = {'time': 't', 'joints': ['knee'], 'positions': 'q'}
-    assert Layout.read(said).samples(path, robot).ft_temperatures is None
-    said['temperatures'] = {'leg_sensor': {'columns': 'warm', 'unit': 'degC', 'offset': 1.0}}
-    found = Layout.read(said).samples(path, robot).ft_temperatures
+    layout = {'time': 't', 'joints': ['knee'], 'positions': 'q'}
+    assert Layout.read(layout).samples(path, robot).ft_temperatures is None
+    layout['temperatures'] = {'leg_sensor': {'columns': 'warm', 'unit': 'degC', 'offset': 1.0}}
+    found = Layout.read(layout).samples(path, robot).ft_temperatures
     leg = [ft.name for ft in robot.ft_sensors].index('leg_sensor')
     np.testing.assert_array_equal(found[:, leg], np.arange(21.0, 26.0))
     assert np.isnan(np.delete(found, leg, axis=1)).all()
+
+
+# Round-off of 100 N over a few kelvins.
+EXACT = 1e-10
+K = np.array([0.5, -0.2, 1.0, 0.01, 0.02, -0.03])
+OFFSET = np.array([30.0, -80.0, 12.0, 1.5, -0.7, 0.3])
+NOISE = np.repeat([0.15, 0.007], 3)
+
+
+def warming(rng, settles=120.0):
+    """Return times, temperatures, loads and readings of a sensor that is switched on."""
+    times = np.arange(3000) * 0.2
+    temperatures = 25.0 + 8.0 * (1.0 - np.exp(-times / settles))
+    rates = rng.uniform(0.02, 0.2, 6)
+    predicted = np.sin(6.283 * rates * times[:, None]) * np.repeat([20.0, 2.0], 3)
+    wrenches = predicted + OFFSET - K * (temperatures[:, None] - 25.0)
+    return times, temperatures, predicted, wrenches
+
+
+def test_without_noise_coefficients_and_offset_are_exact(rng):
+    times, temperatures, predicted, wrenches = warming(rng)
+    for load in (predicted, 0.0 * predicted):
+        fit = fit_temperature(
+            wrenches - predicted + load, load, temperatures, times, reference=25.0
+        )
+        np.testing.assert_allclose(fit.coefficients, K, atol=EXACT)
+        np.testing.assert_allclose(fit.offset, OFFSET, atol=100.0 * EXACT)
+        assert fit.used.all() and fit.reference == 25.0
+
+
+@pytest.mark.parametrize(('settles', 'lasting'), [(40.0, 1), (120.0, 50)])
+def test_deviations_are_as_large_as_errors(rng, settles, lasting):
+    """Also where the sensor warms up within the first of ten blocks."""
+    ratios, offsets = [], []
+    for _ in range(40):
+        times, temperatures, predicted, wrenches = warming(rng, settles)
+        slow = np.repeat(rng.normal(size=(3000 // lasting, 6)), lasting, axis=0) * NOISE
+        fit = fit_temperature(wrenches + slow, predicted, temperatures, times, reference=25.0)
+        ratios.append((fit.coefficients - K) / fit.deviations)
+        offsets.append((fit.offset - OFFSET) / fit.offset_deviations)
+    # 240 ratios; deviations of which some blocks hold most vary by a third.
+    for found in (ratios, offsets):
+        assert 0.7 < np.sqrt(np.mean(np.square(found))) < 1.6
+
+
+def test_temperatures_that_determine_nothing_are_refused(rng):
+    times, temperatures, predicted, wrenches = warming(rng)
+    for error, given in (
+        (LogError, 25.0 + 0.1 * (temperatures - 25.0)),
+        (LogError, 25.0 + 0.02 * times + 0.01 * np.sin(times)),
+        (LogError, 25.0 + 0.2 * predicted[:, 2]),
+        (LogError, 273.15 + temperatures),
+        (LogError, np.full_like(times, np.nan)),
+        (ShapeError, temperatures[:-1]),
+    ):
+        with pytest.raises(error):
+            fit_temperature(wrenches, predicted, given, times)

@@ -12,13 +12,22 @@ import pytest
 pytest.importorskip('rclpy', reason='needs rclpy')
 
 import rclpy
-from bench_robot import HUMANOID, LATCHED, START_NS, figure
-from calibration_bench import SETTINGS, CalibrationBench
+from bench_robot import (
+    HUMANOID,
+    JOINTS,
+    LATCHED,
+    NO_FILTERS,
+    PERIOD_NS,
+    START_NS,
+    BenchRobot,
+    figure,
+)
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rclpy.context import Context
-from sensor_msgs.msg import Temperature
+from sensor_msgs.msg import JointState, Temperature
 from std_msgs.msg import String
+from std_srvs.srv import Trigger
 
 from inertial_estimation.calibration.calibration_file import (
     Provenance,
@@ -29,9 +38,19 @@ from inertial_estimation.calibration.calibration_file import (
     write,
 )
 from inertial_estimation.calibration.configured_estimator import build_estimator
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros.conversions import ns_to_stamp
 
+SETTINGS = EstimatorSettings.from_dict(HUMANOID)
+# The same readings are used again and again.
+LASTING = {
+    f'{kind}.{name}.{limit}': value
+    for kind, names in (('ft', HUMANOID['ft_sensors']), ('imu', HUMANOID['imus']))
+    for name in names
+    for limit, value in (('max_age', 10.0), ('frozen_after', 0.0))
+}
 ROBOT = build_robot(SETTINGS, SETTINGS.robot_description)
 NAMES = tuple(HUMANOID['ft_sensors'])
 OTHER = 'other_sensor'
@@ -40,6 +59,44 @@ ONE = SensorCalibration(
     np.arange(1.0, 7.0),
     provenance=(Provenance('by hand', '2026-11-22', n_samples=7),),
 )
+
+
+class CalibrationBench(BenchRobot):
+    """Sends the same readings at each stamp, and keeps the sample and the torques."""
+
+    def __init__(self, context, **parameters):
+        super().__init__(context, HUMANOID | NO_FILTERS | LASTING | parameters)
+        self.pipeline = self.estimator.pipeline
+        self.heard_torques = self.heard['wrench_estimator/joint_torques']
+        self.listen(JointState, 'wrench_estimator/joint_torques', 1000)
+        self.listen_to_diagnostics()
+        self.stamp_ns = START_NS
+        rng = np.random.default_rng(5)
+        self.wrenches = {name: rng.normal(size=6) for name in HUMANOID['ft_sensors']}
+        self.positions = 0.3 * rng.normal(size=len(JOINTS))
+        estimator = self.pipeline._estimator
+
+        def update(sample, contacts):
+            self.sample = sample
+            return WrenchEstimator.update(estimator, sample, contacts)
+
+        estimator.update = update
+
+    def torques(self):
+        """Send the readings with the next stamp; return their torques."""
+        self._report = None
+        self.stamp_ns += PERIOD_NS
+        for name, wrench in self.wrenches.items():
+            self.send_ft(name, self.stamp_ns, wrench)
+        self.send_imu('head', self.stamp_ns, (0.0, 0.0, 0.0), (1.0, 2.0, 9.0))
+        self.spin_for(0.03)
+        self.send_joints(self.stamp_ns, position=self.positions, velocity=np.zeros(len(JOINTS)))
+        return np.array(self.wait_for_stamp(self.heard_torques, self.stamp_ns).effort)
+
+    def call(self, name):
+        """Call a service; return its answer."""
+        self._report = None
+        return super().call(Trigger, name)
 
 
 @pytest.fixture(scope='module')

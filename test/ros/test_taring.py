@@ -15,8 +15,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs rclpy')
 
 import rclpy
-from bench_robot import LATCHED, START_NS, BenchRobot, figure
-from calibration_bench import STILL
+from bench_robot import LATCHED, NO_FILTERS, START_NS, BenchRobot, figure
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from rclpy.context import Context
@@ -42,7 +41,7 @@ BIPED = {
     'contacts': ['l_sole', 'hand'],
     'tare.supports': ['l_sole'],
     'tare.duration': 0.4,
-    **STILL,
+    **NO_FILTERS,
     **{f'ft.{name}.frozen_after': 0.0 for name in SENSORS},
     **{f'ft.{name}.frame_id': name for name in SENSORS},
     'imu.root.frozen_after': 0.0,
