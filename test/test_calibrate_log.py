@@ -169,17 +169,14 @@ def test_assumed_support_beside_another_contact_writes_nothing(tmp_path, rng):
     assert 'r_sole' in str(read(output)[1]['l_leg'].provenance[0].notes)
 
 
-@pytest.mark.parametrize(
-    ('more', 'part', 'named', 'code'),
-    [
+def test_errors_of_offsets_name_options(held, capsys):
+    for more, part, named, code in (
         (('--support', 'l_sole', '--ft', 'leg'), '', '--ft', 1),
         ((), '', '--support', 2),
         (('--support', 'l_sole'), '@2.8:3.2', '10', 1),
-    ],
-)
-def test_errors_of_offsets_name_options(held, capsys, more, part, named, code):
-    assert call(held[0], *more, part=part) == code
-    assert named in capsys.readouterr().err
+    ):
+        assert call(held[0], *more, part=part) == code
+        assert named in capsys.readouterr().err
 
 
 def test_poses_of_a_real_leg_show_its_wrong_matrix(tmp_path):
@@ -246,14 +243,11 @@ def folder(tmp_path_factory):
     touched = noisy.copy()
     touched[2000:2080, 0] += 15.0
     raw = np.linalg.solve(matrix, (touched + OFFSET).T).T
-    dead = raw.copy()
-    dead[:, 0] = 1.0
     warm = noisy + OFFSET - K * (warmth[:, None] - 25.0)
     # A third of one force comes through.
     loud = (noisy + OFFSET) / np.array([1.0, 1.0, 0.3, 1.0, 1.0, 1.0])
     for name, readings, degrees, n in (
         ('moving', raw, warmth, len(t)), ('warming', warm, warmth, len(t)),
-        ('cold', warm, 25.0 + 0.01 * t, len(t)), ('dead', dead, warmth, 20 * RATE),
         ('loud', loud, warmth, 20 * RATE),
     ):  # fmt: skip
         messages = []
@@ -327,10 +321,7 @@ def test_temperature_coefficients_of_a_simulated_arm(folder, tmp_path):
     [
         ('affine', 'moving', ('--ft', 'wrist'), '--ft', 1),
         ('affine', 'moving@70:80', (), '70', 1),
-        ('affine', 'moving@1:1.2', (), '10 blocks', 1),
         ('affine', 'moving@0:45', ('--validate', 'moving@40:60'), '--validate', 2),
-        ('affine', 'dead', (), 'channel 1 (fx)', 1),
-        ('temperature', 'cold', TOPIC, '--least-change', 1),
         ('temperature', 'warming', (), '--temperature-topic', 2),
         ('temperature', 'warming', (TOPIC[0], 'wrist_sensor=/ft'), 'WrenchStamped', 1),
     ],

@@ -83,66 +83,36 @@ def test_deviations_are_those_of_many_draws(rng, n, swings):
     assert np.abs(errors).max() < FIVE + 1.0
 
 
-def joint_moves(rng, n):
-    g = swinging(n)
-    found, bend = wrenches(g), 0.15 * np.sin(np.arange(n) / 7.0)
+def refused_logs(rng, n=500):
+    """Return readings and accelerations that determine no offset, by their fault."""
+    raw, a = noisy(rng, n)
+    dead, saturated, touched = raw.copy(), raw.copy(), raw.copy()
+    dead[:, 4] = 77.0
+    saturated[:, 1] = np.minimum(raw[:, 1], np.quantile(raw[:, 1], 0.8))
+    pushes = 200.0 * NOISE * rng.normal(size=(n // 2, 6))
+    touched[::2] += counts(pushes, offset=np.zeros(6))
+    g, bend = swinging(n), 0.15 * np.sin(np.arange(n) / 7.0)
     shin = np.column_stack([0.25 * np.sin(8 * bend), np.zeros(n), 0.25 * np.cos(8 * bend)])
-    found[:, 3:] += 1.5 * np.cross(shin, g)
-    return counts(found), -g
+    moved = wrenches(g)
+    moved[:, 3:] += 1.5 * np.cross(shin, g)
+    line = np.tile([[0.0, 0.6 * GRAVITY, -0.8 * GRAVITY], [0.0, 0.0, -GRAVITY]], (n // 2, 1))
+    return {
+        'joint that moves': (counts(moved), -g),
+        'orientations in a line': (counts(wrenches(line)), -line),
+        'touched': (touched, a),
+        'dead channel': (dead, a),
+        'saturated': (saturated, a),
+        'frozen': (np.tile(3.1, (n, 6)), a),
+        'accelerometer in g': (raw, a / GRAVITY),
+        'channels in other units': (raw * np.logspace(0, 4, 6), a),
+    }
 
 
-def one_line(rng, n):
-    g = np.tile([0.0, 0.0, -GRAVITY], (n, 1))
-    g[::2] = [0.0, 0.6 * GRAVITY, -0.8 * GRAVITY]
-    return counts(wrenches(g)), -g
-
-
-def touched(rng, n):
-    raw, a = noisy(rng, n)
-    raw[::2] += counts(200.0 * NOISE * rng.normal(size=(n // 2, 6)), offset=np.zeros(6))
-    return raw, a
-
-
-def dead(rng, n):
-    raw, a = noisy(rng, n)
-    raw[:, 4] = 77.0
-    return raw, a
-
-
-def saturated(rng, n):
-    raw, a = noisy(rng, n)
-    raw[:, 1] = np.minimum(raw[:, 1], np.quantile(raw[:, 1], 0.8))
-    return raw, a
-
-
-def in_g(rng, n):
-    raw, a = noisy(rng, n)
-    return raw, a / GRAVITY
-
-
-def in_other_units(rng, n):
-    raw, a = noisy(rng, n)
-    return raw * np.logspace(0, 4, 6), a
-
-
-REFUSED = {
-    'a joint that moves': joint_moves,
-    'orientations in a line': one_line,
-    'touched most of the time': touched,
-    'dead channel': dead,
-    'saturated': saturated,
-    'frozen': lambda rng, n: (np.tile(3.1, (n, 6)), -directions(rng, n)),
-    'accelerometer in g': in_g,
-    'channels in other units': in_other_units,
-}
-
-
-@pytest.mark.parametrize('case', REFUSED)
-def test_insufficient_logs_are_refused(case):
-    raw, a = REFUSED[case](np.random.default_rng(0), 500)
-    for sign in (1.0, -1.0):
-        with pytest.raises(LogError):
-            in_situ_offset(sign * raw, a, matrix=None if case == 'dead channel' else MATRIX)
+def test_insufficient_logs_are_refused(rng):
+    for case, (raw, a) in refused_logs(rng).items():
+        for sign in (1.0, -1.0):
+            with pytest.raises(LogError):
+                in_situ_offset(sign * raw, a, matrix=None if case == 'dead channel' else MATRIX)
 
 
 def test_samples_that_move_or_are_touched_are_left_out_and_counted(rng):

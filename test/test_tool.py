@@ -59,8 +59,8 @@ def motion(times):
     data, found = model.createData(), []
     for q, v, a in zip(*angles(times)):
         pin.forwardKinematics(model, data, q, v, a)
-        found.append((data.oMi[1].rotation[2], data.v[1].angular, data.a[1].angular))
-    up, omega, alpha = np.array(found).swapaxes(0, 1)
+        found.append(np.array([data.oMi[1].rotation[2], data.v[1].angular, data.a[1].angular]))
+    up, omega, alpha = np.swapaxes(found, 0, 1)
     shake = 0.5 * np.stack([np.sin(35.0 * times), np.cos(51.0 * times), np.sin(28.0 * times)], 1)
     return G * up + shake, omega, alpha
 
