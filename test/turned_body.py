@@ -17,19 +17,7 @@ AROUND = np.tile(GRAVITY * DIRECTIONS, (3, 1))
 
 
 class TurnedBody:
-    """
-    Makes readings.
-
-    Parameters
-    ----------
-    rng : Generator
-        For the noise.
-    matrix, offset : ndarray
-        Of the sensor.
-    rotation : ndarray, shape (3, 3)
-        Of the accelerometer in the sensor's frame.
-
-    """
+    """A body with a sensor, and an accelerometer turned by a rotation in its frame."""
 
     def __init__(self, rng, matrix=MATRIX, offset=OFFSET, rotation=None):
         self.rng, self.matrix, self.offset = rng, matrix, offset
@@ -49,19 +37,18 @@ class TurnedBody:
             yield self.stamp_ns, raw, acceleration, 0.005 * self.rng.normal(size=3)
 
     def hold(self, collection: Collection, gravity, seconds=1.0, **more):
-        """Hold a pose; return what was said of each reading."""
+        """Hold a pose; return the states of its readings."""
         n = round(seconds * RATE)
         return [collection.update(*one, **more) for one in self.readings(gravity, n)]
 
     def turn(self, collection: Collection, seconds=0.2):
-        """Turn the body fast; return what was said of each reading."""
-        said = []
+        """Turn the body fast; return the states of its readings."""
+        states = []
         for _ in range(round(seconds * RATE)):
             self.stamp_ns += STEP_NS
-            drawn = self.rng.normal(size=6)
-            raw = counts(100.0 * drawn[None], self.matrix, self.offset)[0]
-            said.append(collection.update(self.stamp_ns, raw, 15.0 * np.eye(3)[0], np.ones(3)))
-        return said
+            raw = counts(100.0 * self.rng.normal(size=(1, 6)), self.matrix, self.offset)[0]
+            states.append(collection.update(self.stamp_ns, raw, 15.0 * np.eye(3)[0], np.ones(3)))
+        return states
 
     def go_through(self, collection: Collection, poses=AROUND, seconds=0.8):
         """Go from pose to pose."""

@@ -13,12 +13,10 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
-import rclpy
 from bench_robot import LATCHED, BenchRobot, figure
 from diagnostic_msgs.msg import DiagnosticStatus
 from free_air import smooth_motion, with_readings
 from geometry_msgs.msg import WrenchStamped
-from rclpy.context import Context
 from robots import nested_humanoid_urdf
 from std_msgs.msg import String
 
@@ -39,18 +37,9 @@ NOISE = 0.05
 SMALL = 1e-4
 
 
-@pytest.fixture(scope='module')
-def truth():
-    """Return the robot as it is: heavier than its URDF."""
-    described = Robot.from_urdf(nested_humanoid_urdf(), fixed_link='root')
-    return described.with_parameters(1.2 * described.parameters)
-
-
-@pytest.fixture(scope='module')
-def bench(truth):
-    """Return an identifier that has used seven seconds."""
-    context = Context()
-    rclpy.init(context=context)
+@pytest.fixture
+def bench(context):
+    """Return an identifier after seven seconds of a robot that is heavier than its URDF."""
     given = {
         'robot_description': nested_humanoid_urdf(),
         'fixed_link': 'root',
@@ -58,17 +47,17 @@ def bench(truth):
         'calibration_file': '/nowhere/calibration.yaml',
     }
     robot = BenchRobot(context, given, IdentifierNode)
-    robot.samples = with_readings(truth, smooth_motion(truth, 7.5), truth.parameters)
+    model = Robot.from_urdf(nested_humanoid_urdf(), fixed_link='root')
+    robot.samples = with_readings(model, smooth_motion(model, 7.5), 1.2 * model.parameters)
     noise = np.random.default_rng(0).normal(size=robot.samples.ft_readings.shape)
     robot.samples.ft_readings[:] += OFFSET + NOISE * noise
     for k in range(len(robot.samples)):
         robot.estimator.pipeline.take(robot.samples[k])
     robot.listen_to_diagnostics()
     robot.publisher_of_calibration = robot.node.create_publisher(String, TOPIC, LATCHED)
-    robot.names = tuple(sensor.name for sensor in truth.ft_sensors)
+    robot.names = tuple(sensor.name for sensor in model.ft_sensors)
     yield robot
     robot.close()
-    context.try_shutdown()
 
 
 def publish(bench, sensors, robot='nested_humanoid'):
@@ -122,11 +111,9 @@ def test_other_offsets_keep_parameters_and_torques(bench, rng, monkeypatch):
     bench.publisher_of_calibration.publish(String(data=to_json('nested_humanoid', tared)))
     bench.spin_for(0.2)
     assert pipeline.identifier.memories[-1].information is information
-
-
-def test_calibration_of_another_robot_is_refused(bench):
-    before = bench.estimator.pipeline.identifier.calibration
+    # A calibration of another robot is refused.
+    before = pipeline.identifier.calibration
     publish(bench, {'foot_sensor': SensorCalibration()}, robot='another')
-    assert bench.estimator.pipeline.identifier.calibration is before
+    assert pipeline.identifier.calibration is before
     status = bench.next_status('ft_calibration')
     assert status.level == DiagnosticStatus.WARN and "'another'" in status.message
