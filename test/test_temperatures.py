@@ -73,7 +73,7 @@ def test_the_newest_temperature_is_held_until_it_is_too_old(assembler):
     assert (counted.received, counted.used) == (2, 4)
 
 
-def messages(robot, rng, *, with_temperature=True):
+def messages(robot, rng, with_temperature=True):
     """Yield ten cycles, the temperature at every other one."""
     joints = list(robot.joint_names)
     for k in range(10):
@@ -89,40 +89,41 @@ def messages(robot, rng, *, with_temperature=True):
         yield '/joint_states', JOINT_STATE, stamp, data
 
 
-def test_bags_have_them_and_estimates_use_them(tmp_path, rng):
+@pytest.fixture
+def thermal(tmp_path):
+    """Return a robot, its settings and the file with the coefficients of its leg sensor."""
     path = tmp_path / 'calibration.yaml'
-    thermal = SensorCalibration(temperature_coefficients=np.arange(6.0), reference_temperature=20)
     settings = EstimatorSettings.from_dict(SETTINGS | {'calibration_file': str(path)})
     robot = build_robot(settings, nested_humanoid_urdf())
-    write(path, robot.name, {'leg_sensor': thermal})
+    sensor = SensorCalibration(temperature_coefficients=np.arange(6.0), reference_temperature=20)
+    write(path, robot.name, {'leg_sensor': sensor})
+    return robot, settings, path
+
+
+def test_bags_have_them_and_estimates_use_them(thermal, tmp_path, rng):
+    robot, settings, _ = thermal
     bag = write_bag(tmp_path / 'bag', messages(robot, rng))
     samples = open_log(bag, robot, settings).samples
     expected = np.full((10, 3), np.nan)
     expected[1:, LEG] = 20.0 + np.array([1, 1, 3, 3, 5, 5, 7, 7, 9])
     np.testing.assert_array_equal(samples.ft_temperatures, expected)
-    estimator = build_estimator(settings, robot)
-    found = estimator.batch(samples)
-    # Before the first one the sensor counts as missing: its submodels are one.
+    found = build_estimator(settings, robot).batch(samples)
+    # Before the first temperature the sensor counts as missing, which merges its submodels.
     assert np.isnan(found.wrenches[0]).any() and np.isfinite(found.wrenches[1:]).all()
-    warmth = np.nan_to_num(expected[:, LEG, None] - 20.0)
     by_hand = samples.ft_readings.copy()
-    by_hand[:, LEG] += warmth * np.arange(6.0)
-    by_hand[0, LEG] = np.nan
+    by_hand[:, LEG] += (expected[:, LEG, None] - 20.0) * np.arange(6.0)
     plain = build_estimator(replace(settings, calibration_file=''), robot)
     same = plain.batch(replace(samples, ft_readings=by_hand, ft_temperatures=None))
     np.testing.assert_allclose(found.wrenches, same.wrenches, rtol=1e-12, atol=1e-12)
 
 
-def test_a_bag_without_the_topic_is_refused_only_if_it_is_needed(tmp_path, rng):
-    path = tmp_path / 'calibration.yaml'
-    settings = EstimatorSettings.from_dict(SETTINGS | {'calibration_file': str(path)})
-    robot = build_robot(settings, nested_humanoid_urdf())
-    write(path, robot.name, {'leg_sensor': SensorCalibration()})
+def test_a_bag_without_the_topic_is_refused_only_if_it_is_needed(thermal, tmp_path, rng):
+    robot, settings, path = thermal
     bag = write_bag(tmp_path / 'bag', messages(robot, rng, with_temperature=False))
-    assert np.isnan(open_log(bag, robot, settings).samples.ft_temperatures).all()
-    write(path, robot.name, {'leg_sensor': SensorCalibration(temperature_coefficients=np.ones(6))})
     with pytest.raises(NameNotFound):
         open_log(bag, robot, settings)
+    write(path, robot.name, {'leg_sensor': SensorCalibration()})
+    assert np.isnan(open_log(bag, robot, settings).samples.ft_temperatures).all()
 
 
 def test_tables_have_them(tmp_path):

@@ -113,14 +113,6 @@ def test_wrong_matrix_is_held_back_until_loads_are_restated(bench, rng, tmp_path
     check_matrix(bench, figures)
 
 
-def parameters(tmp_path, path, **more):
-    """Write the parameters of the estimator; return their file."""
-    config = tmp_path / 'parameters.yaml'
-    given = HUMANOID | {'calibration_file': str(path)} | more
-    config.write_text(yaml.safe_dump({'wrench_estimator': {'ros__parameters': given}}))
-    return config
-
-
 def test_robot_feeds_readings_of_its_samples(context, rng):
     robot, node, found = humanoid('head'), SessionNode(context=context), []
     settings = EstimatorSettings.from_dict(HUMANOID)
@@ -173,7 +165,10 @@ JOB = {
 
 def test_setup_from_the_parameters_of_the_estimator(context, tmp_path):
     saved = tmp_path / 'robot.yaml'
-    config = parameters(tmp_path, saved, **{'ft.arm_sensor.offset': [1.0] + 5 * [0.0]})
+    config = tmp_path / 'parameters.yaml'
+    more = {'calibration_file': str(saved), 'ft.arm_sensor.offset': [1.0] + 5 * [0.0]}
+    node_parameters = {'wrench_estimator': {'ros__parameters': HUMANOID | more}}
+    config.write_text(yaml.safe_dump(node_parameters))
     node, executor = SessionNode(context=context), SingleThreadedExecutor(context=context)
 
     def plan(**more):
@@ -282,4 +277,3 @@ def test_without_a_terminal_lines_are_printed_once(capsys):
         display.show(0.1, [])
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2 and lines[0] == 'a [note]' and 'no publisher of x' in lines[1]
-    assert 'poses 0 of 40' in Display(conductor)._panel(0.0, []).renderable
