@@ -12,7 +12,7 @@ from bag_messages import IMU, WRENCH, imu, wrench, write_bag
 from scipy.spatial.transform import Rotation
 from shared_data import SHARED
 
-from inertial_estimation.calibration.calibration_file import read
+from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
 from inertial_estimation.calibration.tool import ToolMotion, fit_tool
 from inertial_estimation.cli import main
 from inertial_estimation.errors import LogError
@@ -205,9 +205,9 @@ def test_tool_in_a_bag(bag, tmp_path):
     assert robot == 'arm'
     np.testing.assert_array_equal(sensors['wrist'].offset, found['offset'])
     # The matrix of a file is used and stays.
-    matrix = (2.0 * np.eye(6)).tolist()
-    sensors = f'{{wrist: {{matrix: {matrix}}}}}'
-    saved.write_text(f'ft_calibration: {{version: 1, robot: arm, sensors: {sensors}}}')
+    matrix = 2.0 * np.eye(6)
+    saved.unlink()
+    write(saved, 'arm', {'wrist': SensorCalibration(matrix)})
     assert call(bag, *PLACE, '--out', saved, '--robot-name', 'arm') == 1
     assert call(bag, *PLACE, '--out', saved, '--calibration', saved) == 0
     sensor = read(saved)[1]['wrist']
@@ -217,12 +217,10 @@ def test_tool_in_a_bag(bag, tmp_path):
 
 URDF = """
 <robot name="arm">
-  <link name="flange"/> <link name="tool"/> <link name="imu"/> <link name="loose"/>
+  <link name="flange"/> <link name="tool"/> <link name="imu"/>
   <joint name="wrist_joint" type="fixed"><parent link="flange"/><child link="tool"/></joint>
   <joint name="imu_joint" type="fixed"><parent link="tool"/><child link="imu"/>
     <origin xyz="{}" rpy="{}"/></joint>
-  <joint name="hinge" type="revolute"><parent link="tool"/><child link="loose"/>
-    <axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
   <sensor name="wrist" type="force_torque"><parent joint="wrist_joint"/>
     <force_torque><frame>child</frame><measure_direction>child_to_parent</measure_direction>
     </force_torque></sensor>
@@ -230,23 +228,21 @@ URDF = """
 """.format(' '.join(map(str, POSE[:3, 3])), ' '.join(map(str, RPY)))
 
 
-def on_robot(tmp_path, bag, *more, frame='ft', **given):
-    (tmp_path / 'arm.urdf').write_text(URDF)
-    node = {
-        'imus': ['imu', 'loose'],
-        'ft': {'wrist': {'topic': '/ft', 'frame_id': frame}},
-        'imu': {'imu': {'topic': '/imu', 'frame_id': 'imu'}},
-    }
-    (tmp_path / 'node.yaml').write_text(yaml.safe_dump({'/**': {'ros__parameters': node}}))
-    files = '--robot', tmp_path / 'arm.urdf', '--config', tmp_path / 'node.yaml'
-    return call(bag, *files, *more, topics=(), **{'imu': 'imu', **given})
-
-
-def test_urdf_states_the_poses_of_sensors(bag, tmp_path):
-    out, saved = tmp_path / 'tool.json', tmp_path / 'arm.yaml'
-    assert on_robot(tmp_path, bag, '--json', out, '--out', saved) == 0
+def test_urdf_states_the_poses_of_sensors(bag, tmp_path, capsys):
+    urdf, config, out, saved = (
+        tmp_path / name for name in ('a.urdf', 'n.yaml', 'a.json', 'a.yaml')
+    )
+    urdf.write_text(URDF)
+    sensors = {kind: {name: {'topic': f'/{kind}', 'frame_id': kind}}
+               for kind, name in (('ft', 'wrist'), ('imu', 'imu'))}  # fmt: skip
+    node = {'/**': {'ros__parameters': {'imus': ['imu'], **sensors}}}
+    config.write_text(yaml.safe_dump(node))
+    more = '--robot', urdf, '--config', config, '--json', out, '--out', saved
+    assert call(bag, *more, imu='imu', topics=()) == 0
     assert json.loads(out.read_text())['mass'] == pytest.approx(BODY[0], rel=FROZEN)
     assert read(saved)[0] == 'arm' and list(read(saved)[1]) == ['wrist']
+    assert call(bag, *more, ft='wrst', imu='imu', topics=()) == 1
+    assert '--ft' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
