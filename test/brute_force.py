@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 
 
 def estimate(robot, sample, contacts=(), *, imus=None, fts=None, arrays=False, length_scale=0.1,
-             rank_tolerance=1e-3):  # fmt: skip
+             rank_tolerance=1e-2):  # fmt: skip
     """Estimate with the given IMUs and FT sensors only; arrays give angular accelerations."""
     imus = list(range(len(robot.imus)) if imus is None else imus)
     fts = list(range(len(robot.ft_sensors)) if fts is None else fts)
@@ -386,11 +386,13 @@ def split(robot, poses, root, total, contacts, white, length_scale, rank_toleran
     if not columns:
         return wrenches, total, 0
     A = np.array(columns).T
-    x = np.linalg.pinv(white @ A, rcond=rank_tolerance) @ white @ total
+    # What shows by less, in noise of one newton per newton, is left at zero.
+    U, s, Vt = np.linalg.svd(white @ A, full_matrices=False)
+    shown = s > rank_tolerance
+    x = Vt[shown].T @ ((U[:, shown].T @ (white @ total)) / s[shown])
     for value, (c, wrench) in zip(x, places, strict=True):
         wrenches[c] += value * wrench
-    s = np.linalg.svd(white @ A, compute_uv=False)
-    return wrenches, total - A @ x, int((s > rank_tolerance * s[0]).sum())
+    return wrenches, total - A @ x, int(shown.sum())
 
 
 def unit_wrenches(contact, length_scale):

@@ -34,9 +34,10 @@ def build_estimator(
     contacts: Sequence[Contact] | None = None,
 ) -> WrenchEstimator:
     """Return the estimator of the settings, or one with other contacts or another calibration."""
-    contacts = build_contacts(settings) if contacts is None else contacts
-    for contact in contacts:
-        _check_frame(robot, contact)
+    if contacts is None:
+        contacts = build_contacts(settings)
+        for contact in contacts:
+            _check_frame(robot, contact)
     return WrenchEstimator(
         robot,
         contacts,

@@ -128,6 +128,7 @@ def compute_offsets(
     model = torques = None
     findings: tuple[Finding, ...] = ()
     if support:
+        robot.frame(support, f"the support is '{support}'")
         progress('offsets from the model', 0.0)
         alone = (Contact(support),)
         estimator = build_estimator(settings, robot, contacts=alone, calibration=bare)

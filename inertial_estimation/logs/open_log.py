@@ -29,14 +29,12 @@ from inertial_estimation.logs.log import (
     Touches,
     no_progress,
 )
-from inertial_estimation.logs.table import load_table
+from inertial_estimation.logs.table import TABLES, load_table
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Array, Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import Router
 
-TABLES = ('.npz', '.csv')
-"""File types of tables."""
 MESSAGES_PER_TICK = 2000
 
 
@@ -78,12 +76,16 @@ def open_log(
 
     """
     part = LogSlice.parse(path)
+    if not part.path.exists():
+        raise LogError(f"'{part.path}' does not exist")
     if part.path.suffix in TABLES:
         if layout is None:
             raise ConfigError(f"'{part.path}' is a table, whose columns no layout names")
         log = _table(part.path, robot, settings, layout)
     elif settings is None:
         raise ConfigError(f"'{part.path}' is a bag, whose topics no settings name")
+    elif layout is not None:
+        raise ConfigError(f"'{part.path}' is a bag: a layout is for {', '.join(TABLES)}")
     else:
         log = _bag(part.path, robot, settings, progress)
     return log if part.is_whole else log.take(part.rows(log.samples.stamp_ns))

@@ -25,7 +25,7 @@ from inertial_estimation.logs.bag import BagReader, MessageReader, resolve
 from inertial_estimation.logs.known_wrenches import at_instants
 from inertial_estimation.logs.layout import MAX_TIME
 from inertial_estimation.logs.log import LogSlice, TimeRange
-from inertial_estimation.logs.table import load_table, read_signal
+from inertial_estimation.logs.table import TABLES, load_table, read_signal
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import inverse_pose
 from inertial_estimation.signals.messages import IMU, TEMPERATURE, WRENCH
@@ -86,7 +86,7 @@ class RawLog(NamedTuple):
 def read_raw_log(text: str, signals: RawSignals) -> RawLog:
     """Read a log or a part of it."""
     part = LogSlice.parse(text)
-    return (_of_table if part.path.suffix in ('.npz', '.csv') else _of_bag)(part, signals)
+    return (_of_table if part.path.suffix in TABLES else _of_bag)(part, signals)
 
 
 def _of_table(part: LogSlice, signals: RawSignals) -> RawLog:

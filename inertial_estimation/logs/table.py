@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,11 +73,11 @@ class Table:
 def load_table(path: str | Path) -> Table:
     """Read a table of numbers."""
     path = Path(path)
-    readers = {'.npz': _load_npz, '.csv': _load_csv}
-    if path.suffix not in readers:
-        raise LogError(f"{path} is neither npz nor csv; for bags name 'parameters', not 'log'")
+    if path.suffix not in TABLES:
+        known = ', '.join(TABLES)
+        raise LogError(f"{path} is no table ({known}); for bags name 'parameters', not 'log'")
     try:
-        columns, names = readers[path.suffix](path)
+        columns, names = TABLES[path.suffix](path)
     except OSError as error:
         raise LogError(f'cannot read {path}: {error.strerror or error}') from error
     except ValueError as error:
@@ -122,6 +122,12 @@ def _load_csv(path: Path) -> tuple[dict[str, Array], list[str]]:
     if not header or not values:
         raise ValueError('it holds no header and rows')
     return dict(zip(header, np.array(values).T, strict=True)), header
+
+
+TABLES: dict[str, Callable[[Path], tuple[dict[str, Array], list[str]]]] = {
+    '.npz': _load_npz, '.csv': _load_csv,
+}  # fmt: skip
+"""Readers of tables by file type: columns by name, and all names. All other logs are bags."""
 
 
 @dataclass(frozen=True, eq=False)
