@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Identify beside a simulated robot: torques, drift, push, payload, standing still [T 7.4]."""
+"""Identify beside a simulated robot: torques, drift, push, payload, rest [T section 7.4]."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def hat(v):
 
 
 def wrench_transform(A_H_B):
-    """Return A_Xf_B, the 6 x 6 matrix that moves wrenches from B to A [T 2.2]."""
+    """Return A_Xf_B, the 6 x 6 matrix that moves wrenches from B to A [T 2.47]."""
     R, p = A_H_B[:3, :3], A_H_B[:3, 3]
     return np.block([[R, np.zeros((3, 3))], [hat(p) @ R, R]])
 
@@ -113,7 +113,7 @@ def beyond(robot, k):
 
 
 def submodel_roots(robot, fts):
-    """Return, for every link, the root of its submodel when the given sensors cut [T 4.5.1]."""
+    """Return the root of each link's submodel when the given sensors cut [T section 4.5.1]."""
     cuts = {robot.ft_sensors[k].child for k in fts}
     roots = []
     for k, link in enumerate(robot.links):
@@ -135,7 +135,7 @@ def distances(robot, start):
 
 def owners(robot, sources):
     """
-    Return which source (given by its link) serves each link [T 4.4.4].
+    Return which source (given by its link) serves each link [T section 4.4.4].
 
     The nearest one within the submodel; where that has none, the one that serves a neighbour and
     is nearest. Ties go to the side of the URDF root, then to the source that comes first.
@@ -162,7 +162,7 @@ def owners(robot, sources):
 
 def owners_of_motion(robot, sources):
     """
-    Return which source the motion of each link comes from where it is not measured [T 4.4.3].
+    Return the source of the motion of each link where it is not measured [T section 4.4.3].
 
     The one with the least joints in between, then the least FT sensors; ties as for `owners`.
     """
@@ -370,7 +370,7 @@ def external_sum(robot, poses, net, through, member_of, root):
 
 
 def split(robot, poses, root, total, contacts, white, length_scale, rank_tolerance):
-    """Return the wrenches of a submodel's contacts, what is left over, and the rank [T 4.5.3]."""
+    """Return the wrenches of a submodel's contacts, the rest, and the rank [T section 4.5.3]."""
     B_H_A = np.linalg.inv(poses[root])
     wrenches = np.zeros((len(contacts), 6))
     columns, places = [], []

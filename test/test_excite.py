@@ -25,7 +25,7 @@ from inertial_estimation.model.robot import Robot
 WRITTEN = 1e-8  # numbers are written with ten digits
 DIFFERENCED = 2e-3
 """Second differences at 100 Hz of motions whose fourth derivatives are of order a hundred."""
-PUBLISHED = 99.0  # condition number [S 5.2.2]; random starts have several hundred
+PUBLISHED = 99.0  # condition number [S section 5.2.2]; random starts have several hundred
 CLEARANCE = 0.03
 FAST = ('--starts', '1', '--period', '6', '--harmonics', '3')
 KEYS = ('positions', 'velocities', 'accelerations')

@@ -205,9 +205,12 @@ def fit_affine(
     finite_most = np.finfo(float).max
     for argument, value, most in (
         ('weight', weight, np.inf), ('prior_deviation', prior_deviation, finite_most),
+        ('noise', noise, finite_most),
     ):  # fmt: skip
         if value is not None and not 0.0 <= value <= most:
             raise ModelError(f"'{argument}' is {value}, expected 0 or more", about=(argument,))
+    if prior_deviation == 0.0:
+        raise ModelError("'prior_deviation' is 0, expected more", about=('prior_deviation',))
     samples = _Samples.of(raw, predicted, times, prior, name)
     present = samples.wrenches[samples.present]
     if noise is None:

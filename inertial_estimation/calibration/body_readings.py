@@ -4,7 +4,7 @@
 Readings of an FT sensor with gravity in its axes, from samples of a robot.
 
 Gravity comes from an IMU on the body beyond the sensor or, through the joints between, from any
-other one, or from the fixed link [T 3.6]. Joints beyond the sensor must stay where they were when
+other one, or from the fixed link [T 3.1]. Joints beyond the sensor must stay where they were when
 the data set began. Contacts elsewhere do not matter.
 """
 
@@ -136,7 +136,7 @@ def _way_up(robot: Robot, link: int) -> set[int]:
 def relative_rotation(
     robot: Robot, positions: Array, source: LinkSensor | Imu, target: LinkSensor | Imu
 ) -> Array:
-    """Return the axes of a sensor in those of another, (3, 3), by the joints between [T 3.6]."""
+    """Return the axes of a sensor in those of another, (3, 3), by the joints between [T 3.1]."""
     q = np.where(np.abs(positions) < ABSURD, positions, np.nan)
     ways = [_way_up(robot, place.link) for place in (source, target)]
     top_R = []

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-FT offsets from the model while nothing but some supports touches the robot [T 4.7].
+FT offsets from the model while nothing but some supports touches the robot [T section 4.7].
 
 With one support all readings are predicted, and the offset is the mean of reading minus
 prediction. With several, the sharing of the load is unknown: what it changes is projected out at

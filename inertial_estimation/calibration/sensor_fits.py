@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Matrices and temperature coefficients of the FT sensors of a robot on one support [T 4.7]."""
+"""Matrices and temperature coefficients of FT sensors of a robot on a support [T section 4.7]."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Places where the environment acts on the robot, and the unknowns there [T 4.5.2, 4.5.3]."""
+"""Places where the environment acts on the robot, and its unknowns [T sections 4.5.2, 4.5.3]."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Motion of each link with IMUs, from the readings of all sensors on links [T 4.4.2, 4.4.3].
+Motion of each link with IMUs, from the readings of all sensors on links [T sections 4.4.2, 4.4.3].
 
 Gyroscopes of a link are averaged by the inverse of their variances, and so are its accelerometers
 after each is moved to the frame of its first IMU [T 4.11]. A motion that is not measured on a link

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Sensors that measure the motion of each link with IMUs [T 4.3.2, 4.4.2, 4.4.3].
+Sensors that measure the motion of each link with IMUs [T sections 4.3.2, 4.4.2, 4.4.3].
 
 Such a link carries whole IMUs, or accelerometers and gyroscopes alone. Each of its three motions
 (angular velocity, angular acceleration, acceleration) is measured on it, or comes from the nearest

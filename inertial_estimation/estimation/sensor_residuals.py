@@ -3,7 +3,7 @@
 """
 Residual of every IMU and FT sensor: prediction from all others minus reading.
 
-A sensor is predicted by its model [T 3.6, 3.7, 4.1, 4.2, 4.4, 4.15]. That takes redundancy: an IMU
+A sensor is predicted by its model [T 3.4, 3.7, 4.1, 4.2, 4.4, 4.15]. That takes redundancy: an IMU
 needs another source of motion, an FT sensor a side on which the contacts leave nothing unknown.
 """
 
@@ -78,7 +78,7 @@ class ImuPrediction:
         n_imus = len(self._robot.imus)
         poses, velocities, accelerations = self._relative(samples)
         v, a = self._measured(samples)
-        # Motion of the root link at rest among the joints, as each source sees it [T 3.6].
+        # Motion of the root link at rest among the joints, as each source sees it [T 3.4].
         root_v = v - velocities
         root_a = a - accelerations - apply(motion_cross(root_v), velocities)
         k, m = np.arange(n_imus), self.sources

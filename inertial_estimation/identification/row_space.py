@@ -80,8 +80,11 @@ class RowSpace:
 
     def variances(self) -> Array:
         """Return the diagonal of the inverse of factor' factor, infinite if undetermined."""
-        spread = np.sum((self.directions / self.strengths) ** 2, axis=1) / self.scales**2
-        return np.where(self.determined, spread, np.inf)
+        return np.where(self.determined, np.sum(self.inverse_root() ** 2, axis=1), np.inf)
+
+    def inverse_root(self) -> Array:
+        """Return F (n, rank), F F' the pseudo-inverse of factor' factor in scaled unknowns."""
+        return np.asarray(self.directions / self.strengths / self.scales[:, None])
 
 
 def numerical_rank(gram: Array) -> int:

@@ -218,7 +218,7 @@ def _support(replay: Replay) -> Record | None:
     Compare the force at a contact in the fixed link's frame with the weight.
 
     Where the offsets were computed with that contact as support they assume this weight
-    [T 4.28]; the difference is then their drift.
+    [T 4.27]; the difference is then their drift.
     """
     robot, estimate = replay.robot, replay.clean
     gravity = float(np.linalg.norm(robot.gravity))

@@ -52,7 +52,7 @@ SAME_POSE = 1e-5
 @dataclass(frozen=True, eq=False)
 class EquationsOfMotion:
     """
-    The equations of motion in one choice of base variables, and the way to another [T 3.6].
+    Equations of motion in one choice of base variables, and the way to another [T section 3.6].
 
         mass_matrix @ acceleration + coriolis_matrix @ velocity + gravity_forces
             = [0; joint torques] + sum over the contacts of jacobian.T @ wrench        [T 3.57]

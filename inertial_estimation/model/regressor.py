@@ -69,7 +69,7 @@ class SubmodelRegressor(NamedTuple):
 
     wrench: Array
     """
-    Sum of net wrenches about the submodel's root link, in its axes, (n, 6, 10 n_links) [T 7.4].
+    Sum of net wrenches about the submodel's root link, in its axes, (n, 6, 10 n_links) [T 7.2].
     """
     torques: Array
     """Torque of each of its joints before sensors and contacts, (n, n_joints, 10 n_links)."""

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Tares: offsets of the FT sensors from the model while the node runs [T 4.7].
+Tares: offsets of the FT sensors from the model while the node runs [T section 4.7].
 
 Samples are recorded in the cycle, offsets are computed in another process.
 """

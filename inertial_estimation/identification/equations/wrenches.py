@@ -130,7 +130,7 @@ def sensor_loads(
     placed: Mapping[int, Poses],
     offsets: Container[str],
 ) -> list[Load]:
-    """Return the wrenches on a submodel by FT readings, (n, n_sensors, 6) [T 4.17]."""
+    """Return the wrenches on a submodel by FT readings, (n, n_sensors, 6) [T 4.19, 4.20]."""
     found = []
     for s in submodel.sensors:
         sensor = robot.ft_sensors[s]

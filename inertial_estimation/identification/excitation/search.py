@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Search for motions within limits with the least condition number [S 5.2.2].
+Search for motions within limits with the least condition number [S section 5.2.2].
 
 Motions are finite Fourier series, known exactly and of little bandwidth [S 78],
 

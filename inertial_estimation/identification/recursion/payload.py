@@ -84,5 +84,7 @@ class PayloadFit:
         if not np.isfinite(deviations[:4]).all() or abs(mass) < max(MIN_MASS, deviations[0]):
             return None
         center = p[1:4] / mass
-        spread = np.hypot(deviations[1:4], center * deviations[0]) / abs(mass)
+        # The errors of mass and first moment are correlated.
+        to_center = np.column_stack([-center, np.eye(3)]) / mass
+        spread = scale * np.linalg.norm(to_center @ space.inverse_root()[:4], axis=1)
         return Payload(self._link, mass, center, float(deviations[0]), spread)

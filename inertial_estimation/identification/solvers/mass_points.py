@@ -6,7 +6,8 @@ Links as point masses inside their shapes: consistency by linear inequalities [A
     minimise  1/2 mean((Y P rho - f)^2) + weight/2 |W N (P rho - prior)|^2 + tiny |rho - rho0|^2
 
 over rho > 0 [A 15, 29 corrected]. N projects on what the equations do not determine, so that the
-prior completes the fit and does not disturb it. Every answer is consistent, with its centre of
+prior completes the fit and does not disturb it; it is orthogonal in the metric W, where that of
+[A 25] depends on units. Every answer is consistent, with its centre of
 mass inside the shape of its link.
 
 The reverse does not hold. With three points along an axis of half length d and the centre of mass
@@ -256,7 +257,7 @@ def _reference(
 
 
 def _prior_rows(problem: Problem, roots: Sequence[Array]) -> Array:
-    """Return W N: the weighted part of unknowns that the equations do not determine [A 25]."""
+    """Return W N: the weighted part of unknowns that the equations do not determine."""
     from scipy.linalg import block_diag
 
     n = problem.unknowns.n_inertial

@@ -55,7 +55,7 @@ class PrincipalBodies:
 
     @property
     def parameters(self) -> Array:
-        """Inertial parameters, shape (n_links, 10), as in `model.inertia` [M 20]."""
+        """Inertial parameters, shape (n_links, 10), as in `model.inertia` [M section III-B]."""
         central = self.axes * self.moments[:, None] @ np.swapaxes(self.axes, 1, 2)
         about = self.mass[:, None, None] * self.center[:, :, None] * self.center[:, None]
         first = self.mass[:, None] * self.center

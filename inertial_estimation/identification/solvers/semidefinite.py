@@ -138,7 +138,7 @@ class BodyProgram:
         return np.asarray(self.rows.R.T @ (self.rows.R @ z - self.rows.rho))
 
     def above(self, z: Array, blocks: Sequence[Block], multipliers: Sequence[Array]) -> float:
-        """Return how far the objective at z, (n,), is above the least, at most."""
+        """Return about how far the objective at z, (n,), is above the least."""
         left, gap = self.gradient(z), 0.0
         for block, y in zip(blocks, multipliers, strict=True):
             left = left - block.G.T @ y
