@@ -110,11 +110,12 @@ def whole(least: int) -> Reader:
 
 def number(least: float = -np.inf) -> Reader:
     """Return the reader of a finite number."""
+    expected = 'a number' if least == -np.inf else f'a number from {least:g}'
 
     def read(value: object, name: str) -> float:
         known = isinstance(value, int | float) and not isinstance(value, bool)
         if not known or not least <= value < np.inf:  # type: ignore[operator]
-            raise ConfigError(f"'{name}' is {value!r}, expected a number from {least:g}")
+            raise ConfigError(f"'{name}' is {value!r}, expected {expected}")
         return float(value)  # type: ignore[arg-type]
 
     return read
@@ -135,7 +136,7 @@ def numbers(shape: tuple[int, ...] | None = None, *, infinite: bool = False) -> 
     """Return the reader of numbers of some shape; None: a number, a list or a matrix."""
     expected = 'a number, a list of them or a matrix'
     if shape is not None:
-        expected = ' times '.join(map(str, shape)) + ' numbers'
+        expected = ' times '.join(map(str, shape)) + ' numbers without NaN'
 
     def read(value: object, name: str) -> np.ndarray:
         try:
