@@ -119,7 +119,7 @@ def test_a_push_is_smooth_and_has_its_full_strength_between_the_edges():
     for time, share in ((1.25, 0.5), (1.5, 1.0), (2.5, 1.0), (2.75, 0.5)):
         np.testing.assert_allclose(push.at(time), share * wrench)
     strength = np.array([push.at(time)[2] for time in np.arange(1.001, 3.0, 1e-3)])
-    assert np.abs(np.diff(strength)).max() <= 1e-3 * np.pi * 3.0
+    assert np.abs(np.diff(strength)).max() <= 1e-3 * np.pi * 3.0 and 0.0 < strength[0] < 1e-4
     for duration, wrench, edge in (
         (1.0, (1.0,) * 3, 0.2), (1.0, (np.nan,) * 6, 0.2), (0.3, (1.0,) * 6, 0.2),
         (1.0, (1.0,) * 6, 0.0),
