@@ -30,6 +30,7 @@ from bench.live_robots import (
 )
 from bench.report import Goal, Table
 from bench.timing import Progress
+from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.recursion.identifier import (
@@ -46,8 +47,6 @@ from inertial_estimation.model.tree import Submodel
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.simulation.description import icub_urdf
 from inertial_estimation.simulation.scenario import carrying as carrying_scene
-
-Array = NDArray[np.float64]
 
 SEEDS = (0, 1, 2, 3)
 """Of wrong URDFs and offsets."""

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench.timing import Progress
+from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.wrenches import (
@@ -40,8 +40,6 @@ from inertial_estimation.simulation.robot import SimulatedRobot
 from inertial_estimation.simulation.scenario import Scenario, standing
 from inertial_estimation.simulation.truth import Snapshot
 from inertial_estimation.uncertainty.stream_noise import stream_noise
-
-Array = NDArray[np.float64]
 
 SECONDS, ONSET = 60.0, 5.0
 """Length of a log, and when the joints begin to move [s]."""

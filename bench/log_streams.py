@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from scipy.interpolate import make_interp_spline
 
-Array = NDArray[np.float64]
+from inertial_estimation.arrays import Array
+
 Edit = Callable[[Any], Any]
 
 DATA = Path(__file__).resolve().parents[2] / 'shared' / 'data'

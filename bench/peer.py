@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import Array, Sample
+from inertial_estimation.sample import Sample
 
 
 class PeerStep:

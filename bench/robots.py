@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import Array, Sample
+from inertial_estimation.sample import Sample
 
 CONTACTS = tuple(
     Contact(link)

@@ -9,9 +9,9 @@ from time import perf_counter_ns
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from inertial_estimation.arrays import Array
+
 Progress = Callable[[float], None]
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench.live_robots import node_settings, with_readings
 from bench.report import Goal, Table
+from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
@@ -31,7 +31,6 @@ from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
-Array = NDArray[np.float64]
 FOLDER = Path(__file__).resolve().parents[1]
 ON_ONE_FOOT = TimeRange(13.07, 65.64)
 """While the left sole is flat on the ground and at rest, after the first FT message [s]."""

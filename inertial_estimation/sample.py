@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, ShapeError
-
-Array = NDArray[np.float64]
 
 
 class SensorState(IntEnum):

@@ -18,7 +18,7 @@ PACKAGE = 'inertial_estimation'
 FOLDER = Path(find_spec(PACKAGE).origin).parent
 # A folder imports those of lower floors; folders of one floor do not import each other.
 FLOORS = (
-    {'errors', 'sample', 'findings', 'config'},
+    {'arrays', 'errors', 'sample', 'findings', 'config'},
     {'model'},
     {'signals', 'estimation', 'identification'},
     {'calibration', 'uncertainty'},

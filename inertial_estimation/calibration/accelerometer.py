@@ -7,14 +7,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.residual_statistics import fit_by_blocks, require_shape
 from inertial_estimation.errors import LogError
 from inertial_estimation.model.arguments import numbers
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 GRAVITY = 9.80665
 """Standard gravity [m/s^2]."""

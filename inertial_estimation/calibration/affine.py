@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.residual_statistics import (
     Blocks,
@@ -30,9 +30,6 @@ from inertial_estimation.calibration.residual_statistics import (
 )
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, Level, finding, limit_of
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 WEIGHTS = 10.0 ** np.arange(-4.0, 4.01, 0.25)
 """Of the prior, tried by cross-validation [N^2]."""

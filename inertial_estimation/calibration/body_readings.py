@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.collection import CONTACT, JOINTS
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.estimation.balance import subtrees
@@ -27,8 +27,6 @@ from inertial_estimation.model.sensors import Imu, LinkSensor
 from inertial_estimation.model.spatial import hat
 from inertial_estimation.model.tree import Source, assign_owners
 from inertial_estimation.sample import Sample
-
-Array = NDArray[np.float64]
 
 FIXED_LINK = 'fixed link'
 """In place of an IMU."""

@@ -16,14 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.config.files import from_json, load_mapping, parse_mapping, write_whole
 from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
-
-Array = NDArray[np.float64]
 
 KIND, VERSION = 'ft_calibration', 1
 HEAD = """\

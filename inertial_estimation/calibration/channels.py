@@ -5,13 +5,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.raw_slopes import RawSlopes, fit_slopes
 from inertial_estimation.errors import LogError
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 MIN_READINGS = 7

@@ -15,8 +15,8 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.calibration.accelerometer import (
     GRAVITY,
     MAX_GRAVITY_ERROR,
@@ -36,9 +36,6 @@ from inertial_estimation.calibration.in_situ_offset import (
     affine_subspace,
 )
 from inertial_estimation.calibration.raw_slopes import MIN_SAMPLES, fit_slopes, untouched
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 CONTACT, JOINTS = 'contact', 'joints moved'
 SETTLING, REPEATED, DISORDER = 'settling', 'enough of this direction', 'out of order'

@@ -29,8 +29,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.accelerometer import GRAVITY
 from inertial_estimation.calibration.affine import matrix_change
 from inertial_estimation.calibration.calibration_file import (
@@ -50,8 +50,6 @@ from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.spatial import hat
-
-Array = NDArray[np.float64]
 
 UNKNOWNS, OF_MATRIX = 40, 36
 MIN_DATA_SETS = 3

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.accelerometer import (
     MAX_REST_ACCELERATION,
     TOUCHED,
@@ -40,9 +40,6 @@ from inertial_estimation.calibration.raw_slopes import (
 from inertial_estimation.errors import CallError, LogError
 from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model.arguments import numbers, stacked
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 DIMENSIONS = 3
 LENGTH_SCALE = 0.1

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.channels import constant_channels, names_of
 from inertial_estimation.calibration.residual_statistics import (
@@ -45,9 +46,6 @@ from inertial_estimation.model.arguments import indices, names, numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch, SensorState
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 METHOD = 'offsets from the model'
 DEFAULT_LENGTH_SCALE = 0.1

@@ -13,10 +13,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from inertial_estimation.arrays import Array, Mask
 
 UNKNOWNS = 4
 """Of each channel: three slopes and the offset."""

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.errors import LogError, ModelError, ShapeError
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Blocks = NDArray[np.intp]
 
 MIN_BLOCKS, MIN_BLOCK_SAMPLES = 3, 5

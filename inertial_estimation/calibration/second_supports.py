@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.offset_from_model import ModelOffsets
 from inertial_estimation.calibration.support_loads import FramePoses, proper_acceleration
 from inertial_estimation.estimation.contacts import Contact
@@ -22,8 +22,6 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, finding, limit_of
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
-
-Array = NDArray[np.float64]
 
 MAX_LEVEL_DIFFERENCE = 0.02
 """Of heights of contacts on the same ground [m]."""

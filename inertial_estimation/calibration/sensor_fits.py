@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.affine import (
     UNITS,
     fit_affine,
@@ -21,9 +21,6 @@ from inertial_estimation.calibration.temperature import fit_temperature
 from inertial_estimation.errors import CallError, ConfigError, LogError, NameNotFound
 from inertial_estimation.findings import Finding
 from inertial_estimation.sample import SampleBatch
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 class PredictedWrenches(NamedTuple):

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.accelerometer import MOVING, NOT_FINITE, TOUCHED
 from inertial_estimation.calibration.body_readings import Reading
 from inertial_estimation.calibration.calibration_file import (
@@ -58,8 +58,6 @@ from inertial_estimation.config.files import from_json, write_whole
 from inertial_estimation.errors import CallError, ConfigError, LogError
 from inertial_estimation.findings import Finding
 from inertial_estimation.model.arguments import numbers
-
-Array = NDArray[np.float64]
 
 KIND, VERSION = 'ft_calibration_session', 1
 RESTATED = ('rotation', 'direction', 'loads')

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.momentum_check import PERIOD_NS, WINDOW_NS, MomentumCheck
@@ -24,8 +25,6 @@ from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Labels = NDArray[np.intp]
 
 TOUCHED, MOVING, MOMENTUM, MISSING = 'touched', 'moving', 'momentum', 'missing'

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import noise_scale
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
@@ -33,8 +33,6 @@ from inertial_estimation.model.spatial import (
 )
 from inertial_estimation.sample import SampleBatch
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Place = tuple[int, Array]
 """A link, and the pose of a frame in it."""
 ASSUMED = np.uint8(Quality.ASSUMED)

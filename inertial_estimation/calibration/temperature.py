@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.residual_statistics import (
     contiguous_blocks,
@@ -25,9 +25,6 @@ from inertial_estimation.calibration.residual_statistics import (
     robustly_undisturbed,
 )
 from inertial_estimation.errors import LogError, ModelError
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 MIN_TOUCH = np.repeat([3.0, 0.3], 3)
 """Residuals below are no touch [N, Nm]."""

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.residual_statistics import (
     contiguous_blocks,
@@ -33,9 +33,6 @@ from inertial_estimation.calibration.tool_solution import (
     ToolProblem,
 )
 from inertial_estimation.errors import LogError, ModelError
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 MAX_SAMPLES = 20000
 """Longer logs are thinned; the smoothing has used all of them."""

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.residual_statistics import (
     Blocks,
     covariances_by_blocks,
@@ -26,9 +26,6 @@ from inertial_estimation.calibration.residual_statistics import (
 )
 from inertial_estimation.errors import LogError, ModelError, ShapeError
 from inertial_estimation.model.rigid_body import net_wrench
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 N_POINT, N_BODY = 4, 10
 """Inertial unknowns of a tool without inertia, and with it."""

@@ -15,6 +15,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from pinocchio.rpy import matrixToRpy
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.configured_estimator import build_contacts, build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, ModelError
@@ -31,7 +32,6 @@ from inertial_estimation.model.inertia import LARGEST_ARM, inertia_complaint
 from inertial_estimation.model.inertial_sensors import KINDS
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.tree import assign_owners
-from inertial_estimation.sample import Array
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import accepted_frame_ids
 

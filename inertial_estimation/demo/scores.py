@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.signals.cdr import NANOSECONDS
-
-Array = NDArray[np.float64]
 
 FORCE_LIMIT = 1.0
 """Force error of an estimator [N]."""

@@ -19,12 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.forest import Forest
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.tree import Submodel
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Integers = NDArray[np.int64]
 
 

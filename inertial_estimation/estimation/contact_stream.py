@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact, ContactKind
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import Array
 
 MAX_SPACING = 0.03
 """Distance of two points of a frame up to which they are one contact [m]."""

@@ -11,11 +11,9 @@ from enum import Enum
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, ShapeError
-
-Array = NDArray[np.float64]
 
 ORIGIN = (0.0, 0.0, 0.0)
 

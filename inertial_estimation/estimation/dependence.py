@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Mask
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.balance import Balance, build_balance, subtrees
 from inertial_estimation.estimation.contacts import Contact, check_contacts
@@ -30,8 +30,6 @@ from inertial_estimation.model.arguments import indices
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor, Imu
 from inertial_estimation.model.tree import Submodel, decompose
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.contacts import Contact, check_contacts
 from inertial_estimation.model.robot import Robot
 
-Array = NDArray[np.float64]
 Flags = NDArray[np.uint8]
 
 

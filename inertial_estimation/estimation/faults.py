@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.estimation.balance import Balance, subtrees
 from inertial_estimation.estimation.contacts import Contact
@@ -27,9 +28,6 @@ from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 S = TypeVar('S', Sample, SampleBatch)
 
 NUMBERS = (

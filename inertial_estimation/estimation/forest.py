@@ -17,17 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.model.pinocchio_model import joint_model, make_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import read_only
 from inertial_estimation.model.spatial import motion_transform
 from inertial_estimation.model.tree import Source, assign_owners
 from inertial_estimation.sample import Sample, SampleBatch
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound, ShapeError
 from inertial_estimation.estimation.balance import subtrees
@@ -47,10 +47,6 @@ from inertial_estimation.model.spatial import (
 from inertial_estimation.model.tree import decompose
 from inertial_estimation.model.urdf import joint_types, parse
 from inertial_estimation.sample import Sample, SampleBatch
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Indices = NDArray[np.intp]
 
 
 class NetWrenches:

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.forest import Forest, carriers, carry, motion_view
 from inertial_estimation.estimation.sensor_arrays import (
@@ -35,9 +35,6 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import cross, hat, motion_transform
 from inertial_estimation.sample import Sample, SampleBatch
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 S = TypeVar('S', Sample, SampleBatch)
 
 

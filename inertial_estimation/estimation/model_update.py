@@ -18,15 +18,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
-
-Array = NDArray[np.float64]
-
 
 URDF, UPDATE, FILE = 'URDF', 'update', 'file'
 """Origins of a set of parameters."""

@@ -32,6 +32,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
@@ -45,8 +46,6 @@ from inertial_estimation.model.pinocchio_model import (
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import compose, cross, cross_matrix, row_pose, to_parent
 from inertial_estimation.sample import Sample
-
-Array = NDArray[np.float64]
 
 PERIOD_NS = 20_000_000
 """Between the samples that are looked at: fifty for each period of a motion of 1 Hz."""

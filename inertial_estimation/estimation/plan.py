@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.estimation.balance import Balance
 from inertial_estimation.estimation.contacts import Contact, noise_scale, unit_scales
 from inertial_estimation.estimation.estimate import Quality
@@ -23,10 +24,6 @@ from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.link_motion import MotionPlan
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import row_pose
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

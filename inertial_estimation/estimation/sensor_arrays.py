@@ -16,15 +16,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.forest import Forest, build_forest
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import Imu
 from inertial_estimation.model.spatial import hat
 from inertial_estimation.model.tree import Source
-
-Array = NDArray[np.float64]
 
 Bits = tuple[int, ...]
 """For each IMU what it delivers: the sum of `ACCELEROMETER` and `GYROSCOPE`, or 0."""

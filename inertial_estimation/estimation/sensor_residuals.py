@@ -17,6 +17,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.dependence import find_sides
@@ -40,9 +41,6 @@ from inertial_estimation.model.spatial import (
 )
 from inertial_estimation.model.tree import Source, assign_owners, decompose
 from inertial_estimation.sample import SampleBatch
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class ImuPrediction:

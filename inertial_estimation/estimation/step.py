@@ -24,15 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Flags, Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import LOST, Plan, Split
 from inertial_estimation.model.spatial import compose, cross_matrix, to_child, to_parent
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-
 
 UNDETERMINED = np.uint8(Quality.UNDETERMINED)
 NEARLY = 1e-12

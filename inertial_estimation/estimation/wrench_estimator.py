@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.estimation.contacts import Contact, ContactSet, check_contacts
 from inertial_estimation.estimation.estimate import WrenchEstimate
@@ -34,10 +34,6 @@ from inertial_estimation.model.inertia import first_moment_complaint, has_centre
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-
 
 CHUNK = 256
 """Samples of a batch that are worked on at once; their workspace fits into a processor's cache."""

@@ -23,13 +23,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import LogError
 from inertial_estimation.identification.information import Information, weighted_sum
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import Unknowns, gain_columns
 
-Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
 ROUND_OFF = 1e-12

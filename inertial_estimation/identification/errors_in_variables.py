@@ -23,11 +23,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.identification.equations.builder import EquationBuilder, Observed
 from inertial_estimation.identification.information import Information
 from inertial_estimation.sample import SampleBatch
 
-Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
 DIFFERENCE_ORDER, DIFFERENCE_GAIN = 4, 70.0

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.equations.builder import Block, EquationBuilder, Observed
 from inertial_estimation.identification.equations.sparse_equations import SparseEquations
@@ -23,9 +23,6 @@ from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import Term, gain_columns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.sample import SampleBatch
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 SAMPLES_AT_ONCE = 1500
 """Samples whose equations are built together: fast, and small in memory."""

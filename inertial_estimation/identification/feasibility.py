@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.config.files import from_json
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
 from inertial_estimation.identification.priors import widened
@@ -54,8 +55,6 @@ from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, U
 from inertial_estimation.model.base_parameters import BaseParameters, parse_combination
 from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.robot import Robot
-
-Array = NDArray[np.float64]
 
 MARGIN = 1e-6
 """

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import LogError, ModelError, NameNotFound
 from inertial_estimation.identification.drive_gains import (
     geared,
@@ -54,8 +55,6 @@ from inertial_estimation.identification.solvers.coordinates import require_weigh
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns, gain_columns
 from inertial_estimation.model.robot import Robot
-
-Array = NDArray[np.float64]
 
 NO_BOUNDS = Bounds()
 NOISE_PRIOR_WEIGHT = 1.0

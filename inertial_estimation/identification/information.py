@@ -14,12 +14,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import InertialEstimationError, ShapeError
 from inertial_estimation.identification.arguments import require_array
-
-Array = NDArray[np.float64]
 
 EQUATIONS_AT_ONCE = 2048
 """Equations that are reduced together: fast, and small in memory."""

@@ -15,13 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information, weighted_sum
 from inertial_estimation.identification.row_space import RowSpace
-
-Array = NDArray[np.float64]
 
 MAX_ROUNDS = 100
 SETTLED = 1e-6

@@ -26,13 +26,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.identification.equations.builder import EquationBuilder, Observed
 from inertial_estimation.identification.information import Information
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 N_PARTS = 10
 """Parts of the log to start from."""

@@ -14,14 +14,12 @@ from reprlib import repr as shown
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.model.inertia import check_usable
 from inertial_estimation.model.robot import Robot
-
-Array = NDArray[np.float64]
 
 KIND, VERSION = 'inertial parameters', 1
 COLUMNS = ' '.join(INERTIAL)

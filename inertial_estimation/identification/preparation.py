@@ -15,13 +15,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.sample import SampleBatch
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 NANOSECONDS = 1e-9
 DERIVATIVE_POINTS = 7

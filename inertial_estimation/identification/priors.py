@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, ModelError, ShapeError
 from inertial_estimation.identification.arguments import choice
 from inertial_estimation.identification.information import Information
@@ -35,8 +35,6 @@ from inertial_estimation.identification.solvers.divergence import (
 )
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import LARGEST_ARM
-
-Array = NDArray[np.float64]
 
 SMALLEST_MASS = 1e-3
 """Mass that a link without one gets [kg]."""

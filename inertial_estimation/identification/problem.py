@@ -17,15 +17,13 @@ from enum import Enum
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.identification.arguments import require_array, require_number
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import consistency_margin
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

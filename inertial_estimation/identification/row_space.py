@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.identification.information import Information
 
-Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
 RANK_TOLERANCE = 1e-10

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.preparation import Preparation
@@ -17,7 +18,7 @@ from inertial_estimation.logs.results import Replay
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor
 from inertial_estimation.model.urdf import parse
-from inertial_estimation.sample import Array, SampleBatch, SensorState
+from inertial_estimation.sample import SampleBatch, SensorState
 
 Record = Mapping[str, Any]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.sample import Array
+from inertial_estimation.arrays import Array
 
 MAX_LAG, LAG_STEP = 0.1, 0.0025
 """Lags that are tried, to both sides [s]."""

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.identification.drive_gains import (
     linearised,
@@ -44,8 +45,6 @@ from inertial_estimation.identification.priors import entropic_model, widened
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import gain_columns
 from inertial_estimation.model.robot import Robot
-
-Array = NDArray[np.float64]
 
 WEIGHT = 1e-2
 """Of the prior, as in all solvers."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.identification.drive_gains import geared
 from inertial_estimation.identification.evidence import Evidence
@@ -26,7 +27,6 @@ from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import Term, gain_columns
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.regressor import joints_without_gravity
-from inertial_estimation.sample import Array
 
 SCALE_DEVIATIONS = 5.0
 """Standard deviations by which a factor has to be beyond the limit."""

@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.logs.checks import MIN_MOTION, joints_around, span
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import Array, SampleBatch
-
-Mask = NDArray[np.bool_]
+from inertial_estimation.sample import SampleBatch
 
 MIN_REPEATS = 5
 """Samples of a frozen run."""

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import Block
 from inertial_estimation.identification.problem import Bounds
@@ -33,7 +34,6 @@ from inertial_estimation.logs.setting_values import (
     one_or_each,
     record,
 )
-from inertial_estimation.sample import Array
 
 
 def _mass(value: object, name: str) -> Array:

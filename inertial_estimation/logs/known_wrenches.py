@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Stamps
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.identification.preparation import Preparation, Prepared, prepare
 from inertial_estimation.logs.bag import BagReader, read_in_order, resolve
@@ -34,10 +35,8 @@ from inertial_estimation.model.regressor import poses_in_root, wrench_to_root
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.tree import decompose
 from inertial_estimation.model.urdf import pose_from_xyz_rpy
-from inertial_estimation.sample import Array, SampleBatch
+from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.messages import WRENCH
-
-Stamps = NDArray[np.int64]
 
 NANOSECONDS = 1e-9
 PLACE = {'xyz': numbers((3,)), 'rpy': numbers((3,)), 'axes': text}

@@ -20,12 +20,13 @@ from pathlib import Path
 
 import numpy as np
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.logs.known_wrenches import KnownWrench
 from inertial_estimation.logs.setting_values import each, names, record
 from inertial_estimation.logs.table import Signal, Table, load_table, read_signal
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import Array, SampleBatch
+from inertial_estimation.sample import SampleBatch
 
 MAX_TIME = 9e9
 """Stamps are nanoseconds in 64 bits [s]."""

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.errors import CallError, LogError
 from inertial_estimation.estimation.contact_stream import SlowSender
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.sample import Array, SampleBatch
+from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.stream import AssemblerStatistics, StreamRates
 
 Progress = Callable[[str, float], None]
 """Called with the stage of a job, and the share of it that is done, from 0 to 1."""
-Mask = NDArray[np.bool_]
 MARK = '@'
 
 

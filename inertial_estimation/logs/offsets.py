@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.configured_estimator import build_estimator, noisy_sensors
 from inertial_estimation.calibration.offset_from_model import (
     DEFAULT_LENGTH_SCALE,
@@ -35,9 +35,8 @@ from inertial_estimation.logs.comparison import changing
 from inertial_estimation.logs.log import Log, Progress, TimeRange, no_progress
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
-from inertial_estimation.sample import Array, SampleBatch
+from inertial_estimation.sample import SampleBatch
 
-Mask = NDArray[np.bool_]
 SOURCES = ('settings', 'model', 'torques')
 MAX_SAMPLES = 5000
 """Longer ranges are thinned: a constant needs no more."""

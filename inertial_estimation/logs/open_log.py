@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.configured_estimator import build_calibration
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError
@@ -31,7 +32,7 @@ from inertial_estimation.logs.log import (
 )
 from inertial_estimation.logs.table import TABLES, load_table
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import Array, Sample, SampleBatch
+from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import Router
 

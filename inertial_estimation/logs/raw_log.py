@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Stamps
 from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.calibration.tool_solution import ToolMotion
 from inertial_estimation.config import EstimatorSettings
@@ -30,9 +30,6 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import inverse_pose
 from inertial_estimation.signals.messages import IMU, TEMPERATURE, WRENCH
 from inertial_estimation.signals.router import accepted_frame_ids
-
-Array = NDArray[np.float64]
-Stamps = NDArray[np.int64]
 
 RAW, ACCELEROMETER, GYROSCOPE, TIME = 'raw', 'accelerometer', 'gyroscope', 'time'
 """Default columns."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.findings import Finding, Level, finding, raise_errors
 from inertial_estimation.identification.equations.builder import EquationBuilder, Observed
@@ -28,8 +29,6 @@ from inertial_estimation.logs.log_reader import LogReader
 from inertial_estimation.model.inertial_sensors import same_place
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
-
-Array = NDArray[np.float64]
 
 MAX_ROUNDS = 8
 """Of rejecting outliers: without them the fit is better, and shows more."""

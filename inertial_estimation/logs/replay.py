@@ -14,6 +14,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Indices
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, NameNotFound
@@ -34,8 +35,6 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.stream_noise import stream_noise
-
-Indices = NDArray[np.intp]
 
 NANOSECONDS = 1_000_000_000
 SAMPLES_OF_A_MEAN = 100

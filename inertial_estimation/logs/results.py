@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.estimation.contacts import Contact
@@ -26,8 +27,6 @@ from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.outputs.table import OUTPUTS, Layout, Pace, Results, encoders
 from inertial_estimation.uncertainty.deviations import Deviations
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 NAMESPACE = '/wrench_estimator'
 SAMPLES_PER_TICK = 500
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.momentum_check import (
@@ -30,8 +31,8 @@ from inertial_estimation.estimation.sensor_residuals import (
     sensor_residuals,
 )
 from inertial_estimation.logs.results import Replay
-from inertial_estimation.logs.situations import Mask, Situation
-from inertial_estimation.sample import Array, SampleBatch
+from inertial_estimation.logs.situations import Situation
+from inertial_estimation.sample import SampleBatch
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
 from inertial_estimation.uncertainty.stream_noise import MomentumNoise, stream_noise
 

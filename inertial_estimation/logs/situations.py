@@ -10,8 +10,8 @@ from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Indices
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import DependenceTable, dependence_table
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
@@ -21,9 +21,6 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.log import Touches
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
-
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 GONE = np.uint8(Quality.DROPPED | Quality.ABSENT)
 """A contact with one of these flags takes no part."""

@@ -10,8 +10,8 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.estimation.dependence import UninformedTorques
 from inertial_estimation.estimation.estimate import Flags, Quality
@@ -20,10 +20,8 @@ from inertial_estimation.logs.results import Inside, Replay
 from inertial_estimation.logs.sensor_agreement import momentum_record, sensor_records
 from inertial_estimation.logs.situations import GONE, Situation, find_situations
 from inertial_estimation.model.tree import Submodel
-from inertial_estimation.sample import Array
 from inertial_estimation.signals.stream import StreamStatistics
 
-Mask = NDArray[np.bool_]
 Record = dict[str, Any]
 
 UNFIT = ~np.uint8(Quality.ASSUMED)

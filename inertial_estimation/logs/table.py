@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.logs.setting_values import list_of, names, numbers, record, text
-from inertial_estimation.sample import Array
 
 
 def _units(value: object, name: str) -> tuple[str, ...]:

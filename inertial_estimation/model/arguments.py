@@ -7,11 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
-
-Array = NDArray[np.float64]
 
 
 def numbers(

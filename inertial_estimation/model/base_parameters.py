@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import InertialEstimationError, NameNotFound, ShapeError
-
-Array = NDArray[np.float64]
 
 SHOWN = 1e-9
 """Smaller factors are round-off and not printed; factors this near to one are one."""

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.model.geometry import (
     KINDS,
     Geometry,
@@ -31,8 +32,6 @@ from inertial_estimation.model.regressor import poses_in_root
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import cross
 from inertial_estimation.model.urdf import parse
-
-Array = NDArray[np.float64]
 
 ALWAYS = 0.95
 """Share of random postures in which parts touch that the geometry draws into each other."""

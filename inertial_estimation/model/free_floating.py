@@ -21,8 +21,8 @@ from functools import cached_property
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.pinocchio_model import (
@@ -42,8 +42,6 @@ from inertial_estimation.model.rigid_body import coriolis_matrix
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import read_only
 from inertial_estimation.model.spatial import inverse_pose, motion_cross, motion_transform
-
-Array = NDArray[np.float64]
 
 SAME_POSE = 1e-5
 """Rotations that are closer to orthonormal than this are taken and made orthonormal."""

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.model.arguments import numbers, stacked
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

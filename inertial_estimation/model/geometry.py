@@ -20,13 +20,11 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import origin_pose, parse, three_numbers
-
-Array = NDArray[np.float64]
 
 KINDS = 'collision', 'visual'
 """Of geometry, the first one that a link has is taken."""

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.model.arguments import indices
 from inertial_estimation.model.base_parameters import BaseParameters, unexcited_directions
 from inertial_estimation.model.regressor import SubmodelRegressor, submodel_regressors
@@ -27,8 +27,6 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import Imu
 from inertial_estimation.model.tree import Submodel, decompose
 from inertial_estimation.sample import SampleBatch
-
-Array = NDArray[np.float64]
 
 STATES_PER_COLUMN = 0.5
 """Random states for each column of a regressor: equations outnumber columns at least threefold."""

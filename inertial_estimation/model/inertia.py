@@ -14,10 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.spatial import hat, wrench_transform
-
-Array = NDArray[np.float64]
 
 FARTHEST = 1e6
 """

@@ -11,10 +11,10 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import FrameNotFound, ModelError
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.sensors import (
-    Array,
     Imu,
     LinkSensor,
     LinkSensorSpec,

@@ -10,13 +10,11 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import parse
-
-Array = NDArray[np.float64]
 
 KEYS = ('lower', 'upper', 'velocity', 'acceleration')
 """Of the limits of a joint; a URDF may lack the last, and of continuous joints the first two."""

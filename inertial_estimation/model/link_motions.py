@@ -13,15 +13,13 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import cross, hat
 from inertial_estimation.model.tree import assign_owners
 from inertial_estimation.sample import SampleBatch
-
-Array = NDArray[np.float64]
 
 
 class Motion(NamedTuple):

@@ -13,16 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.free_floating import EquationsOfMotion, State
 from inertial_estimation.model.inertia import parameters_of
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.sensors import read_only
 from inertial_estimation.model.spatial import motion_cross, motion_transform
-
-Array = NDArray[np.float64]
 
 LEAST_RATIO = 1e-12
 """Principal moments below this part of the moments about the root link count as zero."""

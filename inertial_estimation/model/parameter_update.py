@@ -9,14 +9,12 @@ from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import check_masses, check_usable
 from inertial_estimation.model.robot import Robot
-
-Array = NDArray[np.float64]
 
 
 def fingerprint(*numbers: Array) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.inertia import (
     first_moment_complaint,
@@ -18,7 +19,6 @@ from inertial_estimation.model.inertia import (
 )
 from inertial_estimation.model.robot import Robot
 
-Array = NDArray[np.float64]
 Supports = tuple[NDArray[np.intp], Array]
 """Joint that carries each link, (n_links,), and the link's pose in it, (n_links, 4, 4) [m]."""
 

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.model.link_motions import (
     Motion,
     Poses,
@@ -27,8 +27,6 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import cross, hat
 from inertial_estimation.model.tree import Submodel
 from inertial_estimation.sample import SampleBatch
-
-Array = NDArray[np.float64]
 
 POSTURES = 5
 """At random, so that an axis is vertical in all of them only if it always is."""

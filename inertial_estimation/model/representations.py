@@ -13,8 +13,8 @@ from collections.abc import Callable
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.spatial import (
     apply,
@@ -22,8 +22,6 @@ from inertial_estimation.model.spatial import (
     motion_transform,
     wrench_transform,
 )
-
-Array = NDArray[np.float64]
 
 
 class Representation(Enum):

@@ -11,8 +11,8 @@ and parameters of no real body (zero mass) as well.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.model.inertia import inertia_seen_from, spatial_inertia
 from inertial_estimation.model.representations import (
     Representation,
@@ -25,8 +25,6 @@ from inertial_estimation.model.spatial import (
     motion_cross,
     wrench_cross,
 )
-
-Array = NDArray[np.float64]
 
 
 def external_wrench(

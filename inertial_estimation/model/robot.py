@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import FrameNotFound, ModelError
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.arguments import numbers
@@ -46,8 +47,6 @@ from inertial_estimation.model.tree import (
     select_ft_specs,
 )
 from inertial_estimation.model.urdf import check_numbers
-
-Array = NDArray[np.float64]
 
 __all__ = ['STANDARD_GRAVITY', 'Robot']
 

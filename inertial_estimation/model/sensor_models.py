@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import NameNotFound
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.free_floating import EquationsOfMotion, State
@@ -24,8 +24,6 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor, Imu, LinkSensor
 from inertial_estimation.model.spatial import apply, inverse_pose, wrench_transform
 from inertial_estimation.sample import Sample
-
-Array = NDArray[np.float64]
 
 
 class SensorModels:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
@@ -28,8 +28,6 @@ __all__ = [
     'check_unique',
     'read_only',
 ]
-
-Array = NDArray[np.float64]
 
 MEASURES = ('both', 'accelerometer', 'gyroscope')
 """Quantities that an IMU may measure."""

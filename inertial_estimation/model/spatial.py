@@ -13,9 +13,8 @@ wrenches as pairs of rows, shape (..., 2, 3): force above moment.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from inertial_estimation.arrays import Array
 
 
 def hat(v: Array) -> Array:

@@ -25,8 +25,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.link_motions import poses_in_parents
 from inertial_estimation.model.robot import Robot
@@ -37,8 +37,6 @@ from inertial_estimation.model.spatial import (
     motion_transform,
     wrench_cross,
 )
-
-Array = NDArray[np.float64]
 
 
 class _AtLink(NamedTuple):

@@ -17,12 +17,11 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.model.sensors import FtSpec
 
-Array = NDArray[np.float64]
 ONE_DOF = ('revolute', 'continuous', 'prismatic')
 MOMENTS = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
 """In the order of `model.inertia`."""

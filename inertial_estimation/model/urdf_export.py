@@ -17,8 +17,8 @@ from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.inertia import (
     consistency_margin,
@@ -30,9 +30,6 @@ from inertial_estimation.model.inertia import (
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import inverse_pose
 from inertial_estimation.model.urdf import MOMENTS, origin_pose, parse
-
-Array = NDArray[np.float64]
-
 
 FRAME_MASS_SHARE = 0.01
 """Share of the mass of a lump below which its topmost link is but a frame."""

@@ -16,12 +16,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from pinocchio import Quaternion
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import child_links
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import Array, Sample, SensorState
+from inertial_estimation.sample import Sample, SensorState
 from inertial_estimation.signals.cdr import Writer
 from inertial_estimation.uncertainty.deviations import Deviations
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact
@@ -30,7 +31,7 @@ from inertial_estimation.estimation.momentum_check import (
 from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.outputs.diagnostics import Status
-from inertial_estimation.sample import Array, Sample
+from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.uncertainty.stream_noise import MomentumNoise
 

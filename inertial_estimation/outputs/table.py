@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.contacts import Contact, row_names
 from inertial_estimation.estimation.estimate import WrenchEstimate, result_names
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import Array, Sample
+from inertial_estimation.sample import Sample
 from inertial_estimation.signals.messages import (
     JOINT_STATE,
     MULTI_DOF_JOINT_STATE,

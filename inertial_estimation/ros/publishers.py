@@ -10,6 +10,7 @@ from numpy.linalg import LinAlgError
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import QoSProfile
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
@@ -31,7 +32,7 @@ from inertial_estimation.outputs.table import (
     known_rows,
 )
 from inertial_estimation.ros.subscriptions import LATCHED, message_class
-from inertial_estimation.sample import Array, Sample
+from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.cdr import NANOSECONDS
 from inertial_estimation.uncertainty.deviations import Deviations, LiveUncertainty

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-from inertial_estimation.sample import Array
+from inertial_estimation.arrays import Array
 from inertial_estimation.signals.windows import WindowFilter
 
 GROWTH = 1.4

@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import Array, Sample
+from inertial_estimation.sample import Sample
 from inertial_estimation.signals.joint_stream import (
     ACCELERATION,
     EFFORT,

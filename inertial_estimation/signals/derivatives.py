@@ -8,13 +8,12 @@ from typing import Protocol
 
 import numpy as np
 
+from inertial_estimation.arrays import Array, Stamps
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.sample import Array
 from inertial_estimation.signals.adaptive_window import AdaptiveWindowFilter
 from inertial_estimation.signals.kalman import KalmanFilter
 from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter, differentiate
-from inertial_estimation.signals.windows import Stamps
 
 ORDER = 3
 """Degree of the polynomial of savitzky_golay."""

@@ -10,9 +10,9 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.sample import Array
 from inertial_estimation.signals.derivatives import Differentiator, joint_differentiator
 from inertial_estimation.signals.stream import (
     ABSENT,
@@ -24,7 +24,6 @@ from inertial_estimation.signals.stream import (
     all_finite,
 )
 
-Indices = NDArray[np.intp]
 States = NDArray[np.uint8]
 
 POSITION, VELOCITY, ACCELERATION, EFFORT = range(4)

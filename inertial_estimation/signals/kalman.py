@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inertial_estimation.sample import Array
+from inertial_estimation.arrays import Array
 from inertial_estimation.signals.windows import REGULAR_TOLERANCE, Rings
 
 SETTLING = 14.0

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from inertial_estimation.sample import Array
+from inertial_estimation.arrays import Array
 from inertial_estimation.signals.cdr import (
     ENCAPSULATION,
     FLOAT,

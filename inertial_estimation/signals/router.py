@@ -14,11 +14,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Any, Protocol
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor, Imu
-from inertial_estimation.sample import Array, Sample
+from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.cdr import stamp_of
 from inertial_estimation.signals.messages import Decoder

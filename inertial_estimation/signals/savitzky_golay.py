@@ -17,9 +17,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.linalg.lapack import dposv
 
+from inertial_estimation.arrays import Array, Stamps
 from inertial_estimation.errors import ShapeError
-from inertial_estimation.sample import Array
-from inertial_estimation.signals.windows import Stamps, WindowClock, WindowFilter
+from inertial_estimation.signals.windows import WindowClock, WindowFilter
 
 
 class SavitzkyGolayFilter(WindowFilter):

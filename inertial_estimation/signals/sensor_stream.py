@@ -11,10 +11,10 @@ from math import isfinite, nan
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings, FtSettings, ImuSettings
 from inertial_estimation.errors import ShapeError
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import Array
 from inertial_estimation.signals.derivatives import (
     Differentiator,
     gyroscope_differentiator,

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from inertial_estimation.sample import Array, SensorState
+from inertial_estimation.arrays import Array
+from inertial_estimation.sample import SensorState
 from inertial_estimation.signals.derivatives import Differentiator
 
 MAX_QUEUE = 1024

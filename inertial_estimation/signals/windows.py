@@ -7,11 +7,8 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.sample import Array
-
-Stamps = NDArray[np.int64]
+from inertial_estimation.arrays import Array, Stamps
 
 REGULAR_TOLERANCE = 1e-4
 """Relative difference of intervals that count as equal; a velocity errs as much."""

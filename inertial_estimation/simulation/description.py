@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import FrameNotFound, ModelError
-from inertial_estimation.sample import Array
 
 ICUB = 'iCubGazeboV2_5'
 SIGNS = {'child_to_parent': 1.0, 'parent_to_child': -1.0}

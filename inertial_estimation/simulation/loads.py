@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from inertial_estimation.sample import Array
+from inertial_estimation.arrays import Array
 from inertial_estimation.simulation.description import Description, demo_package
 from inertial_estimation.simulation.scenario import Load
 

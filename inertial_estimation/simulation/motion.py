@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inertial_estimation.sample import Array
+from inertial_estimation.arrays import Array
 
 SINES = 3
 """Sines per joint: enough that no two joints repeat together within a run."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.sample import Array, Sample
+from inertial_estimation.sample import Sample
 from inertial_estimation.simulation.truth import Snapshot
 
 

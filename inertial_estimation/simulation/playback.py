@@ -13,15 +13,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.clearance import Piece, SelfClearance
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.simulation.description import demo_package
-
-Array = NDArray[np.float64]
 
 STEP = 1e-3
 """Time step of the physics [s]."""

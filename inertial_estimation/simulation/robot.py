@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.sample import Array
 from inertial_estimation.simulation.description import demo_package, describe, icub_urdf
 from inertial_estimation.simulation.loads import Loads
 from inertial_estimation.simulation.mjcf import SOLE_HALF_SIZE, SOLES, build_model

@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.sample import Array
 from inertial_estimation.simulation.motion import START
 
 ACCELERATION = 3.5

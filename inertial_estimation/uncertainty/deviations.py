@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
@@ -37,8 +38,6 @@ from inertial_estimation.uncertainty.stream_noise import (
     StreamNoise,
     stream_noise,
 )
-
-Array = NDArray[np.float64]
 
 LOOK_NS = 1_000_000_000
 """Period at which rates are checked [ns]."""

@@ -14,17 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.estimation.forest import Forest
 from inertial_estimation.estimation.link_motion import MotionPlan, Motions, Walk
 from inertial_estimation.estimation.sensor_arrays import ImuLink, array_of, mean_of
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import hat
 from inertial_estimation.sample import Sample
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 V_BY_Q, A_BY_Q, A_BY_V, BY_A, NOTHING = range(5)
 """Derivatives in Pinocchio's order; a velocity has by v what acceleration has by a."""

@@ -8,16 +8,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.model.inertia import inertia_seen_from, parameters_of, spatial_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.uncertainty.link_motion_noise import LinkChanges
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Parts = Sequence[tuple[Indices, Array]]
 """Links of each submodel with uncertain parameters, and a root of their covariance."""
 

@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, ShapeError
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import read_only
 from inertial_estimation.signals.derivatives import Differentiator
-
-Array = NDArray[np.float64]
 
 NO_VARIANCE = 1e-12
 """Less than this part of a signal's variance left beside the others is round-off."""

@@ -26,12 +26,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.estimation.plan import Plan, Split
 from inertial_estimation.estimation.step import NEARLY, split_wrench
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ from itertools import chain
 from math import ceil, isnan
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.momentum_check import MomentumCheck
@@ -30,9 +30,6 @@ from inertial_estimation.uncertainty.sensor_noise import (
     imu_covariance,
     joint_covariance,
 )
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 SAME_RATE = 0.02
 """Relative difference of rates that share their weights: 1 % of a derivative's noise."""

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
 from inertial_estimation.identification.equations.friction import (
     Coupling,
@@ -47,9 +48,6 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.tree import Submodel
 from inertial_estimation.sample import SampleBatch
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 SPARE_STATES = 20
 """Random states beyond the number of unknowns."""

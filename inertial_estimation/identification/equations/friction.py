@@ -7,12 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.unknowns import Extra, Term
-
-Array = NDArray[np.float64]
 
 OF_A_JOINT = (Term.VISCOUS, Term.COULOMB, Term.OFFSET, Term.DRIVE_INERTIA)
 OF_A_COUPLING = (Term.VISCOUS, Term.COULOMB, Term.DRIVE_INERTIA)

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.equations.wrenches import Load, fixed_at, wrench_columns
 from inertial_estimation.identification.unknowns import OF_A_BODY, Extra
@@ -22,7 +22,6 @@ from inertial_estimation.model.inertia import LARGEST_ARM, consistency_margin
 from inertial_estimation.model.link_motions import Motion, Poses
 from inertial_estimation.model.spatial import cross
 
-Array = NDArray[np.float64]
 Place = tuple[float, float, float]
 Tensor = tuple[float, float, float, float, float, float]
 

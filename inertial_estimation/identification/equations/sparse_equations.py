@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.model.base_parameters import BaseParameters
 
-Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
 ROUND_OFF = 1e-13

@@ -13,16 +13,14 @@ from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.identification.equations.sparse_equations import Part
 from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
 from inertial_estimation.model.link_motions import Motion, Poses, to_axes
 from inertial_estimation.model.regressor import wrench_to_root
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.tree import Submodel
-
-Array = NDArray[np.float64]
 
 COMPONENTS = tuple(term.value for term in FT_OFFSET)
 """Kinds of wrench equations [N, Nm]."""

@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.findings import Finding, finding
 from inertial_estimation.identification.equations.friction import OF_A_JOINT, JointModel
@@ -33,8 +33,6 @@ from inertial_estimation.model.geometry import LIBRARIES, has_collision_library
 from inertial_estimation.model.joint_limits import JointLimits, joint_limits
 from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
 from inertial_estimation.model.torque_derivatives import TorqueRegressor
-
-Array = NDArray[np.float64]
 
 CHECKED = 2000
 """Samples of a period at which a motion is checked."""

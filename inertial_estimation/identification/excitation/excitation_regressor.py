@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.unknowns import Term, Unknowns
@@ -29,8 +30,6 @@ from inertial_estimation.model.identifiable import STATES_PER_COLUMN, excitable,
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.torque_derivatives import TorqueRegressor
 from inertial_estimation.model.tree import Submodel
-
-Array = NDArray[np.float64]
 
 
 class ConditionBound(NamedTuple):

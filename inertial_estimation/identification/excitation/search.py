@@ -23,14 +23,12 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import CallError, ConfigError
 from inertial_estimation.identification.excitation.excitation_regressor import ExcitationRegressor
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.joint_limits import JointLimits
-
-Array = NDArray[np.float64]
 
 MAX_HARMONICS = 500
 """The time of a search grows with the square of their number."""

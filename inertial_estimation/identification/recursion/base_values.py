@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import EXCITED
 from inertial_estimation.identification.information import Information
@@ -23,8 +23,6 @@ from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.offsets import placed
 from inertial_estimation.identification.row_space import DETERMINED, RowSpace, eliminated
 from inertial_estimation.model.base_parameters import BaseParameters
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
 from inertial_estimation.identification.equations.builder import Block, EquationBuilder, Observed
 from inertial_estimation.identification.errors_in_variables import (
@@ -34,9 +34,6 @@ from inertial_estimation.identification.recursion.update_policy import Refit, Up
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch, SensorState
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 SECOND_NS = 1e9
 SINGLE_SAMPLE = 1.0

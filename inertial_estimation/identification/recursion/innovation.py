@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.identification.errors_in_variables import StateErrors
 from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.information import Information
@@ -41,7 +42,6 @@ from inertial_estimation.identification.recursion.memory import (
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.row_space import wandered
 
-Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
 USUAL_SHARE = 0.1

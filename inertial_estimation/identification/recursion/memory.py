@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.equations.builder import Block
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
@@ -32,7 +33,6 @@ from inertial_estimation.identification.row_space import eliminated, wandered
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.identification.unknowns import FT_OFFSET
 
-Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
 FORCES, MOMENTS = COMPONENTS[:3], COMPONENTS[3:]

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.identification.equations.builder import Block
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
@@ -26,8 +26,6 @@ from inertial_estimation.identification.row_space import RowSpace, eliminated
 from inertial_estimation.identification.unknowns import FT_OFFSET
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
-
-Array = NDArray[np.float64]
 
 INNER_WEIGHT = 1e-3
 """Weight of the equations of a submodel over that of those one sensor further out."""

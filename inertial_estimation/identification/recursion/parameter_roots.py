@@ -34,13 +34,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.recursion.refit import JointRefit, SubmodelFit
 from inertial_estimation.identification.row_space import RowSpace, across, column_basis
 from inertial_estimation.identification.solvers.divergence import entropic_divergence
-
-Array = NDArray[np.float64]
 
 
 class _Triangle(NamedTuple):

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.recursion.memory import recalibrated
 from inertial_estimation.identification.row_space import RowSpace, wandered
 
-Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
 MAX_SECONDS = 60.0

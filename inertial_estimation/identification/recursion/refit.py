@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import prior_of_method
@@ -40,7 +41,6 @@ from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
 from inertial_estimation.model.inertia import consistency_margin
 
-Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
 IDENTITY: Array = np.eye(4)

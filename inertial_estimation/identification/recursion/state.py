@@ -10,8 +10,8 @@ from reprlib import repr as shown
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.errors_in_variables import StateErrors
 from inertial_estimation.identification.information import Information
@@ -20,8 +20,6 @@ from inertial_estimation.identification.recursion.identifier import RecursiveIde
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.offsets import effective_offsets, on_columns
 from inertial_estimation.model.sensors import FtCalibration
-
-Array = NDArray[np.float64]
 
 KIND, VERSION = 'recursive identification', 2
 HEAD = re.compile(rf'{{"kind": "{KIND}", |{{"version": 1, "sha256": "')

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.recursion.innovation import (
     Change,
@@ -27,8 +27,6 @@ from inertial_estimation.identification.recursion.memory import (
 )
 from inertial_estimation.identification.recursion.payload import Payload, PayloadFit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-
-Array = NDArray[np.float64]
 
 COMPARED_WINDOWS = 5
 """Newest windows whose residuals compare the fit with the prior."""

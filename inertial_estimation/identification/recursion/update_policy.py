@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.recursion.memory import determined_combinations
 from inertial_estimation.identification.recursion.offsets import (
@@ -26,8 +27,6 @@ from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
 from inertial_estimation.model.robot import Robot
-
-Array = NDArray[np.float64]
 
 MAX_OFFSET_DEVIATION = np.repeat([2.0, 0.2], 3)
 """Standard deviation up to which an offset is determined [N, Nm]."""

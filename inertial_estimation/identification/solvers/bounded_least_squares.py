@@ -16,16 +16,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.identification.solvers.conic import Block, Kind, minimise
 from inertial_estimation.identification.solvers.constraints import (
     LinearBounds,
     require_compatible,
 )
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 ROUNDS = 20
 ROUND_OFF = 1e-11
@@ -117,7 +114,7 @@ def fit_bounded(problem: BoundedProblem) -> Fitted:
     return best
 
 
-def _pivot(problem: BoundedProblem, pressed: Flags, active: Flags, *, exact: bool) -> Fitted:
+def _pivot(problem: BoundedProblem, pressed: Mask, active: Mask, *, exact: bool) -> Fitted:
     """Exchange bounds until none is wrong; pressed (k,) at the floor, active (m,) at a limit."""
     best, used = problem.rated(problem.v0, np.zeros(len(problem.limits))), 0
     while used < ROUNDS:
@@ -137,7 +134,7 @@ def _pivot(problem: BoundedProblem, pressed: Flags, active: Flags, *, exact: boo
 
 
 def _solve(
-    problem: BoundedProblem, pressed: Flags, active: Flags, exact: bool
+    problem: BoundedProblem, pressed: Mask, active: Mask, exact: bool
 ) -> tuple[Array, Array]:
     """
     Return variables (k,) and multipliers (m,) with the active bounds as equations.
@@ -172,7 +169,7 @@ def _solve(
     return v, y
 
 
-def _interior_point(problem: BoundedProblem) -> tuple[Flags, Flags, Fitted]:
+def _interior_point(problem: BoundedProblem) -> tuple[Mask, Mask, Fitted]:
     """Return floors and bounds that hold by Clarabel, and its variables."""
     from scipy.sparse import block_diag, csc_array, diags, hstack, identity
 

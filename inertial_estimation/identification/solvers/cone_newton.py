@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.identification.problem import Grade
 from inertial_estimation.identification.solvers.coordinates import (
     Coordinates,
@@ -38,8 +39,6 @@ from inertial_estimation.identification.solvers.divergence import (
     symmetric,
 )
 from inertial_estimation.model.inertia import consistency_margin
-
-Array = NDArray[np.float64]
 
 OPTIMAL = 1e-9
 """Gap to the least objective, over the objective plus the weight, of an optimal answer."""

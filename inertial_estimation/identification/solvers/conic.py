@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.problem import Grade
 from inertial_estimation.model.inertia import pseudo_inertia
@@ -20,8 +21,6 @@ from inertial_estimation.model.spatial import hat
 
 if TYPE_CHECKING:
     from scipy.sparse import sparray
-
-Array = NDArray[np.float64]
 
 TOLERANCE = 1e-8
 """Of gaps and residuals, relative to the numbers of the program."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.conic import (
@@ -27,8 +27,6 @@ from inertial_estimation.model.inertia import pseudo_inertia
 
 if TYPE_CHECKING:
     from scipy.sparse import sparray
-
-Array = NDArray[np.float64]
 
 ROUND_OFF = 1e-12
 """Share of a total by which a sum of masses may be off."""

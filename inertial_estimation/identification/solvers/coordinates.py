@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.arguments import require_number
 from inertial_estimation.identification.problem import Problem
@@ -24,8 +25,6 @@ from inertial_estimation.identification.solvers.divergence import (
     entropic_roots,
     whitening,
 )
-
-Array = NDArray[np.float64]
 
 MIN_WEIGHT, MAX_WEIGHT = 1e-12, 1e12
 """

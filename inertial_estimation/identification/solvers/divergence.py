@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.model.inertia import pseudo_inertia
 
-Array = NDArray[np.float64]
 Floats = NDArray[np.floating[Any]]
 
 _I, _J = np.triu_indices(4)

@@ -17,8 +17,8 @@ from importlib.util import find_spec
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.arguments import (
     require_array,
@@ -44,8 +44,6 @@ from inertial_estimation.identification.solvers.coordinates import (
 from inertial_estimation.identification.solvers.divergence import Distance, symmetric
 from inertial_estimation.identification.solvers.semidefinite import BodyProgram
 from inertial_estimation.model.inertia import consistency_margin
-
-Array = NDArray[np.float64]
 
 MARGINS = (1e-2, 1e-6, 0.0)
 """Shares of the prior that links keep within the bounds, one after the other until some can."""

@@ -17,7 +17,6 @@ from functools import partial
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertial_estimation.identification.arguments import require_noise
 from inertial_estimation.identification.information import Information
@@ -32,8 +31,6 @@ from inertial_estimation.identification.solvers.coordinates import (
     require_weight,
 )
 from inertial_estimation.identification.solvers.divergence import Distance
-
-Array = NDArray[np.float64]
 
 OPTIMAL = 1e-10
 """Greatest relative gradient of an optimal answer."""

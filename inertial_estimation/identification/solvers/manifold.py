@@ -22,8 +22,8 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.arguments import require_noise, require_number
 from inertial_estimation.identification.one_thread import one_thread
@@ -48,9 +48,6 @@ from inertial_estimation.identification.solvers.principal_bodies import (
     bending,
 )
 from inertial_estimation.model.inertia import pseudo_inertia
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 OPTIMAL = 1e-7
 """Relative gradient of an optimal answer."""
@@ -166,7 +163,7 @@ class Place(NamedTuple):
     """Shape (n, n); may be indefinite."""
     convex: Array
     """The same without the curvature of the manifold [Gauss-Newton]; never indefinite."""
-    free: Flags
+    free: Mask
     """Coordinates that no bound holds, shape (n,)."""
     gaps: Array
     """Distances of the others to their bound, shape (n,)."""
@@ -190,7 +187,7 @@ class ManifoldObjective:
     """Of a link's coordinates, as in `PrincipalBodies.jacobian`, shape (n_links, 10)."""
     extra_scales: Array
     """Shape (n_extras,)."""
-    known: Flags
+    known: Mask
     """Other unknowns with a prior, shape (n_extras,)."""
     low: Array
     """Of mass, centre of mass and second moments, shape (n_links, 7)."""
@@ -230,18 +227,18 @@ class ManifoldObjective:
         extras = self.problem.prior_point()[self.problem.unknowns.n_inertial :]
         return Point(bodies, np.clip(extras, *self.extra_bounds.T))
 
-    def straight(self, place: Place) -> Flags:
+    def straight(self, place: Place) -> Mask:
         """Return which links no bound holds: these move along lines of their parameters."""
         return np.asarray(place.free[: self.scales.size].reshape(-1, 10).all(axis=1))
 
-    def moved(self, point: Point, step: Array, straight: Flags) -> Point:
+    def moved(self, point: Point, step: Array, straight: Mask) -> Point:
         """Return where a step leads, within the bounds; step (n,); straight (n_links,)."""
         own = self._of_links(step)
         bodies = point.bodies.moved_straight(own, self.low, self.high, straight)
         extras = point.extras + step[self.scales.size :] * self.extra_scales
         return Point(bodies, np.clip(extras, *self.extra_bounds.T))
 
-    def reach(self, point: Point, step: Array, straight: Flags) -> float:
+    def reach(self, point: Point, step: Array, straight: Mask) -> float:
         """Return the share of a step that leaves all links that move straight consistent."""
         if not straight.any():
             return 1.0

@@ -23,8 +23,8 @@ from functools import cached_property
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import InertialEstimationError, ModelError, ShapeError
 from inertial_estimation.identification.arguments import require_noise
 from inertial_estimation.identification.one_thread import one_thread
@@ -43,8 +43,6 @@ from inertial_estimation.identification.solvers.principal_bodies import Principa
 from inertial_estimation.model.geometry import Box, Shape
 from inertial_estimation.model.inertia import inertia_seen_from, parameters_of, spatial_inertia
 from inertial_estimation.model.spatial import inverse_pose
-
-Array = NDArray[np.float64]
 
 METHOD = 'mass_points'
 OPTIMAL = 1e-7

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.inertia import pseudo_inertia
-
-Array = NDArray[np.float64]
 
 _E = np.eye(3)
 PAIRS = ((0, 1), (0, 2), (1, 2))

@@ -18,8 +18,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.arguments import (
     choice,
@@ -55,8 +55,6 @@ from inertial_estimation.identification.solvers.divergence import Distance, whit
 
 if TYPE_CHECKING:
     from scipy.sparse import sparray
-
-Array = NDArray[np.float64]
 
 ATTEMPTS = ((False, 1e-9, 1e-9), (False, 1e-12, 1e-12), (True, 1e-9, 1e-12))
 """
