@@ -33,12 +33,10 @@ def test_records_name_sensors_submodels_and_clusters() -> None:
     check = check_urdf(nested_humanoid_urdf(), imus=['head', 'foot'])
     found = json.loads(json.dumps(check.as_dict(), allow_nan=False))
     sensors = {row['sensor']: row for row in found['ft_sensors']}
-    assert sensors['arm_sensor']['reads'] == {'acting_link': 'upper_arm', 'on_link': 'shoulder'}
-    assert sensors['foot_sensor']['reads'] == {'acting_link': 'shank', 'on_link': 'foot'}
-    assert sensors['leg_sensor']['pose_in_child_link'] == {
-        'xyz_m': [0.01, -0.02, 0.03],
-        'rpy_rad': [0.4, 0.1, -2.0],
-    }
+    assert sensors['arm_sensor']['reads'] == 'upper_arm on shoulder'
+    assert sensors['foot_sensor']['reads'] == 'shank on foot'
+    assert sensors['leg_sensor']['xyz_m'] == [0.01, -0.02, 0.03]
+    assert sensors['leg_sensor']['rpy_rad'] == [0.4, 0.1, -2.0]
     submodels = {row['submodel']: row for row in found['submodels']}
     assert submodels['thigh']['mass_kg'] == 4.5
     assert submodels['thigh']['sensors_beyond'] == ['foot_sensor']

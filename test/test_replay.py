@@ -22,11 +22,11 @@ from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError, NameNotFound
 from inertial_estimation.logs.bag import BagReader
-from inertial_estimation.logs.comparison import compare
 from inertial_estimation.logs.log import TimeRange
 from inertial_estimation.logs.offsets import OffsetRequest
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import run
+from inertial_estimation.logs.summary import compare
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.signals.assembler import SampleAssembler
 

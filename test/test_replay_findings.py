@@ -106,13 +106,13 @@ def consistent(robot, rng, n=20, frame='root'):
 
 
 def residuals_of(report):
-    return {(r.sensor, r.quantity): r for r in report.checks.sensor_residuals}
+    return {(r.sensor, r.quantity): r for r in report.sensor_residuals}
 
 
 def test_consistent_sensors_leave_no_residual(rng):
     robot, settings = setup(contacts=['root'])
     report = report_of(consistent(robot, rng), robot, settings)
-    assert report.checks.residual_instants == 20
+    assert report.residual_instants == 20
     found = residuals_of(report)
     assert len(found) == 2 * 2 + 2 * 3
     for residual in found.values():

@@ -5,14 +5,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import add_options, add_verb
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
-    Columns,
     escape,
     findings_lines,
     records_table,
@@ -22,9 +21,6 @@ from inertial_estimation.cli.render import (
 from inertial_estimation.errors import CallError, ModelError
 
 Record = dict[str, Any]
-
-MAX_NAMES = 4
-"""Names that a cell holds without --full."""
 
 
 def add(commands: Any) -> None:
@@ -100,48 +96,19 @@ def _check_robot(chosen: argparse.Namespace, urdf: str) -> int:
 
 def _tables(records: Record, *, full: bool) -> Iterator[Any]:
     """Yield the tables of a robot."""
-
-    def names(key: str) -> Callable[[Record], str]:
-        def text(one: Record) -> str:
-            values = list(one[key])
-            if full or len(values) <= MAX_NAMES:
-                return ', '.join(values) or '-'
-            return f'{values[0]} … {values[-1]} ({len(values)})'
-
-        return text
-
-    columns: Columns = {
-        'FT sensor': 'sensor', 'joint': 'joint',
-        'reads': lambda one: ' on '.join(one['reads'].values()),
-    }  # fmt: skip
-    if full:
-        columns = {**columns, 'pose in child link': lambda one: _pose(one['pose_in_child_link'])}
-    yield records_table('FT sensors', records['ft_sensors'], columns)
-    if full:
-        columns = {
-            'sensor': 'sensor', 'kind': 'kind', 'link': 'on_link',
-            'pose in link': lambda one: _pose(one['pose_in_link']),
-        }  # fmt: skip
-        yield records_table('Inertial sensors', records['inertial_sensors'], columns)
-    columns = {
-        'submodel': 'submodel', 'inner FT sensor': 'sensor_towards_root',
-        'outer FT sensors': names('sensors_beyond'),
-        'mass [kg]': lambda one: f'{one["mass_kg"]:.3f}', 'links': names('links'),
-    }  # fmt: skip
-    yield records_table('Submodels', records['submodels'], columns)
-    columns = {'source': 'source', 'link': 'on_link', 'motion of links': names('serves')}
-    yield records_table('Motion sources', records['clusters'], columns)
-    sources = {'FT sensors': 'fts', 'IMUs': 'imus', 'joints': 'joints', 'links': 'links'}
-    for key, kind in (('torque_dependence', 'torque of'), ('wrench_dependence', 'wrench at')):
-        if key in records:
-            columns = {kind: 'name', **{title: names(own) for title, own in sources.items()}}
-            title = f'Dependence with contacts at {", ".join(records["contacts"])}'
-            yield records_table(title, records[key], columns)
-
-
-def _pose(pose: Record) -> str:
-    """Return a pose as text."""
-    return ' '.join(f'{v:.4g}' for v in (*pose['xyz_m'], *pose['rpy_rad']))
+    poses = ('xyz_m', 'rpy_rad') if full else ()
+    for key, title, columns in (
+        ('ft_sensors', 'FT sensors', ('sensor', 'joint', 'reads', *poses)),
+        ('inertial_sensors', 'Inertial sensors', ('sensor', 'kind', 'on_link', *poses)),
+        ('submodels', 'Submodels',
+         ('submodel', 'sensor_towards_root', 'sensors_beyond', 'mass_kg', 'links')),
+        ('clusters', 'Motion sources', ('source', 'on_link', 'serves')),
+        ('torque_dependence', 'Dependence of joint torques', ()),
+        ('wrench_dependence', 'Dependence of wrenches at contacts', ()),
+    ):  # fmt: skip
+        if records.get(key) and (full or key != 'inertial_sensors'):
+            yield ''
+            yield records_table(title, records[key], columns, full=full)
 
 
 def _check_base_parameters(chosen: argparse.Namespace, urdf: str) -> int:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain
 from pathlib import Path
 
 from inertial_estimation.cli.render import write_json as write_json
@@ -48,41 +47,30 @@ def naming(path: str) -> Iterator[None]:
 def check_outputs(outputs: Sequence[Path | None], inputs: Iterable[str | Path | None]) -> None:
     """Refuse outputs that cannot be written, or would replace an input or each other."""
     asked = [path for path in outputs if path is not None]
-    there: dict[tuple[int, int], Path] = {}
+    read = [one for path in inputs if path for one in _files_of(Path(path))]
     for k, path in enumerate(asked):
         if str(path) == '-':
             raise CallError("'-' is no file, and nothing is written to standard output")
         check_writable(path)
-        same = _identity(path)
-        if same in there or path.resolve() in [other.resolve() for other in asked[:k]]:
+        if any(_is_same(path, other) for other in asked[:k]):
             raise CallError(f"'{path}' is to be written twice")
-        if same is not None:
-            there[same] = path
-    for read in chain.from_iterable(map(_files_of, inputs if there else ())):
-        written = there.get(_identity(read) or (-1, -1))
-        if written is not None:
-            raise CallError(f"'{written}' would be written, but is read as '{read}'")
+        for other in read:
+            if _is_same(path, other):
+                raise CallError(f"'{path}' would be written, but is read as '{other}'")
 
 
-def _files_of(read: str | Path | None) -> Iterator[Path]:
-    """Yield a file, or those in a folder; of a bag named by its data the metadata too."""
-    if read is None or not str(read):
-        return
-    path = Path(read)
+def _files_of(path: Path) -> list[Path]:
+    """Return the files of a bag in a folder; a file, with the metadata of its bag."""
     if path.is_dir():
-        yield from (one for one in path.iterdir() if one.suffix in BAG_FILES)
-        return
-    yield path
-    yield path.with_name('metadata.yaml')
+        return [one for one in path.iterdir() if one.suffix in BAG_FILES]
+    return [path, path.with_name('metadata.yaml')]
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Return device and inode of a file; None: there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+def _is_same(one: Path, other: Path) -> bool:
+    """Return true for two names of one file."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
 
 
 def config_files(path: str | None) -> Iterator[Path]:

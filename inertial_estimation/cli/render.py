@@ -16,6 +16,11 @@ from inertial_estimation.findings import Finding, Level
 
 Columns = Mapping[str, str | Callable[[Any], Any]]
 """By heading, the key of the values of a record, or a function of it."""
+UNITS = {'n': 'N', 'nm': 'Nm', 's': 's', 'm': 'm', 'rad': 'rad', 'hz': 'Hz', 'kg': 'kg'}
+"""Units by the last part of a key."""
+NAMES = {'fts': 'FT sensors', 'imus': 'IMUs', 'ft_sensors': 'FT sensors'}
+MAX_LIST, MAX_TEXT = 4, 40
+"""Names and characters of a cell without ``full``."""
 WIDTH, FULL_WIDTH = 80, 120
 MAX_FINDINGS = 12
 """Findings that are printed without --full."""
@@ -45,8 +50,10 @@ def escape(text: str) -> str:
     return escape(text)
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Any:
-    """Return a table; columns of numbers are right-aligned."""
+def table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, full: bool = False
+) -> Any:
+    """Return a table; columns of numbers are right-aligned; full: no cell is shortened."""
     from rich import box
     from rich.table import Table
 
@@ -54,7 +61,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
         title=escape(title), title_justify='left', title_style='bold', box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0), show_edge=False,
     )  # fmt: skip
-    body = [[cell(value) for value in row] for row in rows]
+    body = [[cell(value, full=full) for value in row] for row in rows]
     for k, column in enumerate(columns):
         numbers = all(_is_number(row[k]) for row in body) and bool(body)
         drawn.add_column(escape(column), justify='right' if numbers else 'left', overflow='fold')
@@ -63,16 +70,44 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
     return drawn
 
 
-def records_table(title: str, records: Iterable[Mapping[str, Any]], columns: Columns) -> Any:
-    """Return a table of records, or None without any."""
+def records_table(
+    title: str,
+    records: Iterable[Mapping[str, Any]],
+    columns: Columns | Sequence[str] = (),
+    *,
+    full: bool = False,
+) -> Any:
+    """Return a table of records, or None without any; default: all keys that have values."""
+    records = list(records)
+    if not records:
+        return None
+    if not isinstance(columns, Mapping):
+        keys = columns or [k for k in records[0] if any(cell(one[k]) != '-' for one in records)]
+        columns = {heading(key): key for key in keys}
     rows = [
         [record[key] if isinstance(key, str) else key(record) for key in columns.values()]
         for record in records
     ]
-    return table(title, list(columns), rows) if rows else None
+    return table(title, list(columns), rows, full=full)
 
 
-def cell(value: Any) -> str:
+def all_tables(data: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield a table of each record, and of each list of records, in some data."""
+    for key, value in data.items():
+        records = [value] if isinstance(value, Mapping) else value
+        if isinstance(records, list) and records and isinstance(records[0], Mapping):
+            yield ''
+            yield records_table(heading(key), records)
+
+
+def heading(key: str) -> str:
+    """Return the heading of a key: ``rms_force_n`` is 'rms force [N]'."""
+    *words, last = key.removeprefix('n_').split('_')
+    unit = f'[{UNITS[last]}]' if words and last in UNITS else last
+    return NAMES.get(key) or ' '.join([*words, unit])
+
+
+def cell(value: Any, *, full: bool = False) -> str:
     """Return a value as text: four digits, a dash for what is not known."""
     if value is None or value == '' or (isinstance(value, float) and math.isnan(value)):
         return '-'
@@ -81,8 +116,11 @@ def cell(value: Any) -> str:
     if isinstance(value, float):
         return f'{value:.4g}'
     if isinstance(value, list | tuple):
+        if len(value) > MAX_LIST and not (full or isinstance(value[0], float)):
+            return f'{cell(value[0])} … {cell(value[-1])} ({len(value)})'
         return ', '.join(map(cell, value)) or '-'
-    return str(value)
+    text = str(value)
+    return text if full or len(text) <= MAX_TEXT else f'{text[: MAX_TEXT - 1]}…'
 
 
 def _is_number(text: str) -> bool:

@@ -15,6 +15,7 @@ from inertial_estimation.cli.arguments import add_options, add_verb
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
     Columns,
+    all_tables,
     escape,
     findings_lines,
     progress_bars,
@@ -30,40 +31,6 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 OFFSETS = ('settings', 'model', 'torques')
-WRENCH = ('fx [N]', 'fy', 'fz', 'tx [Nm]', 'ty', 'tz')
-COMPARED = {
-    'joint': 'joint', 'samples': 'n_samples', 'mean error [Nm]': 'mean_error_nm',
-    'rms [Nm]': 'rms_nm', 'correlation': 'correlation', 'lag [s]': 'lag_s',
-    'rms there': 'rms_without_lag_nm', 'rms at lag': 'rms_at_lag_nm',
-    'noise [Nm]': 'standard_deviation_nm',
-}  # fmt: skip
-ESTIMATED = {
-    'joint': 'joint', 'assumed': 'assumed', 'samples': 'n_samples', 'mean [Nm or N]': 'mean',
-    'rms': 'rms', 'noise': 'standard_deviation',
-}  # fmt: skip
-RESIDUALS = {
-    'sensor': 'sensor', 'quantity': 'quantity', 'unit': 'unit', 'samples': 'n_instants',
-    'rms': 'rms', 'largest': 'largest', 'noise': 'noise', 'change': 'rms_change',
-    'doubtful': 'doubtful',
-}  # fmt: skip
-SIZES = {
-    'frame': 'frame', 'samples': 'n_samples', 'force rms [N]': 'rms_force_n',
-    'largest': 'max_force_n', 'moment rms [Nm]': 'rms_moment_nm',
-    'largest moment': 'max_moment_nm',
-}  # fmt: skip
-STREAMS = {
-    'stream': 'name', 'messages': 'received', 'rate [Hz]': 'rate_hz', 'gap [s]': 'longest_gap_s',
-    'repeated': 'repeated', 'invalid': 'invalid', 'unfiltered': 'unfiltered',
-    'refused': 'refused', 'restarts': 'restarts', 'frozen [s]': 'frozen_s',
-}  # fmt: skip
-MOMENTUM = {
-    '': 'quantity', 'unexplained, rms': 'unexplained', 'change, rms': 'change', 'noise': 'noise',
-}  # fmt: skip
-SUPPORT = {
-    'contact': 'contact', 'samples': 'n_samples', 'upward force [N]': 'mean_upward_force_n',
-    'weight [N]': 'weight_n', 'error': 'relative_error',
-    'offsets assume this weight': 'assumes_weight',
-}  # fmt: skip
 CONTACTS: Columns = {
     'contact': lambda one: one.get('contact') or f'residual of {one["submodel"]}',
     'samples': 'n_samples',
@@ -142,7 +109,7 @@ def _run(chosen: argparse.Namespace) -> None:
     write_json(chosen.json, {**found.summary, 'findings': list(found.findings)})
     show(*_summary(found, chosen))
     if chosen.full:
-        show(*_tables(found.summary), width=FULL_WIDTH)
+        show(*all_tables(found.summary), width=FULL_WIDTH)
 
 
 def _summary(found: Replay, chosen: argparse.Namespace) -> list[Any]:
@@ -180,7 +147,7 @@ def _summary(found: Replay, chosen: argparse.Namespace) -> list[Any]:
 def _sensors(s: Mapping[str, Any]) -> Any:
     """Return a line for each sensor: rate, frozen time, residual against the others and noise."""
     residuals: dict[str, list[Record]] = {}
-    for record in s['checks']['sensor_residuals']:
+    for record in s['sensor_residuals']:
         if record['n_instants']:
             residuals.setdefault(record['sensor'], []).append(record)
 
@@ -198,68 +165,3 @@ def _sensors(s: Mapping[str, Any]) -> Any:
     }
     streams = [*s['fts'], *s['imus'], *s['joint_states']]
     return records_table('Sensors, against all others', streams, columns)
-
-
-def _tables(s: Mapping[str, Any]) -> list[Any]:
-    """Return all tables."""
-    checks, found = s['checks'], s['checks']['momentum']
-    frozen = [
-        {'name': ft['name'], 'start': f'{start:.2f}', 'stop': f'{stop:.2f}'}
-        for ft in s['fts']
-        for start, stop in ft['frozen_intervals_s']
-    ]
-    deviations = [one for one in s['offsets'] if one['deviation']]
-    external = [one for one in s['external_torques'] if one['n_samples'] and one['rms']]
-    momentum = [] if found is None else [
-        {'quantity': quantity, 'unexplained': found[f'unexplained_{unit}'],
-         'change': found[f'change_of_{change}'], 'noise': found[f'noise_{unit}']}
-        for quantity, unit, change in (
-            ('force [N]', 'force_n', 'linear_momentum_n'),
-            ('moment [Nm]', 'moment_nm', 'angular_momentum_nm'),
-        )
-    ]  # fmt: skip
-    title = '' if found is None else f'{found["windows"]} windows of 0.5 s'
-    torques, dependence = (
-        checks['dependence']['torques'],
-        {'joint': 'name', 'FT sensors': 'fts', 'IMUs': 'imus'},
-    )
-    return [
-        records_table('Streams', [*s['joint_states'], *s['imus'], *s['fts']], STREAMS),
-        records_table('Frozen intervals', frozen,
-                      {'FT sensor': 'name', 'from [s]': 'start', 'to [s]': 'stop'}),
-        records_table('Offsets, subtracted', s['offsets'],
-                      _vector('FT sensor', 'sensor', 'offset')),
-        records_table('Standard deviation of reading - prediction', deviations,
-                      _vector('FT sensor', 'sensor', 'deviation')),
-        _wrenches('External wrenches', 'contact', s['wrenches']),
-        _wrenches('Residuals', 'submodel', s['residuals']),
-        records_table("Joint torques against the robot's own", s['torques'], COMPARED),
-        records_table('Joint torques', s['estimated_torques'], ESTIMATED),
-        records_table(f'External joint torques, about {s["external_torque_base"]}', external,
-                      ESTIMATED),
-        records_table('Sensors against all others', checks['sensor_residuals'], RESIDUALS),
-        records_table('Wrenches through joints', checks['through'], {'joint': 'joint'} | SIZES),
-        records_table('Net wrenches of links', checks['net'], {'link': 'link'} | SIZES),
-        records_table('Sensors that torques depend on', torques, dependence),
-        records_table(f'Momentum against wrenches, {title}', momentum, MOMENTUM),
-        records_table('Support', [s['support']] if s['support'] else [], SUPPORT),
-    ]  # fmt: skip
-
-
-def _vector(heading: str, name: str, key: str) -> dict[str, Any]:
-    """Return the columns of a wrench."""
-
-    def component(k: int) -> Callable[[Record], str]:
-        return lambda one: f'{one[key][k]:.{2 if k < 3 else 3}f}'
-
-    return {heading: name, **{title: component(k) for k, title in enumerate(WRENCH)}}
-
-
-def _wrenches(title: str, kind: str, records: list[Record]) -> Any:
-    """Return mean, rms and noise of wrenches, a row each."""
-    rows = [
-        {'name': one[kind] if key == 'mean' else '', 'what': what, 'wrench': one[key]}
-        for one in records
-        for key, what in (('mean', 'mean'), ('rms', 'rms'), ('standard_deviation', 'noise'))
-    ]
-    return records_table(title, rows, {kind: 'name', **_vector('', 'what', 'wrench')})

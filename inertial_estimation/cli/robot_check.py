@@ -234,10 +234,8 @@ def _ft_sensors(robot: Robot) -> Iterator[Record]:
         yield {
             'sensor': sensor.name,
             'joint': sensor.joint,
-            'parent_link': parent,
-            'child_link': child,
-            'reads': {'acting_link': acting, 'on_link': on},
-            'pose_in_child_link': _pose(sensor.child_H_sensor),
+            'reads': f'{acting} on {on}',
+            **_pose(sensor.child_H_sensor),
         }
 
 
@@ -254,7 +252,7 @@ def _inertial_sensors(robot: Robot) -> Iterator[Record]:
                 'sensor': sensor.name,
                 'kind': kind if measures == 'both' else f'{kind}, {measures} only',
                 'on_link': robot.link_names[sensor.link],
-                'pose_in_link': _pose(sensor.L_H_S),
+                **_pose(sensor.L_H_S),
             }
 
 

@@ -41,7 +41,6 @@ STARTUP = 2.0
 def replay_findings(replay: Replay) -> Iterator[Finding]:
     """Yield what is not as it should be in a replay."""
     summary, log = replay.summary, replay.recording
-    checks = summary['checks']
     yield from missing_streams(replay)
     for key in ('fts', 'imus', 'joint_states'):
         for stream in summary[key]:
@@ -60,7 +59,7 @@ def replay_findings(replay: Replay) -> Iterator[Finding]:
         for what, count in problems.items():
             yield finding('refused_message', source, count=count, what=what)
     yield from replay.offsets.findings
-    support, change = summary['support'], checks['momentum']
+    support, change = summary['support'], summary['momentum']
     if support is not None and abs(support['relative_error']) > limit_of('weight'):
         yield finding(
             'weight', support['contact'], force=support['mean_upward_force_n'],
@@ -72,13 +71,13 @@ def replay_findings(replay: Replay) -> Iterator[Finding]:
             moment=change['unexplained_moment_nm'],
             time=sum(stop - start for start, stop in change['doubtful_s']),
         )  # fmt: skip
-    for record in checks['sensor_residuals']:
+    for record in summary['sensor_residuals']:
         if record['doubtful']:
             yield finding(
                 'sensor_residual', record['sensor'], what=record['quantity'].replace('_', ' '),
                 **{key: record[key] for key in ('rms', 'unit', 'noise', 'constant')},
             )  # fmt: skip
-    notable = [group for group in checks['uninformed'] if group['sample_share'] >= MIN_SHARE]
+    notable = [group for group in summary['uninformed'] if group['sample_share'] >= MIN_SHARE]
     for group in notable[:MAX_GROUPS]:
         joints = few(group['joints'])
         yield finding('uninformed', group['submodel'], joints=joints, share=group['sample_share'])

@@ -220,3 +220,9 @@ class Log:
             for name, one in streams.items():
                 if one.unfiltered and not one.used and one.filter_lack:
                     raise LogError(f'no derivatives of {name}: the filter has {one.filter_lack}')
+
+
+def changing(values: Array) -> Mask:
+    """Return the columns of values (n, m) that change: the others are not measured."""
+    low, high = (f.reduce(values, axis=0, initial=np.nan) for f in (np.fmin, np.fmax))
+    return np.asarray(high > low)

@@ -31,8 +31,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding
-from inertial_estimation.logs.comparison import changing
-from inertial_estimation.logs.log import Log, Progress, TimeRange, no_progress
+from inertial_estimation.logs.log import Log, Progress, TimeRange, changing, no_progress
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch

@@ -15,11 +15,10 @@ from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.estimation.dependence import UninformedTorques
 from inertial_estimation.estimation.estimate import Flags, Quality
-from inertial_estimation.logs.comparison import changing, compare
+from inertial_estimation.logs.log import changing
 from inertial_estimation.logs.results import Inside, Replay
 from inertial_estimation.logs.sensor_agreement import momentum_record, sensor_records
 from inertial_estimation.logs.situations import GONE, Situation, find_situations
-from inertial_estimation.model.tree import Submodel
 from inertial_estimation.signals.stream import StreamStatistics
 
 Record = dict[str, Any]
@@ -30,15 +29,18 @@ MAX_SITUATIONS = 20
 """Most frequent sets of contacts and sensors whose dependence is computed."""
 MIN_GRAVITY = 1e-9
 """Less gravity than this is none [m/s^2]."""
+MAX_LAG, LAG_STEP = 0.1, 0.0025
+"""Lags of reported torques that are tried, to both sides [s]."""
+MIN_SAMPLES = 10
+"""Of a comparison of torques."""
 
 
 def summarize(replay: Replay) -> Record:
-    """Return the figures of a replay."""
+    """Return the figures of a replay: numbers, and lists of records."""
     robot, log, clean = replay.robot, replay.recording, replay.clean
     times, statistics, request = log.times, log.statistics, replay.offsets.request
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
-    fit = replay.offsets.torques or replay.offsets.model
-    computed, range_ = request.source != 'settings', request.time_range
+    range_ = request.time_range
     estimator = build_estimator(replay.settings, robot, replay.calibration)
     situations = find_situations(estimator, log.samples, clean, log.touches)
     residuals, n_instants = sensor_records(replay, situations, replay.judged)
@@ -46,10 +48,11 @@ def summarize(replay: Replay) -> Record:
         (statistics.fts, statistics.imus, statistics.joints) if statistics else ({}, {}, {})
     )
     # The name of a part begins with the index of its topic.
+    topics = replay.settings.joint_states.topics
     parts = {}
     for name, part in sorted(joints.items()):
         index, _, names = name.partition(': ')
-        parts[f'{replay.settings.joint_states.topics[int(index)]}: {names}'] = part
+        parts[f'{topics[int(index)]}: {names}'] = part
     return {
         'robot': robot.name,
         'n_samples': len(times),
@@ -57,15 +60,22 @@ def summarize(replay: Replay) -> Record:
         'judged_s': float(replay.judged.sum()) * usual,
         'offset_source': request.source,
         'offset_support': replay.offsets.support,
-        'offset_range_s': [range_.start, range_.stop] if computed else None,
-        'offset_samples': fit.n_samples if fit else 0,
+        'offset_range_s': (None if request.source == 'settings' else [range_.start, range_.stop]),
         'offsets': list(_offsets(replay)),
         'fts': list(_streams(fts, log.origin_ns)),
         'imus': list(_streams(imus, log.origin_ns)),
         'joint_states': list(_streams(parts, log.origin_ns)),
         'assumed_joints': list(replay.settings.joint_states.assumed),
         'ignored_joints': list(statistics.ignored_joints if statistics else ()),
-        'wrenches': list(_wrenches(replay)),
+        'wrenches': [
+            {
+                'contact': contact.name,
+                'frame': contact.frame,
+                **_figures(replay, 'wrenches', c, clean.contact_quality[:, c]),
+            }
+            for c, contact in enumerate(clean.contacts)
+        ],
+        'residuals': list(_residuals(replay)),
         'torques': list(_compared_torques(replay)),
         'support': _support(replay),
         'estimated_torques': list(_torques(replay, 'torques', clean.torque_quality)),
@@ -75,16 +85,13 @@ def summarize(replay: Replay) -> Record:
             else ()
         ),
         'external_torque_base': robot.external_torque_base or robot.links[robot.base].name,
-        'residuals': list(_residuals(replay)),
         'deviations_lack': replay.deviations.lack if replay.deviations else '',
-        'checks': {
-            'momentum': momentum_record(replay),
-            'sensor_residuals': residuals,
-            'residual_instants': n_instants,
-            'through': list(_inside('joint', replay.through)),
-            'net': list(_inside('link', replay.net)),
-            **_dependence(replay, situations[:MAX_SITUATIONS]),
-        },
+        'momentum': momentum_record(replay),
+        'sensor_residuals': residuals,
+        'residual_instants': n_instants,
+        'through': list(_inside('joint', replay.through)),
+        'net': list(_inside('link', replay.net)),
+        **_dependence(replay, situations[:MAX_SITUATIONS]),
     }
 
 
@@ -120,76 +127,57 @@ def _offsets(replay: Replay) -> Iterator[Record]:
         }
 
 
-def _means(values: Array) -> list[float]:
+def _means(values: Array) -> Array:
     """Return the mean of each column, NaN if there are no rows."""
-    return (values.mean(axis=0) if len(values) else np.full(values.shape[1], np.nan)).tolist()
+    return values.mean(axis=0) if len(values) else np.full(values.shape[1], np.nan)
 
 
-def _deviation(replay: Replay, rows: Mask, kind: str, column: int, size: int) -> list[float]:
-    """Return the mean standard deviation of a result at some samples (n,)."""
-    found = replay.deviations
-    if found is None:
-        return [np.nan] * size
-    values = getattr(found, kind)[rows[found.rows], column].reshape(-1, size)
-    return _means(values[~np.isnan(values).any(axis=1)])
-
-
-def _figures(replay: Replay, kind: str, column: int, quality: Flags, used: Mask) -> Record:
+def _figures(
+    replay: Replay, kind: str, column: int, quality: Flags, used: Mask | bool = True
+) -> Record:
     """Return the figures of a column of a result, with qualities (n,), at used samples (n,)."""
     rows = replay.judged & used & (quality & UNFIT == 0)
     results = getattr(replay.clean, kind)[:, column]
     values = results.reshape(len(results), -1)[rows]
+    deviations = np.full((0, values.shape[1]), np.nan)
+    if (found := replay.deviations) is not None:
+        known = getattr(found, kind)[rows[found.rows], column].reshape(-1, values.shape[1])
+        deviations = known[~np.isnan(known).any(axis=1)]
     return {
         'assumed': bool((quality[rows] & Quality.ASSUMED).any()),
         'n_samples': len(values),
-        'mean': _means(values),
+        'mean': _means(values).tolist(),
         'rms': np.sqrt(_means(values**2)).tolist(),
-        'standard_deviation': _deviation(replay, rows, kind, column, values.shape[1]),
+        'standard_deviation': _means(deviations).tolist(),
     }
-
-
-def _wrenches(replay: Replay) -> Iterator[Record]:
-    """Yield the figures of each contact, in and about its frame."""
-    every = np.ones(len(replay.times), dtype=bool)
-    for c, contact in enumerate(replay.clean.contacts):
-        figures = _figures(replay, 'wrenches', c, replay.clean.contact_quality[:, c], every)
-        yield {'contact': contact.name, 'frame': contact.frame, **figures}
 
 
 def _torques(replay: Replay, kind: str, qualities: Flags) -> Iterator[Record]:
     """Yield the figures of torques of one kind, qualities (n, n_joints)."""
-    every = np.ones(len(replay.times), dtype=bool)
     for j, joint in enumerate(replay.robot.joint_names):
-        figures = _figures(replay, kind, j, qualities[:, j], every)
+        figures = _figures(replay, kind, j, qualities[:, j])
         scalars = {key: figures[key][0] for key in ('mean', 'rms', 'standard_deviation')}
         yield {'joint': joint, **figures, **scalars}
 
 
 def _residuals(replay: Replay) -> Iterator[Record]:
-    """Yield the figures of submodels without a contact of six unknowns."""
-    for s, submodel in enumerate(replay.robot.submodels):
-        quality = replay.clean.submodel_quality[:, s]
-        open_ = _is_open(replay, submodel, quality)
-        if open_.any():
-            figures = _figures(replay, 'residuals', s, quality, open_)
-            yield {'submodel': submodel.name, **figures}
-
-
-def _is_open(replay: Replay, submodel: Submodel, quality: Flags) -> Mask:
-    """Return the samples (n,) in which no contact of a submodel has six unknowns."""
+    """Yield the figures of submodels at samples in which no contact has six unknowns."""
     robot, estimate = replay.robot, replay.clean
-    full = np.array(
-        [
-            contact.kind == 'wrench' and robot.frame(contact.frame)[0] in submodel.links
-            for contact in estimate.contacts
-        ],
-        dtype=bool,
-    )
-    if not full.any():
-        return np.ones(len(quality), dtype=bool)
-    gone = ((estimate.contact_quality[:, full] & GONE) != 0).all(axis=1)
-    # A merged submodel may have the contact of the other one.
-    return np.asarray(gone & (quality & np.uint8(Quality.MERGED) == 0))
+    for s, submodel in enumerate(robot.submodels):
+        quality = estimate.submodel_quality[:, s]
+        full = [
+            c
+            for c, contact in enumerate(estimate.contacts)
+            if contact.kind == 'wrench' and robot.frame(contact.frame)[0] in submodel.links
+        ]
+        open_ = ((estimate.contact_quality[:, full] & GONE) != 0).all(axis=1)
+        if full:
+            # A merged submodel may have the contact of the other one.
+            open_ &= quality & np.uint8(Quality.MERGED) == 0
+        if open_.any():
+            yield {
+                'submodel': submodel.name, **_figures(replay, 'residuals', s, quality, open_)
+            }  # fmt: skip
 
 
 def _compared_torques(replay: Replay) -> Iterator[Record]:
@@ -203,21 +191,48 @@ def _compared_torques(replay: Replay) -> Iterator[Record]:
         torque = np.where(rows, estimate.torques[:, j], np.nan)
         found = compare(replay.times, torque, reference[:, j])
         if found is not None:
+            figures = _figures(replay, 'torques', j, quality)
             yield {
                 'joint': replay.robot.joint_names[j],
-                'assumed': bool((quality[rows] & Quality.ASSUMED).any()),
+                'assumed': figures['assumed'],
                 **found,
-                'standard_deviation_nm': _deviation(replay, rows, 'torques', j, 1)[0],
+                'standard_deviation_nm': figures['standard_deviation'][0],
             }
 
 
-def _support(replay: Replay) -> Record | None:
+def compare(times: Array, estimate: Array, reference: Array) -> dict[str, float] | None:
     """
-    Compare the force at a contact in the fixed link's frame with the weight.
+    Return errors of an estimate [Nm], and by how much the reference comes later [s].
 
-    Where the offsets were computed with that contact as support they assume this weight
-    [T 4.27]; the difference is then their drift.
+    times (n,) [s]; estimate, reference (n,); None: too few samples, or a constant reference. The
+    lag is where the error varies least; NaN: beyond the limit.
     """
+    both = np.isfinite(estimate) & np.isfinite(reference)
+    if both.sum() < MIN_SAMPLES or np.ptp(reference[both]) == 0.0:
+        return None
+    error = (estimate - reference)[both]
+    most = round(MAX_LAG / LAG_STEP)
+    lags = LAG_STEP * np.arange(-most, most + 1)
+    delayed = np.array([np.interp(times - lag, times, estimate, np.nan, np.nan) for lag in lags])
+    # All lags are judged on the same samples.
+    usable = np.isfinite(delayed).all(axis=0) & np.isfinite(reference)
+    errors = delayed[:, usable] - reference[usable]
+    best = int(np.argmin(errors.std(axis=1))) if usable.sum() >= MIN_SAMPLES else 0
+    known = best not in (0, len(lags) - 1)
+    with np.errstate(invalid='ignore'):
+        correlation = np.corrcoef(estimate[both], reference[both])[0, 1]
+    return {
+        'n_samples': int(both.sum()),
+        'mean_error_nm': float(error.mean()),
+        'rms_nm': float(np.sqrt(np.mean(error**2))),
+        'correlation': float(correlation),
+        'lag_s': float(lags[best]) if known else np.nan,
+        'rms_at_lag_nm': float(np.sqrt(np.mean(errors[best] ** 2))) if known else np.nan,
+    }
+
+
+def _support(replay: Replay) -> Record | None:
+    """Compare the force at a contact in the fixed link's frame with the weight."""
     robot, estimate = replay.robot, replay.clean
     gravity = float(np.linalg.norm(robot.gravity))
     for c, contact in enumerate(estimate.contacts):
@@ -226,12 +241,8 @@ def _support(replay: Replay) -> Record | None:
             continue
         upward = -estimate.wrenches[rows, c, :3] @ robot.gravity / gravity
         mean, weight = float(upward.mean()), robot.mass * gravity
-        support = replay.offsets.support
-        links = {robot.frame(f)[0] for f in (support, robot.fixed_frame)} if support else set()
         return {
             'contact': contact.name,
-            'assumes_weight': bool(links)
-            and any(links <= set(submodel.links) for submodel in robot.submodels),
             'n_samples': int(rows.sum()),
             'mean_upward_force_n': mean,
             'weight_n': weight,
@@ -242,20 +253,20 @@ def _support(replay: Replay) -> Record | None:
 
 def _inside(kind: str, found: Inside | None) -> Iterator[Record]:
     """Yield the sizes of wrenches inside the robot, where they are known."""
-    for name, frame, values in (
-        () if found is None else zip(found.names, found.frames, found.wrenches.swapaxes(0, 1))
-    ):
+    if found is None:
+        return
+    for k, (name, frame) in enumerate(zip(found.names, found.frames, strict=True)):
+        values = found.wrenches[:, k]
         known = values[np.isfinite(values).all(axis=1)]
         force, moment = (np.linalg.norm(known[:, k : k + 3], axis=1) for k in (0, 3))
         yield {
             kind: name,
             'frame': frame,
             'n_samples': len(known),
-            'nan_share': 1.0 - len(known) / len(values),
-            'rms_force_n': float(np.sqrt(np.mean(force**2))) if len(known) else np.nan,
-            'max_force_n': float(force.max(initial=0.0)) if len(known) else np.nan,
-            'rms_moment_nm': float(np.sqrt(np.mean(moment**2))) if len(known) else np.nan,
-            'max_moment_nm': float(moment.max(initial=0.0)) if len(known) else np.nan,
+            'rms_force_n': float(np.sqrt(_means(force[:, None] ** 2))[0]),
+            'max_force_n': float(force.max(initial=0.0)),
+            'rms_moment_nm': float(np.sqrt(_means(moment[:, None] ** 2))[0]),
+            'max_moment_nm': float(moment.max(initial=0.0)),
         }
 
 
@@ -267,10 +278,8 @@ def _dependence(replay: Replay, situations: tuple[Situation, ...]) -> Record:
     for situation, table in zip(situations, tables, strict=True):
         uninformed.update(dict.fromkeys(table.uninformed, len(situation.rows)))
     return {
-        'dependence': {
-            'torques': [asdict(row) for row in tables[0].torques] if tables else [],
-            'wrenches': [asdict(row) for row in tables[0].wrenches] if tables else [],
-        },
+        'torque_dependence': [asdict(row) for row in tables[0].torques] if tables else [],
+        'wrench_dependence': [asdict(row) for row in tables[0].wrenches] if tables else [],
         'uninformed': [
             {**asdict(group), 'sample_share': rows / len(replay.times)}
             for group, rows in uninformed.most_common()

@@ -196,7 +196,7 @@ class Robot:
             f"robot '{self.name}': {len(self.links)} links, {len(self.joint_names)} joints, "
             f'{self.mass:.3f} kg, {len(self.ft_sensors)} FT sensors, '
             f'{len(self.accelerometers)} accelerometers, {len(self.gyroscopes)} gyroscopes, '
-            f'{len(self.imus)} IMUs in use'
+            f'{len(self.imus)} IMU{"s"[: len(self.imus) != 1]} in use'
         )
 
     @cached_property
