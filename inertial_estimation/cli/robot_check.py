@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from inertial_estimation.calibration.configured_estimator import build_contacts,
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.estimation.contact_stream import ContactStream
-from inertial_estimation.estimation.contacts import Contact, check_contacts
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import dependence_table
 from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
 from inertial_estimation.estimation.link_motion import LinkMotions, MotionPlan
@@ -91,21 +92,15 @@ def check_settings(
         lambda: build_internal_wrenches(settings, build_estimator(settings, robot)),
         partial(SampleAssembler, robot, settings),
         partial(ContactStream, robot, settings),
-        *(partial(accepted_frame_ids, settings, robot, s) for s in robot.ft_sensors),
-        *(partial(accepted_frame_ids, settings, robot, s) for s in robot.imus),
+        *(
+            partial(accepted_frame_ids, settings, robot, sensor)
+            for sensor in (*robot.ft_sensors, *robot.imus)
+        ),
     ]
     refusals = [error for build in builders if (error := _refusal(build))]
     given = contacts or ([] if refusals else build_contacts(settings))
     arrays = settings.angular_acceleration_source == 'array'
-    found = check_robot(robot, given, arrays=arrays, refusals=refusals)
-    found.records['motion_of_joints'] = {
-        'joints': [
-            name for name in robot.joint_names if name not in settings.joint_states.assumed
-        ],
-        'velocity': settings.joint_states.velocity_source,
-        'acceleration': settings.joint_states.acceleration_source,
-    }
-    return found
+    return check_robot(robot, given, arrays=arrays, refusals=refusals)
 
 
 def check_robot(
@@ -117,13 +112,11 @@ def check_robot(
     refusals: Iterable[str] = (),
 ) -> RobotCheck:
     """Describe a robot; arrays: whether accelerometers give angular accelerations."""
-    contacts = check_contacts(contacts)
     for contact in contacts:
         robot.frame(contact.frame, f"the contacts name '{contact.name}'")
     counts = Counter(contact.name for contact in contacts)
     twice = [f"contact '{name}' is named more than once" for name, n in counts.items() if n > 1]
     refused = _refusal(lambda: WrenchEstimator(robot, contacts, acceleration_arrays=arrays))
-    plan = _motion_plan(robot, arrays)
     records: Record = {
         'robot': {
             'name': robot.name,
@@ -137,21 +130,26 @@ def check_robot(
         'ft_sensors': list(_ft_sensors(robot)),
         'inertial_sensors': list(_inertial_sensors(robot)),
         'submodels': list(_submodels(robot)),
-        'clusters': [] if plan is None else list(_clusters(robot, plan)),
+        'clusters': [],
     }
     found = [*findings, *inertia_findings(robot), *_presumed_imus(robot)]
-    if plan is not None and contacts:
-        table = dependence_table(robot, contacts, acceleration_arrays=arrays)
-        records['contacts'] = [contact.name for contact in contacts]
-        records['torque_dependence'] = [asdict(row) for row in table.torques]
-        records['wrench_dependence'] = [asdict(row) for row in table.wrenches]
-        found += [
-            finding(
-                'uninformed', group.submodel, joints=', '.join(group.joints), contact=group.contact
-            )
-            for group in table.uninformed
-        ]
-    reasons = (*refusals, *twice, *([refused] if refused else ()))
+    # Without motion sources the refusal states why.
+    with suppress(ModelError):
+        moves = bool(robot.imus or robot.fixed_frame)
+        if moves:
+            plan = LinkMotions(robot, arrays=arrays).nominal
+            records['clusters'] = list(_clusters(robot, plan))
+        if moves and contacts:
+            table = dependence_table(robot, contacts, acceleration_arrays=arrays)
+            records['contacts'] = [contact.name for contact in contacts]
+            records['torque_dependence'] = [asdict(row) for row in table.torques]
+            records['wrench_dependence'] = [asdict(row) for row in table.wrenches]
+            for group in table.uninformed:
+                joints = ', '.join(group.joints)
+                found.append(
+                    finding('uninformed', group.submodel, joints=joints, contact=group.contact)
+                )
+    reasons = filter(None, (*refusals, *twice, refused))
     return RobotCheck(robot, records, tuple(found), tuple(dict.fromkeys(reasons)))
 
 
@@ -209,38 +207,30 @@ def _refusal(build: Callable[[], object]) -> str:
     return ''
 
 
-def _motion_plan(robot: Robot, arrays: bool) -> MotionPlan | None:
-    """Return the motion sources of links, if they determine the motion."""
-    if not robot.imus and not robot.fixed_frame:
-        return None
-    try:
-        return LinkMotions(robot, arrays=arrays).nominal
-    except ModelError:
-        return None
-
-
 def _pose(matrix: Array) -> Record:
     """Return a pose (4, 4) [m] as position and roll, pitch, yaw about fixed axes."""
-    values = (matrix[:3, 3], matrixToRpy(matrix[:3, :3]))
-    xyz, rpy = ((v.round(9) + 0.0).tolist() for v in values)
-    return {'xyz_m': xyz, 'rpy_rad': rpy}
+    rpy = matrixToRpy(matrix[:3, :3])
+    return {
+        'xyz_m': (matrix[:3, 3].round(9) + 0.0).tolist(),
+        'rpy_rad': (rpy.round(9) + 0.0).tolist(),
+    }
 
 
 def _ft_sensors(robot: Robot) -> Iterator[Record]:
-    """Yield joint, links, sign and pose of each FT sensor."""
+    """Yield joint, sign and pose in the child link of each FT sensor."""
     for sensor in robot.ft_sensors:
-        parent, child = robot.link_names[sensor.parent], robot.link_names[sensor.child]
-        acting, on = (child, parent) if sensor.direction > 0 else (parent, child)
+        links = [robot.link_names[sensor.parent], robot.link_names[sensor.child]]
+        acting, other = links[:: -1 if sensor.direction > 0 else 1]
         yield {
             'sensor': sensor.name,
             'joint': sensor.joint,
-            'reads': f'{acting} on {on}',
+            'reads': f'{acting} on {other}',
             **_pose(sensor.child_H_sensor),
         }
 
 
 def _inertial_sensors(robot: Robot) -> Iterator[Record]:
-    """Yield kind and pose of each accelerometer, gyroscope and IMU."""
+    """Yield kind and pose in the link of each accelerometer, gyroscope and IMU."""
     for kind, sensors in (
         ('accelerometer', robot.accelerometers),
         ('gyroscope', robot.gyroscopes),
@@ -258,17 +248,14 @@ def _inertial_sensors(robot: Robot) -> Iterator[Record]:
 
 def _submodels(robot: Robot) -> Iterator[Record]:
     """Yield sensors, mass and links of each submodel."""
-    names = [sensor.name for sensor in robot.ft_sensors]
-    for submodel in robot.submodels:
-        links = list(submodel.links)
+    for one in robot.submodels:
+        root = robot.ft_sensors[one.root_sensor].name if one.root_sensor >= 0 else None
         yield {
-            'submodel': submodel.name,
-            'sensor_towards_root': (
-                names[submodel.root_sensor] if submodel.root_sensor >= 0 else None
-            ),
-            'sensors_beyond': [names[k] for k in submodel.child_sensors],
-            'mass_kg': float(robot.parameters[links, 0].sum()),
-            'links': [robot.link_names[k] for k in links],
+            'submodel': one.name,
+            'sensor_towards_root': root,
+            'sensors_beyond': [robot.ft_sensors[k].name for k in one.child_sensors],
+            'mass_kg': float(robot.parameters[list(one.links), 0].sum()),
+            'links': [robot.link_names[k] for k in one.links],
         }
 
 
