@@ -126,14 +126,14 @@ def test_inside_wrenches_are_reported_and_written(tmp_path, bag, robot):
     out = tmp_path / 'out'
     args = bag, nested_humanoid_urdf(), settings
     report = replay_bag(*args, out=out, through=['knee', 'elbow'], net=['foot'])
-    assert [through.joint for through in report.checks.through] == ['elbow', 'knee']
-    assert [net.link for net in report.checks.net] == ['shank', 'foot']
+    assert [through.joint for through in report.through] == ['elbow', 'knee']
+    assert [net.link for net in report.net] == ['shank', 'foot']
     replay = run(open_log(bag, robot, settings), robot, settings)
     internal = InternalWrenches(build_estimator(settings, robot))
     wanted = internal.net(replay.recording.samples, replay.estimate)
     wanted = wanted[:, robot.link_names.index('foot')]
     known = wanted[np.isfinite(wanted).all(axis=1)]
-    foot = report.checks.net[1]
+    foot = report.net[1]
     assert 0 < foot.n_samples == len(known)
     forces = np.linalg.norm(known[:, :3], axis=1)
     np.testing.assert_allclose(foot.rms_force_n, np.sqrt(np.mean(forces**2)), rtol=ROUND_OFF)

@@ -19,8 +19,8 @@ Columns = Mapping[str, str | Callable[[Any], Any]]
 UNITS = {'n': 'N', 'nm': 'Nm', 's': 's', 'm': 'm', 'rad': 'rad', 'hz': 'Hz', 'kg': 'kg'}
 """Units by the last part of a key."""
 NAMES = {'fts': 'FT sensors', 'imus': 'IMUs', 'ft_sensors': 'FT sensors'}
-MAX_LIST, MAX_TEXT = 4, 40
-"""Names and characters of a cell without ``full``."""
+MAX_LIST = 4
+"""Names in a cell without ``full``."""
 WIDTH, FULL_WIDTH = 80, 120
 MAX_FINDINGS = 12
 """Findings that are printed without --full."""
@@ -119,8 +119,7 @@ def cell(value: Any, *, full: bool = False) -> str:
         if len(value) > MAX_LIST and not (full or isinstance(value[0], float)):
             return f'{cell(value[0])} … {cell(value[-1])} ({len(value)})'
         return ', '.join(map(cell, value)) or '-'
-    text = str(value)
-    return text if full or len(text) <= MAX_TEXT else f'{text[: MAX_TEXT - 1]}…'
+    return str(value)
 
 
 def _is_number(text: str) -> bool:

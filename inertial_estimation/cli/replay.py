@@ -157,7 +157,7 @@ def _sensors(s: Mapping[str, Any]) -> Any:
         )
 
     columns: Columns = {
-        'sensor': lambda one: one['name'].split(': ')[0],
+        'sensor': 'name',
         'rate [Hz]': lambda one: f'{one["rate_hz"]:.1f}',
         'frozen [s]': lambda one: f'{one["frozen_s"]:.2f}',
         'residual rms': listed('{rms:.3g} {unit}'),

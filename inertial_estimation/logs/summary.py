@@ -47,12 +47,7 @@ def summarize(replay: Replay) -> Record:
     fts, imus, joints = (
         (statistics.fts, statistics.imus, statistics.joints) if statistics else ({}, {}, {})
     )
-    # The name of a part begins with the index of its topic.
     topics = replay.settings.joint_states.topics
-    parts = {}
-    for name, part in sorted(joints.items()):
-        index, _, names = name.partition(': ')
-        parts[f'{topics[int(index)]}: {names}'] = part
     return {
         'robot': robot.name,
         'n_samples': len(times),
@@ -64,7 +59,12 @@ def summarize(replay: Replay) -> Record:
         'offsets': list(_offsets(replay)),
         'fts': list(_streams(fts, log.origin_ns)),
         'imus': list(_streams(imus, log.origin_ns)),
-        'joint_states': list(_streams(parts, log.origin_ns)),
+        'joint_states': [
+            # The name of a part is the index of its topic and its joints.
+            {**one, 'name': topics[int(part)], 'joints': names.split()}
+            for one in _streams(joints, log.origin_ns)
+            for part, _, names in [one['name'].partition(': ')]
+        ],
         'assumed_joints': list(replay.settings.joint_states.assumed),
         'ignored_joints': list(statistics.ignored_joints if statistics else ()),
         'wrenches': [
