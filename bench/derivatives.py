@@ -15,7 +15,7 @@ import numpy as np
 from bench.report import Table
 from bench.timing import Array, Timed, interleave, ratio
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.signals.derivatives import differentiate_with, joint_differentiator
+from inertial_estimation.signals.derivatives import joint_differentiator
 from inertial_estimation.simulation.motion import START, Motion
 from inertial_estimation.simulation.noise import NoiseLevels
 from inertial_estimation.simulation.scenario import ACCELERATION
@@ -53,8 +53,7 @@ def measure(rounds: int = 20) -> list[Table]:
         }
         times = interleave(calls, rounds)
         for k, (given, settings) in enumerate(zip(SETTINGS, choices, strict=True)):
-            filter_ = joint_differentiator(settings, JOINTS)
-            found = differentiate_with(filter_, stamps, positions, settings.filter.delay)
+            found = _derivatives(stamps, positions, settings)
             scores = [
                 figure
                 for order in (1, 2)
@@ -80,6 +79,18 @@ def _signals(rate: int) -> tuple[Array, Array, Array]:
     return np.round(1e9 * times).astype(np.int64), curves[0] + noise, np.array(curves)
 
 
+def _derivatives(stamps: Array, positions: Array, settings: EstimatorSettings) -> Array:
+    """Return first and second derivatives at the stamps, NaN where there are none."""
+    filter_, delay_ns = joint_differentiator(settings, JOINTS), round(1e9 * settings.filter.delay)
+    found, asked = np.full((2, *positions.shape), np.nan), 0
+    for stamp, row in zip(stamps.tolist(), positions):
+        filter_.append(stamp, row)
+        while asked < len(stamps) and stamps[asked] <= stamp - delay_ns:
+            found[:, asked] = filter_.evaluate_at(int(stamps[asked]))[1:]
+            asked += 1
+    return found
+
+
 def _updates(stamps: Array, positions: Array, settings: EstimatorSettings):
     """Return a call that goes through the positions again and again."""
     filter_, numbers = joint_differentiator(settings, JOINTS), count(1)
@@ -88,7 +99,7 @@ def _updates(stamps: Array, positions: Array, settings: EstimatorSettings):
     def update() -> object:
         k = next(numbers)
         filter_.append(k * period_ns, positions[k % len(positions)])
-        return filter_.evaluate_at(k * period_ns - delay_ns) if delay_ns else filter_.evaluate()
+        return filter_.evaluate_at(k * period_ns - delay_ns)
 
     for _ in range(2 * len(positions) // 5):
         update()

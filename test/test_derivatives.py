@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Derivative filters: polynomials, the definition of each filter, gaps, NaN, batch and stepwise.
+Derivative filters: polynomials, the definition of each filter, gaps, NaN.
 
 Not covered: time jumps, which reset a filter from outside (test_streams.py), and which filter
 suits a robot (bench/derivatives.py).
@@ -13,14 +13,9 @@ import numpy as np
 import pytest
 
 from inertial_estimation.config.settings import EstimatorSettings
-from inertial_estimation.errors import ShapeError
 from inertial_estimation.signals.adaptive_window import GROWTH, LINE, PARABOLA, SPARE
 from inertial_estimation.signals.adaptive_window import AdaptiveWindowFilter as Adaptive
-from inertial_estimation.signals.derivatives import (
-    differentiate_with,
-    gyroscope_differentiator,
-    joint_differentiator,
-)
+from inertial_estimation.signals.derivatives import gyroscope_differentiator, joint_differentiator
 from inertial_estimation.signals.kalman import (
     FIRST_VARIANCE,
     SETTLING,
@@ -35,9 +30,6 @@ MS = 1_000_000
 KINDS = ('savitzky_golay', 'kalman', 'adaptive_window')
 # Round-off of values of order one times the largest weight, about 60 / (0.05 s)^2.
 ROUND_OFF = 1e-10
-# Of the batch form, relative to the largest derivative of the log. Polynomials of order 5 through
-# irregular stamps have matrices of condition 1e4, which times the precision is 2e-12.
-BATCH_ROUND_OFF = 1e-11
 
 
 def make(kind='savitzky_golay', n_channels=2, delay=0.0, order=ORDER):
@@ -53,7 +45,7 @@ def run(filter_, stamps, values):
     found = []
     for stamp, row in zip(stamps.tolist(), values):
         filter_.append(stamp, row)
-        found.append(filter_.evaluate())
+        found.append(filter_.evaluate_at(stamp)[1:])
     return np.array(found)
 
 
@@ -119,12 +111,11 @@ def test_nothing_is_known_before_the_filter_is_ready(kind):
     filter_ = make(kind, delay=0.02)
     for _ in range(2):
         assert not filter_.ready and filter_.lack
-        assert np.isnan(filter_.evaluate()).all()
         assert np.isnan(filter_.evaluate_at(START_NS)).all()
         filter_.append(START_NS, np.zeros(2))
     run(filter_, regular_stamps(200, 4 * MS)[1:], np.zeros((199, 2)))
     assert filter_.ready and filter_.lack == ''
-    assert np.isfinite(filter_.evaluate()).all()
+    assert np.isfinite(filter_.evaluate_at(int(START_NS + 199 * 4 * MS))).all()
     assert np.isnan(filter_.evaluate_at(START_NS)).all()
 
 
@@ -145,27 +136,6 @@ def test_a_reset_forgets_and_nan_costs_its_own_channel(kind, rng):
     assert np.isfinite(dirty[-1]).all()
 
 
-@pytest.mark.parametrize('delay', [0.0, 0.03])
-@pytest.mark.parametrize('kind', KINDS)
-def test_a_log_is_differentiated_as_step_by_step(kind, delay, rng):
-    stamps = np.concatenate([regular_stamps(100, 5 * MS), jittering_stamps(100, rng) + 500 * MS])
-    values = np.sin(1e-9 * (stamps - START_NS)[:, None] * [1.0, 2.0])
-    batch = np.array(differentiate_with(make(kind, delay=delay), stamps, values, delay))
-    steps, filter_, asked = np.full_like(batch, np.nan), make(kind, delay=delay), 0
-    for stamp, row in zip(stamps.tolist(), values):
-        filter_.append(stamp, row)
-        while stamps[asked] + round(1e9 * delay) <= stamp and asked < len(stamps) - 1:
-            steps[:, asked] = filter_.evaluate_at(int(stamps[asked]))[1:]
-            asked += 1
-    steps, batch = steps[:, :-1], batch[:, :-1]
-    np.testing.assert_array_equal(np.isnan(batch), np.isnan(steps))
-    assert np.isfinite(batch).any()
-    atol = BATCH_ROUND_OFF * np.nanmax(np.abs(steps))
-    np.testing.assert_allclose(batch, steps, rtol=0.0, atol=atol)
-    with pytest.raises(ShapeError):
-        differentiate_with(make(kind), stamps, values[1:], delay)
-
-
 @pytest.mark.parametrize('kind', KINDS)
 def test_settings_reach_the_filter_they_are_for(kind, rng):
     stamps = regular_stamps(300, 4 * MS)
@@ -173,8 +143,8 @@ def test_settings_reach_the_filter_they_are_for(kind, rng):
 
     def roughness(new, **given):
         filter_ = new(EstimatorSettings.from_dict({'filter.kind': kind, **given}))
-        first = differentiate_with(filter_, stamps, np.tile(values, filter_.n_channels))[0][:, 0]
-        return np.nanstd(np.diff(first))
+        found = run(filter_, stamps, np.tile(values, filter_.n_channels))
+        return np.nanstd(np.diff(found[:, 0, 0]))
 
     def joints(settings):
         return joint_differentiator(settings, 1)
@@ -196,7 +166,7 @@ def test_settings_reach_the_filter_they_are_for(kind, rng):
 
 
 def by_definition(times, values, degree):
-    """Return the derivative at time 0 and the length of the longest window that fits."""
+    """Return the derivative at time 0 of the longest window that fits."""
     nearest = np.argsort(np.abs(times), kind='stable')
     size, found = degree + 1 + SPARE[degree], None
     while True:
@@ -206,7 +176,7 @@ def by_definition(times, values, degree):
         fit = np.polynomial.Polynomial.fit(t, y, degree)
         fits = np.abs(fit(t) - y).max() <= BAND
         if fits or found is None:
-            found = fit.deriv(degree)(0.0), t[-1] - t[0]
+            found = fit.deriv(degree)(0.0)
         if not fits or size == len(times):
             return found
         size = max(size + 1, int(GROWTH * size))
@@ -224,25 +194,21 @@ def test_the_adaptive_window_is_the_longest_that_fits(kind, lag_ms, rng):
     filter_ = Adaptive(4, WINDOW, BAND)
     run(filter_, stamps, values)
     instant = int(stamps[-1]) - lag_ms * MS
-    fits, lengths = filter_.fit_at(instant)
+    fits = filter_.evaluate_at(instant)
     inside = stamps >= stamps[-1] - round(1e9 * WINDOW)
     times = 1e-9 * (stamps[inside] - instant)
     for degree in (LINE, PARABOLA):
         for channel in range(4):
-            wanted, length = by_definition(times, values[inside, channel], degree)
+            wanted = by_definition(times, values[inside, channel], degree)
             assert fits[degree, channel] == pytest.approx(wanted, rel=1e-6)
-            assert lengths[degree - 1, channel] == pytest.approx(length)
-    # At rest as long as can be, shorter the quicker the motion.
-    assert lengths[0, 0] == pytest.approx(times[-1] - times[0])
-    assert lengths[0, 3] < 0.5 * lengths[0, 0]
 
 
 # Kalman filter: the conditional mean of its process, without recursion
 
 NOISE, JERK = 1e-3, 20.0
 DENSITY = (JERK / NOISE) ** 2
-# Relative to the largest derivative: the dense covariance has a condition number of about 1e12.
-DENSE_ROUND_OFF = 1e-3
+# Relative to the largest number of each derivative: the oracle is solved by orthogonal factors.
+MEAN_ROUND_OFF = 1e-9
 
 
 def simulate(stamps, n_channels, rng):
@@ -256,22 +222,25 @@ def simulate(stamps, n_channels, rng):
 
 
 def conditional_mean(stamps, values, instant):
-    """Return the mean of the state at an instant, given all values."""
-    times = 1e-9 * (np.append(stamps, instant) - stamps[0])
-    rate = DENSITY**0.2
-    first = np.diag([1.0, FIRST_VARIANCE * rate**2, FIRST_VARIANCE * rate**4])
-
-    def covariance(s, t):
-        early = min(s, t)
-        there = model(early, DENSITY)[0] @ first @ model(early, DENSITY)[0].T
-        there = there + (model(early, DENSITY)[1] if early else 0.0)
-        return model(s - early, DENSITY)[0] @ there @ model(t - early, DENSITY)[0].T
-
-    later = times[1:-1]
-    among = np.array([[covariance(s, t)[0, 0] for t in later] for s in later])
-    across = np.array([covariance(times[-1], t)[:, 0] for t in later]).T
-    mean = np.array([[1.0], [0.0], [0.0]]) * values[0]
-    return mean + across @ np.linalg.solve(among + np.eye(len(later)), values[1:] - values[0])
+    """Return the mean of the state at an instant: the likeliest path, by least squares."""
+    times = np.unique(np.append(stamps, instant))
+    n, rate = len(times), DENSITY**0.2
+    first = np.sqrt([1.0, FIRST_VARIANCE * rate**2, FIRST_VARIANCE * rate**4])
+    rows, wanted = [np.eye(3, 3 * n) / first[:, None]], [np.outer([1.0, 0.0, 0.0], values[0])]
+    for k in range(1, n):
+        transition, added = model(1e-9 * (times[k] - times[k - 1]), DENSITY)
+        row = np.zeros((3, 3 * n))
+        row[:, 3 * k - 3 : 3 * k + 3] = np.hstack([-transition, np.eye(3)])
+        rows.append(np.linalg.solve(np.linalg.cholesky(added), row))
+        wanted.append(np.zeros((3, values.shape[1])))
+    measured = 3 * np.searchsorted(times, stamps[1:])
+    rows.append(np.eye(3 * n)[measured])
+    wanted.append(values[1:])
+    # In units of the first variances all columns are of one size.
+    scales = np.tile([1.0, rate, rate**2], n)
+    path = np.linalg.lstsq(np.vstack(rows) * scales, np.vstack(wanted), rcond=None)[0]
+    k = int(np.searchsorted(times, instant))
+    return (scales[:, None] * path)[3 * k : 3 * k + 3]
 
 
 @pytest.mark.parametrize('kind', ['irregular', 'steady', 'unsteady'])
@@ -287,7 +256,7 @@ def test_the_kalman_filter_is_the_conditional_mean(kind, ahead_ns, rng):
     last = run(filter_, stamps, values)[-1]
     instant = int(stamps[-1]) - ahead_ns
     wanted = conditional_mean(stamps, values, instant)
-    scale = DENSE_ROUND_OFF * np.abs(wanted).max(axis=1, keepdims=True)
+    scale = MEAN_ROUND_OFF * np.abs(wanted).max(axis=1, keepdims=True)
     found = filter_.evaluate_at(instant)
     assert (np.abs(found - wanted) < scale).all()
     assert ahead_ns or (np.abs(last - wanted[1:]) < scale[1:]).all()

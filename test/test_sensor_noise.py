@@ -65,7 +65,8 @@ def test_covariance_is_that_of_filtered_noise(name, lag, smooth, rng):
     if lag:
         signals = differentiator.evaluate_at(round((len(noise) - lag) * 1e9 / RATE))
     else:
-        signals = np.vstack([noise[-1], differentiator.evaluate()])
+        newest = round(len(noise) * 1e9 / RATE)
+        signals = np.vstack([noise[-1], differentiator.evaluate_at(newest)[1:]])
     if not smooth:
         signals[0] = noise[-1 - lag]
     size = np.sqrt(np.diag(covariance))

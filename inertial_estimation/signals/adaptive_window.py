@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.signals.windows import WindowFilter
 
 GROWTH = 1.4
@@ -34,6 +34,8 @@ Ratio of one window's length to the next.
 Sample by sample would cost several times more and gain a sixth of a window on average.
 """
 LINE, PARABOLA = 1, 2
+SHOWN = {LINE: slice(0, 2), PARABOLA: 2}
+"""Derivatives that are taken from each polynomial."""
 SPARE = {LINE: 1, PARABOLA: 2}
 """Samples of the shortest window beyond those that fix the polynomial."""
 FACTORIALS = np.array([1.0, 1.0, 2.0])
@@ -49,8 +51,6 @@ machine costs milliseconds.
 class Stack(NamedTuple):
     """Some windows, one longer than the other."""
 
-    lengths: Array
-    """Length of each window [s]."""
     samples: slice
     """Those of the longest."""
     weights: Array
@@ -114,25 +114,14 @@ class AdaptiveWindowFilter(WindowFilter):
         self._band = band
         self._degrees = (LINE, PARABOLA)[:highest]
 
-    def evaluate(self) -> Array:
-        return self.evaluate_at(self._clock.newest if self._clock.count else 0)[1:]
-
     def evaluate_at(self, stamp_ns: int) -> Array:
-        return self.fit_at(stamp_ns)[0]
-
-    def fit_at(self, stamp_ns: int) -> tuple[Array, Array]:
-        """
-        Return the fits at an instant, whose windows grow to both sides of it, and their lengths.
-
-        Returns fits (3, n_channels); lengths (2, n_channels) [s].
-        """
+        """Return the fits at an instant, whose windows grow to both sides of it."""
         clock, lag = self._clock, self._lag(stamp_ns)
         fits = np.full((3, self.n_channels), np.nan)
-        lengths = np.full((2, self.n_channels), np.nan)
         if lag is None:
-            return fits, lengths
-        stamps, values = self._rings.newest(clock.count)
-        known: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(values), axis=0)
+            return fits
+        stamps, values = self._samples.newest(clock.count)
+        known: Mask = np.logical_and.reduce(np.isfinite(values), axis=0)
         if not known.all():
             values = np.where(known, values, 0.0)
         for degree in self._degrees:
@@ -140,23 +129,17 @@ class AdaptiveWindowFilter(WindowFilter):
                 windows: Iterable[Stack] = regular_stacks(clock.count, clock.span, lag, degree)
             else:
                 windows = stacks(stamps - (clock.newest - lag), degree)
-            found, lengths[degree - 1] = self._grow(windows, values, known)
-            if degree == LINE:
-                fits[:2] = found
-            else:
-                fits[2] = found[2]
-        return fits, lengths
+            found = self._grow(windows, values, known)
+            fits[SHOWN[degree]] = found[SHOWN[degree]]
+        return fits
 
-    def _grow(
-        self, windows: Iterable[Stack], values: Array, known: NDArray[np.bool_]
-    ) -> tuple[Array, Array]:
-        """Return the fit of each channel in its longest window, and the length of that."""
-        lengths, found = [], []
+    def _grow(self, windows: Iterable[Stack], values: Array, known: Mask) -> Array:
+        """Return the fit of each channel in its longest window, (degree + 1, n_channels)."""
+        found = []
         grown = np.zeros(self.n_channels, dtype=np.intp)
         growing = known
         for stack in windows:
             fits, errors = stack.fit(values)
-            lengths.append(stack.lengths)
             found.append(fits)
             fitting = np.logical_and.accumulate(errors <= self._band, axis=0) & growing
             grown += fitting.sum(axis=0)
@@ -165,9 +148,9 @@ class AdaptiveWindowFilter(WindowFilter):
                 break
         # The shortest window is taken as it is: there is none that would be better.
         last = np.maximum(grown - 1, 0)
-        best = np.concatenate(found)[last, :, np.arange(self.n_channels)].T
+        best: Array = np.concatenate(found)[last, :, np.arange(self.n_channels)].T
         best[:, ~known] = np.nan
-        return best, np.where(known, np.concatenate(lengths)[last], np.nan)
+        return best
 
 
 def _stack(times: Array, several: Sequence[slice], degree: int) -> Stack:
@@ -186,7 +169,6 @@ def _stack(times: Array, several: Sequence[slice], degree: int) -> Stack:
         weights[columns, inside] = units * dposv(powers @ powers.T, powers)[1]
         basis[starts[k] : starts[k + 1], columns] = (powers / units).T
     return Stack(
-        lengths=np.array([times[own.stop - 1] - times[own.start] for own in several]),
         samples=longest,
         weights=weights,
         basis=basis,

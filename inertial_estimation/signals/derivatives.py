@@ -6,14 +6,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
-
-from inertial_estimation.arrays import Array, Stamps
+from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ShapeError
 from inertial_estimation.signals.adaptive_window import AdaptiveWindowFilter
 from inertial_estimation.signals.kalman import KalmanFilter
-from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter, differentiate
+from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
 
 ORDER = 3
 """Degree of the polynomial of savitzky_golay."""
@@ -37,20 +34,17 @@ class Differentiator(Protocol):
 
     @property
     def ready(self) -> bool:
-        """Whether `evaluate` returns numbers."""
+        """Whether `evaluate_at` returns numbers."""
 
     @property
     def lack(self) -> str:
-        """Samples that are missing for `evaluate` to return numbers; empty while `ready`."""
+        """Samples that are missing for `evaluate_at` to return numbers; empty while `ready`."""
 
     def append(self, stamp_ns: int, values: Array) -> None:
         """Take one sample; values (n_channels,)."""
 
-    def evaluate(self) -> Array:
-        """Return the derivatives at the newest sample; returns (2, n_channels) [1/s]."""
-
     def evaluate_at(self, stamp_ns: int) -> Array:
-        """Return value and derivatives at an instant; returns (3, n_channels) [1/s]."""
+        """Return value and derivatives at an instant; (3, n_channels) [1/s]."""
 
 
 def joint_differentiator(settings: EstimatorSettings, n_channels: int) -> Differentiator:
@@ -67,30 +61,6 @@ def gyroscope_differentiator(settings: EstimatorSettings, noise: float) -> Diffe
 def smoother(settings: EstimatorSettings) -> SavitzkyGolayFilter:
     """Return the filter of the readings of an FT sensor or IMU."""
     return SavitzkyGolayFilter(6, settings.filter.window, ORDER)
-
-
-def differentiate_with(
-    differentiator: Differentiator, stamps_ns: Stamps, values: Array, delay: float = 0.0
-) -> tuple[Array, Array]:
-    """
-    Differentiate a whole log with any filter, as step by step.
-
-    stamps_ns (n,) [ns]; values (n, n_channels); delay [s]; returns first, second (n, n_channels)
-    [1/s, 1/s^2].
-    """
-    if values.ndim != 2 or len(values) != len(stamps_ns):
-        raise ShapeError('values', (len(stamps_ns), 'n_channels'), values.shape)
-    if isinstance(differentiator, SavitzkyGolayFilter) and not delay:
-        return differentiate(stamps_ns, values, differentiator.window, differentiator.order)
-    differentiator.reset()
-    derivatives = np.full((2, *values.shape), np.nan)
-    stamps, delay_ns, asked = stamps_ns.tolist(), round(1e9 * delay), 0
-    for stamp, row in zip(stamps, values):
-        differentiator.append(stamp, row)
-        while asked < len(stamps) and stamps[asked] <= stamp - delay_ns:
-            derivatives[:, asked] = differentiator.evaluate_at(stamps[asked])[1:]
-            asked += 1
-    return derivatives[0], derivatives[1]
 
 
 def _differentiator(

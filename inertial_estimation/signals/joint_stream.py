@@ -81,25 +81,21 @@ class JointPart(Stream):
                 np.copyto(block[POSITION], positions, where=np.isfinite(positions))
             velocity, acceleration = self._derives
             if velocity:
-                block[VELOCITY] = self._derivatives[-2]
+                block[VELOCITY] = self._derivatives[1]
             if acceleration:
-                block[ACCELERATION] = self._derivatives[-1]
+                block[ACCELERATION] = self._derivatives[2]
         self.used += self._filtered
         self.block = block
 
     def _evaluate(self, differentiator: Differentiator, stamp_ns: int) -> None:
         """Evaluate the filter at an instant, once."""
-        newest_ns = self.fed[0]
-        stamp_ns = min(stamp_ns, newest_ns)
+        stamp_ns = min(stamp_ns, self.fed[0])
         if stamp_ns == self._evaluated_ns:
             return
         self._evaluated_ns = stamp_ns
         self._filtered = differentiator.ready
         self.unfiltered += not self._filtered
-        if stamp_ns < newest_ns or self._smooth:
-            self._derivatives = differentiator.evaluate_at(stamp_ns)
-        else:
-            self._derivatives = differentiator.evaluate()
+        self._derivatives = differentiator.evaluate_at(stamp_ns)
 
 
 class JointLayout:

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.signals.windows import REGULAR_TOLERANCE, Rings
+from inertial_estimation.signals.windows import REGULAR_TOLERANCE, Samples
 
 SETTLING = 14.0
 """
@@ -147,7 +147,7 @@ class KalmanFilter:
         self._covariance = np.eye(3)
         self._steady: Gains | None = None
         self._steps: deque[Step] = deque()
-        self._innovations = Rings(self.n_channels)
+        self._innovations = Samples(self.n_channels)
         self._steady_back, self._lag_weights = np.eye(3), np.empty((3, 0))
         self._steady_steps = 0
 
@@ -181,9 +181,6 @@ class KalmanFilter:
         square = float(np.vdot(values, values))
         if not self._all_begun or square - square != 0.0:
             self._begin_channels(stamp_ns, values)
-
-    def evaluate(self) -> Array:
-        return self._settled(self._state[1:].copy(), self._newest_ns)
 
     def evaluate_at(self, stamp_ns: int) -> Array:
         if stamp_ns >= self._newest_ns:
@@ -248,8 +245,7 @@ class KalmanFilter:
         steps.append(step)
         while steps[0].stamp_ns < step.stamp_ns - self._kept_ns:
             steps.popleft()
-        self._innovations = self._innovations.with_room(len(steps))
-        self._innovations.push(step.stamp_ns, innovation)
+        self._innovations.push(step.stamp_ns, innovation, len(steps) - 1)
 
     def _smoothed(self, stamp_ns: int) -> Array:
         """Return the states at an instant before the newest sample, (3, n_channels)."""

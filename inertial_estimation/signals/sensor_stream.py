@@ -156,9 +156,6 @@ class SensorStream(Stream):
             return FRESH
         self._evaluated_ns = stamp_ns
         self.unfiltered += not filter_.ready
-        if stamp_ns == self.fed[0] and not self._smooth:
-            self.angular_acceleration = filter_.evaluate()[0]
-            return FRESH
         values = filter_.evaluate_at(stamp_ns)
         if self._derives:
             self.angular_acceleration = values[1, :3]

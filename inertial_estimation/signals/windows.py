@@ -100,38 +100,33 @@ class WindowClock:
         )
 
 
-class Rings:
-    """Last samples, each written twice, so that any last few of them are one slice."""
+class Samples:
+    """The last samples, in arrays that are written on and replaced when they are full."""
 
-    __slots__ = ('_next', '_stamps', '_values', 'capacity')
+    __slots__ = ('_end', '_stamps', '_values')
 
-    def __init__(self, n_channels: int, capacity: int = FIRST_CAPACITY) -> None:
-        self.capacity = capacity
-        self._stamps = np.zeros(2 * capacity, dtype=np.int64)
-        self._values = np.zeros((2 * capacity, n_channels))
-        self._next = 0
+    def __init__(self, n_channels: int) -> None:
+        self._stamps = np.zeros(FIRST_CAPACITY, dtype=np.int64)
+        self._values = np.zeros((FIRST_CAPACITY, n_channels))
+        self._end = 0
 
-    def push(self, stamp_ns: int, values: Array) -> None:
-        """Keep a sample instead of the oldest; values (n_channels,)."""
-        here, there = self._next, self._next + self.capacity
-        self._stamps[here] = self._stamps[there] = stamp_ns
-        self._values[here] = values
-        self._values[there] = values
-        self._next = here + 1 if here + 1 < self.capacity else 0
+    def push(self, stamp_ns: int, values: Array, kept: int) -> None:
+        """Add a sample, and keep some before it; values (n_channels,)."""
+        if self._end == len(self._stamps):
+            size = max(FIRST_CAPACITY, 4 * kept)
+            stamps, old = self.newest(kept)
+            self._stamps, self._values = (
+                np.zeros(size, dtype=np.int64),
+                np.zeros((size, len(values))),
+            )
+            self._stamps[:kept], self._values[:kept], self._end = stamps, old, kept
+        self._stamps[self._end], self._values[self._end] = stamp_ns, values
+        self._end += 1
 
     def newest(self, count: int) -> tuple[Stamps, Array]:
         """Return the last samples, oldest first: stamps (count,) [ns]; values (count, n)."""
-        stop = self._next + self.capacity
-        return self._stamps[stop - count : stop], self._values[stop - count : stop]
-
-    def with_room(self, count: int) -> Rings:
-        """Return a ring for a number of samples: this one, or one of twice the capacity."""
-        if count <= self.capacity:
-            return self
-        other = Rings(self._values.shape[1], 2 * self.capacity)
-        for stamp, values in zip(*self.newest(self.capacity), strict=True):
-            other.push(int(stamp), values)
-        return other
+        last = slice(self._end - count, self._end)
+        return self._stamps[last], self._values[last]
 
 
 class WindowFilter:
@@ -139,7 +134,7 @@ class WindowFilter:
 
     def __init__(self, n_channels: int, window: float, order: int) -> None:
         self.n_channels, self.window, self.order = n_channels, window, order
-        self._rings = Rings(n_channels)
+        self._samples = Samples(n_channels)
         self.reset()
 
     def reset(self) -> None:
@@ -155,8 +150,7 @@ class WindowFilter:
 
     def append(self, stamp_ns: int, values: Array) -> None:
         self._clock.push(stamp_ns)
-        self._rings = self._rings.with_room(self._clock.count)
-        self._rings.push(stamp_ns, values)
+        self._samples.push(stamp_ns, values, self._clock.count - 1)
 
     def _lag(self, stamp_ns: int) -> int | None:
         """Return the time from an instant to the newest sample [ns]; None: no fit there."""
