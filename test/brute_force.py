@@ -15,7 +15,7 @@ from scipy.linalg import expm
 
 
 class Motion(NamedTuple):
-    """Motion of a link, in its own axes, at its own origin."""
+    """Motion of a frame, in its own axes, at its own origin."""
 
     angular_velocity: np.ndarray
     proper_acceleration: np.ndarray
@@ -37,27 +37,43 @@ def estimate(robot, sample, contacts=(), *, imus=None, fts=None, arrays=False, l
     """Estimate with the given IMUs and FT sensors only; arrays give angular accelerations."""
     imus = list(range(len(robot.imus)) if imus is None else imus)
     fts = list(range(len(robot.ft_sensors)) if fts is None else fts)
-    poses = link_poses(robot, sample.positions)
+    poses, roots = link_poses(robot, sample.positions), submodel_roots(robot, fts)
     net = net_wrenches(robot, link_motions(robot, sample, imus, arrays=arrays))
     through = {k: child_on_parent(robot, k, sample.ft_readings[k]) for k in fts}
-    member_of = submodel_roots(robot, fts)
+    noise = np.diag([1.0] * 3 + [length_scale] * 3)
     wrenches, residuals, ranks = np.zeros((len(contacts), 6)), {}, {}
-    for root in sorted(set(member_of)):
-        total = external_sum(robot, poses, net, through, member_of, root)
-        rows = [
-            c for c, one in enumerate(contacts) if member_of[robot.frame(one.frame)[0]] == root
-        ]
-        own = [contacts[c] for c in rows]
-        white = whitening(robot, poses, root, fts, member_of, length_scale)
+    for root in sorted(set(roots)):
+        members = {k for k, own in enumerate(roots) if own == root}
+        total = summed(robot, poses, root, members, net, through)
+        rows = [c for c, one in enumerate(contacts) if robot.frame(one.frame)[0] in members]
+        sensors = [robot.ft_sensors[k] for k in fts]
+        borders = [s for s in sensors if {s.parent, s.child} & members]
+        B_H_A = np.linalg.inv(poses[root])
+        factors = [wrench_transform(B_H_A @ poses[s.child] @ s.child_H_sensor) @ noise
+                   for s in borders] or [noise]  # fmt: skip
+        values, vectors = np.linalg.eigh(sum(F @ F.T for F in factors))
+        white = (vectors / np.sqrt(values)) @ vectors.T
+        places = [robot.frame(contacts[c].frame) for c in rows]
         wrenches[rows], residuals[root], ranks[root] = split(
-            robot, poses, root, total, own, white, length_scale, rank_tolerance
-        )
-    on_link = {k: np.zeros(6) for k in range(len(robot.links))}
+            [B_H_A @ poses[link] @ pose for link, pose in places],
+            total, [contacts[c] for c in rows], white, length_scale, rank_tolerance,
+        )  # fmt: skip
+    on_link = np.zeros((len(robot.links), 6))
     for contact, wrench in zip(contacts, wrenches, strict=True):
         link, pose = robot.frame(contact.frame)
-        on_link[link] = on_link[link] + wrench_transform(pose) @ wrench
-    torques = local_torques(robot, poses, net, on_link, through, member_of)
-    return Answer(wrenches, torques, external_torques(robot, poses, on_link), residuals, ranks)
+        on_link[link] += wrench_transform(pose) @ wrench
+    torques, external = np.zeros((2, len(robot.joint_names)))
+    base = robot.frame(robot.fixed_frame)[0] if robot.fixed_frame else 0
+    for k, link in enumerate(robot.links):
+        if link.joint >= 0:
+            far, every = beyond(robot, k), set(range(len(robot.links)))
+            own = {n for n in far if roots[n] == roots[k]}
+            # From the submodel's side away from the root [T 4.25].
+            local = summed(robot, poses, k, own, net - on_link, through)
+            torques[link.joint] = link.motion @ local
+            moved, sign = (every - far, -1.0) if base in far else (far, 1.0)
+            external[link.joint] = sign * link.motion @ summed(robot, poses, k, moved, on_link, {})
+    return Answer(wrenches, torques, external, residuals, ranks)
 
 
 # Geometry
@@ -98,11 +114,6 @@ def neighbours(robot, k):
     return ([robot.links[k].parent] if robot.links[k].parent >= 0 else []) + children
 
 
-def edge(robot, a, b):
-    """Return the link that holds the joint or sensor between two neighbours."""
-    return robot.links[b if robot.links[b].parent == a else a]
-
-
 def beyond(robot, k):
     """Return link k and every link that hangs from it, seen from the URDF root."""
     found = {k}
@@ -124,12 +135,12 @@ def submodel_roots(robot, fts):
 def distances(robot, start):
     """Return the number of joints and that of sensors between a link and every other one."""
     found, front = {start: (0, 0)}, [start]
-    while front:
-        front = [n for k in front for n in neighbours(robot, k) if n not in found]
-        for k in front:
-            n = next(n for n in neighbours(robot, k) if n in found)
-            sensor = edge(robot, k, n).joint < 0
-            found[k] = (found[n][0] + (not sensor), found[n][1] + sensor)
+    for k in front:
+        for n in neighbours(robot, k):
+            if n not in found:
+                link = robot.links[n if robot.links[n].parent == k else k]
+                found[n] = (found[k][0] + (link.joint >= 0), found[k][1] + (link.joint < 0))
+                front.append(n)
     return [found[k] for k in range(len(robot.links))]
 
 
@@ -146,9 +157,7 @@ def owners(robot, sources):
     for k in range(len(robot.links)):
         near = [s for s, link in enumerate(sources) if roots[link] == roots[k]]
         if near:
-            shortest = min(apart[s][k] for s in near)
-            tied = [s for s in near if apart[s][k] == shortest]
-            owner[k] = _on_the_root_side(robot, k, tied, apart, owner)
+            owner[k] = _nearest(robot, k, near, apart, owner)
     while len(owner) < len(robot.links):
         _, _, s, k = min(
             (apart[owner[n]][n] + 1, n != robot.links[k].parent, owner[n], k)
@@ -166,18 +175,16 @@ def owners_of_motion(robot, sources):
 
     The one with the least joints in between, then the least FT sensors; ties as for `owners`.
     """
-    apart = [distances(robot, link) for link in sources]
-    owner = {}
+    apart, owner = [distances(robot, link) for link in sources], {}
     for k in range(len(robot.links)):
-        least = min(steps[k] for steps in apart)
-        tied = [s for s, steps in enumerate(apart) if steps[k] == least]
-        owner[k] = _on_the_root_side(robot, k, tied, apart, owner)
-    return [owner[k] for k in range(len(robot.links))]
+        owner[k] = _nearest(robot, k, range(len(sources)), apart, owner)
+    return list(owner.values())
 
 
-def _on_the_root_side(robot, k, tied, apart, owner):
-    """Choose among sources that are equally near; links nearer to the root have chosen before."""
-    parent = robot.links[k].parent
+def _nearest(robot, k, sources, apart, owner):
+    """Choose the nearest source; links nearer to the root have chosen before."""
+    least, parent = min(apart[s][k] for s in sources), robot.links[k].parent
+    tied = [s for s in sources if apart[s][k] == least]
     above = [s for s in tied if parent >= 0 and apart[s][parent] < apart[s][k]]
     return owner[parent] if above else tied[0]
 
@@ -211,52 +218,50 @@ def body_motions(robot, sample, imus, *, arrays=False):
         if imu.measures != 'gyroscope' and not np.isnan(sample.proper_accelerations[k]).all():
             accs[imu.link].append(k)
     links = [link for link in gyros if gyros[link] or accs[link]]
-    nothing = np.zeros(3)
 
     def average(values, rows, noise):
         weights = [getattr(robot.imus[k], noise) ** -2 for k in rows]
         turned = [robot.imus[k].L_H_S[:3, :3] @ values[k] for k in rows]
         return sum(w * x for w, x in zip(weights, turned)) / sum(weights)
 
-    def carried(link, known, motion_at):
-        source = known[owners_of_motion(robot, known)[link]]
-        return walk(robot, sample, source, motion_at(source))[link]
+    def carry(known, found, motion_at):
+        """Find what the links without a measurement of it get through the joints."""
+        for link in set(links) - set(known):
+            source = known[owners_of_motion(robot, known)[link]]
+            found[link] = walk(robot, sample, source, motion_at(source))[link]
 
-    turning = [link for link in links if gyros[link]]
-    spinning = [link for link in links if is_array(robot, accs[link])] if arrays else turning
-    shaken = [link for link in links if accs[link]]
-    turn, spin, found = {}, {}, {}
+    turn, spin, shift = {}, {}, {}
+    turning, shaken = ([link for link in links if of[link]] for of in (gyros, accs))
     for link in turning:
         turn[link] = average(sample.angular_velocities, gyros[link], 'gyroscope_noise')
-        if not arrays:
-            spin[link] = average(sample.angular_accelerations, gyros[link], 'gyroscope_noise')
-    for link in set(links) - set(turning):
-        reached = carried(link, turning, lambda s: Motion(turn[s], nothing, spin.get(s, nothing)))
-        turn[link] = reached.angular_velocity
-        if not arrays:
-            spin[link] = reached.angular_acceleration
+        spin[link] = average(sample.angular_accelerations, gyros[link], 'gyroscope_noise')
+    reached = {}
+    carry(turning, reached, lambda s: Motion(turn[s], np.zeros(3), spin[s]))
+    turn |= {link: motion.angular_velocity for link, motion in reached.items()}
+    spin |= {link: motion.angular_acceleration for link, motion in reached.items()}
     if arrays:
-        for link in spinning:
-            spin[link] = array_acceleration(robot, sample, accs[link], turn[link])
-        for link in set(links) - set(spinning):
-            reached = carried(link, spinning, lambda s: Motion(turn[s], nothing, spin[s]))
-            spin[link] = reached.angular_acceleration
+        spinning = [link for link in links if is_array(robot, accs[link])]
+        spin = {
+            link: array_acceleration(robot, sample, accs[link], turn[link]) for link in spinning
+        }
+        reached = {}
+        carry(spinning, reached, lambda s: Motion(turn[s], np.zeros(3), spin[s]))
+        spin |= {link: motion.angular_acceleration for link, motion in reached.items()}
     for link in shaken:
         moved = np.full_like(sample.proper_accelerations, np.nan)
         for k in accs[link]:
             R = robot.imus[k].L_H_S[:3, :3]
             reading = Motion(R.T @ turn[link], sample.proper_accelerations[k], R.T @ spin[link])
             moved[k] = R.T @ motion_of_link(robot.imus[k].L_H_S, reading).proper_acceleration
-        mean = average(moved, accs[link], 'accelerometer_noise')
-        found[link] = Motion(turn[link], mean, spin[link])
-    for link in set(links) - set(shaken):
-        reached = carried(link, shaken, lambda s: found[s])
-        found[link] = Motion(turn[link], reached.proper_acceleration, spin[link])
-    return {link: found[link] for link in links}
+        shift[link] = average(moved, accs[link], 'accelerometer_noise')
+    reached = {}
+    carry(shaken, reached, lambda s: Motion(turn[s], shift[s], spin[s]))
+    shift |= {link: motion.proper_acceleration for link, motion in reached.items()}
+    return {link: Motion(turn[link], shift[link], spin[link]) for link in links}
 
 
 def is_array(robot, rows):
-    """Tell whether accelerometers are off every line by 5 mm, as a weighted root mean square."""
+    """Return whether accelerometers are off every line by 5 mm, as a weighted rms."""
     if not rows:
         return False
     share = np.array([robot.imus[k].accelerometer_noise ** -2 for k in rows])
@@ -288,47 +293,38 @@ def motion_of_link(L_H_S, reading):
 
 def motion_of_frame(L_H_S, link):
     """Return the motion of a frame S on a link: what an ideal IMU reads there."""
-    R, r = L_H_S[:3, :3], L_H_S[:3, 3]
-    w, a, dw = link
-    at_S = a + np.cross(dw, r) + np.cross(w, np.cross(w, r))
-    return Motion(R.T @ w, R.T @ at_S, R.T @ dw)
+    return motion_of_link(np.linalg.inv(L_H_S), link)
 
 
 def walk(robot, sample, start, motion):
     """Return the motion of every link, from link to link away from the start."""
     found, front = {start: motion}, [start]
-    while front:
-        k = front.pop()
+    for k in front:
         for n in neighbours(robot, k):
             if n not in found:
-                downwards = robot.links[n].parent == k
-                found[n] = cross_joint(edge(robot, k, n), found[k], sample, downwards)
+                found[n] = cross_joint(robot, sample, k, n, found[k])
                 front.append(n)
     return [found[k] for k in range(len(robot.links))]
 
 
-def cross_joint(link, motion, sample, downwards):
-    """Return the motion on the other side of the joint or sensor above a link."""
-    R, p = np.split(joint_pose(link, sample.positions)[:3], [3], axis=1)
-    p = p[:, 0]
+def cross_joint(robot, sample, k, to, motion):
+    """Return the motion of a neighbour of link k."""
+    link = robot.links[to if robot.links[to].parent == k else k]
+    pose, slide, axis = joint_pose(link, sample.positions), link.motion[:3], link.motion[3:]
     moves = link.joint >= 0
     qd = sample.velocities[link.joint] if moves else 0.0
     qdd = sample.accelerations[link.joint] if moves else 0.0
-    slide, axis = link.motion[:3], link.motion[3:]
-    w, a, dw = motion
-    if downwards:
-        w_P = R.T @ w
-        at_p = a + np.cross(dw, p) + np.cross(w, np.cross(w, p))
-        return Motion(
-            w_P + axis * qd,
-            R.T @ at_p + 2 * np.cross(w_P, slide * qd) + slide * qdd,
-            R.T @ dw + axis * qdd + np.cross(w_P, axis * qd),
-        )
-    w_P = w - axis * qd
-    dw_P = R @ (dw - axis * qdd - np.cross(w_P, axis * qd))
-    at_p = R @ (a - 2 * np.cross(w_P, slide * qd) - slide * qdd)
-    w_P = R @ w_P
-    return Motion(w_P, at_p - np.cross(dw_P, p) - np.cross(w_P, np.cross(w_P, p)), dw_P)
+
+    def joint(w):
+        """Return what the joint adds to a motion with this angular velocity."""
+        coriolis = 2 * np.cross(w, slide * qd), np.cross(w, axis * qd)
+        return np.array([axis * qd, slide * qdd + coriolis[0], axis * qdd + coriolis[1]])
+
+    if to != robot.links[k].parent:
+        fixed = motion_of_frame(pose, motion)
+        return Motion(*(np.array(fixed) + joint(fixed.angular_velocity)))
+    fixed = Motion(*(np.array(motion) - joint(motion.angular_velocity - axis * qd)))
+    return motion_of_link(pose, fixed)
 
 
 # Wrenches
@@ -344,7 +340,7 @@ def net_wrenches(robot, motions):
         M = np.block([[m * np.eye(3), -hat(h)], [hat(h), inertia]])
         spin = np.block([[hat(w), np.zeros((3, 3))], [np.zeros((3, 3)), hat(w)]])
         wrenches.append(M @ [*a, *dw] + spin @ M @ [0.0, 0.0, 0.0, *w])
-    return wrenches
+    return np.array(wrenches)
 
 
 def child_on_parent(robot, k, reading):
@@ -353,30 +349,22 @@ def child_on_parent(robot, k, reading):
     return wrench_transform(sensor.child_H_sensor) @ (sensor.direction * reading)
 
 
-def external_sum(robot, poses, net, through, member_of, root):
-    """Return the sum of external wrenches on a submodel, about its root link [T 4.19]."""
-    B_H_A, total = np.linalg.inv(poses[root]), np.zeros(6)
-    for k, wrench in enumerate(net):
-        if member_of[k] == root:
-            total = total + wrench_transform(B_H_A @ poses[k]) @ wrench
-    for k, wrench in through.items():
-        sensor = robot.ft_sensors[k]
-        moved = wrench_transform(B_H_A @ poses[sensor.child]) @ wrench
-        if member_of[sensor.parent] == root:
-            total = total - moved
-        if member_of[sensor.child] == root:
-            total = total + moved
-    return total
+def summed(robot, poses, about, links, net, through):
+    """Return the sum over links of wrenches less those through FT sensors, about one of them."""
+    B_H_A = np.linalg.inv(poses[about])
+    rows = [(k, net[k]) for k in links]
+    for s, wrench in through.items():
+        sensor = robot.ft_sensors[s]
+        rows.append((sensor.child, ((sensor.child in links) - (sensor.parent in links)) * wrench))
+    return sum((wrench_transform(B_H_A @ poses[k]) @ row for k, row in rows), np.zeros(6))
 
 
-def split(robot, poses, root, total, contacts, white, length_scale, rank_tolerance):
+def split(B_H_C, total, contacts, white, length_scale, rank_tolerance):
     """Return the wrenches of a submodel's contacts, the rest, and the rank [T section 4.5.3]."""
-    B_H_A = np.linalg.inv(poses[root])
     wrenches = np.zeros((len(contacts), 6))
     columns, places = [], []
-    for c, contact in enumerate(contacts):
-        link, pose = robot.frame(contact.frame)
-        B_Xf_C = wrench_transform(B_H_A @ poses[link] @ pose)
+    for c, (contact, pose) in enumerate(zip(contacts, B_H_C, strict=True)):
+        B_Xf_C = wrench_transform(pose)
         if contact.kind == 'known':
             wrenches[c] = contact.wrench
             total = total - B_Xf_C @ wrenches[c]
@@ -401,49 +389,3 @@ def unit_wrenches(contact, length_scale):
         return list(np.diag([1.0] * 3 + [length_scale] * 3))
     forces = {'force': np.eye(3), 'axial_force': [contact.direction], 'known': []}[contact.kind]
     return [np.array([*force, *np.cross(contact.point, force)]) for force in forces]
-
-
-def whitening(robot, poses, root, fts, member_of, length_scale):
-    """Return the inverse root of the covariance of the FT readings' sum about the root link."""
-    noise = np.diag([1.0] * 3 + [length_scale] * 3)
-    factors = []
-    for k in fts:
-        sensor = robot.ft_sensors[k]
-        if root in (member_of[sensor.parent], member_of[sensor.child]):
-            B_H_S = np.linalg.inv(poses[root]) @ poses[sensor.child] @ sensor.child_H_sensor
-            factors.append(wrench_transform(B_H_S) @ noise)
-    values, vectors = np.linalg.eigh(sum(F @ F.T for F in factors or [noise]))
-    return (vectors / np.sqrt(values)) @ vectors.T
-
-
-def local_torques(robot, poses, net, on_link, through, member_of):
-    """Return each joint's torque from its submodel away from the root [T 4.25]."""
-    torques = np.zeros(len(robot.joint_names))
-    for k, link in enumerate(robot.links):
-        if link.joint < 0:
-            continue
-        F_H_A, total = np.linalg.inv(poses[k]), np.zeros(6)
-        own = {n for n in beyond(robot, k) if member_of[n] == member_of[k]}
-        for n in own:
-            total = total + wrench_transform(F_H_A @ poses[n]) @ (net[n] - on_link[n])
-        for s, wrench in through.items():
-            sensor = robot.ft_sensors[s]
-            if sensor.parent in own:
-                total = total - wrench_transform(F_H_A @ poses[sensor.child]) @ wrench
-        torques[link.joint] = link.motion @ total
-    return torques
-
-
-def external_torques(robot, poses, on_link):
-    """Return what external wrenches do to each joint while the base (fixed link or root) rests."""
-    base = robot.frame(robot.fixed_frame)[0] if robot.fixed_frame else 0
-    torques = np.zeros(len(robot.joint_names))
-    for k, link in enumerate(robot.links):
-        if link.joint >= 0:
-            moved, sign = beyond(robot, k), 1.0
-            if base in moved:
-                moved, sign = set(range(len(robot.links))) - moved, -1.0
-            for n in moved:
-                X = wrench_transform(np.linalg.inv(poses[k]) @ poses[n])
-                torques[link.joint] += sign * link.motion @ X @ on_link[n]
-    return torques

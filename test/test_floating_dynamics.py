@@ -84,20 +84,6 @@ def test_accelerations_of_frames_are_pinocchio_s(state, root, rng):
         assert_near(got, function(model, data, joint, pin.SE3(J_H_F), reference).vector)
 
 
-@pytest.mark.parametrize('sign', [0.0, -10.0, 1.0])
-def test_dynamics_are_linear_in_parameters_of_any_kind(sign, nested_humanoid, rng):
-    """Least squares may give masses that no body has; Pinocchio's rnea takes them as well."""
-    parameters = rng.normal(size=nested_humanoid.parameters.shape)
-    parameters[:, 0] = np.abs(parameters[:, 0]) + 0.1
-    parameters[4:] *= sign
-    state = random_state(nested_humanoid.with_parameters(parameters), rng)
-    model, a = state.model.model, rng.normal(size=state.root_velocity.size)
-    model.gravity = pin.Motion(np.concatenate([nested_humanoid.gravity, np.zeros(3)]))
-    q = np.concatenate([pin.SE3ToXYZQUAT(pin.SE3(state.pose())), state.positions])
-    expected = pin.rnea(model, model.createData(), q, state.root_velocity, a)
-    assert_near(state.equations('', LEFT).inverse_dynamics(a), expected)
-
-
 # Against iDynTree
 
 

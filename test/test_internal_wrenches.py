@@ -75,26 +75,21 @@ def test_wrenches_through_joints_are_the_local_sums_of_the_thesis(robot, contact
     sample, estimate, internal = answers(robot, contacts(robot), rng)
     motions = brute_force.link_motions(robot, sample, range(len(robot.imus)))
     net = brute_force.net_wrenches(robot, motions)
-    assert_close(internal.net(sample, estimate), np.array(net), AGREES)
+    assert_close(internal.net(sample, estimate), net, AGREES)
     poses = brute_force.link_poses(robot, sample.positions)
     member_of = brute_force.submodel_roots(robot, range(len(robot.ft_sensors)))
+    through = {
+        k: brute_force.child_on_parent(robot, k, reading)
+        for k, reading in enumerate(sample.ft_readings)
+    }
+    for contact, wrench in zip(estimate.contacts, estimate.wrenches, strict=True):
+        link, pose = robot.frame(contact.frame)
+        net[link] -= brute_force.wrench_transform(pose) @ wrench
     joints = {link.joint: k for k, link in enumerate(robot.links)}
-    found = internal.of(sample, estimate, robot.joint_names)
-    for j, wrench in enumerate(found):
+    for j, wrench in enumerate(internal.of(sample, estimate, robot.joint_names)):
         k = joints[j]
         own = {n for n in brute_force.beyond(robot, k) if member_of[n] == member_of[k]}
-        rows = [(n, net[n]) for n in own]
-        for contact, external in zip(estimate.contacts, estimate.wrenches, strict=True):
-            link, pose = robot.frame(contact.frame)
-            if link in own:
-                rows.append((link, -brute_force.wrench_transform(pose) @ external))
-        for s, sensor in enumerate(robot.ft_sensors):
-            if sensor.parent in own:
-                reading = brute_force.child_on_parent(robot, s, sample.ft_readings[s])
-                rows.append((sensor.child, -reading))
-        k_H_root = np.linalg.inv(poses[k])
-        moved = [brute_force.wrench_transform(k_H_root @ poses[n]) @ row for n, row in rows]
-        assert_close(wrench, sum(moved), AGREES)
+        assert_close(wrench, brute_force.summed(robot, poses, k, own, net, through), AGREES)
         assert_close(robot.links[k].motion @ wrench, estimate.torques[j], AGREES)
 
 

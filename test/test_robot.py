@@ -3,9 +3,9 @@
 """
 The robot: links, joints, inertias, frames, sensors and submodels.
 
-A second reading of the same XML composes the origins of the URDF with scipy's rotations and moves
-inertias as 4 x 4 moment matrices; it knows nothing of Pinocchio. The frames of FT sensors are held
-against what iDynTree found. Not covered: the text of sensor tags (test_urdf.py).
+Robots with locked joints are held against the whole robot in that posture, the frames of FT
+sensors against what iDynTree found. Not covered: the text of sensor tags (test_urdf.py), poses and
+inertias of whole robots (test_floating_dynamics.py, test_against_idyntree.py).
 """
 
 import csv
@@ -58,80 +58,23 @@ def origin(tag):
     return pose
 
 
-class SecondReading:
-    """Poses of all URDF links in the root link, and their inertias, at given joint positions."""
-
-    def __init__(self, text, positions):
-        tree = ElementTree.fromstring(text)
-        self.joints = {joint.find('child').get('link'): joint for joint in tree.findall('joint')}
-        self.links = {link.get('name'): link for link in tree.findall('link')}
-        self.positions, self.poses = positions, {}
-        for name in self.links:
-            self._place(name)
-
-    def _place(self, name):
-        if name not in self.poses:
-            pose = np.eye(4)
-            if name in self.joints:
-                joint = self.joints[name]
-                above = self._place(joint.find('parent').get('link'))
-                pose = above @ origin(joint) @ self._motion(joint)
-            self.poses[name] = pose
-        return self.poses[name]
-
-    def _motion(self, joint):
-        pose, axis = np.eye(4), joint.find('axis')
-        position = self.positions.get(joint.get('name'), 0.0)
-        if axis is None or joint.get('type') == 'fixed':
-            return pose
-        direction = np.array([float(x) for x in axis.get('xyz').split()])
-        direction *= position / np.linalg.norm(direction)
-        if joint.get('type') == 'prismatic':
-            pose[:3, 3] = direction
-        else:
-            pose[:3, :3] = Rotation.from_rotvec(direction).as_matrix()
-        return pose
-
-    def moments(self, name):
-        """Return the pseudo-inertia of a link about the root link's origin."""
-        inertial = self.links[name].find('inertial')
-        if inertial is None:
-            return np.zeros((4, 4))
-        keys = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-        xx, xy, xz, yy, yz, zz = (float(inertial.find('inertia').get(key)) for key in keys)
-        inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        central = np.diag([0.0, 0.0, 0.0, float(inertial.find('mass').get('value'))])
-        central[:3, :3] = np.trace(inertia) / 2 * np.eye(3) - inertia
-        pose = self.poses[name] @ origin(inertial)
-        return pose @ central @ pose.T
-
-
-def assert_same_robot(robot, q, locked=None):
-    """Compare poses and inertias of every URDF link with the second reading."""
-    second = SecondReading(robot.urdf, {**(locked or {}), **dict(zip(robot.joint_names, q))})
-    link_poses = brute_force.link_poses(robot, q)
+def assert_same_robot(robot, q, full, q_full):
+    """Compare poses of all frames and inertias with another robot of the same URDF."""
+    poses, expected = brute_force.link_poses(robot, q), brute_force.link_poses(full, q_full)
     moments = np.zeros((len(robot.links), 4, 4))
-    for name, expected in second.poses.items():
-        link, L_H_U = robot.frame(name)
-        got = link_poses[link] @ L_H_U
-        np.testing.assert_allclose(got, expected, rtol=0, atol=ROUND_OFF, err_msg=name)
-        moments[link] += second.moments(name)
-    for A_H_L, parameters, expected in zip(link_poses, robot.parameters, moments, strict=True):
+    for name, (link, L_H_F) in full.frames.items():
+        other, L_H_other = robot.frame(name)
+        got = poses[other] @ L_H_other
+        np.testing.assert_allclose(got, expected[link] @ L_H_F, rtol=0, atol=ROUND_OFF)
+        if name in full.link_names:
+            body = pseudo_inertia(full.parameters[full.link_names.index(name)])
+            moments[other] += expected[link] @ body @ expected[link].T
+    for A_H_L, parameters, moment in zip(poses, robot.parameters, moments, strict=True):
         got = A_H_L @ pseudo_inertia(parameters) @ A_H_L.T
-        np.testing.assert_allclose(got, expected, rtol=0, atol=ROUND_OFF * robot.mass)
+        np.testing.assert_allclose(got, moment, rtol=0, atol=ROUND_OFF * robot.mass)
 
 
 # Links and joints
-
-
-@pytest.mark.parametrize('name', ['two_link', 'arm', 'humanoid', *SHARED])
-def test_poses_and_inertias(name, rng, request):
-    texts = {'two_link': two_link_urdf(), 'arm': ARM, 'humanoid': nested_humanoid_urdf()}
-    if name in texts:
-        robot = Robot.from_urdf(texts[name])
-    else:
-        robot = shared_robot(request.getfixturevalue('shared_models'), name)
-    assert_same_robot(robot, rng.uniform(-3, 3, len(robot.joint_names)))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +88,9 @@ def test_locked_joints_merge_their_links(kept, locked, rng):
     robot = Robot.from_urdf(ARM, joints=kept, locked_positions=locked)
     assert set(robot.joint_names) == set(kept)
     assert len(robot.links) == len(kept) + 2
-    assert_same_robot(robot, rng.uniform(-3, 3, len(kept)), locked)
+    full, q = Robot.from_urdf(ARM), rng.uniform(-3, 3, len(kept))
+    everywhere = {**locked, **dict(zip(robot.joint_names, q))}
+    assert_same_robot(robot, q, full, [everywhere[name] for name in full.joint_names])
 
 
 @pytest.mark.parametrize('kind', ['planar', 'floating'])
@@ -195,10 +140,12 @@ def test_submodels_of_nested_sensors(nested_humanoid):
 
 
 @pytest.mark.parametrize('old', ['shoulder', 'tip_joint', 'tip', 'base'])
-def test_frame_may_be_called_root_joint(old, rng):
-    robot = Robot.from_urdf(ARM.replace(f'"{old}"', '"root_joint"'))
+def test_frame_may_be_called_root_joint(old):
+    robot, usual = Robot.from_urdf(ARM.replace(f'"{old}"', '"root_joint"')), Robot.from_urdf(ARM)
     assert len(robot.links) == 5
-    assert_same_robot(robot, rng.uniform(-3, 3, 3))
+    np.testing.assert_array_equal(robot.parameters, usual.parameters)
+    assert robot.frame('root_joint')[0] == usual.frame(old)[0]
+    np.testing.assert_array_equal(robot.frame('root_joint')[1], usual.frame(old)[1])
 
 
 def test_parameters_of_any_kind(two_link, rng):

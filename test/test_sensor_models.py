@@ -91,28 +91,6 @@ def test_orientation_turns_as_the_gyroscope_reads(rng):
     np.testing.assert_allclose(now.magnetometer('head', field), field @ ref_R_A.T @ ref_R_S)
 
 
-@pytest.mark.parametrize('name', ['pole', 'standing'])
-def test_sensors_of_the_physics_engine(name):
-    """All IMUs and FT sensors from the joints, one IMU and the external wrenches."""
-    pytest.importorskip('mujoco', reason='the embedded robot runs in mujoco')
-    pytest.importorskip('icub_models', reason='the embedded robot is the iCub of icub-models')
-    from inertial_estimation.simulation.robot import IMUS, SimulatedRobot
-    from inertial_estimation.simulation.scenario import SCENES
-
-    simulated = SimulatedRobot(SCENES[name](3.0, 1))
-    robot = Robot.from_urdf(simulated.urdf, ft_sensors=simulated.ft_names, imus=list(IMUS))
-    order = [simulated.joint_names.index(joint) for joint in robot.joint_names]
-    root = list(IMUS).index('root_link')
-    for snapshot in [simulated.step() for _ in range(1200)][499::100]:
-        positions, velocities = snapshot.positions[order], snapshot.velocities[order]
-        rates = snapshot.angular_velocities[root]
-        state = seen_from_root(robot, positions, velocities, rates, snapshot.W_H_B)
-        wrenches = dict(zip(simulated.contact_frames, snapshot.external_wrenches))
-        models = SensorModels.floating(state, snapshot.accelerations[order], wrenches)
-        truth = snapshot.sample()._replace(ft_readings=snapshot.ft_wrenches)
-        assert_same_readings(models.sample(), truth, TRUTH)
-
-
 def test_wrong_shapes_and_frames_are_refused(nested_humanoid, rng):
     state, n = random_state(nested_humanoid, rng), len(nested_humanoid.joint_names)
     equations = state.equations('', LEFT)

@@ -3,7 +3,7 @@
 """
 The embedded robot: its URDF, scenes, loads, sensors and noise.
 
-Not covered: its dynamics (test_simulation_truth.py), and real time.
+Not covered: its dynamics (test_against_mujoco.py), and real time.
 """
 
 from dataclasses import replace

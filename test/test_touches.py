@@ -14,7 +14,6 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 
 DEFAULTS = ('root', 'hand', 'thigh', 'sole')
 # Two ways to the same least-squares solution, relative to the largest number.
@@ -80,14 +79,3 @@ def test_where_submodels_merge_the_touch_stays(estimator, robot, lost, rng):
     neighbour, other = ('root', 'sole') if lost == 'leg_sensor' else ('sole', 'root')
     expected = {'shank': Quality.MERGED, 'thigh': given_way, neighbour: given_way, other: 0}
     assert got == expected | {'hand': 0}
-
-
-def test_a_batch_with_touches_is_its_steps(estimator, robot, rng):
-    samples = [random_sample(robot, rng) for _ in range(5)]
-    touches = estimator.with_touches([Contact('shank', 'force', (0.1, 0.0, 0.0))])
-    batch = estimator.batch(SampleBatch.stack(samples), touches)
-    for k, sample in enumerate(samples):
-        step = estimator.update(sample, touches)
-        np.testing.assert_allclose(batch.wrenches[k], step.wrenches, rtol=1e-9, atol=1e-10)
-        np.testing.assert_array_equal(batch.quality[k], step.quality)
-    assert batch.contacts == touches.contacts

@@ -14,128 +14,30 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import pinocchio as pin
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array, Indices
-from inertial_estimation.estimation.balance import subtrees
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.dependence import find_sides
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.faults import (
-    SampleShapes,
-    alike,
-    with_gaps,
-)
+from inertial_estimation.estimation.faults import SampleShapes, alike, with_gaps
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.momentum_check import NOISE_FACTOR, PART
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.model.pinocchio_model import free_floating_model, supports
+from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.spatial import (
-    apply,
-    inverse_pose,
-    motion_cross,
-    motion_transform,
-    wrench_transform,
-)
+from inertial_estimation.model.sensor_models import accelerometer, gyroscope
+from inertial_estimation.model.spatial import inverse_pose, wrench_transform
 from inertial_estimation.model.tree import Source, assign_owners, decompose
 from inertial_estimation.sample import SampleBatch
 
 
-class ImuPrediction:
+def imu_sources(robot: Robot) -> Indices:
     """
-    Predicts each IMU of a robot from another source of motion.
+    Return the row of the IMU that predicts each IMU, (n_imus,).
 
-    That is the fixed link, or else the nearest other IMU that measures both quantities.
-
-    sources (n_imus,).
+    That is the nearest other one that measures both quantities, -1 if there is none; with a fixed
+    link, which comes after all IMUs, it is that.
     """
-
-    def __init__(self, robot: Robot) -> None:
-        self._robot = robot
-        self._model = free_floating_model(robot)
-        self._data = self._model.createData()
-        places = [(imu.link, imu.L_H_S) for imu in robot.imus]
-        if robot.fixed_frame:
-            places.append(robot.frame(robot.fixed_frame))
-        joint_of, J_H_L = supports(robot)
-        links = np.array([link for link, _ in places], dtype=np.intp)
-        self._joints = joint_of[links].tolist()
-        self._J_H_S = J_H_L[links] @ np.array([H for _, H in places]).reshape(-1, 4, 4)
-        self._S_X_J = motion_transform(inverse_pose(self._J_H_S))
-        self.sources = _sources(robot)
-        self._between = _joints_between(robot, links, self.sources)
-
-    def of(self, samples: SampleBatch) -> tuple[Array, Array]:
-        """
-        Predict the readings.
-
-        Returns angular_velocities, proper_accelerations (n, n_imus, 3) [rad/s, m/s^2].
-        """
-        n_imus = len(self._robot.imus)
-        poses, velocities, accelerations = self._relative(samples)
-        v, a = self._measured(samples)
-        # Motion of the root link at rest among the joints, as each source sees it [T 3.4].
-        root_v = v - velocities
-        root_a = a - accelerations - apply(motion_cross(root_v), velocities)
-        k, m = np.arange(n_imus), self.sources
-        S_X_M = motion_transform(inverse_pose(poses[:, k]) @ poses[:, m])
-        carried = apply(S_X_M, root_v[:, m])
-        v = carried + velocities[:, k]
-        a = (
-            apply(S_X_M, root_a[:, m])
-            + accelerations[:, k]
-            + apply(motion_cross(carried), velocities[:, k])
-        )
-        lost = self._lost(samples)
-        linear = a[..., :3] + np.cross(v[..., 3:], v[..., :3])
-        return np.where(lost, np.nan, v[..., 3:]), np.where(lost, np.nan, linear)
-
-    def _relative(self, samples: SampleBatch) -> tuple[Array, Array, Array]:
-        """Return poses, velocities, accelerations of the places relative to the root link."""
-        n, n_places = len(samples), len(self._joints)
-        poses = np.empty((n, n_places, 4, 4))
-        motions = np.empty((2, n, n_places, 6))
-        q = pin.neutral(self._model)
-        v, a = np.zeros((2, self._model.nv))
-        # What is missing must not reach what does not depend on it.
-        rows = [np.nan_to_num(x, posinf=0.0, neginf=0.0) for x in _joint_rows(samples)]
-        for i in range(n):
-            q[7:], v[6:], a[6:] = (x[i] for x in rows)
-            pin.forwardKinematics(self._model, self._data, q, v, a)
-            poses[i] = [self._data.oMi[j].homogeneous for j in self._joints]
-            motions[:, i] = [
-                [part[j].vector for j in self._joints] for part in (self._data.v, self._data.a)
-            ]
-        velocities, accelerations = apply(self._S_X_J, motions)
-        return poses @ self._J_H_S, velocities, accelerations
-
-    def _measured(self, samples: SampleBatch) -> tuple[Array, Array]:
-        """Return velocity and acceleration of the places as measured, their origins at rest."""
-        v, a = np.zeros((2, len(samples), len(self._joints), 6))
-        n_imus = len(self._robot.imus)
-        v[:, :n_imus, 3:] = samples.angular_velocities
-        a[:, :n_imus, :3] = samples.proper_accelerations
-        a[:, :n_imus, 3:] = samples.angular_accelerations
-        if self._robot.fixed_frame:
-            a[:, n_imus, :3] = -self._robot.gravity
-        return v, a
-
-    def _lost(self, samples: SampleBatch) -> NDArray[np.bool_]:
-        """Return which predictions lack a source or a joint on the way, shape (n, n_imus, 1)."""
-        missing = ~np.asarray(np.isfinite(_joint_rows(samples)).all(axis=0))
-        on_the_way = (missing[:, None, :] & self._between).any(axis=-1)
-        return np.asarray(on_the_way | (self.sources < 0))[..., None]
-
-
-def _joint_rows(samples: SampleBatch) -> Array:
-    """Return positions, velocities and accelerations of the joints, shape (3, n, n_joints)."""
-    return np.array([samples.positions, samples.velocities, samples.accelerations])
-
-
-def _sources(robot: Robot) -> Indices:
-    """Return for each IMU the row of what predicts it; the fixed link comes after all IMUs."""
     n_imus = len(robot.imus)
     if robot.fixed_frame:
         return np.full(n_imus, n_imus, dtype=np.intp)
@@ -143,23 +45,25 @@ def _sources(robot: Robot) -> Indices:
     whole = [m for m, imu in enumerate(robot.imus) if imu.measures == 'both']
     for k, imu in enumerate(robot.imus):
         others = [m for m in whole if m != k]
-        if not others:
-            continue
-        sources = [Source(robot.imus[m].name, robot.imus[m].link, np.eye(4)) for m in others]
-        owners = assign_owners(robot.links, sources, rigid_sensors=True)
-        found[k] = others[owners[imu.link]]
+        if others:
+            sources = [Source(robot.imus[m].name, robot.imus[m].link, np.eye(4)) for m in others]
+            owners = assign_owners(robot.links, sources, rigid_sensors=True)
+            found[k] = others[owners[imu.link]]
     return found
 
 
-def _joints_between(robot: Robot, links: Indices, source: Indices) -> NDArray[np.bool_]:
-    """Return which joints lie between each IMU and what predicts it, shape (n_imus, n_joints)."""
-    between = np.zeros((len(source), len(robot.joint_names)), dtype=bool)
-    beyond = subtrees(robot)
-    for child, link in enumerate(robot.links):
-        if link.joint >= 0:
-            is_beyond = np.isin(links, list(beyond[child]))
-            between[:, link.joint] = is_beyond[: len(source)] != is_beyond[source]
-    return between
+def _predicted_imus(robot: Robot, samples: SampleBatch) -> Array:
+    """Return predicted angular velocities and proper accelerations, (2, n, n_imus, 3)."""
+    found = np.full((2, len(samples), len(robot.imus), 3), np.nan)
+    poses, sources = poses_in_parents(robot, samples.positions), imu_sources(robot)
+    for m in sorted({*sources.tolist()} - {-1}):
+        motions = link_motions(robot, samples, poses, [m])
+        for k in np.flatnonzero(sources == m):
+            imu = robot.imus[k]
+            w, dw, a = motions[imu.link]
+            found[0, :, k] = gyroscope(w, imu.L_H_S)
+            found[1, :, k] = accelerometer(w, np.hstack([a, dw]), imu.L_H_S)
+    return found
 
 
 BIAS_FACTOR = 2.0
@@ -171,21 +75,14 @@ NORMAL = 1.4826
 
 
 class ResidualVerdict(NamedTuple):
-    """Sizes of a residual over some instants, of its vectors, and whether it casts doubt."""
+    """Sizes of the vectors of a residual, and whether it casts doubt on the sensor."""
 
     rms: float
-    constant: float
-    """Length of the mean: what a bias leaves, or a wrong axis at rest."""
     change: float
     """Root mean square of the reading minus its mean: gravity at rest does not count."""
-    noise: float
-    """Part of the residual that noise explains."""
+    is_constant: bool
+    """More than half of the residual's power is its mean: a bias, or a wrong axis at rest."""
     doubtful: bool
-
-    @property
-    def is_constant(self) -> bool:
-        """True if more than half of the residual's power is its mean."""
-        return 2.0 * self.constant**2 > self.rms**2
 
 
 def judge_residual(
@@ -196,17 +93,18 @@ def judge_residual(
     whole: bool = True,
     change: float = 0.0,
 ) -> ResidualVerdict:
-    """Judge the residual of a sensor; residuals (n, 3); readings (n, 3)."""
+    """Judge a residual by what noise explains; residuals (n, 3); readings (n, 3)."""
     n = len(residuals)
     if not n:
-        return ResidualVerdict(np.nan, np.nan, np.nan, np.nan, doubtful=False)
+        return ResidualVerdict(np.nan, np.nan, is_constant=False, doubtful=False)
     constant = float(np.linalg.norm(residuals.mean(axis=0)))
     rms, own = _rms(residuals), rms_change(readings)
-    found = ResidualVerdict(rms, constant, own, noise, doubtful=False)
-    least = BIAS_FACTOR * (noise if whole else max(noise, _scatter(residuals)))
-    biased = found.is_constant and constant > least
+    is_constant = 2.0 * constant**2 > rms**2
+    biased = is_constant and constant > BIAS_FACTOR * (
+        noise if whole else max(noise, _scatter(residuals))
+    )
     varies = rms > NOISE_FACTOR * noise and rms > PART * max(own, change)
-    return found._replace(doubtful=n >= FEWEST and (biased or varies))
+    return ResidualVerdict(rms, own, is_constant, n >= FEWEST and (biased or varies))
 
 
 def rms_change(readings: Array) -> float:
@@ -249,7 +147,7 @@ def sensor_residuals(
     SampleShapes(estimator.robot).check_batch(samples)
     samples = with_gaps(samples)
     active = ContactSet.reported(estimator.contacts if contacts is None else contacts)
-    rates, accelerations = ImuPrediction(estimator.robot).of(samples)
+    rates, accelerations = _predicted_imus(estimator.robot, samples)
     n_fts = len(estimator.robot.ft_sensors)
     predicted = [_predicted_ft(estimator, samples, active, k) for k in range(n_fts)]
     fts = np.stack(predicted, axis=1) if predicted else np.empty((len(samples), 0, 6))
@@ -283,7 +181,7 @@ def _predicted_ft(
     return np.asarray(predicted)
 
 
-def _is_known(estimator: WrenchEstimator, estimate: WrenchEstimate, k: int) -> NDArray[np.bool_]:
+def _is_known(estimator: WrenchEstimator, estimate: WrenchEstimate, k: int) -> Mask:
     """Return at which instants the wrench through a sensor that is left out is known, (n,)."""
     robot = estimator.robot
     links = np.array([robot.frame(contact.frame)[0] for contact in estimate.contacts], dtype=int)

@@ -25,7 +25,7 @@ from inertial_estimation.estimation.momentum_check import (
     is_doubtful,
 )
 from inertial_estimation.estimation.sensor_residuals import (
-    ImuPrediction,
+    imu_sources,
     judge_residual,
     rms_change,
     sensor_residuals,
@@ -112,7 +112,7 @@ class _Signal(NamedTuple):
 def _signals(replay: Replay, samples: SampleBatch) -> Iterator[_Signal]:
     """Yield the quantities of all sensors."""
     robot, every = replay.robot, slice(3)
-    sources = ImuPrediction(robot).sources
+    sources = imu_sources(robot)
     for k, imu in enumerate(robot.imus):
         for quantity, unit, name in (
             ('angular_velocity', 'rad/s', 'angular_velocities'),
@@ -191,7 +191,7 @@ def _record(
         'largest': float(np.linalg.norm(values, axis=1).max()) if n else np.nan,
         'rms_reading': float(np.sqrt(np.mean(np.sum(readings**2, axis=1)))) if n else np.nan,
         'rms_change': verdict.change,
-        'noise': verdict.noise,
+        'noise': size,
         'noise_is_whole': whole,
         'constant': verdict.is_constant,
         'doubtful': verdict.doubtful,
