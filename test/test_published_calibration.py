@@ -18,7 +18,7 @@ from wam import table
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.calibration.in_situ_offset import affine_subspace, in_situ_offset
 from inertial_estimation.calibration.offset_from_model import offset_from_model
-from inertial_estimation.calibration.support_loads import FramePoses
+from inertial_estimation.calibration.support_loads import link_poses
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.logs.log import TimeRange
@@ -120,15 +120,15 @@ def test_tipping_offsets_leave_the_weight_between_leg_and_foot():
     printed = np.array([TIPPING[name] for name in names])
     feet, estimator = ('l_sole', 'r_sole'), build_estimator(settings, robot)
     own = offset_from_model(estimator, samples, feet, accept_split=True).offsets
-    poses = FramePoses(robot, samples)
+    poses = link_poses(robot, samples.positions)
 
     def difference(offsets, pair):
-        wrenches, forces = samples.ft_readings - offsets, []
-        places = []
-        for k in map(names.index, pair):
-            places.append((robot.ft_sensors[k].child, robot.ft_sensors[k].child_H_sensor))
-            forces.append(poses.axes_to_root(places[-1], wrenches[:, k, :3]))
-        return np.nanmean(poses.axes_from_root(places[0], forces[0] - forces[1]), axis=0)
+        fts = [robot.ft_sensors[names.index(name)] for name in pair]
+        first, second = ((poses[ft.child] @ ft.child_H_sensor)[:, :3, :3] for ft in fts)
+        wrenches = samples.ft_readings - offsets
+        one, other = (wrenches[:, names.index(name), :3, None] for name in pair)
+        between = one - first.swapaxes(1, 2) @ second @ other
+        return np.nanmean(between[..., 0], axis=0)
 
     for pair, measured in LEGS.items():
         assert difference(printed, pair)[2] == pytest.approx(measured, abs=NEAR)

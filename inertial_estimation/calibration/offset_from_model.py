@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.channels import constant_channels, names_of
 from inertial_estimation.calibration.residual_statistics import (
@@ -30,22 +30,17 @@ from inertial_estimation.calibration.residual_statistics import (
     finite,
     require_shape,
 )
-from inertial_estimation.calibration.still_samples import Stillness, StillSamples, find_still
-from inertial_estimation.calibration.support_loads import SupportLoads, support_loads
+from inertial_estimation.calibration.still_samples import Stillness, find_still
+from inertial_estimation.calibration.support_loads import second_supports, support_loads
 from inertial_estimation.calibration.temperature import implausible
-from inertial_estimation.errors import (
-    CalibrationError,
-    ModelError,
-    OffsetsNotUnique,
-)
+from inertial_estimation.errors import CalibrationError, ModelError, OffsetsNotUnique
 from inertial_estimation.estimation.contacts import noise_scale
 from inertial_estimation.estimation.faults import SampleShapes, with_known_temperatures
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model.arguments import indices, names, numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch, SensorState
+from inertial_estimation.sample import SampleBatch
 
 METHOD = 'offsets from the model'
 DEFAULT_LENGTH_SCALE = 0.1
@@ -55,17 +50,16 @@ MIN_SHOWN = 0.3
 Share of a combination of offsets that readings must show with the sharing projected out: below it
 model errors would be magnified by three and more.
 """
-SHARE_ROUND_OFF, RANK_ROUND_OFF, TINY = 1e-6, 1e-9, 1e-300
+SHARE_ROUND_OFF, RANK_ROUND_OFF = 1e-6, 1e-9
 MIN_POSE_SAMPLES = 10
 MIN_TURN = np.deg2rad(15.0)
 """Of gravity in a sensor, from which poses show errors of the model, magnified by four then."""
-POSE_DEVIATIONS, MIN_POSE_DIFFERENCE = 3.0, np.array([0.3, 0.03])
+POSE_DEVIATIONS, MIN_POSE_DIFFERENCE = 3.0, (0.3, 0.03)
 """Difference between poses that is reported: over its noise, and at least [N, Nm]."""
 MASS_TOLERANCE = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
-class PoseErrors:
+class PoseErrors(NamedTuple):
     """Differences of a sensor's readings between poses."""
 
     residuals: Array
@@ -73,17 +67,13 @@ class PoseErrors:
     turn: float
     """Largest angle between gravity in two poses, in the sensor's axes [rad]."""
     differing: Array
-    """Root mean square about the mean of poses, force and moment, (2,) [N, Nm]; NaN: no pose."""
-    noise: Array
-    """Of the means, likewise."""
+    """Root mean square about the mean of poses, force and moment, (2,) [N, Nm]."""
+    significant: bool
+    """Whether poses differ by more than noise."""
     mass: float
     """That explains the differences best [kg]; NaN if gravity does not turn enough."""
-
-    @property
-    def is_significant(self) -> bool:
-        """True if poses differ by more than noise."""
-        limit = np.maximum(POSE_DEVIATIONS * self.noise, MIN_POSE_DIFFERENCE)
-        return len(self.residuals) > 1 and bool((self.differing > limit).any())
+    load: float
+    """Root mean square of the predicted force [N]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +82,8 @@ class ModelOffsets:
 
     supports: tuple[str, ...]
     """Frames that were presumed to be the only contacts."""
-    sensors: tuple[str, ...]
-    """FT sensors whose offsets were found, in the order of the robot's."""
     silent: dict[str, str]
-    """Other sensors, with the reason; empty if sensors were named."""
+    """Sensors that were not named and whose offsets were not found, with the reason."""
     calibration: FtCalibration
     """With the offsets found; those of other sensors are unchanged."""
     found: Mask
@@ -127,12 +115,12 @@ class ModelOffsets:
     """Offsets that depend on an assumed joint, shape (n_fts,)."""
     temperatures: Array
     """Mean of each sensor [degrees Celsius]; NaN: not known, shape (n_fts,)."""
+    findings: tuple[Finding, ...]
+    """Offsets that are not unique, poses that differ, and further supports."""
     used: Mask = field(repr=False)
     """Samples by sensor, shape (n, n_fts)."""
     differences: Array = field(repr=False)
     """Reading minus prediction at all samples [N, Nm]; NaN: not known, shape (n, n_fts, 6)."""
-    loads: SupportLoads = field(repr=False)
-    """The prediction."""
 
     @property
     def offsets(self) -> Array:
@@ -144,42 +132,20 @@ class ModelOffsets:
         """True if the data determine all offsets that were found."""
         return bool(self.unique[self.found].all())
 
-    def findings(self, names: Sequence[str]) -> Iterator[Finding]:
-        """Yield offsets that are not unique, and poses that differ; names of all FT sensors."""
-        for k, name in enumerate(names):
-            if self.found[k] and not self.unique[k]:
-                text = f'{" and ".join(self.supports)} share the load, smallest wrenches assumed'
-                yield finding('unexcited', name, what=text)
-        for name, poses in self.poses.items():
-            if poses.is_significant:
-                text = (
-                    f'reading minus prediction differs by {poses.differing[0]:.2g} N, '
-                    f'{poses.differing[1]:.2g} Nm between {len(poses.residuals)} poses'
-                )
-                if np.isfinite(poses.mass):
-                    text += f', best explained by {poses.mass:+.2f} kg'
-                yield finding('offset_drift', name, what=text)
-
     def calibrations(
-        self,
-        before: Mapping[str, SensorCalibration],
-        date: str,
-        findings: Sequence[Finding] = (),
+        self, before: Mapping[str, SensorCalibration], date: str
     ) -> dict[str, SensorCalibration]:
         """Return the calibrations of the sensors whose offsets were found, in place of a tare."""
         changed = {}
         kind = 'supports' if len(self.supports) > 1 else 'one support'
-        every = (*self.findings(tuple(before)), *findings)
         for k, (name, sensor) in enumerate(before.items()):
             if not self.found[k]:
                 continue
             notes = [
                 one.text if one.subject == name else str(one)
-                for one in every
+                for one in self.findings
                 if one.subject == name or one.subject not in before
-            ]
-            if self.assumed[k]:
-                notes.append('depends on assumed joints')
+            ] + ['depends on assumed joints'] * bool(self.assumed[k])
             step = Provenance(
                 f'{METHOD}, {kind}: {", ".join(self.supports)}', date, int(self.n_samples[k]),
                 float(self.temperatures[k]), tuple(self.spread[k].tolist()), tuple(notes),
@@ -214,7 +180,8 @@ def offset_from_model(
     ----------
     estimator : WrenchEstimator
         Robot, inertial parameters and calibration: matrices and temperature coefficients are
-        applied, offsets are identified. It is not changed.
+        applied, offsets are identified. Its contacts may be further supports, which is a finding.
+        It is not changed.
     samples : SampleBatch
         Readings while the supports carry the robot, in the order of their stamps.
     supports : sequence of str
@@ -251,12 +218,11 @@ def offset_from_model(
     robot, calibration = estimator.robot, estimator.calibration
     SampleShapes(robot).check_batch(samples)
     supports = names('supports', supports)
-    for k, support in enumerate(supports):
-        robot.frame(support, f"'supports' names '{support}'")
-        if support in supports[:k]:
-            raise ModelError(f"'supports' names '{support}' twice", about=('supports',))
-    if not supports:
-        raise ModelError("'supports' is empty", about=('supports',))
+    if not supports or len(set(supports)) < len(supports):
+        raise ModelError(
+            f"'supports' is {list(supports)}, expected one or more frames, each once",
+            about=('supports',),
+        )
     if not numbers('length_scale', length_scale, ()) > 0.0:
         raise ModelError(f'length_scale is {length_scale}, expected a positive length')
     if not len(samples):
@@ -266,41 +232,51 @@ def offset_from_model(
     n, fts = len(samples), [sensor.name for sensor in robot.ft_sensors]
     felt = np.zeros(n, dtype=bool) if felt is None else np.asarray(felt, dtype=bool)
     require_shape('felt', felt, n)
-    noisy = np.ones(len(fts), dtype=bool) if noisy is None else noisy
     given, samples = samples, with_known_temperatures(samples, calibration)
     bare = calibration.with_offsets(np.zeros_like(calibration.offsets))
     wrenches = bare.apply(samples.ft_readings, samples.ft_temperatures)
     loads, free = support_loads(estimator, samples, supports, length_scale)
     differences = wrenches - loads.readings
     known = finite(differences, axis=2)
+    dead = np.ones(len(fts), dtype=bool) if noisy is None else noisy
     reasons = [
-        _why_silent(given, calibration, k, loads.readings[:, k], bool(noisy[k]))
-        for k in range(len(fts))
+        _why_silent(given, calibration, k, known[:, k], bool(dead[k])) for k in range(len(fts))
     ]
     chosen = _choose(fts, sensors, known, reasons, min_samples)
     known &= chosen
-    shared = chosen & loads.shared
     # The sharing is found at each sample, from all sensors that depend on it.
+    shared = chosen & loads.shared
     known[:, shared] = known[:, shared].all(axis=1, keepdims=True)
-    plain = np.where(known[..., None], differences, np.nan)
-    if shared.any():
-        plain[:, shared] = _Shared.of(loads, shared, length_scale).projected(plain[:, shared])
+    differing = np.where(known[..., None], differences, np.nan)
+    scale = np.tile(noise_scale(length_scale), int(shared.sum()))
+    freedom = loads.freedom[:, shared].reshape(n, len(scale), 6 * len(supports)) / scale[:, None]
+    project = np.eye(len(scale)) - freedom @ np.linalg.pinv(freedom, rcond=RANK_ROUND_OFF)
+    white = differences[:, shared].reshape(n, len(scale)) / scale
+    seen = (project @ white[..., None])[..., 0] * scale
+    unshared = differing.copy()
+    unshared[:, shared] = seen.reshape(n, -1, 6)
     still = find_still(
-        robot, samples, free, wrenches, plain, loads.gravity, known,
-        ~np.logical_and.reduce(known[:, chosen], axis=1), felt,
+        robot, samples, free, wrenches, unshared, loads.pulls, felt,
         Stillness(*[np.inf] * 6) if stillness is None else stillness,
     )  # fmt: skip
-    counts = still.used.sum(axis=0)
+    used = known & still.used[:, None]
+    missing = still.used & ~known[:, chosen].all(axis=1)
+    left_out = {**still.left_out, 'missing': int(missing.sum())}
+    counts = used.sum(axis=0)
     found = chosen & (counts >= min_samples)
-    if not found.any() or (sensors is not None and not found[chosen].all()):
-        left_out = ', '.join(f'{why} {count}' for why, count in still.left_out.items() if count)
+    if not found.any() or (sensors and not found[chosen].all()):
         signs = f' ({"; ".join(still.signs[:3])})' if still.signs else ''
         raise CalibrationError(
             f'{counts[chosen & ~found].min()} of {n} samples can be used, {min_samples} are '
-            f'needed; left out: {left_out or "none"}{signs}'
+            f'needed; left out: {left_out}{signs}'
         )
-    used = np.where(still.used[..., None], differences, np.nan)
-    offsets, spread, deviations, undetermined = _means(used, loads, found, length_scale)
+    undetermined = np.zeros((0, len(fts), 6))
+    if (found & shared).any():
+        at = used[:, shared].all(axis=1)
+        each, hidden = _without_sharing(white[at], project[at])
+        differing[np.ix_(at, shared)] = (each * scale).reshape(len(each), -1, 6)
+        undetermined = np.zeros((len(hidden), len(fts), 6))
+        undetermined[:, shared] = hidden.reshape(-1, int(shared.sum()), 6)
     unsure: Mask = np.logical_or.reduce(np.abs(undetermined) > SHARE_ROUND_OFF, axis=(0, 2))
     if unsure.any() and not accept_split:
         unsure_names = tuple(fts[k] for k in np.flatnonzero(unsure))
@@ -309,40 +285,59 @@ def offset_from_model(
             f"{', '.join(unsure_names)}: stand on one support, or set 'accept_split'",
             unsure_names,
         )
+    offsets, poses = calibration.offsets.copy(), {}
+    spread, deviations = np.full((2, len(fts), 6), np.nan)
     temperatures = np.full(len(fts), np.nan)
-    if samples.ft_temperatures is not None:
-        warm = still.used & np.isfinite(samples.ft_temperatures)
-        total, count = np.where(warm, samples.ft_temperatures, 0.0).sum(axis=0), warm.sum(axis=0)
-        temperatures = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    for k in np.flatnonzero(found):
+        at = used[:, k]
+        own = differing[at, k]
+        offsets[k], spread[k] = own.mean(axis=0), own.std(axis=0)
+        deviations[k] = deviations_of_means(own)
+        if samples.ft_temperatures is not None:
+            warm = samples.ft_temperatures[at, k]
+            warm = warm[np.isfinite(warm)]
+            temperatures[k] = warm.mean() if len(warm) else np.nan
+        if not shared[k]:
+            poses[fts[k]] = _compare_poses(
+                own - offsets[k], loads.pulls[at, k], still.poses[at], loads.readings[at, k, :3]
+            )
+    findings = list(_findings(fts, supports, unsure, poses))
+    if len(supports) == 1:
+        rows = used.any(axis=1)
+        findings += second_supports(
+            robot, samples.take(np.flatnonzero(rows)), differences[rows], supports[0],
+            estimator.contacts,
+        )  # fmt: skip
     silent = {
         name: reasons[k] or f'{counts[k]} samples can be used, {min_samples} are needed'
         for k, name in enumerate(fts)
-        if not found[k] and sensors is None
+        if not found[k] and not sensors
     }
     return ModelOffsets(
-        supports=supports,
-        sensors=tuple(fts[k] for k in np.flatnonzero(found)),
-        silent=silent,
-        calibration=calibration.with_offsets(
-            np.where(found[:, None], offsets, calibration.offsets)
-        ),
-        found=found,
-        unique=found & ~unsure,
-        undetermined=undetermined,
-        poses={
-            fts[k]: _pose_errors(robot, used[:, k] - offsets[k], loads, still, int(k))
-            for k in np.flatnonzero(found & ~loads.shared)
-        },
-        spread=spread,
-        deviations=deviations,
-        n_samples=np.where(found, counts, 0),
-        left_out=still.left_out,
-        assumed=found & loads.assumed,
-        temperatures=temperatures,
-        used=still.used,
-        differences=differences,
-        loads=loads,
-    )
+        supports, silent, calibration.with_offsets(offsets), found, found & ~unsure, undetermined,
+        poses, spread, deviations, np.where(found, counts, 0), left_out, found & loads.assumed,
+        temperatures, tuple(findings), used, differences,
+    )  # fmt: skip
+
+
+def _why_silent(
+    samples: SampleBatch, calibration: FtCalibration, k: int, known: Mask, is_noisy: bool
+) -> str:
+    """Return the reason for which sensor k cannot be used, empty: none; known (n,)."""
+    readings = samples.ft_readings[:, k]
+    reads = finite(readings, axis=1)
+    if not reads.any():
+        return 'no reading, or all of them are stale or frozen'
+    if calibration.needs_temperature[k]:
+        given = samples.ft_temperatures
+        warmth = np.full(len(reads), np.nan) if given is None else given[:, k]
+        warmth = warmth[reads & np.isfinite(warmth)]
+        if reason := implausible(warmth) if len(warmth) else 'no temperature':
+            return reason
+    if not known.any():
+        return 'no reading with a prediction: a joint or an IMU is missing or frozen'
+    dead = constant_channels(readings)
+    return f'channel {names_of(dead)} never changes' if is_noisy and dead.any() else ''
 
 
 def _choose(
@@ -353,155 +348,87 @@ def _choose(
     least: int,
 ) -> Mask:
     """Return the sensors whose offsets are to be found, (n_fts,); known (n, n_fts)."""
+    if sensors:
+        asked = indices('sensors', sensors, 'FT sensor', fts)
+        for k in asked:
+            if reasons[k]:
+                raise CalibrationError(f"FT sensor '{fts[k]}': {reasons[k]}", about=('sensors',))
+        return np.isin(np.arange(len(fts)), asked)
     count = np.where([bool(reason) for reason in reasons], 0, known.sum(axis=0))
-    if sensors is None:
-        if not count.any():
-            why = '; '.join(f'{name}: {reason}' for name, reason in zip(fts, reasons) if reason)
-            raise CalibrationError(
-                f'no sample has both an FT reading and a predicted wrench{why and ": "}{why}'
-            )
-        # A sensor with few samples would limit those that share its load.
-        return np.asarray(count >= least if (count >= least).any() else count > 0)
-    asked = indices('sensors', sensors, 'FT sensor', fts)
-    if not asked:
-        raise ModelError("'sensors' is empty", about=('sensors',))
-    for k in asked:
-        if not count[k]:
-            reason = reasons[k] or 'no sample has both a reading and a prediction'
-            raise CalibrationError(f"FT sensor '{fts[k]}': {reason}", about=('sensors',))
-    return np.isin(np.arange(len(fts)), asked)
+    if not count.any():
+        why = '; '.join(f'{name}: {reason}' for name, reason in zip(fts, reasons))
+        raise CalibrationError(f'no FT sensor can be used: {why or "there is none"}')
+    # A sensor with few samples would limit those that share its load.
+    return np.asarray(count >= least if (count >= least).any() else count > 0)
 
 
-def _why_silent(
-    samples: SampleBatch, calibration: FtCalibration, k: int, predicted: Array, is_noisy: bool
-) -> str:
-    """Return the reason for which a sensor cannot be used; empty: none."""
-    reads = finite(samples.ft_readings[:, k], axis=1)
-    if not reads.any():
-        if samples.ft_states is None:
-            return 'no reading'
-        states, counts = np.unique(samples.ft_states[:, k], return_counts=True)
-        state = SensorState(int(states[counts.argmax()]))
-        # Logs remove repeated readings, which were fresh when they arrived.
-        return f'readings {(state or SensorState.FROZEN).name.lower()}'
-    if calibration.needs_temperature[k]:
-        given = samples.ft_temperatures
-        warmth = np.full(len(reads), np.nan) if given is None else given[:, k]
-        warmth = warmth[reads & np.isfinite(warmth)]
-        if not len(warmth):
-            return 'no temperature'
-        if reason := implausible(warmth):
-            return reason
-    if not np.isfinite(predicted[reads]).all(axis=1).any():
-        return 'no prediction: a joint or an IMU is missing or frozen'
-    dead = constant_channels(samples.ft_readings[:, k])
-    if is_noisy and dead.any():
-        return f'channel {names_of(dead)} never changes'
-    return ''
-
-
-def _means(
-    used: Array, loads: SupportLoads, found: Mask, length_scale: float
-) -> tuple[Array, Array, Array, Array]:
+def _without_sharing(white: Array, project: Array) -> tuple[Array, Array]:
     """
-    Return offsets, spreads and deviations, (n_fts, 6), and undetermined combinations.
+    Return the part of offsets that each sample determines, and combinations that none does.
 
-    Those of sensors with a shared load are means without the sharing. used (n, n_fts, 6): readings
-    minus prediction, NaN where not used [N, Nm].
+    white (n, m): differences of the sensors that share the load, in newtons; project (n, m, m)
+    removes what the sharing changes; returns (n, m) and (j, m).
     """
-    n_fts, shared = used.shape[1], found & loads.shared
-    values, undetermined = used.copy(), np.zeros((0, n_fts, 6))
-    if shared.any():
-        at = finite(used[:, shared], axis=(1, 2))
-        each, left = _Shared.of(loads, shared, length_scale, at).fit(used[at][:, shared])
-        values[np.ix_(at, shared)] = each
-        undetermined = np.zeros((len(left), n_fts, 6))
-        undetermined[:, shared] = left
-    offsets, spread, deviations = np.full((3, n_fts, 6), np.nan)
-    for k in np.flatnonzero(found).tolist():
-        own = values[finite(values[:, k], axis=1), k]
-        offsets[k], spread[k] = own.mean(axis=0), own.std(axis=0)
-        deviations[k] = deviations_of_means(own)
-    return offsets, spread, deviations, undetermined
+    start = white.mean(axis=0)
+    seen = (project @ (white - start)[..., None])[..., 0]
+    shown, directions = np.linalg.eigh(project.mean(axis=0))
+    shows = shown > MIN_SHOWN**2
+    basis = directions[:, shows]
+    # With one pose a direction shows fully or not at all, and this changes nothing.
+    offsets = start + basis @ (seen.mean(axis=0) @ basis / shown[shows])
+    # About the offsets: about the start, poses would differ by what they show of the change.
+    off = white - offsets
+    left = (project @ off[..., None])[..., 0]
+    each: Array = white - off @ basis @ basis.T + (left @ basis) / shown[shows] @ basis.T
+    return each, directions[:, ~shows].T
 
 
-class _Shared(NamedTuple):
-    """Readings of sensors that share the load, in newtons, whatever the sharing is."""
-
-    scale: Array
-    """Units of the readings of all sensors, shape (m,)."""
-    project: Array
-    """Projections that remove changes of the sharing at each sample, shape (n, m, m)."""
-
-    @classmethod
-    def of(
-        cls, loads: SupportLoads, shared: Mask, length_scale: float, at: Mask | slice = slice(None)
-    ) -> _Shared:
-        """Project out what the sharing changes of some sensors (n_fts,) at some samples (n,)."""
-        scale = np.tile(noise_scale(length_scale), int(shared.sum()))
-        freedom = loads.freedom[at][:, shared]
-        freedom = freedom.reshape(len(freedom), len(scale), -1) / scale[:, None]
-        known = finite(freedom, axis=(1, 2))
-        u, s, _ = np.linalg.svd(np.where(known[:, None, None], freedom, 0.0), full_matrices=False)
-        u = u * (s > RANK_ROUND_OFF * np.maximum(s[:, :1], TINY))[:, None, :]
-        project = np.eye(len(scale)) - u @ u.swapaxes(1, 2)
-        project[~known] = np.nan
-        return cls(scale, project)
-
-    def projected(self, differences: Array) -> Array:
-        """Return differences (n, sensors, 6) that no change of the sharing changes."""
-        flat = differences.reshape(len(differences), -1, 1) / self.scale[:, None]
-        found: Array = (self.project @ flat)[..., 0] * self.scale
-        return found.reshape(differences.shape)
-
-    def fit(self, differences: Array) -> tuple[Array, Array]:
-        """
-        Return the part of offsets that each sample determines, and combinations that none does.
-
-        differences (n, sensors, 6); returns the same, and combinations (j, sensors, 6).
-        """
-        flat, shape = differences.reshape(len(differences), -1) / self.scale, differences.shape
-        start = flat.mean(axis=0)
-        seen = (self.project @ (flat - start)[..., None])[..., 0]
-        shown, directions = np.linalg.eigh(self.project.mean(axis=0))
-        shows = shown > MIN_SHOWN**2
-        basis = directions[:, shows]
-        # With one pose a direction shows fully or not at all, and this changes nothing.
-        offsets = start + basis @ (seen.mean(axis=0) @ basis / shown[shows])
-        # About the offsets: about the start, poses would differ by what they show of the change.
-        off = flat - offsets
-        left = (self.project @ off[..., None])[..., 0]
-        each = flat - off @ basis @ basis.T + (left @ basis) / shown[shows] @ basis.T
-        return (each * self.scale).reshape(shape), directions[:, ~shows].T.reshape(-1, *shape[1:])
-
-
-def _pose_errors(
-    robot: Robot, residuals: Array, loads: SupportLoads, still: StillSamples, k: int
+def _compare_poses(
+    residuals: Array, pulls: Array, labels: Indices, predicted: Array
 ) -> PoseErrors:
-    """Return the differences of sensor k between poses; residuals (n, 6) [N, Nm]."""
-    known = finite(residuals, axis=1)
+    """
+    Return the differences of a sensor's readings between poses.
+
+    residuals (n, 6) [N, Nm]; pulls (n, 3): force of a kilogram that the model lacks [m/s^2];
+    labels (n,) of poses, -1: none; predicted forces (n, 3) [N].
+    """
     held = [
-        at
-        for pose in range(still.poses.max(initial=-1) + 1)
-        if (at := known & (still.poses == pose)).sum() >= MIN_POSE_SAMPLES
+        at for pose in range(labels.max() + 1) if (at := labels == pose).sum() >= MIN_POSE_SAMPLES
     ]
-    means = np.array([residuals[at].mean(axis=0) for at in held]).reshape(-1, 6)
-    pulls = np.array([loads.gravity[at, k].mean(axis=0) for at in held]).reshape(-1, 3)
-    noise = np.array([deviations_of_means(residuals[at]) for at in held]).reshape(-1, 6)
-    turn, mass = 0.0, np.nan
-    if len(held) > 1:
-        directions = pulls / np.linalg.norm(pulls, axis=1, keepdims=True)
-        turn = float(np.arccos(np.clip(directions @ directions.T, -1.0, 1.0)).max())
-    if turn >= MIN_TURN:
-        sign = robot.ft_sensors[k].direction * (-1.0 if loads.beyond[k].all() else 1.0)
-        A = np.hstack([np.tile(np.eye(3), (len(held), 1)), sign * pulls.reshape(-1, 1)])
+    load = float(np.sqrt((predicted**2).sum(axis=1).mean()))
+    if not held:
+        return PoseErrors(np.empty((0, 6)), 0.0, np.full(2, np.nan), False, np.nan, load)
+    means = np.array([residuals[at].mean(axis=0) for at in held])
+    noise = np.array([deviations_of_means(residuals[at]) for at in held])
+    pull = np.array([pulls[at].mean(axis=0) for at in held])
+    differing, noise = (
+        np.sqrt((values.reshape(-1, 2, 3) ** 2).sum(axis=2).mean(axis=0))
+        for values in (means - means.mean(axis=0), noise)
+    )
+    limit = np.maximum(POSE_DEVIATIONS * noise, MIN_POSE_DIFFERENCE)
+    directions = pull / np.linalg.norm(pull, axis=1, keepdims=True)
+    turn = float(np.arccos(np.clip(directions @ directions.T, -1.0, 1.0)).max())
+    mass = np.nan
+    if len(held) > 1 and turn >= MIN_TURN:
+        A = np.hstack([np.tile(np.eye(3), (len(held), 1)), pull.reshape(-1, 1)])
         mass = float(np.linalg.lstsq(A, means[:, :3].ravel(), rcond=MASS_TOLERANCE)[0][3])
-    centred = means - means.mean(axis=0) if len(held) else means
-    return PoseErrors(means, turn, _rms(centred), _rms(noise), mass)
+    return PoseErrors(means, turn, differing, bool((differing > limit).any()), mass, load)
 
 
-def _rms(values: Array) -> Array:
-    """Return the root mean square of forces and of moments (n, 6), (2,); NaN without any."""
-    if not len(values):
-        return np.full(2, np.nan)
-    return np.asarray(np.sqrt((values.reshape(-1, 2, 3) ** 2).sum(axis=2).mean(axis=0)))
+def _findings(
+    fts: Sequence[str], supports: Sequence[str], unsure: Mask, poses: Mapping[str, PoseErrors]
+) -> Iterator[Finding]:
+    """Yield offsets that are not unique, and poses that differ."""
+    for k in np.flatnonzero(unsure).tolist():
+        text = f'{" and ".join(supports)} share the load, smallest wrenches assumed'
+        yield finding('unexcited', fts[k], what=text)
+    for name, one in poses.items():
+        if one.significant:
+            force, moment = one.differing
+            text = (
+                f'reading minus prediction differs by {force:.2g} N, {moment:.2g} Nm between '
+                f'{len(one.residuals)} poses'
+            )
+            if np.isfinite(one.mass):
+                text += f', best explained by {one.mass:+.2f} kg'
+            yield finding('offset_drift', name, what=text)

@@ -15,9 +15,8 @@ from math import inf, isfinite
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.arrays import Array, Indices, Mask, Stamps
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.momentum_check import PERIOD_NS, WINDOW_NS, MomentumCheck
@@ -25,10 +24,6 @@ from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
-Labels = NDArray[np.intp]
-
-TOUCHED, MOVING, MOMENTUM, MISSING = 'touched', 'moving', 'momentum', 'missing'
-"""Reasons for which samples are left out."""
 SPREAD_WINDOW_NS = 200_000_000
 """Of the spread of FT readings: longer than a period of most vibrations."""
 MIN_FORCE, MIN_MOMENT = 1.0, 0.1
@@ -36,8 +31,8 @@ MIN_FORCE, MIN_MOMENT = 1.0, 0.1
 MIN_TOUCH = 0.01, 0.003
 """Smallest touch over the robot's weight: force, moment [m]."""
 TOUCH_DEVIATIONS, MEDIAN_TO_DEVIATION = 6.0, 1.4826
-TOUCH_REACH_NS = 100_000_000
-"""Around an outlier, in which the touch begins and ends."""
+TOUCH_REACH = 0.1
+"""Around an outlier, in which the touch begins and ends [s]."""
 POSE_TOLERANCE = 0.05
 """
 Of joints [rad or m] and of the direction of gravity in sensors: gravity on a kilogram then changes
@@ -83,15 +78,15 @@ class Stillness:
 
 
 class StillSamples(NamedTuple):
-    """Samples that can be used, by sensor, and why the others cannot."""
+    """Samples that can be used, and why the others cannot."""
 
     used: Mask
-    """Shape (n, n_fts)."""
+    """Shape (n,)."""
     left_out: dict[str, int]
-    """Samples by the first reason of each; `MISSING`: of any chosen sensor."""
+    """Samples by the first reason of each."""
     signs: tuple[str, ...]
     """Signals that exceeded their limits, most frequent first."""
-    poses: Labels
+    poses: Indices
     """Pose of each sample, shape (n,); -1: none."""
 
 
@@ -101,9 +96,7 @@ def find_still(
     free: WrenchEstimate,
     wrenches: Array,
     differences: Array,
-    gravity: Array,
-    known: Mask,
-    missing: Mask,
+    pulls: Array,
     felt: Mask,
     limits: Stillness,
 ) -> StillSamples:
@@ -111,45 +104,44 @@ def find_still(
     Select samples.
 
     free: estimate without FT readings; wrenches (n, n_fts, 6): calibrated readings [N, Nm];
-    differences (n, n_fts, 6): readings minus prediction, whatever the sharing of the load [N, Nm];
-    gravity (n, n_fts, 3); known (n, n_fts): reading and prediction of a chosen sensor are known;
-    missing (n,): of any chosen sensor they are not; felt (n,): touches that are known.
+    differences (n, n_fts, 6): readings minus prediction, whatever the sharing of the load, NaN
+    where no offset is wanted or known [N, Nm]; pulls (n, n_fts, 3): gravity in the sensors; felt
+    (n,): touches that are known.
     """
     n, stamps = len(samples), samples.stamp_ns
     weight = robot.mass * float(np.linalg.norm(robot.gravity))
-    moving, counts = np.zeros(n, dtype=bool), []
-    for name, values, limit in _signals(robot, samples, wrenches, limits):
-        over = values > limit
-        if over.any():
-            moving |= over
-            counts.append(
-                (-int(over.sum()), f'{name} {values[over].max():.3g} (limit {limit:.3g})')
-            )
-    signs = tuple(text for _, text in sorted(counts, key=lambda one: one[0]))
-    moving = _near(moving, stamps, 1e18 if limits.settle == inf else limits.settle * 1e9)
-    contradicted = np.zeros(n, dtype=bool)
+    over = {
+        f'{name} {values[values > limit].max():.3g} (limit {limit:.3g})': values > limit
+        for name, values, limit in _signals(robot, samples, wrenches, limits)
+        if (values > limit).any()
+    }
+    moving = _near(
+        np.any([np.zeros(n, dtype=bool), *over.values()], axis=0), stamps, limits.settle
+    )
+    contradicted, touched = np.zeros((2, n), dtype=bool)
     if isfinite(limits.momentum):
         contradicted = _contradictions(robot, samples, free, limits.momentum * weight)
-    quiet = ~(felt | moving | contradicted)
-    labels, touched = np.full(n, -1, dtype=np.intp), np.zeros(n, dtype=bool)
+    poses = np.full(n, -1, dtype=np.intp)
     if isfinite(limits.joint_velocity):
-        labels = _find_poses(samples.positions, gravity, quiet & known.any(axis=1))
-        touched = _touches(differences, labels, stamps, weight)
-    left, left_out = np.ones(n, dtype=bool), dict.fromkeys((TOUCHED, MOVING, MOMENTUM, MISSING), 0)
+        known: Mask = np.logical_and.reduce(np.isfinite(differences), axis=2)
+        quiet = np.asarray(known.any(axis=1)) & ~(felt | moving | contradicted)
+        poses = _find_poses(samples.positions, pulls, quiet)
+        touched = _touches(differences, poses, stamps, weight)
+    used, left_out = np.ones(n, dtype=bool), dict[str, int]()
     for reason, mask in (
-        (TOUCHED, felt), (MOVING, moving), (MOMENTUM, contradicted), (TOUCHED, touched),
-        (MISSING, missing),
+        ('touched', felt), ('moving', moving), ('momentum', contradicted), ('touched', touched)
     ):  # fmt: skip
-        left_out[reason] += int((left & mask).sum())
-        left &= ~mask
-    return StillSamples(known & (quiet & ~touched)[:, None], left_out, signs, labels)
+        left_out[reason] = left_out.get(reason, 0) + int((used & mask).sum())
+        used &= ~mask
+    signs = sorted(over, key=lambda sign: -over[sign].sum())
+    return StillSamples(used, left_out, tuple(signs), poses)
 
 
-def _near(found: Mask, stamp_ns: NDArray[np.int64], reach_ns: float) -> Mask:
-    """Return the samples (n,) within some time of those that are found."""
-    at, reach = stamp_ns[found], int(reach_ns)
-    first = np.searchsorted(at, stamp_ns - reach, 'left')
-    return np.asarray(np.searchsorted(at, stamp_ns + reach, 'right') > first)
+def _near(found: Mask, stamp_ns: Stamps, reach: float) -> Mask:
+    """Return the samples (n,) within some time [s] of those that are found."""
+    at, reach_ns = stamp_ns[found], int(1e9 * min(reach, 1e9))
+    first = np.searchsorted(at, stamp_ns - reach_ns, 'left')
+    return np.asarray(np.searchsorted(at, stamp_ns + reach_ns, 'right') > first)
 
 
 def _signals(
@@ -165,42 +157,40 @@ def _signals(
         yield f"turning of IMU '{imu.name}'", rates, limits.angular_velocity
         lengths = np.linalg.norm(samples.proper_accelerations[:, i], axis=1)
         yield f"acceleration of IMU '{imu.name}'", np.abs(lengths - gravity), limits.acceleration
+    spreads = _spreads(wrenches, samples.stamp_ns)
+    force, moment = spreads[..., :3].max(axis=2), spreads[..., 3:].max(axis=2)
     for k, sensor in enumerate(robot.ft_sensors):
-        spreads = _spreads(wrenches[:, k], samples.stamp_ns)
-        force, moment = spreads[:, :3].max(axis=1), spreads[:, 3:].max(axis=1)
         name = f"FT sensor '{sensor.name}'"
-        yield f'force spread of {name}', force, max(limits.force_spread * weight, MIN_FORCE)
-        yield f'moment spread of {name}', moment, max(limits.moment_spread * weight, MIN_MOMENT)
+        yield f'force spread of {name}', force[:, k], max(limits.force_spread * weight, MIN_FORCE)
+        least = max(limits.moment_spread * weight, MIN_MOMENT)
+        yield f'moment spread of {name}', moment[:, k], least
 
 
-def _spreads(values: Array, stamp_ns: NDArray[np.int64]) -> Array:
-    """Return standard deviations in a window around each sample, (n, 6); NaN: missing."""
-    middle = np.nanmean(values, axis=0) if np.isfinite(values).any() else 0.0
-    centred = values - middle
-    missing = ~np.isfinite(centred).all(axis=1)
-    centred[missing] = 0.0
-    zero = np.zeros((1, values.shape[1]))
-    sums = np.concatenate([zero, np.cumsum(centred, axis=0)])
-    squares = np.concatenate([zero, np.cumsum(centred**2, axis=0)])
-    count = np.concatenate([[0], np.cumsum(~missing)])
+def _spreads(wrenches: Array, stamp_ns: Stamps) -> Array:
+    """Return standard deviations of (n, n_fts, 6) in a window around each sample; NaN: missing."""
+    known: Mask = np.logical_and.reduce(np.isfinite(wrenches), axis=2, keepdims=True)
+    total = np.where(known, wrenches, 0.0).sum(axis=0)
+    middle = total / np.maximum(known.sum(axis=0), 1)
+    centred = np.where(known, wrenches - middle, 0.0)
     first = np.searchsorted(stamp_ns, stamp_ns - SPREAD_WINDOW_NS // 2, 'left')
     last = np.searchsorted(stamp_ns, stamp_ns + SPREAD_WINDOW_NS // 2, 'right')
-    n = np.maximum(count[last] - count[first], 1)[:, None]
-    mean = (sums[last] - sums[first]) / n
-    variance = (squares[last] - squares[first]) / n - mean**2
-    spread: Array = np.sqrt(np.maximum(variance, 0.0))
-    spread[missing] = np.nan
-    return spread
+
+    def sums(values: Array | Mask) -> Array:
+        running = np.concatenate([np.zeros_like(values[:1], dtype=float), values.cumsum(axis=0)])
+        return np.asarray(running[last] - running[first])
+
+    count = np.maximum(sums(known), 1.0)
+    variance = sums(centred**2) / count - (sums(centred) / count) ** 2
+    return np.where(known, np.sqrt(np.maximum(variance, 0.0)), np.nan)
 
 
 def _contradictions(
     robot: Robot, samples: SampleBatch, estimate: WrenchEstimate, limit: float
 ) -> Mask:
     """Return windows of 0.5 s in which momentum and accelerations differ, (n,); limit [N]."""
-    check = MomentumCheck(robot)
-    stamps = samples.stamp_ns
+    check, stamps = MomentumCheck(robot), samples.stamp_ns
     found = np.zeros(len(samples), dtype=bool)
-    windows, next_ns = 0, stamps[0] if len(stamps) else 0
+    windows, next_ns = 0, stamps[0]
     for k, stamp in enumerate(stamps.tolist()):
         if next_ns - PERIOD_NS <= stamp < next_ns:
             continue
@@ -214,15 +204,15 @@ def _contradictions(
     return found
 
 
-def _find_poses(positions: Array, gravity: Array, used: Mask) -> Labels:
+def _find_poses(positions: Array, pulls: Array, used: Mask) -> Indices:
     """
     Group samples by pose, -1: none.
 
-    positions (n, n_joints) [rad or m]; gravity (n, n_fts, 3); used (n,); returns (n,).
+    positions (n, n_joints) [rad or m]; pulls (n, n_fts, 3); used (n,); returns (n,).
     """
     n = len(positions)
-    lengths = np.linalg.norm(gravity, axis=2, keepdims=True)
-    directions = gravity / np.where(lengths > 0.0, lengths, 1.0)
+    lengths = np.linalg.norm(pulls, axis=2, keepdims=True)
+    directions = pulls / np.where(lengths > 0.0, lengths, 1.0)
     features = np.nan_to_num(np.concatenate([positions, directions.reshape(n, -1)], axis=1))
     labels = np.full(n, -1, dtype=np.intp)
     left = np.flatnonzero(used)
@@ -235,25 +225,23 @@ def _find_poses(positions: Array, gravity: Array, used: Mask) -> Labels:
     return labels
 
 
-def _touches(
-    differences: Array, labels: Labels, stamp_ns: NDArray[np.int64], weight: float
-) -> Mask:
+def _touches(differences: Array, poses: Indices, stamp_ns: Stamps, weight: float) -> Mask:
     """
     Return samples (n,) near outliers from the median of a pose, where differences are constant.
 
     A touch that lasts for most of the pose is the median, and is not found.
-    differences (n, n_fts, 6) [N, Nm]; labels (n,); weight [N].
+    differences (n, n_fts, 6) [N, Nm]; poses (n,); weight [N].
     """
     least = np.repeat(np.maximum(weight * np.array(MIN_TOUCH), (MIN_FORCE, MIN_MOMENT)), 3)
     found = np.zeros(len(differences), dtype=bool)
-    for k in range(differences.shape[1]):
-        known = np.isfinite(differences[:, k]).all(axis=1)
-        for pose in range(labels.max(initial=-1) + 1):
-            rows = np.flatnonzero(known & (labels == pose))
+    for values in differences.swapaxes(0, 1):
+        known = np.isfinite(values).all(axis=1)
+        for pose in range(poses.max() + 1):
+            rows = np.flatnonzero(known & (poses == pose))
             if not len(rows):
                 continue
-            off = np.abs(differences[rows, k] - np.median(differences[rows, k], axis=0))
+            off = np.abs(values[rows] - np.median(values[rows], axis=0))
             deviations = MEDIAN_TO_DEVIATION * np.median(off, axis=0)
             limit = np.maximum(TOUCH_DEVIATIONS * deviations, least)
             found[rows[(off > limit).any(axis=1)]] = True
-    return _near(found, stamp_ns, TOUCH_REACH_NS)
+    return _near(found, stamp_ns, TOUCH_REACH)

@@ -11,31 +11,29 @@ wrenches that add up give the prediction, and `SupportLoads.freedom` the alterna
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pinocchio as pin
 
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.estimation.balance import subtrees
-from inertial_estimation.estimation.contacts import noise_scale
+from inertial_estimation.estimation.contacts import Contact, noise_scale
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.forest import build_geometry, pose_view
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
+from inertial_estimation.findings import Finding, finding, limit_of
+from inertial_estimation.model.link_motions import poses_in_parents
+from inertial_estimation.model.regressor import poses_in_root
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.spatial import (
-    compose,
-    cross_matrix,
-    row_pose,
-    to_child,
-    to_parent,
-)
+from inertial_estimation.model.spatial import apply, inverse_pose, wrench_transform
+from inertial_estimation.model.tree import decompose
 from inertial_estimation.sample import SampleBatch
 
-Place = tuple[int, Array]
-"""A link, and the pose of a frame in it."""
 ASSUMED = np.uint8(Quality.ASSUMED)
+MAX_LEVEL_DIFFERENCE = 0.02
+"""Of heights of contacts on the same ground [m]."""
+MAX_LEVEL_SHARE = 0.5
+"""Of the samples."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,22 +44,17 @@ class SupportLoads:
     """Shape (n, n_fts, 6), [force; torque] in each sensor's frame [N, Nm]; NaN: not known."""
     freedom: Array
     """
-    Changes of the readings with the sharing of the load, (n, n_fts, 6, 6 (m - 1)) for m supports:
-    a column for each combination of 1 N. Zero for a sensor with all supports on one side.
+    Changes of the readings with the sharing of the load, (n, n_fts, 6, 6 m) for m supports. Zero
+    for a sensor with all supports on one side.
     """
+    shared: Mask
+    """Sensors with supports on both sides, shape (n_fts,)."""
     sides: Mask
     """Submodels that each sensor's prediction is summed over, shape (n_fts, n_submodels)."""
-    beyond: Mask
-    """Supports on the side of each sensor's child link, shape (n_fts, m)."""
     assumed: Mask
     """Sensors whose predictions depend on an assumed joint, shape (n_fts,)."""
-    gravity: Array
-    """In each sensor's axes, shape (n, n_fts, 3) [m/s^2]."""
-
-    @property
-    def shared(self) -> Mask:
-        """Sensors with supports on both sides, shape (n_fts,)."""
-        return np.asarray(self.beyond.any(axis=1) & ~self.beyond.all(axis=1))
+    pulls: Array
+    """Force that a kilogram on the summed side adds to each reading, (n, n_fts, 3) [m/s^2]."""
 
 
 def support_loads(
@@ -74,124 +67,141 @@ def support_loads(
     length_scale [m]: moment over force that counts as equally large in the smallest wrenches.
     """
     robot = estimator.robot
+    places = [robot.frame(support, f"'supports' names '{support}'") for support in supports]
     bare = WrenchEstimator(robot, acceleration_arrays=estimator.motion.arrays)
     free = bare.batch(replace(samples, ft_readings=np.zeros_like(samples.ft_readings)))
-    places = [robot.frame(support, f"'supports' names '{support}'") for support in supports]
-    poses = FramePoses(robot, samples)
-    n, m, n_fts = len(samples), len(places), len(robot.ft_sensors)
-    subtree = subtrees(robot)
-    beyond, held = (
-        np.array([[k in subtree[ft.child] for k in links] for ft in robot.ft_sensors], dtype=bool)
-        .reshape(n_fts, len(links))
-        for links in ([link for link, _ in places], [s.root for s in robot.submodels])
-    )  # fmt: skip
-    net = [
-        poses.to_root((submodel.root, np.eye(4)), free.residuals[:, k, None])[:, 0]
-        for k, submodel in enumerate(robot.submodels)
-    ]
-    net_at_root = np.stack(net, axis=1)
-    wrenches, sharing = _smallest_wrenches(poses, places, net_at_root.sum(axis=1), length_scale)
-    readings, freedom = np.empty((n, n_fts, 6)), np.zeros((n, n_fts, 6, 6 * (m - 1)))
-    sides, gravity = np.empty_like(held), np.empty((n, n_fts, 3))
+    # A missing joint is put at zero: the net wrench of its submodel is missing as well, and with
+    # it every prediction that depends on the joint.
+    poses = link_poses(robot, np.where(np.isfinite(samples.positions), samples.positions, 0.0))
+    net = np.stack(
+        [
+            apply(wrench_transform(poses[submodel.root]), free.residuals[:, k])
+            for k, submodel in enumerate(robot.submodels)
+        ],
+        axis=1,
+    )
+    # Wrenches about the root link's origin by unit wrenches of the supports.
+    units = np.concatenate(
+        [wrench_transform(poses[k] @ k_H_F) * noise_scale(length_scale) for k, k_H_F in places],
+        axis=2,
+    )
+    inverse = np.linalg.pinv(units)
+    smallest = apply(inverse, net.sum(axis=1))
+    sharing = np.eye(units.shape[2]) - inverse @ units
+    n, n_fts, subtree = len(samples), len(robot.ft_sensors), subtrees(robot)
+    readings, pulls = np.empty((n, n_fts, 6)), np.empty((n, n_fts, 3))
+    freedom, shared = np.zeros((n, n_fts, 6, units.shape[2])), np.zeros(n_fts, dtype=bool)
+    sides = np.ones((n_fts, len(robot.submodels)), dtype=bool)
     upward = proper_acceleration(robot, samples, poses)
-    for k, sensor in enumerate(robot.ft_sensors):
-        place = sensor.child, sensor.child_H_sensor
-        # Parent on child: what holds the side beyond, or what all but that side pulls.
-        all_beyond = beyond[k].all()
-        sides[k] = ~held[k] if all_beyond else held[k]
-        through = net_at_root[:, sides[k]].sum(axis=1) * (-1.0 if all_beyond else 1.0)
-        if beyond[k].any() and not all_beyond:
-            sides[k] = True
-            through = through - wrenches[:, beyond[k]].sum(axis=1)
-            columns = -sharing[:, beyond[k]].sum(axis=1)
-            local = poses.from_root(place, columns.swapaxes(1, 2))
-            freedom[:, k] = -sensor.direction * local.swapaxes(1, 2)
-        readings[:, k] = -sensor.direction * poses.from_root(place, through[:, None])[:, 0]
-        gravity[:, k] = -poses.axes_from_root(place, upward)
+    for s, sensor in enumerate(robot.ft_sensors):
+        held = np.array([one.root in subtree[sensor.child] for one in robot.submodels])
+        beyond = np.array([link in subtree[sensor.child] for link, _ in places])
+        shared[s] = beyond.any() and not beyond.all()
+        to_sensor = wrench_transform(inverse_pose(poses[sensor.child] @ sensor.child_H_sensor))
+        # Of the parent on the child: what holds the side beyond, or what all but that side pulls.
+        sign = -1.0 if beyond.all() else 1.0
+        side = ~held if beyond.all() else held
+        through = sign * net[:, side].sum(axis=1)
+        if shared[s]:
+            own = np.repeat(beyond, 6)
+            through -= apply(units[:, :, own], smallest[:, own])
+            freedom[:, s] = sensor.direction * to_sensor @ units[:, :, own] @ sharing[:, own]
+        else:
+            sides[s] = side
+        readings[:, s] = -sensor.direction * apply(to_sensor, through)
+        pulls[:, s] = -sensor.direction * sign * apply(to_sensor[:, :3, :3], upward)
     assumed = np.logical_or.reduce(free.submodel_quality & ASSUMED != 0, axis=0)
     depends = np.asarray((sides & assumed).any(axis=1))
-    return SupportLoads(readings, freedom, sides, beyond, depends, gravity), free
+    return SupportLoads(readings, freedom, shared, sides, depends, pulls), free
 
 
-def _smallest_wrenches(
-    poses: FramePoses, places: Sequence[Place], total: Array, length_scale: float
-) -> tuple[Array, Array]:
+def second_supports(
+    robot: Robot,
+    samples: SampleBatch,
+    differences: Array,
+    support: str,
+    contacts: Sequence[Contact],
+) -> Iterator[Finding]:
     """
-    Return support wrenches about the root link's origin, and their changes that keep the sum.
+    Yield submodels that may carry the robot beside its only support.
 
-    total (n, 6) [N, Nm]; returns (n, m, 6) [N, Nm] and (n, m, 6, 6 (m - 1)).
+    Offsets absorb the force of another contact. Two signs remain: a contact that is level with
+    the support may stand on the same ground, and a force that changes is no offset. differences
+    (n, n_fts, 6): reading minus prediction [N, Nm]; NaN: not known.
     """
-    n, m = len(total), len(places)
-    units = np.broadcast_to(np.diag(noise_scale(length_scale)), (n, 6, 6))
-    # A row for each unknown: the wrench of a unit of it.
-    rows = np.concatenate([poses.to_root(place, units) for place in places], axis=1)
-    u, s, vt = np.linalg.svd(rows, full_matrices=True)
-    known: Mask = np.logical_and.reduce(np.isfinite(total), axis=1)
-    image = (vt @ np.where(known[:, None], total, 0.0)[..., None])[..., 0] / s
-    shortest = (u[..., :6] @ image[..., None])[..., 0]
-    owned = rows.reshape(n, m, 6, 6)
-    wrenches = (shortest.reshape(n, m, 1, 6) @ owned)[:, :, 0]
-    wrenches[~known] = np.nan
-    return wrenches, owned.swapaxes(-1, -2) @ u[..., 6:].reshape(n, m, 6, -1)
-
-
-class FramePoses:
-    """
-    Poses of frames in the root link at all samples.
-
-    A missing joint is put at zero: the net wrench of its submodel is missing as well, and with it
-    every prediction that depends on it.
-    """
-
-    def __init__(self, robot: Robot, samples: SampleBatch, missing: float = 0.0) -> None:
-        self._geometry = build_geometry(robot)
-        data = self._geometry.model.createData()
-        view = pose_view(data)
-        positions = np.where(np.isfinite(samples.positions), samples.positions, missing)
-        self._poses = np.empty((len(positions), *view.shape))
-        for k, q in enumerate(np.ascontiguousarray(positions)):
-            pin.forwardKinematics(self._geometry.model, data, q)
-            self._poses[k] = view
-
-    def of(self, place: Place) -> Array:
-        """Return poses of a frame as rows, (n, 4, 3) [m]."""
-        link, L_H_F = place
-        geometry = self._geometry
-        local = row_pose(geometry.support_H_L[link] @ L_H_F)
-        return compose(self._poses[:, geometry.support[link]], local)
-
-    def to_root(self, place: Place, wrenches: Array) -> Array:
-        """Move wrenches (n, m, 6) from a frame to the root link's [N, Nm]."""
-        pose = self.of(place)[:, None]
-        pairs = wrenches.reshape(*wrenches.shape[:2], 2, 3)
-        return to_parent(pose, pairs, cross_matrix(pose[..., 3, :])).reshape(wrenches.shape)
-
-    def from_root(self, place: Place, wrenches: Array) -> Array:
-        """Move wrenches (n, m, 6) from the root link's frame to another [N, Nm]."""
-        pose = self.of(place)[:, None]
-        pairs = wrenches.reshape(*wrenches.shape[:2], 2, 3)
-        return to_child(pose, pairs, cross_matrix(pose[..., 3, :])).reshape(wrenches.shape)
-
-    def axes_to_root(self, place: Place, vectors: Array) -> Array:
-        """Turn vectors (n, 3) from the axes of a frame to the root link's."""
-        turned: Array = (vectors[:, None] @ self.of(place)[:, :3])[:, 0]
-        return turned
-
-    def axes_from_root(self, place: Place, vectors: Array) -> Array:
-        """Turn vectors (n, 3) from the root link's axes to those of a frame."""
-        turned: Array = (self.of(place)[:, :3] @ vectors[..., None])[..., 0]
-        return turned
-
-
-def proper_acceleration(robot: Robot, samples: SampleBatch, poses: FramePoses) -> Array:
-    """Return that of the fixed link, or of the first IMU that is known, (n, 3) [m/s^2]."""
-    n = len(samples)
-    if robot.fixed_frame:
-        return poses.axes_to_root(robot.frame(robot.fixed_frame), np.tile(-robot.gravity, (n, 1)))
-    found = np.full((n, 3), np.nan)
-    for k, imu in enumerate(robot.imus):
-        if imu.measures == 'gyroscope':
+    weight = robot.mass * float(np.linalg.norm(robot.gravity))
+    if not len(samples) or not weight:
+        return
+    poses = link_poses(robot, samples.positions)
+    known = np.isfinite(differences)
+    means = np.where(known, differences, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    changes = np.where(known, differences - means, 0.0)
+    # Of the child on the parent, in the root link.
+    forces = [
+        sensor.direction
+        * apply((poses[sensor.child] @ sensor.child_H_sensor)[:, :3, :3], changes[:, s, :3])
+        for s, sensor in enumerate(robot.ft_sensors)
+    ]
+    level = _level_shares(robot, samples, poses, support, contacts)
+    for submodel in robot.submodels:
+        if robot.frame(support)[0] in submodel.links:
             continue
-        turned = poses.axes_to_root((imu.link, imu.L_H_S), samples.proper_accelerations[:, k])
-        found = np.where(np.isfinite(found), found, turned)
+        total = sum((forces[s] for s in submodel.child_sensors), np.zeros((len(samples), 3)))
+        if submodel.root_sensor >= 0:
+            total -= forces[submodel.root_sensor]
+        own = apply(poses[submodel.root][:, :3, :3].swapaxes(1, 2), total)
+        own = own[np.isfinite(own).all(axis=1)]
+        change = float(np.sqrt(own.var(axis=0).sum())) if len(own) else 0.0
+        here = [c for c in contacts if robot.frame(c.frame)[0] in submodel.links]
+        named = max(here, key=lambda c: level[c.name], default=None)
+        share, part = level[named.name] if named else 0.0, change / weight
+        if share > MAX_LEVEL_SHARE or part > limit_of('second_support'):
+            name = named.name if named else submodel.name
+            yield finding('second_support', name, share=share, change=change, part=part)
+
+
+def _level_shares(
+    robot: Robot, samples: SampleBatch, poses: Array, support: str, contacts: Sequence[Contact]
+) -> dict[str, float]:
+    """Return the share of known poses in which each contact is level with the support."""
+    up = proper_acceleration(robot, samples, poses)
+    up /= np.linalg.norm(up, axis=1, keepdims=True)
+
+    def heights(contact: Contact) -> Array:
+        link, L_H_F = robot.frame(contact.frame)
+        point = L_H_F @ np.append(contact.point, 1.0)
+        return np.asarray(((poses[link] @ point)[:, :3] * up).sum(axis=1))
+
+    ground, found = heights(Contact(support)), {}
+    for contact in contacts:
+        steps = heights(contact) - ground
+        count = max(int(np.isfinite(steps).sum()), 1)
+        found[contact.name] = float((np.abs(steps) < MAX_LEVEL_DIFFERENCE).sum() / count)
+    return found
+
+
+def link_poses(robot: Robot, positions: Array) -> Array:
+    """Return poses in the root link, (n_links, n, 4, 4) [m]; positions (n, n_joints)."""
+    (whole,) = decompose(robot.links, robot.ft_sensors, cut=())
+    found = np.tile(np.eye(4), (len(robot.links), len(positions), 1, 1))
+    for link, pose in poses_in_root(robot, whole, poses_in_parents(robot, positions)).items():
+        found[link, :, :3, :3], found[link, :, :3, 3] = pose.rotations, pose.origins
+    return found
+
+
+def proper_acceleration(robot: Robot, samples: SampleBatch, poses: Array) -> Array:
+    """
+    Return that of the fixed link, or of the first IMU that is known, (n, 3) [m/s^2].
+
+    poses: `link_poses`; the result has the root link's axes.
+    """
+    if robot.fixed_frame:
+        link, L_H_F = robot.frame(robot.fixed_frame)
+        return np.asarray((poses[link] @ L_H_F)[:, :3, :3] @ -robot.gravity)
+    found = np.full((len(samples), 3), np.nan)
+    for k, imu in enumerate(robot.imus):
+        if imu.measures != 'gyroscope':
+            root_R_S = (poses[imu.link] @ imu.L_H_S)[:, :3, :3]
+            turned = apply(root_R_S, samples.proper_accelerations[:, k])
+            found = np.where(np.isfinite(found), found, turned)
     return found

@@ -104,7 +104,6 @@ def _offsets(chosen: argparse.Namespace) -> None:
 
     from inertial_estimation.calibration.configured_estimator import build_estimator, noisy_sensors
     from inertial_estimation.calibration.offset_from_model import offset_from_model
-    from inertial_estimation.calibration.second_supports import second_supports
     from inertial_estimation.calibration.still_samples import Stillness
     from inertial_estimation.findings import Level
 
@@ -133,18 +132,19 @@ def _offsets(chosen: argparse.Namespace) -> None:
         except CalibrationError:
             log.recording.require_derivatives()
             raise
-    findings = list(found.findings(names))
     # A support that was named is known to be the only one.
-    level = Level.WARNING if chosen.support else Level.ERROR
-    others = second_supports(found, samples, estimator, estimator.contacts)
-    findings += [replace(one, level=level) for one in others]
+    findings = [
+        replace(one, level=Level.ERROR)
+        if one.code == 'second_support' and not chosen.support else one
+        for one in found.findings
+    ]  # fmt: skip
     fields = {'offset': found.offsets, 'spread': found.spread, 'deviation': found.deviations,
               'samples': found.n_samples, 'unique': found.unique, 'assumed': found.assumed,
               'temperature': found.temperatures}  # fmt: skip
     rows = {names[k]: k for k in np.flatnonzero(found.found)}
     sensors = {name: {key: values[k] for key, values in fields.items()}
                for name, k in rows.items()}  # fmt: skip
-    poses = {name: {'poses': vars(found.poses[name]) if name in found.poses else None}
+    poses = {name: {'poses': found.poses[name]._asdict() if name in found.poses else None}
              for name in rows}  # fmt: skip
     keys = ('supports', 'is_unique', 'left_out', 'silent', 'undetermined')
     figures = {key: getattr(found, key) for key in keys} | {
@@ -160,7 +160,7 @@ def _offsets(chosen: argparse.Namespace) -> None:
         for name, k in rows.items()
     })  # fmt: skip
     finish(
-        chosen, robot.name, found.calibrations(log.calibrations, log.date, findings), findings,
+        chosen, robot.name, found.calibrations(log.calibrations, log.date), findings,
         figures, tables, insists=chosen.out is None, keeps_slopes=True,
     )  # fmt: skip
 

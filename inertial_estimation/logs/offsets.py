@@ -22,12 +22,10 @@ from inertial_estimation.calibration.offset_from_model import (
     DEFAULT_LENGTH_SCALE,
     offset_from_model,
 )
-from inertial_estimation.calibration.second_supports import second_supports
 from inertial_estimation.calibration.sensor_fits import PredictedWrenches
 from inertial_estimation.calibration.support_loads import support_loads
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, CallError, ConfigError, LogError
-from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding
@@ -128,8 +126,7 @@ def compute_offsets(
     if support:
         robot.frame(support, f"the support is '{support}'")
         progress('offsets from the model', 0.0)
-        alone = (Contact(support),)
-        estimator = build_estimator(settings, robot, contacts=alone, calibration=bare)
+        estimator = build_estimator(settings, robot, calibration=bare)
         try:
             found = offset_from_model(
                 estimator, samples, [support], stillness=None, min_samples=1,
@@ -143,7 +140,7 @@ def compute_offsets(
             offsets, found.spread.reshape(-1), 6 * int(found.found.sum()),
             int(found.n_samples.max()), found.assumed,
         )  # fmt: skip
-        findings = tuple(second_supports(found, samples, estimator, configured.contacts))
+        findings = found.findings
         if findings and request.source == 'model' and not request.support:
             raise LogError(
                 f'offset range: {support} is not the only contact: {"; ".join(map(str, findings))}'
