@@ -14,19 +14,16 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_samp
 from turned_body import AROUND, RATE, TurnedBody
 
 from inertial_estimation.calibration.accelerometer import MOVING, NOT_FINITE, TOUCHED
-from inertial_estimation.calibration.body_readings import (
-    FIXED_LINK,
-    MAX_JOINT_CHANGE,
-    BodyReadings,
-)
 from inertial_estimation.calibration.collection import (
     CONTACT,
     DIRECTIONS,
+    FIXED_LINK,
     JOINTS,
     KEPT,
+    MAX_JOINT_CHANGE,
     NAMES,
     SETTLING,
-    WAITING,
+    BodyReadings,
     Collection,
 )
 from inertial_estimation.errors import ModelError, NameNotFound
@@ -45,66 +42,73 @@ def body(rng):
     return TurnedBody(rng)
 
 
-def check_sums(found):
-    """Check that each reading is kept, left out for one reason, or pending."""
-    assert sum(found.counts().values()) + found.pending == found.received
+def states(collection, readings):
+    """Return the use of each reading."""
+    return ['pose' if collection.update(one) else collection.state for one in readings]
 
 
 def test_motion_is_left_out_until_the_body_has_settled(body):
     found = Collection()
-    body.hold(found, DOWN, 0.3)
-    assert found.pending == 30 - POSE and found.poses[0].n_readings == POSE
-    np.testing.assert_allclose(found.poses[0].acceleration, -DOWN, atol=5 * 0.02 / np.sqrt(POSE))
-    assert set(body.turn(found)) == {MOVING} and not found.pending
-    states = body.hold(found, DOWN, 1.0)
+    states(found, body.still(DOWN, 60))
+    (pose,) = found.poses
+    assert pose.n_readings == POSE
+    np.testing.assert_allclose(pose.acceleration, -DOWN, atol=5 * 0.02 / np.sqrt(POSE))
+    assert set(states(found, body.moving())) == {MOVING}
+    uses = states(found, body.still(DOWN, 100))
     # The first reading after the motion is one step after its end.
-    assert states[:29] == 29 * [SETTLING] and set(states[29:]) == {KEPT, WAITING}
-    assert found.counts()[MOVING] == 20 + 30 - POSE
-    assert set(body.hold(found, DOWN, 0.5, disturbance='asked')) == {'asked'} == {found.state}
-    one = next(body.readings(DOWN, 1))
-    one[1][0] = np.nan
-    assert found.update(*one) == NOT_FINITE
-    check_sums(found)
+    assert uses[:29] == 29 * [SETTLING] and set(uses[29:]) == {KEPT, 'pose'}
+    assert uses.index('pose') == 29 + POSE - 1
+    one = next(body.still(DOWN, 1))
+    one.raw[0] = np.nan
+    assert not found.update(one) and found.state == NOT_FINITE
+    # Neither a gap nor a clock that is set back is part of a pose.
+    for step in (10**9, -(10**10)):
+        body.stamp_ns += step
+        assert states(found, body.still(DOWN, 30)) == 30 * [SETTLING]
+    assert found.counts() == {KEPT: 4 * POSE, MOVING: 20, SETTLING: 30 + 29 + 60, NOT_FINITE: 1}
 
 
 def test_slow_tilt_is_seen_without_a_gyroscope(body):
-    found, states = Collection(), []
+    found = Collection()
     for angle in 0.5 * np.arange(200) / RATE:
         gravity = GRAVITY * np.array([np.sin(angle), 0.0, -np.cos(angle)])
-        stamp, raw, a, _ = next(body.readings(gravity, 1))
-        states.append(found.update(stamp, raw, a))
-    assert MOVING in states and KEPT not in states
+        found.update(next(body.still(gravity, 1))._replace(turning=None))
+    assert found.left_out[MOVING] >= POSE and not found.poses
 
 
-def test_touched_poses_are_rejected(body):
+def test_touched_poses_are_left_out(body):
     found = Collection()
-    body.go_through(found, AROUND[:26])
+    body.go_through(found.update, AROUND[:40])
+    assert found.offset.kept.all() and not found.lacking
     # 3 N on a body of 2.9 kg, which is then let go.
     body.touch = np.array([3.0, 0.0, 0.0, 0.0, 0.3, 0.0])
-    body.go_through(found, AROUND[:5])
-    assert found.rejected[-1] == TOUCHED
+    body.go_through(found.update, AROUND[:5])
+    assert not found.offset.kept[-5:].any() and found.offset.kept[:-10].all()
+    assert found.counts()[TOUCHED] >= 5 * POSE
     body.touch = np.zeros(6)
-    body.go_through(found, AROUND[:5])
-    rejected = [one.n_readings for one, why in zip(found.poses, found.rejected) if why]
-    assert found.rejected[-1] == '' and found.counts()[TOUCHED] == sum(rejected) > 0
-    check_sums(found)
+    body.go_through(found.update, AROUND[:1])
+    assert found.offset.kept[-1]
 
 
 def test_following_the_suggestions_is_enough(body):
-    found, gravity = Collection(), DOWN
-    empty = found.coverage()
-    assert not empty.is_enough and empty.missing == NAMES and empty.orientations is None
+    found, gravity, reached = Collection(), DOWN, []
+    assert found.suggestions() and found.lacking
     for _ in range(26):
-        body.hold(found, gravity, 1.3)
-        body.turn(found)
-        seen = found.coverage()
-        if seen.is_enough:
+        body.go_through(found.update, [gravity], 1.3)
+        reached.append(gravity / GRAVITY)
+        if not found.lacking:
             break
-        asked = DIRECTIONS[NAMES.index(seen.suggestions[0])]
-        # Near to one that was reached.
-        assert (DIRECTIONS[seen.counts > 0] @ asked).max() > 0.49
+        asked = DIRECTIONS[NAMES.index(found.suggestions()[0])]
+        # Near to one that was reached, and new.
+        assert 0.49 < (reached @ asked).max() < 0.9
         gravity = GRAVITY * asked
-    assert seen.is_enough and sum(seen.counts > 0) < 20
+    assert not found.lacking and len(reached) < 20
+
+
+def test_newest_poses_of_a_direction_are_kept(body):
+    found = Collection()
+    states(found, body.still(DOWN, 400))
+    assert len(found.poses) == 10 and found.poses[-1].stamp_ns > body.stamp_ns - 3 * 10**8
 
 
 def humanoid(*imus, **more):
@@ -145,9 +149,8 @@ def test_gravity_through_the_joints(rng, imu):
         assert readings.gravity.startswith(f"IMU '{imu}'")
         for _ in range(3):
             sample, gravity, turning = at_rest(robot, rng)
-            readings.begin()
             found = readings.reading(sample)
-            assert found.stamp_ns == sample.stamp_ns and found.disturbance == ''
+            assert found.stamp_ns == sample.stamp_ns and not found.touched
             np.testing.assert_array_equal(found.raw, sample.ft_readings[k])
             np.testing.assert_allclose(found.acceleration, -gravity[k], atol=ROUND_OFF)
             np.testing.assert_allclose(found.turning, turning[k], atol=ROUND_OFF)
@@ -169,20 +172,28 @@ def test_gravity_from_the_fixed_link(rng):
 def test_contacts_and_joints_beyond_the_sensor_disturb(rng):
     robot = humanoid('head')
     sample, *_ = at_rest(robot, rng)
-    readings = BodyReadings(robot, 'leg_sensor')
-    for frame, why in (('thigh', CONTACT), ('sole', CONTACT), ('hip', ''), ('hand', '')):
-        assert readings.reading(sample, [Contact(frame)]).disturbance == why
+    sample = sample._replace(angular_velocities=np.zeros((1, 3)))
+    readings, found = BodyReadings(robot, 'leg_sensor'), Collection()
+
+    def use(changed=sample, contacts=()):
+        found.update(readings.reading(changed, contacts))
+        return found.state
+
+    for frame, why in ('thigh', CONTACT), ('sole', CONTACT), ('hip', SETTLING), ('hand', SETTLING):
+        assert use(contacts=[Contact(frame)]) == why
     for name, by, why in (
-        ('knee', -2 * MAX_JOINT_CHANGE, JOINTS), ('knee', 0.9 * MAX_JOINT_CHANGE, ''),
-        ('hip_joint', 1.0, ''), ('knee', np.nan, ''),
+        ('knee', -2 * MAX_JOINT_CHANGE, JOINTS), ('knee', 0.9 * MAX_JOINT_CHANGE, SETTLING),
+        ('hip_joint', 1.0, SETTLING), ('knee', np.nan, SETTLING),
+        ('hip_joint', np.nan, NOT_FINITE),
     ):  # fmt: skip
         positions = sample.positions.copy()
         positions[robot.joint_names.index(name)] += by
-        assert readings.reading(sample._replace(positions=positions)).disturbance == why
+        assert use(sample._replace(positions=positions)) == why, (name, by)
     sample.positions[robot.joint_names.index('knee')] += 1.0
-    assert readings.reading(sample).disturbance == JOINTS
-    readings.begin()
-    assert readings.reading(sample).disturbance == ''
+    assert use() == JOINTS
+    # A new data set begins with other positions.
+    found = Collection()
+    assert use() == SETTLING
 
 
 def test_unknown_sensors_and_unknown_gravity_are_refused():

@@ -5,53 +5,45 @@
 from __future__ import annotations
 
 import numpy as np
-from hanging_body import GRAVITY, MATRIX, NOISE, OFFSET, counts, wrenches
+from hanging_body import GRAVITY, NOISE, counts, wrenches
 
-from inertial_estimation.calibration.collection import DIRECTIONS, Collection
+from inertial_estimation.calibration.collection import DIRECTIONS, Reading
 
 RATE = 100
 """[Hz]"""
 STEP_NS = 1_000_000_000 // RATE
-AROUND = np.tile(GRAVITY * DIRECTIONS, (3, 1))
-"""Gravity in all 26 directions, thrice [m/s^2]."""
+AROUND = np.tile(GRAVITY * DIRECTIONS, (2, 1))
+"""Gravity in all 26 directions, twice [m/s^2]."""
 
 
 class TurnedBody:
     """A body with a sensor, and an accelerometer turned by a rotation in its frame."""
 
-    def __init__(self, rng, matrix=MATRIX, offset=OFFSET, rotation=None):
-        self.rng, self.matrix, self.offset = rng, matrix, offset
-        self.rotation = np.eye(3) if rotation is None else rotation
+    def __init__(self, rng, rotation=None):
+        self.rng, self.rotation = rng, np.eye(3) if rotation is None else rotation
         self.added, self.at = 0.0, (0.0, 0.0, 0.0)
         self.stamp_ns = 1_000_000_000
         self.touch = np.zeros(6)
 
-    def readings(self, gravity, n):
-        """Yield stamp, raw reading, acceleration and turning of a body at rest."""
+    def still(self, gravity, n, **more):
+        """Yield readings of a body at rest."""
         for _ in range(n):
             self.stamp_ns += STEP_NS
             wrench = wrenches(gravity[None], self.added, self.at)[0] + self.touch
-            wrench = wrench + NOISE * self.rng.normal(size=6)
-            raw = counts(wrench[None], self.matrix, self.offset)[0]
+            raw = counts((wrench + NOISE * self.rng.normal(size=6))[None])[0]
             acceleration = -gravity @ self.rotation + 0.02 * self.rng.normal(size=3)
-            yield self.stamp_ns, raw, acceleration, 0.005 * self.rng.normal(size=3)
+            turning = 0.005 * self.rng.normal(size=3)
+            yield Reading(self.stamp_ns, raw, acceleration, turning, **more)
 
-    def hold(self, collection: Collection, gravity, seconds=1.0, **more):
-        """Hold a pose; return the states of its readings."""
-        n = round(seconds * RATE)
-        return [collection.update(*one, **more) for one in self.readings(gravity, n)]
-
-    def turn(self, collection: Collection, seconds=0.2):
-        """Turn the body fast; return the states of its readings."""
-        states = []
-        for _ in range(round(seconds * RATE)):
+    def moving(self, n=20):
+        """Yield readings of a body that is turned fast."""
+        for _ in range(n):
             self.stamp_ns += STEP_NS
-            raw = counts(100.0 * self.rng.normal(size=(1, 6)), self.matrix, self.offset)[0]
-            states.append(collection.update(self.stamp_ns, raw, 15.0 * np.eye(3)[0], np.ones(3)))
-        return states
+            raw = counts(100.0 * self.rng.normal(size=(1, 6)))[0]
+            yield Reading(self.stamp_ns, raw, 15.0 * np.eye(3)[0], np.ones(3))
 
-    def go_through(self, collection: Collection, poses=AROUND, seconds=0.8):
-        """Go from pose to pose."""
+    def go_through(self, take, poses=AROUND, seconds=0.8):
+        """Go from pose to pose, and let each reading be taken."""
         for gravity in poses:
-            self.turn(collection)
-            self.hold(collection, gravity, seconds)
+            for reading in (*self.moving(), *self.still(gravity, round(seconds * RATE))):
+                take(reading)

@@ -1,216 +1,279 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Calibration session with a robot that publishes.
+"""Calibration session with a robot that publishes: its node, its readings, and their use."""
 
-A process of its own for callers without ROS: its first argument is the options as JSON, standard
-output has the result as JSON, standard input takes keys, standard error shows the progress.
-"""
-
-import json
 import os
+import select
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from datetime import datetime, timezone
-from math import isfinite
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import rclpy
-from rclpy.executors import Executor, SingleThreadedExecutor
+from rcl_interfaces.srv import GetParameters
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.subscription import Subscription
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from inertial_estimation.calibration.calibration_file import SENSOR, as_entry, write
-from inertial_estimation.calibration.session import Conductor, Phase, Session
-from inertial_estimation.config.files import check_writable
-from inertial_estimation.errors import InertialEstimationError, is_wrong_call
-from inertial_estimation.findings import Level
-from inertial_estimation.ros.calibration_setup import Setup, hand_over, plan_of, set_up
-from inertial_estimation.ros.calibration_terminal import AGAIN, PROCEED, STOP, Display, keys
-from inertial_estimation.ros.executors import PolledGroup, init, note_signals
+from inertial_estimation.calibration.collection import BodyReadings, Reading
+from inertial_estimation.calibration.session import Session
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError
+from inertial_estimation.model.configured_robot import build_robot
+from inertial_estimation.model.urdf import is_xml, load_text
+from inertial_estimation.ros.executors import PolledGroup, PollingNode, init
+from inertial_estimation.ros.subscriptions import (
+    LATCHED,
+    POLLED_QUEUE,
+    Inputs,
+    PolledSubscriptions,
+    deserialize,
+    subscribe,
+    waiting,
+)
+from inertial_estimation.sample import Sample
+from inertial_estimation.signals.router import Source
 
-NODE = 'ft_calibration'
-SAVE_PERIOD = 5.0
-"""[s]"""
-STOPPED = 130
-"""Exit code of a session that was interrupted."""
+NODE, DESCRIPTION, PARAMETER = 'ft_calibration', 'robot_description', 'calibration_file'
+WAIT = 10.0
+"""
+For the robot description, and for a service [s]: participants are announced anew every three
+seconds, and the first time may be missed on a busy machine.
+"""
+ANSWER = 20.0
+"""For an answer [s]."""
+MAX_SILENCE, LINE_PERIOD = 1.0, 2.0
+"""Time without readings until it is reported, and between two lines of the progress [s]."""
+MAX_IMU_AGE_NS = 100_000_000
+SAMPLE_NS = 5_000_000
+"""Time between samples of a robot, of which 40 make a still pose [ns]."""
 
 
-class SessionNode(Node):
-    """Node of a session."""
+class SessionNode(PollingNode):
+    """Node of a session, which spins itself."""
 
     def __init__(self, **kwargs) -> None:
         super().__init__(NODE, **kwargs)
         self.asked: list[str] = []
-        for name, key in (('proceed', PROCEED), ('restart_step', AGAIN)):
+        """Requests, as lines that are typed."""
+        for name, line in (('proceed', ''), ('restart_step', 'r')):
             self.create_service(
-                Trigger, f'~/{name}', lambda _, answer, key=key: self._ask(key, answer)
+                Trigger, f'~/{name}', lambda _, answer, line=line: self._ask(line, answer)
             )
+        self._executor = SingleThreadedExecutor(context=self.context)
+        self._executor.add_node(self)
 
-    @property
-    def subscriptions(self) -> Iterator[Subscription]:
-        """Subscriptions that wake the executor: those that are not polled."""
-        found = super().subscriptions
-        return (one for one in found if not isinstance(one.callback_group, PolledGroup))
+    def destroy_node(self) -> None:
+        """Destroy the executor too."""
+        self._executor.shutdown()
+        super().destroy_node()
 
-    def _ask(self, key: str, answer: Trigger.Response) -> Trigger.Response:
-        """Take a request like a key."""
-        self.asked.append(key)
+    def spin_until(self, condition: Callable[[], Any], seconds: float) -> Any:
+        """Spin until something holds; return whether it does."""
+        deadline = time.monotonic() + seconds
+        while not condition() and time.monotonic() < deadline:
+            self._executor.spin_once(timeout_sec=0.05)
+        return condition()
+
+    def call(self, kind: Any, service: str, request: Any) -> Any:
+        """Return the answer of a service; None: there is none."""
+        client = self.create_client(kind, service)
+        try:
+            if not self.spin_until(client.service_is_ready, WAIT):
+                return None
+            future = client.call_async(request)
+            return future.result() if self.spin_until(future.done, ANSWER) else None
+        finally:
+            self.destroy_client(client)
+
+    def _ask(self, line: str, answer: Trigger.Response) -> Trigger.Response:
+        self.asked.append(line)
         answer.success, answer.message = True, 'see the terminal'
         return answer
 
 
-def run(job: dict[str, Any], signals: Sequence[int]) -> dict[str, Any]:
-    """Run a session until it is done or stopped."""
-    path = Path(job['session']) if job['session'] else None
-    if path is not None:
-        check_writable(path)
+@contextmanager
+def session_node(namespace: str) -> Iterator[SessionNode]:
+    """Make the node of a session."""
     init([])
-    node = SessionNode(namespace=job['namespace'])
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
+    node = SessionNode(namespace=namespace)
     try:
-        conductors: list[Conductor] = []
-
-        def take(reading: Any) -> None:
-            for conductor in conductors:
-                conductor.take(reading, time.monotonic())
-
-        setup = set_up(node, executor, job, take)
-        plan = plan_of(job, setup)
-        if path is not None and path.exists():
-            session = Session.load_file(path, plan, restated=job['restate'])
-        else:
-            session = Session(plan)
-        conductor = Conductor(session, job['unattended'])
-        conductors.append(conductor)
-        if plan.wrench_axes != SENSOR and not session.is_closed:
-            conductor.notes.append(
-                "wrenches will be in the accelerometer's axes, which no estimator accepts"
-            )
-        if not _collect(node, executor, setup, conductor, path, signals):
-            number = f'{session.step + 1} of {len(plan.loads)}'
-            how = f"saved to '{path}'" if path else 'nothing was saved, as without --session'
-            return {'stopped': True, 'lines': [f'stopped at data set {number}; {how}'],
-                    'findings': [], 'refused': ''}  # fmt: skip
-        return _finish(node, executor, setup, session, job)
+        yield node
     finally:
-        executor.shutdown()
         node.destroy_node()
         rclpy.try_shutdown()
 
 
-def main() -> int:
-    """Run the job of the first argument."""
-    signals = note_signals()
-    job = json.loads(sys.argv[1])
-    try:
-        found = run(job, signals)
-    except InertialEstimationError as error:
-        names = job['names']
-        failed = {'failed': error.renamed(names), 'wrong_call': is_wrong_call(error, names)}
-        sys.stdout.write(json.dumps(failed) + '\n')
-        return 1
-    sys.stdout.write(json.dumps(found) + '\n')
-    return STOPPED if found['stopped'] else 0
+class TopicFeed:
+    """Readings of two topics: of an FT sensor, and of an IMU on the body beyond it."""
 
+    temperature = float('nan')
 
-def _collect(
-    node: SessionNode, executor: Executor, setup: Setup, conductor: Conductor, path: Path | None,
-    signals: Sequence[int],
-) -> bool:  # fmt: skip
-    """Collect until all data sets are closed; return whether they are."""
-    caller, session, saved, saved_at = os.getppid(), conductor.session, -1, float('-inf')
+    def __init__(self, node: Node, ft_topic: str, imu_topic: str) -> None:
+        self.gravity = f"the accelerometer of '{imu_topic}'"
+        self.sources = [
+            Source(kind, topic, topic, deserialize)
+            for kind, topic in (('imu', imu_topic), ('ft', ft_topic))
+        ]
+        group = PolledGroup()
+        self._subscriptions = [
+            subscribe(node, one, POLLED_QUEUE, one.read, group) for one in self.sources
+        ]
+        self._imus: list[Any] = []
 
-    def save() -> int:
-        size = sum(1 + len(one.poses) for one in session.collections) + session.is_closed
-        if size != saved and path is not None:
-            session.save(path)
-        return size
-
-    try:
-        with keys() as pressed, Display(conductor) as display:
-            while conductor.phase is not Phase.DONE:
-                asked = pressed()
-                # Without its caller a session has no reader.
-                if signals or STOP in asked or os.getppid() != caller:
-                    return False
-                now = time.monotonic()
-                executor.spin_once(timeout_sec=0.05)
-                begun = conductor.look(now)
-                asked += ''.join(node.asked)
-                node.asked.clear()
-                for key in asked:
-                    if key == PROCEED:
-                        begun |= conductor.proceed()
-                    elif key == AGAIN:
-                        begun |= conductor.restart_step()
-                if begun:
-                    setup.feed.begin()
-                if now - saved_at > SAVE_PERIOD:
-                    saved, saved_at = save(), now
-                display.show(time.monotonic(), setup.complaints())
-        return True
-    finally:
-        save()
-
-
-def _finish(
-    node: SessionNode, executor: Executor, setup: Setup, session: Session, job: dict[str, Any]
-) -> dict[str, Any]:
-    """Return the result of a session; write it and hand it to the estimator."""
-    sensor, given, plan = job['ft'], job['temperature'], session.plan
-    date = datetime.now(timezone.utc).isoformat(timespec='seconds')
-    outcome = session.outcome(date, given if isfinite(given) else setup.feed.temperature)
-    errors = [str(one) for one in outcome.findings if one.level >= Level.ERROR]
-    one, found, estimator = outcome.calibration, outcome.matrix, None
-    lines = [f'offset [N, Nm]: {" ".join(f"{x:.4g}" for x in one.offset)}']
-    if found is None:
-        _, deviations = outcome.offset.in_wrench(plan.matrix)
-        figures = {'deviations': deviations.tolist(), 'gap': outcome.offset.subspace.gap}
-    else:
-        lines += [f"matrix [N, Nm per raw unit], in the {one.axes}'s axes:",
-                  *(' '.join(f'{x:10.5g}' for x in row) for row in one.matrix),
-                  f'body {found.body.mass:.3f} kg']  # fmt: skip
-        change = found.change(
-            None if plan.before is None else plan.matrix,
-            turned=plan.before is not None and plan.before.axes != SENSOR,
+    def readings(self) -> Iterator[Reading]:
+        """Yield FT readings that wait with the newest acceleration that is not later."""
+        imus, fts = (
+            [found for data in waiting(one) if (found := source.read(data)) is not None]
+            for one, source in zip(self._subscriptions, self.sources, strict=True)
         )
-        figures = {
-            'matrix': found.matrix.tolist(), 'deviations': found.deviations.tolist(),
-            'axes': one.axes, 'body_mass': found.body.mass,
-            'residuals_over_noise': found.residuals.tolist(),
-            'change': None if change != change else change,
-        }  # fmt: skip
-    lines += setup.notes
-    if setup.output is not None and not errors:
-        write(setup.output, setup.robot, {sensor: one})
-        lines.append(f"wrote {sensor} to '{setup.output}'")
-        if job['estimator'] and one.axes != SENSOR:
-            lines.append(f"not handed over: wrenches are in the {one.axes}'s axes")
-        elif job['estimator']:
-            answer = hand_over(node, executor, job['estimator'], setup.output)
-            estimator = {'taken_over': answer.done, 'answer': answer.answer}
-            lines.append(answer.answer)
-    target = f"written to '{setup.output}'" if setup.output is not None else 'usable'
-    readings = {
-        load.name: one.counts()
-        for load, one in zip(plan.loads, session.collections, strict=True)
-    }  # fmt: skip
-    return {
-        'stopped': False,
-        'lines': lines,
-        'findings': [one.as_dict() for one in outcome.findings],
-        'refused': f'calibration not {target}: {"; ".join(errors)}' if errors else '',
-        'sensor': sensor,
-        'date': date,
-        'gravity': plan.gravity,
-        'readings': readings,
-        'output': None if setup.output is None or errors else str(setup.output),
-        'estimator': estimator,
-        'calibration': as_entry(outcome.calibration),
-        **figures,
-    }
+        self._imus = (self._imus + imus)[-POLLED_QUEUE:]
+        stamps = [imu.stamp_ns for imu in self._imus]
+        for ft in fts:
+            k = bisect_right(stamps, ft.stamp_ns) - 1
+            if k < 0 or ft.stamp_ns - stamps[k] > MAX_IMU_AGE_NS:
+                yield Reading(ft.stamp_ns, ft.values, np.full(3, np.nan))
+            else:
+                imu = self._imus[k]
+                yield Reading(
+                    ft.stamp_ns, ft.values, imu.linear_acceleration, imu.angular_velocity
+                )
+
+
+class RobotFeed:
+    """Readings of one sensor of a robot, with gravity through its joints."""
+
+    def __init__(
+        self, node: Node, settings: EstimatorSettings, urdf: str, sensor: str, imu: str
+    ) -> None:
+        # Nothing is to be filtered, and at rest nothing accelerates.
+        settings = replace(
+            settings,
+            filter=replace(settings.filter, delay=0.0, smooth_readings=False),
+            joint_states=replace(
+                settings.joint_states, acceleration_source='zero', velocity_source='message'
+            ),
+            angular_acceleration_source='zero',
+            queue_depth=POLLED_QUEUE,
+        )
+        self.robot = build_robot(settings, urdf)
+        self.body = BodyReadings(self.robot, sensor, imu)
+        self.gravity = self.body.gravity
+        self._inputs = inputs = Inputs(node, settings, self.robot)
+        names = {sensor, self.body.imu_name}
+        self.sources = [
+            one for one in inputs.router.sources if one.kind == 'joints' or one.name in names
+        ]
+        self._row = self.robot.ft_sensors.index(self.body.sensor)
+        self._temperatures: list[float] = []
+        self._readings: list[Reading] = []
+        self.destroy = PolledSubscriptions(
+            node, inputs.router, inputs.assembler, settings, self._take
+        ).destroy
+
+    @property
+    def temperature(self) -> float:
+        """Mean of the sensor's temperature so far [degrees Celsius]; NaN: not known."""
+        return float(np.mean(self._temperatures)) if self._temperatures else float('nan')
+
+    def readings(self) -> list[Reading]:
+        """Return the readings since the last call."""
+        found, self._readings = self._readings, []
+        return found
+
+    def _take(self, sample: Sample) -> None:
+        self._inputs.assembler.wanted_ns = sample.stamp_ns + SAMPLE_NS
+        if sample.ft_temperatures is not None and np.isfinite(sample.ft_temperatures[self._row]):
+            self._temperatures.append(float(sample.ft_temperatures[self._row]))
+        contacts = self._inputs.contacts.at(sample.stamp_ns)
+        self._readings.append(self.body.reading(sample, contacts))
+
+
+def find_description(node: SessionNode, settings: EstimatorSettings, given: str | None) -> str:
+    """Return the URDF from a file, the parameters or the topic, in that order."""
+    if settings.robot_description and not given:
+        return settings.robot_description
+    if path := given or settings.robot_description_file:
+        return load_text(Path(path))
+    heard: list[String] = []
+    subscription = node.create_subscription(String, DESCRIPTION, heard.append, LATCHED)
+    node.spin_until(lambda: heard, WAIT)
+    node.destroy_subscription(subscription)
+    topic = node.resolve_topic_name(DESCRIPTION)
+    if not heard:
+        raise ConfigError(
+            f"no robot description came on '{topic}' within {WAIT:g} s: name a file with --robot"
+        )
+    if not is_xml(text := str(heard[-1].data)):
+        raise ConfigError(f"'{topic}' holds no URDF")
+    return text
+
+
+def collect(node: SessionNode, feed: TopicFeed | RobotFeed, session: Session) -> None:
+    """Collect until all data sets are closed; show what is to be done, and take requests."""
+    lines, shown, shown_at, heard_at = typed_lines(), '', 0.0, 0.0
+    while not session.is_done:
+        node.spin_until(lambda: False, 0.05)
+        now = time.monotonic()
+        for reading in feed.readings():
+            heard_at = now
+            session.take(reading)
+        for line in [*node.asked, *next(lines)]:
+            session.restart() if line.strip() == 'r' else session.proceed()
+        node.asked.clear()
+        while session.notes:
+            print_line(session.notes.pop(0))
+        if now - shown_at < LINE_PERIOD or session.is_done:
+            continue
+        is_silent = now - heard_at > MAX_SILENCE and not session.is_loading
+        instruction = 'no readings' if is_silent else session.instruction()
+        line = '; '.join((instruction, *complaints(node, feed)))
+        if line != shown:
+            print_line(line)
+            shown, shown_at = line, now
+
+
+def typed_lines() -> Iterator[list[str]]:
+    """Yield the lines that wait on standard input, until it ends."""
+    is_open = True
+    while True:
+        found = ''
+        if is_open and select.select([0], [], [], 0.0)[0]:
+            found = os.read(0, 1024).decode(errors='replace')
+            is_open = bool(found)
+        yield found.splitlines()
+
+
+def print_line(text: str) -> None:
+    """Print a line on standard error, where results that are piped do not go."""
+    sys.stderr.write(f'{text}\n')
+    sys.stderr.flush()
+
+
+def complaints(node: Node, feed: TopicFeed | RobotFeed) -> Iterator[str]:
+    """Yield faults of the topics that readings need."""
+    for source in feed.sources:
+        if not node.count_publishers(node.resolve_topic_name(source.topic)):
+            yield f"no publisher of '{source.topic}'"
+        yield from (f"'{source.topic}': {why}" for why, _ in source.problems.most_common(1))
+
+
+def hand_over(node: SessionNode, estimator: str, path: Path) -> tuple[bool, str]:
+    """Ask a running estimator to use a calibration file; return whether it does, and why not."""
+    name = node.resolve_service_name(f'{estimator}/restore').removesuffix('/restore')
+    request = GetParameters.Request(names=[PARAMETER])
+    if (got := node.call(GetParameters, f'{name}/get_parameters', request)) is None:
+        return False, f"no estimator answers as '{name}'"
+    used = got.values[0].string_value if got.values else ''
+    if not used or Path(used).expanduser().resolve() != path.resolve():
+        return False, f"'{PARAMETER}' of '{name}' is '{used}', not '{path}'"
+    answer = node.call(Trigger, f'{name}/restore', Trigger.Request())
+    if answer is None:
+        return False, f"'{name}' does not answer on ~/restore"
+    return bool(answer.success), f"'{name}': {answer.message}"

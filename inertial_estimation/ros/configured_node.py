@@ -5,7 +5,7 @@
 import gc
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from rclpy.duration import Duration
 from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.logging import get_logger
-from rclpy.subscription import Subscription
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -24,7 +23,7 @@ from inertial_estimation.config.files import read_regular
 from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.model.urdf import decoded, is_xml
-from inertial_estimation.ros.executors import PolledGroup, init, note_signals, spin
+from inertial_estimation.ros.executors import PollingNode, init, note_signals, spin
 from inertial_estimation.ros.parameters import Parameters, empty_lists
 from inertial_estimation.ros.services import create_service
 from inertial_estimation.ros.subscriptions import LATCHED
@@ -51,7 +50,7 @@ def reported(transition: Transition) -> Transition:
     return wrapped
 
 
-class ConfiguredNode(LifecycleNode):
+class ConfiguredNode(PollingNode, LifecycleNode):
     """Reads its settings, waits for the robot description, and makes its pipeline."""
 
     pipeline: Any = None
@@ -68,12 +67,6 @@ class ConfiguredNode(LifecycleNode):
         self._to_start = self.settings.autostart
         backward = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1))
         self._jump = self.get_clock().create_jump_callback(backward, post_callback=self._on_jump)
-
-    @property
-    def subscriptions(self) -> Iterator[Subscription]:
-        """Those that wake the executor, without those that are polled."""
-        found = super().subscriptions
-        return (one for one in found if not isinstance(one.callback_group, PolledGroup))
 
     def configured(self) -> Any:
         """Return the pipeline, if there is one."""

@@ -5,7 +5,7 @@
 import re
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import rclpy
 from rclpy.callback_groups import CallbackGroup
@@ -13,6 +13,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.subscription import Subscription
 from rclpy.task import Future
 from rclpy.utilities import remove_ros_args
 
@@ -38,6 +39,16 @@ class PolledGroup(CallbackGroup):
 
     def ending_execution(self, entity) -> None:
         """Do nothing."""
+
+
+class PollingNode(Node):
+    """A node whose executor does not wake up for subscriptions that are polled."""
+
+    @property
+    def subscriptions(self) -> Iterator[Subscription]:
+        """Subscriptions that wake the executor."""
+        found = super().subscriptions
+        return (one for one in found if not isinstance(one.callback_group, PolledGroup))
 
 
 class SteadyTimer:

@@ -4,12 +4,15 @@
 ``calibrate live`` as a process, beside a robot whose body is turned and loaded.
 
 Stamps run faster than the wall clock, which the session does not look at. Not covered: the
-mathematics and the instructions (`test_session`), the picture on a terminal.
+mathematics and the instructions (`test_session`).
 """
 
+import json
 import os
+import signal
+import subprocess
 import sys
-import termios
+import threading
 import time
 from types import SimpleNamespace
 
@@ -20,103 +23,172 @@ import yaml
 pytest.importorskip('rclpy', reason='needs rclpy')
 
 from bench_robot import HUMANOID, BenchRobot
-from geometry_msgs.msg import PointStamped
-from hanging_body import MASS, MATRIX, OFFSET
-from rclpy.executors import SingleThreadedExecutor
+from geometry_msgs.msg import PointStamped, WrenchStamped
+from hanging_body import GRAVITY, MASS, MATRIX, OFFSET
+from pinocchio.rpy import rpyToMatrix
 from robots import nested_humanoid_urdf
-from session_bench import (
-    LOADS,
-    RPY,
-    SENSOR,
-    TILTED,
-    TIMEOUT,
-    TOPICS,
-    WORKSHOP,
-    Body,
-    Call,
-    SessionBench,
-    run_session,
-    stated,
-)
+from sensor_msgs.msg import Imu
+from std_srvs.srv import Trigger
 from test_collection import at_rest, humanoid
+from turned_body import TurnedBody
 
-from inertial_estimation.calibration.body_readings import BodyReadings
 from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
-from inertial_estimation.calibration.collection import CONTACT, KEPT
-from inertial_estimation.calibration.session import Conductor, Plan, Session
+from inertial_estimation.calibration.collection import DIRECTIONS, KEPT, BodyReadings
 from inertial_estimation.cli import main
+from inertial_estimation.cli.calibrate_live import set_up
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.ros import calibration_setup
-from inertial_estimation.ros.calibration_feeds import RobotFeed
-from inertial_estimation.ros.calibration_session import SessionNode
-from inertial_estimation.ros.calibration_setup import hand_over, plan_of, set_up
-from inertial_estimation.ros.calibration_terminal import Display, keys
-from inertial_estimation.ros.conversions import point_to_message
+from inertial_estimation.ros import calibration_session
+from inertial_estimation.ros.calibration_session import RobotFeed, SessionNode, hand_over
+from inertial_estimation.ros.conversions import ns_to_stamp, point_to_message, wrench_to_message
+
+MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main(sys.argv[1:]))'
+TIMEOUT = 60.0
+"""For a busy machine; nothing waits for it to pass [s]."""
+READINGS, ACCELEROMETER, SENSOR = 'foot/raw', 'foot/imu', 'foot_sensor'
+TOPICS = '--readings', READINGS, '--imu', ACCELEROMETER
+LOADS = (0.5, (0.3, -0.05, 0.1)), (0.5, (0.0, 0.2, 0.1))
+RPY = (0.3, -0.5, 1.2)
+WORKSHOP = 1.02 * MATRIX
+"""Matrix that the estimator begins with."""
 
 
 @pytest.fixture
-def bench(context, tmp_path):
-    """Return an estimator with a calibration file."""
-    robot = SessionBench(context, tmp_path / 'robot.yaml')
-    yield robot
-    robot.close()
+def robot(context, tmp_path):
+    """Return an estimator with a calibration file that holds the workshop's matrix."""
+    path = tmp_path / 'robot.yaml'
+    write(path, 'nested_humanoid', {SENSOR: SensorCalibration(WORKSHOP)})
+    found = BenchRobot(context, HUMANOID | {'calibration_file': str(path)})
+    found.path = path
+    yield found
+    found.close()
 
 
-def check_matrix(bench, figures):
-    """Check the file, and that the estimator uses it."""
-    assert figures['axes'] == 'sensor' and figures['estimator']['taken_over']
-    one = read(bench.path)[1][SENSOR]
+@pytest.fixture
+def node(context):
+    found = SessionNode(context=context)
+    yield found
+    found.destroy_node()
+
+
+class Call:
+    """The command as a process, its standard error, and a body that publishes itself."""
+
+    def __init__(self, robot, body, *options):
+        self.robot, self.body, self.lines = robot, body, []
+        self.fts = robot.node.create_publisher(WrenchStamped, READINGS, 1000)
+        self.imus = robot.node.create_publisher(Imu, ACCELEROMETER, 1000)
+        self.process = subprocess.Popen(
+            [sys.executable, '-c', MAIN, 'calibrate', 'live', '--ft', SENSOR, *map(str, options)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.reader = threading.Thread(
+            target=lambda: self.lines.extend(iter(self.process.stderr.readline, '')), daemon=True
+        )
+        self.reader.start()
+
+    def printed(self, text):
+        return any(text in line for line in self.lines) or self.process.poll() is not None
+
+    def turn_until(self, text):
+        """Go from pose to pose until a line is printed."""
+        deadline, k = time.monotonic() + TIMEOUT, 0
+        self.robot.spin_until(
+            lambda: self.fts.get_subscription_count() and self.imus.get_subscription_count(),
+            TIMEOUT,
+        )
+        while not self.printed(text):
+            assert time.monotonic() < deadline, self.lines
+            # A tilt at once jumps; after settling two poses are still, unless they are touched.
+            self.body.stamp_ns += 10**9
+            self.body.touch = np.array([6.0, 0.0, 0.0, 0.0, 0.6, 0.0]) * (k % 7 == 6)
+            for stamp, raw, a, w, *_ in self.body.still(GRAVITY * DIRECTIONS[k % 26], 76):
+                imu = Imu()
+                imu.header.stamp = ns_to_stamp(stamp)
+                for vector, values in ((imu.linear_acceleration, a), (imu.angular_velocity, w)):
+                    vector.x, vector.y, vector.z = map(float, values)
+                self.imus.publish(imu)
+                self.fts.publish(wrench_to_message(stamp, 'foot', raw))
+            self.robot.spin_for(0.06)
+            k += 1
+
+    def mount(self, number, mass, centre):
+        """Mount a load, and confirm it."""
+        self.robot.spin_until(lambda: self.printed(f"mount 'load {number}'"), TIMEOUT)
+        self.body.added, self.body.at = mass, centre
+        self.process.stdin.write('\n')
+        self.process.stdin.flush()
+        self.robot.spin_until(lambda: self.printed(f'data set {number + 1} of 3 begins'), TIMEOUT)
+
+    def end(self):
+        """Wait for the end, with a node that may have to answer; return the exit code."""
+        self.robot.spin_until(lambda: self.process.poll() is not None, TIMEOUT)
+        self.reader.join(TIMEOUT)
+        return self.process.returncode
+
+
+@pytest.mark.parametrize('wrong', [False, True])
+def test_session_determines_the_matrix_that_the_estimator_takes_over(robot, rng, tmp_path, wrong):
+    before, out = robot.path.read_bytes(), tmp_path / 'out.json'
+    stated = [(0.25, LOADS[0][1]), LOADS[1]] if wrong else LOADS
+    call = Call(
+        robot, TurnedBody(rng, rotation=rpyToMatrix(*RPY)), *TOPICS, '--calibration', robot.path,
+        '--out', robot.path, '--imu-rpy', *RPY, '--json', out,
+        *(x for mass, centre in stated for x in ('--load', mass, *centre)),
+    )  # fmt: skip
+    try:
+        call.turn_until("data set 1 of 3, 'nothing'")
+        for k, load in enumerate(LOADS, 1):
+            call.mount(k, *load)
+            call.turn_until(f"data set {k + 1} of 3, 'load {k}'")
+        code, figures = call.end(), json.loads(out.read_text())
+    finally:
+        call.process.kill()
+    k = HUMANOID['ft_sensors'].index(SENSOR)
+    in_use = robot.estimator.pipeline._estimator.calibration.matrices[k]
+    if wrong:
+        assert code == 1 and 'error' in {one['level'] for one in figures['findings']}
+        assert robot.path.read_bytes() == before
+        np.testing.assert_array_equal(in_use, WORKSHOP)
+        return
+    one = read(robot.path)[1][SENSOR]
+    assert code == 0, call.lines
     # Six deviations: the largest of 36 errors.
     assert np.abs((one.matrix - MATRIX) / figures['deviations']).max() < 6.0
-    np.testing.assert_array_equal(bench.matrix, one.matrix)
-    return one
-
-
-def test_session_is_stopped_continued_and_handed_over(bench, rng, tmp_path):
-    body = Body(rng, bench, rotation=TILTED)
-    options = [
-        *TOPICS, '--calibration', bench.path, '--out', bench.path, '--session',
-        tmp_path / 's.json', '--imu-rpy', *RPY, *stated(),
-    ]  # fmt: skip
-    call = Call(*options)
-    try:
-        body.move_on(lambda: call.printed("data set 1 of 3, 'nothing'"))
-        call.interrupt()
-        assert call.end(bench) == 130, call.lines
-    finally:
-        call.close()
-    code, figures = run_session(bench, body, options, first=1)
-    assert code == 0, figures
-    one = check_matrix(bench, figures)
-    # T section 5.4 reaches this.
-    assert figures['body_mass'] == pytest.approx(MASS, abs=0.05)
-    counts = figures['readings']['load 1']
-    assert counts[CONTACT] > 0 and counts[KEPT] > 20 * 20
+    np.testing.assert_array_equal(in_use, one.matrix)
     np.testing.assert_array_equal(one.matrix, figures['matrix'])
     np.testing.assert_allclose(one.offset, OFFSET, atol=2.0)
+    # T section 5.4 reaches this.
+    assert figures['body_mass'] == pytest.approx(MASS, abs=0.05)
+    assert figures['readings']['load 1'][KEPT] > 20 * 20
     assert one.provenance[0].method == 'live: matrix from added masses, 3 data sets'
 
 
-@pytest.mark.live
-def test_wrong_matrix_is_held_back_until_loads_are_restated(bench, rng, tmp_path):
-    session = tmp_path / 's.json'
-    call = *TOPICS, '--imu-rpy', 0, 0, 0, '--out', bench.path, '--session', session
-    before = bench.path.read_bytes()
-    wrong = {1: LOADS[1], 2: (0.25, LOADS[2][1])}
-    code, figures = run_session(bench, Body(rng, bench), (*call, *stated(wrong)))
-    assert code == 1 and 'error' in {one['level'] for one in figures['findings']}
-    assert figures['output'] is None and bench.path.read_bytes() == before
-    np.testing.assert_array_equal(bench.matrix, WORKSHOP)
-    code, figures = run_session(bench, None, (*call, *stated(), '--restate'))
-    assert code == 0, figures
-    check_matrix(bench, figures)
+def test_session_is_interrupted(robot, rng, tmp_path):
+    call = Call(robot, TurnedBody(rng), *TOPICS, '--out', tmp_path / 'foot.yaml')
+    try:
+        robot.spin_until(lambda: call.printed('no readings'), TIMEOUT)
+        os.kill(call.process.pid, signal.SIGINT)
+        assert call.end() == 130 and not (tmp_path / 'foot.yaml').exists()
+    finally:
+        call.process.kill()
+
+
+def test_services_stand_for_keys(context, node):
+    caller = SessionNode(context=context, namespace='other')
+    node._executor.add_node(caller)
+    for name, line in (('proceed', ''), ('restart_step', 'r')):
+        future = caller.create_client(Trigger, f'/ft_calibration/{name}').call_async(
+            Trigger.Request()
+        )
+        assert node.spin_until(future.done, TIMEOUT) and node.asked.pop() == line
+    caller.destroy_node()
 
 
 def test_robot_feeds_readings_of_its_samples(context, rng):
-    robot, node, found = humanoid('head'), SessionNode(context=context), []
+    robot, node = humanoid('head'), SessionNode(context=context)
     settings = EstimatorSettings.from_dict(HUMANOID)
-    feed = RobotFeed(node, settings, HUMANOID['robot_description'], SENSOR, '', found.append)
+    feed = RobotFeed(node, settings, HUMANOID['robot_description'], SENSOR, '')
     bench = BenchRobot(context, make=lambda **_: node)
     try:
         sample, *_ = at_rest(robot, rng)
@@ -130,93 +202,58 @@ def test_robot_feeds_readings_of_its_samples(context, rng):
             bench.publisher(PointStamped, 'contacts').publish(contact)
             bench.spin_for(0.02)
             bench.send_joints(stamp, robot.joint_names, position=sample.positions)
-        bench.spin_until(lambda: len(found) == 3)
+        bench.spin_until(lambda: len(feed._readings) == 3)
+        *_, found = feed.readings()
         expected = BodyReadings(robot, SENSOR).reading(sample._replace(stamp_ns=stamp))
-        assert found[-1].stamp_ns == stamp and found[-1].disturbance == CONTACT
-        for one, other in zip(found[-1][1:4], expected[1:4], strict=True):
+        assert found.stamp_ns == stamp and found.touched and not feed.readings()
+        for one, other in zip(found[1:5], expected[1:5], strict=True):
             np.testing.assert_array_equal(one, other)
     finally:
         feed.destroy()
         bench.close()
 
 
-def test_session_ends_when_its_caller_is_gone(tmp_path):
-    call = Call(*TOPICS, '--session', tmp_path / 's.json')
-    try:
-        deadline = time.monotonic() + TIMEOUT
-        while not call.printed('no readings') and time.monotonic() < deadline:
-            time.sleep(0.05)
-        call.process.kill()
-        # Both hold standard error: it ends with the last of them.
-        call.reader.join(TIMEOUT)
-        assert not call.reader.is_alive()
-    finally:
-        call.close()
-    assert (tmp_path / 's.json').exists()
-
-
-NONE, FAR, SIDE = ['nothing', 0.0, 0, 0, 0], ['far', 0.5, 0.3, 0, 0], ['side', 0.5, 0, 0.2, 0]
-JOB = {
-    'ft': SENSOR, 'loads': [NONE], 'imu': None, 'robot': None, 'calibration': None,
-    'out': None, 'robot_name': '', 'moments': 40, 'directions': 12, 'spread': 0.1,
-    'session': None, 'imu_rpy': None, 'direction': 1, 'config': None, 'readings': 'a',
-}  # fmt: skip
-
-
-def test_setup_from_the_parameters_of_the_estimator(context, tmp_path):
-    saved = tmp_path / 'robot.yaml'
-    config = tmp_path / 'parameters.yaml'
+def test_set_up_from_the_parameters_of_the_estimator(node, tmp_path):
+    saved, config = tmp_path / 'robot.yaml', tmp_path / 'parameters.yaml'
     more = {'calibration_file': str(saved), 'ft.arm_sensor.offset': [1.0] + 5 * [0.0]}
-    node_parameters = {'wrench_estimator': {'ros__parameters': HUMANOID | more}}
-    config.write_text(yaml.safe_dump(node_parameters))
-    node, executor = SessionNode(context=context), SingleThreadedExecutor(context=context)
+    config.write_text(yaml.safe_dump({'wrench_estimator': {'ros__parameters': HUMANOID | more}}))
 
-    def plan(**more):
-        job = JOB | {'config': str(config)} | more
-        found = set_up(node, executor, job, lambda _: None)
-        found.feed.destroy()
-        return found, plan_of(job, found)
+    def chosen(**more):
+        given = {
+            'ft': SENSOR, 'load': [], 'imu': '', 'robot': None, 'calibration': None, 'out': None,
+            'robot_name': '', 'imu_rpy': None, 'direction': None, 'config': config,
+        }  # fmt: skip
+        one = SimpleNamespace(**(given | more))
+        return (*set_up(one, node), one)
 
-    try:
-        for name, direction in ((SENSOR, -1), ('leg_sensor', 1)):
-            found, one = plan(ft=name)
-            assert (found.output, found.robot) == (saved, 'nested_humanoid')
-            assert one.direction == direction and one.axes == 'sensor' and not found.notes
-            assert one.gravity.startswith("IMU 'head' through ") and len(found.complaints()) == 3
-        found, _ = plan(ft='arm_sensor')
-        assert found.before.offset[0] == 1.0 and len(found.notes) == 1
-        turned = SensorCalibration(MATRIX, axes='accelerometer')
-        write(saved, 'nested_humanoid', {SENSOR: turned})
-        # A calibration that no node takes may be replaced.
-        found, one = plan(loads=[NONE, FAR, SIDE])
-        assert found.before.same_as(turned) and one.wrench_axes == 'sensor'
-        with pytest.raises(NameNotFound):
-            plan(ft='leg_sensor', calibration=str(saved))
-        # Two topics: without a rotation the estimator could not use the matrix.
-        write(saved, 'nested_humanoid', {SENSOR: SensorCalibration()})
-        topics = {'config': None, 'out': str(saved), 'imu': 'b'}
-        with pytest.raises(ConfigError):
-            plan(**topics, loads=[NONE, FAR, SIDE])
-        assert plan(**topics, loads=[NONE, FAR, SIDE], imu_rpy=RPY)[1].wrench_axes == 'sensor'
-        assert plan(**topics)[1].wrench_axes == 'sensor'
-    finally:
-        executor.shutdown()
-        node.destroy_node()
+    for name, direction in ((SENSOR, -1), ('leg_sensor', 1)):
+        feed, session, one = chosen(ft=name)
+        assert (one.out, one.robot_name) == (saved, 'nested_humanoid')
+        assert session._direction == direction and session.axes == 'sensor'
+        assert feed.gravity == "IMU 'head'" and session._before is None
+        assert len(list(calibration_session.complaints(node, feed))) == 3
+    assert chosen(ft='arm_sensor')[1]._before.offset[0] == 1.0
+    write(saved, 'nested_humanoid', {SENSOR: SensorCalibration(MATRIX, axes='accelerometer')})
+    with pytest.raises(ConfigError):
+        chosen()
+    former = str(saved)
+    assert chosen(calibration=former)[1]._before.axes == 'accelerometer'
+    with pytest.raises(NameNotFound):
+        chosen(ft='leg_sensor', calibration=former)
+    # Two topics: with the rotation the axes are the sensor's.
+    topics = {'config': None, 'out': saved, 'readings': 'a', 'imu': 'b'}
+    loads = [[mass, *centre] for mass, centre in LOADS]
+    assert chosen(**topics, load=loads)[1].axes == 'accelerometer'
+    assert chosen(**topics, load=loads, imu_rpy=RPY)[1].axes == 'sensor'
+    assert chosen(**topics)[2].robot_name == 'nested_humanoid'
 
 
-def test_estimator_with_another_file_is_not_asked(bench, tmp_path, monkeypatch):
-    executor = SingleThreadedExecutor(context=bench.node.context)
-    node = SessionNode(context=bench.node.context)
-    executor.add_node(node)
-    executor.add_node(bench.estimator)
-    try:
-        assert not hand_over(node, executor, 'wrench_estimator', tmp_path / 'other.yaml').done
-        assert hand_over(node, executor, '/wrench_estimator', bench.path).done
-        monkeypatch.setattr(calibration_setup, 'WAIT', 0.2)
-        assert not hand_over(node, executor, 'unknown', bench.path).done
-    finally:
-        executor.shutdown()
-        node.destroy_node()
+def test_estimator_with_another_file_is_not_asked(robot, node, tmp_path, monkeypatch):
+    node._executor.add_node(robot.estimator)
+    assert not hand_over(node, 'wrench_estimator', tmp_path / 'other.yaml')[0]
+    assert hand_over(node, '/wrench_estimator', robot.path)[0]
+    monkeypatch.setattr(calibration_session, 'WAIT', 0.2)
+    assert not hand_over(node, 'unknown', robot.path)[0]
 
 
 @pytest.mark.parametrize(
@@ -224,56 +261,34 @@ def test_estimator_with_another_file_is_not_asked(bench, tmp_path, monkeypatch):
     [
         (('--readings', 'a', '--config', 'b.yaml'), '--readings', 2),
         (('--readings', 'a'), '--imu', 2),
-        ((*TOPICS, '--loads', 'loads.yaml'), '--loads', 2),
+        ((*TOPICS, '--load', '0.5', '0', '0', '0'), '--load', 2),
         (('--config', 'none.yaml'), 'none.yaml', 1),
         (('--config', 'node.yaml', '--robot', 'robot.urdf'), '--ft', 1),
+        ((*TOPICS, '--imu-rpy', '0', '0', '0', '--out', 'other.yaml', '--robot-name', 'a'),
+         'other.yaml', 1),
     ],
-)
+)  # fmt: skip
 def test_errors_name_options(tmp_path, monkeypatch, capsys, more, named, code):
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'robot.urdf').write_text(nested_humanoid_urdf())
     (tmp_path / 'node.yaml').write_text('wrench_estimator: {ros__parameters: {imus: [head]}}')
-    (tmp_path / 'loads.yaml').write_text('loads: [{}, {mass: 0.5, centre: [0, 0, 0]}]')
+    write(tmp_path / 'other.yaml', 'other', {'hand': SensorCalibration()})
     assert main(['calibrate', 'live', '--ft', 'foot', *more]) == code
     printed = capsys.readouterr().err
     assert printed.startswith('inertial-estimation calibrate: ') and printed.count('\n') == 1
     assert named in printed
 
 
-def typed(read, expected):
-    """Return the keys that come within ten seconds."""
-    deadline, found = time.monotonic() + 10.0, ''
-    while len(found) < expected and time.monotonic() < deadline:
-        found += read()
-    return found
-
-
-def test_keys_of_a_terminal_and_of_a_pipe(monkeypatch):
-    ours, theirs = os.openpty()
-    before = termios.tcgetattr(theirs)
-    monkeypatch.setattr(sys, 'stdin', SimpleNamespace(fileno=lambda: theirs))
-    with keys() as read_key:
-        assert read_key() == ''
-        os.write(ours, b'r\rq')
-        assert typed(read_key, 3) == 'r\nq'
-    assert termios.tcgetattr(theirs) == before
+def test_typed_lines_come_from_standard_input_until_it_ends(monkeypatch):
     out, into = os.pipe()
-    monkeypatch.setattr(sys, 'stdin', SimpleNamespace(fileno=lambda: out))
-    with keys() as read_key:
-        os.write(into, b'\n')
-        assert typed(read_key, 1) == '\n'
+    before = os.dup(0)
+    os.dup2(out, 0)
+    try:
+        lines = calibration_session.typed_lines()
+        assert next(lines) == []
+        os.write(into, b'r\n\n')
+        assert next(lines) == ['r', '']
         os.close(into)
-        assert read_key() == '' and read_key() == ''
-        os.close(out)
-        # A closed pipe is not read again.
-        assert read_key() == ''
-
-
-def test_without_a_terminal_lines_are_printed_once(capsys):
-    conductor = Conductor(Session(Plan('foot', 'x')))
-    conductor.notes.append('a [note]')
-    with Display(conductor) as display:
-        display.show(0.0, ['no publisher of x'])
-        display.show(0.1, [])
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 2 and lines[0] == 'a [note]' and 'no publisher of x' in lines[1]
+        assert next(lines) == next(lines) == []
+    finally:
+        os.dup2(before, 0)
