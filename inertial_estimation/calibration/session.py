@@ -158,7 +158,8 @@ class Session:
                 AddedMass(one.name, *one.samples, load.mass, np.array(load.centre))
                 for load, one in zip(self._loads, self.collections, strict=True)
             ]
-            former, turned = self._before and self._before.matrix, before.axes != SENSOR
+            former = None if self._before is None else before.matrix
+            turned = before.axes != SENSOR
             found = in_situ_matrix(
                 sets, rotation=self._rotation, direction=self._direction, former=former
             )

@@ -99,6 +99,7 @@ def set_up(chosen: argparse.Namespace, node: SessionNode) -> tuple[Any, Any]:
 
     before: SensorCalibration | None = former(chosen)
     feed: Any
+    rotation: Any
     if chosen.config:
         settings = EstimatorSettings.from_yaml(chosen.config)
         urdf = find_description(node, settings, chosen.robot)
