@@ -119,13 +119,12 @@ def test_roots_of_singular_covariances(rng):
         ({'joints': np.tile(-np.eye(3), (5, 1, 1))}, ConfigError),
         ({'joints': np.tile(np.triu(np.ones((3, 3))), (5, 1, 1))}, ConfigError),
         ({'imus': np.tile(2 * np.ones((3, 3)) - np.eye(3), (1, 1, 1))}, ConfigError),
-        ({'assumed_positions': np.zeros(4)}, ShapeError),
     ],
 )
 def test_impossible_noise_is_refused(change, error):
     good = {
         'joints': np.tile(np.eye(3), (5, 1, 1)), 'imus': np.eye(3)[None],
-        'fts': np.ones((3, 6)), 'assumed_positions': np.zeros(5),
+        'fts': np.ones((3, 6)),
     }  # fmt: skip
     NoiseModel(**good)
     with pytest.raises(error):

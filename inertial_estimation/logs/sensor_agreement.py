@@ -211,7 +211,6 @@ def _noise(replay: Replay) -> tuple[NoiseModel, bool]:
         joints=np.broadcast_to(joint, (n, 3, 3)),
         imus=np.array(signals).reshape(-1, 3, 3),
         fts=np.array(fts).reshape(-1, 6),
-        assumed_positions=np.zeros(n),
     )
     if rates is None:
         return messages, False
@@ -239,8 +238,6 @@ def _disturbed(
 
     joints = draw(model.joints)
     joints[:, assumed] = 0.0
-    positions = random.normal(size=joints.shape[:2]) * model.assumed_positions
-    joints[:, assumed, 0] = positions[:, assumed]
     imus = np.stack([draw(model.imus) for _ in range(3)], axis=-2)
     fts = random.normal(size=samples.ft_readings.shape) * model.fts
     return replace(
