@@ -56,7 +56,7 @@ def meaning(item: Setting) -> str:
     """Return description, choices and range of a setting."""
     choices = f' ({", ".join(filter(None, item.choices))})' if item.choices else ''
     limits = '; {:g} to {:g}'.format(*item.range) if item.range else ''
-    return item.description + limits + choices
+    return item.description + limits + choices + '; may change while the node runs' * item.live
 
 
 def parameters() -> str:

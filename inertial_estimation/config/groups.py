@@ -24,7 +24,7 @@ class JointStateSettings(Group):
     topics: tuple[str, ...] = setting(
         ('joint_states',), 'JointState topics; the first one triggers each cycle'
     )
-    max_age: float = setting(0.1, 'Oldest joint position used [s]', range=(0.0, 1e6))
+    max_age: float = setting(0.1, 'Oldest joint position used [s]', range=(0.0, 1e6), live=True)
     velocity_source: str = setting(
         'message', 'Joint velocities: from the message or filtered from positions',
         choices=('message', 'filter'),
@@ -92,7 +92,7 @@ class StreamSettings(Group):
     frame_id: str = setting(
         '', 'Expected header.frame_id; empty: any frame at its place, or its own name'
     )
-    max_age: float = setting(0.05, 'Oldest reading that is used [s]', range=(0.0, 1e6))
+    max_age: float = setting(0.05, 'Oldest reading that is used [s]', range=(0.0, 1e6), live=True)
     time_offset: float = setting(0.0, 'Added to its stamps [s]', range=(-10.0, 10.0))
     frozen_after: float = setting(
         0.05,
@@ -209,6 +209,7 @@ class ModelSettings(Group):
         'Largest ratio of the mass of an update to that of the URDF, and its inverse; '
         'at least 1; 0: any mass',
         range=(0.0, 1e6),
+        live=True,
     )
     blend_time: float = setting(
         0.5, 'Time over which parameters change to an update; 0: one cycle [s]', range=(0.0, 60.0)
@@ -225,12 +226,14 @@ class OutputSettings(Group):
         'Rate of external_wrench, residual, internal_wrench and net_wrench while there is a '
         'subscriber; 0: every cycle [Hz]',
         range=(0.0, 10000.0),
+        live=True,
     )
     deviations_rate: float = setting(
         10.0,
         'Highest rate of standard deviations, while there is a subscriber to them or to the '
         'markers; 0: none [Hz]',
         range=(0.0, 1000.0),
+        live=True,
     )
     internal_wrench_joints: tuple[str, ...] = setting(
         (), 'Joints whose internal wrench is published, also fixed joints with an FT sensor'

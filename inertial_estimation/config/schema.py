@@ -40,6 +40,8 @@ class Setting:
     range: tuple[float, float] | None
     choices: tuple[str, ...]
     sizes: tuple[int, ...]
+    live: bool
+    """Whether it can be changed while a node runs."""
 
     @property
     def constraint(self) -> str:
@@ -131,9 +133,13 @@ def setting(
     range: tuple[float, float] | None = None,
     choices: tuple[str, ...] = (),
     sizes: tuple[int, ...] = (),
+    live: bool = False,
 ) -> Any:
     """Return a field of one setting."""
-    metadata = {'description': description, 'range': range, 'choices': choices, 'sizes': sizes}
+    metadata = {
+        'description': description, 'range': range, 'choices': choices, 'sizes': sizes,
+        'live': live,
+    }  # fmt: skip
     return field(default=default, metadata=metadata)
 
 

@@ -68,8 +68,9 @@ class EstimatorSettings(Group):
         choices=('wrench', 'force'),
     )  # fmt: skip
     contact_timeout: float = setting(
-        0.1, 'Time after which a reported contact that is not repeated ends [s]', range=(1e-3, 1e3)
-    )
+        0.1, 'Time after which a reported contact that is not repeated ends [s]',
+        range=(1e-3, 1e3), live=True,
+    )  # fmt: skip
     angular_acceleration_source: str = setting(
         'filter',
         "IMU angular accelerations: from the gyroscope's derivative, from links with three "

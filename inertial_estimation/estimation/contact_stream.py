@@ -107,13 +107,17 @@ class ContactStream:
 
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
         self._robot, self._kind = robot, ContactKind[settings.touch_kind.upper()]
-        self._timeout_ns = round(1e9 * settings.contact_timeout)
-        self._ahead_ns = self._timeout_ns + round(1e9 * settings.filter.delay)
         self._touches: dict[str, Contact] = {}
         self._tracks: list[_Track] = []
         self._last: tuple[Contact, ...] = ()
         self._received = self._dropped = self._last_ns = 0
         self.problems: Counter[str] = Counter()
+        self.set_timeout(settings)
+
+    def set_timeout(self, settings: EstimatorSettings) -> None:
+        """Take over the time after which a contact that is not repeated ends."""
+        self._timeout_ns = round(1e9 * settings.contact_timeout)
+        self._ahead_ns = self._timeout_ns + round(1e9 * settings.filter.delay)
         self.senders = SenderRates(settings.contact_timeout)
 
     def push(self, stamp_ns: int, frame_id: str, point: Array) -> None:

@@ -71,7 +71,7 @@ class SourceStatus:
     """Status of each topic, from its messages since the last report."""
 
     def __init__(self, robot: Robot, timeout: float) -> None:
-        self._robot, self._timeout = robot, timeout
+        self._robot, self.timeout = robot, timeout
         self._before: dict[str, StreamStatistics] = {}
         self._problems: dict[int, dict[str, int]] = {}
 
@@ -100,7 +100,7 @@ class SourceStatus:
             name = f'{source.kind} {source.name}'
             if source.kind == 'contacts':
                 findings = list(check_problems('contacts', new))
-                yield contacts_status(contacts, findings, slow, self._timeout)
+                yield contacts_status(contacts, findings, slow, self.timeout)
                 continue
             findings = [*check_problems(name, new), *check_skew(name, source, skew)]
             if source.kind == 'joints':

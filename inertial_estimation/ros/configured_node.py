@@ -24,7 +24,7 @@ from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.model.urdf import decoded, is_xml
 from inertial_estimation.ros.executors import PollingNode, init, note_signals, spin
-from inertial_estimation.ros.parameters import Parameters, empty_lists
+from inertial_estimation.ros.parameters import Parameters, command_line, empty_lists
 from inertial_estimation.ros.services import create_service
 from inertial_estimation.ros.subscriptions import LATCHED
 
@@ -83,7 +83,7 @@ class ConfiguredNode(PollingNode, LifecycleNode):
         if unlisted := self._declared.unlisted:
             groups = dict.fromkeys(name.rpartition('.')[0] for name in unlisted)
             self.get_logger().warning(f'parameters of no listed name: {", ".join(groups)}')
-        self._declared.locked = True
+        self._declared.take_over = self._change
         self.get_logger().info(
             f"robot '{robot.name}': {robot.mass:.2f} kg, {len(robot.joint_names)} joints, "
             f'{len(robot.ft_sensors)} FT sensors, {len(robot.imus)} IMUs, '
@@ -165,6 +165,11 @@ class ConfiguredNode(PollingNode, LifecycleNode):
             raise ConfigError(f'robot description: {source} is no URDF')
         return text
 
+    def _change(self, settings: EstimatorSettings) -> None:
+        """Put changed settings into the running pipeline."""
+        self.settings = settings
+        self.pipeline.change(settings)
+
     def _on_jump(self, jump) -> None:
         """Start anew when the clock of the node goes back."""
         if self.pipeline is not None:
@@ -198,19 +203,23 @@ class ConfiguredNode(PollingNode, LifecycleNode):
             self.pipeline.active = False
             self.pipeline.destroy()
         self.pipeline = None
-        self._declared.locked = False
+        self._declared.take_over = None
 
 
 def run_node(
     make: Callable[..., ConfiguredNode], name: str, args: Sequence[str] | None = None
 ) -> int:
     """Run a node until it is interrupted, be it before it has started."""
-    signals = note_signals()
+    signals, given = note_signals(), {}
     try:
         init(args)
-        node = make(parameter_overrides=empty_lists(args, name))
+        given = command_line(args, name)
+        node = make(parameter_overrides=empty_lists(given))
     except (InertialEstimationError, ParameterException) as error:
-        get_logger(name).fatal(str(error))
+        files = [
+            f'{file}: ' for key, (_, file) in given.items() if file and f"'{key}'" in str(error)
+        ]
+        get_logger(name).fatal(f'{"".join(files[:1])}{error}')
         rclpy.try_shutdown()
         return 1
     # A cycle waits no longer for the thread of the diagnostics.

@@ -98,6 +98,11 @@ class Pipeline:
         self._diagnostics = Diagnostics(node, robot.name)
         self._timer = SteadyTimer(node, REPORT_PERIOD, self._report)
 
+    def change(self, settings: EstimatorSettings) -> None:
+        """Take over settings that may change, between two cycles."""
+        self._inputs.change(settings)
+        self.publishers.set_rates(settings.outputs)
+
     def start(self) -> None:
         """Publish what is latched, and count cycles anew; call it once active."""
         self._calibration.announce()

@@ -94,6 +94,11 @@ class IdentifierPipeline:
         self._calibration.start()
         self._timer = SteadyTimer(node, REPORT_PERIOD, self._diagnose)
 
+    def change(self, settings: IdentifierSettings) -> None:
+        """Take over settings that may change."""
+        self._settings = settings
+        self._inputs.change(settings)
+
     def start(self) -> None:
         """Publish the state, and begin with samples from now on."""
         self._windows.reset()

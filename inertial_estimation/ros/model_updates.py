@@ -118,7 +118,7 @@ class ModelUpdates:
 
     def _take_parameters(self, message: Float64MultiArray) -> None:
         update = ParameterUpdate(from_message(self._robot, message))
-        update.check(self._robot, self._settings.model.max_mass_ratio)
+        update.check(self._robot, self._node.settings.model.max_mass_ratio)
         if self._model.offer(update):
             self._taken += 1
             self._note_change()

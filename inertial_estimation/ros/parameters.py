@@ -3,14 +3,15 @@
 """
 The settings as parameters of a node: the same names, types, ranges and descriptions.
 
-All of them may be changed while the node is unconfigured; configuring reads them again and
-checks them as a set. What is read when the process starts is read-only. The parser of ROS takes an
-empty list for no value, so empty lists on the command line and in files are read here once more.
+All of them may be changed while the node is unconfigured; configuring reads them again and checks
+them as a set. Those that are `live` may be changed at any time, if the set is still valid. The
+parser of ROS takes an empty list for no value, so empty lists on the command line and in files are
+read here once more.
 """
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from rcl_interfaces.msg import (
@@ -25,7 +26,7 @@ from rclpy.parameter import Parameter
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings, Setting
 from inertial_estimation.config.files import ROS_OWN, RepeatedKey, load_parameters
 from inertial_estimation.config.schema import setting_of, split_unlisted
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import ConfigError, InertialEstimationError
 
 EMPTY = re.compile(r'\s*\[\s*\]\s*')
 READ_AT_START = 'autostart'
@@ -42,7 +43,8 @@ class Parameters:
 
     def __init__(self, node: Node, kind: type[EstimatorSettings] = EstimatorSettings) -> None:
         self._node, self._kind = node, kind
-        self.locked = False
+        self.take_over: Callable[[EstimatorSettings], None] | None = None
+        """Puts changed settings into a configured node."""
         # rclpy offers no other way to see overrides before they are declared, and declaring
         # would accept unknown names and answer wrong types without the remedy.
         given = {
@@ -54,20 +56,27 @@ class Parameters:
         """Parameters of sensors and contacts that no list names."""
         self._declare(kind.from_dict(used))
         node.add_on_set_parameters_callback(self._check_change)
+        node.add_post_set_parameters_callback(self._after_change)
 
     def collect(self) -> EstimatorSettings:
         """Return the settings as they stand now."""
-        declared = {
-            name: _plain(parameter.value)
-            for name, parameter in self._node.get_parameters_by_prefix('').items()
-            if setting_of(self._kind, name) is not None
-        }
-        # Groups whose names were taken off a list stay declared.
-        used, unlisted = split_unlisted(self._kind, self.unlisted | declared)
-        settings = self._kind.from_dict(used)
+        settings, unlisted = self._read(self._node.get_parameters_by_prefix('').values())
         self._declare(settings)
         self.unlisted = {n: v for n, v in unlisted.items() if not self._node.has_parameter(n)}
         return settings
+
+    def _read(
+        self, parameters: Iterable[Parameter]
+    ) -> tuple[EstimatorSettings, dict[str, object]]:
+        """Return the settings that parameters make, and those of no listed name."""
+        given = {
+            one.name: _plain(one.value)
+            for one in parameters
+            if setting_of(self._kind, one.name) is not None
+        }
+        # Groups whose names were taken off a list stay declared.
+        used, unlisted = split_unlisted(self._kind, self.unlisted | given)
+        return self._kind.from_dict(used), unlisted
 
     def _declare(self, settings: EstimatorSettings) -> None:
         """Declare what is not declared yet, with the values of the settings."""
@@ -77,15 +86,26 @@ class Parameters:
                 _declare(self._node, name, item, value)
 
     def _check_change(self, parameters: list[Parameter]) -> SetParametersResult:
-        """Refuse changes that would have no effect."""
-        for parameter in parameters:
-            if parameter.name == READ_AT_START:
-                reason = f"'{parameter.name}' is read when the process starts"
-                return SetParametersResult(successful=False, reason=reason)
-            if self.locked and setting_of(self._kind, parameter.name) is not None:
-                reason = f"'{parameter.name}' is read at configuration: clean up the node first"
-                return SetParametersResult(successful=False, reason=reason)
-        return SetParametersResult(successful=True)
+        """Refuse changes that would have no effect, and invalid ones of a configured node."""
+        reason, configured = '', self.take_over is not None
+        for one in parameters:
+            item = setting_of(self._kind, one.name)
+            if one.name == READ_AT_START:
+                reason = f"'{one.name}' is read when the process starts"
+            elif configured and item is not None and not item.live:
+                reason = f"'{one.name}' is read at configuration: clean up the node first"
+        if configured and not reason:
+            now = self._node.get_parameters_by_prefix('')
+            try:
+                self._read({**now, **{one.name: one for one in parameters}}.values())
+            except InertialEstimationError as error:
+                reason = str(error)
+        return SetParametersResult(successful=not reason, reason=reason)
+
+    def _after_change(self, parameters: list[Parameter]) -> None:
+        """Let a configured node take over the settings."""
+        if self.take_over is not None and any(setting_of(self._kind, p.name) for p in parameters):
+            self.take_over(self.collect())
 
 
 def descriptor(item: Setting) -> ParameterDescriptor:
@@ -125,14 +145,14 @@ def _plain(value):
     return value if isinstance(value, (bool, int, float, str)) or value is None else list(value)
 
 
-def empty_lists(arguments: Sequence[str] | None, node_name: str) -> list[Parameter]:
-    """Return the lists that the last rule of a command line about them empties."""
-    words, is_empty = list(sys.argv if arguments is None else arguments), {}
+def command_line(arguments: Sequence[str] | None, node_name: str) -> dict[str, tuple[object, str]]:
+    """Return the parameters of a command line by name: value or text, and file; last rule wins."""
+    words, found = list(sys.argv if arguments is None else arguments), {}
     for_ros = words[words.index('--ros-args') :] if '--ros-args' in words else []
     for option, value in pairwise(for_ros):
         if option in ('-p', '--param'):
             name, _, text = value.partition(':=')
-            is_empty[name.removeprefix(f'{node_name}:')] = EMPTY.fullmatch(text) is not None
+            found[name.removeprefix(f'{node_name}:')] = ([] if EMPTY.fullmatch(text) else text, '')
         elif option == '--params-file':
             try:
                 given = load_parameters(value, node_name)
@@ -141,10 +161,17 @@ def empty_lists(arguments: Sequence[str] | None, node_name: str) -> list[Paramet
             except ConfigError:
                 # What ROS has read all the same is left to ROS.
                 continue
-            is_empty |= {name: value == [] for name, value in given.items()}
-    found = {name: setting_of(IdentifierSettings, name) for name, is_ in is_empty.items() if is_}
+            found |= {name: (one, value) for name, one in given.items()}
+    return found
+
+
+def empty_lists(given: Mapping[str, tuple[object, str]]) -> list[Parameter]:
+    """Return the lists that a command line empties."""
+    items = {
+        name: setting_of(IdentifierSettings, name) for name, (v, _) in given.items() if v == []
+    }
     return [
         Parameter(name, ARRAY_TYPES[item.kind], [])
-        for name, item in found.items()
+        for name, item in items.items()
         if item is not None and item.is_list
     ]

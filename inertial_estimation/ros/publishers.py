@@ -12,6 +12,7 @@ from rclpy.qos import QoSProfile
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.config.groups import OutputSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate
@@ -107,21 +108,18 @@ class Publishers:
         self._topics: dict[str, list[Topic]] = {}
         self._of: dict[Pace, list[Output]] = {pace: [] for pace in Pace}
         for one in OUTPUTS:
-            if given.deviations_rate or one.pace != Pace.DEVIATIONS:
-                self._of[one.pace].append(one)
-                self._topics[one.topic] = [
-                    Topic(self._publisher(one.type, topic, one.pace is Pace.CHANGE), encode)
-                    for topic, encode in encoders(one, self._layout)
-                ]
+            self._of[one.pace].append(one)
+            self._topics[one.topic] = [
+                Topic(self._publisher(one.type, topic, one.pace is Pace.CHANGE), encode)
+                for topic, encode in encoders(one, self._layout)
+            ]
         self._layouts: dict[tuple[tuple[str, str], ...], dict[str, Encode]] = {}
         self._contacts: tuple[Contact, ...] | None = None
         self._named: dict[str, Encode] = {}
         self._wanted: list[tuple[Output, list[int]]] = []
-        self._look, self._wrenches = RateLimiter(LOOK_RATE), RateLimiter(given.wrench_rate)
-        self._inner = RateLimiter(given.wrench_rate)
-        self._deviations = RateLimiter(given.deviations_rate)
+        self._look = RateLimiter(LOOK_RATE)
+        self.set_rates(given)
         self._uncertainty = LiveUncertainty(estimator, settings)
-        self.newest: Deviations | None = None
         self.count, self.seconds, self._lack, self._reported = 0, 0.0, '', (0, 0.0)
         self._markers = self._publisher(MARKER_ARRAY, 'markers')
         self._inertias = self._publisher(MARKER_ARRAY, 'inertia_markers', True)
@@ -130,6 +128,14 @@ class Publishers:
         self._shown: Array | None = None
         self._ball_parameters: Array | None = None
         self._balls: list[list[markers.Marker]] = []
+
+    def set_rates(self, given: OutputSettings) -> None:
+        """Take over rates."""
+        self._wrenches, self._inner, self._deviations = map(
+            RateLimiter, (given.wrench_rate, given.wrench_rate, given.deviations_rate)
+        )
+        self._has_deviations = given.deviations_rate > 0.0
+        self.newest: Deviations | None = None
 
     def destroy(self) -> None:
         """Destroy the publishers."""
@@ -155,7 +161,7 @@ class Publishers:
     ) -> None:
         """Publish what may be late: internal wrenches, deviations and markers; duration [s]."""
         self._publish_internal(sample, estimate, duration)
-        if self._of[Pace.DEVIATIONS]:
+        if self._has_deviations:
             self._publish_deviations(sample, contacts, duration)
         self._publish_markers(sample, estimate)
 

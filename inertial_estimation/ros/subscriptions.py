@@ -60,6 +60,12 @@ class Inputs:
         )  # fmt: skip
         self._status = SourceStatus(robot, settings.contact_timeout)
 
+    def change(self, settings: EstimatorSettings) -> None:
+        """Take over timeouts."""
+        self.assembler.set_max_ages(settings)
+        self.contacts.set_timeout(settings)
+        self._status.timeout = settings.contact_timeout
+
     def reset(self) -> None:
         """Empty filters and buffers."""
         self.assembler.reset()

@@ -66,7 +66,6 @@ class SampleAssembler:
     """
 
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
-        self._joint_max_age_ns = round(1e9 * settings.joint_states.max_age)
         self._delay_ns = round(1e9 * settings.filter.delay)
         self._n_joints = len(robot.joint_names)
         self._joints = JointStreams(robot.joint_names, settings)
@@ -75,6 +74,24 @@ class SampleAssembler:
         self._samples = self._resets = self._malformed = 0
         self._lead = self._n_joints
         self._last_stamp_ns = self._last_instant_ns = self.wanted_ns = 0
+        self.set_max_ages(settings)
+
+    def set_max_ages(self, settings: EstimatorSettings) -> None:
+        """
+        Take over the ages from which readings are stale.
+
+        Parameters
+        ----------
+        settings : EstimatorSettings
+            Of which nothing else is used.
+
+        """
+        self._joint_max_age_ns = round(1e9 * settings.joint_states.max_age)
+        self._joints.set_max_ages(settings)
+        for ft in self._fts:
+            ft.set_max_age(settings.ft_of(ft.name).max_age)
+        for imu in self._imus:
+            imu.set_max_age(settings.imu_of(imu.name).max_age)
 
     def push_ft(self, index: int, stamp_ns: int, wrench: Array) -> None:
         """

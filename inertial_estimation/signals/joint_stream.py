@@ -177,6 +177,12 @@ class JointStreams:
         self._newest_layouts: dict[int, tuple[tuple[str, ...], JointLayout]] = {}
         self.ignored: dict[str, int] = {}
 
+    def set_max_ages(self, settings: EstimatorSettings) -> None:
+        """Take over the age from which positions are stale."""
+        self._settings = settings
+        for part in self.parts:
+            part.set_max_age(settings.joint_states.max_age)
+
     @property
     def parts(self) -> list[JointPart]:
         """The parts that were received so far."""

@@ -118,7 +118,7 @@ class Stream:
         self, name: str, max_age: float, differentiator: Differentiator | None = None
     ) -> None:
         self.name, self.differentiator = name, differentiator
-        self._max_age_ns = round(1e9 * max_age)
+        self.set_max_age(max_age)
         self.received = self.used = self.refused = self.dropped = 0
         self.repeated = self.invalid = self.restarts = self.unfiltered = 0
         self.longest_gap_ns = 0
@@ -126,6 +126,10 @@ class Stream:
         self._queue: deque[Any] = deque(maxlen=MAX_QUEUE)
         self._held: deque[Any] = deque()
         self.restart()
+
+    def set_max_age(self, seconds: float) -> None:
+        """Set the age from which a message is stale."""
+        self._max_age_ns = round(1e9 * seconds)
 
     def restart(self) -> None:
         """Forget the messages, as at a time jump; the counters go on."""

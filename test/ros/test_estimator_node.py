@@ -379,6 +379,37 @@ def test_lifecycle(bench, rng):
     assert node.trigger_shutdown() == SUCCESS
 
 
+def test_rates_and_timeouts_change_while_the_node_runs(bench, rng):
+    robot = bench(**NO_FILTERS)
+    node, topic = robot.estimator, 'wrench_estimator/external_wrench/hand'
+    wrenches = robot.listen_to_wrenches()
+    robot.listen(WrenchStamped, topic)
+
+    def change(**values):
+        given = [Parameter(name.replace('__', '.'), value=v) for name, v in values.items()]
+        return node.set_parameters_atomically(given)
+
+    robot.send_all(START_NS, rng)
+    robot.wait_for_stamp(wrenches, START_NS)
+    late = START_NS + 6 * PERIOD_NS
+    robot.send_joints(late, position=ZEROS, velocity=ZEROS)
+    assert np.isnan(rows(robot.wait_for_stamp(wrenches, late))).any()
+    ages = {f'ft__{name}__max_age': 1.0 for name in HUMANOID['ft_sensors']}
+    found = change(**ages, imu__head__max_age=1.0, outputs__wrench_rate=20.0, contact_timeout=0.3)
+    assert found.successful and node.settings.contact_timeout == 0.3
+    robot.heard[topic].clear()
+    for stamp in range(late + PERIOD_NS, late + 11 * PERIOD_NS, PERIOD_NS):
+        robot.send_joints(stamp, position=ZEROS, velocity=ZEROS)
+        assert np.isfinite(rows(robot.wait_for_stamp(wrenches, stamp))).all()
+    robot.spin_for(SETTLE)
+    assert len(robot.heard[topic]) == 2
+    # Others need a new configuration; those that may change must fit together.
+    for values in ({'filter__window': 0.3}, {'model__max_mass_ratio': 0.5}):
+        found = change(outputs__wrench_rate=1.0, **values)
+        assert not found.successful and next(iter(values)).replace('__', '.') in found.reason
+    assert node.settings.outputs.wrench_rate == 20.0
+
+
 def test_node_that_cannot_start_can_be_corrected(bench, logged, rng):
     robot = bench(contacts=['base'])
     assert "'base'" in logged[0] and '/wrench_estimator' in logged[1]

@@ -30,7 +30,7 @@ from inertial_estimation.config.settings import NODE_NAME
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.conversions import ns_to_stamp, stamp_to_ns, wrench_to_message
-from inertial_estimation.ros.parameters import empty_lists
+from inertial_estimation.ros.parameters import command_line, empty_lists
 
 ANSWER = 2.0
 """Time for the answer of a service [s]."""
@@ -199,11 +199,15 @@ def test_help_runs_no_node():
     assert code == 0 and text.startswith('usage: ')
 
 
-@pytest.mark.parametrize('name', ['nowhere.yaml', 'malformed.yaml', 'binary.yaml'])
+@pytest.mark.parametrize('name', ['nowhere', 'malformed', 'binary', 'value', 'key'])
 def test_wrong_parameter_file_is_named(tmp_path, name):
-    path = tmp_path / name
-    (tmp_path / 'malformed.yaml').write_text('a: [1\n b: 2')
-    (tmp_path / 'binary.yaml').write_bytes(bytes(range(256)))
+    path, head = tmp_path / f'{name}.yaml', b'/**: {ros__parameters: '
+    contents = {
+        'malformed': b'a: [1\n b: 2', 'binary': bytes(range(256)),
+        'value': head + b'{length_scale: 1}}', 'key': head + b'{filter: {windo: 0.1}}}',
+    }  # fmt: skip
+    if name in contents:
+        path.write_bytes(contents[name])
     code, text = run('--ros-args', '--params-file', str(path))
     # rcl may write in a line of its own that something is wrong, but not what.
     (fatal,) = (line for line in text.splitlines() if 'FATAL' in line)
@@ -230,7 +234,8 @@ def test_empty_list_is_the_last_word(tmp_path):
     empty.write_text(f'{NODE_NAME}: {{ros__parameters: {{imus: [], ft: {{leg.offset: []}}}}}}')
 
     def emptied(*ros_args):
-        return {p.name for p in empty_lists(['node', '--ros-args', *ros_args], NODE_NAME)}
+        given = command_line(['node', '--ros-args', *ros_args], NODE_NAME)
+        return {p.name for p in empty_lists(given)}
 
     files = '--params-file', str(full), '--params-file', str(empty)
     assert emptied(*files) == {'imus', 'ft.leg.offset'}
