@@ -3,12 +3,10 @@
 """
 Sums of wrenches: external wrenches of submodels and loads of joints [T sections 4.5, 4.6].
 
-Everything here is decided once for a set of sensors and contacts; the loop only multiplies by the
-factors, whole numbers that are mostly zero. All wrenches of a sum are about the root link's origin
-in its axes. Three kinds of *terms* enter: the sums of net wrenches below the tops of the forest,
-the FT measurements (child on parent), and the external wrenches at the contacts (environment on
-robot). A term with factor zero adds an exact zero, so a sum does not depend on it by a single bit,
-provided that it is finite: what is missing is taken out before.
+Three kinds of *terms* enter, about the root link's origin in its axes: sums of net wrenches below
+the tops of the forest, FT measurements (child on parent), and external wrenches at the contacts.
+Their factors are decided once for a set of sensors and contacts; a factor of zero adds exactly
+zero, as what is missing is taken out before.
 """
 
 from __future__ import annotations
@@ -81,9 +79,8 @@ def build_balance(
             continue
         own = frozenset(subtree[k]).intersection(submodels[submodel_of[k]].links)
         counts = _counts(own, n_links)
-        # Minus what the joint's tau of the forest holds already.
-        held = _counts(forest.below[link.joint], n_links)
-        net = _net_factors(forest, counts + (-held if held[k] else held))
+        # What the joint's tau of the forest holds already is the same on both sides of each top.
+        net = _net_factors(forest, counts)
         contacts = [-int(counts[c]) for c in contact_links]
         beyond.append(own)
         by_joint.append([*net, *_sensor_factors(robot, used, counts), *contacts])

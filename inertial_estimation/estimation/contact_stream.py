@@ -3,12 +3,9 @@
 """
 Contacts from reported points of contact [T section 4.5.2, Assumption 4.1].
 
-Several senders (skin patches) may each report several points of several links. No message states
-the contact that it belongs to, live or in a bag, so place and time decide: a point belongs to the
-nearest contact of its frame within `MAX_SPACING` that has no other point of the same stamp, and
-any other is a contact of its own. Messages may come out of order: of one contact the newest point
-that is not later than the instant counts. A contact that is not repeated is over after
-`contact_timeout`.
+Senders may each report several points of several links: a point belongs to the nearest contact of
+its frame within `MAX_SPACING` that has no other point of the same stamp, and any other is a
+contact of its own, until it is not repeated for ``contact_timeout``.
 """
 
 from __future__ import annotations

@@ -3,12 +3,9 @@
 """
 Dependence of torques and external wrenches on sensors, joints and links [T Theorem 4.2].
 
-It is found from the tree alone. Both sides of a joint within its submodel give the same wrench
-once those of the contacts are known [T 4.23]. A full wrench that is alone in its submodel follows
-from the sums; the side without it depends on less, and needs no estimate.
-
-Where contacts share a submodel, all of their wrenches are taken to depend on all of it, a force at
-a point to have a lever about every joint, which are at most too much; elsewhere tables are exact.
+It follows from the tree: both sides of a joint within its submodel give the same wrench [T 4.23],
+and the side without a full wrench depends on less. Where contacts share a submodel, their wrenches
+are taken to depend on all of it; elsewhere tables are exact.
 """
 
 from __future__ import annotations

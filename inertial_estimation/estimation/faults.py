@@ -147,12 +147,19 @@ def _mark_merged(
                 external[j] |= MERGED
 
 
-class Sizes(NamedTuple):
-    """Numbers of joints and sensors of a robot."""
+class Faults(NamedTuple):
+    """Missing parts of a sample, or of many."""
 
-    joints: int
-    imus: int
-    fts: int
+    joints: Mask
+    """Shape (..., n_joints)."""
+    fts: Mask
+    """Shape (..., n_fts)."""
+    assumed: Mask
+    """Joints of which a constant stands in, shape (..., n_joints)."""
+    linear: Mask
+    """IMUs without a proper acceleration, shape (..., n_imus)."""
+    angular: Mask
+    """IMUs without an angular velocity, shape (..., n_imus)."""
 
 
 class Used(NamedTuple):
@@ -176,19 +183,20 @@ class Used(NamedTuple):
         return cls(motion, rateless, np.flatnonzero(nominal.used))
 
 
-def find_faults(sample: Sample | SampleBatch, used: Used) -> Mask:
-    """Return flags of missing parts, (..., 2 n_joints + 3 n_imus + n_fts)."""
-    imus, lack_linear, lack_angular = _find_imu_faults(sample, used.motion)
+def find_faults(sample: Sample | SampleBatch, used: Used) -> Faults:
+    """Return the missing parts."""
+    linear, angular = _find_imu_faults(sample, used.motion)
     rates = np.asarray(_is_sound(sample.velocities) & _is_sound(sample.accelerations))
     if len(used.rateless):
-        whole = ~np.asarray(imus)[..., used.imus].any(axis=-1)
-        rates[..., used.rateless] |= np.asarray(whole)[..., None]
+        has_linear, has_angular = _measured(used.motion)
+        faulty = (linear & has_linear) | (angular & has_angular)
+        rates[..., used.rateless] |= ~faulty[..., used.imus].any(axis=-1)[..., None]
     joints = _is_sound(sample.positions) & rates
     fts = _is_sound(sample.ft_readings).all(axis=-1)
     assumed = np.zeros_like(joints)
     if sample.joint_states is not None:
         assumed = sample.joint_states == SensorState.ASSUMED
-    return np.concatenate([~joints, imus, ~fts, assumed, lack_linear, lack_angular], axis=-1)
+    return Faults(~joints, ~fts, assumed, linear, angular)
 
 
 def with_known_temperatures(sample: S, calibration: FtCalibration) -> S:
@@ -208,8 +216,8 @@ def with_known_temperatures(sample: S, calibration: FtCalibration) -> S:
 
 def delivered(sample: Sample | SampleBatch, motion: LinkMotions) -> NDArray[np.intp]:
     """Return the quantities that each IMU delivers, as `Bits`, (..., n_imus)."""
-    _, lack_linear, lack_angular = _find_imu_faults(sample, motion)
-    return ACCELEROMETER * ~lack_linear + GYROSCOPE * ~lack_angular
+    linear, angular = _find_imu_faults(sample, motion)
+    return ACCELEROMETER * ~linear + GYROSCOPE * ~angular
 
 
 def with_gaps(samples: SampleBatch) -> SampleBatch:
@@ -220,23 +228,25 @@ def with_gaps(samples: SampleBatch) -> SampleBatch:
     )
 
 
-def _find_imu_faults(sample: Sample | SampleBatch, motion: LinkMotions) -> tuple[Mask, Mask, Mask]:
-    """Return the IMUs that lack something, an acceleration, or an angular velocity."""
+def _measured(motion: LinkMotions) -> tuple[Mask, Mask]:
+    """Return which IMUs measure an acceleration, and which an angular velocity."""
+    bits = np.array(motion.bits, dtype=np.intp)
+    return bits & ACCELEROMETER != 0, bits & GYROSCOPE != 0
+
+
+def _find_imu_faults(sample: Sample | SampleBatch, motion: LinkMotions) -> tuple[Mask, Mask]:
+    """Return the IMUs that lack an acceleration, and those that lack an angular velocity."""
     rates, accelerations = sample.angular_velocities, sample.proper_accelerations
     linear = _is_sound(accelerations).all(axis=-1)
     angular = _is_sound(rates).all(axis=-1)
     if not motion.arrays:
         angular &= _is_sound(sample.angular_accelerations).all(axis=-1)
-    bits = np.array(motion.bits, dtype=np.intp)
-    has_linear, has_angular = (bits & kind != 0 for kind in (ACCELEROMETER, GYROSCOPE))
+    has_linear, has_angular = _measured(motion)
     # A quantity that is absent by declaration does not make the other one suspect.
     no_linear = np.isnan(accelerations).all(axis=-1) | ~has_linear
     no_angular = np.isnan(rates).all(axis=-1) | ~has_angular
     linear, angular = linear & has_linear, angular & has_angular
-    lack_linear: Mask = ~(linear & (angular | no_angular))
-    lack_angular: Mask = ~(angular & (linear | no_linear))
-    faulty: Mask = (lack_linear & has_linear) | (lack_angular & has_angular)
-    return faulty, lack_linear, lack_angular
+    return ~(linear & (angular | no_angular)), ~(angular & (linear | no_linear))
 
 
 def _is_sound(values: Array) -> Mask:
@@ -244,27 +254,24 @@ def _is_sound(values: Array) -> Mask:
     return np.asarray(np.abs(values) < ABSURD)
 
 
-def alike(faults: Mask) -> Iterator[tuple[Mask, Indices]]:
-    """Group equal rows; faults (n, n_flags); returns row (n_flags,)."""
+def alike(*masks: Mask) -> Iterator[tuple[list[Mask], Indices]]:
+    """Group the instants at which all masks (n, ...) are equal; yields their rows (...)."""
+    flags = np.concatenate(masks, axis=1)
+    borders = np.cumsum([mask.shape[1] for mask in masks])[:-1]
     groups: dict[bytes, list[int]] = {}
-    for k, row in enumerate(np.packbits(faults, axis=1)):
+    for k, row in enumerate(np.packbits(flags, axis=1)):
         groups.setdefault(row.tobytes(), []).append(k)
-    if not groups:
-        yield np.zeros(faults.shape[1], dtype=bool), np.empty(0, dtype=np.intp)
-    for rows in groups.values():
-        yield faults[rows[0]], np.array(rows, dtype=np.intp)
+    for rows in groups.values() or [[]]:
+        row = flags[rows[0]] if rows else np.zeros(flags.shape[1], dtype=bool)
+        yield np.split(row, borders), np.array(rows, dtype=np.intp)
 
 
-def working_of(faults: Mask, sizes: Sizes, motion: LinkMotions) -> Working:
-    """Sort one row of faults by kind; faults (n_flags,)."""
-    joints, _, fts, assumed, lack_linear, lack_angular = (
-        flags.tolist() for flags in np.split(faults, np.cumsum([*sizes, sizes.joints, sizes.imus]))
-    )
-    bits = tuple(
-        ACCELEROMETER * (not linear) + GYROSCOPE * (not angular)
-        for linear, angular in zip(lack_linear, lack_angular, strict=True)
-    )
-    return working_with(motion, bits, tuple(not fault for fault in fts), joints, assumed)
+def working_of(faults: Faults, motion: LinkMotions) -> Working:
+    """Return the working sensors at one instant."""
+    bits = ACCELEROMETER * ~faults.linear + GYROSCOPE * ~faults.angular
+    fts = (~faults.fts).tolist()
+    joints, assumed = faults.joints.tolist(), faults.assumed.tolist()
+    return working_with(motion, tuple(bits.tolist()), fts, joints, assumed)
 
 
 def working_with(
@@ -282,20 +289,13 @@ def working_with(
     return Working(plan.serving, *others, None if plan.is_plain else plan)
 
 
-def without_faults(sample: S, faults: Mask, sizes: Sizes, motion: MotionPlan | None = None) -> S:
-    """
-    Put zeros in place of missing parts; a plan for these faults keeps them out of all results.
-
-    faults (n_flags,).
-    """
-    if faults[: sum(sizes)].any():
-        joints, _, fts, _, linear, angular = np.split(
-            faults, np.cumsum([*sizes, sizes.joints, sizes.imus])
-        )
-        imus = linear | angular if motion is None else linear & angular
-        masks = [joints] * 3 + [imus[:, None]] * 3 + [fts[:, None]]
-        zeros = {n: np.where(m, 0.0, getattr(sample, n)) for n, m in zip(NUMBERS, masks)}
-        sample = replaced(sample, **zeros)
+def without_faults(sample: S, faults: Faults, motion: MotionPlan | None = None) -> S:
+    """Put zeros in place of missing parts; a plan for them keeps these out of all results."""
+    linear, angular = faults.linear, faults.angular
+    imus = linear | angular if motion is None else linear & angular
+    masks = [faults.joints] * 3 + [imus[:, None]] * 3 + [faults.fts[:, None]]
+    zeros = {name: np.where(m, 0.0, getattr(sample, name)) for name, m in zip(NUMBERS, masks)}
+    sample = replaced(sample, **zeros)
     return sample if motion is None else motion.complete(sample)
 
 

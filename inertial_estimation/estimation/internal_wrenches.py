@@ -17,7 +17,6 @@ import numpy as np
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound, ShapeError
-from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import find_sides, sum_joints
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
@@ -39,6 +38,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import (
     apply,
     compose,
+    cross,
     cross_matrix,
     row_pose,
     to_child,
@@ -48,30 +48,14 @@ from inertial_estimation.model.tree import decompose
 from inertial_estimation.model.urdf import joint_types, parse
 from inertial_estimation.sample import Sample, SampleBatch
 
-
-class NetWrenches:
-    """The net wrenches of single links from the dynamics, which sum them only."""
-
-    def __init__(self, robot: Robot, dynamics: Dynamics) -> None:
-        self.dynamics = dynamics
-        self._joints, self._L_X_J = carriers(robot, dynamics.forest)
-
-    def of(self, samples: SampleBatch) -> tuple[Array, Array]:
-        """Return net wrenches (n, n_links, 6) and poses of the supports (n, n_supports, 4, 3)."""
-        dynamics, n, n_links = self.dynamics, len(samples), len(self._joints)
-        motions = np.empty((2, n, n_links, 6))
-        supports = np.empty((n, *dynamics.poses.shape))
-        for i in range(n):
-            dynamics.run(samples[i])
-            supports[i] = dynamics.poses
-            data = dynamics.forest_data
-            motions[:, i] = [
-                [part[j].vector for j in self._joints] for part in (data.v, data.a_gf)
-            ]
-        v, a = apply(self._L_X_J, motions)
-        # From the spatial to the sensor acceleration: the point, not the field, is followed.
-        a[..., :3] += np.cross(v[..., 3:], v[..., :3])
-        return net_wrench(self.dynamics.parameters, v[..., 3:], a), supports
+GONE = np.uint8(Quality.DROPPED | Quality.ABSENT)
+"""Contacts with one of these flags take no part."""
+CHUNK = 256
+"""Samples of a batch that are worked on at once."""
+MODELS_KEPT = 2
+"""Models of sets of IMUs; each holds Pinocchio's workspace, tens of megabytes for a humanoid."""
+Model = tuple[Dynamics, list[int], Array]
+"""Dynamics, the joint of its forest that carries each link, and L_X_J, (n_links, 6, 6)."""
 
 
 class InternalSums:
@@ -85,29 +69,38 @@ class InternalSums:
     def __init__(
         self,
         robot: Robot,
-        net: NetWrenches,
+        model: Model,
+        ways: Mapping[int, Iterable[int]],
         samples: SampleBatch,
         contacts: Sequence[Contact],
         wrenches: Array,
         readings: Array,
         used_fts: Mask,
         missing: Mask,
-        ways: Mapping[int, Iterable[int]],
     ) -> None:
-        self._robot, self._forest = robot, with_ways(net.dynamics.forest, ways)
-        self._missing = frozenset(map(int, np.flatnonzero(missing)))
-        used = [int(k) for k in np.flatnonzero(used_fts)]
+        dynamics, joints, L_X_J = model
+        self._robot, self._forest = robot, with_ways(dynamics.forest, ways)
+        self._missing = frozenset(np.flatnonzero(missing).tolist())
+        used = np.flatnonzero(used_fts).tolist()
         self._sensor_above = {robot.ft_sensors[k].child: k for k in used}
-        self._subtree = subtrees(robot)
         places = [robot.frame(contact.frame) for contact in contacts]
         self._contact_links = [link for link, _ in places]
         submodels = decompose(robot.links, robot.ft_sensors, used)
         unknowns = [contact.unknowns for contact in contacts]
         self._sides = find_sides(robot, submodels, self._contact_links, unknowns)
-        self._in_links, supports = net.of(samples)
-        geometry = net.dynamics.geometry
-        rigid = row_pose(geometry.support_H_L)
-        self._frames = compose(supports[:, geometry.support], rigid)
+        motions = np.empty((2, len(samples), len(joints), 6))
+        supports = np.empty((len(samples), *dynamics.poses.shape))
+        for i in range(len(samples)):
+            dynamics.run(samples[i])
+            supports[i] = dynamics.poses
+            data = dynamics.forest_data
+            motions[:, i] = [[part[j].vector for j in joints] for part in (data.v, data.a_gf)]
+        v, a = apply(L_X_J, motions)
+        # From the spatial to the sensor acceleration: the point, not the field, is followed.
+        a[..., :3] += cross(v[..., 3:], v[..., :3])
+        self._in_links = net_wrench(dynamics.parameters, v[..., 3:], a)
+        geometry = dynamics.geometry
+        self._frames = compose(supports[:, geometry.support], row_pose(geometry.support_H_L))
         self._net = self._to_root(range(len(robot.links)), self._in_links)
         self._external = self._to_root(self._contact_links, wrenches, [pose for _, pose in places])
         signs = np.array([[sensor.direction] for sensor in robot.ft_sensors]).reshape(-1, 1)
@@ -164,14 +157,6 @@ class InternalSums:
         return to_child(frame, pairs, cross_matrix(frame[:, 3])).reshape(-1, 6)
 
 
-GONE = np.uint8(Quality.DROPPED | Quality.ABSENT)
-"""Contacts with one of these flags take no part."""
-CHUNK = 256
-"""Samples of a batch that are worked on at once."""
-MODELS_KEPT = 2
-"""Models of sets of IMUs; each holds Pinocchio's workspace, tens of megabytes for a humanoid."""
-
-
 class InternalWrenches:
     """
     Compute the wrenches through joints, and net wrenches of links.
@@ -190,7 +175,7 @@ class InternalWrenches:
         self._robot = robot = estimator.robot
         self._shapes = SampleShapes(robot)
         self._motion, self._used = estimator.motion, estimator.used
-        self._models: dict[bytes, NetWrenches] = {}
+        self._models: dict[bytes, Model] = {}
         joints = {link.joint: k for k, link in enumerate(robot.links)}
         self._cuts = {name: joints[j] for j, name in enumerate(robot.joint_names)}
         self._cuts |= {sensor.joint: sensor.child for sensor in robot.ft_sensors}
@@ -221,12 +206,10 @@ class InternalWrenches:
 
         """
         cuts = self._cut_at(joints)
-
-        def fill(found: Array, rows: Indices, sums: InternalSums) -> None:
-            for row, k in enumerate(cuts):
-                found[rows, row] = sums.local(k)
-
-        return self._filled(sample, estimate, len(cuts), fill)
+        return self._filled(
+            sample, estimate, len(cuts),
+            lambda sums: np.stack([sums.local(k) for k in cuts], axis=1) if cuts else 0.0,
+        )  # fmt: skip
 
     def net(self, sample: Sample | SampleBatch, estimate: WrenchEstimate) -> Array:
         """
@@ -235,24 +218,20 @@ class InternalWrenches:
         Returns (n_links, 6) or (n, n_links, 6) [N, Nm] in and about the links' frames; NaN where
         the motion of a link is not known.
         """
-
-        def fill(found: Array, rows: Indices, sums: InternalSums) -> None:
-            found[rows] = sums.net()
-
-        return self._filled(sample, estimate, len(self._robot.links), fill)
+        return self._filled(sample, estimate, len(self._robot.links), InternalSums.net)
 
     def _filled(
         self,
         sample: Sample | SampleBatch,
         estimate: WrenchEstimate,
         n_rows: int,
-        fill: Callable[[Array, Indices, InternalSums], None],
+        wanted: Callable[[InternalSums], Array | float],
     ) -> Array:
         """Return rows of wrenches for one instant or many, NaN where nothing is known."""
         is_batch = isinstance(sample, SampleBatch)
         found = np.full((len(sample) if is_batch else 1, n_rows, 6), np.nan)
         for rows, sums in self._parts(sample, estimate):
-            fill(found, rows, sums)
+            found[rows] = wanted(sums)
         return found if is_batch else np.asarray(found[0])
 
     def frames(self, joints: Iterable[str] | str) -> list[str]:
@@ -298,14 +277,12 @@ class InternalWrenches:
                 raise ShapeError(f'{name} of the estimate', (len(samples), size), shape)
         if not np.array_equal(samples.stamp_ns, estimates.stamp_ns):
             raise ModelError('the estimate is of another sample: their stamps differ')
-        missing = find_faults(samples, self._used)[:, : len(robot.joint_names)]
+        missing = find_faults(samples, self._used).joints
         dropped = (estimates.contact_quality & GONE) != 0
         bits = delivered(samples, self._motion)
         parts = [bits & kind != 0 for kind in (ACCELEROMETER, GYROSCOPE)]
         kinds = [missing, dropped, estimates.used_imus, estimates.used_fts, *parts]
-        sizes = np.cumsum([kind.shape[1] for kind in kinds])[:-1]
-        for flags, members in alike(np.concatenate(kinds, axis=1)):
-            lost, out, imus, fts, *_ = np.split(flags, sizes)
+        for (lost, out, imus, fts, *_), members in alike(*kinds):
             if not (imus.any() or self._robot.fixed_frame) or not len(members):
                 continue
             plan = self._motion.plan(tuple(bits[members[0]].tolist()))
@@ -322,27 +299,26 @@ class InternalWrenches:
                     InternalSums(
                         self._robot,
                         self._model(imus),
+                        plan.layout.ways,
                         plan.complete(replace(part, **joints)),
                         [estimates.contacts[c] for c in active],
                         estimates.wrenches[rows][:, active],
                         readings[rows],
                         fts,
                         lost,
-                        plan.layout.ways,
                     ),
                 )
 
-    def _model(self, imus: Mask) -> NetWrenches:
+    def _model(self, imus: Mask) -> Model:
         """Return the models for the IMUs in use, new or kept."""
         key = imus.tobytes()
         if key not in self._models:
             if len(self._models) >= MODELS_KEPT:
                 del self._models[next(iter(self._models))]
-            dynamics = Dynamics(self._robot, [int(k) for k in np.flatnonzero(imus)])
-            self._models[key] = NetWrenches(self._robot, dynamics)
-        model = self._models[key]
-        model.dynamics.use(self._estimator.robot.parameters)
-        return model
+            dynamics = Dynamics(self._robot, np.flatnonzero(imus).tolist())
+            self._models[key] = dynamics, *carriers(self._robot, dynamics.forest)
+        self._models[key][0].use(self._estimator.robot.parameters)
+        return self._models[key]
 
 
 def build_internal_wrenches(

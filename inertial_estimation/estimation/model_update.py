@@ -3,11 +3,9 @@
 """
 Inertial parameters in use, and their change by updates.
 
-A change is spread over some time in small steps, each a weighted mean of the parameters before and
-those after. A mean of two positive definite pseudo-inertias is positive definite as well [W], so
-parameters stay consistent. Wrenches and torques are linear in the parameters and in the offsets of
-FT sensors that belong to them: at rest a weight and an offset have the same effect, so one is used
-with the other.
+A change is spread over some time in steps, each a weighted mean of the parameters before and
+after, which stays physically consistent [W]. FT offsets that belong to parameters go with them: at
+rest a weight and an offset have the same effect.
 """
 
 from __future__ import annotations

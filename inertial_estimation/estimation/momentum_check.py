@@ -3,24 +3,13 @@
 """
 Change of momentum against the impulse of the estimated wrenches [T 2.84, 2.85, 3.83].
 
-S is the frame of an IMU in use, or the fixed frame, omega its angular velocity and a^g its proper
-acceleration [T 2.41]. The velocity of its origin is unknown, so h is the momentum relative to a
-frame that moves along with that origin and does not turn: m times the velocity of the centre of
-mass relative to the origin, and the angular momentum about the centre of mass, which is the same
-for all such frames. In the axes of S, and about the centre of mass, (2.85) then reads
+    h' + omega x h = sum of all external wrenches about the centre of mass - [m a^g; 0]
 
-    h' + omega x h = sum of all external wrenches - [m a^g; 0]
-
-as weight and acceleration of the origin make up the proper acceleration. The left side takes
-joint positions, joint velocities and the gyroscope; the wrenches also depend on the accelerations
-of the joints and the angular acceleration. Integrated over a window it needs no other derivative.
-
-Whatever the FT sensors read, the external wrenches add up to the net wrenches of all links
-[T 4.18], and the inertial parameters of both sides are the same. So wrong masses, offsets of FT
-sensors and late FT sensors cancel: the residuals of submodels without contact show these. The
-check finds accelerations that are not the derivatives of the velocities, which shows nowhere else
-where each submodel has a contact: a filter that lags, scaled or late velocities of a driver, a
-neglected angular acceleration, IMUs that disagree about the motion.
+in the axes of S, the frame of an IMU in use or the fixed frame, with angular velocity omega and
+proper acceleration a^g; h is the momentum relative to a frame that moves along with the origin of
+S and does not turn. Integrated over a window the left side needs no accelerations. The wrenches
+add up to the net wrenches of all links [T 4.18], so masses and FT sensors cancel: the check finds
+accelerations that are not the derivatives of the velocities.
 """
 
 from __future__ import annotations

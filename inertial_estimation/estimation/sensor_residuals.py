@@ -190,7 +190,7 @@ def _is_known(estimator: WrenchEstimator, estimate: WrenchEstimate, k: int) -> M
     open_ = (estimate.contact_quality & Quality.UNDETERMINED) != 0
     known = np.zeros(len(open_), dtype=bool)
     child = robot.ft_sensors[k].child
-    for used, rows in alike(estimate.used_fts):
+    for (used,), rows in alike(estimate.used_fts):
         submodels = decompose(robot.links, robot.ft_sensors, np.flatnonzero(used).tolist())
         side = find_sides(robot, submodels, links.tolist(), unknowns)[child]
         own = np.isin(links, submodels[side.submodel].links) & has_unknowns

@@ -4,17 +4,11 @@
 The arithmetic of one step, or of many at once: the same code with a leading axis.
 
 Wrenches on the way are about the root link's origin in its axes, one row [force; torque] each.
-
-The external wrench of a submodel with several contacts is split among them by least squares
-[T section 4.5.3]. The residual is weighed by the noise of the submodel's own FT sensors: force
-noise 1, moment noise ``length_scale``, each at its own sensor. So the answer does not depend
-on the point about which the sum is written, except in a submodel without any FT sensor, where the
-origin of its root link takes its place. The weights are this package's choice, not the thesis's.
-
-Of all solutions the shortest is taken, moments divided by the same length. What a combination of
-unknowns does to the sensors is its singular value, in noise of one newton per newton: below
-``rank_tolerance`` it counts as zero, so that a combination that hardly shows (two forces that
-squeeze a link) is left at zero instead of blowing up the noise by more than the inverse.
+A wrench is split among several contacts by least squares [T section 4.5.3], weighed by the noise
+of the submodel's own FT sensors: force noise 1, moment noise ``length_scale``, each at its own
+sensor, or at the root link without any. Of all solutions the shortest is taken, moments divided by
+the same length. Combinations of unknowns that show in the sensors by less than ``rank_tolerance``
+are left at zero, as noise would be blown up by more than its inverse.
 """
 
 from __future__ import annotations

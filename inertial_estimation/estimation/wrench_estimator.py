@@ -15,8 +15,8 @@ from inertial_estimation.estimation.contacts import Contact, ContactSet, check_c
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.faults import (
     ABSURD,
+    Faults,
     SampleShapes,
-    Sizes,
     Used,
     alike,
     check_numbers,
@@ -109,14 +109,13 @@ class WrenchEstimator:
         if not 0.0 <= float(numbers('rank_tolerance', rank_tolerance, (), finite=False)) < 1.0:
             raise ConfigError(f'rank_tolerance is {rank_tolerance}, expected 0 or more, below 1')
         self.rank_tolerance = rank_tolerance
-        self._sizes = Sizes(len(robot.joint_names), len(robot.imus), n_fts)
         self._shapes = SampleShapes(robot)
         self.motion = LinkMotions(robot, arrays=acceleration_arrays)
         """Motions of the links that carry IMUs."""
         self._is_plain = self.motion.nominal.is_plain
         self._cache = PlanCache(robot, length_scale, rank_tolerance, self.motion)
         self._defaults = ContactSet(self.contacts, (True,) * len(self.contacts))
-        self._none_assumed = bytes(self._sizes.joints)
+        self._none_assumed = bytes(len(robot.joint_names))
         dynamics = self._cache.faultless(self._none_assumed, self._defaults).plan.dynamics
         self.used = Used.by(self.motion, dynamics)
         """Parts of a sample that are used without faults."""
@@ -140,7 +139,7 @@ class WrenchEstimator:
         robot = self.robot.with_parameters(parameters)
         _check_parameters(robot)
         self.robot = robot
-        self._cache.set_robot(robot)
+        self._cache.robot = robot
 
     def update(
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
@@ -187,13 +186,14 @@ class WrenchEstimator:
         samples = with_known_temperatures(samples, self.calibration)
         given = self._contact_set(contacts)
         parts, order = [], []
-        for faults, rows in alike(find_faults(samples, self.used)):
-            working = working_of(faults, self._sizes, self.motion)
+        for flags, rows in alike(*find_faults(samples, self.used)):
+            faults = Faults(*flags)
+            working = working_of(faults, self.motion)
             plan = self._cache.get(working, given).plan
             for start in range(0, max(1, len(rows)), CHUNK):
                 order.append(rows[start : start + CHUNK])
                 chunk = samples.take(order[-1])
-                chunk = without_faults(chunk, faults, self._sizes, working.motion)
+                chunk = without_faults(chunk, faults, working.motion)
                 step = Step(plan, self.rank_tolerance, (len(chunk),))
                 step.place(given.contacts)
                 readings = self.calibration.apply(chunk.ft_readings, chunk.ft_temperatures)
@@ -227,9 +227,9 @@ class WrenchEstimator:
             step.plan.dynamics.run(whole)
             if _is_faulty(step.plan, whole):
                 faults = find_faults(sample, self.used)
-                working = working_of(faults, self._sizes, self.motion)
+                working = working_of(faults, self.motion)
                 step = self._cache.get(working, given)
-                whole = without_faults(sample, faults, self._sizes, working.motion)
+                whole = without_faults(sample, faults, working.motion)
                 step.plan.dynamics.run(whole)
         except (TypeError, ValueError):
             # To check the type of every array first would cost time in every cycle.

@@ -88,8 +88,6 @@ def _parts(
     whole = np.array(estimator.motion.bits, dtype=np.intp) == ACCELEROMETER | GYROSCOPE
     bits = delivered(samples, estimator.motion)
     kinds = [out, used, estimate.used_fts, *(used & whole & (bits == kind) for kind in MEASURES)]
-    flags = np.concatenate(kinds, axis=1)
-    sizes = np.cumsum([kind.shape[1] for kind in kinds])[:-1]
     columns = {contact.name: k for k, contact in enumerate(estimate.contacts)}
     sets = ((),) if touches is None else touches.sets
     of_sample = np.zeros(len(out), dtype=int) if touches is None else touches.rows
@@ -98,8 +96,7 @@ def _parts(
         contacts = estimator.with_touches(touched).contacts
         order = [columns[contact.name] for contact in contacts]
         frames = tuple(dict.fromkeys(f'{contact.frame} ({contact.kind})' for contact in touched))
-        for pattern, members in alike(flags[rows]):
-            gone, imus, fts, *only = np.split(pattern, sizes)
+        for (gone, imus, fts, *only), members in alike(*(kind[rows] for kind in kinds)):
             if imus.any() or estimator.robot.fixed_frame:
                 partial = tuple(
                     (k, kind)

@@ -3,15 +3,9 @@
 """
 Dynamics of a floating robot, about any base and in any representation [T chapter 3].
 
-    model = FreeFloatingModel(robot)
-    state = model.state(positions, velocities, A_H_B, base_velocity, base='l_foot')
-    equations = state.equations('l_foot', Representation.MIXED)
-    torques = equations.inverse_dynamics(acceleration)[6:]
-
 A is inertial, with the axes in which ``robot.gravity`` is given. FT sensors are rigid. Pinocchio
 gives poses and Jacobians of the left-trivialised variables of the root link; all other variables
-follow by the maps of the thesis [T sections 3.5-3.8]. For analysis and control design; the
-estimators, which must be fast, do not use this module.
+follow by the maps of the thesis [T sections 3.5-3.8]. The estimators do not use this module.
 """
 
 from __future__ import annotations

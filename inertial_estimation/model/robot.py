@@ -46,7 +46,7 @@ from inertial_estimation.model.tree import (
     read_links,
     select_ft_specs,
 )
-from inertial_estimation.model.urdf import check_numbers
+from inertial_estimation.model.urdf import check_numbers, check_tree
 
 __all__ = ['STANDARD_GRAVITY', 'Robot']
 
@@ -153,6 +153,7 @@ class Robot:
         )
         text = urdf_text.load_text(urdf)
         root = urdf_text.parse(text)
+        check_tree(root)
         check_numbers(root)
         specs = select_ft_specs(root, ft_sensors)
         model = cut_model(root, specs, joints, locked_positions or {})

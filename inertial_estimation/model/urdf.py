@@ -149,7 +149,7 @@ def check_joints(types: dict[str, str], selected: Iterable[str] | None) -> list[
             raise ModelError(f"joint '{name}' is fixed; leave it out of the joints")
         if kind not in ONE_DOF:
             raise ModelError(
-                f"joint '{name}' is of type '{kind}': leave it out of 'joints', which locks it"
+                f"joint '{name}' is of type '{kind}': name in 'joints' those to keep, without it"
             )
     return chosen
 
@@ -177,6 +177,39 @@ def free_ft_joints(root: Element, specs: Iterable[FtSpec]) -> str:
         joint.set('type', 'floating')
         cut[spec.joint] = spec.name
     return ElementTree.tostring(root, encoding='unicode')
+
+
+def check_tree(root: Element) -> None:
+    """Check that links and joints make up a tree; Pinocchio's parser only prints its errors."""
+    names = {
+        kind: [tag.get('name', '') for tag in root.findall(kind)] for kind in ('link', 'joint')
+    }
+    for kind, known in names.items():
+        for name in known:
+            if not name or known.count(name) > 1:
+                raise ModelError(f"{known.count(name)} {kind}s are named '{name}', expected one")
+    above: dict[str, str] = {}
+    for joint in root.findall('joint'):
+        name, ends = joint.get('name', ''), {}
+        for side in ('parent', 'child'):
+            tag = joint.find(side)
+            ends[side] = '' if tag is None else tag.get('link', '')
+            if ends[side] not in names['link']:
+                where = f"<{side}> of joint '{name}' names '{ends[side]}'"
+                raise NameNotFound('link', ends[side], names['link'], where)
+        if ends['child'] in above:
+            both = f"'{above[ends['child']]}' and '{name}'"
+            raise ModelError(f"link '{ends['child']}' is the child of joints {both}")
+        above[ends['child']] = name
+        limit = joint.find('limit')
+        if joint.get('type') in ('revolute', 'prismatic') and limit is None:
+            raise ModelError(f"joint '{name}' has no <limit>")
+        for key, text in ({} if limit is None else limit.attrib).items():
+            if not _is_number(text):
+                raise ModelError(f"joint '{name}': <limit {key}='{text}'> is no finite number")
+    roots = [name for name in names['link'] if name not in above]
+    if len(roots) != 1:
+        raise ModelError(f'the tree has the root links {roots}, expected one')
 
 
 def check_numbers(root: Element) -> None:

@@ -5,13 +5,7 @@ Derivatives by a window that adapts to the motion (Janabi-Sharifi, Hayward and C
 
 The window of each channel grows from the newest samples into the past while a line that is fitted
 to all its samples passes each of them within the noise band; the slope of the last such line is
-the first derivative. At rest the window is long and the noise small, in motion it is short and so
-is the lag.
-
-The second derivative comes from a parabola and a window of its own that grows by the same rule.
-Applying the line again to the first derivative would need the noise band of that derivative, which
-changes with each window and is not known; and inside the window of a line the curvature is by
-construction not distinguishable from noise.
+the first derivative. The second comes from a parabola and a window of its own.
 """
 
 from __future__ import annotations

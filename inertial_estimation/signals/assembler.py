@@ -4,17 +4,10 @@
 From the readings of all streams to samples; joint states are the clock.
 
 A joint state of the first topic makes a sample when it holds the *lead* joint: of the joints seen
-on that topic the first one in the robot's order. If its publisher is silent for the ``max_age`` of
-joint states, the next message of that topic leads. Every other stream enters with its newest
-message whose stamp (plus ``time_offset``) is not later, live and in replay alike.
-
-With ``filter.delay`` a sample is of a joint state that lies at least so long before the one that
-triggers. Derivatives are evaluated there, inside the window of the filter; measured values are
-interpolated between the messages before and after it, or smoothed by the filter. Ages are counted
-from there, but a sensor is frozen as soon as its newest message shows it.
-
-A stamp that goes back means that time was set back. On the leading messages it resets everything,
-on any other stream that stream alone.
+on that topic the first one in the robot's order, or of the next message if its publisher is silent
+for ``max_age``. Every other stream enters with its newest message whose stamp (plus
+``time_offset``) is not later. With ``filter.delay`` a sample lies so long before the joint state
+that triggers. A stamp that goes back on the leading messages resets everything, else its stream.
 """
 
 from __future__ import annotations

@@ -4,16 +4,9 @@
 Derivatives by a Kalman filter: each channel has a constant acceleration but for white jerk.
 
 State of a channel: value, first and second derivative. The gain depends on the interval and on
-the density of the jerk over the variance of the values, so that all channels share it.
-
-While the intervals are equal the gain is the steady one. Where they are not, the covariance is
-carried along with the true intervals: that is the optimal gain for any stamps, whereas the steady
-gain of each single interval would give a sample that follows soon after another too little weight
-and one after a gap too much. The covariance then converges to the steady one by itself.
-
-An instant in the past is estimated from the later samples as well, by the smoother of Rauch, Tung
-and Striebel. While the gains are steady it is one product: the later innovations times weights
-that depend only on their lag.
+the density of the jerk over the variance of the values, so that all channels share it. Where the
+intervals are equal it is the steady one, else the covariance is carried along. An instant in the
+past is estimated from the later samples as well, by the smoother of Rauch, Tung and Striebel.
 """
 
 from __future__ import annotations
