@@ -189,6 +189,7 @@ def check_tree(root: Element) -> None:
             if not name or known.count(name) > 1:
                 raise ModelError(f"{known.count(name)} {kind}s are named '{name}', expected one")
     above: dict[str, str] = {}
+    parents: dict[str, str] = {}
     for joint in root.findall('joint'):
         name, ends = joint.get('name', ''), {}
         for side in ('parent', 'child'):
@@ -200,13 +201,19 @@ def check_tree(root: Element) -> None:
         if ends['child'] in above:
             both = f"'{above[ends['child']]}' and '{name}'"
             raise ModelError(f"link '{ends['child']}' is the child of joints {both}")
-        above[ends['child']] = name
+        above[ends['child']], parents[ends['child']] = name, ends['parent']
         limit = joint.find('limit')
         if joint.get('type') in ('revolute', 'prismatic') and limit is None:
             raise ModelError(f"joint '{name}' has no <limit>")
         for key, text in ({} if limit is None else limit.attrib).items():
             if not _is_number(text):
                 raise ModelError(f"joint '{name}': <limit {key}='{text}'> is no finite number")
+    for name in names['link']:
+        way = [name]
+        while way[-1] in parents:
+            way.append(parents[way[-1]])
+            if way[-1] in way[:-1]:
+                raise ModelError(f"joint '{above[way[-1]]}' closes a loop of links")
     roots = [name for name in names['link'] if name not in above]
     if len(roots) != 1:
         raise ModelError(f'the tree has the root links {roots}, expected one')
