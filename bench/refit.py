@@ -26,11 +26,10 @@ from bench.timing import Array, Progress, Timed, interleave, ratio
 from inertial_estimation.identification.equations.builder import (
     EquationBuilder,
     EquationChoice,
-    Observed,
 )
 from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.errors_in_variables import StateNoise, without_state_errors
-from inertial_estimation.identification.evidence import Gathering, gather
+from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.identification.problem import Problem
@@ -123,8 +122,7 @@ def _identification() -> dict[str, Timed]:
     problem, earlier = _problems()
     start = solve_entropic(earlier, weight=WEIGHT).x
     robot = Robot.from_urdf(icub_urdf(), imus=[BASE])
-    gathering = Gathering(EquationBuilder(robot))
-    observed = Observed(_random_batch(robot, ADDED_AT_ONCE))
+    builder, samples = EquationBuilder(robot), _random_batch(robot, ADDED_AT_ONCE)
     calls: dict[str, Callable[[], object]] = {
         PEER: lambda: _by_cvxpy(problem),
         'entropic, cold': lambda: solve_entropic(problem, weight=WEIGHT, with_deviations=False),
@@ -134,7 +132,7 @@ def _identification() -> dict[str, Timed]:
         'semidefinite': lambda: solve_semidefinite(
             problem, weight=WEIGHT, prior='euclidean', with_deviations=False
         ),
-        ADDED: lambda: gathering.add(observed),
+        ADDED: lambda: gather(builder, samples),
     }
     return {name: Timed(call, 1) for name, call in calls.items()}
 

@@ -62,7 +62,7 @@ def run(monkeypatch):
 
     def watched(builder, observed, *rest):
         found = find_outliers(builder, observed, *rest)
-        seen.update(at=found.at, seconds=observed.samples.stamp_ns * 1e-9)
+        seen.update(at=found[0], seconds=observed.samples.stamp_ns * 1e-9)
         return found
 
     monkeypatch.setattr(reduction, 'find_outliers', watched)

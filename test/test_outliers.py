@@ -17,7 +17,7 @@ from inertial_estimation.identification.equations.builder import (
 )
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.outliers import (
-    WINDOW,
+    WINDOW_NS,
     Reference,
     WindowEquations,
     find_outliers,
@@ -101,11 +101,11 @@ def test_outliers_are_the_push_and_its_margin(rng):
     observed = Observed(samples)
     references = [Reference(robot.parameters.ravel(), {'effort elbow': 1.0})]
     at, near = (
-        np.flatnonzero(find_outliers(builder, observed, references, 5.0, reach).at[:, 0])
+        np.flatnonzero(find_outliers(builder, observed, references, 5.0, reach)[0][:, 0])
         for reach in (0.0, 0.3)
     )
     # A window is off before few of its samples are.
-    spread = round(WINDOW * RATE / 4)
+    spread = round(WINDOW_NS * 1e-9 * RATE / 4)
     assert abs(at[0] - PUSHED.start) <= spread
     assert abs(at[-1] - (PUSHED.stop - 1)) <= spread
     np.testing.assert_array_equal(near, np.arange(at[0] - 30, at[-1] + 31))

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.equations.builder import Block, EquationBuilder, Observed
-from inertial_estimation.identification.equations.sparse_equations import SparseEquations
+from inertial_estimation.identification.equations.wrenches import EFFORT
 from inertial_estimation.identification.information import Information, absorb
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.row_space import RowSpace
@@ -58,9 +59,9 @@ class Evidence:
         """Return this together with that of another log."""
         return Evidence(
             self.block,
-            {kind: self.kinds[kind].merge(other.kinds[kind]) for kind in self.kinds},
-            {kind: self.left_out[kind] + other.left_out[kind] for kind in self.kinds},
-            {kind: self.used[kind] + other.used[kind] for kind in self.kinds},
+            {kind: part.merge(other.kinds[kind]) for kind, part in self.kinds.items()},
+            {kind: count + other.left_out[kind] for kind, count in self.left_out.items()},
+            {kind: count + other.used[kind] for kind, count in self.used.items()},
             {
                 kind: np.vstack([one.errors[kind] for one in (self, other) if kind in one.errors])
                 for kind in dict(self.errors) | dict(other.errors)
@@ -91,124 +92,76 @@ class Evidence:
 def friction_scales(evidence: Evidence, x: Array | None = None) -> Array:
     """Return the standard deviation of the prior of each extra unknown, (n_extras,)."""
     efforts = evidence.signals(x)
-    scales = {
-        extra: payload.scale(extra)
-        for payload in evidence.block.payloads
-        for extra in payload.extras()
-    }
-    for extra in evidence.block.unknowns.extras:
-        if extra not in scales:
-            known = [efforts.get(f'effort {joint}', np.nan) for joint in extra.of.split('+')]
-            size = FRICTION_SHARES.get(extra.term, np.nan) * float(np.mean(known))
-            scales[extra] = size if size > 0 else np.inf
-    found = [scales[extra] for extra in evidence.block.unknowns.extras]
-    return np.array(found, dtype=np.float64)
+    payloads = {payload.name: payload for payload in evidence.block.payloads}
+
+    def scale(of: str, term: Term) -> float:
+        if of in payloads:
+            return payloads[of].scale(term)
+        known = [efforts.get(f'{EFFORT}{joint}', np.nan) for joint in of.split('+')]
+        size = FRICTION_SHARES.get(term, np.nan) * float(np.mean(known))
+        return size if size > 0 else np.inf
+
+    extras = evidence.block.unknowns.extras
+    return np.array([scale(one.of, one.term) for one in extras], dtype=np.float64)
 
 
 def gather(
-    builder: EquationBuilder,
-    samples: SampleBatch,
-    *,
-    external: Mapping[str, Array] | None = None,
-    free: Mask | None = None,
-    carried: Array | None = None,
-    share: float = 1.0,
+    builder: EquationBuilder, observed: SampleBatch | Observed, share: float = 1.0, **known: Any
 ) -> list[Evidence]:
     """
     Reduce the equations of a log, with the arguments of `EquationBuilder.equations`.
 
-    share: independent equations over all, from 0 to 1.
+    share: independent equations over all, from 0 to 1. Only base parameters of a kind are columns,
+    as the others are combinations of them: a tenth where equations depend on few links.
     """
     if not 0.0 < share <= 1.0:
         raise InertialEstimationError(f'share is {share!r}, expected above 0 and at most 1')
-    gathering = Gathering(builder, share)
-    observed = Observed(samples, external or {}, free, carried)
-    for start in range(0, len(samples), SAMPLES_AT_ONCE):
-        gathering.add(observed.take(slice(start, start + SAMPLES_AT_ONCE)))
-    return gathering.evidence()
-
-
-class Gathering:
-    """Equations that are reduced part by part, each as a share of one."""
-
-    def __init__(self, builder: EquationBuilder, share: float = 1.0) -> None:
-        self._builder = builder
-        self._blocks = [
-            {kind: _Reduction(base, share) for kind, base in bases.items()}
-            for bases in builder.bases
-        ]
-
-    def add(self, observed: Observed) -> None:
-        """Add the equations of some samples."""
-        with one_thread():
-            blocks = self._builder.sparse(observed)
-            for reductions, (_, kinds) in zip(self._blocks, blocks, strict=True):
+    if isinstance(observed, SampleBatch):
+        observed = Observed(observed, **known)
+    triangles = [
+        {kind: np.zeros((base.rank + 1,) * 2, order='F') for kind, base in bases.items()}
+        for bases in builder.bases
+    ]
+    left_out = [dict.fromkeys(bases, 0) for bases in builder.bases]
+    used = [dict.fromkeys(bases, 0) for bases in builder.bases]
+    with one_thread():
+        for start in range(0, len(observed.samples), SAMPLES_AT_ONCE):
+            some = observed.take(slice(start, start + SAMPLES_AT_ONCE))
+            for k, (_, kinds) in enumerate(builder.sparse(some)):
                 for kind, rows in kinds:
-                    reductions[kind].add(rows)
-
-    @one_thread()
-    def evidence(self) -> list[Evidence]:
-        """Return all equations so far."""
-        return [
-            Evidence(
-                block,
-                {kind: one.information() for kind, one in reductions.items()},
-                {kind: one.left_out for kind, one in reductions.items()},
-                {kind: one.used for kind, one in reductions.items()},
-            )
-            for block, reductions in zip(self._builder.blocks, self._blocks, strict=True)
-        ]
-
-
-class _Reduction:
-    """
-    Equations of one kind.
-
-    Only its base parameters are columns, as the others are combinations of them: the triangle is a
-    tenth of the size where equations touch few links.
-    """
-
-    def __init__(self, base: BaseParameters, share: float) -> None:
-        self._base, self._share = base, share
-        self._triangle: Array = np.zeros((base.rank + 1, base.rank + 1), order='F')
-        self.used = self.left_out = 0
-
-    def add(self, rows: SparseEquations) -> None:
-        """Add equations."""
-        base = self._base
-        system, left_out = rows.system(base.independent, base.grouping.shape[1])
-        self.left_out += left_out
-        self.used += len(system)
-        if self._share < 1.0:
-            system *= np.sqrt(self._share)
-        self._triangle = absorb(self._triangle, system)
-
-    def information(self) -> Information:
-        """Return the information of all unknowns."""
-        triangle = self._triangle
-        R = np.triu(triangle[:-1, :-1]) @ self._base.grouping
-        found = Information.of(R, triangle[:-1, -1])
-        energy = found.energy + float(triangle[-1, -1]) ** 2
-        return replace(found, energy=energy, count=self._share * self.used)
+                    base = builder.bases[k][kind]
+                    system, lacking = rows.system(base.independent, base.grouping.shape[1])
+                    left_out[k][kind] += lacking
+                    used[k][kind] += len(system)
+                    if share < 1.0:
+                        system *= np.sqrt(share)
+                    triangles[k][kind] = absorb(triangles[k][kind], system)
+        found = []
+        for k, (block, bases) in enumerate(zip(builder.blocks, builder.bases, strict=True)):
+            parts = {}
+            for kind, base in bases.items():
+                triangle, count = triangles[k][kind], share * used[k][kind]
+                part = Information.of(
+                    np.triu(triangle[:-1, :-1]) @ base.grouping, triangle[:-1, -1]
+                )
+                energy = part.energy + float(triangle[-1, -1]) ** 2
+                parts[kind] = replace(part, energy=energy, count=count)
+            found.append(Evidence(block, parts, left_out[k], used[k]))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
 class Determined:
     """Combinations of one submodel."""
 
-    base: BaseParameters
-    """That equations of these kinds can determine [S 29-39]."""
     seen: BaseParameters
-    """That these equations do determine; the others are left to the prior."""
+    """That equations do determine; the others are left to the prior."""
     deviations: Array
     """Of those by the equations alone, of unit noise, shape (n_seen,) [S 81-83]."""
+    possible: int
+    """Number of combinations that equations of these kinds can determine [S 29-39]."""
     missing: tuple[str, ...]
     """Those that they do not, named by the unknowns that stand for them."""
-
-    @property
-    def possible(self) -> int:
-        """Number of combinations that equations can determine."""
-        return self.base.rank
 
     @property
     def reached(self) -> int:
@@ -221,7 +174,7 @@ def determined(block: Block, base: BaseParameters, rows: Information) -> Determi
     unseen = RowSpace.of(rows.R[:, base.independent], EXCITED).invisible()
     # In an order that conditions well, the last ones are expressed by the others.
     seen = BaseParameters.of_null_space(unseen, np.arange(base.rank)).within(base)
-    found, names = set(seen.independent.tolist()), block.unknowns.names
-    lost = tuple(names[k] for k in base.independent.tolist() if k not in found)
+    lost = [k for k in base.independent.tolist() if k not in set(seen.independent.tolist())]
     variances = RowSpace.of(rows.R[:, seen.independent]).variances()
-    return Determined(base, seen, np.sqrt(variances), lost)
+    missing = tuple(block.unknowns.names[k] for k in lost)
+    return Determined(seen, np.sqrt(variances), base.rank, missing)

@@ -15,47 +15,63 @@ P x = p the equations of the prior and n_k those of a kind in H:
 
 `find_outliers` then finds the samples whose residuals exceed the noise both in the window that
 ends there and in the one that begins there. A window shows weaker pushes than a sample does, and
-samples beside a strong push have one window without it.
+samples beside a strong push have one window without it. Half of the windows determine parameters
+poorly, so `refitted` fits all equations that agree, and all are compared with that fit in turn.
+
+With unknown gains of drives, equations are linearised about a guess of the gains, see
+`drive_gains`: otherwise gains and parameters of zero fit the logs without a payload best.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.arrays import Array, Indices, Mask, Stamps
+from inertial_estimation.identification.drive_gains import (
+    linearised,
+    linearised_rows,
+    settled,
+    stepped,
+)
 from inertial_estimation.identification.equations.builder import EquationBuilder, Observed
+from inertial_estimation.identification.equations.wrenches import EFFORT
+from inertial_estimation.identification.evidence import Evidence, friction_scales
+from inertial_estimation.identification.fit import fitted_at_prior
 from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.noise import noise_levels, spread
+from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.priors import entropic_model, widened
+from inertial_estimation.identification.row_space import RowSpace
+from inertial_estimation.identification.unknowns import gain_columns
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
 N_PARTS = 10
 """Parts of the log to start from."""
-FIRST_STEPS = 4
-"""From every start."""
-BEST_STARTS = 3
-"""That are followed to the end."""
-MAX_STEPS = 40
-"""From these."""
+FIRST_STEPS, MAX_STEPS, BEST_STARTS = 4, 40, 3
+"""Steps from every start, then from the best ones, and the number of these."""
 MIN_RELATIVE_NOISE = 1e-7
 """Noise over the right-hand sides: normal equations are no more exact."""
 SINGULAR = 1e-13
 """Eigenvalues of normal equations below this share of the largest are zero."""
-WINDOW = 0.5
-"""Length of windows [s]: that of the shortest pushes."""
+WINDOW_NS = 500_000_000
+"""Length of windows: that of the shortest pushes."""
 MIN_WINDOW_SHARE = 0.5
 """Share of a window that its equations are divided by at least."""
 SAMPLES_AT_ONCE = 1500
 NOISE_SAMPLES = 3000
 """Of each log from which the noise is estimated."""
-NANOSECONDS = 1e-9
-EFFORT = 'effort '
-"""Prefix of the kinds of effort equations."""
 REST_VELOCITY = 0.02
 """Velocity of a joint below which equations have a noise of their own: stiction [rad/s or m/s]."""
+WEIGHT, STIFF = 1e-2, 1e6
+"""Of the prior, as in all solvers, and of one that leaves the parameters as they are."""
+MAX_NUMBERS = 8_000_000
+"""Of equations held at once: as many windows are taken, evenly over the logs."""
+SAMPLES_IN_WINDOW = 12
 
 
 class WindowEquations(NamedTuple):
@@ -63,7 +79,7 @@ class WindowEquations(NamedTuple):
 
     system: Array
     """[Y y], shape (m, n_unknowns + 1)."""
-    window: NDArray[np.intp]
+    window: Indices
     """Of each equation, shape (m,)."""
 
 
@@ -79,81 +95,6 @@ class Trimmed(NamedTuple):
     """Windows in the half, shape (n_windows,)."""
 
 
-def least_trimmed(
-    kinds: Mapping[str, WindowEquations], n_windows: int, prior: Information, stiff: Information
-) -> Trimmed:
-    """Return the best fit to half of the windows; stiff: a prior that holds all parameters."""
-    search = _Search(kinds, n_windows)
-    at_prior = search.steps(search.all, FIRST_STEPS, stiff)
-    parts = np.array_split(np.flatnonzero(search.all), N_PARTS)
-    starts = [at_prior.kept, search.all, *(np.isin(np.arange(n_windows), part) for part in parts)]
-    found = [search.steps(kept, FIRST_STEPS, prior, at_prior.noise) for kept in starts]
-    found.sort(key=lambda one: one.objective)
-    ends = [search.steps(one.kept, MAX_STEPS, prior, one.noise) for one in found[:BEST_STARTS]]
-    return min(ends, key=lambda one: one.objective)
-
-
-class _Search:
-    """Steps from some windows to others."""
-
-    def __init__(self, kinds: Mapping[str, WindowEquations], n_windows: int) -> None:
-        self._kinds = kinds
-        self._sizes = {
-            kind: float(np.sqrt(np.mean(rows.system[:, -1] ** 2))) or 1.0
-            for kind, rows in kinds.items()
-        }
-        self._n = n_windows
-        windows = np.concatenate([rows.window for rows in kinds.values()])
-        self._counts = self._sums(windows)
-        self.all: Mask = self._counts > 0
-        """Windows with equations."""
-
-    def _sums(self, window: NDArray[np.intp], values: Array | None = None) -> Array:
-        """Return the sum of values, or their number, in each window."""
-        return np.asarray(np.bincount(window, values, minlength=self._n), dtype=np.float64)
-
-    def steps(
-        self, kept: Mask, count: int, prior: Information, noise: dict[str, float] | None = None
-    ) -> Trimmed:
-        """Take at most some number of steps from some windows."""
-        levels = dict(self._sizes) if noise is None else noise
-        for _ in range(count):
-            x = self._fitted(kept, levels, prior)
-            left = {kind: rows.system @ np.append(x, -1.0) for kind, rows in self._kinds.items()}
-            squares, levels = np.zeros(self._n), {}
-            for kind, rows in self._kinds.items():
-                counts, own = self._sums(rows.window), self._sums(rows.window, left[kind] ** 2)
-                mine = counts > 0
-                level = float(np.sqrt(np.median(own[mine] / counts[mine])))
-                levels[kind] = max(level, MIN_RELATIVE_NOISE * self._sizes[kind])
-                squares += self._sums(rows.window, (left[kind] / levels[kind]) ** 2)
-            score = np.where(self.all, squares / np.maximum(self._counts, 1), np.inf)
-            better = np.argsort(score, kind='stable')[: (self.all.sum() + 1) // 2]
-            before, kept = kept, np.isin(np.arange(self._n), better)
-            if (kept == before).all():
-                break
-        numbers = {kind: int(before[rows.window].sum()) for kind, rows in self._kinds.items()}
-        total = sum(numbers[kind] * np.log(levels[kind]) for kind in numbers)
-        pull = prior.R @ x - prior.rho
-        objective = float((total + 0.5 * pull @ pull) / max(sum(numbers.values()), 1))
-        return Trimmed(objective, x, levels, kept)
-
-    def _fitted(self, kept: Mask, levels: Mapping[str, float], prior: Information) -> Array:
-        """Return the unknowns that fit some windows."""
-        rows = np.column_stack([prior.R, prior.rho])
-        normal = rows.T @ rows
-        for kind, (system, window) in self._kinds.items():
-            mine = system[kept[window]]
-            normal += mine.T @ mine / levels[kind] ** 2
-        G, g = normal[:-1, :-1], normal[:-1, -1]
-        scales = np.sqrt(np.diag(G))
-        scales[scales == 0.0] = 1.0
-        values, vectors = np.linalg.eigh(G / np.outer(scales, scales))
-        good = values > SINGULAR * values[-1]
-        shares = vectors[:, good].T @ (g / scales) / values[good]
-        return np.asarray(vectors[:, good] @ shares / scales)
-
-
 class Reference(NamedTuple):
     """Unknowns and noise of one submodel with which equations are compared."""
 
@@ -162,24 +103,71 @@ class Reference(NamedTuple):
     """Standard deviation of each kind of equation."""
 
 
-class Outliers(NamedTuple):
-    """Samples at which an unknown wrench seems to act."""
+def least_trimmed(
+    kinds: Mapping[str, WindowEquations], n_windows: int, prior: Information, stiff: Information
+) -> Trimmed:
+    """Return the best fit to half of the windows; stiff: a prior that holds all parameters."""
 
-    at: Mask
-    """Shape (n, n_blocks)."""
-    left: list[dict[str, Array]]
-    """Residuals of some of the other samples, by kind, for each block."""
+    def sums(window: Indices, values: Array | None = None) -> Array:
+        return np.bincount(window, values, minlength=n_windows).astype(np.float64)
+
+    sizes = {
+        kind: float(np.sqrt(np.mean(rows.system[:, -1] ** 2))) or 1.0
+        for kind, rows in kinds.items()
+    }
+    counts = sums(np.concatenate([rows.window for rows in kinds.values()]))
+    present = counts > 0
+
+    def steps(kept: Mask, most: int, prior: Information, levels: dict[str, float]) -> Trimmed:
+        for _ in range(most):
+            x = _fitted_windows(kinds, kept, levels, prior)
+            squares, levels = np.zeros(n_windows), {}
+            for kind, (system, window) in kinds.items():
+                left = system @ np.append(x, -1.0)
+                own_counts, own = sums(window), sums(window, left**2)
+                own_mean = own[own_counts > 0] / own_counts[own_counts > 0]
+                level = float(np.sqrt(np.median(own_mean)))
+                levels[kind] = max(level, MIN_RELATIVE_NOISE * sizes[kind])
+                squares += sums(window, (left / levels[kind]) ** 2)
+            score = np.where(present, squares / np.maximum(counts, 1), np.inf)
+            better = np.argsort(score, kind='stable')[: (present.sum() + 1) // 2]
+            before, kept = kept, np.isin(np.arange(n_windows), better)
+            if (kept == before).all():
+                break
+        numbers = {kind: int(before[rows.window].sum()) for kind, rows in kinds.items()}
+        total = sum(numbers[kind] * np.log(levels[kind]) for kind in numbers)
+        pull = prior.R @ x - prior.rho
+        objective = float((total + 0.5 * pull @ pull) / max(sum(numbers.values()), 1))
+        return Trimmed(objective, x, levels, kept)
+
+    at_prior = steps(present, FIRST_STEPS, stiff, sizes)
+    parts = np.array_split(np.flatnonzero(present), N_PARTS)
+    starts = [at_prior.kept, present, *(np.isin(np.arange(n_windows), part) for part in parts)]
+    found = [steps(kept, FIRST_STEPS, prior, at_prior.noise) for kept in starts]
+    found.sort(key=lambda one: one.objective)
+    ends = [steps(one.kept, MAX_STEPS, prior, one.noise) for one in found[:BEST_STARTS]]
+    return min(ends, key=lambda one: one.objective)
 
 
-def regimes(robot: Robot, samples: SampleBatch, kind: str) -> Iterator[tuple[str, Mask]]:
-    """Yield the samples, (n,), in which a joint moves, and those in which it rests."""
-    if not kind.startswith(EFFORT):
-        yield kind, np.ones(len(samples), dtype=bool)
-        return
-    joint = robot.joint_names.index(kind[len(EFFORT) :])
-    slow = np.abs(samples.velocities[:, joint]) < REST_VELOCITY
-    yield kind, ~slow
-    yield f'{kind} at rest', slow
+def _fitted_windows(
+    kinds: Mapping[str, WindowEquations],
+    kept: Mask,
+    levels: Mapping[str, float],
+    prior: Information,
+) -> Array:
+    """Return the unknowns that fit some windows, by normal equations."""
+    rows = np.column_stack([prior.R, prior.rho])
+    normal = rows.T @ rows
+    for kind, (system, window) in kinds.items():
+        mine = system[kept[window]]
+        normal += mine.T @ mine / levels[kind] ** 2
+    G, g = normal[:-1, :-1], normal[:-1, -1]
+    scales = np.sqrt(np.diag(G))
+    scales[scales == 0.0] = 1.0
+    values, vectors = np.linalg.eigh(G / np.outer(scales, scales))
+    good = values > SINGULAR * values[-1]
+    shares = vectors[:, good].T @ (g / scales) / values[good]
+    return np.asarray(vectors[:, good] @ shares / scales)
 
 
 def find_outliers(
@@ -188,52 +176,68 @@ def find_outliers(
     references: Sequence[Reference | None],
     limit: float,
     reach: float,
-) -> Outliers:
+) -> tuple[Mask, list[dict[str, Array]]]:
     """
-    Return the samples at which an unknown wrench seems to act.
+    Return the samples at which an unknown wrench seems to act, (n, n_blocks).
 
-    limit: residual over the noise; reach: margin around such samples [s].
+    limit: residual over the noise; reach: margin around such samples [s]. Also returns residuals
+    of some of the other samples, by kind, for each block.
     """
     found = np.zeros((len(observed.samples), len(builder.blocks)), dtype=bool)
-    left: list[dict[str, list[Array]]] = [{} for _ in references]
-    stamps, span = observed.samples.stamp_ns, round(WINDOW / NANOSECONDS)
-    every = -(-len(stamps) // NOISE_SAMPLES)
+    left: list[dict[str, list[Array]]] = [defaultdict(list) for _ in references]
+    stamps = observed.samples.stamp_ns
     for start in range(0, len(stamps), SAMPLES_AT_ONCE):
         stop = min(start + SAMPLES_AT_ONCE, len(stamps))
-        first = int(np.searchsorted(stamps, stamps[start] - span))
-        last = int(np.searchsorted(stamps, stamps[stop - 1] + span, side='right'))
+        first = int(np.searchsorted(stamps, stamps[start] - WINDOW_NS))
+        last = int(np.searchsorted(stamps, stamps[stop - 1] + WINDOW_NS, side='right'))
         part, inner = slice(first, last), slice(start - first, stop - first)
         some = observed.take(part)
         for k, (one, (_, kinds)) in enumerate(zip(references, builder.sparse(some), strict=True)):
             if one is None:
                 continue
             for kind, rows in kinds:
-                all_left = rows.residuals(one.x)
+                residuals = rows.residuals(one.x)
                 for name, here in regimes(builder.robot, some.samples, kind):
-                    values = np.where(here, all_left, np.nan)
-                    left[k].setdefault(name, []).append(values[inner])
+                    values = np.where(here, residuals, np.nan)
+                    left[k][name].append(values[inner])
                     if name in one.noise:
                         size = windowed_size(stamps[part], values)
                         found[start:stop, k] |= (size > limit * one.noise[name])[inner]
-    at = np.stack([_near(stamps, column, reach) for column in found.T], axis=1)
+    margin = round(reach * 1e9)
+    for bad in found.T:
+        times = stamps[bad]
+        bad[:] = np.searchsorted(times, stamps + margin, side='right') > np.searchsorted(
+            times, stamps - margin
+        )
+    every = -(-len(stamps) // NOISE_SAMPLES)
     others = []
-    for kinds_left, column in zip(left, at.T, strict=True):
-        own = {kind: np.concatenate(parts)[~column][::every] for kind, parts in kinds_left.items()}
+    for kinds_left, bad in zip(left, found.T, strict=True):
+        own = {kind: np.concatenate(parts)[~bad][::every] for kind, parts in kinds_left.items()}
         others.append({kind: values[np.isfinite(values)] for kind, values in own.items()})
-    return Outliers(at, others)
+    return found, others
 
 
-def windowed_size(stamps: NDArray[np.int64], residuals: Array) -> Array:
+def regimes(robot: Robot, samples: SampleBatch, kind: str) -> Iterator[tuple[str, Mask]]:
+    """Yield the samples, (n,), in which a joint moves, and those in which it rests."""
+    if not kind.startswith(EFFORT):
+        yield kind, np.ones(len(samples), dtype=bool)
+        return
+    joint = robot.joint_names.index(kind.removeprefix(EFFORT))
+    slow = np.abs(samples.velocities[:, joint]) < REST_VELOCITY
+    yield kind, ~slow
+    yield f'{kind} at rest', slow
+
+
+def windowed_size(stamps: Stamps, residuals: Array) -> Array:
     """Return the smaller root mean square of the windows before and after each sample, (n,)."""
-    span = round(WINDOW / NANOSECONDS)
     there = np.isfinite(residuals)
     squares = np.append(0.0, np.cumsum(np.where(there, residuals, 0.0) ** 2))
     counts = np.append(0, np.cumsum(there))
     here = np.arange(len(stamps))
-    begin = np.searchsorted(stamps, stamps - span)
-    end = np.searchsorted(stamps, stamps + span, side='right')
+    begin = np.searchsorted(stamps, stamps - WINDOW_NS)
+    end = np.searchsorted(stamps, stamps + WINDOW_NS, side='right')
 
-    def mean(first: NDArray[np.intp], last: NDArray[np.intp]) -> Array:
+    def mean(first: Indices, last: Indices) -> Array:
         n = np.maximum(counts[last] - counts[first], MIN_WINDOW_SHARE * (last - first))
         return np.asarray((squares[last] - squares[first]) / n)
 
@@ -241,10 +245,114 @@ def windowed_size(stamps: NDArray[np.int64], residuals: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(smaller, 0.0)))
 
 
-def _near(stamps: NDArray[np.int64], bad: Mask, reach: float) -> Mask:
-    """Return the samples within reach of bad ones."""
-    margin = round(reach / NANOSECONDS)
-    times = stamps[bad]
-    first = np.searchsorted(times, stamps - margin)
-    last = np.searchsorted(times, stamps + margin, side='right')
-    return np.asarray(last > first)
+def cleanest(
+    builder: EquationBuilder, evidence: Sequence[Evidence], logs: Iterable[Observed], n_logs: int
+) -> list[Reference | None]:
+    """Return the reference of each submodel from the cleanest half of the windows of some logs."""
+    robot = builder.robot
+    widths = sum(len(block.kinds) * (len(block.unknowns) + 1) for block in builder.blocks)
+    most = max(2, MAX_NUMBERS // (widths * SAMPLES_IN_WINDOW * n_logs))
+    with one_thread():
+        guesses = [_guess(robot, one) for one in evidence]
+        parts: list[dict[str, list[WindowEquations]]] = [defaultdict(list) for _ in evidence]
+        for k, log in enumerate(logs):
+            chosen, window = _windows(log.samples.stamp_ns, most)
+            some = log.take(chosen)
+            for found, guess, (block, kinds) in zip(
+                parts, guesses, builder.sparse(some), strict=True
+            ):
+                n = len(block.unknowns)
+                for kind, sparse in kinds:
+                    good = np.isfinite(sparse.residuals(np.zeros(n)))
+                    system, _ = sparse.system(np.arange(n), n)
+                    system = linearised_rows(system, guess, gain_columns(block.unknowns))
+                    for name, here in regimes(robot, some.samples, kind):
+                        own = WindowEquations(system[here[good]], window[good & here] + k * most)
+                        found[name].append(own)
+        return [
+            _trimmed(robot, one, guess, found, n_logs * most)
+            for one, guess, found in zip(evidence, guesses, parts, strict=True)
+        ]
+
+
+def _trimmed(
+    robot: Robot,
+    evidence: Evidence,
+    guess: Array,
+    parts: Mapping[str, Sequence[WindowEquations]],
+    n_windows: int,
+) -> Reference | None:
+    """Return the reference of a submodel from parts of its equations."""
+    kinds = {
+        kind: WindowEquations(*map(np.concatenate, zip(*some, strict=True)))
+        for kind, some in parts.items()
+        if any(len(part.system) for part in some)
+    }
+    if not kinds:
+        return None
+    half = sum(len(one.system) for one in kinds.values()) / 2
+    count = sum(evidence.used.values())
+    prior, stiff = (_prior(robot, evidence, w * half, count, guess) for w in (WEIGHT, STIFF))
+    found = least_trimmed(kinds, n_windows, prior, stiff)
+    gains = gain_columns(evidence.block.unknowns)
+    found.x[gains] = stepped(guess[gains], found.x[gains])
+    return Reference(found.x, found.noise)
+
+
+def refitted(
+    robot: Robot, evidence: Evidence, left: Mapping[str, Array], before: Reference | None
+) -> Reference | None:
+    """Return the reference of a submodel from the equations that agree with the one before."""
+    if before is None or not evidence.count:
+        return before
+    with one_thread():
+        x = _fitted(robot, evidence, before.x)
+    noise = {kind: float(spread(some)) for kind, some in left.items()}
+    return Reference(x, {kind: level for kind, level in noise.items() if level > 0})
+
+
+def _guess(robot: Robot, evidence: Evidence) -> Array:
+    """Return unknowns to linearise about; zeros where no gain is unknown."""
+    unknowns = evidence.block.unknowns
+    if not len(gain_columns(unknowns)) or not evidence.count:
+        return np.zeros(len(unknowns))
+    prior = widened(robot.link_names, robot.parameters)[0][list(evidence.block.submodel.links)]
+    return _fitted(robot, evidence, fitted_at_prior(evidence, prior))
+
+
+def _fitted(robot: Robot, evidence: Evidence, x: Array) -> Array:
+    """Return the fit to equations with a weak prior, gains from a guess on."""
+    unknowns, count = evidence.block.unknowns, evidence.count
+    gains = gain_columns(unknowns)
+
+    def step(x: Array) -> Array:
+        prior = _prior(robot, evidence, WEIGHT * count, count, x)
+        levels = noise_levels(linearised(evidence.kinds, x, unknowns), prior=prior)
+        fitted = levels.information.merge(prior)
+        return RowSpace.of(fitted.R).solve(fitted.rho)
+
+    return settled(step, x, gains)[0] if len(gains) else step(x)
+
+
+def _prior(robot: Robot, evidence: Evidence, weight: float, count: float, x: Array) -> Information:
+    """Return the prior: of inertial parameters with a weight, of friction as in a fit."""
+    unknowns, links = evidence.block.unknowns, list(evidence.block.submodel.links)
+    parameters = widened(robot.link_names, robot.parameters)[0][links]
+    known = entropic_model(unknowns, parameters, parameters, None, weight)
+    rows = np.eye(len(unknowns))[unknowns.n_inertial :]
+    rows *= (np.sqrt(WEIGHT * count) / friction_scales(evidence, x))[:, None]
+    return known.add(rows, np.zeros(len(rows)))
+
+
+def _windows(stamps: Stamps, most: int) -> tuple[Indices, Indices]:
+    """Return samples of some windows, and the window of each."""
+    numbers, first, counts = np.unique(
+        (stamps - stamps[0]) // WINDOW_NS, return_index=True, return_counts=True
+    )
+    some = np.unique(np.linspace(0, len(numbers) - 1, min(most, len(numbers))).astype(int))
+    picked = [
+        first[k] + np.unique(np.linspace(0, counts[k] - 1, SAMPLES_IN_WINDOW).astype(int))
+        for k in some
+    ]
+    window = np.repeat(np.arange(len(some)), [len(one) for one in picked])
+    return np.concatenate(picked).astype(np.intp), window

@@ -10,9 +10,8 @@ from enum import Enum
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.errors import ModelError, ShapeError
 
 INERTIAL = ('m', 'mc_x', 'mc_y', 'mc_z', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
@@ -116,26 +115,22 @@ class Unknowns:
         """Return parameters, (..., n_links, 10), and extras, (..., n_extras), of (..., n)."""
         if x.shape[-1] != len(self):
             raise ShapeError('x', (len(self),), x.shape, 'one value for each unknown')
-        n = self.n_inertial
-        shape = (*x.shape[:-1], len(self.links), len(INERTIAL))
-        return x[..., :n].reshape(shape), x[..., n:]
+        parameters, extras = np.split(x, [self.n_inertial], axis=-1)
+        return parameters.reshape(*x.shape[:-1], len(self.links), len(INERTIAL)), extras
 
     def join(self, parameters: Array, extras: Array | None = None) -> Array:
         """Return the vector of unknowns, (n,); `split` undoes it. Default of extras: zero."""
         rest = np.zeros(len(self.extras)) if extras is None else extras
-        if parameters.size != self.n_inertial:
+        if parameters.size != self.n_inertial or rest.shape != (len(self.extras),):
             raise ShapeError('parameters', (len(self.links), len(INERTIAL)), parameters.shape)
-        if rest.shape != (len(self.extras),):
-            raise ShapeError('extras', (len(self.extras),), rest.shape)
         return np.concatenate([parameters.reshape(-1), rest])
 
-    def columns(self, names: Iterable[str]) -> NDArray[np.intp]:
+    def columns(self, names: Iterable[str]) -> Indices:
         """Return the columns of some names."""
         return np.array([self.names.index(name) for name in names], dtype=np.intp)
 
 
-def gain_columns(unknowns: Unknowns) -> NDArray[np.intp]:
+def gain_columns(unknowns: Unknowns) -> Indices:
     """Return the columns of the gains of drives."""
-    n = unknowns.n_inertial
-    found = [n + k for k, one in enumerate(unknowns.extras) if one.term is Term.DRIVE_GAIN]
-    return np.array(found, dtype=np.intp)
+    gains = [one.term is Term.DRIVE_GAIN for one in unknowns.extras]
+    return unknowns.n_inertial + np.flatnonzero(gains)

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from inertial_estimation.arrays import Array
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.identification.drive_gains import geared
+from inertial_estimation.identification.equations.wrenches import EFFORT
 from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.fit import BlockFit, RobotFit
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.outliers import EFFORT
 from inertial_estimation.identification.priors import SMALLEST_MASS
 from inertial_estimation.identification.problem import Grade
 from inertial_estimation.identification.row_space import RowSpace

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +39,10 @@ from inertial_estimation.logs.log import Log, LogSlice, Progress, no_progress
 from inertial_estimation.logs.log_reader import open_logs
 from inertial_estimation.logs.reduction import (
     LogPart,
+    LogReduction,
     Reduced,
-    reduce_logs,
-    undisturbed,
+    merged,
+    motions,
 )
 from inertial_estimation.model.geometry import link_shapes
 from inertial_estimation.model.robot import Robot
@@ -165,68 +167,74 @@ def identify(
     settings = IdentifySettings() if settings is None else settings
     some = [logs] if isinstance(logs, str | Path | Log) else list(logs)
     given = {Path(f'log {k}'): log for k, log in enumerate(some) if isinstance(log, Log)}
-    fitted = tuple(
+    fitted = [
         LogSlice(Path(f'log {k}')) if isinstance(log, Log) else LogSlice.parse(log)
         for k, log in enumerate(some)
-    )
-    tested = tuple(map(LogSlice.parse, validate))
-    findings = list(_overlaps(fitted, tested))
+    ]
+    tested = [*map(LogSlice.parse, validate)]
     require_logs(settings.payloads, (*fitted, *tested))
     reader = open_logs(robot, settings, lock, fitted[0], progress, given)
     builder = EquationBuilder(reader.robot, settings.choice(reader.robot), reader.calibration)
     bounds = submodel_bounds(settings.bounds, builder.blocks)
     points, notes = _link_points(reader.robot, method, settings.shapes, mesh_folders)
-    seen = reduce_logs(fitted, reader, builder, settings, progress)
-    bases = builder.base_parameters()
-    _require_usable(builder, reader.assumed, settings, seen)
+    reduction = LogReduction(reader, builder, settings, progress)
+    # Logs to equations, to information, to the answers of a solver.
+    seen, rejected = reduction.reduced(fitted), list[Finding]()
+    _require_usable(seen, _without_equations(builder, reader.assumed, settings.contacts), builder)
     if settings.reject:
-        seen = undisturbed(seen, fitted, reader, builder, settings, progress)
-    found = fit(
-        reader.robot, seen.evidence, method, options, bounds,
-        {
-            block.submodel.name: {'grids': tuple(points[n] for n in block.unknowns.links)}
-            for block in (builder.blocks if points else ())
-        },
-    )  # fmt: skip
-    errors = list(impossible(found))
-    raise_errors([*errors, *(massless_links(found) if errors else ())])
-    by_name = dict(zip([block.submodel.name for block in builder.blocks], bases, strict=True))
+        seen, rejected = reduction.undisturbed(fitted, seen)
+    grids = {
+        block.submodel.name: {'grids': tuple(points[name] for name in block.unknowns.links)}
+        for block in (builder.blocks if points else ())
+    }
+    found = fit(reader.robot, merged(seen), method, options, bounds, grids)
+    if errors := list(impossible(found)):
+        raise_errors([*errors, *massless_links(found)])
+    possible = {
+        block.submodel.name: base
+        for block, base in zip(builder.blocks, builder.base_parameters(), strict=True)
+    }
     known = {
-        block.name: determined(block.evidence.block, by_name[block.name], block.information)
+        block.name: determined(block.evidence.block, possible[block.name], block.information)
         for block in found.blocks
     }
-    findings += [finding('suboptimal', 'shapes', what=note) for note in notes]
-    findings += _without_equations(builder, reader.assumed, settings.contacts)
-    findings += [
-        finding('unexcited', block.submodel.name, what='no equations: its parameters are kept')
-        for block in builder.blocks
-        if block.submodel.name not in {*known, *found.undetermined}
-    ]
-    findings += seen.findings
-    findings += _unexcited(seen, known, reader.robot.joint_names)
-    findings += contradictions(found, seen.of_logs)
-    findings += fit_findings(found)
-    if bounds and not SOLVERS[method].bounded:
-        findings.append(finding('suboptimal', 'bounds', what=f'{method} does not keep bounds'))
-    predicted: tuple[LogPart, ...] = ()
-    validation: tuple[Evidence, ...] = ()
-    if tested:
-        unseen = reduce_logs(tested, reader, builder, settings, progress)
-        predicted, findings = unseen.parts, findings + unseen.findings
-        validation = tuple(one for one in unseen.evidence if one.block.submodel.name in known)
-        findings += [
+    unseen = reduction.reduced(tested)
+    validation = [one for one in merged(unseen) if one.block.submodel.name in known]
+    findings = [
+        *_overlaps(fitted, tested),
+        *(finding('suboptimal', 'shapes', what=note) for note in notes),
+        *_without_equations(builder, reader.assumed, settings.contacts),
+        *(
+            finding('unexcited', name, what='no equations: its parameters are kept')
+            for name in possible
+            if name not in known and name not in found.undetermined
+        ),
+        *(one for log in seen for one in log.findings),
+        *rejected,
+        *_unexcited(seen, known, reader.robot),
+        *contradictions(found, {log.part.path: log.evidence for log in seen}),
+        *fit_findings(found),
+        *(one for log in unseen for one in log.findings),
+        *(
             finding('unexcited', one.block.submodel.name, what='no equations to predict')
             for one in validation
-            if not any(part.count for part in one.kinds.values())
-        ]
-        for log, evidence in unseen.of_logs.items():
-            findings += predictions(log, found, evidence)
+            if not one.count
+        ),
+        *(one for log in unseen for one in predictions(log.part.path, found, log.evidence)),
+    ]
+    if bounds and not SOLVERS[method].bounded:
+        findings.append(finding('suboptimal', 'bounds', what=f'{method} does not keep bounds'))
     links = [link for block in found.blocks for link in block.answer.unknowns.links]
     return RobotIdentification(
-        method, seen.parts, predicted, found, validation, known,
+        method,
+        tuple(one.part for one in seen),
+        tuple(one.part for one in unseen),
+        found,
+        tuple(validation),
+        known,
         tuple({(one.subject, one.code, one.text): one for one in findings}.values()),
         {link: points[link] for link in links if link in points},
-    )  # fmt: skip
+    )
 
 
 def _link_points(
@@ -271,20 +279,19 @@ def with_lightened_links(found: RobotIdentification) -> RobotIdentification:
 
 
 def _require_usable(
-    builder: EquationBuilder, assumed: Sequence[str], settings: IdentifySettings, seen: Reduced
+    seen: Sequence[Reduced], lacking: Iterable[Finding], builder: EquationBuilder
 ) -> None:
     """Raise if efforts are constant in all logs, nothing gives equations, or nothing moves."""
-    logs = list(seen.constant.values())
     raise_errors(
         replace(one, level=Level.ERROR)
-        for joint, one in logs[0].items()
-        if all(joint in other for other in logs)
+        for joint, one in seen[0].constant.items()
+        if all(joint in log.constant for log in seen)
     )
-    if not any(part.count for one in seen.evidence for part in one.kinds.values()):
-        why = [*_without_equations(builder, assumed, settings.contacts), *seen.findings]
+    if not any(one.count for log in seen for one in log.evidence):
+        why = [*lacking, *(one for log in seen for one in log.findings)]
         reasons = '; '.join(map(str, why)) or 'something is missing in each sample'
         raise LogError(f'the logs give no equations: {reasons}')
-    if not seen.ranges.moves(len(builder.robot.joint_names)):
+    if not motions(seen, builder.robot)[1]:
         raise_errors([finding('motion', 'robot', level=Level.ERROR, limit=MIN_MOTION)])
 
 
@@ -319,11 +326,12 @@ def _depending(builder: EquationBuilder, assumed: Sequence[str]) -> list[str]:
 
 
 def _unexcited(
-    seen: Reduced, known: Mapping[str, Determined], joint_names: Sequence[str]
+    seen: Sequence[Reduced], known: Mapping[str, Determined], robot: Robot
 ) -> Iterator[Finding]:
     """Yield joints that stand still, and combinations that the logs do not determine."""
-    for name in seen.ranges.still(joint_names):
-        yield finding('motion', name, limit=MIN_MOTION)
+    for name, size in zip(robot.joint_names, motions(seen, robot)[0], strict=True):
+        if size <= MIN_MOTION:
+            yield finding('motion', name, limit=MIN_MOTION)
     for name, one in known.items():
         if one.missing:
             what = (
@@ -335,11 +343,7 @@ def _unexcited(
 
 def _overlaps(fitted: Sequence[LogSlice], tested: Sequence[LogSlice]) -> Iterator[Finding]:
     """Yield logs that are fitted and predicted, or fitted twice."""
-    for one in tested:
-        for other in fitted:
-            if one.overlaps(other):
-                yield finding('suboptimal', str(one), what=f'predicted, and fitted as {other}')
-    for k, one in enumerate(fitted):
-        for other in fitted[k + 1 :]:
-            if one.overlaps(other):
-                yield finding('suboptimal', str(one), what=f'fitted twice, also as {other}')
+    for one, other in (*product(tested, fitted), *combinations(fitted, 2)):
+        if one.overlaps(other):
+            use = 'predicted, and fitted' if one in tested else 'fitted twice, also'
+            yield finding('suboptimal', str(one), what=f'{use} as {other}')

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from inertial_estimation.identification.equations.wrenches import EFFORT
 from inertial_estimation.identification.evidence import Determined, Evidence
 from inertial_estimation.identification.fit import BlockFit
-from inertial_estimation.identification.outliers import EFFORT
 from inertial_estimation.identification.unknowns import (
     FT_OFFSET,
     INERTIAL,

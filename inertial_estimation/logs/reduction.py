@@ -1,30 +1,33 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reduce logs to the information that they hold of each submodel: read, check, filter, merge."""
+"""Reduce logs to the information that they hold of each submodel: read, check, filter, reduce."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Mask, Stamps
 from inertial_estimation.errors import LogError, NameNotFound
-from inertial_estimation.findings import Finding, Level, finding, raise_errors
+from inertial_estimation.findings import Finding, Level, finding, limit_of, raise_errors
 from inertial_estimation.identification.equations.builder import EquationBuilder, Observed
 from inertial_estimation.identification.evidence import Evidence, gather
-from inertial_estimation.identification.outliers import Reference, find_outliers
+from inertial_estimation.identification.outliers import (
+    Reference,
+    cleanest,
+    find_outliers,
+    refitted,
+)
 from inertial_estimation.identification.preparation import Prepared, folded_back, independent_share
 from inertial_estimation.logs import checks
-from inertial_estimation.logs.disturbed import cleanest, disturbed_findings, refitted
 from inertial_estimation.logs.frozen_readings import without_frozen_readings
 from inertial_estimation.logs.identify_settings import IdentifySettings, carried
 from inertial_estimation.logs.known_wrenches import prepare_with
-from inertial_estimation.logs.log import LogSlice, Progress, Touches, no_progress
+from inertial_estimation.logs.log import LogSlice, Progress, Touches
 from inertial_estimation.logs.log_reader import LogReader
 from inertial_estimation.model.inertial_sensors import same_place
 from inertial_estimation.model.robot import Robot
@@ -34,6 +37,8 @@ MAX_ROUNDS = 8
 """Of rejecting outliers: without them the fit is better, and shows more."""
 MIN_TILT = 0.05
 """Change of the direction of a proper acceleration from which its IMU is moved."""
+MIN_REJECTED, MAX_REJECTED = limit_of('disturbed'), 0.4
+"""Shares of equations from which rejection is reported, and doubted: most may be disturbed."""
 
 
 class LogPart(NamedTuple):
@@ -50,125 +55,152 @@ class LogPart(NamedTuple):
     payloads: tuple[str, ...] = ()
 
 
-class Ranges(NamedTuple):
-    """Ranges of joint positions and of the directions of the accelerations of IMUs."""
-
-    lows: Array
-    highs: Array
-    """Shape (n_joints + 3 n_imus,); NaN: unknown."""
-
-    @classmethod
-    def of(cls, samples: SampleBatch) -> Ranges:
-        """Return the ranges in some samples."""
-        pulls = samples.proper_accelerations
-        lengths = np.linalg.norm(pulls, axis=-1, keepdims=True)
-        directions = np.divide(pulls, lengths, out=np.zeros_like(pulls), where=lengths > 0)
-        values = np.hstack([samples.positions, directions.reshape(len(pulls), -1)])
-        values = np.where(np.isfinite(values), values, np.nan)
-        lows, highs = (f.reduce(values, axis=0, initial=np.nan) for f in (np.fmin, np.fmax))
-        return cls(lows, highs)
-
-    def merge(self, other: Ranges) -> Ranges:
-        """Return the ranges of both."""
-        return Ranges(np.fmin(self.lows, other.lows), np.fmax(self.highs, other.highs))
-
-    def still(self, names: Sequence[str]) -> list[str]:
-        """Return the joints that do not move, among those whose positions are known."""
-        sizes = self.highs - self.lows
-        return [name for name, size in zip(names, sizes) if size <= checks.MIN_MOTION]
-
-    def moves(self, n_joints: int) -> bool:
-        """Return true if a joint moves or an IMU is turned against gravity."""
-        sizes = self.highs - self.lows
-        moved, turned = sizes[:n_joints] > checks.MIN_MOTION, sizes[n_joints:] > MIN_TILT
-        return bool(moved.any() or turned.any())
-
-
 class Reduced(NamedTuple):
-    """Information of some logs together."""
+    """Information of one log."""
 
-    parts: tuple[LogPart, ...]
+    part: LogPart
     evidence: list[Evidence]
-    ranges: Ranges
+    ranges: Array
+    """Least and greatest `poses`, shape (2, n_joints + 3 n_imus)."""
     findings: list[Finding]
+    constant: Mapping[str, Finding]
+    """Efforts of moving joints that never change, which are left out."""
     left: list[dict[str, Array]]
     """Residuals of the equations that agree with the reference of each submodel, if any."""
-    constant: Mapping[str, Mapping[str, Finding]]
-    """Constant efforts of moving joints, by log and joint."""
-    of_logs: Mapping[str, list[Evidence]]
 
 
-def reduce_logs(
-    logs: Sequence[LogSlice],
-    reader: LogReader,
-    builder: EquationBuilder,
-    settings: IdentifySettings,
-    progress: Progress = no_progress,
-    references: Sequence[Reference | None] = (),
-) -> Reduced:
-    """Reduce logs one by one, and merge their information."""
-    found: list[Reduced] = []
-    for done, log in enumerate(logs):
-        progress('reducing logs', done / len(logs))
-        try:
-            found.append(_reduce_one(log, reader, builder, settings, references))
-        except (LogError, NameNotFound) as error:
-            if str(log.path) in str(error):
-                raise
-            raise LogError(f'{log}: {error}') from error
-    progress('reducing logs', 1.0)
-    blocks = zip(*(one.evidence for one in found), strict=True)
-    return Reduced(
-        tuple(part for one in found for part in one.parts),
-        [reduce(Evidence.merge, block) for block in blocks],
-        reduce(Ranges.merge, (one.ranges for one in found)),
-        [text for one in found for text in one.findings],
-        [
-            {kind: np.concatenate([one[kind] for one in block]) for kind in block[0]}
-            for block in zip(*(one.left for one in found), strict=True)
-        ],
-        {name: constant for one in found for name, constant in one.constant.items()},
-        {name: of_log for one in found for name, of_log in one.of_logs.items()},
-    )
+@dataclass(frozen=True, eq=False)
+class LogReduction:
+    """Reduces logs of one robot."""
 
+    reader: LogReader
+    builder: EquationBuilder
+    settings: IdentifySettings
+    progress: Progress
 
-def _reduce_one(
-    log: LogSlice,
-    reader: LogReader,
-    builder: EquationBuilder,
-    settings: IdentifySettings,
-    references: Sequence[Reference | None],
-) -> Reduced:
-    """Reduce one log."""
-    how, robot = settings.preparation, builder.robot
-    recorded, prepared, observed, findings, constant = _read_one(log, reader, settings)
-    samples, external, free, there = observed
-    left: list[dict[str, Array]] = []
-    if references:
-        found = find_outliers(builder, observed, references, settings.reject, how.edges)
-        free, left = ~found.at if free is None else free & ~found.at, found.left
-    share = independent_share(how, prepared.period)
-    evidence = gather(builder, samples, external=external, free=free, carried=there, share=share)
-    efforts = [name for name in builder.choice.efforts if name not in constant]
-    findings += [
-        one
-        for one in checks.missing_values(robot, samples, efforts, velocities=False)
-        if one.values['share'] == 1.0
-        and not (one.values['what'] == 'position' and one.subject in reader.assumed)
-    ]
-    if folded := folded_back(how, prepared.period):
-        findings.append(finding('suboptimal', 'preparation', what=folded))
-    payloads = tuple(one.payload.name for one in settings.payloads if one.is_in(log))
-    return Reduced(
-        (LogPart(str(log), recorded, len(samples), prepared.stretches, prepared.discarded,
-                 payloads),),
-        evidence,
-        Ranges.of(samples),
-        [replace(one, subject=f'{log}: {one.subject}') for one in findings],
-        left,
-        {str(log): constant},
-        {str(log): evidence},
-    )  # fmt: skip
+    def reduced(
+        self, logs: Sequence[LogSlice], references: Sequence[Reference | None] = ()
+    ) -> list[Reduced]:
+        """Reduce logs one by one, without equations that do not agree with references."""
+        found = []
+        for done, log in enumerate(logs):
+            self.progress('reducing logs', done / len(logs))
+            try:
+                found.append(self._reduce(log, references))
+            except (LogError, NameNotFound) as error:
+                if str(log.path) in str(error):
+                    raise
+                raise LogError(f'{log}: {error}') from error
+        self.progress('reducing logs', 1.0)
+        return found
+
+    def undisturbed(
+        self, logs: Sequence[LogSlice], seen: Sequence[Reduced]
+    ) -> tuple[list[Reduced], list[Finding]]:
+        """Reduce logs without samples that an unknown contact disturbs."""
+        everything = evidence = merged(seen)
+        read = (self._read(log).observed for log in logs)
+        references = cleanest(self.builder, evidence, read, len(logs))
+        for _ in range(MAX_ROUNDS):
+            before, seen = evidence, self.reduced(logs, references)
+            evidence = merged(seen)
+            if [one.left_out for one in evidence] == [one.left_out for one in before]:
+                break
+            left = [
+                {kind: np.concatenate([one[kind] for one in block]) for kind in block[0]}
+                for block in zip(*(one.left for one in seen), strict=True)
+            ]
+            references = [
+                refitted(self.builder.robot, *one)
+                for one in zip(evidence, left, references, strict=True)
+            ]
+        findings = []
+        for one, other in zip(everything, evidence, strict=True):
+            share = 1.0 - other.count / one.count if one.count else 0.0
+            if share > MIN_REJECTED:
+                level = Level.WARNING if share > MAX_REJECTED else None
+                name = one.block.submodel.name
+                findings.append(finding('disturbed', name, level=level, share=share))
+        return list(seen), findings
+
+    def _reduce(self, log: LogSlice, references: Sequence[Reference | None]) -> Reduced:
+        """Reduce one log."""
+        how, builder = self.settings.preparation, self.builder
+        recorded, prepared, observed, findings, constant = self._read(log)
+        samples, left = observed.samples, list[dict[str, Array]]()
+        if references:
+            disturbed, left = find_outliers(
+                builder, observed, references, self.settings.reject, how.edges
+            )
+            free = ~disturbed if observed.free is None else observed.free & ~disturbed
+            observed = observed._replace(free=free)
+        evidence = gather(builder, observed, independent_share(how, prepared.period))
+        efforts = [name for name in builder.choice.efforts if name not in constant]
+        findings += [
+            one
+            for one in checks.missing_values(builder.robot, samples, efforts, velocities=False)
+            if one.values['share'] == 1.0
+            and not (one.values['what'] == 'position' and one.subject in self.reader.assumed)
+        ]
+        if folded := folded_back(how, prepared.period):
+            findings.append(finding('suboptimal', 'preparation', what=folded))
+        payloads = tuple(one.payload.name for one in self.settings.payloads if one.is_in(log))
+        part = LogPart(
+            str(log), recorded, len(samples), prepared.stretches, prepared.discarded, payloads
+        )
+        findings = [replace(one, subject=f'{log}: {one.subject}') for one in findings]
+        return Reduced(part, evidence, _ranges(samples), findings, constant, left)
+
+    def _read(self, log: LogSlice) -> _Read:
+        """Read, check and filter a log."""
+        settings, robot = self.settings, self.reader.robot
+        how, is_table, choice = (
+            settings.preparation,
+            settings.layout is not None,
+            self.builder.choice,
+        )
+        read = self.reader.read(log)
+        raw, measured = read.samples, how.measured_velocities
+        findings = [
+            # Bags begin before all sensors do.
+            *(checks.sample_rate(raw, how) if is_table else ()),
+            *checks.urdf_limits(robot, raw, set(choice.efforts) - set(choice.gains)),
+            *checks.velocities_against_positions(
+                robot, raw, how.largest_gap, Level.ERROR if measured else Level.WARNING
+            ),
+            *checks.constant_signals(robot, raw, choice.efforts),
+        ]
+        if is_table:
+            missing = checks.missing_values(robot, raw, choice.efforts, velocities=measured)
+            findings += [one for one in missing if one.values['share'] < 1.0]
+        raise_errors(findings)
+        constant = {
+            one.subject: one
+            for one in findings
+            if one.code == 'constant' and one.level > Level.INFO and one.subject in choice.efforts
+        }
+        if constant and raw.efforts is not None:
+            dead = np.isin(robot.joint_names, list(constant))
+            raw = replace(raw, efforts=np.where(dead, np.nan, raw.efforts))
+        if is_table:
+            # Of bags the reader leaves out what FT sensors repeat, as the node does.
+            raw, repeated = without_frozen_readings(
+                robot, raw, choice.efforts, settings.frozen_after, velocities=measured
+            )
+            findings += repeated
+        prepared, external = prepare_with(raw, read.external, how)
+        samples = prepared.samples
+        free = free_submodels(
+            robot, samples.stamp_ns, settings.contacts, raw, read.touches, how.edges, external
+        )
+        for frame, wrench in read.external.items():
+            if share := float((~np.isfinite(wrench).all(axis=1)).mean()):
+                findings.append(finding('missing', frame, what='external wrench', share=share))
+        frozen = read.frozen([sensor.name for sensor in robot.ft_sensors])
+        findings += checks.frozen_wrenches(robot, frozen)
+        there = carried(settings.payloads, log, len(samples))
+        observed = Observed(samples, external, free, there)
+        return _Read(len(read.samples), prepared, observed, findings, constant)
 
 
 class _Read(NamedTuple):
@@ -179,92 +211,42 @@ class _Read(NamedTuple):
     observed: Observed
     findings: list[Finding]
     constant: Mapping[str, Finding]
-    """Efforts of moving joints that never change, which are left out."""
 
 
-def _read_one(log: LogSlice, reader: LogReader, settings: IdentifySettings) -> _Read:
-    """Read, check and filter a log."""
-    how, robot, is_table = settings.preparation, reader.robot, settings.layout is not None
-    read, choice = reader.read(log), settings.choice(reader.robot)
-    raw = read.samples
-    findings = [
-        # Bags begin before all sensors do.
-        *(checks.sample_rate(raw, how) if is_table else ()),
-        *checks.urdf_limits(robot, raw, set(choice.efforts) - set(choice.gains)),
-        *checks.velocities_against_positions(
-            robot, raw, how.largest_gap,
-            Level.ERROR if how.measured_velocities else Level.WARNING,
-        ),
-        *checks.constant_signals(robot, raw, choice.efforts),
-    ]  # fmt: skip
-    if is_table:
-        values = how.measured_velocities
-        missing = checks.missing_values(robot, raw, choice.efforts, velocities=values)
-        findings += [one for one in missing if one.values['share'] < 1.0]
-    raise_errors(findings)
-    constant = {
-        one.subject: one
-        for one in findings
-        if one.code == 'constant' and one.level > Level.INFO and one.subject in robot.joint_names
-    }
-    if constant and raw.efforts is not None:
-        efforts = raw.efforts.copy()
-        efforts[:, [robot.joint_names.index(name) for name in constant]] = np.nan
-        raw = replace(raw, efforts=efforts)
-    if is_table:
-        # Of bags the reader leaves out what FT sensors repeat, as the node does.
-        raw, repeated = without_frozen_readings(
-            robot, raw, choice.efforts, settings.frozen_after, velocities=how.measured_velocities
-        )
-        findings += repeated
-    prepared, external = prepare_with(raw, read.external, how)
-    samples = prepared.samples
-    free = free_submodels(
-        robot, samples.stamp_ns, settings.contacts, raw, read.touches, how.edges, external
-    )
-    for frame, wrench in read.external.items():
-        if share := float((~np.isfinite(wrench).all(axis=1)).mean()):
-            findings.append(finding('missing', frame, what='external wrench', share=share))
-    frozen = read.frozen([sensor.name for sensor in robot.ft_sensors])
-    findings += checks.frozen_wrenches(robot, frozen)
-    observed = Observed(samples, external, free, carried(settings.payloads, log, len(samples)))
-    return _Read(len(read.samples), prepared, observed, findings, constant)
+def merged(logs: Iterable[Reduced]) -> list[Evidence]:
+    """Return the evidence of several logs together, for each submodel."""
+    blocks = zip(*(one.evidence for one in logs), strict=True)
+    return [reduce(Evidence.merge, block) for block in blocks]
 
 
-def undisturbed(
-    seen: Reduced,
-    logs: Sequence[LogSlice],
-    reader: LogReader,
-    builder: EquationBuilder,
-    settings: IdentifySettings,
-    progress: Progress,
-) -> Reduced:
-    """Return the information of logs without samples that an unknown contact disturbs."""
-    read = (_read_one(log, reader, settings).observed for log in logs)
-    references = cleanest(builder, seen.evidence, read, len(logs))
-    everything = seen
-    for _ in range(MAX_ROUNDS):
-        before = seen
-        seen = reduce_logs(logs, reader, builder, settings, progress, references)
-        if [one.left_out for one in seen.evidence] == [one.left_out for one in before.evidence]:
-            break
-        references = [
-            refitted(reader.robot, *one)
-            for one in zip(seen.evidence, seen.left, references, strict=True)
-        ]
-    rejected = disturbed_findings(everything.evidence, seen.evidence)
-    return seen._replace(findings=[*seen.findings, *rejected])
+def _ranges(samples: SampleBatch) -> Array:
+    """Return least and greatest positions of joints and directions in IMUs, NaN: unknown."""
+    pulls = samples.proper_accelerations
+    lengths = np.linalg.norm(pulls, axis=-1, keepdims=True)
+    directions = np.divide(pulls, lengths, out=np.zeros_like(pulls), where=lengths > 0)
+    values = np.hstack([samples.positions, directions.reshape(len(pulls), -1)])
+    values = np.where(np.isfinite(values), values, np.nan)
+    return np.array([f.reduce(values, axis=0, initial=np.nan) for f in (np.fmin, np.fmax)])
+
+
+def motions(logs: Iterable[Reduced], robot: Robot) -> tuple[Array, bool]:
+    """Return ranges of joint positions in logs, (n_joints,), and whether anything moves."""
+    lows, highs = np.stack([one.ranges for one in logs], axis=1)
+    sizes = np.fmax.reduce(highs) - np.fmin.reduce(lows)
+    n = len(robot.joint_names)
+    moves = (sizes[:n] > checks.MIN_MOTION).any() or (sizes[n:] > MIN_TILT).any()
+    return sizes[:n], bool(moves)
 
 
 def free_submodels(
     robot: Robot,
-    stamps: NDArray[np.int64],
+    stamps: Stamps,
     contacts: Iterable[str],
     recorded: SampleBatch,
     touches: Touches | None,
     margin: float,
     known: Collection[str] = (),
-) -> NDArray[np.bool_]:
+) -> Mask:
     """
     Return the samples in which no unknown wrench acts on a submodel [T 7.3].
 
@@ -273,20 +255,19 @@ def free_submodels(
     free = np.ones((len(stamps), len(robot.submodels)), dtype=bool)
     for frame in contacts:
         robot.frame(frame, f"'rows.contacts' names '{frame}'")
-    free[:, sorted({robot.submodel_of(frame) for frame in contacts})] = False
+        free[:, robot.submodel_of(frame)] = False
     if touches is None:
         return free
     places = [robot.frame(name) for name in known]
     margin_ns = round(margin * 1e9)
     for number, present in enumerate(touches.sets):
-        unknown = {
-            contact.frame
+        columns = {
+            robot.submodel_of(contact.frame)
             for contact in present
             if not any(same_place(robot.frame(contact.frame), place) for place in places)
         }
-        columns = sorted({robot.submodel_of(frame) for frame in unknown})
         times = recorded.stamp_ns[touches.rows == number]
         first = np.searchsorted(times, stamps - margin_ns)
         last = np.searchsorted(times, stamps + margin_ns, side='right')
-        free[np.flatnonzero(last > first)[:, None], columns] = False
+        free[np.flatnonzero(last > first)[:, None], sorted(columns)] = False
     return free

@@ -13,16 +13,14 @@ its joints.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
 from inertial_estimation.identification.equations.friction import (
     Coupling,
@@ -33,8 +31,9 @@ from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.identification.equations.sparse_equations import Part, SparseEquations
 from inertial_estimation.identification.equations.wrenches import (
     COMPONENTS,
-    Contact,
+    EFFORT,
     Load,
+    fixed_at,
     sensor_loads,
     wrench_columns,
 )
@@ -43,7 +42,13 @@ from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.unknowns import FT_OFFSET, Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 from inertial_estimation.model.link_motions import Motion, Poses, link_motions, poses_in_parents
-from inertial_estimation.model.regressor import free_sides, joint_axis, poses_in_root
+from inertial_estimation.model.regressor import (
+    FreeSide,
+    free_sides,
+    joint_axis,
+    poses_in_root,
+    wrench_to_root,
+)
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.tree import Submodel
@@ -95,7 +100,7 @@ class EquationChoice:
 
     def require_names(self, robot: Robot) -> None:
         """Raise unless the robot has all joints, sensors and submodels, and no payload's name."""
-        chosen = self.wrenches if isinstance(self.wrenches, tuple) else ()
+        chosen = () if isinstance(self.wrenches, bool) else self.wrenches
         sensors = [sensor.name for sensor in robot.ft_sensors]
         for kind, names, known in (
             ('joint', (*self.efforts, *self.gains, *self.dead_zones), robot.joint_names),
@@ -128,13 +133,13 @@ class Observed(NamedTuple):
     """Samples in the order of stamps, with the arguments of `EquationBuilder.equations`."""
 
     samples: SampleBatch
-    external: Mapping[str, Array] = MappingProxyType({})
+    external: Mapping[str, Array] | None = None
     free: Mask | None = None
     carried: Array | None = None
 
-    def take(self, some: slice | NDArray[np.intp]) -> Observed:
+    def take(self, some: slice | Indices) -> Observed:
         """Return some of them."""
-        external = {frame: wrench[some] for frame, wrench in self.external.items()}
+        external = {frame: wrench[some] for frame, wrench in (self.external or {}).items()}
         free = None if self.free is None else self.free[some]
         carried = None if self.carried is None else self.carried[some]
         return Observed(self.samples.take(some), external, free, carried)
@@ -181,26 +186,23 @@ class EquationBuilder:
         choice: EquationChoice | None = None,
         calibration: FtCalibration | None = None,
     ) -> None:
-        self.robot = robot
+        self.robot, self.calibration = robot, calibration
         self.choice = choice = choice or EquationChoice()
-        self._calibration = calibration
         choice.require_names(robot)
-        zone = choice.joint.dead_zone
-        self._dead_zones = {name: choice.dead_zones.get(name, zone) for name in choice.efforts}
         self._carriers = [
             robot.frame(payload.frame, f"payload '{payload.name}' is fixed to it")
             for payload in choice.payloads
         ]
         self._ground = robot.frame(robot.fixed_frame)[0] if robot.fixed_frame else -1
-        self._sides = {
-            submodel.root: [
-                (side, robot.joint_names[side.joint])
+        self._sides = [
+            [
+                (side, name)
                 for side in free_sides(robot, submodel, self._ground)
-                if robot.joint_names[side.joint] in choice.efforts
+                if (name := robot.joint_names[side.joint]) in choice.efforts
             ]
             for submodel in robot.submodels
-        }
-        self.blocks = tuple(map(self._block, robot.submodels))
+        ]
+        self.blocks = tuple(map(self._block, robot.submodels, self._sides))
         if not any(block.kinds for block in self.blocks):
             raise ConfigError('no equations: no FT sensors, no efforts, ground wrench unknown')
         known = {extra for block in self.blocks for extra in block.unknowns.extras}
@@ -210,10 +212,6 @@ class EquationBuilder:
                 raise ConfigError(f'coupling {coupling.name}: no efforts of both in one submodel')
             if names.count(coupling.name) > 1:
                 raise ConfigError(f'coupling {coupling.name} is there twice')
-
-    def set_calibration(self, calibration: FtCalibration | None) -> None:
-        """Calibrate further readings by another calibration."""
-        self._calibration = calibration
 
     def equations(
         self,
@@ -230,9 +228,8 @@ class EquationBuilder:
         n_submodels); carried: 1 where a payload is there, (n, n_payloads).
         """
         found = []
-        for block, kinds in self.sparse(Observed(samples, external or {}, free, carried)):
-            n = len(block.unknowns)
-            of_block = {}
+        for block, kinds in self.sparse(Observed(samples, external, free, carried)):
+            n, of_block = len(block.unknowns), {}
             for kind, rows in kinds:
                 system, left_out = rows.system(np.arange(n), n)
                 of_block[kind] = Equations(system[:, :-1], system[:, -1], left_out)
@@ -243,44 +240,44 @@ class EquationBuilder:
         self, observed: Observed
     ) -> Iterator[tuple[Block, Iterator[tuple[str, SparseEquations]]]]:
         """Yield the same submodel by submodel and kind by kind, which takes less memory."""
-        samples, wrenches, free, carried = observed
-        n, n_payloads = len(samples), len(self.choice.payloads)
-        if carried is None:
-            carried = np.zeros((n, n_payloads))
-        if free is None:
-            free = np.ones((n, len(self.blocks)), dtype=np.bool_)
+        samples, wrenches, choice = observed.samples, observed.external or {}, self.choice
+        of_free, of_carried = ((len(samples), len(x)) for x in (self.blocks, choice.payloads))
+        free = np.ones(of_free, bool) if observed.free is None else observed.free
+        carried = np.zeros(of_carried) if observed.carried is None else observed.carried
         for name, array, shape in (
-            ('free', free, (n, len(self.blocks))), ('carried', carried, (n, n_payloads)),
-            *((f"external['{frame}']", wrench, (n, 6)) for frame, wrench in wrenches.items()),
+            ('free', free, of_free), ('carried', carried, of_carried),
+            *((f"external['{key}']", one, (len(samples), 6)) for key, one in wrenches.items()),
         ):  # fmt: skip
             if array.shape != shape:
                 raise ShapeError(name, shape, array.shape)
-        contacts = [Contact(*self.robot.frame(name), one) for name, one in wrenches.items()]
         poses = poses_in_parents(self.robot, samples.positions)
         motions = link_motions(self.robot, samples, poses)
         readings = samples.ft_readings
-        if self._calibration is not None:
-            readings = self._calibration.apply(readings, samples.ft_temperatures)
-        for block, usable in zip(self.blocks, np.asarray(free, dtype=bool).T, strict=True):
-            submodel = block.submodel
-            placed = poses_in_root(self.robot, submodel, poses)
+        if self.calibration is not None:
+            readings = self.calibration.apply(readings, samples.ft_temperatures)
+        contacts = [(*self.robot.frame(name), wrench) for name, wrench in wrenches.items()]
+        payloads = list(zip(choice.payloads, self._carriers, carried.T, strict=True))
+        for block, sides, usable in zip(self.blocks, self._sides, free.T, strict=True):
+            placed = poses_in_root(self.robot, block.submodel, poses)
             loads = [
-                *sensor_loads(self.robot, submodel, readings, poses, placed, self.choice.offsets),
-                *(one.load(placed[one.link]) for one in contacts if one.link in placed),
+                *sensor_loads(self.robot, block.submodel, readings, poses, placed, choice.offsets),
                 *(
-                    payload.load(link, placed[link], motions[link], pose, there)
-                    for payload, (link, pose), there in zip(
-                        self.choice.payloads, self._carriers, carried.T, strict=True
-                    )
+                    Load(link, wrench_to_root(fixed_at(placed[link], L_H_C), wrench))
+                    for link, L_H_C, wrench in contacts
+                    if link in placed
+                ),
+                *(
+                    payload.load(link, placed[link], motions[link], L_H_F, there)
+                    for payload, (link, L_H_F), there in payloads
                     if link in placed
                 ),
             ]
-            yield block, self._of_block(block, placed, motions, samples, loads, usable)
+            yield block, self._kinds(block, sides, placed, motions, samples, loads, usable)
 
     def random_samples(self, seed: int = 0) -> SampleBatch:
         """Return states in which everything moves, enough to determine all that is possible."""
         unknowns = max(len(block.unknowns) for block in self.blocks)
-        slowest = max(self._dead_zones.values(), default=0.0)
+        slowest = max(map(self._dead_zone, self.choice.efforts), default=0.0)
         fastest = min(1.0 + 10.0 * slowest, MAX_VELOCITY)
         situations = 1 + len(self.choice.payloads)
         return random_samples(self.robot, situations * (unknowns + SPARE_STATES), fastest, seed)
@@ -288,37 +285,38 @@ class EquationBuilder:
     @cached_property
     def bases(self) -> tuple[dict[str, BaseParameters], ...]:
         """Base parameters of each kind of equation, for each submodel."""
-        samples, carried = self._random_states()
         with one_thread():
             return tuple(
                 {kind: rows.base(_order(block)) for kind, rows in kinds}
-                for block, kinds in self.sparse(Observed(samples, carried=carried))
+                for block, kinds in self.sparse(self._random_states())
             )
 
     def base_parameters(self) -> list[BaseParameters]:
         """Return the base parameters of all equations of each submodel."""
-        samples, carried = self._random_states()
         found = []
-        for block, kinds in zip(
-            self.blocks, self.equations(samples, carried=carried), strict=True
-        ):
+        for block, kinds in self.sparse(self._random_states()):
             # Of regressors and not of `bases`, which have round-off in columns that are zero.
-            information = Information.empty(len(block.unknowns))
-            for Y, y, _ in kinds.values():
-                information = information.add(Y, y)
+            n = len(block.unknowns)
+            information = Information.empty(n)
+            for _, rows in kinds:
+                system, _ = rows.system(np.arange(n), n)
+                information = information.add(system[:, :-1], system[:, -1])
             found.append(BaseParameters.of_regressor(information.R, _order(block)))
         return found
 
-    def _random_states(self) -> tuple[SampleBatch, Array]:
+    def _random_states(self) -> Observed:
         """Return random samples with no payload, then each of them, over and over."""
-        samples, n_payloads = self.random_samples(), len(self.choice.payloads)
-        turns = np.arange(len(samples))[:, None] % (n_payloads + 1)
-        return samples, np.asarray(turns == 1 + np.arange(n_payloads), dtype=np.float64)
+        samples, n = self.random_samples(), len(self.choice.payloads)
+        turns = np.arange(len(samples))[:, None] % (n + 1)
+        return Observed(samples, carried=(turns == 1 + np.arange(n)).astype(np.float64))
 
-    def _block(self, submodel: Submodel) -> Block:
+    def _dead_zone(self, joint: str) -> float:
+        """Return the dead zone of a joint [rad/s or m/s]."""
+        return self.choice.dead_zones.get(joint, self.choice.joint.dead_zone)
+
+    def _block(self, submodel: Submodel, sides: Sequence[tuple[FreeSide, str]]) -> Block:
         """Return a submodel with its unknowns."""
-        robot, choice = self.robot, self.choice
-        joints = [name for _, name in self._sides[submodel.root]]
+        robot, choice, joints = self.robot, self.choice, [name for _, name in sides]
         extras = [extra for name in joints for extra in choice.joint.extras(name)]
         for coupling in choice.couplings:
             if set(coupling.joints) <= set(joints):
@@ -331,21 +329,23 @@ class EquationBuilder:
                 f"'{robot.link_names[self._ground]}' with an unknown wrench"
             )
         wrenches = chosen and not held if isinstance(chosen, bool) else submodel.name in chosen
-        kinds = (*(COMPONENTS if wrenches else ()), *(f'effort {name}' for name in joints))
+        kinds = (*(COMPONENTS if wrenches else ()), *(f'{EFFORT}{name}' for name in joints))
         carried: tuple[Payload, ...] = ()
         if kinds:
             borders = [robot.ft_sensors[s].name for s in submodel.sensors]
-            offset = [name for name in borders if name in choice.offsets]
-            extras += [Extra(name, term) for name in offset for term in FT_OFFSET]
+            extras += [
+                Extra(name, k) for name in borders if name in choice.offsets for k in FT_OFFSET
+            ]
             both = zip(choice.payloads, self._carriers, strict=True)
             carried = tuple(payload for payload, (link, _) in both if link in submodel.links)
         extras += [extra for payload in carried for extra in payload.extras()]
         names = tuple(robot.link_names[k] for k in submodel.links)
         return Block(submodel, Unknowns(names, tuple(extras)), kinds, carried)
 
-    def _of_block(
+    def _kinds(
         self,
         block: Block,
+        sides: Sequence[tuple[FreeSide, str]],
         placed: Mapping[int, Poses],
         motions: Sequence[Motion],
         samples: SampleBatch,
@@ -358,7 +358,7 @@ class EquationBuilder:
         links, unknowns = block.submodel.links, block.unknowns
         wrench = wrench_columns(links, placed, motions)
 
-        def outside(beyond: Sequence[Load], axis: Array | int) -> tuple[list[Part], Array]:
+        def outside(beyond: Iterable[Load], axis: Array | int) -> tuple[list[Part], Array]:
             parts, y = [], np.zeros(len(samples))
             for load in beyond:
                 part, known = load.along(unknowns, axis)
@@ -371,15 +371,13 @@ class EquationBuilder:
             for c, kind in enumerate(COMPONENTS):
                 parts, y = outside(loads, c)
                 yield kind, SparseEquations((Part(columns, wrench[c]), *parts), y, usable)
-        for side, name in self._sides[block.submodel.root]:
+        for side, name in sides:
             axis = side.sign * joint_axis(placed[side.child], self.robot.links[side.child].motion)
-            parts, y = outside([load for load in loads if load.link in side.links], axis)
+            parts, y = outside((load for load in loads if load.link in side.links), axis)
             own, effort, moving = self._effort(unknowns, samples, name)
             inertial = _inertial_part(axis, wrench, [links.index(k) for k in side.links])
-            parts = [inertial, *parts, *own]
-            yield (
-                f'effort {name}', SparseEquations(tuple(parts), y + effort, usable & moving)
-            )  # fmt: skip
+            all_parts = (inertial, *parts, *own)
+            yield f'{EFFORT}{name}', SparseEquations(all_parts, y + effort, usable & moving)
 
     def _effort(
         self, unknowns: Unknowns, samples: SampleBatch, name: str
@@ -387,36 +385,37 @@ class EquationBuilder:
         """Return friction and the like of a joint, its effort, and where it moves enough."""
         joints, model = self.robot.joint_names, self.choice.joint
         joint = joints.index(name)
-        efforts = np.full(len(samples), np.nan)
-        if samples.efforts is not None:
-            efforts = samples.efforts[:, joint]
-        velocities, accelerations = samples.velocities, samples.accelerations
-        directions = None if samples.directions is None else samples.directions[:, joint]
-        own = model.columns(velocities[:, joint], accelerations[:, joint], directions)
-        parts = [Part(unknowns.columns(map(str, model.extras(name))), own.T)]
-        for coupling in self.choice.couplings:
-            if name in coupling.joints:
-                other = joints.index(coupling.other(name))
-                both = model.sign(velocities[:, joint] + velocities[:, other])
-                shared = friction_columns(
-                    coupling.terms, velocities[:, other], both, accelerations[:, other]
+        effort, direction = (
+            None if signal is None else signal[:, joint]
+            for signal in (samples.efforts, samples.directions)
+        )
+        effort = np.full(len(samples), np.nan) if effort is None else effort
+        velocities, accelerations = samples.velocities.T, samples.accelerations.T
+        columns = model.columns(velocities[joint], accelerations[joint], direction)
+        parts = [Part(unknowns.columns(map(str, model.extras(name))), columns.T)]
+        for one in self.choice.couplings:
+            if name in one.joints:
+                other = joints.index(one.joints[one.joints[0] == name])
+                both = model.sign(velocities[joint] + velocities[other])
+                columns = friction_columns(
+                    one.terms, velocities[other], both, accelerations[other]
                 )
-                parts.append(Part(unknowns.columns(map(str, coupling.extras())), shared.T))
+                parts.append(Part(unknowns.columns(map(str, one.extras())), columns.T))
         if name in self.choice.gains:
             gain = unknowns.columns([f'{name}.{Term.DRIVE_GAIN.value}'])
-            parts.append(Part(gain, -efforts[None]))
-            efforts = np.zeros_like(efforts)
-        return parts, efforts, np.abs(velocities[:, joint]) >= self._dead_zones[name]
+            parts.append(Part(gain, -effort[None]))
+            effort = np.zeros_like(effort)
+        return parts, effort, np.abs(velocities[joint]) >= self._dead_zone(name)
 
 
-def _order(block: Block) -> NDArray[np.intp]:
+def _order(block: Block) -> Indices:
+    """Return the order of the columns of a block that conditions its base parameters well."""
     return conditioning_order(len(block.unknowns.links), len(block.unknowns.extras))
 
 
 def _inertial_part(axis: Array, wrench: Array, links: Sequence[int]) -> Part:
     """Return the columns of the wrenches of some links along an axis, (n, 6)."""
-    n = len(axis)
-    chosen = wrench.reshape(6, -1, 10, n)
+    chosen, n = wrench.reshape(6, -1, 10, len(axis)), len(axis)
     transposed = np.ascontiguousarray(axis.T)
     values = np.stack([np.einsum('in,ikn->kn', transposed, chosen[:, k]) for k in links])
     columns = (10 * np.array(links)[:, None] + np.arange(10)).reshape(-1)

@@ -84,21 +84,13 @@ class Coupling:
         """Return its unknowns."""
         return tuple(Extra(self.name, term) for term in self.terms)
 
-    def other(self, joint: str) -> str:
-        """Return the other joint."""
-        return self.joints[self.joints[0] == joint]
-
 
 def friction_columns(
     terms: tuple[Term, ...], velocities: Array, directions: Array, accelerations: Array
 ) -> Array:
     """Return the regressor of some terms, (n, n_terms), from arrays (n,)."""
-    each = {
-        Term.VISCOUS: velocities,
-        Term.COULOMB: directions,
-        Term.OFFSET: np.ones_like(velocities),
-        Term.DRIVE_INERTIA: accelerations,
-    }
+    ones = np.ones_like(velocities)
+    each = dict(zip(OF_A_JOINT, (velocities, directions, ones, accelerations), strict=True))
     return np.array([each[term] for term in terms]).reshape(-1, len(velocities)).T
 
 

@@ -17,13 +17,10 @@ import numpy as np
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.equations.wrenches import Load, fixed_at, wrench_columns
-from inertial_estimation.identification.unknowns import OF_A_BODY, Extra
+from inertial_estimation.identification.unknowns import OF_A_BODY, Extra, Term
 from inertial_estimation.model.inertia import LARGEST_ARM, consistency_margin
 from inertial_estimation.model.link_motions import Motion, Poses
 from inertial_estimation.model.spatial import cross
-
-Place = tuple[float, float, float]
-Tensor = tuple[float, float, float, float, float, float]
 
 PRIOR_ARM = 5.0
 """Standard deviation of the centre of mass of a payload; wide, as logs are long [m]."""
@@ -40,9 +37,9 @@ class Payload:
     """That it is fixed to."""
     mass: float | None = None
     """[kg]; None: unknown."""
-    center_of_mass: Place | None = None
+    center_of_mass: tuple[float, ...] | None = None
     """In that frame [m]; None: unknown."""
-    inertia: Tensor | None = None
+    inertia: tuple[float, ...] | None = None
     """
     Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the centre of mass in the axes of the frame [kg m^2];
     None: unknown.
@@ -69,12 +66,12 @@ class Payload:
         found = np.full(10, np.nan)
         if self.mass is not None:
             found[0] = self.mass
-            if self.center_of_mass is not None:
-                c = np.array(self.center_of_mass)
-                found[1:4] = self.mass * c
-                if self.inertia is not None:
-                    shifted = self.mass * (c @ c * np.eye(3) - np.outer(c, c))
-                    found[4:] = np.array(self.inertia) + shifted[np.tril_indices(3)]
+        if self.mass is not None and self.center_of_mass is not None:
+            c = np.array(self.center_of_mass)
+            found[1:4] = self.mass * c
+            if self.inertia is not None:
+                shifted = self.mass * (c @ c * np.eye(3) - np.outer(c, c))
+                found[4:] = np.array(self.inertia) + shifted[np.tril_indices(3)]
         return found
 
     def extras(self) -> tuple[Extra, ...]:
@@ -82,10 +79,9 @@ class Payload:
         unknown = np.flatnonzero(np.isnan(self.known()))
         return tuple(Extra(self.name, OF_A_BODY[k]) for k in unknown)
 
-    def scale(self, extra: Extra) -> float:
+    def scale(self, term: Term) -> float:
         """Return the standard deviation of the prior of one of its unknowns."""
-        place = OF_A_BODY.index(extra.term)
-        power = 0 if place == 0 else 1 if place < 4 else 2
+        power = (0, 1, 1, 1, 2, 2, 2, 2, 2, 2)[OF_A_BODY.index(term)]
         return (PRIOR_MASS if self.mass is None else self.mass) * PRIOR_ARM**power
 
     def load(self, link: int, placed: Poses, motion: Motion, L_H_F: Array, there: Array) -> Load:

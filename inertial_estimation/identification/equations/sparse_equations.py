@@ -7,12 +7,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.model.base_parameters import BaseParameters
-
-Columns = NDArray[np.intp]
 
 ROUND_OFF = 1e-13
 """Factors of a grouping below this are zero [m, m^2]."""
@@ -21,7 +18,7 @@ ROUND_OFF = 1e-13
 class Part(NamedTuple):
     """Some columns of a regressor."""
 
-    columns: Columns
+    columns: Indices
     """Shape (k,)."""
     values: Array
     """Shape (k, n): samples last."""
@@ -33,10 +30,18 @@ class SparseEquations(NamedTuple):
     parts: tuple[Part, ...]
     y: Array
     """Shape (n,)."""
-    usable: NDArray[np.bool_]
+    usable: Mask
     """Samples that may be used if they hold numbers, shape (n,)."""
 
-    def system(self, columns: Columns, n_unknowns: int) -> tuple[Array, int]:
+    def dense(self, n_unknowns: int) -> Array:
+        """Return [Y y] of all columns, (n, n_unknowns + 1), NaN where it is not usable."""
+        transposed = np.zeros((n_unknowns + 1, len(self.y)))
+        for part in self.parts:
+            transposed[part.columns] += part.values
+        transposed[-1] = np.where(self.usable, self.y, np.nan)
+        return transposed.T
+
+    def system(self, columns: Indices, n_unknowns: int) -> tuple[Array, int]:
         """Return [Y y] of some columns, (m, k + 1) in LAPACK's order, and n - m."""
         place = np.full(n_unknowns, -1)
         place[columns] = np.arange(len(columns))
@@ -52,14 +57,6 @@ class SparseEquations(NamedTuple):
             transposed = transposed[:, good]
         return transposed.T, int(len(self.y) - good.sum())
 
-    def dense(self, n_unknowns: int) -> Array:
-        """Return [Y y] of all columns, (n, n_unknowns + 1), NaN where it is not usable."""
-        transposed = np.zeros((n_unknowns + 1, len(self.y)))
-        for part in self.parts:
-            transposed[part.columns] += part.values
-        transposed[-1] = np.where(self.usable, self.y, np.nan)
-        return transposed.T
-
     def residuals(self, x: Array) -> Array:
         """Return Y x - y, (n,)."""
         found = np.where(self.usable, -self.y, np.nan)
@@ -67,14 +64,12 @@ class SparseEquations(NamedTuple):
             found += x[part.columns] @ part.values
         return found
 
-    def base(self, order: Columns) -> BaseParameters:
+    def base(self, order: Indices) -> BaseParameters:
         """Return the base parameters of equations of random states."""
-        n = len(order)
         touched = np.unique(np.concatenate([part.columns for part in self.parts]))
-        rows, _ = self.system(touched, n)
+        rows, _ = self.system(touched, len(order))
         # Ranks of the touched columns in the order of all.
-        inner = np.argsort(np.argsort(order)[touched])
-        found = BaseParameters.of_regressor(rows[:, :-1], inner)
-        grouping = np.zeros((found.rank, n))
+        found = BaseParameters.of_regressor(rows[:, :-1], np.argsort(np.argsort(order)[touched]))
+        grouping = np.zeros((found.rank, len(order)))
         grouping[:, touched] = np.where(np.abs(found.grouping) > ROUND_OFF, found.grouping, 0.0)
         return BaseParameters(touched[found.independent], grouping)

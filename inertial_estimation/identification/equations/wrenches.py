@@ -24,6 +24,8 @@ from inertial_estimation.model.tree import Submodel
 
 COMPONENTS = tuple(term.value for term in FT_OFFSET)
 """Kinds of wrench equations [N, Nm]."""
+EFFORT = 'effort '
+"""Prefix of the kinds of effort equations."""
 _INERTIA = ((0, 1, 3), (1, 2, 4), (3, 4, 5))
 """Index of each entry of an inertia tensor in Ixx, Ixy, Iyy, Ixz, Iyz, Izz."""
 
@@ -81,6 +83,7 @@ def _of_inertia(v: Array) -> Array:
 
 
 def _products(A: Array, B: Array) -> Array:
+    """Return A B of each link and sample."""
     return np.asarray(np.einsum('ijln,jkln->ikln', A, B))
 
 
@@ -106,20 +109,6 @@ class Load(NamedTuple):
         return [Part(unknowns.columns(self.names), s)], known
 
 
-class Contact(NamedTuple):
-    """A known wrench of the environment."""
-
-    link: int
-    L_H_C: Array
-    """Pose of its frame in the link, shape (4, 4)."""
-    wrench: Array
-    """Shape (n, 6), about that frame's origin in its axes [N, Nm]."""
-
-    def load(self, placed: Poses) -> Load:
-        """Return it at the root of the submodel, in which the link is placed."""
-        return Load(self.link, wrench_to_root(fixed_at(placed, self.L_H_C), self.wrench))
-
-
 def sensor_loads(
     robot: Robot,
     submodel: Submodel,
@@ -133,18 +122,15 @@ def sensor_loads(
     for s in submodel.sensors:
         sensor = robot.ft_sensors[s]
         # Child on parent, as seen from the parent's side.
-        sign = float(sensor.direction)
+        link, sign = sensor.parent, float(sensor.direction)
         if s == submodel.root_sensor:
             link, sign = submodel.root, -sign
-            root_H_child = placed[link]
+            child = placed[link]
         else:
-            link = sensor.parent
-            parent, further = placed[link], poses[sensor.child]
-            root_H_child = Poses(
-                parent.rotations @ further.rotations,
-                parent.origins + to_axes(parent.rotations, further.origins),
-            )
-        root_H_sensor = fixed_at(root_H_child, sensor.child_H_sensor)
+            R, p = placed[link].rotations, placed[link].origins
+            further = poses[sensor.child]
+            child = Poses(R @ further.rotations, p + to_axes(R, further.origins))
+        root_H_sensor = fixed_at(child, sensor.child_H_sensor)
         load = Load(link, sign * wrench_to_root(root_H_sensor, readings[:, s]))
         if sensor.name in offsets:
             eye = np.broadcast_to(np.eye(6), (len(readings), 6, 6))

@@ -184,7 +184,7 @@ class RecursiveIdentifier:
             name for name, more in moved.items() if more and name.rpartition('.')[0] in tared
         )
         self.calibration = calibration
-        self.builder.set_calibration(calibration)
+        self.builder.calibration = calibration
         return tuple(restarted)
 
     @one_thread()
