@@ -44,7 +44,7 @@ def test_values_become_the_choice_of_equations(tmp_path, robot):
         '  couplings: [{joints: [elbow, shoulder], terms: [viscous]}]\n',
     )
     assert (found.preparation.cutoff, found.preparation.every) == (5.0, 2)
-    assert (found.reject, found.frozen_after) == (0.0, 0.2)
+    assert (found.rows.reject, found.rows.frozen_after) == (0.0, None)
     choice = found.choice(robot)
     assert choice.efforts == robot.joint_names
     assert choice.joint.terms == (Term.VISCOUS,)

@@ -112,7 +112,7 @@ def test_gains_from_a_payload_predict_better_than_published_ones():
     def with_gains(gains):
         efforts = replace(settings.layout.efforts, scale=np.array(gains), scaled=True)
         layout = replace(settings.layout, efforts=efforts)
-        return replace(settings, layout=layout, rows={**settings.rows, 'gains': []})
+        return replace(settings, layout=layout, rows=replace(settings.rows, gains=()))
 
     def held_out(settings):
         found = identify(urdf, [unloaded, f'{loaded}@:27'], settings, validate=[f'{loaded}@27:'])

@@ -167,16 +167,16 @@ def source_of_file(path: str | Path, urdf: str, efforts: Sequence[str] = ()) -> 
     settings = IdentifySettings.from_yaml(path)
     if settings.parameters is not None:
         node = EstimatorSettings.from_yaml(settings.parameters)
-        robot = build_robot(node, urdf, cut=not settings.base_link)
+        robot = build_robot(node, urdf, cut=not settings.rows.base_link)
     else:
-        cuts: dict[str, Any] = {'ft_sensors': []} if settings.base_link else {}
+        cuts: dict[str, Any] = {'ft_sensors': []} if settings.rows.base_link else {}
         robot = Robot.from_urdf(urdf, **dict(settings.robot) | cuts)
     choice = settings.choice(robot)
-    known = settings.external or (settings.layout is not None and settings.layout.external)
+    known = settings.rows.external or (settings.layout is not None and settings.layout.external)
     notes = _floating(robot, choice, known=bool(known))
     if (choice.efforts and choice.joint.terms) or choice.gains or choice.offsets:
         notes = (*notes, 'predictions take friction, drives and FT offsets as known')
-    return EquationSource(robot, choice, settings.contacts, notes)
+    return EquationSource(robot, choice, settings.rows.contacts, notes)
 
 
 def _chosen(kind: str, names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:

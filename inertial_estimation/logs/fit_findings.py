@@ -9,12 +9,11 @@ Findings of level ERROR are contradictions that no robot has: units, signs or co
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.identification.drive_gains import geared
 from inertial_estimation.identification.equations.wrenches import EFFORT
@@ -44,6 +43,8 @@ FOREIGN_RESIDUAL, FOREIGN_PREDICTION = 0.98, 0.5
 """Residual and prediction over the signal, from which the data are of another robot."""
 MIN_MASS_SHARE, MIN_LINK_SHARE = 0.1, 0.02
 """Share of its URDF mass that a link keeps, if it has more than that share of all mass."""
+UNITS = {'force': 'N', 'moment': 'N m', 'effort': 'N m or N'}
+"""Of equations, by the beginning of their kinds."""
 PASSIVE = (Term.VISCOUS, Term.DRIVE_INERTIA)
 """Terms that cannot be negative."""
 MAX_GAIN_DEVIATION, GAIN_SCALE, CURRENT_LIMIT = 0.3, 2.0, 0.3
@@ -62,14 +63,11 @@ UNSEEN_SHARE, UNSEEN_SMALL, UNSEEN_FACTOR = 0.5, 0.15, 10.0
 
 def fit_findings(found: RobotFit) -> Iterator[Finding]:
     """Yield what is doubtful of an identification."""
+    raised = 'second moments raised to those of a small ball, for the prior to be consistent'
     for name in found.widened:
-        yield finding(
-            'inertia', name, level=Level.INFO,
-            what='second moments raised to those of a small ball, for the prior to be consistent',
-        )  # fmt: skip
+        yield finding('inertia', name, level=Level.INFO, what=raised)
     for name, why in found.undetermined.items():
         yield finding('unexcited', name, what=f'not identified: {why}')
-    yield from massless_links(found)
     for block in found.blocks:
         yield from _links(block, found)
         yield from _extras(block)
@@ -82,26 +80,16 @@ def fit_findings(found: RobotFit) -> Iterator[Finding]:
             yield finding('indefinite', name, what='inconsistent inertia', margin=margin)
 
 
-def _solver(block: BlockFit) -> Iterator[Finding]:
-    """Yield notes of the solver, and an answer that is not optimal."""
-    answer = block.answer
-    for note in answer.notes:
-        yield finding('suboptimal', block.name, what=note)
-    if answer.grade is not Grade.OPTIMAL:
-        what = (
-            f'{answer.method} ended {answer.grade.value} after {answer.iterations} steps, '
-            f'optimality residual {answer.optimality:.1g}'
-        )
-        yield finding('suboptimal', block.name, what=what, optimality=answer.optimality)
-
-
 def _links(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
-    """Yield links that no rigid body can be, or that lost most of their mass."""
-    answer = block.answer
-    before = found.prior[list(block.evidence.block.submodel.links), 0]
-    after = answer.parameters[:, 0]
+    """Yield links that no rigid body can be, that lost their mass, or had none in the URDF."""
+    answer, links = block.answer, list(block.evidence.block.submodel.links)
+    before, after = found.prior[links, 0], answer.parameters[:, 0]
+    stated = found.robot.parameters[links, 0]
     light = (after < MIN_MASS_SHARE * before) & (before > MIN_LINK_SHARE * before.sum())
     for k, (link, margin) in enumerate(zip(answer.unknowns.links, answer.margins, strict=True)):
+        if block.links_seen[k] and stated[k] < SMALLEST_MASS:
+            what = f'mass {before[k]:g} kg in the URDF: the prior keeps it'
+            yield finding('inertia', link, what=what)
         if not margin > 0.0:
             yield finding('indefinite', link, what='inconsistent parameters', margin=float(margin))
         if light[k] and answer.consistent:
@@ -109,20 +97,10 @@ def _links(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
             yield finding('indefinite', link, what=what, mass=after[k])
 
 
-def massless_links(found: RobotFit) -> Iterator[Finding]:
-    """Yield links without mass in the URDF that the data depend on."""
-    for block in found.blocks:
-        links = block.evidence.block.submodel.links
-        for k, seen in zip(links, block.links_seen, strict=True):
-            if seen and found.robot.parameters[k, 0] < SMALLEST_MASS:
-                what = f'mass {found.prior[k, 0]:g} kg in the URDF: the prior keeps it'
-                yield finding('inertia', found.robot.link_names[k], what=what)
-
-
 def _extras(block: BlockFit) -> Iterator[Finding]:
     """Yield negative friction and drive inertia, and gains that the payload hardly determines."""
-    unknowns, answer = block.answer.unknowns, block.answer
-    for k, extra in enumerate(unknowns.extras, start=unknowns.n_inertial):
+    answer = block.answer
+    for k, extra in enumerate(answer.unknowns.extras, start=answer.unknowns.n_inertial):
         value, deviation = float(answer.x[k]), float(answer.deviations[k])
         about = f'{value:.3g} +- {deviation:.2g}'
         figures: dict[str, Any] = {'value': value, 'deviation': deviation}
@@ -131,26 +109,36 @@ def _extras(block: BlockFit) -> Iterator[Finding]:
         if extra.term is Term.DRIVE_GAIN and (
             value <= 0.0 or deviation > MAX_GAIN_DEVIATION * value
         ):
-            yield finding('unexcited', unknowns.names[k], what=f'gain {about}', **figures)
+            yield finding('unexcited', str(extra), what=f'gain {about}', **figures)
 
 
 def _scales(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
     """Yield equations whose measured side is many times the predicted one, or against it."""
     if len(gain_columns(block.answer.unknowns)):
-        size, what = torque_ratio(found, block), 'torques of the identified parameters'
-        if not 1.0 / GAIN_SCALE <= size <= GAIN_SCALE:
-            yield finding('scale', block.name, what=what, factor=size)
+        yield from _torques(block, found, GAIN_SCALE, None)
         return
     limit = limit_of('scale')
     for kind in block.kinds:
-        value, deviation = known_scale(block, kind)
-        size = abs(value)
-        gap = size - limit if size > limit else 1.0 / limit - value
+        value, deviation = _known_scale(block, kind)
+        gap = abs(value) - limit if abs(value) > limit else 1.0 / limit - value
         if not 1.0 / limit <= value <= limit and gap > SCALE_DEVIATIONS * deviation:
             yield finding('scale', block.name, what=kind, factor=value)
 
 
-def known_scale(block: BlockFit, kind: str) -> tuple[float, float]:
+def _torques(
+    block: BlockFit, found: RobotFit, limit: float, level: Level | None
+) -> Iterator[Finding]:
+    """Yield torques of the identified parameters that are many times those of the URDF."""
+    masses = found.robot.parameters[list(block.evidence.block.submodel.links), 0]
+    n = block.answer.unknowns.n_inertial
+    rows = np.vstack([part.R[:, :n] for part in block.evidence.kinds.values()])
+    new, old = (float(np.linalg.norm(rows @ x[:n])) for x in (block.answer.x, block.before))
+    if (masses >= SMALLEST_MASS).any() and old > 0.0 and not 1.0 / limit <= new / old <= limit:
+        what = 'torques of the identified parameters'
+        yield finding('scale', block.name, level=level, what=what, factor=new / old)
+
+
+def _known_scale(block: BlockFit, kind: str) -> tuple[float, float]:
     """Return the factor of the prediction that fits best and its deviation, NaN: not known."""
     rows, n = block.evidence.kinds[kind], block.answer.unknowns.n_inertial
     others = rows.R[:, n:]
@@ -176,65 +164,64 @@ def _residuals(block: BlockFit) -> Iterator[Finding]:
     with_gain = {EFFORT + joint for joint in geared(block.answer.unknowns)}
     for kind in block.kinds:
         share = left[kind] / signals[kind] if signals[kind] > 0.0 else 0.0
-        largest = max(value for name, value in signals.items() if _unit(name) == _unit(kind))
+        largest = max(value for name, value in signals.items() if name[:6] == kind[:6])
         if share > (CURRENT_LIMIT if kind in with_gain else limit_of('residual')) and (
             signals[kind] > WEAK_SIGNAL * largest
             or share > WEAK_LIMIT
-            or left[kind] > OWN_FACTOR * own_residual(block, kind)
+            or left[kind] > OWN_FACTOR * _own_residual(block, kind)
         ):
             yield finding('residual', block.name, what=kind, share=share)
 
 
-def own_residual(block: BlockFit, kind: str) -> float:
+def _own_residual(block: BlockFit, kind: str) -> float:
     """Return the residual of equations that are fitted by themselves."""
     rows = block.evidence.kinds[kind]
-    free = rows.count - len(RowSpace.of(rows.R).strengths)
+    free = rows.count - RowSpace.of(rows.R).rank
     if len(gain_columns(block.answer.unknowns)) or not free > 0.5 * rows.count:
         return np.inf
     return float(np.sqrt(rows.energy / free))
 
 
-def _unit(kind: str) -> str:
-    """Return force_, moment or effort."""
-    return kind[: len('effort')]
+def _solver(block: BlockFit) -> Iterator[Finding]:
+    """Yield notes of the solver, and an answer that is not optimal."""
+    answer = block.answer
+    for note in answer.notes:
+        yield finding('suboptimal', block.name, what=note)
+    if answer.grade is not Grade.OPTIMAL:
+        what = (
+            f'{answer.method} ended {answer.grade.value} after {answer.iterations} steps, '
+            f'optimality residual {answer.optimality:.1g}'
+        )
+        yield finding('suboptimal', block.name, what=what, optimality=answer.optimality)
 
 
 def impossible(found: RobotFit) -> Iterator[Finding]:
     """Yield findings of level ERROR: the logs are not of the robot of the URDF."""
     for block in found.blocks:
         if len(gain_columns(block.answer.unknowns)):
-            yield from _impossible_gains(block, found)
-        else:
-            for name in dict.fromkeys(map(_unit, block.kinds)):
-                evidence, signals = block.evidence, block.evidence.signals(block.answer.x)
-                kinds = [
-                    kind
-                    for kind in block.kinds
-                    if _unit(kind) == name and evidence.kinds[kind].count and signals[kind]
-                ]
-                what = f'all {name.strip("_")} equations'
-                yield from _impossible_residual(block, kinds, what)
-                yield from _impossible_scale(block, found, kinds, what)
+            yield from _impossible_gains(block)
+            yield from _torques(block, found, IMPOSSIBLE_SCALE, Level.ERROR)
+            continue
+        signals = block.evidence.signals(block.answer.x)
+        for name, unit in UNITS.items():
+            of_unit = [kind for kind in block.kinds if kind.startswith(name)]
+            kinds = [kind for kind in of_unit if signals[kind] > 0.0]
+            what = f'all {name} equations [{unit}]'
+            # A wrong scale leaves residuals as well.
+            scale = list(_impossible_scale(block, found, kinds, what))
+            yield from scale or _impossible_residual(block, kinds, what)
 
 
 def _impossible_residual(block: BlockFit, kinds: Sequence[str], what: str) -> Iterator[Finding]:
     """Yield all equations of a unit that no parameters explain."""
     n, evidence = block.answer.unknowns.n_inertial, block.evidence
     signals, left = evidence.signals(block.answer.x), evidence.residuals(block.answer.x)
-    signal, rest, own, prediction = np.linalg.norm(
-        [
-            [
-                signals[kind],
-                left[kind],
-                own_residual(block, kind),
-                np.linalg.norm(evidence.kinds[kind].R[:, :n] @ block.before[:n])
-                / np.sqrt(evidence.kinds[kind].count),
-            ]
-            for kind in kinds
-        ]
-        or [[0.0] * 4],
-        axis=0,
-    ).tolist()
+    sizes = np.zeros(4)
+    for kind in kinds:
+        rows = evidence.kinds[kind]
+        predicted = np.linalg.norm(rows.R[:, :n] @ block.before[:n]) / np.sqrt(rows.count)
+        sizes += np.square([signals[kind], left[kind], _own_residual(block, kind), predicted])
+    signal, rest, own, prediction = np.sqrt(sizes).tolist()
     contradicts = rest > REFUSED_RESIDUAL * signal and rest > REFUSED_OWN * own
     foreign = rest > FOREIGN_RESIDUAL * signal and prediction > FOREIGN_PREDICTION * signal
     if contradicts or foreign:
@@ -245,7 +232,7 @@ def _impossible_scale(
     block: BlockFit, found: RobotFit, kinds: Sequence[str], what: str
 ) -> Iterator[Finding]:
     """Yield all equations of a unit that are against the prediction, or far from it."""
-    scales = {kind: known_scale(block, kind)[0] for kind in kinds}
+    scales = {kind: _known_scale(block, kind)[0] for kind in kinds}
     scales = {kind: value for kind, value in scales.items() if np.isfinite(value)}
     # With the sign of gravity turned, joints that it does not load keep theirs.
     unloaded = {EFFORT + joint for joint in joints_without_gravity(found.robot)}
@@ -262,7 +249,7 @@ def _impossible_scale(
         yield finding('scale', block.name, level=Level.ERROR, what=what, factor=factor)
 
 
-def _impossible_gains(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
+def _impossible_gains(block: BlockFit) -> Iterator[Finding]:
     """Yield gains that no drive has: wrong payload mass, logs or signs."""
     columns, answer, evidence = gain_columns(block.answer.unknowns), block.answer, block.evidence
     for k in columns[answer.x[columns] < -SCALE_DEVIATIONS * answer.deviations[columns]]:
@@ -274,35 +261,13 @@ def _impossible_gains(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
     squares = np.zeros(3)
     for kind, rows in evidence.kinds.items():
         if rows.count and rows.R[:, columns].any() and signals[kind] > 0.0:
-            one = _system(rows, columns)
-            share = np.linalg.norm(_rest(one.columns, one.target)[0]) / np.linalg.norm(one.target)
-            squares += np.square([signals[kind], left[kind], float(share) * signals[kind]])
+            explaining, target = _sides(rows, columns)
+            alone = np.linalg.norm(_rest(explaining, target)[0]) / np.linalg.norm(target)
+            squares += np.square([signals[kind], left[kind], float(alone) * signals[kind]])
     signal, rest, own = np.sqrt(squares).tolist()
     if rest > GAIN_RESIDUAL * signal and rest > GAIN_OWN * own:
         what, share = 'all effort equations', rest / signal
         yield finding('residual', block.name, level=Level.ERROR, what=what, share=share)
-    size, what = torque_ratio(found, block), 'torques of the identified parameters'
-    if not 1.0 / IMPOSSIBLE_SCALE <= size <= IMPOSSIBLE_SCALE:
-        yield finding('scale', block.name, level=Level.ERROR, what=what, factor=size)
-
-
-def torque_ratio(found: RobotFit, block: BlockFit) -> float:
-    """Return the torques of the identified parameters over those of the URDF."""
-    masses = found.robot.parameters[list(block.evidence.block.submodel.links), 0]
-    if not (masses >= SMALLEST_MASS).any():
-        return 1.0
-    n = block.answer.unknowns.n_inertial
-    rows = np.vstack([part.R[:, :n] for part in block.evidence.kinds.values()])
-    new, old = (float(np.linalg.norm(rows @ x[:n])) for x in (block.answer.x, block.before))
-    return new / old if old > 0.0 else 1.0
-
-
-class _System(NamedTuple):
-    """Equations of one kind of one log, up to an orthogonal transform."""
-
-    columns: Array
-    target: Array
-    weight: float
 
 
 def contradictions(
@@ -314,16 +279,16 @@ def contradictions(
     Equations of one kind are fitted by any parameters, once for each log and once for all logs.
     """
     for block in found.blocks:
-        gains = gain_columns(block.answer.unknowns)
         logs = {
-            log: next(one for one in evidence if one.block.submodel.name == block.name)
+            log: next(one.kinds for one in evidence if one.block.submodel.name == block.name)
             for log, evidence in of_logs.items()
         }
         odd = [
             (factor, log, kind, share)
             for kind in block.kinds
             for log, share, factor in _compared(
-                {log: _system(one.kinds[kind], gains) for log, one in logs.items()}
+                {log: kinds[kind] for log, kinds in logs.items() if kinds[kind].count},
+                gain_columns(block.answer.unknowns),
             )
             if share > LOG_SHARE and factor > LOG_FACTOR_OF_SEVERAL
         ]
@@ -334,50 +299,49 @@ def contradictions(
                 yield finding('logs_disagree', log, what=what, share=share, factor=factor)
 
 
-def _compared(logs: Mapping[str, _System]) -> Iterator[tuple[str, float, float]]:
+def _compared(
+    logs: Mapping[str, Information], gains: Indices
+) -> Iterator[tuple[str, float, float]]:
     """Yield the residual of one fit for all logs, over the signal and over fits of each."""
-    logs = {log: one for log, one in logs.items() if one.weight}
-    systems = list(logs.values())
-    alone = [_rest(one.columns, one.target) for one in systems]
-    free = [max(one.weight - rank, 0.0) for one, (_, rank) in zip(systems, alone, strict=True)]
-    if len(systems) < 2 or not sum(free) > 0.0:
+    systems = [_sides(rows, gains) for rows in logs.values()]
+    counts = [rows.count for rows in logs.values()]
+    alone = [_rest(*one) for one in systems]
+    free = sum(max(count - rank, 0.0) for count, (_, rank) in zip(counts, alone, strict=True))
+    if len(systems) < 2 or not free > 0.0:
         return
-    noise = np.sqrt(sum(float(rest @ rest) for rest, _ in alone) / sum(free))
-    together, _ = _rest(
-        np.vstack([one.columns for one in systems]),
-        np.concatenate([one.target for one in systems]),
-    )
-    ends = np.cumsum([len(one.target) for one in systems])[:-1]
-    for log, one, rest in zip(logs, systems, np.split(together, ends), strict=True):
-        left, signal = (np.linalg.norm(v) / np.sqrt(one.weight) for v in (rest, one.target))
+    noise = np.sqrt(sum(float(rest @ rest) for rest, _ in alone) / free)
+    together, _ = _rest(*map(np.concatenate, zip(*systems, strict=True)))
+    for log, (_, target), count, rest in zip(
+        logs, systems, counts, np.split(together, len(systems)), strict=True
+    ):
+        left, signal = (np.linalg.norm(v) / np.sqrt(count) for v in (rest, target))
         if signal > 0.0 and noise > 0.0:
             yield log, float(left / signal), float(left / noise)
 
 
-def _system(rows: Information, gains: NDArray[np.intp]) -> _System:
-    """Return equations as the measured side and all that may explain it."""
-    n = rows.n
-    system = np.zeros((n + 1, n + 1))
-    system[:n, :n], system[:n, n], system[n, n] = rows.R, rows.rho, np.sqrt(rows.energy)
-    own = gains[np.linalg.norm(rows.R[:, gains], axis=0) > 0.0]
-    measured = own[0] if len(own) else n  # equations of one kind hold one gain or none
-    return _System(np.delete(system, measured, axis=1), system[:, measured], rows.count)
+def _sides(rows: Information, gains: Indices) -> tuple[Array, Array]:
+    """Return all that may explain the measured side of equations of one kind, and that side."""
+    system = np.zeros((rows.n + 1, rows.n + 1))
+    system[:-1, :-1], system[:-1, -1], system[-1, -1] = rows.R, rows.rho, np.sqrt(rows.energy)
+    own = gains[rows.R[:, gains].any(axis=0)]
+    measured = own[0] if len(own) else rows.n  # equations of one kind hold one gain or none
+    return np.delete(system, measured, axis=1), system[:, measured]
 
 
 def _rest(columns: Array, target: Array) -> tuple[Array, int]:
     """Return the part of the target that no unknowns explain, and their rank."""
     space = RowSpace.of(columns)
-    return target - space.left @ (space.left.T @ target), len(space.strengths)
+    return target - space.left @ (space.left.T @ target), space.rank
 
 
 def predictions(log: str, found: RobotFit, unseen: Sequence[Evidence]) -> Iterator[Finding]:
     """Yield equations of a log to predict of which much is left though the fit leaves little."""
-    of_block = {one.block.submodel.name: one for one in unseen}
     limit = limit_of('logs_disagree')
     for block in found.blocks:
-        other, x = of_block[block.name], block.answer.x
-        signals, left = other.signals(x), other.residuals(x)
-        fitted, own = block.evidence.signals(x), block.evidence.residuals(x)
+        other = next(one for one in unseen if one.block.submodel.name == block.name)
+        signals, left = other.signals(block.answer.x), other.residuals(block.answer.x)
+        fitted = block.evidence.signals(block.answer.x)
+        own = block.evidence.residuals(block.answer.x)
         for kind, signal in signals.items():
             if not (signal > 0.0 and fitted[kind] > 0.0 and left[kind] > limit * own[kind]):
                 continue

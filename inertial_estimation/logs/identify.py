@@ -26,14 +26,12 @@ from inertial_estimation.logs.fit_findings import (
     contradictions,
     fit_findings,
     impossible,
-    massless_links,
     predictions,
 )
 from inertial_estimation.logs.identify_bounds import submodel_bounds
 from inertial_estimation.logs.identify_settings import (
     IdentifySettings,
     ShapeSettings,
-    require_logs,
 )
 from inertial_estimation.logs.log import Log, LogSlice, Progress, no_progress
 from inertial_estimation.logs.log_reader import open_logs
@@ -172,7 +170,7 @@ def identify(
         for k, log in enumerate(some)
     ]
     tested = [*map(LogSlice.parse, validate)]
-    require_logs(settings.payloads, (*fitted, *tested))
+    settings.require_logs((*fitted, *tested))
     reader = open_logs(robot, settings, lock, fitted[0], progress, given)
     builder = EquationBuilder(reader.robot, settings.choice(reader.robot), reader.calibration)
     bounds = submodel_bounds(settings.bounds, builder.blocks)
@@ -180,16 +178,17 @@ def identify(
     reduction = LogReduction(reader, builder, settings, progress)
     # Logs to equations, to information, to the answers of a solver.
     seen, rejected = reduction.reduced(fitted), list[Finding]()
-    _require_usable(seen, _without_equations(builder, reader.assumed, settings.contacts), builder)
-    if settings.reject:
+    _require_usable(
+        seen, _without_equations(builder, reader.assumed, settings.rows.contacts), builder
+    )
+    if settings.rows.reject:
         seen, rejected = reduction.undisturbed(fitted, seen)
     grids = {
         block.submodel.name: {'grids': tuple(points[name] for name in block.unknowns.links)}
         for block in (builder.blocks if points else ())
     }
     found = fit(reader.robot, merged(seen), method, options, bounds, grids)
-    if errors := list(impossible(found)):
-        raise_errors([*errors, *massless_links(found)])
+    raise_errors(impossible(found))
     possible = {
         block.submodel.name: base
         for block, base in zip(builder.blocks, builder.base_parameters(), strict=True)
@@ -203,7 +202,7 @@ def identify(
     findings = [
         *_overlaps(fitted, tested),
         *(finding('suboptimal', 'shapes', what=note) for note in notes),
-        *_without_equations(builder, reader.assumed, settings.contacts),
+        *_without_equations(builder, reader.assumed, settings.rows.contacts),
         *(
             finding('unexcited', name, what='no equations: its parameters are kept')
             for name in possible

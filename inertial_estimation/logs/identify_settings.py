@@ -25,13 +25,11 @@ Settings of ``identify``: how logs become equations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from inertial_estimation.config.files import is_parameter_file, load_mapping
 from inertial_estimation.errors import ConfigError, NameNotFound
@@ -52,7 +50,6 @@ from inertial_estimation.logs.log import LogSlice
 from inertial_estimation.logs.setting_values import (
     anything,
     box,
-    chosen,
     dataclass_of,
     each,
     flag,
@@ -80,16 +77,26 @@ def _names(value: object, name: str) -> Any:
     return ALL if value == ALL else list_of(text)(value, name)
 
 
+def _chosen(
+    given: Collection[str] | str, kind: str, name: str, known: Sequence[str]
+) -> tuple[str, ...]:
+    """Return names among the known ones of a kind; `ALL` is every one."""
+    for one in () if given == ALL else given:
+        if one not in known:
+            raise NameNotFound(kind, one, known, f"'{name}' names it" if name else '')
+    return tuple(known) if given == ALL else tuple(given)
+
+
+def _terms(given: Any, name: str, known: Iterable[Term]) -> tuple[Term, ...]:
+    """Return terms of friction and drives by their names."""
+    return tuple(map(Term, _chosen(given, 'term', name, [term.value for term in known])))
+
+
 def _coupling(value: object, name: str) -> Coupling:
     """Read a drive that loads two joints."""
     body = record({'joints': list_of(text), 'terms': _names}, ['joints'])(value, name)
     terms = _terms(body.get('terms', ALL), f'{name}.terms', OF_A_COUPLING)
     return Coupling(body['joints'], terms)
-
-
-def _terms(given: Any, name: str, known: Iterable[Term]) -> tuple[Term, ...]:
-    """Return terms of friction and drives by their names."""
-    return tuple(map(Term, chosen(given, name, [term.value for term in known])))
 
 
 def _tensor(value: object, name: str) -> tuple[float, ...]:
@@ -126,6 +133,53 @@ class LoggedPayload:
         return cls(Payload(name.partition('.')[2], **body), logs)
 
 
+@dataclass(frozen=True)
+class EquationSettings:
+    """Equations, and their unknowns beside the inertial parameters; names or `ALL` of them."""
+
+    wrenches: bool | tuple[str, ...] = True
+    base_link: bool = False
+    """Use the six equations of the whole robot's base link alone [A 33]."""
+    efforts: tuple[str, ...] | str = ()
+    friction: tuple[str, ...] | str = ()
+    gains: tuple[str, ...] | str = ()
+    offsets: tuple[str, ...] | str = ()
+    sign_width: float = 0.0
+    dead_zone: float | Mapping[str, float] = 0.0
+    couplings: tuple[Coupling, ...] = ()
+    contacts: tuple[str, ...] = ()
+    """Frames where an unknown wrench acts throughout the logs."""
+    external: Mapping[str, KnownWrench] = field(default_factory=dict)
+    """Wrenches of the environment that are known, by frame, but for those of the layout."""
+    reject: float = 0.0
+    """Standard deviations from which equations are rejected as disturbed; 0: none are."""
+    frozen_after: float | None = None
+    """Time from which repeated readings of tables are frozen [s]; 0: never; None: default."""
+
+    def __post_init__(self) -> None:
+        for name, default in (('wrenches', True), ('efforts', ()), ('offsets', ())):
+            if self.base_link and getattr(self, name) != default:
+                raise ConfigError(
+                    "'rows.base_link' leaves only the equations of the base link, but "
+                    f"'rows.{name}' is {getattr(self, name)!r}"
+                )
+        if 0.0 < self.reject < MIN_REJECT:
+            raise ConfigError(
+                f"'rows.reject' is {self.reject:g}, expected 0 or from {MIN_REJECT:g}"
+            )
+
+
+@dataclass(frozen=True)
+class ShapeSettings:
+    """Where the links of `mass_points` may have their mass."""
+
+    mesh_folders: tuple[Path, ...] = ()
+    boxes: Mapping[str, Box] = field(default_factory=dict)
+    """By link, for those without geometry."""
+    points: int = PER_AXIS
+    hulls: bool = False
+
+
 ROWS = {
     'wrenches': lambda value, name: (
         value if isinstance(value, bool) else list_of(text)(value, name)
@@ -153,22 +207,11 @@ SHAPES = {
 GROUPS = {
     'robot': record(ROBOT),
     'preparation': dataclass_of(Preparation),
-    'rows': record(ROWS),
+    'rows': lambda value, name: EquationSettings(**record(ROWS)(value, name)),
     'bounds': record(BOUNDS),
     'shapes': record(SHAPES),
     'payloads': each(LoggedPayload.read),
 }
-
-
-@dataclass(frozen=True)
-class ShapeSettings:
-    """Where the links of `mass_points` may have their mass."""
-
-    mesh_folders: tuple[Path, ...] = ()
-    boxes: Mapping[str, Box] = field(default_factory=dict)
-    """By link, for those without geometry."""
-    points: int = PER_AXIS
-    hulls: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,8 +224,7 @@ class IdentifySettings:
     parameters: Path | None = None
     """The node's parameter file, for bags."""
     preparation: Preparation = field(default_factory=Preparation)
-    rows: Mapping[str, Any] = field(default_factory=dict)
-    """Values below ``rows``, as `ROWS` reads them."""
+    rows: EquationSettings = field(default_factory=EquationSettings)
     bounds: Mapping[str, Any] = field(default_factory=dict)
     shapes: ShapeSettings | None = None
     payloads: tuple[LoggedPayload, ...] = ()
@@ -202,129 +244,73 @@ class IdentifySettings:
     @classmethod
     def _of(cls, entries: Mapping[str, Any], folder: Path) -> IdentifySettings:
         """Return the settings of a mapping."""
-        known = ('log', 'parameters', *GROUPS)
-        for key in entries:
-            if key not in known:
-                raise NameNotFound('setting of the file', str(key), known)
+        _chosen(list(entries), 'setting of the file', '', ('log', 'parameters', *GROUPS))
         if ('log' in entries) == ('parameters' in entries):
             raise ConfigError("expected either 'log', for tables, or 'parameters', for bags")
         if 'parameters' in entries and 'robot' in entries:
             raise ConfigError("'robot' and 'parameters' exclude each other")
         groups = {key: read(entries.get(key) or {}, key) for key, read in GROUPS.items()}
-        shapes = groups.pop('shapes')
+        payloads, shapes = tuple(groups.pop('payloads').values()), groups.pop('shapes')
         folders = tuple(folder / name for name in shapes.get('mesh_folders', ()))
         for one in folders:
             if not one.is_dir():
                 raise ConfigError(f"'shapes.mesh_folders' names {one}, which is no folder")
-        payloads = tuple(groups.pop('payloads').values())
-        found = cls(
-            **groups,
-            layout=Layout.read(entries['log']) if 'log' in entries else None,
-            parameters=folder / str(entries['parameters']) if 'parameters' in entries else None,
-            shapes=ShapeSettings(**shapes | {'mesh_folders': folders}) if shapes else None,
-            payloads=payloads,
-        )
-        found._check()
-        return found
-
-    def _check(self) -> None:
-        """Check that the settings fit together."""
-        for one in self.external.values():
-            if self.parameters is None and one.topic:
-                raise ConfigError(
-                    f"'{one.name}' names topic '{one.topic}', but the logs are no bags"
-                )
-        for key, default in (('wrenches', True), ('efforts', ()), ('offsets', ())):
-            if self.base_link and self.rows.get(key, default) != default:
-                raise ConfigError(
-                    "'rows.base_link' leaves only the equations of the base link, but "
-                    f"'rows.{key}' is {self.rows[key]!r}"
-                )
-        if 0.0 < self.reject < MIN_REJECT:
-            raise ConfigError(
-                f"'rows.reject' is {self.reject:g}, expected 0 or from {MIN_REJECT:g}"
-            )
-        if self.layout is None and 'frozen_after' in self.rows:
+        if shapes:
+            groups['shapes'] = ShapeSettings(**shapes | {'mesh_folders': folders})
+        if 'log' in entries:
+            for wrench in groups['rows'].external.values():
+                if wrench.topic:
+                    raise ConfigError(
+                        f"'{wrench.name}' names topic '{wrench.topic}', but the logs are no bags"
+                    )
+            return cls(**groups, payloads=payloads, layout=Layout.read(entries['log']))
+        if groups['rows'].frozen_after is not None:
             raise ConfigError("'rows.frozen_after' is for tables, ft.<name>.frozen_after for bags")
-
-    @property
-    def contacts(self) -> tuple[str, ...]:
-        """Frames where an unknown wrench acts throughout the logs."""
-        return tuple(self.rows.get('contacts', ()))
-
-    @property
-    def external(self) -> Mapping[str, KnownWrench]:
-        """Wrenches of the environment that are known, by frame, but for those of `layout`."""
-        return dict(self.rows.get('external', {}))
-
-    @property
-    def base_link(self) -> bool:
-        """True if only the six equations of the whole robot's base link are used [A 33]."""
-        return bool(self.rows.get('base_link', False))
-
-    @property
-    def reject(self) -> float:
-        """Standard deviations from which equations are rejected as disturbed; 0: none are."""
-        return float(self.rows.get('reject', 0.0))
-
-    @property
-    def frozen_after(self) -> float:
-        """Time from which repeated readings of tables are frozen [s]; 0: never."""
-        return float(self.rows.get('frozen_after', FROZEN_AFTER))
+        return cls(**groups, payloads=payloads, parameters=folder / str(entries['parameters']))
 
     def choice(self, robot: Robot) -> EquationChoice:
         """Return the equations to build."""
-        rows = self.rows
-        external = (*self.external, *(self.layout.external if self.layout else ()))
+        rows, zone = self.rows, self.rows.dead_zone
+        external = (*rows.external, *(self.layout.external if self.layout else ()))
         ground_known = knows_ground(robot, external)
-        if self.base_link and robot.fixed_frame and not ground_known:
+        if rows.base_link and robot.fixed_frame and not ground_known:
             raise ConfigError(
                 f"'rows.base_link' needs the wrench of the ground at '{robot.fixed_frame}' under "
                 "'rows.external', or a robot that is not fixed"
             )
         sensors = [sensor.name for sensor in robot.ft_sensors]
-        if rows.get('offsets') == ALL and not sensors:
+        if rows.offsets == ALL and not sensors:
             raise ConfigError("'rows.offsets' is all, but there is no FT sensor")
-
-        def listed(key: str, known: Sequence[str]) -> tuple[str, ...]:
-            return chosen(rows.get(key, ()), f'rows.{key}', known)
-
-        efforts, gains = (listed(key, robot.joint_names) for key in ('efforts', 'gains'))
+        efforts = _chosen(rows.efforts, 'joint', 'rows.efforts', robot.joint_names)
+        gains = _chosen(rows.gains, 'joint', 'rows.gains', robot.joint_names)
         if self.layout is not None:
             self.layout.require_torques([name for name in efforts if name not in gains])
-        wrenches, dead_zone = rows.get('wrenches', True), rows.get('dead_zone', 0.0)
+        wrenches = rows.wrenches
         if not isinstance(wrenches, bool):
-            wrenches = listed('wrenches', [submodel.name for submodel in robot.submodels])
-        by_joint = isinstance(dead_zone, Mapping)
+            submodels = [submodel.name for submodel in robot.submodels]
+            wrenches = _chosen(wrenches, 'submodel', 'rows.wrenches', submodels)
         return EquationChoice(
             wrenches=wrenches,
             ground_known=ground_known,
             efforts=efforts,
             joint=JointModel(
-                _terms(rows.get('friction', ()), 'rows.friction', Term),
-                rows.get('sign_width', 0.0),
-                0.0 if by_joint else dead_zone,
+                _terms(rows.friction, 'rows.friction', Term),
+                rows.sign_width,
+                0.0 if isinstance(zone, Mapping) else zone,
             ),
-            dead_zones=dead_zone if by_joint else {},
-            couplings=rows.get('couplings', ()),
+            dead_zones=zone if isinstance(zone, Mapping) else {},
+            couplings=rows.couplings,
             gains=gains,
-            offsets=listed('offsets', sensors),
+            offsets=_chosen(rows.offsets, 'FT sensor', 'rows.offsets', sensors),
             payloads=tuple(one.payload for one in self.payloads),
         )
 
-
-def carried(payloads: Sequence[LoggedPayload], log: LogSlice, n: int) -> np.ndarray:
-    """Return the payloads of a log at each of n samples, (n, n_payloads), 0 or 1."""
-    return np.tile([float(one.is_in(log)) for one in payloads], (n, 1))
-
-
-def require_logs(payloads: Iterable[LoggedPayload], logs: Iterable[LogSlice]) -> None:
-    """Raise for payloads that are in none of the logs."""
-    known = list(logs)
-    for one in payloads:
-        if not any(map(one.is_in, known)):
-            names = ', '.join(dict.fromkeys(log.path.name for log in known))
-            raise ConfigError(
-                f"payload '{one.payload.name}' is in {', '.join(one.logs)}, none of the logs "
-                f'({names})'
-            )
+    def require_logs(self, logs: Sequence[LogSlice]) -> None:
+        """Raise for payloads that are in none of the logs."""
+        for one in self.payloads:
+            if not any(map(one.is_in, logs)):
+                names = ', '.join(dict.fromkeys(log.path.name for log in logs))
+                raise ConfigError(
+                    f"payload '{one.payload.name}' is in {', '.join(one.logs)}, none of the logs "
+                    f'({names})'
+                )

@@ -81,8 +81,8 @@ def open_logs(
     node = None
     if settings.parameters is not None:
         node = EstimatorSettings.from_yaml(settings.parameters)
-    layout, known = settings.layout, settings.external
-    if settings.base_link and layout is not None:
+    layout, known = settings.layout, settings.rows.external
+    if settings.rows.base_link and layout is not None:
         layout = replace(layout, ft_sensors={}, temperatures={})
     if isinstance(robot, Robot):
         if lock:
@@ -93,7 +93,7 @@ def open_logs(
             raise ConfigError("neither 'log' nor 'parameters' is given")
         whole = _build(robot, settings, node)
         columns = {} if layout is None else layout.external
-        check_known(whole, [*columns.values(), *known.values()], settings.contacts)
+        check_known(whole, [*columns.values(), *known.values()], settings.rows.contacts)
     if node is not None:
         require_temperatures(whole, node)
     fts = [sensor.name for sensor in whole.ft_sensors]
@@ -124,7 +124,7 @@ def _build(
     positions: Mapping[str, float] | None = None,
 ) -> Robot:
     """Return the robot of the settings, with some joints, the others at positions."""
-    cut = not settings.base_link
+    cut = not settings.rows.base_link
     if node is None:
         given = dict(settings.robot) | ({} if cut else {'ft_sensors': []})
         if joints is not None:

@@ -25,7 +25,7 @@ from inertial_estimation.identification.outliers import (
 from inertial_estimation.identification.preparation import Prepared, folded_back, independent_share
 from inertial_estimation.logs import checks
 from inertial_estimation.logs.frozen_readings import without_frozen_readings
-from inertial_estimation.logs.identify_settings import IdentifySettings, carried
+from inertial_estimation.logs.identify_settings import FROZEN_AFTER, IdentifySettings
 from inertial_estimation.logs.known_wrenches import prepare_with
 from inertial_estimation.logs.log import LogSlice, Progress, Touches
 from inertial_estimation.logs.log_reader import LogReader
@@ -130,7 +130,7 @@ class LogReduction:
         samples, left = observed.samples, list[dict[str, Array]]()
         if references:
             disturbed, left = find_outliers(
-                builder, observed, references, self.settings.reject, how.edges
+                builder, observed, references, self.settings.rows.reject, how.edges
             )
             free = ~disturbed if observed.free is None else observed.free & ~disturbed
             observed = observed._replace(free=free)
@@ -184,21 +184,23 @@ class LogReduction:
             raw = replace(raw, efforts=np.where(dead, np.nan, raw.efforts))
         if is_table:
             # Of bags the reader leaves out what FT sensors repeat, as the node does.
+            after = settings.rows.frozen_after
             raw, repeated = without_frozen_readings(
-                robot, raw, choice.efforts, settings.frozen_after, velocities=measured
-            )
+                robot, raw, choice.efforts, FROZEN_AFTER if after is None else after,
+                velocities=measured,
+            )  # fmt: skip
             findings += repeated
         prepared, external = prepare_with(raw, read.external, how)
         samples = prepared.samples
         free = free_submodels(
-            robot, samples.stamp_ns, settings.contacts, raw, read.touches, how.edges, external
+            robot, samples.stamp_ns, settings.rows.contacts, raw, read.touches, how.edges, external
         )
         for frame, wrench in read.external.items():
             if share := float((~np.isfinite(wrench).all(axis=1)).mean()):
                 findings.append(finding('missing', frame, what='external wrench', share=share))
         frozen = read.frozen([sensor.name for sensor in robot.ft_sensors])
         findings += checks.frozen_wrenches(robot, frozen)
-        there = carried(settings.payloads, log, len(samples))
+        there = np.tile([float(one.is_in(log)) for one in settings.payloads], (len(samples), 1))
         observed = Observed(samples, external, free, there)
         return _Read(len(read.samples), prepared, observed, findings, constant)
 

@@ -9,7 +9,7 @@ A reader takes a value and its full name; it returns the value or raises with th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -171,13 +171,3 @@ def require_order(low: float, high: float, name: str) -> None:
     """Raise unless a range leaves something."""
     if not low < high:
         raise ConfigError(f"'{name}' leaves nothing between {low:g} and {high:g}")
-
-
-def chosen(given: Collection[str] | str, name: str, known: Collection[str]) -> tuple[str, ...]:
-    """Return names among the known ones; 'all' is every one."""
-    if given == 'all':
-        return tuple(known)
-    for one in given:
-        if one not in known:
-            raise NameNotFound(f'entry of {name}', one, known)
-    return tuple(given)
