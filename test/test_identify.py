@@ -17,7 +17,6 @@ from robots import arm_with_wrist_sensor_urdf
 from simulated_arm import swinging, tool_readings
 
 from inertial_estimation.cli import main
-from inertial_estimation.config.groups import METHODS
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.model.robot import Robot
@@ -299,7 +298,7 @@ def test_real_panda_residual_is_small(tmp_path, method):
     assert np.sqrt(squares[0] / squares[1]) < 0.012
 
 
-@pytest.mark.parametrize('method', METHODS)
+@pytest.mark.parametrize('method', SOLVERS)
 def test_every_method_finds_the_mass_of_the_tool(files, method):
     """All ten parameters beyond a wrist sensor are; what is missing is filters and priors."""
     folder, truth = files

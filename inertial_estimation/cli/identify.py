@@ -21,8 +21,7 @@ from inertial_estimation.cli.render import (
     show,
     write_json,
 )
-from inertial_estimation.config.groups import METHODS
-from inertial_estimation.errors import CallError, ConfigError, ModelError
+from inertial_estimation.errors import CallError, ConfigError, ModelError, NameNotFound
 
 if TYPE_CHECKING:
     from inertial_estimation.identification.priors import PriorRows
@@ -30,13 +29,17 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
-ERRORS: Columns = {
-    'equations': 'name', 'signal': lambda one: f'{one["signal"]:.4g}',
-    'of the URDF': lambda one: f'{one["before"]:.4g}', 'fit': lambda one: f'{one["fit"]:.4g}',
-    'fit [%]': lambda one: _percent(one['fit'], one['signal']),
-    'validation [%]': lambda one: _percent(one['validation'], one['validation_signal']),
-}  # fmt: skip
-EXTRAS = {'unknown': 'name', 'value': 'value', 'deviation': 'deviation', 'unit': 'unit'}
+FITTED, UNSEEN = ('signal', 'before', 'fit'), ('validation', 'validation_signal')
+
+
+def _short(key: str, form: str = '.4g') -> Callable[[Record], str]:
+    """Return a value of a record as text."""
+    return lambda one: format(one[key], form)
+
+
+def _percent(key: str, signal: str) -> Callable[[Record], str]:
+    """Return a share of a signal in percent."""
+    return lambda one: f'{100 * one[key] / one[signal]:.2f}' if one[signal] else '-'
 
 
 def _center(key: str) -> Callable[[Record], str]:
@@ -44,18 +47,30 @@ def _center(key: str) -> Callable[[Record], str]:
     return lambda one: f'{one[key] / one["m"]:.3f}' if one['m'] else '-'
 
 
-CENTER = {'centre x [m]': _center('mc_x'), 'y': _center('mc_y'), 'z': _center('mc_z')}
-SUBMODELS = {
+CENTER: Columns = {'centre x [m]': _center('mc_x'), 'y': _center('mc_y'), 'z': _center('mc_z')}
+LINKS: Columns = {
+    'link': 'name', 'mass before': _short('before', '.3f'), 'mass [kg]': _short('m', '.3f'),
+    **CENTER,
+}  # fmt: skip
+PAYLOADS: Columns = {'payload': 'name', 'mass [kg]': _short('m'), **CENTER}
+ERRORS: Columns = {
+    'equations': 'name', 'signal': _short('signal'), 'of the URDF': _short('before'),
+    'fit': _short('fit'), 'fit [%]': _percent('fit', 'signal'),
+    'validation [%]': _percent('validation', 'validation_signal'),
+}  # fmt: skip
+EXTRAS: Columns = {'unknown': 'name', 'value': 'value', 'deviation': 'deviation', 'unit': 'unit'}
+POINTS: Columns = {'link': 'link', 'source': 'source', 'points': 'count'}
+SUBMODELS: Columns = {
     'submodel': 'name', 'unknowns': 'unknowns', 'combinations': 'combinations',
     'determined': 'determined', 'weight': 'weight', 'grade': 'grade', 'optimality': 'optimality',
     'iterations': 'iterations', 'time [s]': 'solve_time',
 }  # fmt: skip
-ROWS = {
+ROWS: Columns = {
     'submodel': 'name', 'equations': 'kind', 'count': 'count', 'independent': 'independent',
     'signal': 'signal', 'URDF': 'before', 'fit': 'fit', 'URDF, validation': 'validation_before',
     'validation': 'validation',
 }  # fmt: skip
-LOGS = {
+LOGS: Columns = {
     'log': 'path', 'use': 'use', 'samples': 'recorded', 'discarded': 'discarded', 'used': 'used',
     'payloads': 'payloads',
 }  # fmt: skip
@@ -69,14 +84,14 @@ def add(commands: Any) -> None:
         '--out-urdf identified.urdf', full=True,
     )  # fmt: skip
     needed, names, file = {'required': True}, {'nargs': '+', 'default': []}, {'type': Path}
-    method = {'choices': METHODS, 'default': 'entropic'}
+    method = {'default': 'entropic'}
     add_options(
         command,
         ('logs', 'LOG', 'npz, csv or bag; LOG@FROM:TO for a part [s]', {'nargs': '+'}),
         ('--robot', 'URDF', 'robot description', needed),
         ('--config', 'YAML', 'columns, filter and equations; or the parameter file of the node, '
          'for bags', needed),
-        ('--method', None, 'solver (default: %(default)s)', method),
+        ('--method', 'NAME', 'solver, see docs/identification.md (default: %(default)s)', method),
         ('--weight', 'NUMBER[-rows]', 'weight of the prior, in equations or relative (default: '
          '10-rows)', {'type': _weight}),
         ('--validate', 'LOG', 'logs to predict, not fitted', names),
@@ -107,6 +122,8 @@ def _run(chosen: argparse.Namespace) -> int:
     from inertial_estimation.logs.log import LogSlice
     from inertial_estimation.model.urdf import encoded
 
+    if chosen.method not in SOLVERS:
+        raise NameNotFound('method', chosen.method, SOLVERS)
     if chosen.weight is not None and not SOLVERS[chosen.method].weighted:
         raise CallError(f'--weight is not used by {chosen.method}')
     logs = [LogSlice.parse(log).path for log in (*chosen.logs, *chosen.validate)]
@@ -117,17 +134,12 @@ def _run(chosen: argparse.Namespace) -> int:
     urdf = files.load_urdf(chosen.robot)
     with progress_bars() as progress:
         found = identify(
-            urdf,
-            chosen.logs,
-            IdentifySettings.from_yaml(chosen.config),
-            method=chosen.method,
+            urdf, chosen.logs, IdentifySettings.from_yaml(chosen.config), method=chosen.method,
             options={} if chosen.weight is None else {'weight': chosen.weight},
-            validate=chosen.validate,
-            lock=chosen.lock,
-            mesh_folders=(Path(chosen.robot).parent,),
-            progress=progress,
-        )
-    written, refusal = None, None
+            validate=chosen.validate, lock=chosen.lock,
+            mesh_folders=(Path(chosen.robot).parent,), progress=progress,
+        )  # fmt: skip
+    refusal = None
     if chosen.out_urdf is not None:
         try:
             written = found.urdf()
@@ -137,7 +149,7 @@ def _run(chosen: argparse.Namespace) -> int:
             refusal = ModelError(f"'{chosen.out_urdf}' is not written: {error}")
     summary = summarize(found)
     write_json(chosen.json, summary)
-    if written is not None:
+    if chosen.out_urdf is not None and refusal is None:
         write_whole(chosen.out_urdf, encoded(written))
     if chosen.out_yaml is not None:
         write_whole(chosen.out_yaml, extras_yaml(found))
@@ -157,18 +169,13 @@ def _overview(found: RobotIdentification, s: Record) -> Iterator[Any]:
         for block in found.fit.blocks
         for link in block.answer.unknowns.links
     ]
-    masses: Columns = {
-        'link': 'name', 'mass before': lambda one: f'{one["before"]:.3f}',
-        'mass [kg]': lambda one: f'{one["m"]:.3f}',
-    }  # fmt: skip
-    yield records_table(f'Links, by {s["method"]}', links, {**masses, **CENTER})
     payloads = [{'name': name, **values} for name, values in s['payloads'].items()]
-    weighed: Columns = {'payload': 'name', 'mass [kg]': lambda one: f'{one["m"]:.4g}'}
-    yield records_table('Payloads', payloads, {**weighed, **CENTER})
-    yield records_table('Residuals, root mean squares', list(_errors(s)), ERRORS)
     determined, possible = (
         sum(one[key] for one in s['submodels']) for key in ('determined', 'combinations')
     )
+    yield records_table(f'Links, by {s["method"]}', links, LINKS)
+    yield records_table('Payloads', payloads, PAYLOADS)
+    yield records_table('Residuals, root mean squares', list(_errors(s)), ERRORS)
     yield (
         f'{determined} of {possible} combinations of parameters are determined; '
         f'parameters {"consistent" if s["consistent"] else "inconsistent"}\n'
@@ -178,25 +185,22 @@ def _overview(found: RobotIdentification, s: Record) -> Iterator[Any]:
 def _errors(s: Record) -> Iterator[Record]:
     """Yield the residuals of forces, moments and efforts of each submodel."""
     for submodel in s['submodels']:
-        units: dict[str, list[Record]] = {}
-        for kind, row in submodel['rows'].items():
-            if not isnan(row['signal']):
-                units.setdefault(kind.split('_')[0].split(' ')[0], []).append(row)
-        for unit, rows in units.items():
+        for unit in ('force', 'moment', 'effort'):
+            rows = [
+                row
+                for kind, row in submodel['rows'].items()
+                if kind.startswith(unit) and not isnan(row['signal'])
+            ]
             unseen = [row for row in rows if not isnan(row['validation'])]
-            yield {
-                'name': f'{submodel["name"]} {unit}',
-                **{key: hypot(*(row[key] for row in rows)) for key in ('signal', 'before', 'fit')},
-                **{
-                    key: hypot(*(row[key] for row in unseen))
-                    for key in ('validation', 'validation_signal')
-                },
-            }
-
-
-def _percent(left: float, signal: float) -> str:
-    """Return a share in percent."""
-    return f'{100 * left / signal:.2f}' if signal else '-'
+            if rows:
+                yield {
+                    'name': f'{submodel["name"]} {unit}',
+                    **{
+                        key: hypot(*(row[key] for row in some))
+                        for keys, some in ((FITTED, rows), (UNSEEN, unseen))
+                        for key in keys
+                    },
+                }
 
 
 def _tables(s: Record) -> Iterator[Any]:
@@ -206,27 +210,20 @@ def _tables(s: Record) -> Iterator[Any]:
         for use, key in (('fitted', 'logs'), ('predicted', 'validation_logs'))
         for part in s[key]
     ]
-    yield records_table('Logs', parts, LOGS)
-    yield records_table('Submodels', s['submodels'], SUBMODELS)
     rows = [
         {'name': submodel['name'], 'kind': kind, **row}
         for submodel in s['submodels']
         for kind, row in submodel['rows'].items()
     ]
-    yield records_table('Residuals', rows, ROWS)
     extras = {
         name: {'name': name, 'value': value, 'deviation': one['deviations'].get(name),
                'unit': s['units'].get(name, '')}
         for one in s['submodels']
         for name, value in one['extras'].items()
     }  # fmt: skip
-    columns: Columns = {
-        'unknown': 'name',
-        'value': 'value',
-        'deviation': 'deviation',
-        'unit': 'unit',
-    }
-    yield records_table('Friction, drives, offsets', extras.values(), columns)
     points = [{'link': link, **grid} for link, grid in s.get('points', {}).items()]
-    columns = {'link': 'link', 'source': 'source', 'points': 'count'}
-    yield records_table('Points that may carry mass', points, columns)
+    yield records_table('Logs', parts, LOGS)
+    yield records_table('Submodels', s['submodels'], SUBMODELS)
+    yield records_table('Residuals', rows, ROWS)
+    yield records_table('Friction, drives, offsets', extras.values(), EXTRAS)
+    yield records_table('Points that may carry mass', points, POINTS)

@@ -8,13 +8,8 @@ from dataclasses import dataclass
 
 from inertial_estimation.config.schema import Group, setting
 
-METHODS = (
-    'entropic', 'semidefinite', 'mass_points', 'manifold', 'pullback', 'euclidean',
-    'least_squares',
-)  # fmt: skip
-"""Methods of identification."""
 LIVE_METHODS = ('entropic', 'semidefinite', 'pullback', 'euclidean')
-"""Those with a prior that are fast enough for refits."""
+"""Methods of identification with a prior that are fast enough for refits."""
 
 
 @dataclass(frozen=True)

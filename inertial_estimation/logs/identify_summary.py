@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from inertial_estimation.identification.equations.wrenches import EFFORT
 from inertial_estimation.identification.evidence import Determined, Evidence
 from inertial_estimation.identification.fit import BlockFit
 from inertial_estimation.identification.unknowns import (
@@ -23,30 +22,17 @@ from inertial_estimation.identification.unknowns import (
 from inertial_estimation.logs.identify import RobotIdentification
 from inertial_estimation.model.urdf import parse
 
-OF_JOINTS: Mapping[Term, tuple[str, str]] = {
+UNITS: Mapping[Term, tuple[str, str]] = {
     Term.VISCOUS: ('N m s/rad', 'N s/m'),
     Term.COULOMB: ('N m', 'N'),
     Term.OFFSET: ('N m', 'N'),
     Term.DRIVE_INERTIA: ('kg m^2', 'kg'),
     Term.DRIVE_GAIN: ('N m/A', 'N/A'),
+    **dict.fromkeys(FT_OFFSET[:3], ('N', 'N')),
+    **dict.fromkeys(FT_OFFSET[3:], ('N m', 'N m')),
+    **{term: (unit, unit) for term, unit in zip(OF_A_BODY, INERTIAL_UNITS, strict=True)},
 }
-"""Units of joints that turn, and of joints that slide."""
-OTHERS: Mapping[Term, str] = {
-    **dict(zip(FT_OFFSET, (*('N',) * 3, *('N m',) * 3), strict=True)),
-    **dict(zip(OF_A_BODY, INERTIAL_UNITS, strict=True)),
-}
-
-
-def extra_units(report: RobotIdentification) -> dict[Extra, str]:
-    """Return the units of unknowns."""
-    joints = parse(report.fit.robot.urdf).findall("joint[@type='prismatic']")
-    sliding = {tag.get('name') for tag in joints}
-    return {
-        extra: OTHERS.get(extra.term) or OF_JOINTS[extra.term][extra.of.split('+')[0] in sliding]
-        for extra, _, _ in extra_values(report)
-    }
-
-
+"""Of joints that turn, and of joints that slide; others have one."""
 FITTED = ('signal', 'before', 'fit')
 UNSEEN = ('validation_signal', 'validation_before', 'validation')
 """Root mean squares of equations [N, Nm]: measured, residual of the URDF, residual of the fit."""
@@ -59,27 +45,22 @@ ON_TOP = """\
 def summarize(report: RobotIdentification) -> dict[str, Any]:
     """Return all figures as records."""
     fit = report.fit
-    validation = {one.block.submodel.name: one for one in report.validation}
+    unseen = {one.block.submodel.name: one for one in report.validation}
+    links = dict(zip(fit.robot.link_names, fit.parameters, strict=True))
     found = {
         'method': report.method,
         'consistent': fit.consistent,
-        'widened': list(fit.widened),
         'findings': [one.as_dict() for one in report.findings],
         'logs': [part._asdict() for part in report.logs],
         'validation_logs': [part._asdict() for part in report.validation_logs],
         'submodels': [
-            _submodel(block, report.determined[block.name], validation.get(block.name))
+            _submodel(block, report.determined[block.name], unseen.get(block.name))
             for block in fit.blocks
         ],
-        'efforts': _efforts(fit.blocks, validation),
-        'units': {str(extra): unit for extra, unit in extra_units(report).items()},
-        'links': {
-            name: dict(zip(INERTIAL, row.tolist(), strict=True))
-            for name, row in zip(fit.robot.link_names, fit.parameters, strict=True)
-        },
-        'payloads': {
-            name: dict(zip(INERTIAL, row.tolist(), strict=True))
-            for name, row in fit.payloads.items()
+        'units': {str(extra): unit for extra, (_, _, unit) in extra_values(report).items()},
+        **{
+            key: {name: dict(zip(INERTIAL, row.tolist(), strict=True)) for name, row in of.items()}
+            for key, of in (('links', links), ('payloads', fit.payloads))
         },
     }
     if report.points:
@@ -95,36 +76,28 @@ def summarize(report: RobotIdentification) -> dict[str, Any]:
     return found
 
 
-def extras_yaml(report: RobotIdentification) -> str:
-    """Return friction, drives and offsets as YAML."""
-    import yaml
-
-    unit_of = extra_units(report)
-    found: dict[str, dict[str, Any]] = {}
-    units: dict[str, dict[str, str]] = {}
-    for extra, value, deviation in extra_values(report):
-        spread = deviation if np.isfinite(deviation) else None
-        found.setdefault(extra.of, {})[extra.term.value] = {'value': value, 'deviation': spread}
-        units.setdefault(extra.of, {})[f'  {extra.term.value}:'] = unit_of[extra]
-    lines = [
-        f'{line}  # [{units[name][line]}]' if line in units[name] else line
-        for name, terms in found.items()
-        for line in yaml.safe_dump({name: terms}, sort_keys=False).splitlines()
-    ] or ['{}']
-    offsets = any(term.value in terms for terms in found.values() for term in FT_OFFSET)
-    return (ON_TOP if offsets else '') + '\n'.join(lines) + '\n'
-
-
-def _submodel(block: BlockFit, known: Determined, validation: Evidence | None) -> dict[str, Any]:
+def _submodel(block: BlockFit, known: Determined, unseen: Evidence | None) -> dict[str, Any]:
     """Return the figures of a submodel."""
     answer, evidence = block.answer, block.evidence
-    fitted, unseen = _errors(block, evidence), _errors(block, validation)
     base = zip(
         known.seen.records(answer.unknowns.names),
         known.seen.of(answer.x).tolist(),
         known.deviations.tolist(),
         strict=True,
     )
+    rows: dict[str, dict[str, float]] = {
+        kind: {'count': evidence.used[kind], 'independent': part.count}
+        for kind, part in evidence.kinds.items()
+    }
+    for keys, one in ((FITTED, evidence), (UNSEEN, unseen)):
+        measured, before, after = (
+            (one.signals(answer.x), one.residuals(block.before), one.residuals(answer.x))
+            if one is not None
+            else ({}, {}, {})
+        )
+        for kind, row in rows.items():
+            errors = (of.get(kind, np.nan) for of in (measured, before, after))
+            row.update(zip(keys, errors, strict=True))
     return {
         'name': block.name,
         'rank': answer.rank,
@@ -133,7 +106,6 @@ def _submodel(block: BlockFit, known: Determined, validation: Evidence | None) -
         'unknowns': len(answer.unknowns),
         'combinations': known.possible,
         'determined': known.reached,
-        'not_determined': list(known.missing),
         'base_parameters': [
             {**record, 'value': value, 'deviation': spread} for record, value, spread in base
         ],
@@ -143,59 +115,43 @@ def _submodel(block: BlockFit, known: Determined, validation: Evidence | None) -
         'solve_time': answer.solve_time,
         'noise': block.noise.deviations,
         'left_out': dict(evidence.left_out),
-        'rows': {
-            kind: {
-                'count': evidence.used[kind],
-                'independent': evidence.kinds[kind].count,
-                **dict(zip(FITTED, fitted[kind], strict=True)),
-                **dict(zip(UNSEEN, unseen.get(kind, [np.nan] * 3), strict=True)),
-            }
-            for kind in evidence.kinds
-        },
-        'notes': list(answer.notes),
+        'rows': rows,
         'margins': dict(zip(answer.unknowns.links, answer.margins.tolist(), strict=True)),
         'extras': answer.extras,
         'deviations': dict(zip(answer.unknowns.names, answer.deviations.tolist(), strict=True)),
     }
 
 
-def _errors(block: BlockFit, evidence: Evidence | None) -> dict[str, list[float]]:
-    """Return measured side and residuals before and after by kind of equation."""
-    if evidence is None:
-        return {}
-    x = block.answer.x
-    parts = (evidence.signals(x), evidence.residuals(block.before), evidence.residuals(x))
-    return {kind: [part[kind] for part in parts] for kind in evidence.kinds}
-
-
-def _efforts(
-    blocks: Sequence[BlockFit], validation: Mapping[str, Evidence]
-) -> dict[str, float] | None:
-    """Return the residuals of all efforts together, as shares of them, if there are any."""
-    # Of signal, residual before and residual after: count times mean square.
-    fitted, unseen = np.zeros((2, 3))
-    for block in blocks:
-        for sums, evidence in ((fitted, block.evidence), (unseen, validation.get(block.name))):
-            for kind, errors in _errors(block, evidence).items():
-                if kind.startswith(EFFORT) and not np.isnan(errors[0]):
-                    assert evidence is not None
-                    sums += evidence.kinds[kind].count * np.square(errors)
-    if not fitted[0]:
-        return None
-    names = ('before', 'fit', 'validation_before', 'validation')
-    with np.errstate(invalid='ignore'):
-        shares = [np.sqrt(sums[1:] / sums[0]) for sums in (fitted, unseen)]
-    return dict(zip(names, np.concatenate(shares).tolist(), strict=True))
-
-
-def extra_values(report: RobotIdentification) -> Iterator[tuple[Extra, float, float]]:
-    """Yield friction and the like with value and deviation, the best known of all submodels."""
-    found: dict[Extra, list[tuple[float, float]]] = {}
+def extra_values(report: RobotIdentification) -> dict[Extra, tuple[float, float, str]]:
+    """Return value, deviation and unit of friction and the like, the best of all submodels."""
+    joints = parse(report.fit.robot.urdf).findall("joint[@type='prismatic']")
+    sliding = {tag.get('name') for tag in joints}
+    found: dict[Extra, tuple[float, float, str]] = {}
     for block in report.fit.blocks:
-        unknowns = block.answer.unknowns
-        n = unknowns.n_inertial
-        values, spread = block.answer.x[n:].tolist(), block.answer.deviations[n:].tolist()
-        for extra, value, deviation in zip(unknowns.extras, values, spread, strict=True):
-            found.setdefault(extra, []).append((value, deviation))
-    for extra, known in found.items():
-        yield extra, *min(known, key=lambda one: (np.isnan(one[1]), one[1]))
+        unknowns, answer = block.answer.unknowns, block.answer
+        for k, extra in enumerate(unknowns.extras, start=unknowns.n_inertial):
+            value, deviation = float(answer.x[k]), float(answer.deviations[k])
+            unit = UNITS[extra.term][extra.of.split('+')[0] in sliding]
+            # A deviation that is NaN is not less than any.
+            if extra not in found or deviation < np.nan_to_num(found[extra][1], nan=np.inf):
+                found[extra] = value, deviation, unit
+    return found
+
+
+def extras_yaml(report: RobotIdentification) -> str:
+    """Return friction, drives and offsets as YAML."""
+    import yaml
+
+    found: dict[str, dict[str, dict[str, float | None]]] = {}
+    units: dict[tuple[str, str], str] = {}
+    for extra, (value, deviation, unit) in extra_values(report).items():
+        spread = deviation if np.isfinite(deviation) else None
+        found.setdefault(extra.of, {})[extra.term.value] = {'value': value, 'deviation': spread}
+        units[extra.of, f'  {extra.term.value}:'] = f'  # [{unit}]'
+    lines = [
+        line + units.get((name, line), '')
+        for name, terms in found.items()
+        for line in yaml.safe_dump({name: terms}, sort_keys=False).splitlines()
+    ]
+    offsets = any(term.value in terms for terms in found.values() for term in FT_OFFSET)
+    return (ON_TOP if offsets else '') + '\n'.join(lines or ['{}']) + '\n'

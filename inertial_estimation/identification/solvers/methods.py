@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
-from inertial_estimation.config.groups import METHODS
 from inertial_estimation.errors import NameNotFound
 from inertial_estimation.identification.problem import Identification, Problem
 from inertial_estimation.identification.solvers.divergence import Distance
@@ -48,7 +46,7 @@ class Method:
 
 
 _LINEAR = {'consistent': False, 'bounded': False}
-_SOLVERS = {
+SOLVERS: Mapping[str, Method] = {
     'entropic': Method(solve_entropic, Distance.ENTROPIC, 1e-9),
     'semidefinite': Method(solve_semidefinite, Distance.PULLBACK, 1e-8),
     'mass_points': Method(
@@ -61,7 +59,6 @@ _SOLVERS = {
         solve_least_squares, Distance.NONE, 1e-9, weighted=False, invariant=False, **_LINEAR
     ),
 }  # fmt: skip
-SOLVERS: Mapping[str, Method] = MappingProxyType({name: _SOLVERS[name] for name in METHODS})
 
 
 def solve(problem: Problem, method: str = 'entropic', **options: Any) -> Identification:
