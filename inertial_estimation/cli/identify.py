@@ -84,7 +84,7 @@ def add(commands: Any) -> None:
         '--out-urdf identified.urdf', full=True,
     )  # fmt: skip
     needed, names, file = {'required': True}, {'nargs': '+', 'default': []}, {'type': Path}
-    method = {'default': 'entropic'}
+    method = {'default': 'entropic', 'type': _method}
     add_options(
         command,
         ('logs', 'LOG', 'npz, csv or bag; LOG@FROM:TO for a part [s]', {'nargs': '+'}),
@@ -100,6 +100,15 @@ def add(commands: Any) -> None:
         ('--out-yaml', 'FILE', 'write friction, drives and FT offsets', file),
     )  # fmt: skip
     command.set_defaults(run=_run)
+
+
+def _method(text: str) -> str:
+    """Return the name of a solver."""
+    from inertial_estimation.identification.solvers.methods import SOLVERS
+
+    if text not in SOLVERS:
+        raise argparse.ArgumentTypeError(str(NameNotFound('method', text, SOLVERS)))
+    return text
 
 
 def _weight(text: str) -> float | PriorRows:
@@ -122,8 +131,6 @@ def _run(chosen: argparse.Namespace) -> int:
     from inertial_estimation.logs.log import LogSlice
     from inertial_estimation.model.urdf import encoded
 
-    if chosen.method not in SOLVERS:
-        raise NameNotFound('method', chosen.method, SOLVERS)
     if chosen.weight is not None and not SOLVERS[chosen.method].weighted:
         raise CallError(f'--weight is not used by {chosen.method}')
     logs = [LogSlice.parse(log).path for log in (*chosen.logs, *chosen.validate)]

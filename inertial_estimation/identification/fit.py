@@ -23,9 +23,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.errors import LogError, ModelError, NameNotFound
 from inertial_estimation.identification.drive_gains import (
     geared,
@@ -154,12 +153,6 @@ class RobotFit:
         return all(block.answer.consistent for block in self.blocks)
 
 
-def require_bounds(found: RobotFit) -> None:
-    """Raise unless all bounds are kept."""
-    if missed := [name for block in found.blocks for name in block.missed]:
-        raise ModelError(f'bounds are violated: {", ".join(missed)}')
-
-
 def fit(
     robot: Robot,
     evidence: Sequence[Evidence],
@@ -177,39 +170,36 @@ def fit(
         if one.count:
             name, links = one.block.submodel.name, list(one.block.submodel.links)
             chosen = {**(options or {}), **(own_options or {}).get(name, {})}
-            weight = None
             if SOLVERS[method].weighted:
                 chosen = against_the_mean(chosen, one.count)
-                weight = chosen['weight']
-            if weight is not None:
-                require_weight(weight)
+                if chosen['weight'] is not None:
+                    require_weight(chosen['weight'])
             limits = (bounds or {}).get(name, NO_BOUNDS)
-            tasks.append(_Task(one, prior[links], limits, method, chosen, weight))
+            tasks.append(_Task(one, prior[links], limits, method, chosen))
     if not tasks:
         raise LogError('the logs give no equations')
     undetermined: dict[str, str] = {}
-    solved, blocks = [], []
+    blocks: dict[_Task, BlockFit] = {}
     with one_thread():
         for task in tasks:
             try:
-                blocks.append(task.fit())
-                solved.append(task)
+                blocks[task] = task.fit()
             except UndeterminedNoiseError as error:
                 undetermined[task.name] = str(error)
         if not blocks:
             reasons = '; '.join(f'{name}: {why}' for name, why in undetermined.items())
             raise UndeterminedNoiseError(reasons)
         for _ in range(MAX_ROUNDS):
-            if disagreement([(one.answer.unknowns, one.answer.x) for one in blocks]) <= AGREEMENT:
+            answers = [one.answer for one in blocks.values()]
+            if disagreement([(one.unknowns, one.x) for one in answers]) <= AGREEMENT:
                 break
             others = _determined_by_others(
-                [(task.unknowns, task.with_prior(one)) for task, one in zip(solved, blocks)]
+                [(task.unknowns, task.with_prior(block)) for task, block in blocks.items()]
             )
-            blocks = [
-                block if other is None else replace(task, others=other).fit()
-                for task, block, other in zip(solved, blocks, others, strict=True)
-            ]
-    return RobotFit(robot, prior, changed, tuple(blocks), undetermined)
+            for task, other in zip(blocks, others, strict=True):
+                if other is not None:
+                    blocks[task] = task.fit(other)
+    return RobotFit(robot, prior, changed, tuple(blocks.values()), undetermined)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,10 +212,6 @@ class _Task:
     bounds: Bounds
     method: str
     options: Mapping[str, Any]
-    weight: float | None
-    """Of the prior against the mean of the equations; None: no prior."""
-    others: Information | None = None
-    """Equations of its offsets, from other submodels."""
 
     @property
     def name(self) -> str:
@@ -235,12 +221,17 @@ class _Task:
     def unknowns(self) -> Unknowns:
         return self.evidence.block.unknowns
 
-    def fit(self) -> BlockFit:
-        """Estimate noise and unknowns."""
+    @property
+    def weight(self) -> float | None:
+        """Of the prior against the mean of the equations; None: no prior."""
+        return self.options.get('weight') if SOLVERS[self.method].weighted else None
+
+    def fit(self, others: Information | None = None) -> BlockFit:
+        """Estimate noise and unknowns; others: equations of its offsets by other submodels."""
         known = [one.name for one in self.evidence.block.payloads if one.mass is not None]
         require_scale(self.evidence.kinds, self.unknowns, known)
         try:
-            noise, answer, before = self._search()
+            noise, answer, before = self._search(others)
         except np.linalg.LinAlgError as error:
             raise ModelError(f"submodel '{self.name}': {error}") from error
         # Bounds and shapes may exclude a prior that fits better.
@@ -249,14 +240,14 @@ class _Task:
         at_prior = own.squared_residual(before) / own.count
         if not limited and not answer.mean_square < MAX_MEAN_SQUARE_RATIO * max(1.0, at_prior):
             raise ModelError(f"submodel '{self.name}': the answer fits much worse than the prior")
-        information = self._merged(noise)
+        information = own if others is None else own.merge(others)
         # Links on which no equation depends stay exactly at the prior, if bounds allow it.
         seen = np.array(_links_seen(information, self.unknowns))
         parameters, extras = self.unknowns.split(answer.x)
         x = self.unknowns.join(np.where(seen[:, None], parameters, self.prior), extras)
-        if set(self._missed(x)) <= set(self._missed(answer.x)):
-            answer = replace(answer, x=x)
-        missed = self._missed(answer.x)
+        missed, moved = self._missed(answer.x), self._missed(x)
+        if set(moved) <= set(missed):
+            answer, missed = replace(answer, x=x), moved
         return BlockFit(self.evidence, noise, information, answer, before, self.weight, missed)
 
     def with_prior(self, found: BlockFit) -> Information:
@@ -271,49 +262,37 @@ class _Task:
         )  # fmt: skip
         return rows if model is None else rows.merge(model)
 
-    def _merged(self, noise: NoiseLevels) -> Information:
-        """Return its equations and what other submodels determine."""
-        own = noise.information
-        return own if self.others is None else own.merge(self.others)
-
-    def _search(self) -> tuple[NoiseLevels, Identification, Array]:
+    def _search(self, others: Information | None) -> tuple[NoiseLevels, Identification, Array]:
         """Return noise, answer, and the prior parameters with all else fitted."""
-        gains = gain_columns(self.unknowns)
-        before = fitted_at_prior(self.evidence, self.prior) if len(gains) else None
-        guess = self.unknowns.join(self.prior) if before is None else before.copy()
+        gains, evidence = gain_columns(self.unknowns), self.evidence
+        if not len(gains):
+            noise, answer = self._solved(self.unknowns.join(self.prior), others)
+            problem = Problem.of(self.unknowns, noise.information, self.prior)
+            return noise, answer, problem.fitted_extras()
+        before = fitted_at_prior(evidence, self.prior)
         # Steps keep the sign of a gain, which a wrong prior may turn in the guess.
+        guess = before.copy()
         guess[gains] = np.abs(guess[gains])
-        found = [self._from_guess(guess)]
-        if before is not None and (before[gains] < 0.0).any():
-            found.append(self._from_guess(before))
+        found = []
+        for start in (guess, before) if (before[gains] < 0.0).any() else (guess,):
+            last: list[tuple[NoiseLevels, Identification]] = []
 
-        def left(x: Array) -> float:
-            residuals, signals = self.evidence.residuals(x), self.evidence.signals(x)
-            return sum((residuals[k] / signals[k]) ** 2 for k in signals if signals[k] > 0.0)
+            def solve(x: Array, last: list[Any] = last) -> Array:
+                last[:] = [self._solved(x, others)]
+                return np.asarray(last[0][1].x)
 
-        x, moving, noise, answer = min(found, key=lambda one: left(one[0]))
+            x, moving = settled(solve, start, gains)
+            residuals, signals = evidence.residuals(x), evidence.signals(x)
+            left = sum((residuals[k] / signals[k]) ** 2 for k in signals if signals[k] > 0.0)
+            found.append((left, x, moving, *last[0]))
+        _, x, moving, noise, answer = min(found, key=lambda one: one[0])
         notes = answer.notes
         if moving.any():
             joints = ', '.join(np.array(geared(self.unknowns))[moving])
             notes = (*notes, f'gains still change: {joints}')
-        if before is None:
-            before = Problem.of(self.unknowns, noise.information, self.prior).fitted_extras()
         return noise, replace(answer, x=x, notes=notes), before
 
-    def _from_guess(
-        self, guess: Array
-    ) -> tuple[Array, NDArray[np.bool_], NoiseLevels, Identification]:
-        """Return the answer, gains that still change, and the last noise and linear answer."""
-        found: list[tuple[NoiseLevels, Identification]] = []
-
-        def solve(x: Array) -> Array:
-            found[:] = [self._solved(x)]
-            return found[0][1].x
-
-        x, moving = settled(solve, guess, gain_columns(self.unknowns))
-        return x, moving, *found[0]
-
-    def _solved(self, x: Array) -> tuple[NoiseLevels, Identification]:
+    def _solved(self, x: Array, others: Information | None) -> tuple[NoiseLevels, Identification]:
         """Return noise and answer of equations whose gains are linearised about a guess."""
         kinds, prior, scales = linearised(self.evidence.kinds, x, self.unknowns), None, None
         if SOLVERS[self.method].weighted:
@@ -322,12 +301,12 @@ class _Task:
             weight = min(self.weight * self.evidence.count, NOISE_PRIOR_WEIGHT)
             prior = entropic_model(self.unknowns, self.prior, self.prior, scales, weight)
         noise = noise_levels(kinds, prior=prior)
+        own = noise.information
         problem = Problem.of(
-            self.unknowns, self._merged(noise), self.prior,
+            self.unknowns, own if others is None else own.merge(others), self.prior,
             bounds=shifted(self.bounds, self.unknowns, x), extra_scales=scales,
         )  # fmt: skip
         answer = SOLVERS[self.method](problem, **self.options)
-        own = noise.information
         left = own.squared_residual(answer.x) / own.count
         return noise, replace(answer, mean_square=left, notes=(*noise.notes, *answer.notes))
 
@@ -364,12 +343,15 @@ def _links_seen(rows: Information, unknowns: Unknowns) -> list[bool]:
 
 def disagreement(submodels: Sequence[tuple[Unknowns, Array]]) -> float:
     """Return the largest difference of an offset between submodels, over the largest offset."""
-    values: dict[str, list[float]] = {name: [] for name in _shared_offsets(submodels)}
-    for unknowns, x in submodels:
-        for name in values.keys() & set(unknowns.names):
-            values[name].append(float(x[unknowns.names.index(name)]))
-    largest = max((abs(v) for some in values.values() for v in some), default=0.0)
-    return max((max(v) - min(v) for v in values.values()), default=0.0) / max(1.0, largest)
+    shared = _shared_offsets(submodels)
+    values = np.full((len(submodels), len(shared)), np.nan)
+    for row, (unknowns, x) in zip(values, submodels, strict=True):
+        own = [k for k, name in enumerate(shared) if name in unknowns.names]
+        row[own] = x[unknowns.columns(shared[k] for k in own)]
+    if not shared:
+        return 0.0
+    spread = np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
+    return float(spread.max() / max(1.0, np.nanmax(np.abs(values))))
 
 
 def _shared_offsets(submodels: Sequence[tuple[Unknowns, Any]]) -> list[str]:
@@ -383,30 +365,25 @@ def _determined_by_others(
 ) -> list[Information | None]:
     """Return for each submodel what the others determine of its offsets; None: nothing."""
     shared = _shared_offsets(submodels)
-    columns = [
-        np.array([k for k, name in enumerate(unknowns.names) if name in shared], dtype=np.intp)
-        for unknowns, _ in submodels
-    ]
-    places = [
-        np.array([shared.index(unknowns.names[k]) for k in own], dtype=np.intp)
-        for (unknowns, _), own in zip(submodels, columns, strict=True)
-    ]
-    onto = [
-        _placed(eliminated(rows, np.setdiff1d(np.arange(rows.n), own)), mine, len(shared))
-        for (_, rows), own, mine in zip(submodels, columns, places, strict=True)
-    ]
+    # Of each submodel its columns, in its order, and their places among all shared offsets.
+    own, mine, onto = [], [], []
+    for unknowns, rows in submodels:
+        columns = np.flatnonzero(np.isin(unknowns.names, shared))
+        places = np.array([shared.index(unknowns.names[k]) for k in columns], dtype=np.intp)
+        left = eliminated(rows, np.setdiff1d(np.arange(rows.n), columns))
+        own.append(columns)
+        mine.append(places)
+        onto.append(_placed(left, places, len(shared)))
     found: list[Information | None] = []
-    for k, (own, mine) in enumerate(zip(columns, places, strict=True)):
+    for k, (unknowns, _) in enumerate(submodels):
         first, *more = onto[:k] + onto[k + 1 :]
-        left = eliminated(first.merge(*more), np.setdiff1d(np.arange(len(shared)), mine))
-        # The offsets are in the order of all, not in that of the submodel.
-        found.append(
-            _placed(left, own[np.argsort(mine)], submodels[k][1].n) if left.R.any() else None
-        )
+        left = eliminated(first.merge(*more), np.setdiff1d(np.arange(len(shared)), mine[k]))
+        columns = own[k][np.argsort(mine[k])]
+        found.append(_placed(left, columns, len(unknowns)) if left.R.any() else None)
     return found
 
 
-def _placed(rows: Information, columns: NDArray[np.intp], n: int) -> Information:
+def _placed(rows: Information, columns: Indices, n: int) -> Information:
     """Return equations of some of n unknowns; they count as none."""
     Y = np.zeros((rows.n, n))
     Y[:, columns] = rows.R

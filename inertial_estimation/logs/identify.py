@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.errors import LogError, NameNotFound
+from inertial_estimation.errors import LogError, ModelError, NameNotFound
 from inertial_estimation.findings import Finding, Level, finding, raise_errors
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Determined, Evidence, determined
-from inertial_estimation.identification.fit import RobotFit, fit, require_bounds
+from inertial_estimation.identification.fit import RobotFit, fit
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.solvers.mass_points import METHOD, PointGrid, link_grids
 from inertial_estimation.identification.solvers.methods import SOLVERS
@@ -110,7 +110,8 @@ class RobotIdentification:
             If the parameters are inconsistent, or bounds are not kept.
 
         """
-        require_bounds(self.fit)
+        if missed := [name for block in self.fit.blocks for name in block.missed]:
+            raise ModelError(f'bounds are violated: {", ".join(missed)}')
         return export_urdf(self.fit.robot, self.fit.described)
 
 
@@ -271,7 +272,7 @@ def with_lightened_links(found: RobotIdentification) -> RobotIdentification:
     """Return an identification with findings about its URDF."""
     shares = lightened(found.fit.robot, found.fit.described)
     findings = (
-        finding('inertia', name, what=f'written with {share:.3g} of its mass and inertia')
+        finding('inertia', name, what=f'written with {share:.0%} of its former mass and inertia')
         for name, share in shares.items()
     )
     return replace(found, findings=(*found.findings, *findings))
