@@ -134,15 +134,6 @@ def test_friction_and_drive_inertia_load_their_joint(arm, rng):
     assert_solved(builder, samples, [values.reshape(-1), ()])
 
 
-def test_gain_turns_currents_into_efforts(arm, rng):
-    samples, _ = moving(arm, rng)
-    gains = np.array([2.0, 0.5, 10.0])
-    samples.efforts[:] /= gains
-    builder = EquationBuilder(arm, EquationChoice(efforts=JOINTS, gains=JOINTS))
-    assert_solved(builder, samples, [gains, ()])
-    assert [extra.term for extra in builder.blocks[0].unknowns.extras] == [Term.DRIVE_GAIN] * 3
-
-
 def test_coupled_drive_loads_both_joints(arm, rng):
     """Its power is its friction times the sum of both velocities: each joint has all of it."""
     samples, _ = moving(arm, rng)

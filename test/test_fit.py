@@ -19,15 +19,13 @@ from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import AGREEMENT, disagreement, fit
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.priors import prior_of_method
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.solvers.divergence import (
-    Distance,
     entropic_divergence,
     whitening,
 )
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.unknowns import FT_OFFSET, Extra, Term, Unknowns
+from inertial_estimation.identification.unknowns import FT_OFFSET
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -237,17 +235,3 @@ def test_entropic_answer_is_the_joint_minimum(shared_scene, rng):
             by = 1e-3 * np.abs(x[: own.n_inertial]) * rng.normal(size=own.n_inertial)
             moved.append(x + np.r_[by, [step[str(extra)] for extra in own.extras]])
         assert objective(moved) >= least * (1.0 - ROUND_OFF)
-
-
-def test_extras_have_the_prior_of_their_scales():
-    unknowns = Unknowns(('one',), (Extra('j', Term.VISCOUS), Extra('s', FT_OFFSET[0])))
-    prior, scales = np.array([[1.0, 0, 0, 0, 0.1, 0, 0.1, 0, 0, 0.1]]), np.array([0.5, np.inf])
-    x = np.r_[prior[0], 2.0, 7.0]
-
-    def of(options, scales, weight):
-        return prior_of_method(Distance.PULLBACK, options, unknowns, prior, prior, scales, weight)
-
-    assert of({}, scales, 9.0).squared_residual(x) == pytest.approx(9.0 * (2.0 / 0.5) ** 2)
-    assert of({'prior': 'none'}, scales, 9.0) is None
-    found = of({'prior': 'euclidean'}, None, 1.0)
-    assert found.squared_residual(x + 0.2 * np.eye(12)[3]) == pytest.approx(0.04)

@@ -8,7 +8,6 @@ Not covered: the solvers by themselves, which have tests of their own.
 
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +22,6 @@ from inertial_estimation.model.robot import Robot
 
 RATE, SECONDS = 500.0, 8.0
 WRENCH = ('fx', 'fy', 'fz', 'mx', 'my', 'mz')
-PANDA = Path(__file__).resolve().parents[2] / 'shared' / 'data'
-CONFIG = Path(__file__).resolve().parents[1] / 'config'
 # The low pass at 20 Hz and central differences change motions below 2 Hz by this share.
 FILTERED = 5e-3
 VISCOUS, COULOMB = 0.7, 0.4
@@ -279,23 +276,6 @@ def test_impossible_wrenches_are_refused(files, capsys, change, name):
         wrench = change(np.stack([columns[name] for name in WRENCH], axis=1))
         np.savez(path, **columns | dict(zip(WRENCH, wrench.T, strict=True)))
     assert name in refused(folder, capsys)
-
-
-@pytest.mark.skipif(not PANDA.exists(), reason='needs ../shared/data')
-@pytest.mark.parametrize(
-    'method', [('least_squares',), ('entropic', '--weight', '1e-4')], ids=lambda m: m[0]
-)
-def test_real_panda_residual_is_small(tmp_path, method):
-    """The hand of the description was not on the arm: its prior must not weigh much here."""
-    out = tmp_path / 'out.json'
-    arguments = ['identify', PANDA / 'panda_excitation' / 'log.npz', '--robot',
-                 PANDA / 'models' / 'panda_wrist_ft.urdf', '--config',
-                 CONFIG / 'identify_panda.yaml', '--json', out, '--method', *method]  # fmt: skip
-    assert main(list(map(str, arguments))) == 0
-    (found,) = json.loads(out.read_text())['submodels']
-    assert found['rank'] == 64
-    squares = [sum(row[key] ** 2 for row in found['rows'].values()) for key in ('fit', 'signal')]
-    assert np.sqrt(squares[0] / squares[1]) < 0.012
 
 
 @pytest.mark.parametrize('method', SOLVERS)

@@ -164,18 +164,6 @@ def test_faults_are_found(folder, columns, code, subject):
     assert (code, subject) in found_by(folder)
 
 
-@pytest.mark.parametrize('joint', [0, 1, 2])
-def test_swapped_efforts_are_found(folder, capsys, joint):
-    order = np.arange(4)
-    order[[joint, joint + 1]] = joint + 1, joint
-    change(folder, e=lambda e: e[:, order])
-    if run(folder):
-        assert 'base: all effort' in capsys.readouterr().err
-    else:
-        findings = json.loads((folder / 'o.json').read_text())['findings']
-        assert {'residual', 'scale'} & {one['code'] for one in findings}
-
-
 @pytest.mark.parametrize(
     ('change_of', 'joints'),
     [

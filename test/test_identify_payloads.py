@@ -7,12 +7,10 @@ Not covered: what rows and gains become of it, which `test_drive_gains` does.
 """
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf
-from shared_data import SHARED
 from simulated_arm import swinging
 
 from inertial_estimation.cli import main
@@ -134,20 +132,3 @@ def add_noise(folder, rng, *more):
         log = dict(np.load(folder / name))
         log['current'] += rng.normal(0.0, NOISE / GAINS, log['current'].shape)
         np.savez(folder / name, **log)
-
-
-def test_gains_of_a_real_arm(tmp_path):
-    """Two published sets differ by up to 49 %; what is found must be of that size."""
-    folder = SHARED / 'data' / 'ur10e'
-    if not folder.is_dir():
-        pytest.skip(f'{folder} is not there')
-    config = Path(__file__).resolve().parents[1] / 'config' / 'identify_ur10e_payload.yaml'
-    logs = [str(folder / f'fourier_50s_14h{name}.npz') for name in ('', '_payload')]
-    out = tmp_path / 'out.json'
-    assert main(['identify', *logs, '--robot', str(folder / 'ur10e.urdf'), '--config',
-                 str(config), '--json', str(out)]) == 0  # fmt: skip
-    block = json.loads(out.read_text())['submodels'][0]
-    for name, value in block['extras'].items():
-        if name.endswith('drive_gain'):
-            assert 9.0 < value < 14.0, name
-            assert 0.003 < block['deviations'][name] / value < 0.1, name

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from identification_problems import humanoid_case
 from robots import random_sample
 
 from inertial_estimation.errors import ModelError
@@ -19,10 +18,9 @@ from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.information import Information, weighted_sum
 from inertial_estimation.identification.noise import MIN_RELATIVE_NOISE, noise_levels, spread
-from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.problem import Grade
 from inertial_estimation.identification.row_space import RowSpace
-from inertial_estimation.identification.solvers.divergence import pullback_distance, whitening
+from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.sample import SampleBatch
 
@@ -128,14 +126,6 @@ def test_wrong_prior_is_not_taken_for_noise(rng):
     assert exact.deviations['all'] <= 2.0 * MIN_RELATIVE_NOISE * np.sqrt(10.0)
     noisy = noise_levels({'all': Information.of(Y, y + 0.1 * rng.normal(size=200))}, prior=prior)
     assert noisy.deviations['all'] == pytest.approx(0.1, rel=FIVE_SIGMA / np.sqrt(2.0 * 190))
-
-
-def test_equations_of_the_prior_are_its_pullback_distance(rng):
-    case = humanoid_case(rng)
-    rows = entropic_model(case.unknowns, case.prior, case.prior, None, 3.0)
-    distance = pullback_distance(case.parameters, case.prior).sum()
-    assert 0.5 * rows.squared_residual(case.truth) == pytest.approx(3.0 * distance, rel=1e-9)
-    assert rows.count == 0.0
 
 
 REACHED = dict.fromkeys(SOLVERS, 1e-9) | {'mass_points': 10 * MIN_RELATIVE_NOISE}

@@ -21,16 +21,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import LogError
 from inertial_estimation.identification.information import Information, weighted_sum
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import Unknowns, gain_columns
-
-Columns = NDArray[np.intp]
 
 ROUND_OFF = 1e-12
 """Right-hand sides over the regressor below which they are zero."""
@@ -90,7 +87,7 @@ def linearised(
     return found
 
 
-def linearised_rows(system: Array, x: Array, gains: Columns) -> Array:
+def linearised_rows(system: Array, x: Array, gains: Indices) -> Array:
     """Return equations [Y y] of one kind, (m, n + 1), likewise."""
     found = system.copy()
     others = np.append(x, -1.0)
@@ -102,9 +99,7 @@ def linearised_rows(system: Array, x: Array, gains: Columns) -> Array:
     return found
 
 
-def settled(
-    solve: Callable[[Array], Array], x: Array, gains: Columns
-) -> tuple[Array, NDArray[np.bool_]]:
+def settled(solve: Callable[[Array], Array], x: Array, gains: Indices) -> tuple[Array, Mask]:
     """Linearise and solve until the gains stay; return the unknowns and the gains that do not."""
     x = x.copy()
     x[gains] = np.where(np.abs(x[gains]) > 0.0, x[gains], 1.0)

@@ -21,14 +21,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.identification.equations.builder import EquationBuilder, Observed
 from inertial_estimation.identification.information import Information
 from inertial_estimation.sample import SampleBatch
-
-Columns = NDArray[np.intp]
 
 DIFFERENCE_ORDER, DIFFERENCE_GAIN = 4, 70.0
 """Of the differences that isolate white noise, and the sum of their squared coefficients."""
@@ -59,16 +56,13 @@ class WhiteNoise:
     """
 
     def __init__(self) -> None:
-        self._restart(0)
-
-    def _restart(self, k: int) -> None:
-        self._level, self._alike = np.full(k, np.inf), np.zeros(k)
-        self._squares, self._count = np.zeros(k), np.zeros(k)
+        self._level = np.zeros(0)
 
     def update(self, signals: Array) -> Array:
         """Add a window of signals, (n, k); return their variances, (k,)."""
-        if signals.shape[1] != len(self._level):
-            self._restart(signals.shape[1])
+        if (k := signals.shape[1]) != len(self._level):
+            self._level, self._alike = np.full(k, np.inf), np.zeros(k)
+            self._squares, self._count = np.zeros(k), np.zeros(k)
         # None of a window of less than five samples.
         differences = np.diff(signals, DIFFERENCE_ORDER, axis=0)
         finite = np.isfinite(differences)
@@ -106,21 +100,14 @@ class StateNoise:
     """Joint velocities are readings too, and not derived from positions."""
 
     @classmethod
-    def of(
-        cls,
-        joints: Array,
-        imus: Array,
-        *,
-        is_white: bool = True,
-        measures_velocities: bool = False,
-    ) -> StateNoise:
+    def of(cls, joints: Array, imus: Array, **known: bool) -> StateNoise:
         """Return the noise of covariances, (n, 3, 3) each, which may be singular."""
 
         def root(covariances: Array) -> Array:
             values, vectors = np.linalg.eigh(covariances)
             return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])
 
-        return cls(root(joints), root(imus), is_white, measures_velocities)
+        return cls(root(joints), root(imus), **known)
 
     def at_most(self, samples: SampleBatch, levels: WhiteNoise) -> StateNoise:
         """Return the noise capped by what samples show."""
@@ -166,20 +153,18 @@ def perturbation_errors(
     """Return errors [dY dy], (m, n_unknowns + 1), by kind for each submodel, as if of a window."""
     n = len(observed.samples)
     chosen = np.unique(np.linspace(0, n - 1, min(n, PERTURBED_SAMPLES)).astype(int))
-    m, both = len(chosen), observed.take(np.concatenate([chosen, chosen]))
+    m, both = len(chosen), observed.take(np.tile(chosen, 2))
     again = noise.perturbed(observed.samples.take(chosen), rng)
-    stacked = {
-        name: np.concatenate([getattr(both.samples, name)[:m], getattr(again, name)])
-        for name in (*JOINT_SIGNALS, *IMU_SIGNALS)
-    }
-    perturbed = both._replace(samples=replace(both.samples, **stacked))
-    found: list[dict[str, Array]] = []
-    for block, kinds in builder.sparse(perturbed):
-        found.append({})
+    for name in (*JOINT_SIGNALS, *IMU_SIGNALS):
+        getattr(both.samples, name)[m:] = getattr(again, name)
+    found = []
+    for block, kinds in builder.sparse(both):
+        errors = {}
         for kind, rows in kinds:
             system = rows.dense(len(block.unknowns))
             moved = system[m:] - system[:m]
-            found[-1][kind] = np.sqrt(n / m) * moved[np.isfinite(moved).all(axis=1)]
+            errors[kind] = np.sqrt(n / m) * moved[np.isfinite(moved).all(axis=1)]
+        found.append(errors)
     return found
 
 
@@ -202,11 +187,11 @@ class StateErrors(NamedTuple):
         """Return this, faded, together with another one."""
         return StateErrors(kept * self.gram + other.gram, kept * self.cross + other.cross)
 
-    def shifted(self, columns: Columns, change: Array) -> StateErrors:
+    def shifted(self, columns: Indices, change: Array) -> StateErrors:
         """Return the same after known changes of some unknowns, (k,)."""
         return StateErrors(self.gram, self.cross - self.gram[:, columns] @ change)
 
-    def without(self, columns: Columns) -> StateErrors:
+    def without(self, columns: Indices) -> StateErrors:
         """Return the same with no errors in some columns."""
         gram, cross = self.gram.copy(), self.cross.copy()
         gram[columns], gram[:, columns], cross[columns] = 0.0, 0.0, 0.0
@@ -214,7 +199,7 @@ class StateErrors(NamedTuple):
 
 
 def errors_of_wandered(
-    errors: StateErrors, information: Information, columns: Columns, deviations: Array
+    errors: StateErrors, information: Information, columns: Indices, deviations: Array
 ) -> StateErrors:
     """Return the errors that are left in `row_space.wandered` information."""
     moved, n = columns[deviations > 0.0], information.n

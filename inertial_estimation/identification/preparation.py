@@ -101,19 +101,21 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
         )
     cuts = np.flatnonzero(np.diff(t) > how.largest_gap) + 1
     shortest = 2 * how.edges + period * (6 * how.order + 4)
-    found = []
-    for start, stop in pairwise([0, *cuts.tolist(), len(t)]):
-        if t[stop - 1] - t[start] > shortest:
-            found.append(_filtered(samples.take(slice(start, stop)), period, how))
+    found = [
+        _filtered(samples.take(slice(start, stop)), period, how)
+        for start, stop in pairwise([0, *cuts.tolist(), len(t)])
+        if t[stop - 1] - t[start] > shortest
+    ]
     if not found:
         raise LogError(
             f'no part without a gap of {how.largest_gap:g} s is longer than {shortest:.2g} s'
         )
     used = [(stamps >= one.stamp_ns[0]) & (stamps <= one.stamp_ns[-1]) for one in found]
-    columns: dict[str, Any] = {}
-    for name in ('stamp_ns', 'accelerations', 'angular_accelerations', 'directions', *SIGNALS):
-        values = [getattr(part, name) for part in found]
-        columns[name] = None if any(v is None for v in values) else np.concatenate(values)
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in found])
+        for name in ('stamp_ns', 'accelerations', 'angular_accelerations', 'directions', *SIGNALS)
+        if getattr(found[0], name) is not None
+    }
     joined = SampleBatch(**columns)
     if how.every > 1 and len(joined) < MIN_SAMPLES:
         raise ConfigError(f'every is {how.every}, which leaves {len(joined)} of {len(t)} samples')
@@ -154,25 +156,16 @@ def independent_share(how: Preparation, step: float) -> float:
 
 def derivative(values: Array, step: float) -> Array:
     """Return the derivative of signals, (n, ...), with a period [s]; one-sided at both ends."""
-    n, half = len(values), DERIVATIVE_POINTS // 2
-    flat = values.reshape(n, -1)
-    found = np.zeros_like(flat, dtype=np.float64)
-    # Differences first: those of a constant are exactly zero.
-    for reach, weight in enumerate(_derivative_weights(half)[half + 1 :].tolist(), 1):
-        later = flat[half + reach : n - half + reach]
-        found[half : n - half] += weight * (later - flat[half - reach : n - half - reach])
-    for k in range(half):
-        found[k] = _derivative_weights(k) @ (flat[:DERIVATIVE_POINTS] - flat[k])
-        last = flat[-DERIVATIVE_POINTS:] - flat[n - 1 - k]
-        found[n - 1 - k] = _derivative_weights(DERIVATIVE_POINTS - 1 - k) @ last
-    return np.asarray(found / step).reshape(values.shape)
+    from scipy.ndimage import correlate1d
+    from scipy.signal import savgol_coeffs
 
-
-def _derivative_weights(at: int) -> Array:
-    """Return the weights of samples in the derivative at one of them."""
-    places = np.arange(DERIVATIVE_POINTS) - float(at)
-    wanted = np.eye(DERIVATIVE_POINTS)[1]
-    return np.asarray(np.linalg.solve(np.vander(places, increasing=True).T, wanted))
+    n, half = DERIVATIVE_POINTS, DERIVATIVE_POINTS // 2
+    flat = values.reshape(len(values), -1)
+    weights = [savgol_coeffs(n, n - 1, deriv=1, delta=step, pos=k, use='dot') for k in range(n)]
+    found = correlate1d(flat, weights[half], axis=0, output=np.float64)
+    found[:half] = weights[:half] @ flat[:n]
+    found[-half:] = weights[half + 1 :] @ flat[-n:]
+    return np.asarray(found).reshape(values.shape)
 
 
 def _filtered(part: SampleBatch, period: float, how: Preparation) -> SampleBatch:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import compress
-from typing import Any, NamedTuple
+from itertools import compress, product
+from typing import Any
 
 import numpy as np
 
@@ -30,10 +30,10 @@ from inertial_estimation.estimation.sensor_residuals import (
     rms_change,
     sensor_residuals,
 )
+from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.logs.results import Replay
 from inertial_estimation.logs.situations import Situation
-from inertial_estimation.sample import SampleBatch
-from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
+from inertial_estimation.uncertainty.sensor_noise import NoiseModel
 from inertial_estimation.uncertainty.stream_noise import MomentumNoise, stream_noise
 
 MAX_SAMPLES = 200
@@ -42,6 +42,17 @@ MAX_SITUATIONS = 4
 """Most frequent ones that are looked at."""
 SEED = 0
 """Of the disturbance by noise."""
+QUANTITIES = {
+    'imu': (
+        ('angular_velocity', 'rad/s', 'angular_velocities', slice(3)),
+        ('acceleration', 'm/s^2', 'proper_accelerations', slice(3)),
+    ),
+    'ft': (
+        ('force', 'N', 'ft_readings', slice(3)),
+        ('moment', 'Nm', 'ft_readings', slice(3, 6)),
+    ),
+}
+"""Name, unit, field of samples and axes of the quantities of a sensor."""
 Record = dict[str, Any]
 
 
@@ -92,42 +103,6 @@ def _momentum_windows(replay: Replay) -> Iterator[tuple[tuple[float, float], Any
             check, first = MomentumCheck(robot), row + 1
 
 
-class _Signal(NamedTuple):
-    """A quantity of one sensor."""
-
-    sensor: str
-    kind: str
-    quantity: str
-    unit: str
-    residuals: str
-    """Field of `SensorResiduals`."""
-    place: tuple[int, slice]
-    """Of the sensor, and of the axes."""
-    readings: Array
-    """Shape (n, 3)."""
-    source: Array | None = None
-    """Readings of the sensor that it is predicted from, (n, 3)."""
-
-
-def _signals(replay: Replay, samples: SampleBatch) -> Iterator[_Signal]:
-    """Yield the quantities of all sensors."""
-    robot, every = replay.robot, slice(3)
-    sources = imu_sources(robot)
-    for k, imu in enumerate(robot.imus):
-        for quantity, unit, name in (
-            ('angular_velocity', 'rad/s', 'angular_velocities'),
-            ('acceleration', 'm/s^2', 'proper_accelerations'),
-        ):
-            values = getattr(samples, name)
-            source = values[:, sources[k]] if 0 <= sources[k] < len(sources) else None
-            yield _Signal(imu.name, 'imu', quantity, unit, name, (k, every), values[:, k], source)
-    wrenches = replay.calibration.apply(samples.ft_readings, samples.ft_temperatures)
-    for k, sensor in enumerate(robot.ft_sensors):
-        for quantity, unit, axes in (('force', 'N', every), ('moment', 'Nm', slice(3, 6))):
-            readings = wrenches[:, k, axes]
-            yield _Signal(sensor.name, 'ft', quantity, unit, 'ft_readings', (k, axes), readings)
-
-
 def sensor_records(
     replay: Replay, situations: Sequence[Situation], judged: Mask
 ) -> tuple[list[Record], int]:
@@ -136,117 +111,96 @@ def sensor_records(
     samples = replay.recording.without_frozen(sensor.name for sensor in robot.ft_sensors)
     estimator = build_estimator(settings, robot, calibration=replay.calibration)
     noise, whole = _noise(replay)
-    assumed = np.isin(robot.joint_names, settings.joint_states.assumed)
-    random = np.random.default_rng(SEED)
+    motion, random = StateNoise.of(noise.joints, noise.imus), np.random.default_rng(SEED)
     # Evenly spread over the samples that are judged, over all if none is.
     rows = np.flatnonzero(judged if judged.any() else np.ones_like(judged))
     places = np.linspace(0, len(rows) - 1, min(len(rows), MAX_SAMPLES)).round()
     chosen = rows[np.unique(places.astype(np.intp))]
-    parts = []
+    taken, residuals, others = [], [], []
     for situation in situations[:MAX_SITUATIONS]:
         rows = np.intersect1d(chosen, situation.rows)
         if len(rows):
             part, contacts = samples.take(rows), situation.contacts
-            disturbed = _disturbed(part, noise, assumed, random)
-            both = (sensor_residuals(estimator, one, contacts) for one in (part, disturbed))
-            parts.append((rows, *both))
-    if not parts:
+            fts = part.ft_readings + noise.fts * random.normal(size=part.ft_readings.shape)
+            disturbed = replace(motion.perturbed(part, random), ft_readings=fts)
+            taken.append(rows)
+            residuals.append(sensor_residuals(estimator, part, contacts))
+            others.append(sensor_residuals(estimator, disturbed, contacts))
+    if not taken:
         return [], 0
-    taken, residuals, others = zip(*parts, strict=True)
     used = samples.take(np.concatenate(taken))
+    wrenches = replay.calibration.apply(used.ft_readings, used.ft_temperatures)
+    calibrated, sources = replace(used, ft_readings=wrenches), imu_sources(robot)
     # Neglected accelerations vary with the motion: only a constant residual is the sensor's.
     neglected = 'zero' in (
         settings.joint_states.acceleration_source, settings.angular_acceleration_source,
     )  # fmt: skip
     records = []
-    for one in _signals(replay, used):
-        k, axes = one.place
-        own, other = (
-            np.concatenate([getattr(part, one.residuals)[:, k, axes] for part in found])
-            for found in (residuals, others)
-        )
-        change = np.inf if neglected and one.quantity == 'acceleration' else 0.0
-        record = _record(one, own, other - own, whole=whole, change=change)
-        # Without contacts, external wrenches appear in the residuals.
-        judges = one.kind == 'imu' or bool(replay.clean.contacts)
-        records.append(record | {'doubtful': judges and record['doubtful']})
+    for kind, sensors in (('imu', robot.imus), ('ft', robot.ft_sensors)):
+        for (k, sensor), (quantity, unit, field, axes) in product(
+            enumerate(sensors), QUANTITIES[kind]
+        ):
+            own, other = (
+                np.concatenate([getattr(part, field)[:, k, axes] for part in found])
+                for found in (residuals, others)
+            )
+            known = np.isfinite(own).all(axis=1)
+            readings = getattr(calibrated, field)[known]
+            change = np.inf if neglected and quantity == 'acceleration' else 0.0
+            if kind == 'imu' and 0 <= sources[k] < len(sources) and known.any():
+                change = max(change, rms_change(readings[:, sources[k]]))
+            size = _rms((other - own)[known])
+            own, readings = own[known], readings[:, k, axes]
+            verdict = judge_residual(own, readings, size, whole=whole, change=change)
+            # Without contacts, external wrenches appear in the residuals.
+            judges = kind == 'imu' or bool(replay.clean.contacts)
+            records.append({
+                'sensor': sensor.name,
+                'kind': kind,
+                'quantity': quantity,
+                'unit': unit,
+                'n_instants': len(own),
+                'mean': own.mean(axis=0).tolist() if len(own) else [np.nan] * 3,
+                'rms': verdict.rms,
+                'largest': float(np.linalg.norm(own, axis=1).max()) if len(own) else np.nan,
+                'rms_reading': _rms(readings),
+                'rms_change': verdict.change,
+                'noise': size,
+                'noise_is_whole': whole,
+                'constant': verdict.is_constant,
+                'doubtful': judges and verdict.doubtful,
+            })  # fmt: skip
     return records, len(used)
 
 
-def _record(
-    signal: _Signal, residuals: Array, noise: Array, *, whole: bool, change: float
-) -> Record:
-    """Return the record of residuals (n, 3), with the effect of noise on them (n, 3)."""
-    known = np.isfinite(residuals).all(axis=1)
-    values, readings, n = residuals[known], signal.readings[known], int(known.sum())
-    size = float(np.sqrt(np.mean(np.sum(noise[known] ** 2, axis=1)))) if n else np.nan
-    if n and signal.source is not None:
-        change = max(change, rms_change(signal.source[known]))
-    verdict = judge_residual(values, readings, size, whole=whole, change=change)
-    return {
-        **{key: getattr(signal, key) for key in ('sensor', 'kind', 'quantity', 'unit')},
-        'n_instants': n,
-        'mean': values.mean(axis=0).tolist() if n else [np.nan] * 3,
-        'rms': verdict.rms,
-        'largest': float(np.linalg.norm(values, axis=1).max()) if n else np.nan,
-        'rms_reading': float(np.sqrt(np.mean(np.sum(readings**2, axis=1)))) if n else np.nan,
-        'rms_change': verdict.change,
-        'noise': size,
-        'noise_is_whole': whole,
-        'constant': verdict.is_constant,
-        'doubtful': verdict.doubtful,
-    }
+def _rms(values: Array) -> float:
+    """Return the root mean square length of vectors, (n, 3), NaN: none."""
+    return float(np.sqrt(np.mean(np.sum(values**2, axis=1)))) if len(values) else np.nan
 
 
 def _noise(replay: Replay) -> tuple[NoiseModel, bool]:
     """Return the noise behind the filters, and whether it is known for all of them."""
     robot, rates, settings = replay.robot, replay.recording.rates, replay.settings
     imus = [settings.imu_of(imu.name) for imu in robot.imus]
+    assumed = np.isin(robot.joint_names, settings.joint_states.assumed)
     joint = np.diag([settings.joint_states.position_noise**2, 0.0, 0.0])
     signals = [np.diag([i.gyroscope_noise**2, i.accelerometer_noise**2, 0.0]) for i in imus]
     fts = [settings.ft_of(sensor.name).noise for sensor in robot.ft_sensors]
-    n = len(robot.joint_names)
     # Where the noise behind a filter is unknown, that of the messages is taken.
     messages = NoiseModel(
-        joints=np.broadcast_to(joint, (n, 3, 3)),
+        joints=np.where(assumed[:, None, None], 0.0, joint),
         imus=np.array(signals).reshape(-1, 3, 3),
         fts=np.array(fts).reshape(-1, 6),
     )
     if rates is None:
         return messages, False
     found = stream_noise(settings, robot, rates)
-    assumed = np.isin(robot.joint_names, settings.joint_states.assumed)
+    of_joints = found.joints & ~assumed
     known = np.concatenate([found.joints | assumed, found.imus, found.fts])
     model = replace(
         found.model,
-        joints=np.where(found.joints[:, None, None], found.model.joints, messages.joints),
+        joints=np.where(of_joints[:, None, None], found.model.joints, messages.joints),
         imus=np.where(found.imus[:, None, None], found.model.imus, messages.imus),
         fts=np.where(found.fts[:, None], found.model.fts, messages.fts),
     )
     return model, bool(known.all())
-
-
-def _disturbed(
-    samples: SampleBatch, model: NoiseModel, assumed: Mask, random: np.random.Generator
-) -> SampleBatch:
-    """Return samples with noise added; assumed (n_joints,)."""
-    n = len(samples)
-
-    def draw(covariances: Array) -> Array:
-        white = random.normal(size=(n, len(covariances), 3))
-        return np.asarray(np.einsum('sab,nsb->nsa', triangular_root(covariances), white))
-
-    joints = draw(model.joints)
-    joints[:, assumed] = 0.0
-    imus = np.stack([draw(model.imus) for _ in range(3)], axis=-2)
-    fts = random.normal(size=samples.ft_readings.shape) * model.fts
-    return replace(
-        samples,
-        positions=samples.positions + joints[..., 0],
-        velocities=samples.velocities + joints[..., 1],
-        accelerations=samples.accelerations + joints[..., 2],
-        angular_velocities=samples.angular_velocities + imus[..., 0],
-        proper_accelerations=samples.proper_accelerations + imus[..., 1],
-        angular_accelerations=samples.angular_accelerations + imus[..., 2],
-        ft_readings=samples.ft_readings + fts,
-    )
