@@ -28,10 +28,8 @@ def problem():
 @pytest.mark.parametrize(
     ('name', 'value'),
     [
-        ('factor', [[1.0]]),
         ('factor', np.zeros((3, 52), dtype=complex)),
         ('target', None),
-        ('prior', np.full((5, 10), 'a')),
         ('prior_extras', np.array([np.nan, 0.0])),
         ('extra_scales', np.array([0.0, 1.0])),
         ('energy', -1.0),
@@ -52,9 +50,7 @@ def test_fields_of_a_problem(problem, name, value):
     [
         *[(method, 'noise', -1.0) for method in SOLVERS],
         *[(method, 'weight', 'a') for method in SOLVERS if method != 'least_squares'],
-        ('entropic', 'weight', None),
         ('entropic', 'start', np.full(52, np.nan)),
-        ('entropic', 'max_iterations', -1),
         ('manifold', 'max_iterations', 'a'),
         ('semidefinite', 'prior', 'euclid'),
         ('semidefinite', 'prior', 'entropic'),

@@ -6,23 +6,13 @@ Noise of each kind of equation by reweighting, and equations without noise.
 Not covered: correlated noise.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from robots import random_sample
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
-from inertial_estimation.identification.evidence import gather
-from inertial_estimation.identification.fit import fit
-from inertial_estimation.identification.information import Information, weighted_sum
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.noise import MIN_RELATIVE_NOISE, noise_levels, spread
-from inertial_estimation.identification.problem import Grade
 from inertial_estimation.identification.row_space import RowSpace
-from inertial_estimation.identification.solvers.divergence import whitening
-from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.sample import SampleBatch
 
 LEVELS = {'force': 2.0, 'moment': 0.05, 'effort': 0.4}
 COUNTS = {'force': 300, 'moment': 240, 'effort': 15}
@@ -126,34 +116,3 @@ def test_wrong_prior_is_not_taken_for_noise(rng):
     assert exact.deviations['all'] <= 2.0 * MIN_RELATIVE_NOISE * np.sqrt(10.0)
     noisy = noise_levels({'all': Information.of(Y, y + 0.1 * rng.normal(size=200))}, prior=prior)
     assert noisy.deviations['all'] == pytest.approx(0.1, rel=FIVE_SIGMA / np.sqrt(2.0 * 190))
-
-
-REACHED = dict.fromkeys(SOLVERS, 1e-9) | {'mass_points': 10 * MIN_RELATIVE_NOISE}
-"""
-Relative error. A prior pulls by about its weight times the square of the noise that exact
-equations are given, 1e-12 of the signal. Masses at points are held by their regularisation, which
-moves the fit by about that noise itself.
-"""
-
-
-@pytest.mark.parametrize('method', sorted(SOLVERS))
-def test_base_parameters_of_exact_equations(method, arm_with_wrist_sensor, rng):
-    arm, exact = arm_with_wrist_sensor, []
-    samples = SampleBatch.stack([random_sample(arm, rng) for _ in range(200)])
-    samples = replace(samples, efforts=np.zeros_like(samples.positions))
-    for one in gather(EquationBuilder(arm, EquationChoice(efforts=arm.joint_names)), samples):
-        prior = arm.parameters[list(one.block.submodel.links)]
-        moves = 0.1 * rng.normal(size=(len(prior), 10, 1))
-        truth = one.block.unknowns.join(prior + (whitening(prior) @ moves)[..., 0])
-        kinds = {
-            name: replace(part, rho=part.R @ truth, energy=0.0) for name, part in one.kinds.items()
-        }
-        exact.append((replace(one, kinds=kinds), truth))
-    result = fit(arm, [one for one, _ in exact], method)
-    for block, (one, truth) in zip(result.blocks, exact, strict=True):
-        answer = block.answer
-        assert answer.grade is Grade.OPTIMAL
-        space = RowSpace.of(weighted_sum(one.kinds.values(), [1.0] * len(one.kinds)).R)
-        base, expected = (space.directions.T @ (space.scales * x) for x in (answer.x, truth))
-        assert np.linalg.norm(base - expected) <= REACHED[method] * np.linalg.norm(expected)
-        assert not np.isnan(answer.deviations).any()

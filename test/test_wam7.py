@@ -162,32 +162,3 @@ def test_mass_matrices_of_feasible_estimates_are_positive(arm, estimates):
         M = np.stack([Y @ x for Y in units], axis=-1)
         least = np.linalg.eigvalsh(M)[:, 0].min()
         assert (least > 0) == (column != 'OLS')
-
-
-def test_bounds_of_table_7_hold(arm, estimates):
-    parameters = arm.unknowns.split(estimates['FBPE with bounds'])[0]
-    assert parameters[:, 0].sum() <= 27.0 + 1e-4
-    m, mc = parameters[:, :1], parameters[:, 1:4]
-    lower, upper = np.moveaxis(arm.bounds(True).center_of_mass, 1, 0)
-    assert (mc >= m * lower - 1e-5).all() and (mc <= m * upper + 1e-5).all()
-
-
-def test_correction_depends_on_the_columns_and_the_fit_does_not(arm, data):
-    W, torques = data
-    fits, corrected = [], []
-    for order in (AS_S, MASSES_FIRST):
-        base = BaseParameters.of_regressor(W, order)
-        reduced = Information.of(W[:, base.independent], torques)
-        problem = Problem(
-            arm.unknowns, reduced.R @ base.grouping, reduced.rho, reduced.energy, reduced.count,
-            arm.cad_parameters, bounds=arm.bounds(False),
-        )  # fmt: skip
-        fits.append(solve_semidefinite(problem, prior='none'))
-        ols = np.linalg.solve(reduced.R, reduced.rho)
-        check = check_base_parameters(base, ols, arm.unknowns, bounds=arm.bounds(False))
-        assert check.verdict is Verdict.INFEASIBLE
-        corrected.append(relative_error(data, check.x))
-    first, second = fits
-    assert first.mean_square == pytest.approx(second.mean_square, rel=SOLVER)
-    np.testing.assert_allclose(arm.table3.of(first.x), arm.table3.of(second.x), atol=2e-3)
-    assert corrected[0] != pytest.approx(corrected[1], rel=1e-4)
