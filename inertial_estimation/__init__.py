@@ -25,8 +25,7 @@ if TYPE_CHECKING:
         TemperatureFit,
         fit_temperature,
     )
-    from inertial_estimation.calibration.tool import ToolFit, fit_tool
-    from inertial_estimation.calibration.tool_solution import ToolMotion
+    from inertial_estimation.calibration.tool import ToolFit, ToolMotion, fit_tool
     from inertial_estimation.config import EstimatorSettings, IdentifierSettings
     from inertial_estimation.errors import InertialEstimationError
     from inertial_estimation.estimation.contacts import Contact, ContactKind, ContactSet
@@ -96,8 +95,7 @@ _MODULES = {
     'calibration.offset_from_model': ('ModelOffsets', 'offset_from_model'),
     'calibration.still_samples': ('Stillness',),
     'calibration.temperature': ('TemperatureFit', 'fit_temperature'),
-    'calibration.tool': ('ToolFit', 'fit_tool'),
-    'calibration.tool_solution': ('ToolMotion',),
+    'calibration.tool': ('ToolFit', 'ToolMotion', 'fit_tool'),
     'config': ('EstimatorSettings', 'IdentifierSettings'),
     'errors': ('InertialEstimationError',),
     'estimation.contacts': ('Contact', 'ContactKind', 'ContactSet'),

@@ -47,6 +47,10 @@ GAP = 0.3
 """Time beside a block that is held out in which nothing is used [s]."""
 UNITS = np.repeat([1.0, 0.1], 3)
 """Divisor that turns wrenches into newtons: moments over 0.1 m, shape (6,)."""
+PRIOR_DEVIATION = 0.1
+"""Standard deviation of elements of the prior, 1 being the matrix itself."""
+N_BLOCKS = 10
+"""Contiguous parts of the log that are held out in turn."""
 MIN_GAIN = 0.1
 """Smallest singular value of the matrix over the prior."""
 REACH, MIN_TOUCH = 0.1, 3.0
@@ -94,27 +98,18 @@ class AffineFit(NamedTuple):
 
     def findings(self, subject: str, predicted: Array) -> Iterator[Finding]:
         """Yield findings about the fit, errors first; predicted (n, 6), used samples."""
-        ratio = self.correction / np.outer(UNITS, 1.0 / UNITS)
-        change = matrix_change(ratio)
+        change = matrix_change(self.correction / np.outer(UNITS, 1.0 / UNITS))
         if change > limit_of('matrix_change'):
-            low, high = self.gains[-1], self.gains[0]
-            text = (
-                f'matrix differs from the former one by {change:.2g} times that along some '
-                f'direction, gains {low:.2g} to {high:.2g}'
-            )
+            text = f'matrix differs from the former one by {change:.2g} times that'
             yield finding('matrix_change', subject, level=Level.ERROR, what=text, change=change)
         load = float(np.linalg.norm(predicted.std(axis=0) / UNITS))
         left = float(np.linalg.norm(self.rms / UNITS))
         own = self.shares >= OWN_SHARE
         if left > limit_of('residual') * load and (own.any() or left > MIN_TOUCH):
-            yield finding(
-                'residual', subject, level=Level.ERROR, what='prediction', share=left / load
-            )
+            share = left / load
+            yield finding('residual', subject, level=Level.ERROR, what='prediction', share=share)
         if not own.all():
-            text = (
-                f'load hardly changes along {(~own).sum()} of 6 directions, along which the '
-                'prior matrix stays'
-            )
+            text = f'load hardly changes along {(~own).sum()} of 6 directions: the prior stays'
             yield finding('unexcited', subject, what=text)
 
     def calibration(
@@ -151,8 +146,6 @@ def fit_affine(
     prior: Array | None = None,
     usable: Mask | None = None,
     weight: float | None = None,
-    prior_deviation: float = 0.1,
-    n_blocks: int = 10,
     noise: float | None = None,
     name: str = 'the sensor',
 ) -> AffineFit:
@@ -174,10 +167,6 @@ def fit_affine(
     weight : float, optional
         Of the prior [N^2]: as readings that spread by its root along each direction. Default: by
         cross-validation; infinite: the matrix stays.
-    prior_deviation : float
-        Standard deviation of elements of the prior, 1 being the matrix itself.
-    n_blocks : int
-        Contiguous parts of the log that are held out in turn.
     noise : float, optional
         Of readings, root mean square of the six, moments over 0.1 m [N]. Default: from
         differences of neighbours, which filtered readings do not show.
@@ -199,64 +188,56 @@ def fit_affine(
         makes a matrix that loses a direction.
 
     """
-    finite_most = np.finfo(float).max
-    for argument, value, most in (
-        ('weight', weight, np.inf), ('prior_deviation', prior_deviation, finite_most),
-        ('noise', noise, finite_most),
-    ):  # fmt: skip
-        if value is not None and not 0.0 <= value <= most:
+    for argument, value in (('weight', weight), ('noise', noise)):
+        if value is not None and not value >= 0.0:
             raise ModelError(f"'{argument}' is {value}, expected 0 or more", about=(argument,))
-    if prior_deviation == 0.0:
-        raise ModelError("'prior_deviation' is 0, expected more", about=('prior_deviation',))
-    samples = _Samples.of(raw, predicted, times, prior, name)
-    present = samples.wrenches[samples.present]
+    w, missing, present = _in_newtons(raw, predicted, times, prior, name)
     if noise is None:
-        steps = np.diff(present, n=NOISE_ORDER, axis=0)
+        steps = np.diff(w[present], n=NOISE_ORDER, axis=0)
         squares = np.median(steps**2, axis=0) if len(steps) else np.zeros(6)
         noise = float(np.sqrt((squares / (MEDIAN_OF_SQUARES * NOISE_VARIANCE)).mean()))
-    loads = present + samples.missing[samples.present]
-    spread = float(np.sqrt(((loads - loads.mean(axis=0)) ** 2).sum(axis=1).mean()))
-    if spread <= max(MIN_LOAD_DEVIATIONS * noise / np.sqrt(len(present)), MIN_LOAD):
+    n, loads = int(present.sum()), (w + missing)[present]
+    spread = float(np.linalg.norm(loads.std(axis=0)))
+    if spread <= max(MIN_LOAD_DEVIATIONS * noise / np.sqrt(n), MIN_LOAD):
         raise LogError(
             f'the predicted load of {name} spreads by {spread:.2g} N, noise {noise:.2g} N'
         )
-    used = samples.undisturbed() if usable is None else usable & samples.present
-    n_disturbed = len(present) - int(used.sum())
-    require_mostly_undisturbed(n_disturbed, len(present), name)
-    samples = samples.where(used)
-    blocks = contiguous_blocks(samples.times, n_blocks)
-    spectrum = Spectrum.of(samples.wrenches, samples.missing)
-    held_out = np.full(6, np.nan)
+    used = _undisturbed(w, missing, times, present) if usable is None else usable & present
+    require_mostly_undisturbed(n - int(used.sum()), n, name)
+    w, missing, times = w[used], missing[used], times[used]
+    blocks, ridge, held_out = contiguous_blocks(times, N_BLOCKS), Ridge.of(w, missing), None
     if weight is None:
-        weight, held_out = _cross_validate(samples, spectrum, blocks, noise)
-    D, offset = spectrum.correction(weight)
+        weight, held_out = _cross_validate(w, missing, times, blocks, noise)
+    D, offset = ridge.solve(weight)
     gains = np.linalg.svd(np.eye(6) + D)[1]
     if gains[-1] < MIN_GAIN:
         raise LogError(
             f"with 'weight' {weight:g} N^2 the smallest gain of the matrix of {name} over "
             f'the prior is {gains[-1]:.2g}, limit {MIN_GAIN:g}', about=('weight',),
         )  # fmt: skip
-    left, missing = samples.residuals(D, offset), samples.missing
-    deviations, offset_deviations = _deviations(
-        samples, spectrum, D, left, weight, blocks, prior_deviation
+    left, shares, scale = (
+        w @ D.T - offset - missing,
+        ridge.shares(weight),
+        np.outer(UNITS, 1 / UNITS),
     )
-    correction = np.eye(6) + D * np.outer(UNITS, 1.0 / UNITS)
+    deviations, offset_deviations = _deviations(w, ridge, D, left, shares, blocks)
+    correction = np.eye(6) + D * scale
     return AffineFit(
-        matrix=correction @ samples.prior,
+        matrix=correction if prior is None else correction @ prior,
         correction=correction,
         offset=offset * UNITS,
-        matrix_deviations=deviations * np.outer(UNITS, 1.0 / UNITS),
+        matrix_deviations=deviations * scale,
         offset_deviations=offset_deviations * UNITS,
         weight=weight,
-        directions=spectrum.directions * UNITS,
-        spreads=spectrum.sizes,
-        shares=spectrum.shares(weight),
+        directions=ridge.directions * UNITS,
+        spreads=ridge.sizes,
+        shares=shares,
         gains=gains,
-        rms_offset_only=(missing - missing.mean(axis=0)).std(axis=0) * UNITS,
+        rms_offset_only=missing.std(axis=0) * UNITS,
         rms=np.sqrt((left**2).mean(axis=0)) * UNITS,
-        rms_held_out=held_out * UNITS,
+        rms_held_out=np.full(6, np.nan) if held_out is None else held_out * UNITS,
         used=used,
-        n_disturbed=n_disturbed,
+        n_disturbed=n - len(w),
     )
 
 
@@ -264,74 +245,46 @@ def undisturbed_samples(
     raw: Array,
     predicted: Array,
     times: Array,
-    *,
     prior: Array | None = None,
     name: str = 'the sensor',
 ) -> Mask:
     """Return the samples (n,) in which nothing acts but the predicted wrench."""
-    return _Samples.of(raw, predicted, times, prior, name).undisturbed()
+    w, missing, present = _in_newtons(raw, predicted, times, prior, name)
+    return _undisturbed(w, missing, times, present)
 
 
-class _Samples(NamedTuple):
-    """Readings and predictions of one sensor, in newtons."""
-
-    wrenches: Array
-    """By the prior matrix, (n, 6) [N]."""
-    missing: Array
-    """Predicted minus that, (n, 6) [N]."""
-    times: Array
-    present: Mask
-    """Where both are known."""
-    prior: Array
-
-    @classmethod
-    def of(
-        cls,
-        raw: Array,
-        predicted: Array,
-        times: Array,
-        prior: Array | None,
-        name: str,
-    ) -> _Samples:
-        """Check the arguments, and convert them."""
-        n = len(times)
-        matrix = np.eye(6) if prior is None else np.asarray(prior, dtype=np.float64)
-        require_shape('raw', raw, n, 6)
-        require_shape('predicted', predicted, n, 6)
-        require_shape('prior', matrix, 6, 6)
-        if not np.isfinite(matrix).all() or np.linalg.matrix_rank(matrix) < 6:
-            raise ModelError(f'the prior matrix of {name} has no inverse')
-        present = finite(raw, axis=1) & finite(predicted, axis=1)
-        if not present.any():
-            raise LogError(f'no sample has both a reading of {name} and a predicted wrench')
-        wrenches = raw @ matrix.T / UNITS
-        return cls(wrenches, predicted / UNITS - wrenches, times, present, matrix)
-
-    def where(self, used: Mask) -> _Samples:
-        """Return some of the samples."""
-        arrays = (self.wrenches[used], self.missing[used], self.times[used], self.present[used])
-        return _Samples(*arrays, self.prior)
-
-    def undisturbed(self) -> Mask:
-        """Return the samples (n,) that nothing else acts in."""
-        here = self.where(self.present)
-
-        def residuals(weights: Array) -> Array:
-            fit = Spectrum.of(here.wrenches, here.missing, weights).correction(START_WEIGHT)
-            return here.residuals(*fit)
-
-        found = self.present.copy()
-        found[self.present] = robustly_undisturbed(residuals, here.times, REACH, MIN_TOUCH)
-        return found
-
-    def residuals(self, D: Array, offset: Array) -> Array:
-        """Return the residuals of a correction, (n, 6) [N]."""
-        found: Array = self.wrenches @ D.T - offset - self.missing
-        return found
+def _in_newtons(
+    raw: Array, predicted: Array, times: Array, prior: Array | None, name: str
+) -> tuple[Array, Array, Mask]:
+    """Return readings by the prior matrix, what is missing of the prediction, and where known."""
+    matrix = np.eye(6) if prior is None else prior
+    require_shape('raw', raw, len(times), 6)
+    require_shape('predicted', predicted, len(times), 6)
+    require_shape('prior', matrix, 6, 6)
+    if not np.isfinite(matrix).all() or np.linalg.matrix_rank(matrix) < 6:
+        raise ModelError(f'the prior matrix of {name} has no inverse')
+    present = finite(raw, axis=1) & finite(predicted, axis=1)
+    if not present.any():
+        raise LogError(f'no sample has both a reading of {name} and a predicted wrench')
+    w = raw @ matrix.T / UNITS
+    return w, predicted / UNITS - w, present
 
 
-class Spectrum(NamedTuple):
-    """Readings decomposed once for all weights of the prior."""
+def _undisturbed(w: Array, missing: Array, times: Array, present: Mask) -> Mask:
+    """Return the samples (n,) that fit one correction with the others."""
+    here, gone = w[present], missing[present]
+
+    def residuals(weights: Array) -> Array:
+        D, offset = Ridge.of(here, gone, weights).solve(START_WEIGHT)
+        return here @ D.T - offset - gone
+
+    found = present.copy()
+    found[present] = robustly_undisturbed(residuals, times[present], REACH, MIN_TOUCH)
+    return found
+
+
+class Ridge(NamedTuple):
+    """Least squares missing = D w - offset, decomposed once for all weights of the prior D = 0."""
 
     mean: Array
     """Of the readings, shape (6,) [N]."""
@@ -345,60 +298,50 @@ class Spectrum(NamedTuple):
     """Correlation of what is missing with each direction, rows, shape (6, 6) [N]."""
 
     @classmethod
-    def of(cls, wrenches: Array, missing: Array, weights: Array | None = None) -> Spectrum:
-        """Decompose; wrenches (n, 6) [N], missing (n, 6) [N], weights (n,)."""
-        n = len(wrenches)
-        parts = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
-        mean, target_mean = parts @ wrenches, parts @ missing
-        root = np.sqrt(parts)[:, None]
-        left, sizes, directions = np.linalg.svd(root * (wrenches - mean), full_matrices=False)
+    def of(cls, w: Array, missing: Array, weights: Array | None = None) -> Ridge:
+        """Decompose readings and what is missing, (n, 6) [N], weights (n,)."""
+        parts = np.full(len(w), 1.0 / len(w)) if weights is None else weights / weights.sum()
+        mean, target_mean, root = parts @ w, parts @ missing, np.sqrt(parts)[:, None]
+        left, sizes, directions = np.linalg.svd(root * (w - mean), full_matrices=False)
         projected = left.T @ (root * (missing - target_mean))
         return cls(mean, sizes, directions, target_mean, projected)
 
-    def correction(self, weight: float) -> tuple[Array, Array]:
-        """Return D (6, 6) and the offset (6,) [N]; weight of the prior [N^2]."""
-        filtered = self._filter(weight)[:, None] * self.projected
-        D: Array = filtered.T @ self.directions
-        offset: Array = D @ self.mean - self.target_mean
-        return D, offset
-
     def shares(self, weight: float) -> Array:
-        """Return the share of the data along each direction, (6,); weight [N^2]."""
-        found: Array = self._filter(weight) * self.sizes
+        """Return the share of the data along each direction, (6,); weight of the prior [N^2]."""
+        squares = (
+            np.where(self.sizes > ROUND_OFF * max(self.sizes[0], ROUND_OFF), self.sizes, 0.0) ** 2
+        )
+        found: Array = squares / np.where(squares > 0.0, squares + weight, 1.0)
         return found
 
-    def _filter(self, weight: float) -> Array:
-        """Return the factor of the projections along each direction, (6,) [1/N]."""
-        if np.isinf(weight):
-            return np.zeros(len(self.sizes))
-        kept = self.sizes > ROUND_OFF * max(self.sizes[0], ROUND_OFF)
-        safe = np.where(kept, self.sizes, 1.0)
-        found: Array = np.where(kept, safe / (safe**2 + weight), 0.0)
-        return found
+    def solve(self, weight: float) -> tuple[Array, Array]:
+        """Return D (6, 6) and the offset (6,) [N]; weight of the prior [N^2]."""
+        sizes = np.where(self.sizes > 0.0, self.sizes, 1.0)
+        D: Array = ((self.shares(weight) / sizes)[:, None] * self.projected).T @ self.directions
+        return D, D @ self.mean - self.target_mean
 
 
 def _cross_validate(
-    samples: _Samples, spectrum: Spectrum, blocks: Blocks, noise: float
+    w: Array, missing: Array, times: Array, blocks: Blocks, noise: float
 ) -> tuple[float, Array]:
     """Return the best weight whose matrix loses no direction, and held-out residuals, (6,) [N]."""
     least = (MIN_WEIGHT_DEVIATIONS * noise) ** 2
     weights = (least, *WEIGHTS[least < WEIGHTS].tolist(), np.inf)
-    squares, times = np.zeros((len(weights), 6)), samples.times
-    for block in range(int(blocks[-1]) + 1):
-        held_out = blocks == block
-        first, last = times[held_out][[0, -1]]
-        used = (times < first - GAP) | (times > last + GAP)
-        if used.sum() <= 6:
-            raise LogError(f'gaps of {GAP:g} s beside a block leave {used.sum()} samples')
-        others = samples.where(used)
-        fit = Spectrum.of(others.wrenches, others.missing)
-        inside = samples.where(held_out)
+    squares = np.zeros((len(weights), 6))
+    for block in range(N_BLOCKS):
+        inside = blocks == block
+        first, last = times[inside][[0, -1]]
+        others = (times < first - GAP) | (times > last + GAP)
+        if others.sum() <= 6:
+            raise LogError(f'gaps of {GAP:g} s beside a block leave {others.sum()} samples')
+        ridge = Ridge.of(w[others], missing[others])
         for k, weight in enumerate(weights):
-            squares[k] += (inside.residuals(*fit.correction(weight)) ** 2).sum(axis=0)
+            D, offset = ridge.solve(weight)
+            squares[k] += ((w[inside] @ D.T - offset - missing[inside]) ** 2).sum(axis=0)
     squares /= len(times)
-    gains = np.array([
-        np.linalg.svd(np.eye(6) + spectrum.correction(weight)[0])[1][-1] for weight in weights
-    ])  # fmt: skip
+    whole = Ridge.of(w, missing)
+    matrices = np.array([np.eye(6) + whole.solve(weight)[0] for weight in weights])
+    gains = np.linalg.svd(matrices, compute_uv=False)[:, -1]
     floor = 1e-24 * max(1.0, float(squares.max()))
     # Mean over components of squares over their best.
     scores = (squares / np.maximum(squares.min(axis=0), floor)).mean(axis=1)
@@ -407,25 +350,22 @@ def _cross_validate(
 
 
 def _deviations(
-    samples: _Samples, spectrum: Spectrum, D: Array, left: Array, weight: float, blocks: Blocks,
-    prior_deviation: float,
-) -> tuple[Array, Array]:  # fmt: skip
+    w: Array, ridge: Ridge, D: Array, left: Array, shares: Array, blocks: Blocks
+) -> tuple[Array, Array]:
     """Return the deviations of D, (6, 6), and of the offset, (6,) [N]."""
-    n, shares, V = len(left), spectrum.shares(weight), spectrum.directions
+    n, V = len(left), ridge.directions
+    # An error of the prior stays along the share that the data do not determine.
     kept = (V.T * (1.0 - shares)) @ V
     own = np.sqrt(np.mean((D @ V.T) ** 2 * shares) / max(float(shares.mean()), ROUND_OFF))
-    prior = max(prior_deviation, float(own) if shares.any() else 0.0)
+    prior = max(PRIOR_DEVIATION, float(own))
     # 1 / (size^2 + weight) where the data have a share.
-    safe = np.where(shares > 0.0, spectrum.sizes, 1.0)
-    lengths = np.sqrt(n * (shares / safe**2)) / n
-    basis = np.column_stack([
-        (samples.wrenches - spectrum.mean) @ V.T * lengths, np.full(n, 1.0 / np.sqrt(n))
-    ])  # fmt: skip
+    lengths = np.sqrt(shares / n) / np.where(shares > 0.0, ridge.sizes, 1.0)
+    basis = np.column_stack([(w - ridge.mean) @ V.T * lengths, np.full(n, 1.0 / np.sqrt(n))])
     to_unknowns = np.zeros((7, 7))
     to_unknowns[:6, :6], to_unknowns[6, 6] = V.T * lengths, -1.0 / np.sqrt(n)
     covariances = to_unknowns @ covariances_by_blocks(basis, left, blocks) @ to_unknowns.T
     covariances[:, :6, :6] += prior**2 * kept @ kept.T
     # The offset is that of the mean reading: offset = D mean + constant.
-    along = np.append(spectrum.mean, 1.0)
+    along = np.append(ridge.mean, 1.0)
     deviations = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))[:, :6]
     return deviations, np.sqrt(along @ covariances @ along)

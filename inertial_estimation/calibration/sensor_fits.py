@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,16 +89,15 @@ def calibrate_affine(
     *,
     test: Mask | None = None,
     sensors: Sequence[str] = (),
-    **options: Any,
+    weight: float | None = None,
 ) -> tuple[list[SensorFit], dict[str, str]]:
     """
     Fit matrices and offsets of FT sensors; also return sensors that cannot be fitted, and why.
 
     inside (n,): samples of the fitted part; test (n,): of the part that it is tested on; sensors:
-    default all whose predictions depend on no assumed joint; options: of `fit_affine`.
+    default all whose predictions depend on no assumed joint; weight: of the prior [N^2].
     """
-    names = tuple(calibrations)
-    _require_known(sensors, names)
+    names = _known_names(sensors, calibrations)
     rows = [k for k, name in enumerate(names)
             if (name in sensors if sensors else not predicted.assumed[k])]  # fmt: skip
     if not rows:
@@ -108,14 +108,10 @@ def calibrate_affine(
     raw, times = predicted.samples.ft_readings, predicted.times
     wanted = _without_temperature(predicted, calibrations)
     priors = [one.matrix for one in calibrations.values()]
-    alone: dict[int, Mask] = {}
 
+    @cache
     def undisturbed(k: int) -> Mask:
-        if k not in alone:
-            alone[k] = undisturbed_samples(
-                raw[:, k], wanted[:, k], times, prior=priors[k], name=names[k]
-            )
-        return alone[k]
+        return undisturbed_samples(raw[:, k], wanted[:, k], times, priors[k], names[k])
 
     found: list[SensorFit] = []
     refused: dict[str, str] = {}
@@ -125,14 +121,14 @@ def calibrate_affine(
             usable = undisturbed(k).copy()
             # A touch on the side of a sensor disturbs all sensors between it and the support.
             within = ~(predicted.sides & ~predicted.sides[k]).any(axis=1)
-            for other in np.flatnonzero(within & ~predicted.assumed):
+            for other in np.flatnonzero(within & ~predicted.assumed).tolist():
                 seen = np.isfinite(raw[:, other] + wanted[:, other]).all(axis=1)
                 if other != k and seen.any():
-                    usable &= undisturbed(int(other)) | ~seen
+                    usable &= undisturbed(other) | ~seen
             noise = float(np.sqrt(((predicted.noise[k] / UNITS) ** 2).mean()))
             fit = fit_affine(
                 raw[inside, k], wanted[inside, k], times[inside], prior=priors[k],
-                usable=usable[inside], noise=noise, name=names[k], **options,
+                usable=usable[inside], weight=weight, noise=noise, name=names[k],
             )  # fmt: skip
         except LogError as error:
             if sensors or len(refused) == len(rows) - 1:
@@ -148,10 +144,9 @@ def calibrate_affine(
             tested = test & usable & np.isfinite(after).all(axis=1)
             if not tested.any():
                 raise LogError('the test part holds no undisturbed sample', about=('test',))
-        findings = tuple(fit.findings(names[k], wanted[used, k]))
         found.append(SensorFit(
             names[k], fit, before - before[used].mean(axis=0), after, used,
-            bool(predicted.assumed[k]), findings, tested,
+            bool(predicted.assumed[k]), tuple(fit.findings(names[k], wanted[used, k])), tested,
         ))  # fmt: skip
     return found, refused
 
@@ -163,41 +158,39 @@ def calibrate_temperature(
     *,
     reference: float | None = None,
     sensors: Sequence[str] = (),
-    min_range: float = 2.0,
 ) -> list[SensorFit]:
     """Fit temperature coefficients of FT sensors; temperatures (n, n_fts) [degrees Celsius]."""
-    names = list(calibrations)
+    names = _known_names(sensors, calibrations)
     known: Mask = np.logical_or.reduce(np.isfinite(temperatures), axis=0)
-    _require_known(sensors, names)
     lacking = [name for name in sensors if not known[names.index(name)]]
     if lacking or not known.any():
         of = f"FT sensor '{lacking[0]}'" if lacking else 'any FT sensor'
         raise CallError(f"no temperature of {of}: name its topic with 'topics'", about=('topics',))
     found = []
     for k in np.flatnonzero(known).tolist():
-        name = names[k]
+        name, load = names[k], predicted.wrenches[:, k]
         if sensors and name not in sensors:
             continue
         predicted.require_live(k, name)
         wrenches = predicted.samples.ft_readings[:, k] @ calibrations[name].matrix.T
         fit = fit_temperature(
-            wrenches, predicted.wrenches[:, k], temperatures[:, k], predicted.times,
-            reference=reference, min_range=min_range, name=name,
-        )  # fmt: skip
-        missing = wrenches - predicted.wrenches[:, k]
+            wrenches, load, temperatures[:, k], predicted.times, reference=reference, name=name
+        )
         warm = (temperatures[:, k] - fit.reference)[:, None] * fit.coefficients
-        before = missing - missing[fit.used].mean(axis=0)
+        before = wrenches - load - (wrenches - load)[fit.used].mean(axis=0)
         found.append(SensorFit(
-            name, fit, before, missing + warm - fit.offset, fit.used, bool(predicted.assumed[k])
+            name, fit, before, wrenches + warm - fit.offset - load, fit.used,
+            bool(predicted.assumed[k]),
         ))  # fmt: skip
     return found
 
 
-def _require_known(sensors: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse unknown FT sensors."""
+def _known_names(sensors: Sequence[str], known: Mapping[str, SensorCalibration]) -> list[str]:
+    """Return the names of all FT sensors; refuse others."""
     for name in sensors:
-        if name not in names:
-            raise NameNotFound('FT sensor', name, names, f"'sensors' names '{name}'")
+        if name not in known:
+            raise NameNotFound('FT sensor', name, tuple(known), f"'sensors' names '{name}'")
+    return list(known)
 
 
 def _without_temperature(

@@ -24,7 +24,7 @@ from inertial_estimation.calibration.residual_statistics import (
     require_shape,
     robustly_undisturbed,
 )
-from inertial_estimation.errors import LogError, ModelError
+from inertial_estimation.errors import LogError
 
 MIN_TOUCH = np.repeat([3.0, 0.3], 3)
 """Residuals below are no touch [N, Nm]."""
@@ -32,6 +32,8 @@ REACH = 0.1
 """Duration of a touch before and after its outliers [s]."""
 MAX_EXPLAINED = 0.95
 """Share of the temperature's variance that time, or the load, may explain."""
+MIN_RANGE = 2.0
+"""Between the coldest and the warmest twentieth of the samples [K]."""
 N_BLOCKS = 10
 """Contiguous parts of the log for deviations."""
 MIN_CELSIUS, MAX_CELSIUS = -60.0, 150.0
@@ -54,9 +56,6 @@ class TemperatureFit(NamedTuple):
     """Shape (6,)."""
     range: tuple[float, float]
     """Temperatures of the coldest and the warmest twentieth [degrees Celsius]."""
-    explained_by_time: float
-    explained_by_load: float
-    """Share of the temperature's variance that is linear in time, and in the predicted wrench."""
     rms_before: Array
     rms: Array
     """Residual without and with coefficients, shape (6,) [N, Nm]."""
@@ -95,7 +94,6 @@ def fit_temperature(
     times: Array,
     *,
     reference: float | None = None,
-    min_range: float = 2.0,
     name: str = 'the sensor',
 ) -> TemperatureFit:
     """
@@ -115,8 +113,6 @@ def fit_temperature(
         In order [s].
     reference : float, optional
         T0. Default: the mean temperature of the log.
-    min_range : float
-        Between the coldest and the warmest twentieth of the samples [K].
     name : str
         Name of the sensor in errors.
 
@@ -134,10 +130,6 @@ def fit_temperature(
 
     """
     n = len(times)
-    if not 0.0 < min_range < np.inf:
-        raise ModelError(
-            f"'min_range' is {min_range}, expected kelvins above 0", about=('min_range',)
-        )
     require_shape('wrenches', wrenches, n, 6)
     require_shape('predicted', predicted, n, 6)
     require_shape('temperatures', temperatures, n)
@@ -147,24 +139,26 @@ def fit_temperature(
         raise LogError(f'no sample has a reading, a predicted wrench and a temperature of {name}')
     if reason := implausible(temperatures[known]):
         raise LogError(f'{name}: {reason}')
-    _range(temperatures[known], min_range, name)
-    warmth, target = temperatures[known], missing[known]
-    columns = np.column_stack([warmth - warmth.mean(), np.ones(len(warmth))])
+    columns = np.column_stack([temperatures - temperatures[known].mean(), np.ones(n)])[known]
+    target, used = missing[known], known.copy()
 
     def residuals(weights: Array) -> Array:
         root = np.sqrt(weights)[:, None]
         found: Array = columns @ np.linalg.lstsq(root * columns, root * target, rcond=None)[0]
         return target - found
 
-    used = known.copy()
     used[known] = robustly_undisturbed(residuals, times[known], REACH, MIN_TOUCH)
     n_disturbed = int(known.sum() - used.sum())
     require_mostly_undisturbed(n_disturbed, int(known.sum()), name)
     warmth, target = temperatures[used], missing[used]
-    limits = _range(warmth, min_range, name)
-    by_time, by_load = _explained(warmth, times[used, None]), _explained(warmth, predicted[used])
-    for what, share in (('time', by_time), ('load', by_load)):
-        if share > MAX_EXPLAINED:
+    low, high = (float(limit) for limit in np.quantile(warmth, [0.05, 0.95]))
+    if high - low < MIN_RANGE:
+        raise LogError(
+            f'the temperature of {name} stays between {low:.2f} and {high:.2f} degrees Celsius, '
+            f'limit {MIN_RANGE:g} K'
+        )
+    for what, columns in (('time', times[used, None]), ('load', predicted[used])):
+        if (share := _explained(warmth, columns)) > MAX_EXPLAINED:
             raise LogError(
                 f'{what} explains {share:.3f} of the variance of the temperature of {name}, limit '
                 f'{MAX_EXPLAINED:g}'
@@ -180,9 +174,7 @@ def fit_temperature(
         reference=zero,
         offset=found[1],
         offset_deviations=deviations[1],
-        range=limits,
-        explained_by_time=by_time,
-        explained_by_load=by_load,
+        range=(low, high),
         rms_before=target.std(axis=0),
         rms=np.sqrt(((columns @ found - target) ** 2).mean(axis=0)),
         used=used,
@@ -190,24 +182,11 @@ def fit_temperature(
     )
 
 
-def _range(temperatures: Array, min_range: float, name: str) -> tuple[float, float]:
-    """Return the range of most temperatures; refuse a narrow one."""
-    low, high = (float(limit) for limit in np.quantile(temperatures, [0.05, 0.95]))
-    if high - low < min_range:
-        raise LogError(
-            f'the temperature of {name} stays between {low:.2f} and {high:.2f} degrees Celsius, '
-            f"less than 'min_range', {min_range:g} K", about=('min_range',),
-        )  # fmt: skip
-    return low, high
-
-
 def _explained(values: Array, by: Array) -> float:
     """Return the share of the variance of values (n,) that columns (n, k) explain."""
-    centred = values - values.mean()
-    others = by - by.mean(axis=0)
-    moving = others.std(axis=0) > ROUND_OFF * np.maximum(np.abs(by).max(axis=0), ROUND_OFF)
-    if not moving.any():
-        return 0.0
-    scaled = others[:, moving] / others[:, moving].std(axis=0)
+    centred, others = values - values.mean(), by - by.mean(axis=0)
+    sizes = others.std(axis=0)
+    moving = sizes > ROUND_OFF * np.maximum(np.abs(by).max(axis=0), ROUND_OFF)
+    scaled = others[:, moving] / sizes[moving]
     left = centred - scaled @ np.linalg.lstsq(scaled, centred, rcond=ROUND_OFF)[0]
     return float(1.0 - (left @ left) / (centred @ centred))

@@ -4,13 +4,12 @@
 Inertia of a tool on an FT sensor, FT offset and delay of an IMU on the tool, from free motion.
 
 reading = s Y(IMU at t + delay) [m, m c, I] + offset, with Y the Newton-Euler equations of one body
-[T 2.80] about the sensor's origin, and s = -1 if the sensor reads the wrench of the tool. A bias
-of the accelerometer acts as a constant force of the tool's mass, and is part of the offset.
-Without angular velocities their terms are left out: they are small in slow motion, none at rest.
+[T 2.80] about the sensor's origin, and s = -1 if the sensor reads the wrench of the tool.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,28 +17,56 @@ import numpy as np
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.residual_statistics import (
+    Blocks,
     contiguous_blocks,
+    covariances_by_blocks,
+    huber_weights,
     require_mostly_undisturbed,
+    require_shape,
+    scales,
+    undisturbed,
 )
-from inertial_estimation.calibration.tool_solution import (
-    N_BODY,
-    N_POINT,
-    DelayAtEdge,
-    SmoothStream,
-    Solution,
-    Stream,
-    ToolEquations,
-    ToolMotion,
-    ToolProblem,
-)
-from inertial_estimation.errors import LogError, ModelError
+from inertial_estimation.errors import LogError, ModelError, ShapeError
+from inertial_estimation.model.rigid_body import net_wrench
 
-MAX_SAMPLES = 20000
-"""Longer logs are thinned; the smoothing has used all of them."""
+N_POINT, N_BODY = 4, 10
+"""Inertial unknowns of a tool without inertia, and with it."""
+MAX_SAMPLES, MAX_SEARCHED = 20000, 4000
+"""Samples that are compared, and those of the search for the delay."""
+N_BLOCKS = 10
+"""Contiguous parts of the log for deviations."""
 MIN_SPREAD = 0.5
 """Of proper accelerations along two axes [m/s^2]."""
 MAX_MISALIGNMENT = 0.5
 """[rad]."""
+ROTATION_TOLERANCE = 1e-6
+ROBUST_ROUNDS = 3
+REACH = 0.05
+"""Duration of a touch before and after its outliers [s]."""
+GRID_STEPS, SMOOTHING_REACH = 4, 4.0
+"""Grid steps in a standard deviation of the smoothing; its deviations to either side."""
+MIN_GAP_PERIODS, MIN_SAMPLES = 4.0, 8
+COARSE_STEP, DELAY_TOLERANCE, DERIVATIVE_STEP = 0.002, 1e-7, 1e-4
+"""Of the first search for a delay, of the last, and of the derivative by it [s]."""
+RANK_TOLERANCE, MIN_SIZE, EXACT = 1e-8, 1e-12, 1e-9
+"""The last is the share of the spread of readings below which a residual is round-off."""
+
+
+class ToolMotion(NamedTuple):
+    """Readings of an FT sensor and of an IMU, each with a clock of its own."""
+
+    ft_times: Array
+    """Rising, shape (n,) [s]."""
+    readings: Array
+    """matrix raw, [force; moment] in and about the sensor frame, shape (n, 6) [N, Nm]."""
+    imu_times: Array
+    """Rising, shape (k,) [s]."""
+    accelerations: Array
+    """Proper, in the IMU's axes, shape (k, 3) [m/s^2]."""
+    angular_velocities: Array | None = None
+    """In the IMU's axes, shape (k, 3) [rad/s]; without them their terms are left out."""
+    sensor_H_imu: Array | None = None
+    """Pose of the IMU in the sensor frame, shape (4, 4) [m]. Default: the same frame."""
 
 
 class ToolFit(NamedTuple):
@@ -98,11 +125,13 @@ def fit_tool(
     direction: int = 1,
     inertia: bool = False,
     max_delay: float = 0.05,
-    n_blocks: int = 10,
     name: str = 'the FT sensor',
 ) -> ToolFit:
     """
     Identify a tool on an FT sensor from free motion.
+
+    A bias of the accelerometer acts as a constant force of the tool's mass, and is part of the
+    offset.
 
     Parameters
     ----------
@@ -114,8 +143,6 @@ def fit_tool(
         Identify the inertia too, which needs angular velocities that change.
     max_delay : float
         Largest delay of the IMU, either way [s]; 0: none.
-    n_blocks : int
-        Contiguous parts of the log for deviations.
     name : str
         Name of the sensor in errors.
 
@@ -143,55 +170,88 @@ def fit_tool(
         values = np.hstack([values, motion.angular_velocities])
     elif inertia:
         raise ModelError("'inertia' needs angular velocities", about=('inertia',))
-    ft = Stream.clean('the FT readings', motion.ft_times, motion.readings)
-    imu = Stream.clean('the readings of the IMU', motion.imu_times, values)
-    period = max(ft.period, imu.period)
+    ft_times, readings = _clean('the FT readings', motion.ft_times, motion.readings)
+    imu_times, values = _clean('the readings of the IMU', motion.imu_times, values)
     n = N_BODY if inertia else N_POINT
-    equations = ToolEquations.of(imu, motion, direction, n, period)
-    readings = ft.smooth(period)
-    times = _common_times(readings, equations.imu, period, max_delay)
-    measured = readings.spline(times)
-    blocks = contiguous_blocks(times, n_blocks)
-    problem = ToolProblem(equations, times, measured, blocks, name)
-    accelerations = equations.accelerations(times)
-    spreads = np.linalg.svd(accelerations - accelerations.mean(axis=0))[1] / np.sqrt(len(times))
+    columns = _regressor_columns(imu_times, values, motion.sensor_H_imu, -direction, n)
+    # A spline through noisy samples is less noisy halfway between them than at them, which would
+    # bias the delay towards half a sample: both streams are smoothed alike.
+    period = float(max(np.median(np.diff(ft_times)), np.median(np.diff(imu_times))))
+    ft, imu = _smooth(ft_times, readings, period), _smooth(imu_times, columns, period)
+    first, last = max(ft.first, imu.first + max_delay), min(ft.last, imu.last - max_delay)
+    if last - first < period:
+        raise LogError(f'FT sensor and IMU are known together for {max(0.0, last - first):.3g} s')
+    times = np.arange(first, last, max(period, (last - first) / MAX_SAMPLES))
+    times = times[ft.knows(times) & imu.knows(times, max_delay)]
+    if not len(times):
+        raise LogError(f'gaps leave no sample with both known {max_delay:g} s before and after')
+    measured = ft.spline(times)
+    problem = _Problem(imu.spline, n, times, measured, contiguous_blocks(times, N_BLOCKS))
+    proper = imu.spline(times)[:, -3:]
+    spreads = np.linalg.svd(proper - proper.mean(axis=0))[1] / np.sqrt(len(times))
     if spreads[1] < MIN_SPREAD:
         text = ', '.join(f'{x:.2g}' for x in spreads)
         raise LogError(
             f'gravity in the frame of {name} spreads by {text} m/s^2 along its axes, two must '
             f'reach {MIN_SPREAD:g}'
         )
-    try:
-        found = problem.solve(max_delay)
-    except DelayAtEdge:
+    sizes = np.repeat(np.linalg.norm(measured.std(axis=0).reshape(2, 3), axis=1), 3)
+    start = sizes = np.maximum(sizes, MIN_SIZE)
+    weights, most = np.ones(len(times)), max_delay
+    if most > 0.0:
+        # Unlike rest, the motion must determine a delay.
+        covariance = problem.covariance(sizes, problem.solve(sizes, weights, 0.0)[0], 0.0, True)
+        most *= bool(np.sqrt(covariance[-1, -1]) < most)
+    for _ in range(ROBUST_ROUNDS):
+        delay = problem.best_delay(sizes, weights, most)
+        residuals = problem.residuals(problem.solve(sizes, weights, delay)[0], delay)
+        sizes = np.maximum(scales(residuals), EXACT * start)
+        weights = huber_weights(residuals)
+    used = undisturbed(times, residuals, REACH)
+    if used.sum() <= n + 6:
+        used = np.ones(len(times), dtype=bool)
+    weights = used.astype(np.float64)
+    delay = problem.best_delay(sizes, weights, most)
+    x, rank = problem.solve(sizes, weights, delay)
+    at_once = problem.solve(sizes, weights, 0.0)[0]
+    kept = problem.where(used)
+    if most > 0.0 and abs(delay) == most:
         # With wrong axes no delay fits, which shows without a delay as well.
-        _require_plausible(problem.solve(0.0), name)
-        raise
-    used = found.used
+        _require_plausible(at_once, kept.misalignment(at_once, 0.0), name)
+        raise LogError(
+            f"the streams fit best with a delay of {delay:.3g} s, the limit 'max_delay'",
+            about=('max_delay',),
+        )
+    if rank < len(x):
+        raise LogError(
+            f'the log determines {rank} of {len(x)} unknowns of the tool and offset of {name}',
+            about=('inertia',),
+        )
     require_mostly_undisturbed(int((~used).sum()), len(used), name)
-    _require_plausible(found, name)
-    x, deviations = found.unknowns, found.deviations
+    misalignment = kept.misalignment(x, delay)
+    _require_plausible(x, misalignment, name)
+    covariance = kept.covariance(sizes, x, delay, most > 0.0)
+    deviations = np.sqrt(np.diag(covariance))
     mass = float(x[0])
     centre = x[1:4] / mass
     # c = h / m, to first order.
     to_centre = np.column_stack([-centre, np.eye(3)]) / mass
-    residuals = measured - equations.at(times, found.delay) @ x
-    at_once = measured - equations.at(times, 0.0) @ found.without_delay
+    residuals = problem.residuals(x, delay)
     return ToolFit(
         mass=mass,
         mass_deviation=float(deviations[0]),
         centre=centre,
-        centre_deviations=np.sqrt(np.diag(to_centre @ found.covariance[:4, :4] @ to_centre.T)),
+        centre_deviations=np.sqrt(np.diag(to_centre @ covariance[:4, :4] @ to_centre.T)),
         inertia=x[4:n] if inertia else None,
         inertia_deviations=deviations[4:n] if inertia else None,
         offset=x[n:],
         offset_deviations=deviations[n : n + 6],
-        delay=found.delay,
-        delay_deviation=found.delay_deviation,
-        misalignment=found.misalignment,
+        delay=delay,
+        delay_deviation=float(deviations[-1]) if most > 0.0 else np.inf,
+        misalignment=misalignment,
         spreads=spreads,
         rms_offset_only=measured[used].std(axis=0),
-        rms_without_delay=np.sqrt((at_once[used] ** 2).mean(axis=0)),
+        rms_without_delay=np.sqrt((problem.residuals(at_once, 0.0)[used] ** 2).mean(axis=0)),
         rms=np.sqrt((residuals[used] ** 2).mean(axis=0)),
         times=times,
         residuals=residuals,
@@ -200,29 +260,183 @@ def fit_tool(
     )
 
 
-def _common_times(readings: SmoothStream, imu: SmoothStream, period: float, most: float) -> Array:
-    """Return times at which both streams are known whatever the delay is, evenly spread [s]."""
-    first, last = max(readings.first, imu.first + most), min(readings.last, imu.last - most)
-    if last - first < period:
-        raise LogError(f'FT sensor and IMU are known together for {max(0.0, last - first):.3g} s')
-    times = np.arange(first, last, max(period, (last - first) / MAX_SAMPLES))
-    known = times[readings.knows(times) & imu.knows(times, most)]
-    if not len(known):
-        raise LogError(f'gaps leave no sample at which both are known {most:g} s before and after')
-    return known
+def _clean(what: str, times: Array, values: Array) -> tuple[Array, Array]:
+    """Return samples without NaN and stamps that go back; times (n,) [s], values (n, m)."""
+    if values.ndim != 2:
+        raise ShapeError(what, (len(times), 'm'), values.shape)
+    require_shape(f'times of {what}', times, len(values))
+    kept = np.isfinite(times) & np.isfinite(values).all(axis=1)
+    times, values = times[kept], values[kept]
+    later = np.diff(np.maximum.accumulate(times), prepend=-np.inf) > 0.0
+    if later.sum() < MIN_SAMPLES:
+        raise LogError(f'{what}: {later.sum()} usable samples, {MIN_SAMPLES} are needed')
+    return times[later], values[later]
 
 
-def _require_plausible(found: Solution, name: str) -> None:
-    """Refuse a negative mass, and axes of the IMU that do not fit."""
-    mass = float(found.unknowns[0])
-    if mass <= 0.0:
+def _regressor_columns(
+    times: Array, values: Array, pose: Array | None, sign: int, n_inertial: int
+) -> Array:
+    """Return columns of the inertial unknowns, then the proper acceleration, at the sensor."""
+    from scipy.interpolate import CubicSpline
+
+    pose = np.eye(4) if pose is None else np.asarray(pose)
+    require_shape('sensor_H_imu', pose, 4, 4)
+    R, place = pose[:3, :3], pose[:3, 3]
+    if not np.allclose(R.T @ R, np.eye(3), atol=ROTATION_TOLERANCE) or np.linalg.det(R) < 0.0:
+        raise ModelError("'sensor_H_imu' holds no rotation", about=('sensor_H_imu',))
+    acceleration = values[:, :3] @ R.T
+    spin = rate = np.zeros_like(acceleration)
+    if values.shape[1] > 3:
+        spin = values[:, 3:] @ R.T
+        rate = CubicSpline(times, spin)(times, 1)
+    # From the IMU to the sensor's origin, about which the equations are.
+    origin = acceleration - np.cross(rate, place) - np.cross(spin, np.cross(spin, place))
+    proper = np.hstack([origin, rate])
+    wrenches = [sign * net_wrench(unit, spin, proper) for unit in np.eye(N_BODY)[:n_inertial]]
+    return np.hstack([np.stack(wrenches, axis=2).reshape(len(proper), -1), origin])
+
+
+class _Smooth(NamedTuple):
+    """A stream that can be evaluated from `first` to `last` [s], except in gaps (g, 2) [s]."""
+
+    spline: Callable[[Array], Array]
+    first: float
+    last: float
+    gaps: Array
+
+    def knows(self, times: Array, around: float = 0.0) -> Mask:
+        """Return at which times (n,) it is known, `around` [s] before and after."""
+        known: Mask = (times - around >= self.first) & (times + around <= self.last)
+        for begin, end in self.gaps:
+            known &= (times + around < begin) | (times - around > end)
+        return known
+
+
+def _smooth(times: Array, values: Array, width: float) -> _Smooth:
+    """Smooth a stream with a Gaussian of standard deviation `width` [s]."""
+    from scipy.interpolate import CubicSpline
+    from scipy.ndimage import gaussian_filter1d
+
+    margin, length = SMOOTHING_REACH * width, times[-1] - times[0]
+    if length <= 2.0 * margin:
         raise LogError(
-            f"the mass on {name} is {mass:.3g} kg: wrong 'direction' or 'sensor_H_imu'",
+            f'a stream of {length:.3g} s is too short to be smoothed over {2.0 * margin:.3g} s'
+        )
+    grid = np.arange(times[0], times[-1], width / GRID_STEPS)
+    even = CubicSpline(times, values)(grid)
+    smoothed = gaussian_filter1d(even, GRID_STEPS, axis=0, truncate=SMOOTHING_REACH)
+    steps = np.diff(times)
+    wide = np.flatnonzero(steps > MIN_GAP_PERIODS * np.median(steps))
+    gaps = np.column_stack([times[wide] - margin, times[wide + 1] + margin])
+    return _Smooth(CubicSpline(grid, smoothed), times[0] + margin, grid[-1] - margin, gaps)
+
+
+class _Problem(NamedTuple):
+    """Least squares over m, m c, inertia if asked for, and offset, for any delay of the IMU."""
+
+    columns: Callable[[Array], Array]
+    """Of the inertial unknowns, then the proper acceleration, by time [s]."""
+    n_inertial: int
+    times: Array
+    """Shape (n,) [s]."""
+    measured: Array
+    """Shape (n, 6) [N, Nm]."""
+    blocks: Blocks
+
+    def where(self, rows: Mask) -> _Problem:
+        """Return the problem of some samples."""
+        blocks = np.unique(self.blocks[rows], return_inverse=True)[1]
+        return self._replace(times=self.times[rows], measured=self.measured[rows], blocks=blocks)
+
+    def regressor(self, delay: float) -> Array:
+        """Return the regressor, (n, 6, n_inertial + 6)."""
+        n = len(self.times)
+        inertial = self.columns(self.times + delay)[:, :-3].reshape(n, 6, self.n_inertial)
+        return np.concatenate([inertial, np.broadcast_to(np.eye(6), (n, 6, 6))], axis=2)
+
+    def residuals(self, x: Array, delay: float) -> Array:
+        """Return what is left of the readings, (n, 6) [N, Nm]."""
+        found: Array = self.measured - self.regressor(delay) @ x
+        return found
+
+    def solve(self, sizes: Array, weights: Array, delay: float) -> tuple[Array, int]:
+        """Return the unknowns and the rank; sizes (6,) of residuals, weights (n,)."""
+        root = np.sqrt(weights)[:, None] / sizes
+        regressor = self.regressor(delay)
+        Y = (root[..., None] * regressor).reshape(-1, regressor.shape[2])
+        lengths = np.linalg.norm(Y, axis=0)
+        lengths[lengths == 0.0] = 1.0
+        wanted = (root * self.measured).ravel()
+        x, _, rank, _ = np.linalg.lstsq(Y / lengths, wanted, rcond=RANK_TOLERANCE)
+        return x / lengths, int(rank)
+
+    def best_delay(self, sizes: Array, weights: Array, most: float) -> float:
+        """Return the delay of the smallest residual, at most `most` either way [s]."""
+        if most == 0.0:
+            return 0.0
+        from scipy.optimize import minimize_scalar
+
+        n = len(self.times)
+        few = np.unique(np.linspace(0, n - 1, min(n, MAX_SEARCHED)).astype(np.intp))
+        part = self._replace(times=self.times[few], measured=self.measured[few])
+        root = (np.sqrt(weights[few])[:, None] / sizes)[..., None]
+
+        def cost(delay: float) -> float:
+            whole = np.concatenate([part.regressor(delay), part.measured[..., None]], axis=2)
+            # The last diagonal element of the triangle is the norm of the residual.
+            triangle = np.linalg.qr((root * whole).reshape(6 * len(few), -1), mode='r')
+            return abs(float(triangle[-1, -1]))
+
+        n = max(2, int(np.ceil(most / COARSE_STEP)))
+        tried = np.linspace(-most, most, 2 * n + 1)
+        best = int(np.argmin([cost(delay) for delay in tried]))
+        if best in (0, 2 * n):
+            return float(tried[best])
+        bounds, options = (tried[best - 1], tried[best + 1]), {'xatol': DELAY_TOLERANCE}
+        return float(minimize_scalar(cost, bounds=bounds, method='bounded', options=options).x)
+
+    def covariance(self, sizes: Array, x: Array, delay: float, delayed: bool) -> Array:
+        """Return the covariance of the unknowns and, last, of the delay if it is unknown."""
+        Y, step = self.regressor(delay), DERIVATIVE_STEP
+        left = (self.measured - Y @ x) / sizes
+        if delayed:
+            slope = (self.regressor(delay + step) - self.regressor(delay - step)) / (2.0 * step)
+            Y = np.concatenate([Y, (slope @ x)[..., None]], axis=2)
+        stacked = (Y / sizes[:, None]).reshape(left.size, -1)
+        lengths = np.linalg.norm(stacked, axis=0)
+        scale = np.where(lengths > 0.0, lengths, 1.0)
+        U, sigma, Vt = np.linalg.svd(stacked / scale, full_matrices=False)
+        kept = sigma > RANK_TOLERANCE * sigma[0]
+        draws = np.repeat(self.blocks, 6)
+        of_basis = covariances_by_blocks(U[:, kept], left.reshape(-1, 1), draws)[0]
+        back = (Vt[kept].T / sigma[kept]) / scale[:, None]
+        covariance: Array = back @ of_basis @ back.T
+        # A delay that changes nothing is not determined.
+        free = np.flatnonzero(lengths == 0.0)
+        covariance[free, free] = np.inf
+        return covariance
+
+    def misalignment(self, x: Array, delay: float) -> float:
+        """Return the angle between the IMU's axes and those that fit forces best [rad]."""
+        from scipy.spatial.transform import Rotation
+
+        Y = self.regressor(delay)[:, :3]
+        explained = Y[..., 0] * x[0]
+        wanted = self.measured[:, :3] - Y[..., 1:] @ x[1:]
+        a, f = explained - explained.mean(axis=0), wanted - wanted.mean(axis=0)
+        return float(Rotation.align_vectors(f, a)[0].magnitude())
+
+
+def _require_plausible(x: Array, misalignment: float, name: str) -> None:
+    """Refuse a negative mass, and axes of the IMU that do not fit."""
+    if x[0] <= 0.0:
+        raise LogError(
+            f"the mass on {name} is {x[0]:.3g} kg: wrong 'direction' or 'sensor_H_imu'",
             about=('direction', 'sensor_H_imu'),
         )
-    if found.misalignment > MAX_MISALIGNMENT:
+    if misalignment > MAX_MISALIGNMENT:
         raise LogError(
             f'forces on {name} fit best with the axes of the IMU turned by '
-            f"{np.degrees(found.misalignment):.0f} degrees against 'sensor_H_imu'",
+            f"{np.degrees(misalignment):.0f} degrees against 'sensor_H_imu'",
             about=('sensor_H_imu',),
         )

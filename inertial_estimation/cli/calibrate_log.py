@@ -188,7 +188,6 @@ def _affine(chosen: argparse.Namespace) -> None:
         found, refused = calibrate_affine(
             predicted, log.calibrations, masks[0], test=masks[1] if masks[1:] else None,
             sensors=chosen.ft, weight=chosen.prior_weight,
-            prior_deviation=chosen.prior_deviation, n_blocks=chosen.blocks,
         )  # fmt: skip
     k, warmth = list(log.calibrations).index, predicted.samples.ft_temperatures
     mean = {}
@@ -228,7 +227,7 @@ def _temperature(chosen: argparse.Namespace) -> None:
             warmth = np.where(np.isfinite(warmth), warmth, samples.ft_temperatures)
         found = calibrate_temperature(
             predicted, warmth, log.calibrations, reference=chosen.reference_temperature,
-            sensors=chosen.ft, min_range=chosen.least_change,
+            sensors=chosen.ft,
         )  # fmt: skip
     _finish_fits(
         chosen, log, predicted, found,
@@ -313,7 +312,7 @@ def _tool(chosen: argparse.Namespace) -> None:
     )
     fit = fit_tool(
         log.motion, direction=source.direction, inertia=chosen.inertia,
-        max_delay=chosen.most_delay, n_blocks=chosen.blocks, name=chosen.ft,
+        max_delay=chosen.most_delay, name=chosen.ft,
     )  # fmt: skip
     series = ('times', 'residuals', 'residuals_before', 'used')
     figures = {key: value for key, value in fit._asdict().items() if key not in series}

@@ -18,7 +18,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Stamps
 from inertial_estimation.calibration.calibration_file import SensorCalibration
-from inertial_estimation.calibration.tool_solution import ToolMotion
+from inertial_estimation.calibration.tool import ToolMotion
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CallError, ConfigError, LogError, NameNotFound
 from inertial_estimation.logs.bag import BagReader, MessageReader, resolve
