@@ -134,20 +134,17 @@ def rest_samples(
     raw (n, 6); accelerations (n, 3) [m/s^2]; turning (n, 3) [rad/s]; bias (3,),
     max_acceleration: from the median size [m/s^2].
     """
-    n = len(raw)
-    require_shape('accelerations', accelerations, n, 3)
-    if turning is not None:
-        require_shape('turning', turning, n, 3)
+    rates = np.zeros((len(raw), 3)) if turning is None else turning
+    require_shape('accelerations', accelerations, len(raw), 3)
+    require_shape('turning', rates, len(raw), 3)
     finite = np.isfinite(raw).all(axis=1) & np.isfinite(accelerations).all(axis=1)
     if not finite.any():
-        raise LogError(
-            f'{what}: no sample has finite readings of both the FT sensor and the accelerometer'
-        )
+        raise LogError(f'{what}: no sample has readings of both FT sensor and accelerometer')
+    off = Bias(np.zeros(3), np.zeros(3))
     if bias is not None:
-        off = Bias(numbers('bias', bias, (3,)), np.zeros(3))
-    else:
-        found = accelerometer_bias(accelerations[finite])
-        off = found if found.is_significant else Bias(np.zeros(3), np.zeros(3))
+        off = off._replace(bias=numbers('bias', bias, (3,)))
+    elif (found := accelerometer_bias(accelerations[finite])).is_significant:
+        off = found
     sizes = np.linalg.norm(accelerations - off.bias, axis=1)
     gravity = float(np.median(sizes[finite]))
     if abs(gravity - GRAVITY) > MAX_GRAVITY_ERROR * GRAVITY:
@@ -155,9 +152,7 @@ def rest_samples(
             f"{what}: the accelerometer reads {gravity:.3g} at the median, expected {GRAVITY:.2f} "
             "m/s^2: state its 'unit'", about=('unit',),
         )  # fmt: skip
-    with np.errstate(invalid='ignore'):
-        moves = np.abs(sizes - gravity) > max_acceleration
-        if turning is not None:
-            moves |= np.linalg.norm(turning, axis=1) > MAX_REST_TURNING
+    moves = np.abs(sizes - gravity) > max_acceleration
+    moves |= np.linalg.norm(rates, axis=1) > MAX_REST_TURNING
     left_out = {NOT_FINITE: int((~finite).sum()), MOVING: int((finite & moves).sum()), TOUCHED: 0}
     return finite & ~moves, left_out, gravity, off

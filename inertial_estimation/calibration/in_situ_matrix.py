@@ -58,31 +58,21 @@ WEIGHT_ROUNDS = 4
 """Of weighing the equations by the noise of wrenches that the last matrix implies."""
 MIN_OVER_NOISE = 3.0
 """Singular values below so many times the expected largest of noise count as zero."""
-MIN_VARIANCE_RATIO = 1e-3
-"""Of the covariance of residuals, which 40 blocks determine no better."""
 ROUND_OFF = 1e-9
-MAX_RESIDUAL_OVER_NOISE = 3.0
-MAX_RESIDUAL = 0.07
+MAX_RESIDUAL_OVER_NOISE, MAX_RESIDUAL = 3.0, 0.07
 """
-Of what was added, left beyond noise: play of 1 % of the swing, as data sheets admit, leaves 0.06
-of 0.5 kg on a body of 3 kg; a centre that is 5 cm off 0.05 to 0.3.
-"""
-MAX_LASTING, MAX_LASTING_RESIDUAL = 25.0, 0.03
-"""
-Residual over errors that last within data sets, and of what was added: play leaves 12 times at
-most, gains of the accelerometer that differ by 3 % a share of 0.023, a centre 5 cm off 14 to 70.
+Residual over noise and over what was added: play of 1 % of the swing, as data sheets admit, leaves
+0.06 of 0.5 kg on a body of 3 kg; a centre that is 5 cm off 0.05 to 0.3.
 """
 MAX_SCALE_ERROR = 0.01
 """Of the accelerometer's gravity."""
 MAX_MASS, MAX_DISTANCE = 50.0, 3.0
 """Of a body in the hand, and its centre from the sensor [kg, m]: more is another unit."""
-FIRST_MOMENTS = np.array(hat(np.eye(3)))
-"""Derivatives of hat(first moment) by its coordinates, shape (3, 3, 3)."""
-MAX_WRENCH_RATIO, MAX_FORCE_MIXING, MIN_MOMENT_RATIO = 3.0, 0.3, 0.2
-"""
-Readings are wrenches if forces come out as so many newtons at most (or one over it; pounds: 2.2),
-mix by that share (gauges of 32 real sensors: 1.9), and moments are so large (gauges: 0.03).
-"""
+UNIT_BODIES = np.zeros((4, 6, 3))
+"""M of a unit mass and of unit first moments, shape (4, 6, 3)."""
+UNIT_BODIES[0, :3], UNIT_BODIES[1:, 3:] = np.eye(3), hat(np.eye(3))
+SCALE = np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)
+"""Makes forces and moments comparable, shape (6,)."""
 
 
 class Weighed(NamedTuple):
@@ -101,12 +91,7 @@ class Weighed(NamedTuple):
     @property
     def matrix(self) -> Array:
         """M, from gravity to the weight of the body, shape (6, 3) [T 5.2b]."""
-        first_moment = np.asarray(self.first_moment, dtype=np.float64)
-        return np.vstack([self.mass * np.eye(3), hat(first_moment)])
-
-    def less(self, other: Weighed) -> Weighed:
-        """Return the difference of two bodies."""
-        return Weighed(self.mass - other.mass, self.first_moment - other.first_moment)
+        return np.tensordot([self.mass, *self.first_moment], UNIT_BODIES, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +125,13 @@ class AddedMass:
         """Added mass and its first moment."""
         return Weighed(self.mass, self.mass * self.centre)
 
+    def offset(self, matrix: Array | None, bias: Array | None, min_gap: float) -> InSituOffset:
+        """Return the offset and slopes of this data set, see `in_situ_offset`."""
+        return in_situ_offset(
+            self.raw, self.accelerations, turning=self.turning, matrix=matrix, bias=bias,
+            min_gap=min_gap, what=f"data set '{self.name}'",
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, eq=False)
 class InSituMatrix:
@@ -162,8 +154,6 @@ class InSituMatrix:
     """Of the slopes of each data set, root mean square over their noise, shape (n_sets,)."""
     share_left: float
     """Residual of all data sets over the slopes of what was added."""
-    lasting: float
-    """Residual over errors that last within data sets."""
     data_sets: tuple[AddedMass, ...]
     offsets: tuple[InSituOffset, ...]
     """Offset and slopes of each data set, in raw units."""
@@ -183,45 +173,45 @@ class InSituMatrix:
         """Standard deviations of mass and first moment, shape (4,) [kg, kg m]."""
         return np.asarray(np.sqrt(np.diagonal(self.covariance)[OF_MATRIX:]))
 
-    def weigh(self, offset: InSituOffset, matrix: Array | None = None) -> Weighed:
-        """Return the body of a data set, as this matrix or another one (6, 6) reads it."""
-        C, R = self.matrix if matrix is None else matrix, self.rotation
-        slopes = -self.direction * C @ offset.slopes.slopes @ R.T
+    def weigh(self, offset: InSituOffset) -> Weighed:
+        """Return what was added in a data set, as the matrix reads it."""
+        C, R = self.matrix, self.rotation
         factor = np.linalg.cholesky(R @ offset.slopes.gram @ R.T)
-        mass = float(np.trace(slopes[:3] @ factor @ factor.T) / np.trace(factor @ factor.T))
-        columns = (FIRST_MOMENTS @ factor).reshape(3, 9).T
-        first_moment = np.linalg.lstsq(columns, (slopes[3:] @ factor).reshape(-1), rcond=None)[0]
-        return Weighed(mass, first_moment)
+        left = -self.direction * C @ offset.slopes.slopes @ R.T - self.body.matrix
+        mass = np.sum(left[:3] @ factor * factor) / np.sum(factor**2)
+        columns = (UNIT_BODIES[1:, 3:] @ factor).reshape(3, 9).T
+        first_moment = np.linalg.lstsq(columns, (left[3:] @ factor).reshape(-1), rcond=None)[0]
+        return Weighed(float(mass), first_moment)
 
     def change(self, former: Array | None = None, *, turned: bool = False) -> float:
         """
-        Return the distance of the matrix from a former one (6, 6), see `matrix_change`.
+        Return the distance from a former matrix (6, 6), see `matrix_change`; NaN without one.
 
-        Of readings that are wrenches from the identity; NaN if nothing is known. turned: the
-        former one is in the axes of an accelerometer.
+        turned: the former matrix is in the axes of an accelerometer.
         """
-        if former is None and not self._reads_wrenches():
+        if former is None:
             return float('nan')
-        ratio = self._ratio(np.eye(6) if former is None else former)
-        return matrix_change(_unrotated(ratio) if turned or not self.in_sensor_axes else ratio)
+        ratio = SCALE[:, None] * (self.matrix @ np.linalg.inv(former)) / SCALE
+        if turned or not self.in_sensor_axes:
+            U, _, Vt = np.linalg.svd(ratio[:3, :3])
+            # A rotation, so that the other direction shows as the other sign.
+            R = np.sign(np.linalg.det(U @ Vt)) * U @ Vt
+            ratio = np.kron(np.eye(2), R.T) @ ratio
+        return matrix_change(ratio)
 
     def findings(
         self, subject: str, former: Array | None = None, *, turned: bool = False
     ) -> Iterator[Finding]:
-        """Yield findings about the matrix; errors if it must not be used."""
+        """Yield findings about the matrix; errors if it must not be used; see `change`."""
         change = self.change(former, turned=turned)
         if change > limit_of('matrix_change'):
-            of = 'the former matrix' if former is not None else 'the identity of wrenches'
-            text = f'matrix differs from {of} by {change:.2g} times that along some direction'
+            text = f'matrix differs from the former one by {change:.2g} times that'
             yield finding('matrix_change', subject, level=Level.ERROR, what=text, change=change)
         left = float(np.sqrt((self.residuals**2).mean()))
-        if left > MAX_RESIDUAL_OVER_NOISE and (
-            self.share_left > MAX_RESIDUAL
-            or (self.share_left > MAX_LASTING_RESIDUAL and self.lasting > MAX_LASTING)
-        ):
+        if left > MAX_RESIDUAL_OVER_NOISE and self.share_left > MAX_RESIDUAL:
             yield finding(
                 'residual', subject, level=Level.ERROR, what='slopes of the data sets',
-                share=self.share_left, over_noise=left, lasting=self.lasting,
+                share=self.share_left, over_noise=left,
             )  # fmt: skip
         bodies = {'body': self.body} | {one.name: one.added for one in self.data_sets if one.mass}
         for name, body in bodies.items():
@@ -251,39 +241,6 @@ class InSituMatrix:
             self.matrix, self.matrix @ last.offset, provenance=(step,), axes=axes
         )
 
-    def _ratio(self, former: Array) -> Array:
-        """Return the matrix over a former one, moments over the length scale, (6, 6)."""
-        scale = np.diag(_scale(LENGTH_SCALE))
-        ratio: Array = scale[:, None] * (self.matrix @ np.linalg.inv(former)) / scale
-        return ratio
-
-    def _reads_wrenches(self) -> bool:
-        """Return True if the matrix takes readings for wrenches."""
-        ratio = self._ratio(np.eye(6))
-        gains = np.maximum(np.linalg.svd(ratio[:3, :3], compute_uv=False), np.finfo(float).tiny)
-        size = float(np.exp(np.log(gains).mean()))
-        if not self.in_sensor_axes:
-            ratio = _unrotated(ratio)
-        mixed = min(
-            float(np.linalg.norm(ratio[:3] / size - sign * np.eye(3, 6), 2)) for sign in (1, -1)
-        )
-        moments = np.linalg.svd(ratio[3:, 3:], compute_uv=False).min() / size
-        is_force = 1.0 / MAX_WRENCH_RATIO < size < MAX_WRENCH_RATIO
-        return bool(is_force and mixed < MAX_FORCE_MIXING and moments > MIN_MOMENT_RATIO)
-
-
-def _unrotated(ratio: Array) -> Array:
-    """Return a matrix (6, 6) without the rotation that its forces have most of."""
-    U, _, Vt = np.linalg.svd(ratio[:3, :3])
-    # A rotation, so that the other direction shows as the other sign.
-    R = np.sign(np.linalg.det(U @ Vt)) * U @ Vt
-    return np.asarray(np.kron(np.eye(2), R.T) @ ratio)
-
-
-def _scale(length_scale: float) -> Array:
-    """Return the matrix (6, 6) that makes forces and moments comparable."""
-    return np.diag(np.repeat([1.0, 1.0 / length_scale], 3))
-
 
 def in_situ_matrix(
     data_sets: Sequence[AddedMass],
@@ -292,8 +249,6 @@ def in_situ_matrix(
     direction: int = 1,
     former: Array | None = None,
     bias: Array | None = None,
-    length_scale: float = LENGTH_SCALE,
-    min_gap: float = MIN_GAP,
 ) -> InSituMatrix:
     """
     Identify the calibration matrix from added masses.
@@ -313,8 +268,6 @@ def in_situ_matrix(
     bias : ndarray, shape (3,), optional
         Of the accelerometer [m/s^2]; affects offsets only. Default: from gravity, in each data
         set whose orientations determine it.
-    length_scale, min_gap : float
-        As for `in_situ_offset`.
 
     Returns
     -------
@@ -341,30 +294,19 @@ def in_situ_matrix(
     R = np.eye(3) if rotation is None else numbers('rotation', rotation, (3, 3))
     if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0.0:
         raise ModelError("'rotation' is no rotation matrix")
-
-    def offsets(matrix: Array | None, **options: float) -> tuple[InSituOffset, ...]:
-        return tuple(
-            in_situ_offset(
-                one.raw, one.accelerations, turning=one.turning, matrix=matrix, bias=bias,
-                length_scale=length_scale, what=f"data set '{one.name}'", **options,
-            )
-            for one in sets
-        )  # fmt: skip
-
-    scale = _scale(length_scale)
     try:
-        found = offsets(former, min_gap=min_gap)
+        found = tuple(one.offset(former, bias, MIN_GAP) for one in sets)
     except LogError as refused:
         if former is not None:
             raise
         # Channels in units of their own hide the body: the matrix of slopes makes them comparable.
         try:
-            rough = offsets(None, min_gap=0.0, max_unexplained=np.inf)
-            matrix = _Equations(sets, rough, R, direction, scale).matrix
-            found = offsets(matrix, min_gap=min_gap)
+            rough = [one.offset(None, bias, 0.0) for one in sets]
+            former = _Equations(sets, rough, R, direction).matrix
+            found = tuple(one.offset(former, bias, MIN_GAP) for one in sets)
         except (LogError, np.linalg.LinAlgError):
             raise refused from None
-    equations = _Equations(sets, found, R, direction, scale)
+    equations = _Equations(sets, found, R, direction)
     rank = int((equations.over_noise > MIN_OVER_NOISE).sum())
     if rank < UNKNOWNS:
         raise LogError(
@@ -373,7 +315,7 @@ def in_situ_matrix(
             f'{MIN_OVER_NOISE:g}): total masses are equal, total centres on one line, or a '
             'channel is dead'
         )
-    residuals, share_left, lasting = equations.residuals()
+    residuals, share_left = equations.residuals()
     return InSituMatrix(
         matrix=equations.matrix,
         covariance=equations.covariance(),
@@ -382,7 +324,6 @@ def in_situ_matrix(
         singular_values=equations.over_noise,
         residuals=residuals,
         share_left=share_left,
-        lasting=lasting,
         data_sets=sets,
         offsets=found,
         direction=direction,
@@ -398,93 +339,71 @@ class _Equations:
     """
 
     def __init__(
-        self, sets: Sequence[AddedMass], found: Sequence[InSituOffset], R: Array, direction: int,
-        scale: Array,
-    ) -> None:  # fmt: skip
+        self, sets: Sequence[AddedMass], found: Sequence[InSituOffset], R: Array, direction: int
+    ) -> None:
         slopes = [one.slopes for one in found]
         # Gravity is the opposite of what an accelerometer reads.
-        self._H = [-direction * one.slopes @ R.T for one in slopes]
-        self._L = [np.linalg.cholesky(R @ one.gram @ R.T) for one in slopes]
-        self._known = [one.added.matrix for one in sets]
+        self._H = np.array([-direction * one.slopes @ R.T for one in slopes])
+        self._L = np.linalg.cholesky([R @ one.gram @ R.T for one in slopes])
+        self._known = np.array([one.added.matrix for one in sets])
         moves = [np.kron((R.T @ L).T, np.eye(6)) for L in self._L]
         self._covariances = [
             move @ one.covariance[:18, :18] @ move.T for one, move in zip(slopes, moves)
         ]
-        total = sum(one.n_samples for one in slopes)
-        noise = np.sum([one.noise * one.n_samples for one in slopes], axis=0) / total
-        self._F = np.asarray(np.linalg.cholesky(noise), dtype=np.float64)
-        self._solve(scale)
-        sigma = np.linalg.svd(self._coefficients, compute_uv=False)
-        sigma = np.concatenate([sigma, np.zeros(UNKNOWNS - len(sigma))])
-        self.over_noise = np.asarray(sigma / (np.sqrt(3.0 * len(slopes)) + np.sqrt(6.0)))
+        counts = [one.n_samples for one in slopes]
+        noise = np.average([one.noise for one in slopes], axis=0, weights=counts)
+        self._F = np.linalg.cholesky(noise)
+        self._solve(np.diag(SCALE))
+        sigma = np.zeros(UNKNOWNS)
+        values = np.linalg.svd(self._coefficients, compute_uv=False)
+        sigma[: len(values)] = values
+        self.over_noise = sigma / (np.sqrt(3.0 * len(slopes)) + np.sqrt(6.0))
         """Singular values over the largest expected of noise, shape (40,)."""
         for _ in range(WEIGHT_ROUNDS):
             self._solve(np.linalg.inv(self.matrix @ self._F))
 
     def _solve(self, weight: Array) -> None:
         """Solve by least squares with weight W."""
-        whitened = [np.linalg.solve(self._F, H @ L) for H, L in zip(self._H, self._L, strict=True)]
-        size = np.linalg.norm(np.hstack(whitened), 2)
-        units = [np.vstack([np.eye(3), np.zeros((3, 3))])]
-        units += [np.vstack([np.zeros((3, 3)), one]) for one in FIRST_MOMENTS]
-        of_body = np.hstack([
-            [(weight @ one @ L).reshape(-1, order='F') for one in units] for L in self._L
-        ])  # fmt: skip
-        lengths = np.linalg.norm(of_body, axis=1) / size
-        coefficients = np.vstack([np.kron(one.T, np.eye(6)) for one in whitened])
-        self._unscale = np.zeros((UNKNOWNS, UNKNOWNS))
+        whitened = np.linalg.solve(self._F, self._H @ self._L)
+        of_body = _columns(weight @ UNIT_BODIES @ self._L[:, None])
+        of_body = np.moveaxis(of_body, 1, 2).reshape(-1, 4)
+        size = np.linalg.norm(np.hstack(list(whitened)), 2)
+        lengths = np.linalg.norm(of_body, axis=0) / size
+        of_matrix = np.vstack([np.kron(one.T, np.eye(6)) for one in whitened])
+        self._coefficients = np.hstack([of_matrix, -of_body / lengths])
+        self._unscale = np.diag(np.append(np.ones(OF_MATRIX), 1.0 / lengths))
         self._unscale[:36, :36] = np.kron(np.linalg.inv(self._F).T, np.linalg.inv(weight))
-        self._unscale[36:, 36:] = np.diag(1.0 / lengths)
-        self._coefficients = np.hstack([coefficients, -(of_body / lengths[:, None]).T])
-        right = np.concatenate([self._weighted(weight @ M, j) for j, M in enumerate(self._known)])
+        right = _columns(weight @ self._known @ self._L).reshape(-1)
         x = self._unscale @ np.linalg.lstsq(self._coefficients, right, rcond=None)[0]
         self._weight = weight
         self.matrix = x[:OF_MATRIX].reshape(6, 6, order='F')
         self.body = Weighed(float(x[36]), x[37:])
 
-    def _weighted(self, matrix: Array, j: int) -> Array:
-        """Return a matrix (6, 3) times the root of gravity in data set j, by columns, (18,)."""
-        found: Array = (matrix @ self._L[j]).reshape(-1, order='F')
-        return found
-
     def covariance(self) -> Array:
         """Return the covariance of the unknowns, (40, 40)."""
         gain = self._unscale @ np.linalg.pinv(self._coefficients)
         move = np.kron(np.eye(3), self._weight @ self.matrix)
-        total = np.zeros((UNKNOWNS, UNKNOWNS))
-        for j, covariance in enumerate(self._covariances):
-            part = gain[:, 18 * j : 18 * (j + 1)] @ move
-            total += part @ covariance @ part.T
-        return total
+        parts = np.split(gain, len(self._H), axis=1)
+        return np.sum([
+            part @ move @ covariance @ move.T @ part.T
+            for part, covariance in zip(parts, self._covariances, strict=True)
+        ], axis=0)  # fmt: skip
 
-    def residuals(self) -> tuple[Array, float, float]:
-        """
-        Return the residuals of each data set over their noise, (n_sets,), and two of all.
-
-        Over the slopes of what was added, and over what errors that last within data sets leave.
-        """
-        M_b, n = self.body.matrix, len(self._H)
-        left = [self.matrix @ H - M_b - M for H, M in zip(self._H, self._known, strict=True)]
-        weighted = [self._weighted(self._weight @ one, j) for j, one in enumerate(left)]
-        U = np.linalg.svd(self._coefficients)[0]
+    def residuals(self) -> tuple[Array, float]:
+        """Return residuals of data sets over noise, (n_sets,), of all over what was added."""
+        n = len(self._H)
+        left = self.matrix @ self._H - self.body.matrix - self._known
+        squares = (_columns(self._weight @ left @ self._L) ** 2).mean(axis=1)
         # Unknowns take a part of the noise.
-        freedom = 1.0 - (U[:, :UNKNOWNS].reshape(n, 18, UNKNOWNS) ** 2).sum(axis=2).mean(axis=1)
-        free = freedom > ROUND_OFF
-        squares = np.where(free, (np.array(weighted) ** 2).mean(axis=1), np.nan)
-        over_noise = np.sqrt(squares / np.where(free, freedom, 1.0))
-        scale = np.diag(_scale(LENGTH_SCALE))[:, None]
-        added = float(np.linalg.norm([scale * M for M in self._known]))
+        U = np.linalg.svd(self._coefficients, full_matrices=False)[0]
+        freedom = 1.0 - (U.reshape(n, 18, UNKNOWNS) ** 2).sum(axis=2).mean(axis=1)
+        over_noise = np.sqrt(squares / np.where(freedom > ROUND_OFF, freedom, np.nan))
+        added = float(np.linalg.norm(SCALE[:, None] * self._known))
         seen = np.sqrt(max(1.0 - UNKNOWNS / (18.0 * n), ROUND_OFF))
-        share = (
-            float(np.linalg.norm([scale * one for one in left])) / seen / added if added else 0.0
-        )
-        across, move = U[:, UNKNOWNS:], np.kron(np.eye(3), self._weight @ self.matrix)
-        total, spread = np.zeros(across.shape[1]), np.zeros((across.shape[1],) * 2)
-        for j, covariance in enumerate(self._covariances):
-            part = across[18 * j : 18 * (j + 1)]
-            total += part.T @ weighted[j]
-            spread += part.T @ move @ covariance @ move.T @ part
-        variances, axes = np.linalg.eigh(spread)
-        variances = np.maximum(variances, MIN_VARIANCE_RATIO * variances.max())
-        lasting = float(np.sqrt(((axes.T @ total) ** 2 / variances).mean()))
-        return np.asarray(over_noise), share, lasting
+        share = float(np.linalg.norm(SCALE[:, None] * left)) / seen / added if added else 0.0
+        return over_noise, share
+
+
+def _columns(matrices: Array) -> Array:
+    """Return matrices (..., 6, 3) by columns, (..., 18)."""
+    return np.swapaxes(matrices, -1, -2).reshape(*matrices.shape[:-2], 18)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +31,11 @@ from inertial_estimation.calibration.calibration_file import (
     Provenance,
     SensorCalibration,
 )
-from inertial_estimation.calibration.channels import require_live, require_unsaturated
+from inertial_estimation.calibration.channels import (
+    constant_channels,
+    names_of,
+    require_unsaturated,
+)
 from inertial_estimation.calibration.raw_slopes import (
     MIN_SAMPLES,
     RawSlopes,
@@ -58,8 +63,7 @@ MAX_LEFT_OUT = 0.1
 ROUND_OFF = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class AffineSubspace:
+class AffineSubspace(NamedTuple):
     """Three-dimensional affine subspace of raw readings [T Lemma 5.1, 5.6-5.9]."""
 
     point: Array
@@ -70,26 +74,16 @@ class AffineSubspace:
     """Orthonormal in these units, columns, shape (6, 6); the first three span it, T 5.7."""
     singular_values: Array
     """Of the centred readings in these units, falling, shape (6,)."""
-    n_samples: int
+    spreads: Array
+    """Root mean square of the readings along each direction, shape (6,)."""
 
     @property
     def gap(self) -> float:
         """Third singular value over the fourth; infinite if the fourth alone is zero."""
         third, fourth = self.singular_values[DIMENSIONS - 1 : DIMENSIONS + 1]
-        if third == 0.0:
-            return 0.0
-        return float(third / fourth) if fourth > 0.0 else float('inf')
-
-    @property
-    def spreads(self) -> Array:
-        """Root mean square of the readings along each direction, shape (6,)."""
-        return np.asarray(self.singular_values / np.sqrt(self.n_samples))
-
-    def project(self, raw: Array) -> Array:
-        """Return the nearest point of the subspace to a raw reading, (6,)."""
-        within = self.basis[:, :DIMENSIONS]
-        step = within @ within.T @ self.metric @ (raw - self.point)
-        return np.asarray(self.point + np.linalg.solve(self.metric, step))
+        if fourth > 0.0:
+            return float(third / fourth)
+        return np.inf if third > 0.0 else 0.0
 
     def require_gap(self, what: str, least: float = MIN_GAP) -> None:
         """Refuse readings that move along more than three directions."""
@@ -111,7 +105,7 @@ def affine_subspace(raw: Array, metric: Array | None = None) -> AffineSubspace:
     point = raw.mean(axis=0)
     triangle = np.linalg.qr((raw - point) @ units.T, mode='r')
     _, sigma, Vt = np.linalg.svd(triangle)
-    return AffineSubspace(point, units, Vt.T, sigma, len(raw))
+    return AffineSubspace(point, units, Vt.T, sigma, sigma / np.sqrt(len(raw)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +138,8 @@ class InSituOffset:
 
     def in_wrench(self, matrix: Array) -> tuple[Array, Array]:
         """Return the offset to subtract, (6,) [N, Nm], and its standard deviations."""
-        C = numbers('matrix', matrix, (6, 6))
-        return C @ self.offset, np.sqrt(np.diagonal(C @ self.covariance @ C.T))
+        squares = np.diagonal(matrix @ self.covariance @ matrix.T)
+        return matrix @ self.offset, np.sqrt(squares)
 
     def drift(self, matrix: Array) -> tuple[Array, Array]:
         """Return the change of the offset in the log, (6,) [N, Nm], and its deviations."""
@@ -180,7 +174,7 @@ class InSituOffset:
             tuple(one.text for one in self.findings(before.matrix, '')),
         )  # fmt: skip
         return before.after(
-            step, offset=self.in_wrench(before.matrix)[0],
+            step, offset=before.matrix @ self.offset,
             reference_temperature=temperature if thermal else before.reference_temperature,
         )  # fmt: skip
 
@@ -192,9 +186,7 @@ def in_situ_offset(
     turning: Array | None = None,
     matrix: Array | None = None,
     bias: Array | None = None,
-    length_scale: float = LENGTH_SCALE,
     min_gap: float = MIN_GAP,
-    max_unexplained: float = MAX_UNEXPLAINED,
     max_acceleration: float = MAX_REST_ACCELERATION,
     what: str = 'the log',
 ) -> InSituOffset:
@@ -216,12 +208,9 @@ def in_situ_offset(
         raw units. Default: channels are comparable as they are, as counts of six like gauges.
     bias : ndarray, shape (3,), optional
         Of the accelerometer [m/s^2]. Default: from gravity, if orientations determine it.
-    length_scale : float
-        Moment over force that counts as equally large [m].
     min_gap : float
-        Smallest ratio of the third to the fourth singular value of the readings.
-    max_unexplained : float
-        Largest residual over the third spread of the readings.
+        Smallest ratio of the third to the fourth singular value of the readings; 0: any readings
+        are accepted, also such that do not follow the accelerometer.
     max_acceleration : float
         Largest difference of an acceleration at rest from the median size [m/s^2].
     what : str
@@ -251,13 +240,15 @@ def in_situ_offset(
         raise LogError(
             f'{what}: {n} samples at rest, {MIN_SAMPLES} are needed; left out: {reasons}'
         )
-    resting, gravity = raw[kept], accelerations[kept]
+    resting, gravity, metric = raw[kept], accelerations[kept], None
     orientations(gravity).require_three(what)
-    metric = None
     if matrix is not None:
-        matrix = numbers('matrix', matrix, (6, 6))
-        metric = np.repeat([1.0, 1.0 / length_scale], 3)[:, None] * matrix
-    require_live(resting, gravity, matrix, length_scale, what)
+        metric = np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)[:, None] * numbers(
+            'matrix', matrix, (6, 6)
+        )
+    dead = constant_channels(resting)
+    if dead.any():
+        raise LogError(f'{what}: channel {names_of(dead)} never changes', about=('readings',))
     kept[kept] = untouched(resting, gravity)
     left_out[TOUCHED] = n - int(kept.sum())
     if left_out[TOUCHED] > MAX_TOUCHED * n:
@@ -268,24 +259,25 @@ def in_situ_offset(
     r, a = raw[kept], accelerations[kept]
     found = orientations(a)
     found.require_three(f'{what}, without samples that are touched')
-    subspace = affine_subspace(r, metric)
-    slopes = fit_slopes(r, a)
-    require_unsaturated(resting, gravity, slopes, what)
+    subspace, slopes = affine_subspace(r, metric), fit_slopes(r, a)
+    require_unsaturated(resting, slopes.offset + gravity @ slopes.slopes.T, what)
     subspace.require_gap(what, min_gap)
-    residuals = r - slopes.offset - a @ slopes.slopes.T
-    within = residuals @ subspace.metric.T @ subspace.basis[:, :DIMENSIONS]
-    rms = np.sqrt((within**2).mean(axis=0)).max()
+    within = subspace.metric.T @ subspace.basis[:, :DIMENSIONS]
+    residuals = (r - slopes.offset - a @ slopes.slopes.T) @ within
+    rms = np.sqrt((residuals**2).mean(axis=0)).max()
     unexplained = float(rms / subspace.spreads[DIMENSIONS - 1])
-    if unexplained > max_unexplained:
+    if min_gap and unexplained > MAX_UNEXPLAINED:
         raise LogError(
             f'{what}: the readings do not follow the accelerometer: residual {unexplained:.0%} of '
-            f'their third spread, limit {max_unexplained:.0%}'
+            f'their third spread, limit {MAX_UNEXPLAINED:.0%}'
         )
+    # Not projected: off the subspace, the uncertainty of the subspace limits the offset.
     of_bias = slopes.slopes * known_bias.deviations
+    covariance = slopes.covariance[18:, 18:] + of_bias @ of_bias.T
+    step = subspace.basis[:, :DIMENSIONS] @ ((slopes.offset - subspace.point) @ within)
     return InSituOffset(
-        offset=subspace.project(slopes.offset),
-        # Not projected: off the subspace, the uncertainty of the subspace limits the offset.
-        covariance=slopes.covariance[18:, 18:] + of_bias @ of_bias.T,
+        offset=subspace.point + np.linalg.solve(subspace.metric, step),
+        covariance=covariance,
         slopes=slopes,
         subspace=subspace,
         orientations=found,
