@@ -132,7 +132,7 @@ def test_axes_are_not_mixed(tmp_path):
         write(other, 'icub', {'left': some_sensor(1)})
     sensors = {'left': some_sensor(1), 'right': some_sensor(2)}
     with pytest.raises(ConfigError):
-        write(other, 'icub', sensors, keeps_axes=True)
+        write(other, 'icub', sensors, keeps=('axes',))
     write(other, 'icub', sensors)
     assert {one.axes for one in read(other)[1].values()} == {'sensor'}
 
@@ -144,7 +144,7 @@ def test_offsets_of_another_matrix_are_not_written(tmp_path, changed):
     before = path.read_text()
     other = replace(one, **{changed: 2.0 * getattr(one, changed)})
     with pytest.raises(ConfigError):
-        write(path, 'icub', {'left': other}, keeps_slopes=True)
+        write(path, 'icub', {'left': other}, keeps=('matrix', 'temperature_coefficients'))
     assert path.read_text() == before
-    write(path, 'icub', {'left': replace(one, offset=np.ones(6))}, keeps_slopes=True)
+    write(path, 'icub', {'left': replace(one, offset=np.ones(6))}, keeps=('matrix', 'temperature_coefficients'))
     np.testing.assert_array_equal(read(path)[1]['left'].offset, np.ones(6))

@@ -10,7 +10,7 @@ and residual of every step. Missing entries have defaults; unknown ones are refu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -126,28 +126,15 @@ def write(
     robot: str,
     sensors: Mapping[str, SensorCalibration],
     *,
-    keeps_slopes: bool = False,
-    keeps_axes: bool = False,
+    keeps: Sequence[str] = (),
 ) -> None:
-    """
-    Write calibrations; those of other sensors in the file stay.
-
-    keeps_slopes: refuse to replace another matrix or other temperature coefficients.
-    keeps_axes: refuse to replace wrenches in other axes.
-    """
-    kept = others_in(path, robot, {name: one.axes for name, one in sensors.items()})
-    for name in sensors.keys() & kept.keys():
-        one, other = sensors[name], kept[name]
-        if keeps_slopes and not all(
-            np.array_equal(getattr(one, key), getattr(other, key))
-            for key in ('matrix', 'temperature_coefficients')
-        ):
-            raise ConfigError(
-                f"{path} holds another matrix or other temperature coefficients of '{name}'"
-            )
-        if keeps_axes and one.axes != other.axes:
-            raise ConfigError(f"{path} holds wrenches of '{name}' in the axes of an {other.axes}")
-    write_whole(path, to_text(robot, kept | dict(sensors)))
+    """Write calibrations; those of other sensors in the file stay, as must entries of `keeps`."""
+    held = others_in(path, robot, {name: one.axes for name, one in sensors.items()})
+    for name in sensors.keys() & held.keys():
+        for key in keeps:
+            if not np.array_equal(getattr(sensors[name], key), getattr(held[name], key)):
+                raise ConfigError(f"{path} holds another '{key}' of '{name}'")
+    write_whole(path, to_text(robot, held | dict(sensors)))
 
 
 def others_in(path: Path, robot: str, axes: Mapping[str, str]) -> dict[str, SensorCalibration]:
@@ -176,7 +163,7 @@ def others_in(path: Path, robot: str, axes: Mapping[str, str]) -> dict[str, Sens
 
 def read(path: str | Path) -> tuple[str, dict[str, SensorCalibration]]:
     """Return the name of the robot, and calibrations by sensor."""
-    return _read(load_mapping(Path(path)), path)
+    return _read(load_mapping(Path(path)), str(path))
 
 
 def from_text(text: str, where: str) -> tuple[str, dict[str, SensorCalibration]]:
@@ -185,8 +172,6 @@ def from_text(text: str, where: str) -> tuple[str, dict[str, SensorCalibration]]
         found = from_json(text)
     except ValueError:
         found = parse_mapping(text, Path(where))
-    if not isinstance(found, Mapping):
-        raise ConfigError(f'{where} holds no names and values')
     return _read(found, where)
 
 
@@ -214,40 +199,31 @@ def _content(robot: str, sensors: Mapping[str, SensorCalibration]) -> dict[str, 
     return {KIND: {'version': VERSION, 'robot': robot, 'sensors': entries}}
 
 
-def _read(
-    mapping: Mapping[str, Any], path: str | Path
-) -> tuple[str, dict[str, SensorCalibration]]:
+def _read(given: Any, where: str) -> tuple[str, dict[str, SensorCalibration]]:
     """Check and return the content of a file."""
-    content = mapping.get(KIND)
-    if not isinstance(content, Mapping):
-        raise ConfigError(f"{path} is no FT calibration: it has no '{KIND}'")
+    if not isinstance(given, Mapping) or KIND not in given:
+        raise ConfigError(f"{where} is no FT calibration: it has no '{KIND}'")
+    content = _mapping(where, given[KIND], ('version', 'robot', 'sensors'))
     if content.get('version') != VERSION:
-        raise ConfigError(f'{path} is of version {content.get("version")}, expected {VERSION}')
-    _check(f'{path}', content, ('version', 'robot', 'sensors'))
-    sensors = content.get('sensors')
-    if not isinstance(sensors, Mapping):
-        raise ConfigError(f"{path} holds no 'sensors'")
-    found = {}
-    for name, entry in sensors.items():
-        where = f'{path}: {name}'
-        _check(where, entry, (*_NUMBERS, 'axes', 'provenance'))
-        given = {key: entry[key] for key in _NUMBERS if key in entry}
+        raise ConfigError(f'{where} is of version {content.get("version")}, expected {VERSION}')
+    sensors = {}
+    for name, one in _mapping(f'{where}: sensors', content.get('sensors')).items():
+        place = f'{where}: {name}'
+        entry = dict(_mapping(place, one, (*_NUMBERS, 'axes', 'provenance')))
+        steps = _list(f'{place}: provenance', entry.pop('provenance', None))
         try:
-            steps = tuple(_step(where, one) for one in _items(where, 'provenance', entry))
-            found[str(name)] = SensorCalibration(
-                **given, provenance=steps, axes=entry.get('axes', SENSOR)
-            )
+            provenance = tuple(_step(f'{place}: a step of provenance', step) for step in steps)
+            sensors[str(name)] = SensorCalibration(**entry, provenance=provenance)
         except ConfigError:
             raise
         except InertialEstimationError as error:
-            raise ConfigError(f'{where}: {error}') from error
-    return str(content.get('robot', '')), found
+            raise ConfigError(f'{place}: {error}') from error
+    return str(content.get('robot', '')), sensors
 
 
-def _step(where: str, step: Any) -> Provenance:
+def _step(where: str, given: Any) -> Provenance:
     """Return a step of the provenance."""
-    where = f'{where}: a step of provenance'
-    _check(where, step, ('method', 'date', 'samples', 'temperature', 'spread', 'notes'))
+    step = _mapping(where, given, ('method', 'date', 'samples', 'temperature', 'spread', 'notes'))
     if 'method' not in step:
         raise ConfigError(f"{where} has no 'method'")
     spread = step.get('spread')
@@ -257,21 +233,21 @@ def _step(where: str, step: Any) -> Provenance:
         int(numbers('samples', step.get('samples', 0), ())),
         float(numbers('temperature', step.get('temperature', NO_TEMPERATURE), (), finite=False)),
         () if spread is None else tuple(numbers('spread', spread, (6,), finite=False).tolist()),
-        tuple(str(note) for note in _items(where, 'notes', step)),
+        tuple(map(str, _list(f'{where}: notes', step.get('notes')))),
     )
 
 
-def _items(where: str, name: str, entry: Mapping[str, Any]) -> list[Any]:
-    """Return a list of an entry, which may be missing."""
-    found = entry.get(name) or []
-    if not isinstance(found, list):
-        raise ConfigError(f'{where}: {name} is {found!r}, expected a list')
-    return found
+def _list(where: str, given: Any) -> list[Any]:
+    """Refuse anything but a list, or nothing."""
+    if not isinstance(given or [], list):
+        raise ConfigError(f'{where} is {given!r}, expected a list')
+    return given or []
 
 
-def _check(where: str, given: Any, known: tuple[str, ...]) -> None:
+def _mapping(where: str, given: Any, known: Sequence[str] = ()) -> Mapping[str, Any]:
     """Refuse anything but known names with values."""
     if not isinstance(given, Mapping):
         raise ConfigError(f'{where} is {given!r}, expected names and values')
-    if odd := [name for name in given if name not in known]:
+    if known and (odd := [name for name in given if name not in known]):
         raise ConfigError(f"{where}: '{odd[0]}' is not known; known: {', '.join(known)}")
+    return given

@@ -123,7 +123,7 @@ class CalibrationUpdates:
     async def _save(self) -> str:
         """Write the calibration in use to the file."""
         sensors, path = dict(self._in_use.sensors), self._named()
-        keeping = partial(write, keeps_axes=True)
+        keeping = partial(write, keeps=('axes',))
         await self._background.run(keeping, path, self._robot.name, sensors)
         self._lacks_file = False
         self._saved = sensors == dict(self._in_use.sensors)
