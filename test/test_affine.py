@@ -132,6 +132,6 @@ def test_insufficient_logs_and_settings_are_refused(rng):
     ):
         with pytest.raises(error):
             fit_affine(*given, **more)
-    for wrong in ({'weight': -1.0}, {'prior_deviation': np.inf}, {'n_blocks': 1}):
+    for wrong in ({'weight': -1.0}, {'noise': np.nan}):
         with pytest.raises(ModelError):
             fit_affine(raw, wrenches, times, **wrong)

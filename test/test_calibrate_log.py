@@ -290,14 +290,6 @@ def test_matrix_of_a_simulated_arm(folder, tmp_path):
     np.testing.assert_array_equal(sensors['wrist_sensor'].matrix, found['matrix'])
 
 
-def test_residuals_are_drawn(folder, tmp_path):
-    pytest.importorskip('matplotlib', reason='pictures need matplotlib')
-    saved, picture = tmp_path / 'arm.yaml', tmp_path / 'a.png'
-    more = ('--out', saved, '--picture', picture)
-    assert run(folder, 'affine', 'moving', *more, part='@0:45') == 0
-    assert picture.read_bytes().startswith(b'\x89PNG')
-
-
 def test_matrix_far_from_the_former_one_is_written_on_request_only(folder, tmp_path):
     saved, figures = tmp_path / 'arm.yaml', tmp_path / 'found.json'
     more = ('--out', saved, '--json', figures)

@@ -146,5 +146,10 @@ def test_offsets_of_another_matrix_are_not_written(tmp_path, changed):
     with pytest.raises(ConfigError):
         write(path, 'icub', {'left': other}, keeps=('matrix', 'temperature_coefficients'))
     assert path.read_text() == before
-    write(path, 'icub', {'left': replace(one, offset=np.ones(6))}, keeps=('matrix', 'temperature_coefficients'))
+    write(
+        path,
+        'icub',
+        {'left': replace(one, offset=np.ones(6))},
+        keeps=('matrix', 'temperature_coefficients'),
+    )
     np.testing.assert_array_equal(read(path)[1]['left'].offset, np.ones(6))

@@ -167,54 +167,6 @@ def test_free_motion_of_a_real_tool(run):
     assert fit.n_disturbed == 0 if run == '1-baseline' else 0 < fit.n_disturbed < 300
 
 
-@pytest.fixture(scope='module')
-def bag(tmp_path_factory):
-    """Return a bag of a sensor that freezes for a seventh of a second."""
-    pytest.importorskip('rosbags')
-    given, messages = recorded(), []
-    given.readings[3000:3100] = given.readings[3000]
-    for t, reading in zip(given.ft_times, given.readings):
-        stamp = START + round(t * 1e9)
-        messages.append(('/ft', WRENCH, stamp, wrench(stamp, 'ft', reading)))
-    for t, proper, rate in zip(given.imu_times, given.accelerations, given.angular_velocities):
-        stamp = START + round(t * 1e9)
-        messages.append(('/imu', IMU, stamp, imu(stamp, 'imu', rate, proper)))
-    messages.sort(key=lambda message: message[2])
-    return write_bag(tmp_path_factory.mktemp('tool') / 'bag', messages)
-
-
-PLACE = ('--imu-xyz', *map(str, POSE[:3, 3]), '--imu-rpy', *map(str, RPY))
-
-
-def call(bag, *more, ft='wrist', imu='/imu', topics=('--readings', '/ft')):
-    return main([
-        'calibrate', 'tool', str(bag), '--ft', ft, '--imu', imu, *topics, *map(str, more),
-    ])  # fmt: skip
-
-
-def test_tool_in_a_bag(bag, tmp_path):
-    out, saved = tmp_path / 'tool.json', tmp_path / 'arm.yaml'
-    more = ('--inertia', '--json', out, '--out', saved)
-    assert call(bag, *PLACE, *more, '--robot-name', 'arm') == 0
-    found = json.loads(out.read_text())
-    assert found['mass'] == pytest.approx(BODY[0], rel=FROZEN)
-    assert found['delay'] == pytest.approx(0.0063, abs=1e-4)
-    assert len(found['inertia']) == 6
-    np.testing.assert_allclose(found['offset'], OFFSET, atol=FROZEN * 10.0)
-    robot, sensors = read(saved)
-    assert robot == 'arm'
-    np.testing.assert_array_equal(sensors['wrist'].offset, found['offset'])
-    # The matrix of a file is used and stays.
-    matrix = 2.0 * np.eye(6)
-    saved.unlink()
-    write(saved, 'arm', {'wrist': SensorCalibration(matrix)})
-    assert call(bag, *PLACE, '--out', saved, '--robot-name', 'arm') == 1
-    assert call(bag, *PLACE, '--out', saved, '--calibration', saved) == 0
-    sensor = read(saved)[1]['wrist']
-    np.testing.assert_array_equal(sensor.matrix, matrix)
-    np.testing.assert_allclose(sensor.offset, 2.0 * OFFSET, atol=0.1)
-
-
 URDF = """
 <robot name="arm">
   <link name="flange"/> <link name="tool"/> <link name="imu"/>
@@ -228,32 +180,70 @@ URDF = """
 """.format(' '.join(map(str, POSE[:3, 3])), ' '.join(map(str, RPY)))
 
 
-def test_urdf_states_the_poses_of_sensors(bag, tmp_path, capsys):
-    urdf, config, out, saved = (
-        tmp_path / name for name in ('a.urdf', 'n.yaml', 'a.json', 'a.yaml')
-    )
-    urdf.write_text(URDF)
-    sensors = {kind: {name: {'topic': f'/{kind}', 'frame_id': kind}}
-               for kind, name in (('ft', 'wrist'), ('imu', 'imu'))}  # fmt: skip
-    node = {'/**': {'ros__parameters': {'imus': ['imu'], **sensors}}}
-    config.write_text(yaml.safe_dump(node))
-    more = '--robot', urdf, '--config', config, '--json', out, '--out', saved
-    assert call(bag, *more, imu='imu', topics=()) == 0
-    assert json.loads(out.read_text())['mass'] == pytest.approx(BODY[0], rel=FROZEN)
-    assert read(saved)[0] == 'arm' and list(read(saved)[1]) == ['wrist']
-    assert call(bag, *more, ft='wrst', imu='imu', topics=()) == 1
-    assert '--ft' in capsys.readouterr().err
+@pytest.fixture(scope='module')
+def arm(tmp_path_factory):
+    """Return a folder with a URDF, parameters, and a bag in which the sensor freezes for 1/7 s."""
+    pytest.importorskip('rosbags')
+    folder, given, messages = tmp_path_factory.mktemp('tool'), recorded(), []
+    given.readings[3000:3100] = given.readings[3000]
+    for t, reading in zip(given.ft_times, given.readings):
+        stamp = START + round(t * 1e9)
+        messages.append(('/ft', WRENCH, stamp, wrench(stamp, 'ft', reading)))
+    for t, proper, rate in zip(given.imu_times, given.accelerations, given.angular_velocities):
+        stamp = START + round(t * 1e9)
+        messages.append(('/imu', IMU, stamp, imu(stamp, 'imu', rate, proper)))
+    messages.sort(key=lambda message: message[2])
+    write_bag(folder / 'bag', messages)
+    for direction in ('child_to_parent', 'parent_to_child'):
+        text = URDF.replace('child_to_parent', direction)
+        (folder / f'{direction}.urdf').write_text(text)
+    for name, topic in (('node', '/ft'), ('swapped', '/imu')):
+        sensors = {'ft': {'wrist': {'topic': topic, 'frame_id': 'ft'}},
+                   'imu': {'imu': {'topic': '/imu', 'frame_id': 'imu'}}}  # fmt: skip
+        node = {'/**': {'ros__parameters': {'imus': ['imu'], **sensors}}}
+        (folder / f'{name}.yaml').write_text(yaml.safe_dump(node))
+    return folder
+
+
+def call(arm, *more, part='', ft='wrist', urdf='child_to_parent', node='node'):
+    return main([
+        'calibrate', 'tool', f'{arm / "bag"}{part}', '--ft', ft, '--imu', 'imu', '--robot',
+        str(arm / f'{urdf}.urdf'), '--config', str(arm / f'{node}.yaml'), *map(str, more),
+    ])  # fmt: skip
+
+
+def test_tool_in_a_bag(arm, tmp_path):
+    out, saved = tmp_path / 'tool.json', tmp_path / 'arm.yaml'
+    assert call(arm, '--inertia', '--json', out, '--out', saved) == 0
+    found = json.loads(out.read_text())
+    assert found['mass'] == pytest.approx(BODY[0], rel=FROZEN)
+    assert found['delay'] == pytest.approx(0.0063, abs=1e-4)
+    assert len(found['inertia']) == 6
+    np.testing.assert_allclose(found['offset'], OFFSET, atol=FROZEN * 10.0)
+    robot, sensors = read(saved)
+    assert robot == 'arm'
+    np.testing.assert_array_equal(sensors['wrist'].offset, found['offset'])
+    # The matrix of a file is used and stays.
+    matrix = 2.0 * np.eye(6)
+    saved.unlink()
+    write(saved, 'arm', {'wrist': SensorCalibration(matrix)})
+    assert call(arm, '--out', saved) == 1
+    assert call(arm, '--out', saved, '--calibration', saved) == 0
+    sensor = read(saved)[1]['wrist']
+    np.testing.assert_array_equal(sensor.matrix, matrix)
+    np.testing.assert_allclose(sensor.offset, 2.0 * OFFSET, atol=0.1)
 
 
 @pytest.mark.parametrize(
-    ('part', 'more', 'named', 'code'),
+    ('given', 'more', 'named'),
     [
-        ('', (*PLACE, '--direction', 'parent_to_child', '--most-delay', '0'), '--direction', 1),
-        ('', (*PLACE, '--imu', '/ft'), 'WrenchStamped', 1),
-        ('', (*PLACE, '--blocks', '1'), '--blocks', 2),
-        ('@20:30', PLACE, '/ft', 1),
+        ({'urdf': 'parent_to_child'}, ('--most-delay', '0'), 'kg'),
+        ({}, ('--most-delay', '0.003'), '--most-delay'),
+        ({'node': 'swapped'}, (), 'WrenchStamped'),
+        ({'part': '@20:30'}, (), '/ft'),
+        ({'ft': 'wrst'}, (), '--ft'),
     ],
 )
-def test_errors_name_options(bag, capsys, part, more, named, code):
-    assert call(f'{bag}{part}', *more) == code
+def test_errors_name_options_and_topics(arm, capsys, given, more, named):
+    assert call(arm, *more, **given) == 1
     assert named in capsys.readouterr().err

@@ -384,10 +384,11 @@ class _Equations:
         gain = self._unscale @ np.linalg.pinv(self._coefficients)
         move = np.kron(np.eye(3), self._weight @ self.matrix)
         parts = np.split(gain, len(self._H), axis=1)
-        return np.sum([
+        found: Array = np.sum([
             part @ move @ covariance @ move.T @ part.T
             for part, covariance in zip(parts, self._covariances, strict=True)
         ], axis=0)  # fmt: skip
+        return found
 
     def residuals(self) -> tuple[Array, float]:
         """Return residuals of data sets over noise, (n_sets,), of all over what was added."""

@@ -95,11 +95,8 @@ class ToolFit(NamedTuple):
     rms_without_delay: Array
     rms: Array
     """Residuals of the offset alone, with no delay, and of the fit, shape (6,) [N, Nm]."""
-    times: Array
-    """Samples that were compared, on the clock of the FT sensor, shape (n,) [s]."""
     residuals: Array
-    residuals_before: Array
-    """Of the fit, and of the offset alone, shape (n, 6) [N, Nm]."""
+    """Of the fit at all samples that were compared, shape (n, 6) [N, Nm]."""
     used: Mask
     """Samples that were used; in the others something else acts, shape (n,)."""
 
@@ -253,9 +250,7 @@ def fit_tool(
         rms_offset_only=measured[used].std(axis=0),
         rms_without_delay=np.sqrt((problem.residuals(at_once, 0.0)[used] ** 2).mean(axis=0)),
         rms=np.sqrt((residuals[used] ** 2).mean(axis=0)),
-        times=times,
         residuals=residuals,
-        residuals_before=measured - measured[used].mean(axis=0),
         used=used,
     )
 
@@ -384,7 +379,8 @@ class _Problem(NamedTuple):
         def cost(delay: float) -> float:
             whole = np.concatenate([part.regressor(delay), part.measured[..., None]], axis=2)
             # The last diagonal element of the triangle is the norm of the residual.
-            triangle = np.linalg.qr((root * whole).reshape(6 * len(few), -1), mode='r')
+            stacked = (root * whole).reshape(6 * len(few), -1)
+            triangle = np.asarray(np.linalg.qr(stacked, mode='r'))
             return abs(float(triangle[-1, -1]))
 
         n = max(2, int(np.ceil(most / COARSE_STEP)))
@@ -431,12 +427,10 @@ def _require_plausible(x: Array, misalignment: float, name: str) -> None:
     """Refuse a negative mass, and axes of the IMU that do not fit."""
     if x[0] <= 0.0:
         raise LogError(
-            f"the mass on {name} is {x[0]:.3g} kg: wrong 'direction' or 'sensor_H_imu'",
-            about=('direction', 'sensor_H_imu'),
+            f'the mass on {name} is {x[0]:.3g} kg: wrong direction of its readings, or IMU axes'
         )
     if misalignment > MAX_MISALIGNMENT:
         raise LogError(
             f'forces on {name} fit best with the axes of the IMU turned by '
-            f"{np.degrees(misalignment):.0f} degrees against 'sensor_H_imu'",
-            about=('sensor_H_imu',),
+            f'{np.degrees(misalignment):.0f} degrees'
         )

@@ -1,20 +1,18 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Options, checks, tables and pictures that the methods of ``calibrate`` share."""
+"""Options, checks and output that the methods of ``calibrate`` share."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import add_verb
 from inertial_estimation.cli.render import findings_lines, show, table, write_json
-from inertial_estimation.config.files import check_writable
-from inertial_estimation.errors import CalibrationError, CallError, ConfigError, NameNotFound
+from inertial_estimation.errors import CalibrationError, ConfigError, NameNotFound
 
 if TYPE_CHECKING:
     from inertial_estimation.calibration.calibration_file import SensorCalibration
@@ -24,14 +22,15 @@ AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 DIRECTIONS = {'child_to_parent': 1, 'parent_to_child': -1}
 SOME_ROBOT = 'robot'
 """Name in a file for which no robot is named."""
+KEPT_SLOPES = ('matrix', 'temperature_coefficients')
+"""Entries of a file that an offset is not written beside, if they are others."""
 NAMES = {
     'supports': '--support', 'support': '--support', 'sensors': '--ft', 'ft': '--ft',
     'accept_split': '--accept-split', 'weight': '--prior-weight', 'test': '--validate',
-    'prior_deviation': '--prior-deviation', 'n_blocks': '--blocks', 'imu': '--imu',
-    'topics': '--temperature-topic', 'min_range': '--least-change', 'direction': '--direction',
-    'sensor_H_imu': '--imu-rpy', 'inertia': '--inertia', 'max_delay': '--most-delay',
-    'bias': '--accelerometer-offset', 'temperature': '--temperature', 'rotation': '--imu-rpy',
-    'unit': '--accelerometer-unit', 'readings': '--readings', 'matrix': '--calibration',
+    'imu': '--imu', 'topics': '--temperature-topic', 'inertia': '--inertia',
+    'max_delay': '--most-delay', 'bias': '--accelerometer-offset', 'temperature': '--temperature',
+    'rotation': '--imu-rpy', 'unit': '--accelerometer-unit', 'readings': '--readings',
+    'matrix': '--calibration',
 }  # fmt: skip
 """Options for arguments of the library."""
 JSON_ONLY = (
@@ -53,15 +52,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
                       'help': 'of the sensor [degrees Celsius]'},
     '--imu-rpy': {'nargs': 3, 'type': float, 'metavar': ('R', 'P', 'Y'),
                   'help': "rotation of the IMU in the sensor's frame, as in a URDF [rad]"},
-    '--direction': {'choices': tuple(DIRECTIONS), 'help': 'whose wrench the readings are'},
+    '--direction': {'choices': tuple(DIRECTIONS), 'metavar': 'DIRECTION', 'help':
+                    'of readings: child_to_parent (default) or parent_to_child'},
     '--accelerometer-offset': {'nargs': 3, 'type': float, 'metavar': ('X', 'Y', 'Z'),
                                'help': 'subtracted from accelerations [m/s^2]'},
     '--robot-name': {'default': '', 'metavar': 'NAME', 'help': 'in the file that is written'},
-    '--blocks': {'type': int, 'default': 10, 'metavar': 'N',
-                 'help': 'parts of the log for deviations (default: %(default)s)'},
     '--out': {'type': Path, 'metavar': 'FILE',
               'help': 'calibration file to write; its other sensors stay'},
-    '--picture': {'type': Path, 'metavar': 'FILE', 'help': 'draw residuals (png, svg, pdf)'},
 }  # fmt: skip
 
 
@@ -73,7 +70,7 @@ def add_method(
     run: Callable[[argparse.Namespace], Any],
     options: Iterable[str | tuple[str, Mapping[str, Any]]],
     required: Iterable[str] = (),
-) -> None:
+) -> argparse.ArgumentParser:
     """Add a method; options are names of `OPTIONS`, or names with what argparse takes."""
     way = add_verb(ways, name, job, example, 'calibrate')
     for option in options:
@@ -82,19 +79,17 @@ def add_method(
         # ``--fts`` is ``--ft`` for several sensors.
         way.add_argument(key.replace('--fts', '--ft'), **more)
     way.set_defaults(run=run, names=NAMES)
+    return way
 
 
 def check_files(chosen: argparse.Namespace, inputs: Sequence[str | Path | None]) -> None:
     """Refuse outputs that cannot be written, before anything is read."""
-    picture = getattr(chosen, 'picture', None)
-    others = (chosen.json, picture, getattr(chosen, 'session', None))
+    others = (chosen.json, getattr(chosen, 'session', None))
     # The former calibration may be in the file that is written.
     files.check_outputs(others, (chosen.calibration, *inputs))
     files.check_outputs((chosen.out, *others), inputs)
     if chosen.calibration is not None and not Path(chosen.calibration).exists():
         raise ConfigError(f"'{chosen.calibration}' of --calibration does not exist")
-    if picture is not None:
-        check_picture(picture)
 
 
 def former(chosen: argparse.Namespace) -> SensorCalibration | None:
@@ -130,7 +125,7 @@ def finish(
     tables: Iterable[Any],
     *,
     insists: bool = False,
-    keeps_slopes: bool = False,
+    keeps: Sequence[str] = (),
 ) -> None:
     """Print and write results; refuse to write a calibration with errors."""
     from inertial_estimation.calibration.calibration_file import write
@@ -143,7 +138,7 @@ def finish(
         target = 'cannot be used' if chosen.out is None else f"not written to '{chosen.out}'"
         raise CalibrationError(f'calibration {target}: {"; ".join(errors)}')
     if chosen.out is not None:
-        write(chosen.out, robot, found, keeps_slopes=keeps_slopes)
+        write(chosen.out, robot, found, keeps=keeps)
 
 
 def figures_tables(title: str, figures: Mapping[str, Any]) -> list[Any]:
@@ -164,51 +159,3 @@ def figures_tables(title: str, figures: Mapping[str, Any]) -> list[Any]:
             values.append((key, value.tolist() if hasattr(value, 'tolist') else value))
     found = [table(title, ('', 'value'), values)] if values else []
     return [*found, table(f'{title} [N, Nm]', ('', *AXES), wrenches)] if wrenches else found
-
-
-def pyplot() -> Any:
-    """Import matplotlib for drawing into files."""
-    try:
-        import_module('matplotlib').use('agg')
-        return import_module('matplotlib.pyplot')
-    except ImportError as error:
-        raise ConfigError(
-            f"a picture needs matplotlib ({error}); in the checkout, run pip install '.[plots]'"
-        ) from error
-
-
-def check_picture(path: Path) -> None:
-    """Refuse a picture that could not be drawn, before anything is run."""
-    plots = pyplot()
-    known = plots.figure().canvas.get_supported_filetypes()
-    plots.close('all')
-    if path.suffix.lstrip('.') not in known:
-        raise CallError(f"a picture '{path}' cannot be drawn: take one of {', '.join(known)}")
-    check_writable(path)
-
-
-def draw(path: Path | None, times: Any, sensors: Mapping[str, tuple[Any, Any, Any]]) -> None:
-    """Draw residuals before and after, (n, 6), and grey where samples were not used, (n,)."""
-    if path is None:
-        return
-    import numpy as np
-
-    plots = pyplot()
-    figure, axes = plots.subplots(
-        6, len(sensors), sharex='col', squeeze=False, figsize=(4.0 + 6.0 * len(sensors), 9.0)
-    )
-    for column, (name, (before, after, used)) in zip(axes.T, sensors.items(), strict=True):
-        column[0].set_title(name)
-        for k, ax in enumerate(column):
-            ax.plot(times, before[:, k], color='tab:red', lw=0.8, label='before')
-            ax.plot(times, after[:, k], color='tab:green', lw=0.8, label='after')
-            shown = np.abs(np.stack([before[used, k], after[used, k]]))
-            limit = 1.3 * float(np.nanmax(shown, initial=0.0)) or 1.0
-            ax.set_ylim(-limit, limit)
-            ax.fill_between(times, -limit, limit, where=~used, color='0.85', lw=0.0)
-            ax.set_ylabel(f'{AXES[k]} [{"N" if k < 3 else "Nm"}]')
-        column[0].legend(loc='upper right', fontsize='small')
-        column[-1].set_xlabel('time [s]')
-    figure.tight_layout()
-    figure.savefig(path)
-    plots.close(figure)

@@ -9,7 +9,7 @@ a tool keep their own stamps; temperatures are interpolated at the stamps of a l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.calibration.tool import ToolMotion
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CallError, ConfigError, LogError, NameNotFound
-from inertial_estimation.logs.bag import BagReader, MessageReader, resolve
+from inertial_estimation.logs.bag import BagReader, read_in_order, resolve
 from inertial_estimation.logs.known_wrenches import at_instants
 from inertial_estimation.logs.layout import MAX_TIME
 from inertial_estimation.logs.log import LogSlice, TimeRange
@@ -31,8 +31,6 @@ from inertial_estimation.model.spatial import inverse_pose
 from inertial_estimation.signals.messages import IMU, TEMPERATURE, WRENCH
 from inertial_estimation.signals.router import accepted_frame_ids
 
-RAW, ACCELEROMETER, GYROSCOPE, TIME = 'raw', 'accelerometer', 'gyroscope', 'time'
-"""Default columns."""
 MAX_IMU_DISTANCE = 0.1
 """From a wrench to the messages of the IMU before and after it [s]."""
 MIN_ABSOLUTE_TIME = 1e9
@@ -41,24 +39,19 @@ MAX_EXTRAPOLATION = 10.0
 """Time before the first and after the last temperature in which it is known [s]."""
 FROZEN_AFTER = 0.05
 """Duration of bit-equal values of a frozen sensor [s]."""
-KINDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    'ft': (WRENCH, lambda reading: reading.values),
-    'imu': (IMU, lambda one: np.concatenate([one.linear_acceleration, one.angular_velocity])),
-    'temperature': (TEMPERATURE, lambda reading: reading.values[:1]),
-}
-"""Message types, and the values of their readings."""
+TYPES = {'ft': WRENCH, 'imu': IMU, 'temperature': TEMPERATURE}
 
 
 class RawSignals(NamedTuple):
     """Columns of a table, several or one of several values, or topics of a bag."""
 
     readings: tuple[str, ...] = ()
-    """Empty: `RAW`, or the only wrench topic."""
+    """Empty: ``raw``, or the only wrench topic."""
     accelerometer: tuple[str, ...] = ()
-    """Of a table; empty: `ACCELEROMETER`."""
+    """Of a table; empty: ``accelerometer``."""
     gyroscope: tuple[str, ...] = ()
-    """Of a table; empty: `GYROSCOPE` if there is one. A bag has it in the topic of the IMU."""
-    time: str = TIME
+    """Of a table; empty: ``gyroscope`` if there is one. A bag has it in the topic of the IMU."""
+    time: str = 'time'
     """Of a table [s]; only needed for a part of it."""
     accelerometer_unit: str = 'm/s^2'
     """Of a table."""
@@ -80,6 +73,11 @@ class RawLog(NamedTuple):
     """Of the recording, ISO 8601; of a table without such times, of its file."""
 
 
+def iso_date(stamp_ns: float) -> str:
+    """Return a time since 1970 [ns] as ISO 8601."""
+    return datetime.fromtimestamp(int(stamp_ns) // 1_000_000_000, timezone.utc).isoformat()
+
+
 def read_raw_log(text: str, signals: RawSignals) -> RawLog:
     """Read a log or a part of it."""
     part = LogSlice.parse(text)
@@ -90,30 +88,24 @@ def _of_table(part: LogSlice, signals: RawSignals) -> RawLog:
     """Read a table."""
     if signals.imu:
         raise CallError('--imu is for bags: name columns of a table with --accelerometer')
-    table = load_table(part.path)
-
-    def read(option: str, columns: Sequence[str], kind: str, width: int, **unit: str) -> Array:
-        signal = read_signal({'columns': list(columns), **unit}, f'--{option}', kind)
-        return signal.read(table, width)
-
-    raw = read('readings', signals.readings or (RAW,), 'wrench', 6)
-    columns = {'readings': raw, 'accelerometer': read(
-        'accelerometer', signals.accelerometer or (ACCELEROMETER,), 'accelerometer', 3,
-        unit=signals.accelerometer_unit,
-    )}  # fmt: skip
-    if signals.gyroscope or GYROSCOPE in table.columns:
-        names = signals.gyroscope or (GYROSCOPE,)
-        columns['gyroscope'] = read('gyroscope', names, 'gyroscope', 3)
-    written = datetime.fromtimestamp(part.path.stat().st_mtime, tz=timezone.utc)
-    rows, date = slice(None), _date(written.timestamp())
-    if signals.time in table.columns or signals.time != TIME or not part.is_whole:
-        table.column(signals.time, '--time')
-        columns['time'] = read('time', (signals.time,), 'time', 1)
-    for option, values in columns.items():
-        if len(values) != len(raw):
-            raise LogError(
-                f'{table.path}: --{option} has {len(values)} samples, --readings {len(raw)}'
-            )
+    table, columns = load_table(part.path), {}
+    wanted: list[tuple[str, Sequence[str], str, int]] = [
+        ('readings', signals.readings or ('raw',), 'wrench', 6),
+        ('accelerometer', signals.accelerometer or ('accelerometer',), 'accelerometer', 3),
+    ]
+    if signals.gyroscope or 'gyroscope' in table.columns:
+        wanted.append(('gyroscope', signals.gyroscope or ('gyroscope',), 'gyroscope', 3))
+    if signals.time in table.columns or signals.time != 'time' or not part.is_whole:
+        wanted.append(('time', (signals.time,), 'time', 1))
+    for option, names, kind, width in wanted:
+        given: dict[str, Any] = {'columns': list(names)}
+        if option == 'accelerometer':
+            given['unit'] = signals.accelerometer_unit
+        columns[option] = read_signal(given, f'--{option}', kind).read(table, width)
+        n, expected = len(columns[option]), len(columns['readings'])
+        if n != expected:
+            raise LogError(f'{table.path}: --{option} has {n} samples, --readings {expected}')
+    rows, stamp_ns = slice(None), 1e9 * part.path.stat().st_mtime
     if 'time' in columns:
         seconds = columns['time'][:, 0]
         if not (np.abs(seconds) <= MAX_TIME).all() or (np.diff(seconds) < 0.0).any():
@@ -122,11 +114,11 @@ def _of_table(part: LogSlice, signals: RawSignals) -> RawLog:
                 f'{MAX_TIME:g} s, or goes back'
             )
         rows = part.rows(np.round(seconds * 1e9).astype(np.int64))
-        date = _date(float(seconds[0])) if seconds[0] > MIN_ABSOLUTE_TIME else date
-    turning = columns.get('gyroscope')
+        stamp_ns = 1e9 * seconds[0] if seconds[0] > MIN_ABSOLUTE_TIME else stamp_ns
+    turning = columns['gyroscope'][rows] if 'gyroscope' in columns else None
     return RawLog(
-        str(part), raw[rows], columns['accelerometer'][rows],
-        None if turning is None else turning[rows], date,
+        str(part), columns['readings'][rows], columns['accelerometer'][rows], turning,
+        iso_date(stamp_ns),
     )  # fmt: skip
 
 
@@ -137,12 +129,12 @@ def _of_bag(part: LogSlice, signals: RawSignals) -> RawLog:
             raise CallError(f'--{option} is for tables: name the topic of the IMU with --imu')
     with BagReader(part.path) as reader:
         fts = _read(reader, _topic(reader, signals.readings, 'ft', 'readings'), 'ft')
-        named = (signals.imu,) * bool(signals.imu)
-        imus = _read(reader, _topic(reader, named, 'imu', 'imu'), 'imu')
-    fts, imus = fts.in_order(), imus.in_order()
+        imus = _read(
+            reader, _topic(reader, (signals.imu,) * bool(signals.imu), 'imu', 'imu'), 'imu'
+        )
     held = at_instants(fts.stamps_ns, imus.stamps_ns, imus.values, MAX_IMU_DISTANCE)
     rows = part.rows(fts.stamps_ns)
-    date = _date(fts.stamps_ns[0] * 1e-9)
+    date = iso_date(fts.stamps_ns[0])
     return RawLog(str(part), fts.values[rows], held[rows, :3], held[rows, 3:], date)
 
 
@@ -152,49 +144,26 @@ def _topic(reader: BagReader, named: tuple[str, ...], kind: str, option: str) ->
         raise CallError(f'--{option} names {len(named)} topics, expected one')
     if named:
         return resolve(named[0])
-    type_ = KINDS[kind][0]
-    known = sorted(name for name, found in reader.topics.items() if found.type == type_)
+    known = sorted(name for name, found in reader.topics.items() if found.type == TYPES[kind])
     if len(known) != 1:
         raise LogError(
-            f"'{reader.path}' has {len(known)} topics of {type_} ({', '.join(known)}): name one "
-            f'with --{option}'
+            f"'{reader.path}' has {len(known)} topics of {TYPES[kind]} ({', '.join(known)}): name "
+            f'one with --{option}'
         )
     return known[0]
 
 
-def _date(seconds: float) -> str:
-    """Return a time since 1970 as ISO 8601."""
-    return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat(timespec='seconds')
-
-
-class RawStream(NamedTuple):
+class _Stream(NamedTuple):
     """One topic with its own stamps."""
 
     topic: str
     stamps_ns: Stamps
-    """Of the headers, in the order of recording, shape (n,) [ns]."""
+    """Of the headers, increasing, shape (n,) [ns]."""
     values: Array
     """Of each message, shape (n, m)."""
     frame_ids: frozenset[str]
-    """Of the messages."""
 
-    def times(self, origin_ns: int) -> Array:
-        """Return the stamps as seconds, (n,) [s]."""
-        found: Array = (self.stamps_ns - origin_ns) / 1e9
-        return found
-
-    def in_order(self) -> RawStream:
-        """Return the first message of each stamp; refuse stamps that go back."""
-        steps = np.diff(self.stamps_ns)
-        if (steps < 0).any():
-            back = int(np.argmax(steps < 0)) + 2
-            raise LogError(
-                f"topic '{self.topic}': stamps go back at message {back} of {len(self.values)}"
-            )
-        kept = np.concatenate([[True], steps > 0])
-        return self._replace(stamps_ns=self.stamps_ns[kept], values=self.values[kept])
-
-    def without_frozen(self) -> RawStream:
+    def without_frozen(self) -> _Stream:
         """Return a stream with NaN where it repeats itself for longer than a live sensor."""
         same = np.zeros(len(self.values), dtype=bool)
         same[1:] = (self.values[1:] == self.values[:-1]).all(axis=1)
@@ -206,20 +175,16 @@ class RawStream(NamedTuple):
         return self._replace(values=values)
 
 
-def _read(reader: BagReader, topic: str, kind: str) -> RawStream:
-    """Return the readings of a topic of an 'ft', an 'imu' or a 'temperature'."""
-    type_, values_of = KINDS[kind]
-    reader.require(topic, type_)
-    decode = MessageReader(kind).read
-    readings = [decode(message.data) for message in reader.messages((topic,))]
+def _read(reader: BagReader, topic: str, kind: str) -> _Stream:
+    """Return the readings of a topic: wrench; acceleration and angular velocity; temperature."""
+    stamps, readings = read_in_order(reader, topic, TYPES[kind], kind)
     if not readings:
         raise LogError(f"topic '{topic}' of the bag has no message")
-    return RawStream(
-        topic,
-        np.array([one.stamp_ns for one in readings], dtype=np.int64),
-        np.array([values_of(one) for one in readings]),
-        frozenset(one.frame_id for one in readings),
-    )
+    if kind == 'imu':
+        values = [[*one.linear_acceleration, *one.angular_velocity] for one in readings]
+    else:
+        values = [one.values for one in readings]
+    return _Stream(topic, stamps, np.array(values), frozenset(one.frame_id for one in readings))
 
 
 def read_temperatures(
@@ -235,11 +200,10 @@ def read_temperatures(
         known = np.isfinite(stream.values[:, 0])
         if not known.any():
             raise LogError(f"topic '{topic}' of the bag holds no finite temperature")
-        origin = int(stream.stamps_ns[0])
-        times, values = stream.times(origin)[known], stream.values[known, 0]
-        order, at = np.argsort(times, kind='stable'), (stamps_ns - origin) / 1e9
-        near = (at > times.min() - MAX_EXTRAPOLATION) & (at < times.max() + MAX_EXTRAPOLATION)
-        found[near, names.index(name)] = np.interp(at[near], times[order], values[order])
+        times = (stream.stamps_ns[known] - stamps_ns[0]) / 1e9
+        at = (stamps_ns - stamps_ns[0]) / 1e9
+        near = (at > times[0] - MAX_EXTRAPOLATION) & (at < times[-1] + MAX_EXTRAPOLATION)
+        found[near, names.index(name)] = np.interp(at[near], times, stream.values[known, 0])
     return found
 
 
@@ -289,11 +253,10 @@ def source_on_robot(robot: Robot, settings: EstimatorSettings, ft: str, imu: str
 
 
 class ToolLog(NamedTuple):
-    """Motion of a tool."""
+    """Motion of a tool, times from the first message of its FT sensor [ns]."""
 
     motion: ToolMotion
     origin_ns: int
-    """Stamp that times are counted from [ns]."""
 
 
 def read_tool_log(
@@ -309,29 +272,27 @@ def read_tool_log(
     with BagReader(bag) as reader:
         ft = _read(reader, source.ft_topic, 'ft').without_frozen()
         imu = _read(reader, source.imu_topic, 'imu').without_frozen()
-    origin = int(ft.stamps_ns[0])
-    found = []
+    origin, found = int(ft.stamps_ns[0]), []
     for stream, frames in ((ft, source.ft_frames), (imu, source.imu_frames)):
-        others = sorted(stream.frame_ids - frames)
-        if frames and others:
+        if frames and (others := sorted(stream.frame_ids - frames)):
             raise LogError(
                 f"topic '{stream.topic}' names frame '{others[0]}', expected "
                 f'{" or ".join(sorted(frames))}'
             )
-        times = stream.times(origin)
-        kept = np.flatnonzero(time_range.mask(times))
-        if not len(kept):
+        times = (stream.stamps_ns - origin) / 1e9
+        kept = time_range.mask(times)
+        if not kept.any():
             raise LogError(
                 f"no message of '{stream.topic}' lies between {time_range.start} s and "
-                f'{time_range.stop} s: they span {times.min():.2f} s to {times.max():.2f} s'
+                f'{time_range.stop} s: they span {times[0]:.2f} s to {times[-1]:.2f} s'
             )
-        found.append((times[kept], stream.values[kept]))
-    (ft_times, wrenches), (imu_times, values) = found
+        found += [times[kept], stream.values[kept]]
+    ft_times, wrenches, imu_times, values = found
     motion = ToolMotion(
         ft_times,
         wrenches @ calibration.matrix.T,
         imu_times + source.imu_time_offset,
-        values[:, :3] - np.asarray(imu_offset, dtype=np.float64),
+        values[:, :3] - np.asarray(imu_offset),
         None if np.isnan(values[:, 3:]).all() else values[:, 3:],
         source.sensor_H_imu,
     )
