@@ -126,7 +126,6 @@ def test_wrong_value_is_refused_by_its_name(name, value):
         {'ft.leg.joint': 'j'},
         {'imus': ['a'], 'imu.a.pose': [0.0] * 6},
         {'ft_sensors': ['a', 'b'], 'ft.a.topic': 'w', 'ft.b.topic': 'w'},
-        {'contacts': ['c'], 'contact.c': {'kind': 'axial_force', 'direction': [0.0, 0.0, 0.0]}},
         {'filter.delay': 0.06},
         {'filter.smooth_readings': True, 'filter.kind': 'kalman'},
         {'model.max_mass_ratio': 0.5},

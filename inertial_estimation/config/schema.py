@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from math import isfinite
@@ -148,15 +148,8 @@ def named(kind: type[Group], names: str) -> Any:
     return field(default_factory=dict, metadata={'named': Named(kind, names)})
 
 
-def _members(group: type[Group]) -> dict[str, Setting | Named | type[Group]]:
-    """Return the settings and groups of a group by the names of its fields."""
-    known: Any = group
-    return _find_members(known)
-
-
-@cache
 def _find_members(group: Any) -> dict[str, Setting | Named | type[Group]]:
-    """Find them once: some groups are made while the estimator runs."""
+    """Return the settings and groups of a group by the names of its fields."""
     hints = get_type_hints(group)
     found: dict[str, Setting | Named | type[Group]] = {}
     for item in fields(group):
@@ -168,6 +161,12 @@ def _find_members(group: Any) -> dict[str, Setting | Named | type[Group]]:
         else:
             found[item.name] = metadata.get('named', kind)
     return found
+
+
+_members: Callable[[Any], dict[str, Setting | Named | type[Group]]] = cache(_find_members)
+_by_name: Callable[[Any], dict[str, Setting]] = cache(
+    lambda group: {one.name: one for one in settings_of(group)}
+)
 
 
 def settings_of(group: type[Group], prefix: str = '') -> Iterator[Setting]:
@@ -182,48 +181,45 @@ def settings_of(group: type[Group], prefix: str = '') -> Iterator[Setting]:
 
 
 def setting_of(group: type[Group], name: str) -> Setting | None:
-    """Return a setting by its dotted name."""
+    """Return a setting by its dotted name; names of sensors may have dots."""
     first, _, rest = name.partition('.')
-    item = _members(group).get(first)
-    if isinstance(item, Named):
-        owner, _, rest = rest.rpartition('.')
-        return setting_of(item.kind, rest) if owner else None
-    if item is None or isinstance(item, Setting):
-        return None if rest else item
-    return setting_of(item, rest)
+    owner, _, last = rest.rpartition('.')
+    known = _by_name(group)
+    return known.get(f'{first}.<name>.{last}' if owner else name)
 
 
 def read(group: type[Group], data: Mapping[str, Any]) -> Any:
     """Return the group that nested mappings or dotted names describe."""
-    return _read(group, leaves(data), '')
+    values = {}
+    for name, value in leaves(data).items():
+        item = setting_of(group, name)
+        if item is None:
+            raise NameNotFound('parameter', name, _by_name(group))
+        values[name] = item.read(value, name)
+    return _build(group, values)
 
 
-def _read(group: type[Group], values: Mapping[str, Any], prefix: str) -> Any:
-    members, found = _members(group), {}
+def _build(group: type[Group], values: Mapping[str, Any]) -> Any:
+    """Return a group with values by dotted names."""
+    found: dict[str, Any] = {}
     below: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
-        if setting_of(group, name) is None:
-            raise NameNotFound(
-                'parameter', prefix + name, [prefix + one.name for one in settings_of(group)]
-            )
         first, _, rest = name.partition('.')
-        item = members[first]
-        if isinstance(item, Setting):
-            found[first] = item.read(value, prefix + name)
-        else:
+        if rest:
             below.setdefault(first, {})[rest] = value
+        else:
+            found[name] = value
     for first, inner in below.items():
-        item, where = members[first], f'{prefix}{first}.'
+        item = _members(group)[first]
         if isinstance(item, Named):
             owners: dict[str, dict[str, Any]] = {}
             for name, value in inner.items():
                 owner, _, key = name.rpartition('.')
                 owners.setdefault(owner, {})[key] = value
-            found[first] = {
-                owner: _read(item.kind, one, f'{where}{owner}.') for owner, one in owners.items()
-            }
+            found[first] = {owner: _build(item.kind, one) for owner, one in owners.items()}
         else:
-            found[first] = _read(item, inner, where)  # type: ignore[arg-type]
+            assert isinstance(item, type)
+            found[first] = _build(item, inner)
     return group(**found)
 
 
@@ -244,13 +240,14 @@ def split_unlisted(
     group: type[Group], values: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return values by dotted names, and those apart that belong to a name of no list."""
-    members, apart = _members(group), {}
+    kept: dict[str, Any] = {}
+    apart: dict[str, Any] = {}
     for name, value in values.items():
         first, _, rest = name.partition('.')
-        item, owner = members.get(first), rest.rpartition('.')[0]
+        item, owner = _members(group).get(first), rest.rpartition('.')[0]
+        listed: Any = ALL
         if isinstance(item, Named) and owner:
-            default = members[item.names].default  # type: ignore[union-attr]
-            listed = values.get(item.names, default)
-            if isinstance(listed, (list, tuple)) and tuple(listed) != ALL and owner not in listed:
-                apart[name] = value
-    return {name: value for name, value in values.items() if name not in apart}, apart
+            listed = values.get(item.names, _by_name(group)[item.names].default)
+        is_listed = isinstance(listed, str) or tuple(listed) == ALL or owner in listed
+        (kept if is_listed else apart)[name] = value
+    return kept, apart

@@ -244,11 +244,7 @@ def _check(settings: EstimatorSettings) -> None:
 
 
 def _check_groups(settings: EstimatorSettings) -> None:
-    """Check sensors and contacts."""
-    for name in settings.contacts:
-        given = settings.contact_of(name)
-        if given.kind == 'axial_force' and not any(given.direction):
-            raise ConfigError(f"'contact.{name}.direction' is zero: an axial force needs one")
+    """Check sensors."""
     for name, sensor in settings.ft.items():
         for key in ('pose', 'direction'):
             if getattr(sensor, key) and not sensor.joint:
