@@ -83,53 +83,48 @@ def anything(value: Any, name: str) -> Any:
     return value
 
 
-def text(value: object, name: str) -> str:
-    """Read a text."""
-    if not isinstance(value, str):
-        raise ConfigError(f"'{name}' is {value!r}, expected a name")
-    return value
+def _value(expected: str, fits: Callable[[Any], bool]) -> Reader:
+    """Return the reader of one value."""
 
-
-def flag(value: object, name: str) -> bool:
-    """Read true or false."""
-    if not isinstance(value, bool):
-        raise ConfigError(f"'{name}' is {value!r}, expected true or false")
-    return value
-
-
-def whole(least: int) -> Reader:
-    """Return the reader of a whole number."""
-
-    def read(value: object, name: str) -> int:
-        if type(value) is not int or value < least:
-            raise ConfigError(f"'{name}' is {value!r}, expected a whole number from {least}")
+    def read(value: Any, name: str) -> Any:
+        if not fits(value):
+            raise ConfigError(f"'{name}' is {value!r}, expected {expected}")
         return value
 
     return read
 
 
+text = _value('a name', lambda value: isinstance(value, str))
+flag = _value('true or false', lambda value: isinstance(value, bool))
+
+
+def whole(least: int) -> Reader:
+    """Return the reader of a whole number."""
+    return _value(f'a whole number from {least}', lambda one: type(one) is int and one >= least)
+
+
 def number(least: float = -np.inf) -> Reader:
     """Return the reader of a finite number."""
     expected = 'a number' if least == -np.inf else f'a number from {least:g}'
+    read = _value(expected, lambda one: type(one) in (int, float) and least <= one < np.inf)
+    return lambda value, name: float(read(value, name))
 
-    def read(value: object, name: str) -> float:
-        known = isinstance(value, int | float) and not isinstance(value, bool)
-        if not known or not least <= value < np.inf:  # type: ignore[operator]
-            raise ConfigError(f"'{name}' is {value!r}, expected {expected}")
-        return float(value)  # type: ignore[arg-type]
 
-    return read
+def texts(value: object, name: str) -> tuple[str, ...]:
+    """Read one name or several."""
+    found = (value,) if isinstance(value, str) else value
+    if not isinstance(found, list | tuple) or not all(isinstance(one, str) for one in found):
+        raise ConfigError(f"'{name}' is {value!r}, expected a name or a list of names")
+    return tuple(found)
 
 
 def names(value: object, name: str) -> tuple[str, ...]:
     """Read one name or several, none of them twice."""
-    found = (value,) if isinstance(value, str) else value
-    if not isinstance(found, Iterable) or not all(isinstance(one, str) for one in found):
-        raise ConfigError(f"'{name}' is {value!r}, expected a name or a list of names")
+    found = texts(value, name)
     for one, count in Counter(found).items():
         if count > 1:
             raise ConfigError(f"'{name}' names '{one}' {count} times")
-    return tuple(found)
+    return found
 
 
 def numbers(shape: tuple[int, ...] | None = None, *, infinite: bool = False) -> Reader:

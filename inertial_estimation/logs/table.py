@@ -20,16 +20,10 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, LogError
-from inertial_estimation.logs.setting_values import list_of, names, numbers, record, text
-
-
-def _units(value: object, name: str) -> tuple[str, ...]:
-    """Read a unit, or one for each channel."""
-    return (value,) if isinstance(value, str) else list_of(text)(value, name)
-
+from inertial_estimation.logs.setting_values import names, numbers, record, texts
 
 SETTINGS = {
-    'columns': names, 'unit': _units, 'scale': numbers(), 'divided_by': numbers(),
+    'columns': names, 'unit': texts, 'scale': numbers(), 'divided_by': numbers(),
     'offset': numbers(),
 }  # fmt: skip
 DEGREE = np.pi / 180
