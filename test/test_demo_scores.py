@@ -92,8 +92,8 @@ def test_processes_end_with_their_block_and_early_ends_are_errors():
     with Processes() as processes:
         process = processes.start('clock', 'no_such_module', [])
         deadline = time.monotonic() + 30.0
-        while not process.ended and time.monotonic() < deadline:
+        while process.popen.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
         with pytest.raises(DemoError):
             processes.check()
-    assert process.ended
+    assert process.popen.poll() == 1

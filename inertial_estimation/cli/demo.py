@@ -9,6 +9,7 @@ from typing import Any
 
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import add_verb
+from inertial_estimation.cli.render import write_json
 
 
 def add(commands: Any) -> None:
@@ -27,7 +28,7 @@ def add(commands: Any) -> None:
     command.set_defaults(run=_run)
 
 
-def _run(chosen: argparse.Namespace) -> int:
+def _run(chosen: argparse.Namespace) -> None:
     """Push a simulated robot; live forces are shown on a terminal only."""
     from rich.console import Console
     from rich.live import Live
@@ -38,8 +39,8 @@ def _run(chosen: argparse.Namespace) -> int:
     files.check_outputs((chosen.json,), (find_config(),))
     console = Console(highlight=False, soft_wrap=True)
     with Live(console=console, transient=True) as live:
-        return run(
-            chosen.duration, chosen.json, seed=chosen.seed,
-            say=lambda line: console.print(Text(line)),
+        found = run(
+            chosen.duration, seed=chosen.seed, say=lambda line: console.print(Text(line)),
             show=lambda text: live.update(Text(text if console.is_terminal else '')),
         )  # fmt: skip
+    write_json(chosen.json, found)

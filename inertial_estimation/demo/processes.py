@@ -9,25 +9,21 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from selectors import EVENT_READ, DefaultSelector
-from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
+from collections.abc import Sequence
+from contextlib import suppress
+from subprocess import DEVNULL, STDOUT, Popen, TimeoutExpired
 from tempfile import TemporaryFile
 from time import monotonic
-from typing import IO, Any
+from typing import Any
 
 from inertial_estimation.errors import InertialEstimationError
 
-INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Ctrl-c, the end of a service, the end of a session."""
 LAST_DOMAIN = 101
 """Ports of higher domains are used by the operating system."""
 PATIENCE = 5.0
 """Time for a process to end after an interrupt [s]."""
-LAST_LINES, LAST_WIDTH, LAST_BYTES = 20, 200, 10_000
-"""Limits of the shown output of a process that has ended."""
+LAST_LINES, LAST_WIDTH, LAST_BYTES = 20, 200, 50_000
+"""Limits of the output of a process that is read, and shown when it has ended."""
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 
@@ -39,163 +35,79 @@ class DemoError(InertialEstimationError, RuntimeError):
 class Process:
     """A Python process of this package."""
 
-    def __init__(
-        self,
-        name: str,
-        module: str,
-        arguments: Sequence[str],
-        environment: Mapping[str, str],
-        *,
-        reports: bool = False,
-    ) -> None:
-        self.name = name
-        self._output: IO[bytes] = TemporaryFile()  # noqa: SIM115 - closed by finish
-        self._text = b''
+    def __init__(self, name: str, module: str, arguments: Sequence[str]) -> None:
+        self.name, self._output = name, TemporaryFile()  # noqa: SIM115 - closed by finish
+        domain = {'ROS_DOMAIN_ID': str(1 + os.getpid() % LAST_DOMAIN)}
         # A session of its own: ctrl-c reaches the demo alone, which ends them in order.
-        self._popen = Popen(
+        self.popen = Popen(
             [sys.executable, '-m', 'inertial_estimation_nodes', f'inertial_estimation.{module}',
              *arguments],
-            stdin=DEVNULL,
-            stdout=PIPE if reports else self._output,
-            stderr=self._output,
-            env=environment,
-            start_new_session=True,
+            stdin=DEVNULL, stdout=self._output, stderr=STDOUT, start_new_session=True,
+            env={**domain, **os.environ, 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'},
             preexec_fn=_end_with_parent,
         )  # fmt: skip
 
-    @property
-    def ended(self) -> bool:
-        """Whether it has ended."""
-        return self._popen.poll() is not None
+    def lines(self) -> list[str]:
+        """Return the last lines that it wrote."""
+        file = self._output.fileno()
+        start = max(0, os.fstat(file).st_size - LAST_BYTES)
+        return os.pread(file, LAST_BYTES, start).decode(errors='replace').splitlines()
 
-    @property
-    def processor_time(self) -> float:
-        """Processor time of all its threads so far [s]; 0 if it has ended."""
-        try:
-            fields = Path(f'/proc/{self._popen.pid}/stat').read_text().rpartition(')')[2].split()
-        except OSError:
-            return 0.0
-        return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
-
-    def report(self, timeout: float) -> Any:
-        """Return the newest report; None after the timeout [s]."""
-        pipe = self._popen.stdout
-        if pipe is None:
-            return None
-        with DefaultSelector() as selector:
-            selector.register(pipe, EVENT_READ)
-            if not selector.select(timeout):
-                return None
-        self._text += os.read(pipe.fileno(), 1 << 20)
-        *lines, self._text = self._text.split(b'\n')
-        return json.loads(lines[-1]) if lines else None
+    def report(self) -> Any:
+        """Return the newest line that is JSON; None: there is none."""
+        for line in reversed(self.lines()):
+            with suppress(ValueError):
+                return json.loads(line)
+        return None
 
     def end(self) -> None:
-        """Interrupt the process, and wait for its end."""
-        self.interrupt()
+        """Interrupt it, and wait for its end."""
+        self.popen.send_signal(signal.SIGINT)
         try:
-            self._popen.communicate(timeout=PATIENCE)
+            self.popen.wait(PATIENCE)
         except TimeoutExpired:
             raise DemoError(f'{self.name} did not end within {PATIENCE:g} s') from None
-        if self._popen.returncode:
-            raise DemoError(self.obituary())
+        if self.popen.returncode:
+            raise self.error('ended')
 
-    def interrupt(self) -> None:
-        """Send SIGINT."""
-        if not self.ended:
-            self._popen.send_signal(signal.SIGINT)
-
-    def finish(self, timeout: float) -> None:
-        """Wait for the end, and kill the process after the timeout [s]."""
-        try:
-            self._popen.wait(max(timeout, 0.0))
-        except TimeoutExpired:
-            self._popen.kill()
-            self._popen.wait()
-        if self._popen.stdout is not None:
-            self._popen.stdout.close()
-        self._output.close()
-
-    def obituary(self) -> str:
-        """Return the exit code or signal, and the last output."""
-        code = self._popen.returncode
-        cause = f'exit code {code}' if code >= 0 else f'signal {signal.Signals(-code).name}'
-        return f'{self.name} ended with {cause}\n{self.output()}'
-
-    def output(self) -> str:
-        """Return the last lines that the process wrote."""
-        size = self._output.seek(0, os.SEEK_END)
-        self._output.seek(max(0, size - LAST_BYTES))
-        lines = self._output.read().decode(errors='replace').splitlines()
-        return '\n'.join(
-            f'  {line[:LAST_WIDTH]}' for line in lines[-LAST_LINES:] or ['(no output)']
-        )
+    def error(self, what: str) -> DemoError:
+        """Return an error with exit code or signal, and the last lines."""
+        code = self.popen.poll()
+        if code is not None:
+            what += f' with exit code {code}' if code >= 0 else f' by {signal.Signals(-code).name}'
+        lines = self.lines()[-LAST_LINES:] or ['(no output)']
+        return DemoError('\n  '.join([f'{self.name} {what}', *(s[:LAST_WIDTH] for s in lines)]))
 
 
-class Processes:
+class Processes(list[Process]):
     """Processes that end together; a context manager."""
-
-    def __init__(self) -> None:
-        domain = str(1 + os.getpid() % LAST_DOMAIN)
-        self._environment = {
-            'ROS_DOMAIN_ID': domain,
-            **os.environ,
-            'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
-        }
-        self._all: list[Process] = []
 
     def __enter__(self) -> Processes:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with _postponed_signals():
-            for process in self._all:
-                process.interrupt()
-            deadline = monotonic() + PATIENCE
-            for process in self._all:
-                process.finish(deadline - monotonic())
+        for process in self:
+            process.popen.send_signal(signal.SIGINT)
+        deadline = monotonic() + PATIENCE
+        for process in self:
+            try:
+                process.popen.wait(max(deadline - monotonic(), 0.0))
+            except TimeoutExpired:
+                process.popen.kill()
+                process.popen.wait()
 
-    def start(
-        self, name: str, module: str, arguments: Sequence[str], *, reports: bool = False
-    ) -> Process:
+    def start(self, name: str, module: str, arguments: Sequence[str]) -> Process:
         """Start a process."""
-        with _postponed_signals():
-            process = Process(name, module, arguments, self._environment, reports=reports)
-            self._all.append(process)
-        return process
+        self.append(Process(name, module, arguments))
+        return self[-1]
 
     def check(self) -> None:
         """Raise if a process has ended."""
-        for process in self._all:
-            if process.ended:
-                raise DemoError(process.obituary())
-
-    def output(self) -> str:
-        """Return the last lines that each process wrote."""
-        return '\n'.join(f'{p.name}:\n{p.output()}' for p in self._all)
-
-    def processor_times(self) -> dict[str, float]:
-        """Return the processor time of each process so far [s]."""
-        return {process.name: process.processor_time for process in self._all}
-
-
-@contextmanager
-def _postponed_signals() -> Iterator[None]:
-    """Postpone interrupts, so that no process is left behind."""
-    came: list[int] = []
-    before = {
-        number: signal.signal(number, lambda number, _: came.append(number))
-        for number in INTERRUPTS
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for arrived in came:
-            signal.raise_signal(arrived)
+        for process in self:
+            if process.popen.poll() is not None:
+                raise process.error('ended')
 
 
 def _end_with_parent() -> None:
-    """Ask Linux to end this process when its parent is killed."""
+    """Ask Linux to end this process when its parent ends in any way."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -18,19 +18,29 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.config.files import check_writable, write_whole
-from inertial_estimation.demo.processes import INTERRUPTS, DemoError, Processes
-from inertial_estimation.demo.scores import AGE_LIMIT, LOAD_TIME, Recording, push_goals, score_load
+from inertial_estimation.demo.processes import DemoError, Processes
+from inertial_estimation.demo.scores import (
+    AGE_LIMIT,
+    LOAD_TIME,
+    Goal,
+    Recording,
+    push_goals,
+    score_load,
+)
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.simulation.description import icub_urdf
 from inertial_estimation.simulation.scenario import PICK_UP, SCENES, Scenario, carrying
 
 RATE_HZ = 250
+PERIOD = 0.5
+"""Time between two looks at the newest estimates [s]."""
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-c, the end of a service, the end of a session."""
 SHORTEST, LONGEST = 10.0, 600.0
 """Limits of the duration [s]; a longer recording would take over 500 MB."""
 LOAD_SCENE = 1.0 + PICK_UP + LOAD_TIME
@@ -45,51 +55,51 @@ PUSHED, CARRYING = ('one_imu', 'several_imus'), ('updated', 'not_updated')
 
 def run(
     duration: float = 60.0,
-    json_path: Path | None = None,
     *,
     seed: int = 0,
     say: Callable[[str], object] = lambda line: None,
     show: Callable[[str], object] = lambda text: None,
-) -> int:
-    """Run all scenes [s]; results go to `say`, the newest forces to `show`."""
-    _check(duration, seed, json_path)
+) -> dict[str, Any]:
+    """Run all scenes [s]; return figures and goals, also to `say`; newest forces to `show`."""
+    _check(duration, seed)
     config = find_config()
     load_scene = LOAD_SCENE if duration >= LOAD_SCENE + SHORTEST else 0.0
+    share = (duration - load_scene) / len(SCENES)
+    scenes = [(make(share, seed), PUSHED, share) for make in SCENES.values()]
+    if load_scene:
+        scenes.append((carrying(load_scene, seed), CARRYING, load_scene))
+    else:
+        say(f'no load: that takes {LOAD_SCENE + SHORTEST:g} s')
     figures: dict[str, Any] = {}
+    goals: list[Goal] = []
     with _interruptible(), TemporaryDirectory() as folder:
-        for make in SCENES.values():
-            share = (duration - load_scene) / len(SCENES)
-            scenario = make(share, seed)
+        for scenario, estimators, time in scenes:
             say(f'scene {scenario.name}, seed {seed}')
-            recording, busy = _play(scenario, PUSHED, config, share, Path(folder), show)
-            name = scenario.name
-            figures[name] = {one: recording.figures(one) for one in PUSHED}
-            _say_figures(say, figures[name], busy)
-        goals = push_goals(figures)
-        if load_scene:
-            scenario = carrying(load_scene, seed)
-            say(f'scene {scenario.name}, seed {seed}')
-            recording, busy = _play(scenario, CARRYING, config, load_scene, Path(folder), show)
-            figures[scenario.name] = {one: recording.figures(one) for one in CARRYING}
-            _say_figures(say, figures[scenario.name], busy)
-            figures['load'], more = _load(recording, scenario)
-            goals += more
-        else:
-            say(f'no load: that takes {LOAD_SCENE + SHORTEST:g} s')
+            recording = _play(scenario, estimators, config, time, Path(folder), show)
+            found = {name: recording.figures(name) for name in estimators}
+            figures[scenario.name] = found
+            for name, one in found.items():
+                say(
+                    f'  {name:14s} force {one["force_n"]:.2f} N, torque {one["torque_nm"]:.4f} '
+                    f'Nm, age {1e3 * one["age_p50_s"]:.1f}/{1e3 * one["age_p99_s"]:.1f} ms, '
+                    f'missed {one["missed_cycles"]:.0f}'
+                )
+            if scenario.loads:
+                figures['load'], more = _load(recording, scenario)
+                goals += more
+    pushed = {scenario.name: figures[scenario.name] for scenario, _, _ in scenes[: len(SCENES)]}
+    goals = push_goals(pushed) + goals
     for goal in goals:
         sign, verdict = ('<', '>')[goal.at_least], ('MISSED', 'met')[goal.reached]
         say(f'{verdict:6s} {goal.name}: {goal.value:.3g} ({sign}= {goal.limit:g})')
-    late = max(one['age_p50_s'] for scene in SCENES for one in figures[scene].values())
+    late = max(one['age_p50_s'] for scene in pushed.values() for one in scene.values())
     if late > AGE_LIMIT:
         say(f'this machine is too slow or busy: median age {1e3 * late:.0f} ms')
-    if json_path is not None:
-        found = {
-            'seed': seed,
-            'figures': figures,
-            'goals': [{**goal._asdict(), 'reached': goal.reached} for goal in goals],
-        }
-        write_whole(json_path, json.dumps(_without_nan(found), indent=1) + '\n')
-    return 0
+    return {
+        'seed': seed,
+        'figures': figures,
+        'goals': [{**goal._asdict(), 'reached': goal.reached} for goal in goals],
+    }
 
 
 def find_config() -> Path:
@@ -113,8 +123,8 @@ def _play(
     duration: float,
     folder: Path,
     show: Callable[[str], object],
-) -> tuple[Recording, dict[str, float]]:
-    """Run one scene [s]; return its recording and each process's share of a core."""
+) -> Recording:
+    """Run one scene [s]."""
     nodes = dict.fromkeys(estimators, 'ros.estimator_node')
     if scenario.loads:
         nodes[IDENTIFIER] = 'ros.identifier_node'
@@ -128,7 +138,7 @@ def _play(
     }  # fmt: skip
     contacts = f'contacts:=[{", ".join(scenario.contacts)}]'
     with Processes() as processes:
-        recorder = processes.start('recorder', 'demo.recorder', [json.dumps(asked)], reports=True)
+        recorder = processes.start('recorder', 'demo.recorder', [json.dumps(asked)])
         for name, module in nodes.items():
             given = [] if name == IDENTIFIER else ['-p', contacts]
             processes.start(
@@ -138,20 +148,22 @@ def _play(
         words = [word for name, value in robot.items() for word in ('-p', f'{name}:={value}')]
         processes.start(ROBOT, 'simulation.node', ['--ros-args', *words])
         limit = monotonic() + START_TIMEOUT
-        while not ((report := recorder.report(0.5)) and report['wrenches']):
+        while not ((report := recorder.report()) and report['wrenches']):
             processes.check()
             if monotonic() > limit:
-                raise DemoError(f'no estimates within {START_TIMEOUT:g} s\n{processes.output()}')
-        start, first, before = monotonic(), report['time'], processes.processor_times()
+                silent = f'published nothing within {START_TIMEOUT:g} s'
+                raise DemoError('\n'.join(str(process.error(silent)) for process in processes))
+            sleep(PERIOD)
+        start, first = monotonic(), report['time']
         # By the stamps of the robot, which a busy machine makes late.
         while report['time'] < first + duration and monotonic() < start + SLOWEST * duration:
-            report = recorder.report(0.5) or report
+            sleep(PERIOD)
+            report = recorder.report() or report
             processes.check()
             left = first + duration - report['time']
             show(_newest(report['wrenches'], scenario.contacts, left))
-        after, span = processes.processor_times(), monotonic() - start
         recorder.end()
-    return Recording(file, ROBOT), {k: (after[k] - before[k]) / span for k in before}
+    return Recording(file, ROBOT)
 
 
 def _newest(
@@ -165,21 +177,7 @@ def _newest(
     return '\n'.join(lines)
 
 
-def _say_figures(
-    say: Callable[[str], object],
-    figures: Mapping[str, Mapping[str, float]],
-    busy: Mapping[str, float],
-) -> None:
-    for name, one in figures.items():
-        say(
-            f'  {name:14s} force {one["force_n"]:.2f} N, torque {one["torque_nm"]:.4f} Nm, age '
-            f'{1e3 * one["age_p50_s"]:.1f}/{1e3 * one["age_p99_s"]:.1f} ms, missed '
-            f'{one["missed_cycles"]:.0f}'
-        )
-    say('  cores: ' + ', '.join(f'{name} {share:.2f}' for name, share in busy.items()))
-
-
-def _load(recording: Recording, scenario: Scenario) -> tuple[dict[str, Any], list[Any]]:
+def _load(recording: Recording, scenario: Scenario) -> tuple[dict[str, Any], list[Goal]]:
     """Return figures and goals of the scene with the load."""
     (load,) = scenario.loads
     robot = Robot.from_urdf(icub_urdf())
@@ -190,25 +188,14 @@ def _load(recording: Recording, scenario: Scenario) -> tuple[dict[str, Any], lis
     return score_load(recording, IDENTIFIER, CARRYING[0], names, submodel.name, mass)
 
 
-def _check(duration: float, seed: int, json_path: Path | None) -> None:
+def _check(duration: float, seed: int) -> None:
     if not SHORTEST <= duration <= LONGEST:
         raise ConfigError(f'duration {duration:g} s, expected {SHORTEST:g} to {LONGEST:g} s')
     if not 0 <= seed < 2**31:
         raise ConfigError(f'seed {seed}, expected 0 to {2**31 - 1}')
-    if json_path is not None:
-        check_writable(json_path)
     missing = [name for name in ('rclpy', 'mujoco', 'icub_models') if not find_spec(name)]
     if missing:
         raise ConfigError(f"the demo needs {', '.join(missing)}: run 'make demo'")
-
-
-def _without_nan(value: Any) -> Any:
-    """Return nested values with None for NaN."""
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and value != value else value
 
 
 @contextmanager

@@ -10,7 +10,7 @@ error the rms over samples and joints.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,18 +58,21 @@ class Recording:
         self.robot = robot
         self.events = json.loads(str(self._data['events']))
 
-    def values(self, topic: str, names: Any = None) -> tuple[NDArray[np.int64], Array]:
+    def values(
+        self, topic: str, names: Sequence[str] | None = None
+    ) -> tuple[NDArray[np.int64], Array]:
         """Return stamps (n,) [ns] and values (n, n_names, width) of a topic, in order of names."""
         known = self._data[f'{topic}/names'].tolist()
-        order = [known.index(name) for name in known if names is None or name in names]
-        if names is not None:
-            order = [known.index(name) for name in names]
+        order = [known.index(name) for name in (known if names is None else names)]
         return self._data[f'{topic}/stamps'], self._data[f'{topic}/values'][:, order]
 
-    def errors(self, estimator: str, topic: str) -> tuple[NDArray[np.int64], Array, int]:
+    def errors(
+        self, estimator: str, topic: str, names: Sequence[str] | None = None
+    ) -> tuple[NDArray[np.int64], Array, int]:
         """Return stamps, errors (n, n_names, width), and the stamps since the first estimate."""
-        names = self._data[f'{self.robot}/{topic}/names'].tolist()
-        true_stamps, true = self.values(f'{self.robot}/{topic}')
+        if names is None:
+            names = self._data[f'{self.robot}/{topic}/names'].tolist()
+        true_stamps, true = self.values(f'{self.robot}/{topic}', names)
         stamps, found = self.values(f'{estimator}/{topic}', names)
         finite = np.isfinite(found).all(axis=(1, 2))
         stamps, found = stamps[finite], found[finite]
@@ -79,17 +82,13 @@ class Recording:
             expected = int(((true_stamps >= common[0]) & (true_stamps <= common[-1])).sum())
         return common, found[of_found] - true[of_true], expected
 
-    def age(self, estimator: str) -> Array:
-        """Return ages of the wrenches at their arrival, (n,) [s]."""
-        topic = f'{estimator}/external_wrenches'
-        age: Array = 1e-9 * (self._data[f'{topic}/arrivals'] - self._data[f'{topic}/stamps'])
-        return age
-
     def figures(self, estimator: str) -> dict[str, float]:
         """Return errors, missed cycles and ages of an estimator."""
         _, wrenches, expected = self.errors(estimator, 'external_wrenches')
         _, torques, _ = self.errors(estimator, 'joint_torques')
-        age = np.percentile(self.age(estimator), (50, 99, 100))
+        topic = f'{estimator}/external_wrenches'
+        ages = 1e-9 * (self._data[f'{topic}/arrivals'] - self._data[f'{topic}/stamps'])
+        age = np.percentile(ages, (50, 99, 100))
         squares = (wrenches**2).mean(axis=0)
         return {
             'force_n': float(np.sqrt(squares[:, :3].sum(axis=1).mean())),
@@ -140,16 +139,18 @@ def score_load(
         names, body = known[-1]
         return float(body[[names.index(link) for link in links], 0].sum())
 
-    found = [np.nan] * 4
+    payload, found = f'{submodel}: {load["frame"]}', [np.nan] * 4
     for one in payloads:
         labels = one['label'].split('; ')
-        name = f'{submodel}: {load["frame"]}'
         if one['stamp'] <= end:
-            row = np.reshape(one['data'], (len(labels), -1))[labels.index(name)] if (
-                name in labels) else [np.nan] * 4  # fmt: skip
-            found = list(row[:4])
-    forces = _forces(recording, updated, load['frame'])
-    first, last = forces(up, up + NANOSECONDS), forces(end - NANOSECONDS, end)
+            known = dict(zip(labels, np.reshape(one['data'], (len(labels), -1)), strict=True))
+            found = list(known.get(payload, [np.nan] * 4)[:4])
+    stamps, errors, _ = recording.errors(updated, 'external_wrenches', [load['frame']])
+    squares = (errors[:, 0, :3] ** 2).sum(axis=1)
+    first, last = (
+        float(np.sqrt(squares[(stamps >= start) & (stamps < start + NANOSECONDS)].mean()))
+        for start in (up, end - NANOSECONDS)
+    )
     gain = mass(end) - mass(up)
     center = float(np.linalg.norm(np.subtract(found[1:], load['center'])))
     figures = {
@@ -166,18 +167,3 @@ def score_load(
         Goal(f'{what}: false force at the hand [N]', last, FALSE_FORCE_LIMIT),
         Goal('smallest pseudo-inertia eigenvalue', min(margins, default=np.nan), 0.0, True),
     ]
-
-
-def _forces(recording: Recording, estimator: str, frame: str) -> Any:
-    """Return a function: rms force error at a frame between two stamps [N]."""
-    topic = 'external_wrenches'
-    true_stamps, true = recording.values(f'{recording.robot}/{topic}', [frame])
-    stamps, found = recording.values(f'{estimator}/{topic}', [frame])
-    common, a, b = np.intersect1d(true_stamps, stamps, return_indices=True)
-    squares = ((found[b] - true[a])[:, 0, :3] ** 2).sum(axis=1)
-
-    def rms(first: int, last: int) -> float:
-        kept = squares[(common >= first) & (common < last) & np.isfinite(squares)]
-        return float(np.sqrt(kept.mean())) if len(kept) else float('nan')
-
-    return rms
