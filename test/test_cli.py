@@ -110,10 +110,15 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize('verb', VERBS + WAYS)
-def test_examples_of_the_help_are_calls(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_fits_80_columns_and_its_example_is_a_call(
+    verb: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('COLUMNS', '80')
     with pytest.raises(SystemExit):
         main([*verb.split(), '--help'])
-    text = ' '.join(capsys.readouterr().out.split())
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    text = ' '.join(shown.split())
     example = text[text.index('Example: inertial-estimation ') :].split()[2:]
     chosen = cli._parser().parse_args(example)
     assert verb.split() == [chosen.command, *filter(None, [getattr(chosen, 'way', None)])]

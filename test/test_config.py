@@ -93,7 +93,7 @@ def test_unknown_name_is_refused(given, name):
 @pytest.mark.parametrize(
     ('name', 'value'),
     [
-        ('length_scale', 1),
+        ('contact_timeout', 1),
         ('queue_depth', 5.0),
         ('queue_depth', True),
         ('queue_depth', 1001),
@@ -105,7 +105,7 @@ def test_unknown_name_is_refused(given, name):
         ('gravity', [0.0, 0.0]),
         ('gravity', [0.0, 0.0, float('nan')]),
         ('ft.leg.max_age', -0.1),
-        ('ft.leg.matrix', [1.0] * 6),
+        ('ft.leg.offset', [1.0] * 5),
         ('joint_states.velocity_source', 'multi'),
     ],
 )
@@ -167,7 +167,7 @@ def test_sections_of_a_parameter_file_are_merged(tmp_path):
 /**:
   ros__parameters:
     use_sim_time: true
-    length_scale: 2e-1
+    contact_timeout: 2e-1
     autostart: true
 other_node:
   ros__parameters: {nonsense: 1}
@@ -181,7 +181,7 @@ other_node:
 """,
     )
     settings = EstimatorSettings.from_yaml(path)
-    assert (settings.length_scale, settings.autostart) == (0.2, False)
+    assert (settings.contact_timeout, settings.autostart) == (0.2, False)
     assert settings.ft['leg'] == FtSettings(topic='/leg', max_age=0.5)
 
 

@@ -42,7 +42,6 @@ def build_estimator(
         robot,
         contacts,
         calibration=calibration or build_calibration(settings, robot),
-        length_scale=settings.length_scale,
         acceleration_arrays=settings.angular_acceleration_source == 'array',
     )
 
@@ -87,17 +86,15 @@ def sensor_calibrations(
     found = {}
     for name in names:
         given = settings.ft_of(name)
-        said = [key for key in ('matrix', 'offset') if any(getattr(given, key))]
-        if name in saved and said:
+        if name in saved and any(given.offset):
             raise ConfigError(
-                f"'ft.{name}.{said[0]}' is given, and '{path}' of 'calibration_file' holds "
+                f"'ft.{name}.offset' is given, and '{path}' of 'calibration_file' holds "
                 f"'{name}' too: leave one of them out",
                 about=FILE,
             )
         if name in saved:
             require_usable(name, saved[name])
-        matrix = np.reshape(given.matrix or np.eye(6), (6, 6))
-        found[name] = saved.get(name) or SensorCalibration(matrix, np.array(given.offset))
+        found[name] = saved.get(name) or SensorCalibration(np.eye(6), np.array(given.offset))
     return found
 
 

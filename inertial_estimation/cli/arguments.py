@@ -17,8 +17,31 @@ EXTRAS = {'replay': 'bags', 'calibrate': 'bags', 'identify': 'identification,bag
 """Optional dependencies of the subcommands."""
 
 
+MAX_CHOICES = 40
+"""Characters of choices in the name of an option; longer ones are part of its text."""
+
+
 class _Help(argparse.HelpFormatter):
-    """Help whose lines do not end within an option, so that examples can be copied."""
+    """Help of 80 columns whose lines do not end within an option, to be copied."""
+
+    def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: Any) -> str:
+        """List what is required; options follow below."""
+        needed = [one for one in actions if one.required or not one.option_strings]
+        # Without prefix, it becomes part of the name of a subcommand.
+        if prefix != '':
+            needed.append(argparse.Action([], 'options', metavar='[OPTION ...]'))
+        return super()._format_usage(usage, needed, [], prefix)
+
+    def _metavar_formatter(self, action: argparse.Action, default: str) -> Any:
+        """Name an option with many choices by itself."""
+        if _has_many(action):
+            return lambda size: (action.dest.upper(),) * size
+        return super()._metavar_formatter(action, default)
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        """Return the text of an option, with many choices."""
+        choices = f': {", ".join(action.choices or ())}' if _has_many(action) else ''
+        return f'{action.help}{choices}'
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Fill a paragraph."""
@@ -26,6 +49,11 @@ class _Help(argparse.HelpFormatter):
             ' '.join(text.split()), width, initial_indent=indent, subsequent_indent=indent,
             break_on_hyphens=False,
         )  # fmt: skip
+
+
+def _has_many(action: argparse.Action) -> bool:
+    """Return whether an option has more choices than its name can hold."""
+    return action.metavar is None and len(','.join(action.choices or ())) > MAX_CHOICES
 
 
 def add_verb(

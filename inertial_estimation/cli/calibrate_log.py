@@ -113,7 +113,7 @@ def _offsets(chosen: argparse.Namespace) -> None:
                 estimator, samples, supports, sensors=chosen.ft or None,
                 accept_split=chosen.accept_split, felt=felt,
                 stillness=Stillness.none() if chosen.moving else Stillness(),
-                length_scale=settings.length_scale, noisy=noisy_sensors(settings, robot),
+                noisy=noisy_sensors(settings, robot),
             )  # fmt: skip
         except CalibrationError:
             log.require_derivatives()

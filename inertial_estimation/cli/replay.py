@@ -65,7 +65,9 @@ def add(commands: Any) -> None:
         ('--through', 'JOINT', 'compute the wrench of joints', names),
         ('--net', 'LINK', 'compute the net wrench of links', names),
     )  # fmt: skip
-    command.set_defaults(run=_run, names={'supports': '--support'})
+    command.set_defaults(
+        run=_run, names={'supports': '--support', 'offset_range': '--offset-range'}
+    )
 
 
 def _run(chosen: argparse.Namespace) -> None:

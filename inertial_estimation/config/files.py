@@ -107,12 +107,11 @@ def load_parameters(path: str | Path, node: str) -> dict[str, Any]:
     sections = list(_sections(load_mapping(Path(path)), ''))
     merged: dict[str, Any] = {}
     found = [body for name, body in sections if name.split('/')[-1] in (node, '*', '**')]
+    if not sections:
+        raise ConfigError(f"{path} is no parameter file of a node: it has no '{PARAMETERS}'")
     if not found:
-        others = ', '.join(name for name, _ in sections) or 'none'
-        raise ConfigError(
-            f"{path}: no section '/**' or '{node}' with '{PARAMETERS}' below it; "
-            f'sections: {others}'
-        )
+        others = ', '.join(name for name, _ in sections)
+        raise ConfigError(f"{path} has no section '/**' or '{node}', but {others}")
     for body in found:
         merged |= leaves(body)
     return {name: v for name, v in merged.items() if name.split('.')[0] not in ROS_OWN}

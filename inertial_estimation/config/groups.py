@@ -108,10 +108,7 @@ class FtSettings(StreamSettings):
         sizes=(6,),
     )
     offset: tuple[float, ...] = setting(
-        (0.0,) * 6, 'Subtracted after the matrix: fx fy fz tx ty tz [N, Nm]', sizes=(6,)
-    )
-    matrix: tuple[float, ...] = setting(
-        (), 'Applied to the reading first, 6 x 6 row by row; empty: identity', sizes=(0, 36)
+        (0.0,) * 6, 'Subtracted from its readings: fx fy fz tx ty tz [N, Nm]', sizes=(6,)
     )
     temperature_topic: str = setting(
         '',
@@ -264,9 +261,6 @@ class RefitSettings(Group):
     """Physically consistent parameters from all equations."""
 
     method: str = setting('entropic', 'Method', choices=LIVE_METHODS)
-    period: float = setting(
-        1.0, 'Time between two refits, in whole seconds [s]', range=(1.0, 3600.0)
-    )
     prior_weight: float = setting(
         0.1,
         'Weight of the URDF, against the mean squared residual over the noise',

@@ -77,9 +77,6 @@ class EstimatorSettings(Group):
         'accelerometers or more that are not on one line, or neglected',
         choices=('filter', 'array', 'zero'),
     )
-    length_scale: float = setting(
-        0.1, 'Moment noise over force noise, scales moments [m]', range=(1e-4, 10.0)
-    )
     queue_depth: int = setting(20, 'History depth of the subscriptions', range=(1, 1000))
     autostart: bool = setting(True, 'Configure and activate at start')
     joint_states: JointStateSettings = field(default_factory=JointStateSettings)

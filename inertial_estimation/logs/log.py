@@ -38,7 +38,9 @@ class TimeRange:
     def __post_init__(self) -> None:
         """Check the order."""
         if not self.start < self.stop:
-            raise CallError(f'the time range from {self.start} s to {self.stop} s is empty')
+            raise CallError(
+                f'time range {self.start:g} s to {self.stop:g} s, expected two numbers in order'
+            )
 
     def mask(self, times: Array) -> Mask:
         """Return a mask of the times (n,) that are inside."""

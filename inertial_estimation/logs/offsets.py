@@ -143,7 +143,9 @@ def compute_offsets(
         findings = found.findings
         if findings and request.source == 'model' and not request.support:
             raise LogError(
-                f'offset range: {support} is not the only contact: {"; ".join(map(str, findings))}'
+                f"'offset_range' names no part of the log in which '{support}' is the only "
+                f'contact: {"; ".join(map(str, findings))}',
+                about=('offset_range',),
             )
         progress('offsets from the model', 1.0)
     elif request.source == 'model':
@@ -268,7 +270,7 @@ def predict_wrenches(
         noise = noise * min(1.0, np.sqrt(9.0 / 4.0 / count))
     support = support or settings.fixed_link
     loads, _ = support_loads(
-        build_estimator(settings, robot), samples, [support], settings.length_scale
+        build_estimator(settings, robot), samples, [support], DEFAULT_LENGTH_SCALE
     )
     if not np.isfinite(samples.ft_readings - loads.readings).all(axis=2).any():
         recording.require_derivatives()

@@ -34,8 +34,8 @@ from inertial_estimation.sample import Sample
 from inertial_estimation.signals.stream import AssemblerStatistics
 from inertial_estimation.uncertainty.stream_noise import StreamFilters, stream_noise
 
-EARLY = 0.1
-"""A refit may be: windows end at samples, whose stamps are not those of a clock [s]."""
+REFIT_PERIOD = 0.9
+"""Time between two refits [s]: a second, less what windows of samples miss it by."""
 
 
 class IdentifierNode(ConfiguredNode):
@@ -201,7 +201,7 @@ class IdentifierPipeline:
             self._node.get_logger().info(f'{name}: {CHANGES[change]}')
         # Time may have been set back since, or the state was saved later than it is now.
         gone = 1e-9 * (self.identifier.stamp_ns - self._refitted_ns)
-        due = not 0.0 <= gone < self._settings.refit.period - EARLY
+        due = not 0.0 <= gone < REFIT_PERIOD
         if due or any(change is Change.BODY for _, change in changes):
             self._refit()
         if self._state is not None and self._state.is_due():

@@ -441,7 +441,7 @@ def test_invalid_topic_is_refused(bench):
 
 
 @pytest.mark.parametrize(
-    ('given', 'error'), [({'jonits': ['a']}, NameNotFound), ({'length_scale': 1}, ConfigError)]
+    ('given', 'error'), [({'jonits': ['a']}, NameNotFound), ({'contact_timeout': 1}, ConfigError)]
 )
 def test_wrong_parameters_are_refused_at_once(context, given, error):
     with pytest.raises(error):

@@ -220,7 +220,7 @@ def test_wrong_parameter_file_is_named(tmp_path, name):
         (['--params-file', 'robot.yaml'], '--params-file'),
         (['--ros-args', '-p', 'use_sim_time:=maybe'], 'use_sim_time'),
         (['--ros-args', '--nonsense'], '--nonsense'),
-        (['--ros-args', '-p', 'length_scale:=1'], 'length_scale'),
+        (['--ros-args', '-p', 'contact_timeout:=1'], 'contact_timeout'),
     ],
 )
 def test_wrong_command_line_is_refused_by_name(arguments, name):
