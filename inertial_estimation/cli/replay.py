@@ -47,7 +47,7 @@ def add(commands: Any) -> None:
         commands, 'replay', 'run the estimator over a ROS 2 bag, without ROS',
         'walk.mcap --robot robot.urdf --config robot.yaml --range 5 20 --out results', full=True,
     )  # fmt: skip
-    needed, names = {'required': True}, {'nargs': '+', 'default': []}
+    needed, several = {'required': True}, {'nargs': '+', 'default': []}
     span = {'nargs': 2, 'type': float, 'default': (-inf, inf)}
     ends, source = ('FROM', 'TO'), {'choices': OFFSETS, 'default': 'settings'}
     add_options(
@@ -62,8 +62,8 @@ def add(commands: Any) -> None:
         ('--support', 'FRAME', 'the only contact in that part (default: fixed_link)',
          {'default': ''}),
         ('--out', 'FOLDER', 'write the results as a bag', {'type': Path}),
-        ('--through', 'JOINT', 'compute the wrench of joints', names),
-        ('--net', 'LINK', 'compute the net wrench of links', names),
+        ('--through', 'JOINT', 'compute the wrench of joints', several),
+        ('--net', 'LINK', 'compute the net wrench of links', several),
     )  # fmt: skip
     command.set_defaults(
         run=_run, names={'supports': '--support', 'offset_range': '--offset-range'}

@@ -92,10 +92,8 @@ def check_settings(
         lambda: build_internal_wrenches(settings, build_estimator(settings, robot)),
         partial(SampleAssembler, robot, settings),
         partial(ContactStream, robot, settings),
-        *(
-            partial(accepted_frame_ids, settings, robot, sensor)
-            for sensor in (*robot.ft_sensors, *robot.imus)
-        ),
+        *(partial(accepted_frame_ids, settings, robot, one) for one in robot.ft_sensors),
+        *(partial(accepted_frame_ids, settings, robot, one) for one in robot.imus),
     ]
     refusals = [error for build in builders if (error := _refusal(build))]
     given = contacts or ([] if refusals else build_contacts(settings))
