@@ -31,7 +31,7 @@ from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import run
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.simulation.description import describe
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.simulation.robot import SimulatedRobot
 from inertial_estimation.simulation.scenario import standing
 
@@ -59,14 +59,14 @@ def scene(tmp_path_factory):
     """Return bag, description, and by time in ns the wrenches on the pushed links."""
     scenario = standing(2.0 * SECONDS, 0)
     robot = SimulatedRobot(scenario, {'chest': 'chest'}, RATE)
-    tags = describe(robot.urdf).force_torque
+    read = Robot.from_urdf(robot.urdf)
     messages, truth = [], {}
     for _ in range(round(SECONDS * RATE)):
         now = robot.step()
         stamp = START + now.time_ns
-        for tag, values in zip(tags, now.ft_wrenches):
-            data = wrench(stamp, tag.child_link, values)
-            messages.append((f'/ft/{tag.name}', WRENCH, stamp, data))
+        for sensor, values in zip(read.ft_sensors, now.ft_wrenches):
+            data = wrench(stamp, read.link_names[sensor.child], values)
+            messages.append((f'/ft/{sensor.name}', WRENCH, stamp, data))
         data = imu(stamp, 'chest', now.angular_velocities[0], now.proper_accelerations[0])
         messages.append(('/imu/chest', IMU, stamp, data))
         felt = [p.frame for p in scenario.pushes if p.at(1e-9 * now.time_ns) is not None]

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from robots import nested_humanoid_urdf, two_link_urdf
 
 pytest.importorskip('mujoco', reason='the embedded robot runs in mujoco')
 pytest.importorskip('icub_models', reason='the embedded robot is the iCub of icub-models')
@@ -21,7 +22,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
-from inertial_estimation.simulation.description import describe
+from inertial_estimation.simulation.description import bodies_text
 from inertial_estimation.simulation.noise import NoiseLevels, SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot
 from inertial_estimation.simulation.scenario import SCENES, Load, Push, carrying, pole, standing
@@ -50,63 +51,18 @@ def weight(robot, links=()):
     return GRAVITY * sum(float(m.get('value')) for m in known)
 
 
-# Frames and FT tags of a URDF
-
-INERTIA = """
-  <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
-"""
-URDF = f"""<robot name="arm">
-  <link name="base">{INERTIA}<visual/></link><link name="hand">{INERTIA}</link>
-  <link name="palm"/><link name="tip"/>
-  <joint name="wrist" type="fixed"><parent link="base"/><child link="hand"/>
-    <origin xyz="1 0 0" rpy="0 0 0"/></joint>
-  <joint name="palm_joint" type="fixed"><parent link="hand"/><child link="palm"/>
-    <origin xyz="0 0 2" rpy="0 0 1.5707963267948966"/></joint>
-  <joint name="tip_joint" type="fixed"><parent link="palm"/><child link="tip"/>
-    <origin xyz="3 0 0" rpy="0 0 1.5707963267948966"/></joint>
-  <sensor name="wrist_ft" type="force_torque"><parent joint="wrist"/>
-    <force_torque><frame>sensor</frame><measure_direction>child_to_parent</measure_direction>
-    </force_torque><origin xyz="0 0.5 0" rpy="0 1.5707963267948966 0"/></sensor>
-</robot>"""
+# Bodies of a URDF
 
 
-def test_massless_links_become_frames_of_the_body_that_carries_them():
-    description = describe(URDF)
-    tip = description.placement('tip')
-    assert (tip.body, description.root) == ('hand', 'base')
-    np.testing.assert_allclose(tip.position, [0.0, 3.0, 2.0], atol=ROUND_OFF)
-    turned = tip.rotation.as_matrix()
-    np.testing.assert_allclose(turned, np.diag([-1.0, -1.0, 1.0]), atol=ROUND_OFF)
-    for gone in ('palm', 'visual', 'sensor'):
-        assert gone not in description.bodies_text
-
-
-def test_an_ft_tag_has_pose_and_direction():
-    (tag,) = describe(URDF).force_torque
-    assert (tag.name, tag.child_link, tag.sign) == ('wrist_ft', 'hand', 1.0)
-    np.testing.assert_allclose(tag.placement.position, [0.0, 0.5, 0.0], atol=ROUND_OFF)
-    turned = tag.placement.rotation.apply([1.0, 0.0, 0.0])
-    np.testing.assert_allclose(turned, [0.0, 0.0, -1.0], atol=ROUND_OFF)
-    text = URDF.replace('<frame>sensor', '<frame>child')
-    (tag,) = describe(text.replace('child_to_parent', 'parent_to_child')).force_torque
-    assert tag.sign == -1.0 and not tag.placement.position.any()
-
-
-@pytest.mark.parametrize(
-    ('old', 'new'),
-    [
-        ('</robot>', ''),
-        ('<frame>sensor', '<frame>parent'),
-        ('child_to_parent', 'both_ways'),
-        ('<parent joint="wrist"/>', '<parent joint="elbow"/>'),
-        ('<child link="tip"/>', ''),
-        ('<joint name="tip_joint" type="fixed">', '<joint name="t" type="revolute">'),
-        ('<link name="palm"/>', '<link name="palm"/><link name="stray"/>'),
-    ],
-)
-def test_urdfs_that_cannot_be_simulated_are_refused(old, new):
+def test_bodies_are_the_links_with_mass_and_nothing_else():
+    visual = '<visual><geometry><sphere radius="1"/></geometry></visual></link>'
+    text = bodies_text(Robot.from_urdf(nested_humanoid_urdf().replace('</link>', visual)))
+    assert '<visual' not in text and '<sensor' not in text and '"sole"' in text
+    urdf = two_link_urdf()
+    start = urdf.rindex('<inertial>')
+    stop = urdf.rindex('</inertial>') + len('</inertial>')
     with pytest.raises(ModelError):
-        describe(URDF.replace(old, new))
+        bodies_text(Robot.from_urdf(urdf[:start] + urdf[stop:]))
 
 
 # Scenes

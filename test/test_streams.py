@@ -301,7 +301,7 @@ def test_a_queue_without_joint_states_is_bounded():
         ft(assembler, ms, ms)
     leg = assembler.statistics().fts['leg']
     assert (leg.received, leg.dropped) == (3000, 3000 - 1024)
-    assert leg.rate == pytest.approx(1000.0)
+    assert (leg.rate, leg.longest_gap) == (pytest.approx(1000.0), pytest.approx(1e-3))
     assert assembler.rates().fts[0] == leg.rate
     assert joint_state(assembler, 2999).ft_readings[0, 0] == 2999.0
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.simulation.description import Description, demo_package
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.simulation.description import demo_package
 from inertial_estimation.simulation.scenario import Load
 
 
@@ -21,12 +22,13 @@ class Loads:
     Velocities stay, as of a hand that closes around a body which moves along with it.
     """
 
-    def __init__(self, model: Any, description: Description, loads: Sequence[Load]) -> None:
+    def __init__(self, model: Any, robot: Robot, loads: Sequence[Load]) -> None:
         self._engine, self._model, self._loads = demo_package('mujoco'), model, tuple(loads)
         # Constants of a model are computed in a posture of their own.
         self._scratch = self._engine.MjData(model) if loads else None
-        self._places = [description.placement(load.frame) for load in loads]
-        bodies = sorted({model.body(place.body).id for place in self._places})
+        places = [robot.frame(load.frame) for load in loads]
+        self._places = [(model.body(robot.link_names[link]).id, H) for link, H in places]
+        bodies = sorted({body for body, _ in self._places})
         self._unloaded = {k: _second_moments(self._engine, model, k) for k in bodies}
         self._carried: tuple[bool, ...] = (False,) * len(self._loads)
 
@@ -37,10 +39,9 @@ class Loads:
             return
         self._carried = carried
         moments = {k: M.copy() for k, M in self._unloaded.items()}
-        for load, place, is_carried in zip(self._loads, self._places, carried, strict=True):
+        for load, (body, H), is_carried in zip(self._loads, self._places, carried, strict=True):
             if is_carried:
-                center = place.position + place.rotation.apply(load.center)
-                body = self._model.body(place.body).id
+                center = H[:3, 3] + H[:3, :3] @ load.center
                 about_center = load.inertia / 2 * np.eye(3)
                 moments[body] += _pseudo_inertia(load.mass, center, about_center)
         for body, M in moments.items():

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
-from inertial_estimation.simulation.description import Description, Placement, demo_package
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.simulation.description import bodies_text, demo_package
 
 SOLES = ('l_sole', 'r_sole')
 SOLE_CENTRE = (0.03, 0.0, 0.01)
@@ -49,7 +51,7 @@ SERVOS: Mapping[str, Servo] = {
 
 
 def build_model(
-    description: Description,
+    robot: Robot,
     *,
     fixed: bool,
     imus: Mapping[str, str],
@@ -63,18 +65,18 @@ def build_model(
     """
     mujoco = demo_package('mujoco')
     try:
-        spec = mujoco.MjSpec.from_string(description.bodies_text)
+        spec = mujoco.MjSpec.from_string(bodies_text(robot))
     except ValueError as error:
         raise ModelError(f'the simulator cannot read the robot description: {error}') from error
     _set_options(mujoco, spec.option, timestep)
     for joint in spec.joints:
         _add_servo(mujoco, spec, joint)
     for frame in dict.fromkeys(frames):
-        _add_site(spec, f'frame/{frame}', description.placement(frame))
-    _add_sensors(mujoco, spec, description, imus)
+        _add_site(spec, robot, f'frame/{frame}', robot.frame(frame))
+    _add_sensors(mujoco, spec, robot, imus)
     if not fixed:
-        spec.body(description.root).add_freejoint(name='base')
-        _add_ground(mujoco, spec, description)
+        spec.body(robot.link_names[0]).add_freejoint(name='base')
+        _add_ground(mujoco, spec, robot)
     return spec.compile()
 
 
@@ -109,32 +111,33 @@ def _add_servo(mujoco: Any, spec: Any, joint: Any) -> None:
     )
 
 
-def _add_sensors(
-    mujoco: Any, spec: Any, description: Description, imus: Mapping[str, str]
-) -> None:
+def _add_sensors(mujoco: Any, spec: Any, robot: Robot, imus: Mapping[str, str]) -> None:
     """Add FT sensors and IMUs."""
     kinds = mujoco.mjtSensor
-    tags = {f'ft/{tag.name}': tag.placement for tag in description.force_torque}
-    units = {f'imu/{name}': description.placement(frame) for name, frame in imus.items()}
-    for site, placement in (tags | units).items():
-        _add_site(spec, site, placement)
-    blocks = [(kinds.mjSENS_FORCE, tags), (kinds.mjSENS_TORQUE, tags), (kinds.mjSENS_GYRO, units)]
+    fts = {f'ft/{s.name}': (s.child, s.child_H_sensor) for s in robot.ft_sensors}
+    units = {f'imu/{name}': robot.frame(frame) for name, frame in imus.items()}
+    for site, place in (fts | units).items():
+        _add_site(spec, robot, site, place)
+    blocks = [(kinds.mjSENS_FORCE, fts), (kinds.mjSENS_TORQUE, fts), (kinds.mjSENS_GYRO, units)]
     blocks += [(kinds.mjSENS_ACCELEROMETER, units), (kinds.mjSENS_FRAMEANGACC, units)]
     for kind, sites in blocks:
         for site in sites:
             spec.add_sensor(type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=site)
 
 
-def _add_site(spec: Any, name: str, placement: Placement) -> None:
+def _add_site(spec: Any, robot: Robot, name: str, place: tuple[int, Array]) -> None:
     """Add a frame to a body."""
-    spec.body(placement.body).add_site(
-        name=name,
-        pos=placement.position,
-        quat=np.roll(placement.rotation.as_quat(), 1),
-    )
+    link, pose = place
+    body = spec.body(robot.link_names[link])
+    body.add_site(name=name, pos=pose[:3, 3], quat=_quaternion(pose))
 
 
-def _add_ground(mujoco: Any, spec: Any, description: Description) -> None:
+def _quaternion(pose: Array) -> Array:
+    """Return the rotation of a pose as w, x, y, z."""
+    return np.roll(Rotation.from_matrix(pose[:3, :3]).as_quat(), 1)
+
+
+def _add_ground(mujoco: Any, spec: Any, robot: Robot) -> None:
     """Add a floor and the boxes of the feet, the only geometries that collide."""
     spec.worldbody.add_geom(
         name='ground',
@@ -144,13 +147,13 @@ def _add_ground(mujoco: Any, spec: Any, description: Description) -> None:
         conaffinity=_FOOT,
     )
     for sole in SOLES:
-        box = description.placement(sole).moved(np.array(SOLE_CENTRE), Rotation.identity())
-        spec.body(box.body).add_geom(
+        link, pose = robot.frame(sole)
+        spec.body(robot.link_names[link]).add_geom(
             name=sole,
             type=mujoco.mjtGeom.mjGEOM_BOX,
             size=SOLE_HALF_SIZE,
-            pos=box.position,
-            quat=np.roll(box.rotation.as_quat(), 1),
+            pos=pose[:3, 3] + pose[:3, :3] @ SOLE_CENTRE,
+            quat=_quaternion(pose),
             mass=0.0,
             contype=_FOOT,
             conaffinity=_GROUND,

@@ -26,6 +26,7 @@ from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
 from std_msgs.msg import String
 
 from inertial_estimation.errors import InertialEstimationError, NameNotFound
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.conversions import ns_to_stamp, point_to_message
 from inertial_estimation.ros.executors import LONG, hand_over, init, make_executor, note_signals
 from inertial_estimation.sample import Sample
@@ -38,7 +39,6 @@ from inertial_estimation.signals.messages import (
     effort_encoder,
     wrenches_encoder,
 )
-from inertial_estimation.simulation.description import describe
 from inertial_estimation.simulation.noise import NoiseLevels, SensorNoise
 from inertial_estimation.simulation.robot import IMUS, SimulatedRobot
 from inertial_estimation.simulation.scenario import EVERY_SCENE, Load
@@ -145,7 +145,14 @@ class EmbeddedRobot(Node):
     def _make_publishers(self) -> None:
         """Create the publishers and lay out their messages."""
         robot = self._robot
-        self._fts = [self._ft_topics(tag) for tag in describe(robot.urdf).force_torque]
+        read = Robot.from_urdf(robot.urdf)
+        # On the iCub every sensor frame is the frame of the child link.
+        self._fts = [
+            (*(self.create_publisher(WrenchStamped, f'{kind}/{sensor.name}', STREAM)
+               for kind in ('ft', 'ft_true')),
+             Encoder(WRENCH, read.link_names[sensor.child]).encode)
+            for sensor in read.ft_sensors
+        ]  # fmt: skip
         self._imus = [
             (self.create_publisher(Imu, f'imu/{name}', STREAM), Encoder(IMU, name).encode)
             for name in robot.imu_names
@@ -164,15 +171,6 @@ class EmbeddedRobot(Node):
         self._encode_torques = effort_encoder(robot.joint_names).encode
         self._description = self.create_publisher(String, 'robot_description', LATCHED)
         self._description.publish(String(data=robot.urdf))
-
-    def _ft_topics(self, tag) -> tuple:
-        """Return publishers of an FT sensor with and without noise, and their encoder."""
-        publishers = (
-            self.create_publisher(WrenchStamped, f'{kind}/{tag.name}', STREAM)
-            for kind in ('ft', 'ft_true')
-        )
-        # On the iCub every sensor frame is the frame of the child link.
-        return *publishers, Encoder(WRENCH, tag.child_link).encode
 
     def _declare(self, name: str, default, description: str, limits: tuple = ()):
         """Declare a parameter that is read once, and return its value."""

@@ -12,12 +12,14 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.simulation.description import demo_package, describe, icub_urdf
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import cross
+from inertial_estimation.simulation.description import demo_package, icub_urdf
 from inertial_estimation.simulation.loads import Loads
 from inertial_estimation.simulation.mjcf import SOLE_HALF_SIZE, SOLES, build_model
 from inertial_estimation.simulation.motion import START, Motion
 from inertial_estimation.simulation.scenario import Scenario
-from inertial_estimation.simulation.truth import Snapshot, TruthReader, cross
+from inertial_estimation.simulation.truth import Snapshot, TruthReader
 
 PHYSICS_HZ = 1000
 """Steps of the physics engine per second."""
@@ -45,10 +47,10 @@ class SimulatedRobot:
     ) -> None:
         if rate_hz < 1 or PHYSICS_HZ % rate_hz:
             raise ConfigError(f'rate_hz {rate_hz} does not divide {PHYSICS_HZ} Hz')
-        description = describe(icub_urdf())
+        robot = Robot.from_urdf(icub_urdf())
         self._engine: Any = demo_package('mujoco')
         self._model = build_model(
-            description,
+            robot,
             fixed=scenario.fixed,
             imus=imus,
             frames=(*scenario.contacts, *(push.frame for push in scenario.pushes)),
@@ -57,13 +59,13 @@ class SimulatedRobot:
         self._data = self._engine.MjData(self._model)
         self._scenario = scenario
         self._substeps = PHYSICS_HZ // rate_hz
-        self.urdf = description.text
+        self.urdf = robot.urdf
         self.joint_names = tuple(self._model.actuator(k).name for k in range(self._model.nu))
-        self.ft_names = tuple(tag.name for tag in description.force_torque)
+        self.ft_names = tuple(sensor.name for sensor in robot.ft_sensors)
         self.imu_names = tuple(imus)
         self.contact_frames = scenario.contacts
-        self._truth = TruthReader(self._model, description, self.imu_names, scenario.contacts)
-        self._loads = Loads(self._model, description, scenario.loads)
+        self._truth = TruthReader(self._model, robot, self.imu_names, scenario.contacts)
+        self._loads = Loads(self._model, robot, scenario.loads)
         self._motion = self._make_motion()
         self._lead = self._servo_lead()
         self._settle()

@@ -8,19 +8,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import cross
 from inertial_estimation.sample import Sample
-from inertial_estimation.simulation.description import Description, demo_package
-
-_AHEAD, _BEHIND = [1, 2, 0], [2, 0, 1]
-
-
-def cross(left: Array, right: Array) -> Array:
-    """Return left x right, shape (..., 3), several times as fast as numpy."""
-    return left[..., _AHEAD] * right[..., _BEHIND] - left[..., _BEHIND] * right[..., _AHEAD]
+from inertial_estimation.simulation.description import demo_package
 
 
 class Snapshot(NamedTuple):
@@ -67,25 +61,23 @@ class TruthReader:
     """Reads snapshots of one robot."""
 
     def __init__(
-        self, model: Any, description: Description, imus: Sequence[str], contacts: Sequence[str]
+        self, model: Any, robot: Robot, imus: Sequence[str], contacts: Sequence[str]
     ) -> None:
         constraint = demo_package('mujoco').mjtConstraint
         self._friction = int(constraint.mjCNSTR_FRICTION_DOF)
         self._limit = int(constraint.mjCNSTR_LIMIT_JOINT)
-        self._root = model.body(description.root).id
+        self._root = model.body(robot.link_names[0]).id
         self._joints = slice(-model.nu, None)
         self._rotor_inertias = model.dof_armature[self._joints].copy()
-        self._signs = np.array([[tag.sign] for tag in description.force_torque])
+        self._signs = np.array([[sensor.direction] for sensor in robot.ft_sensors])
         self._imus = np.array([model.site(f'imu/{name}').id for name in imus], int)
         self._contacts = np.array([model.site(f'frame/{frame}').id for frame in contacts], int)
-        self._members = self._membership(model, description, contacts)
+        self._members = self._membership(model, robot, contacts)
         self._held = bool(model.nq == model.nu)
 
-    def _membership(
-        self, model: Any, description: Description, contacts: Sequence[str]
-    ) -> NDArray[np.float64]:
+    def _membership(self, model: Any, robot: Robot, contacts: Sequence[str]) -> Array:
         """Return the bodies of the submodel of each contact, shape (n_contacts, n_bodies)."""
-        tops = {model.body(tag.child_link).id for tag in description.force_torque} | {self._root}
+        tops = {model.body(submodel.name).id for submodel in robot.submodels}
         submodel = np.arange(model.nbody)
         for body in range(1, model.nbody):
             if body not in tops:
