@@ -130,6 +130,7 @@ def test_messages_reach_the_sample_by_topic():
     np.testing.assert_array_equal(sample.angular_velocities, [rate])
     np.testing.assert_array_equal(sample.proper_accelerations, [push])
     np.testing.assert_array_equal(sample.ft_temperatures, [31.0, np.nan, np.nan])
+    assert robot.assembler.statistics().temperatures['arm_sensor'].restarts == 0
     np.testing.assert_array_equal(np.sort(sample.positions), positions)
     assert [contact.frame for contact in robot.contacts.at(START_NS)] == ['hand']
     assert not any(source.problems for source in robot.router.sources)

@@ -33,7 +33,6 @@ MAX_PROBLEMS = 20
 TOO_EARLY = 'the stamp is far ahead of the joint states: one of the clocks is wrong'
 TOO_LATE = 'the stamp is older than the joint states by more than contact_timeout'
 KEPT_STAMPS = 32
-MAX_FRAMES = 64
 MIN_GAPS = 3
 """Fewer long gaps may be chance."""
 REGULAR = 0.25
@@ -120,7 +119,8 @@ class ContactStream:
     def push(self, stamp_ns: int, frame_id: str, point: Array) -> None:
         """Take a point; point (3,) [m]."""
         self._received += 1
-        self.senders.note(stamp_ns, frame_id)
+        if stamp_ns > 0 and frame_id in self._robot.frames:
+            self.senders.note(stamp_ns, frame_id)
         problem = self._problem(stamp_ns, frame_id, point)
         if problem:
             self._note(problem)
@@ -169,9 +169,7 @@ class ContactStream:
             return f"header.frame_id is '{frame_id}', which is no frame of the robot"
         if not np.isfinite(point).all():
             return f"a point of frame '{frame_id}' is not finite"
-        if 0 < stamp_ns < self._last_ns - self._timeout_ns:
-            return TOO_LATE
-        return ''
+        return TOO_LATE if stamp_ns < self._last_ns - self._timeout_ns else ''
 
     def _note(self, problem: str) -> None:
         """Count a problem; a sender of ever new nonsense must not fill the memory."""
@@ -221,18 +219,11 @@ class SenderRates:
 
     def note(self, stamp_ns: int, name: str) -> None:
         """Take a point."""
-        if stamp_ns <= 0:
-            return
-        # The frame that is longest without a message goes first.
-        stamps = self._stamps.pop(name, [])
-        if len(self._stamps) >= MAX_FRAMES:
-            del self._stamps[next(iter(self._stamps))]
-        self._stamps[name] = stamps
+        stamps = self._stamps.setdefault(name, [])
         if stamps and stamps[-1] - stamp_ns >= self._timeout_ns:
             # Time was set back; senders that are out of step differ by less.
             stamps.clear()
-        place = bisect_left(stamps, stamp_ns)
-        near = TOGETHER * self._timeout_ns
+        place, near = bisect_left(stamps, stamp_ns), TOGETHER * self._timeout_ns
         if any(abs(stamp_ns - s) <= near for s in stamps[max(place - 1, 0) : place + 1]):
             return
         stamps.insert(place, stamp_ns)
@@ -240,10 +231,9 @@ class SenderRates:
         is_newest = len(stamps) > 1 and stamps[-1] == stamp_ns
         if is_newest and stamp_ns - stamps[-2] > self._timeout_ns:
             found, before = self._slow_sender(name), self._slow.get(name)
-            if found and before:
-                self._slow[name] = found._replace(n_gaps=before.n_gaps + 1)
-            elif found and len(self._slow) < MAX_FRAMES:
-                self._slow[name] = found
+            if found:
+                n_gaps = found.n_gaps if before is None else before.n_gaps + 1
+                self._slow[name] = found._replace(n_gaps=n_gaps)
 
     def slow_now(self, now_ns: int) -> tuple[SlowSender, ...]:
         """Return the slow senders that are sending."""

@@ -28,7 +28,7 @@ Ratio of one window's length to the next.
 Sample by sample would cost several times more and gain a sixth of a window on average.
 """
 LINE, PARABOLA = 1, 2
-SHOWN = {LINE: slice(0, 2), PARABOLA: 2}
+SHOWN = {LINE: slice(0, 2), PARABOLA: slice(2, 3)}
 """Derivatives that are taken from each polynomial."""
 SPARE = {LINE: 1, PARABOLA: 2}
 """Samples of the shortest window beyond those that fix the polynomial."""
