@@ -238,11 +238,13 @@ def offset_from_model(
     loads, free = support_loads(estimator, samples, supports, length_scale)
     differences = wrenches - loads.readings
     known = finite(differences, axis=2)
-    dead = np.ones(len(fts), dtype=bool) if noisy is None else noisy
     reasons = [
-        _why_silent(given, calibration, k, known[:, k], bool(dead[k])) for k in range(len(fts))
+        _why_silent(
+            given, calibration, k, int(known[:, k].sum()), min_samples, noisy is None or noisy[k]
+        )
+        for k in range(len(fts))
     ]
-    chosen = _choose(fts, sensors, known, reasons, min_samples)
+    chosen = _choose(fts, sensors, reasons)
     known &= chosen
     # The sharing is found at each sample, from all sensors that depend on it.
     shared = chosen & loads.shared
@@ -321,9 +323,14 @@ def offset_from_model(
 
 
 def _why_silent(
-    samples: SampleBatch, calibration: FtCalibration, k: int, known: Mask, is_noisy: bool
+    samples: SampleBatch,
+    calibration: FtCalibration,
+    k: int,
+    count: int,
+    least: int,
+    is_noisy: bool,
 ) -> str:
-    """Return the reason for which sensor k cannot be used, empty: none; known (n,)."""
+    """Return why sensor k with a count of predicted readings cannot be used; empty: it can."""
     readings = samples.ft_readings[:, k]
     reads = finite(readings, axis=1)
     if not reads.any():
@@ -334,32 +341,20 @@ def _why_silent(
         warmth = warmth[reads & np.isfinite(warmth)]
         if reason := implausible(warmth) if len(warmth) else 'no temperature':
             return reason
-    if not known.any():
-        return 'no reading with a prediction: a joint or an IMU is missing or frozen'
+    # With few samples it would limit those that share its load.
+    if count < least:
+        return f'{count} readings with a prediction, {least} are needed'
     dead = constant_channels(readings)
     return f'channel {names_of(dead)} never changes' if is_noisy and dead.any() else ''
 
 
-def _choose(
-    fts: Sequence[str],
-    sensors: Sequence[str] | None,
-    known: Mask,
-    reasons: Sequence[str],
-    least: int,
-) -> Mask:
-    """Return the sensors whose offsets are to be found, (n_fts,); known (n, n_fts)."""
-    if sensors:
-        asked = indices('sensors', sensors, 'FT sensor', fts)
-        for k in asked:
-            if reasons[k]:
-                raise CalibrationError(f"FT sensor '{fts[k]}': {reasons[k]}", about=('sensors',))
-        return np.isin(np.arange(len(fts)), asked)
-    count = np.where([bool(reason) for reason in reasons], 0, known.sum(axis=0))
-    if not count.any():
-        why = '; '.join(f'{name}: {reason}' for name, reason in zip(fts, reasons))
-        raise CalibrationError(f'no FT sensor can be used: {why or "there is none"}')
-    # A sensor with few samples would limit those that share its load.
-    return np.asarray(count >= least if (count >= least).any() else count > 0)
+def _choose(fts: Sequence[str], sensors: Sequence[str] | None, reasons: Sequence[str]) -> Mask:
+    """Return the sensors whose offsets are to be found, (n_fts,)."""
+    asked = indices('sensors', sensors, 'FT sensor', fts) if sensors else range(len(fts))
+    lacking = [f"'{fts[k]}': {reasons[k]}" for k in asked if reasons[k]]
+    if lacking and (sensors or len(lacking) == len(fts)):
+        raise CalibrationError(f'FT sensor {"; ".join(lacking)}', about=('sensors',))
+    return np.array([k in asked and not reasons[k] for k in range(len(fts))], dtype=bool)
 
 
 def _without_sharing(white: Array, project: Array) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ from rclpy.task import Future
 from std_srvs.srv import Trigger
 
 from inertial_estimation.calibration.active_calibration import ActiveCalibration
-from inertial_estimation.calibration.tare_recorder import TareRecorder, stack_recorded
+from inertial_estimation.calibration.tare import TareRecorder, tare
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, ConfigError, InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact
@@ -25,14 +25,15 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.calibration_updates import UNCHANGED, CalibrationUpdates
 from inertial_estimation.ros.services import create_service
-from inertial_estimation.ros.tare_job import TareJob, find_offsets
-from inertial_estimation.sample import Sample
+from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.messages import topic_names
 
 MAX_POSES = 20
 NAMES = {'accept_split': '--accept-split of calibrate offsets', 'supports': "'tare.supports'"}
 """Parameters for arguments of the library."""
 NO_SUPPORT = "'tare.supports' is empty and there is no fixed link"
+
+Poses = tuple[tuple[SampleBatch, list[bool]], ...]
 
 
 @dataclass
@@ -42,11 +43,10 @@ class _Tare:
     recorder: TareRecorder
     sensors: tuple[str, ...] | None
     """Whose offsets are wanted; None: all."""
-    earlier: tuple[TareRecorder, ...]
-    """Of other poses."""
+    earlier: Poses
     done: Future
-    """With success and message."""
-    waits: bool
+    """With the answer, or a CalibrationError."""
+    at_start: bool
     """Whether it waits for the first joint states."""
     problems: Counter[str]
     """Contacts that could not be placed before it."""
@@ -74,22 +74,17 @@ class Taring:
         self._updates, self._background = updates, background
         self._robot, self._is_active = robot, is_active
         self._problems = problems
-        self._tare: _Tare | None = None
-        self._poses: tuple[TareRecorder, ...] = ()
-        self._sensors: tuple[str, ...] | None = None
         self._urdf, self._supports = urdf, supports
-        names = tuple(active.sensors)
-        chosen = [
-            ('tare', None),
-            *((f'tare_{t}', (n,)) for t, n in zip(topic_names(names), names)),
-        ]
+        self._tare: _Tare | None = None
+        self._poses: Poses = ()
+        self._sensors: tuple[str, ...] | None = None
+        work = {'tare': partial(self._begin, None), 'add_tare_pose': self._add_pose}
+        for topic, name in zip(topic_names(active.sensors), active.sensors):
+            work[f'tare_{topic}'] = partial(self._begin, (name,))
         self._services = [
-            create_service(node, Trigger, f'~/{name}', partial(self._of, sensors), UNCHANGED)
-            for name, sensors in chosen
+            create_service(node, Trigger, f'~/{name}', begin, UNCHANGED)
+            for name, begin in work.items()
         ]
-        self._services.append(
-            create_service(node, Trigger, '~/add_tare_pose', self._add_pose, UNCHANGED)
-        )
 
     @property
     def collecting(self) -> bool:
@@ -103,40 +98,32 @@ class Taring:
 
     def start(self) -> None:
         """Tare at the start, if the settings say so; call it once active."""
-        if not self._settings.tare.on_start or not self._active.sensors:
-            return
-        try:
-            done = self._begin(None, (), at_start=True)
-        except InertialEstimationError as error:
-            self._note_start(False, str(error))
-            return
-        done.add_done_callback(lambda future: self._note_start(*future.result()))
+        if self._settings.tare.on_start and self._active.sensors and self._tare is None:
+            self._begin(None, at_start=True).add_done_callback(self._note_start)
 
     def add(self, sample: Sample, touches: Sequence[Contact]) -> None:
         """Take a sample while they are wanted."""
-        tare = self._tare
-        assert tare is not None
+        now = self._tare
+        assert now is not None
         try:
-            if not tare.recorder.add(sample, touches):
-                return
+            is_over = now.recorder.add(sample, touches)
         except CalibrationError as error:
             self._give_up(str(error))
             return
-        self._tare = None
-        self._compute(tare)
+        if is_over:
+            self._tare = None
+            self._compute(now)
 
     def look(self) -> None:
         """Give up without samples; call it once a second."""
-        tare = self._tare
-        if tare is None:
+        if self._tare is None:
             return
+        count, last = len(self._tare.recorder.samples), self._tare.seen
+        self._tare.seen = count
         if not self._is_active():
             self._give_up('the node was deactivated')
-            return
-        count = tare.recorder.count
-        if count == tare.seen and not (tare.waits and not count):
+        elif count == last and (count or not self._tare.at_start):
             self._give_up('no joint states')
-        tare.seen = count
 
     def destroy(self) -> None:
         """Destroy the services."""
@@ -146,85 +133,67 @@ class Taring:
             self._node.destroy_service(service)
         self._services.clear()
 
-    async def _of(self, sensors: tuple[str, ...] | None) -> str:
-        """Tare some sensors, or all."""
-        return await self._result(self._begin(sensors, ()))
-
-    async def _add_pose(self) -> str:
+    def _add_pose(self) -> Future:
         """Tare from this pose together with those before."""
         if not self._poses:
             raise CalibrationError('there is no tare yet to which a pose could be added')
-        return await self._result(self._begin(self._sensors, self._poses[-MAX_POSES:]))
-
-    async def _result(self, done: Future) -> str:
-        """Return the message of a tare when it is done."""
-        success, message = await done
-        if not success:
-            raise CalibrationError(message)
-        return message
+        return self._begin(self._sensors, self._poses[-MAX_POSES:])
 
     def _begin(
-        self,
-        sensors: tuple[str, ...] | None,
-        earlier: tuple[TareRecorder, ...],
-        *,
-        at_start: bool = False,
+        self, sensors: tuple[str, ...] | None, earlier: Poses = (), *, at_start: bool = False
     ) -> Future:
-        """Begin to record; return the future of success and message."""
+        """Begin to record; return the future of the answer."""
         if self._tare is not None:
             raise CalibrationError('another tare is being recorded')
         if not self._is_active() and not at_start:
             raise CalibrationError('the node is not active')
         if not self._supports:
             raise CalibrationError(NO_SUPPORT)
-        done = Future(executor=self._node.executor)
         recorder = TareRecorder(
             self._robot(), self._supports, self._settings.tare.duration, refuse_touched=at_start
         )
+        done = Future(executor=self._node.executor)
         self._tare = _Tare(recorder, sensors, earlier, done, at_start, Counter(self._problems))
         return done
 
     def _give_up(self, why: str) -> None:
         """End the recording."""
-        tare, self._tare = self._tare, None
-        tare.done.set_result((False, why))
+        given_up, self._tare = self._tare, None
+        given_up.done.set_exception(CalibrationError(why))
 
-    def _compute(self, tare: _Tare) -> None:
+    def _compute(self, over: _Tare) -> None:
         """Compute the offsets in another process, and use them between two cycles."""
-        before, robot = self._active.sensors, self._robot()
+        before, poses = self._active.sensors, (*over.earlier, over.recorder.recorded())
         seconds = self._node.get_clock().now().nanoseconds // 1_000_000_000
-        date = datetime.fromtimestamp(seconds, timezone.utc).isoformat()
-        poses = (*tare.earlier, tare.recorder)
-        touched = tare.recorder.touched
-        contacts = f' (contacts on {", ".join(sorted(touched))})' if touched else ''
+        touched = ', '.join(sorted(over.recorder.touched))
+        contacts = f' (contacts on {touched})' if touched else ''
 
         def finish(future: Future) -> None:
             try:
                 changed, message = future.result()
-                if lost := self._problems - tare.problems:
+                if lost := self._problems - over.problems:
                     raise CalibrationError(f'contact that cannot be placed: {"; ".join(lost)}')
                 if self._active.sensors is not before:
                     raise CalibrationError('the calibration was changed meanwhile')
                 self._updates.take(changed)
             except InertialEstimationError as error:
-                tare.done.set_result((False, error.renamed(NAMES) + contacts))
+                over.done.set_exception(CalibrationError(error.renamed(NAMES) + contacts))
                 return
-            self._poses, self._sensors = poses, tare.sensors
-            tare.done.set_result((True, message + contacts))
+            self._poses, self._sensors = poses, over.sensors
+            over.done.set_result(message + contacts)
 
-        samples, felt = stack_recorded(poses)
-        job = TareJob(
-            self._settings, self._urdf, robot.parameters, dict(before), self._supports,
-            tare.sensors, samples, felt, date,
-        )  # fmt: skip
-        self._background.run(find_offsets, job).add_done_callback(finish)
+        self._background.run(
+            tare, self._settings, self._urdf, self._robot().parameters, dict(before),
+            self._supports, over.sensors, poses,
+            datetime.fromtimestamp(seconds, timezone.utc).isoformat(),
+        ).add_done_callback(finish)  # fmt: skip
 
-    def _note_start(self, success: bool, message: str) -> None:
+    def _note_start(self, done: Future) -> None:
         """Report the tare at the start."""
-        if success:
-            self._node.get_logger().info(f'tare.on_start: {message}')
-        else:
-            self._updates.remark = f'tare.on_start refused: {message}'
+        try:
+            self._node.get_logger().info(f'tare.on_start: {done.result()}')
+        except CalibrationError as error:
+            self._updates.remark = f'tare.on_start refused: {error}'
 
 
 def find_supports(settings: EstimatorSettings, robot: Robot) -> tuple[str, ...]:

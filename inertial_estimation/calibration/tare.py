@@ -1,0 +1,140 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""A tare: samples recorded for a while, thinned, and the offsets from them and the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from math import sqrt
+
+import numpy as np
+
+from inertial_estimation.arrays import Array
+from inertial_estimation.calibration.calibration_file import SensorCalibration, stack_calibrations
+from inertial_estimation.calibration.configured_estimator import build_estimator, noisy_sensors
+from inertial_estimation.calibration.offset_from_model import MIN_SAMPLES, offset_from_model
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import CalibrationError
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.findings import limit_of
+from inertial_estimation.model.configured_robot import build_robot
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.sample import Sample, SampleBatch
+
+MAX_SAMPLES = 1000
+MIN_USED = 0.5
+"""Share of the samples: what disturbs most of them may affect the rest unnoticed."""
+MAX_DIFFERENCE, MIN_DIFFERENCE = 0.4, 3.0
+"""Root mean square between poses over the load of a sensor, and at least [N]."""
+
+
+class TareRecorder:
+    """Records samples for `duration` [s]; contacts on supports are expected."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        supports: Sequence[str],
+        duration: float,
+        *,
+        refuse_touched: bool = False,
+    ) -> None:
+        self._robot, self._refuses = robot, refuse_touched
+        self._carrying = {robot.frame(support)[0] for support in supports}
+        self._duration_ns = round(1e9 * duration)
+        self._first_ns = self._last_ns = self._next_ns = 0
+        self._felt = False
+        self.samples: list[Sample] = []
+        self.felt: list[bool] = []
+        """Contacts on other links since the sample before."""
+        self.touched: set[str] = set()
+        """Links with such contacts."""
+
+    @property
+    def done(self) -> float:
+        """Share of the time that is over, from 0 to 1."""
+        return min(1.0, (self._last_ns - self._first_ns) / self._duration_ns)
+
+    def add(self, sample: Sample, touches: Iterable[Contact]) -> bool:
+        """Take a sample; return whether the time is over."""
+        stamp = sample.stamp_ns
+        if stamp <= self._last_ns:
+            raise CalibrationError('the stamps of joint states went back')
+        self._first_ns, self._last_ns = self._first_ns or stamp, stamp
+        links = {self._robot.frame(contact.frame)[0] for contact in touches}
+        if others := links - self._carrying:
+            self.touched |= {self._robot.link_names[link] for link in others}
+            self._felt = True
+            if self._refuses:
+                raise CalibrationError(f'contact on {", ".join(sorted(self.touched))}')
+        if stamp >= self._next_ns:
+            self._next_ns = stamp + self._duration_ns // MAX_SAMPLES
+            self.samples.append(sample)
+            self.felt.append(self._felt)
+            self._felt = False
+        return stamp - self._first_ns >= self._duration_ns
+
+    def recorded(self) -> tuple[SampleBatch, list[bool]]:
+        """Return the samples, and when other contacts were felt."""
+        return SampleBatch.stack(self.samples), self.felt
+
+
+def tare(
+    settings: EstimatorSettings,
+    urdf: str,
+    parameters: Array,
+    before: Mapping[str, SensorCalibration],
+    supports: Sequence[str],
+    sensors: Sequence[str] | None,
+    poses: Sequence[tuple[SampleBatch, list[bool]]],
+    date: str,
+) -> tuple[dict[str, SensorCalibration], str]:
+    """
+    Return new calibrations, and what was found as a text.
+
+    parameters (n_links, 10): in use; before: calibrations in use, of all sensors in their order;
+    sensors: whose offsets are wanted, None: all; poses: `TareRecorder.recorded` of each.
+    """
+    robot, names = build_robot(settings, urdf).with_parameters(parameters), tuple(before)
+    samples = _joined([batch for batch, _ in poses])
+    found = offset_from_model(
+        build_estimator(settings, robot, stack_calibrations(before.values())),
+        samples,
+        supports,
+        sensors=sensors,
+        felt=np.concatenate([felt for _, felt in poses]),
+        min_samples=max(MIN_SAMPLES, round(MIN_USED * len(samples))),
+        noisy=noisy_sensors(settings, robot),
+    )
+    for name, errors in found.poses.items():
+        n, limit = len(errors.residuals), max(MAX_DIFFERENCE * errors.load, MIN_DIFFERENCE)
+        # Of two poses, half the difference is what each is off their mean.
+        differ = float(errors.differing[0]) * sqrt(2.0 * n / (n - 1)) if n > 1 else 0.0
+        if differ > limit:
+            raise CalibrationError(
+                f"{n} poses contradict each other: reading minus prediction of '{name}' differs "
+                f'by {differ:.3g} N, limit {limit:.3g} N'
+            )
+    # Of supports that are named, level contacts are known not to carry.
+    limit = limit_of('second_support') if settings.tare.supports else 0.0
+    kept = (one for one in found.findings if one.values.get('part', np.inf) > limit)
+    found = replace(found, findings=tuple(kept))
+    lines = []
+    for k in np.flatnonzero(found.found).tolist():
+        sizes = [
+            '{:.3g} N {:.2g} Nm'.format(*np.linalg.norm(values[k].reshape(2, 3), axis=1))
+            for values in (found.offsets, found.spread, found.deviations)
+        ]
+        lines.append('{}: offset {}, spread {}, deviation {}'.format(names[k], *sizes))
+    lines += [f'{name} not changed: {reason}' for name, reason in found.silent.items()]
+    lines += [f'left out of {len(samples)} samples: {found.left_out}', *map(str, found.findings)]
+    return found.calibrations(before, date), '; '.join(lines)
+
+
+def _joined(batches: Sequence[SampleBatch]) -> SampleBatch:
+    """Return the samples of several batches; a field that one of them lacks is dropped."""
+    columns = ([getattr(batch, field.name) for batch in batches] for field in fields(SampleBatch))
+    return SampleBatch(
+        *(None if any(p is None for p in parts) else np.concatenate(parts) for parts in columns)
+    )
