@@ -234,6 +234,8 @@ def test_missing_mass_of_the_model_turns_with_gravity(robot, rng, offsets, suppo
     found = offset_from_model(lighter, samples, [support])
     arm = found.poses['arm']
     assert arm.significant and arm.turn > 1.0 and len(arm.residuals) == 4
+    about = (arm.residuals - arm.residuals.mean(axis=0)).reshape(-1, 2, 3)
+    np.testing.assert_allclose(arm.differing**2, (about**2).sum(axis=2).mean(axis=0))
     assert 'offset_drift' in {one.code for one in found.findings}
     assert arm.mass == pytest.approx(mass, abs=EXACT)
     assert np.abs(found.offsets[ARM] - offsets[ARM]).max() > 0.5

@@ -1,28 +1,36 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The calibration of the FT sensors in use: save, restore, publish, change between cycles."""
+"""The calibration of the FT sensors in use: save, restore, publish, and follow."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from rclpy.lifecycle import LifecycleNode
+from rclpy.subscription import Subscription
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from inertial_estimation.calibration.active_calibration import ActiveCalibration
 from inertial_estimation.calibration.calibration_file import (
+    Provenance,
     SensorCalibration,
+    from_text,
     read,
     to_json,
     write,
 )
-from inertial_estimation.calibration.configured_estimator import calibration_path
+from inertial_estimation.calibration.configured_estimator import (
+    calibration_path,
+    sensor_calibrations,
+)
+from inertial_estimation.calibration.offset_from_model import is_tared
 from inertial_estimation.calibration.temperature import implausible
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.findings import finding
+from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.background import Background
@@ -51,8 +59,7 @@ class CalibrationUpdates:
         self._in_use, self._announce, self._background = in_use, announce, background
         self._path = calibration_path(settings)
         self._lacks_file = self._path is not None and not self._path.exists()
-        self._changed_at = ''
-        self._saved = True
+        self._changed_at, self._saved = '', True
         self.remark = ''
         if self._lacks_file:
             node.get_logger().warning(
@@ -88,24 +95,25 @@ class CalibrationUpdates:
             'saved': self._saved and not self._lacks_file,
             'tare': tare,
         }
-        for name, sensor in self._in_use.sensors.items():
-            steps = sensor.provenance
-            force, moment = np.linalg.norm(sensor.offset.reshape(2, 3), axis=1)
-            values |= {
-                f'{name}: method': steps[-1].method if steps else 'parameters',
-                f'{name}: date': steps[-1].date if steps else 'unknown',
-                f'{name}: offset [N], [Nm]': f'{force:.3f}, {moment:.4f}',
-            }
-        texts = [self.remark] if self.remark else []
+        texts, lacking = [self.remark] if self.remark else [], []
         if self._lacks_file:
             texts.append(f"'{self._path}' does not exist yet: ~/save writes it")
-        lacking = []
-        if sample is not None:
-            given, needs = sample.ft_temperatures, self._in_use.stacked.needs_temperature
-            for k, name in enumerate(self._in_use.sensors):
-                if needs[k] and (given is None or not np.isfinite(given[k])):
+        needs = self._in_use.stacked.needs_temperature
+        for k, (name, sensor) in enumerate(self._in_use.sensors.items()):
+            last = (
+                sensor.provenance[-1] if sensor.provenance else Provenance('parameters', 'unknown')
+            )
+            force, moment = np.linalg.norm(sensor.offset.reshape(2, 3), axis=1)
+            values |= {
+                f'{name}: method': last.method,
+                f'{name}: date': last.date,
+                f'{name}: offset [N], [Nm]': f'{force:.3f}, {moment:.4f}',
+            }
+            if sample is not None and needs[k]:
+                given = sample.ft_temperatures
+                if given is None or not np.isfinite(given[k]):
                     lacking.append(name)
-                elif needs[k] and (why := implausible(given[k : k + 1])):
+                elif why := implausible(given[k : k + 1]):
                     texts.append(f'{name}: {why}')
         found = [finding('suboptimal', 'ft_calibration', what=text) for text in texts]
         if lacking:
@@ -127,14 +135,16 @@ class CalibrationUpdates:
         await self._background.run(keeping, path, self._robot.name, sensors)
         self._lacks_file = False
         self._saved = sensors == dict(self._in_use.sensors)
+        text = f"wrote {', '.join(sensors)} to '{path}'"
         twice = [
             f'ft.{name}.{key}'
             for name in sensors
             for key in ('matrix', 'offset')
             if any(getattr(self._settings.ft_of(name), key))
         ]
-        aside = f'; before the next start take {", ".join(twice)} out of the parameters'
-        return f"wrote {', '.join(sensors)} to '{path}'{aside * bool(twice)}"
+        if twice:
+            text += f'; before the next start take {", ".join(twice)} out of the parameters'
+        return text
 
     async def _restore(self) -> str:
         """Use the calibration of the file."""
@@ -147,22 +157,19 @@ class CalibrationUpdates:
             raise ConfigError(f'{where}{error}') from error
         self._lacks_file = False
         self._note_change(saved=True)
-        text = f"restored '{path}': {_changes(changed)}"
-        for what, names in (
-            (
-                'not in the file, as the parameters state',
-                [name for name in self._in_use.start if name not in sensors],
-            ),
-            ('not in use', [name for name in sensors if name not in self._in_use.sensors]),
-        ):
-            text += f'; {what}: {", ".join(names)}' * bool(names)
+        text = f"restored '{path}': changed {', '.join(changed) or 'no sensor'}"
+        if lacking := [name for name in self._in_use.start if name not in sensors]:
+            text += f'; not in the file, as the parameters state: {", ".join(lacking)}'
+        if others := [name for name in sensors if name not in self._in_use.sensors]:
+            text += f'; not in use: {", ".join(others)}'
         return text
 
     async def _clear_tare(self) -> str:
         """Use the calibration configured or restored last."""
         changed = self._in_use.clear_tare()
         self._note_change(saved=not self._lacks_file)
-        return f'back to what was configured, or restored last: {_changes(changed)}'
+        what = 'what was configured, or restored last'
+        return f'back to {what}: changed {", ".join(changed) or "no sensor"}'
 
     def _note_change(self, *, saved: bool) -> None:
         """Store the time of the change and publish it."""
@@ -179,6 +186,63 @@ class CalibrationUpdates:
         return self._path
 
 
-def _changes(changed: tuple[str, ...]) -> str:
-    """Describe which sensors changed."""
-    return f'changed {", ".join(changed)}' if changed else 'no sensor changed'
+class CalibrationFollower:
+    """In another node: the calibration of the settings, then the one that is published."""
+
+    def __init__(
+        self,
+        node: LifecycleNode,
+        robot: Robot,
+        settings: EstimatorSettings,
+        follow: Callable[[FtCalibration, Collection[str]], tuple[str, ...]],
+    ) -> None:
+        self._node, self._follow = node, follow
+        sensors = sensor_calibrations(settings, robot, new_file=True)
+        self._in_use = ActiveCalibration(robot, sensors, [self._on_calibration])
+        self.calibration = self._in_use.stacked
+        path = calibration_path(settings)
+        self._from = 'the parameters'
+        if path is not None:
+            self._from = f"'{path}'" if path.exists() else f"the parameters, without '{path}'"
+        self._changes, self._refusal = 0, ''
+        self._restarted: tuple[str, ...] = ()
+        self._subscription: Subscription | None = None
+
+    def start(self) -> None:
+        """Subscribe; all callbacks must be ready by then."""
+        # Without FT sensors those of the estimator are no fault.
+        if self._in_use.sensors:
+            self._subscription = self._node.create_subscription(
+                String, TOPIC, self._on_message, LATCHED
+            )
+
+    def task(self) -> Status:
+        """Return the status of the calibration in use."""
+        values = {'from': self._from, 'changes': self._changes, 'refusal': self._refusal or 'none'}
+        found = [finding('update_rejected', 'ft_calibration', what=self._refusal)]
+        return Status('ft_calibration', tuple(found if self._refusal else ()), values)
+
+    def destroy(self) -> None:
+        """Destroy the subscription."""
+        if self._subscription is not None:
+            self._node.destroy_subscription(self._subscription)
+
+    def _on_message(self, message: String) -> None:
+        """Use another calibration, or refuse it."""
+        try:
+            changed = self._in_use.restore(*from_text(message.data, TOPIC))
+        except InertialEstimationError as error:
+            self._refusal = str(error)
+            return
+        self._refusal, self._from = '', 'the estimator'
+        if changed:
+            self._changes += 1
+            self._node.get_logger().info(
+                f'the estimator changed the calibration of {", ".join(changed)}; identification '
+                f'starts again for: {", ".join(self._restarted) or "no submodel"}'
+            )
+
+    def _on_calibration(self, calibration: FtCalibration) -> None:
+        """Pass on a calibration with the sensors that a tare has changed."""
+        tared = {name for name, sensor in self._in_use.sensors.items() if is_tared(sensor)}
+        self._restarted = self._follow(calibration, tared)

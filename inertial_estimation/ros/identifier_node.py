@@ -20,7 +20,7 @@ from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.parameter_update import ParameterUpdate
 from inertial_estimation.outputs.diagnostics import Status
-from inertial_estimation.ros.calibration_followed import CalibrationFollower
+from inertial_estimation.ros.calibration_updates import CalibrationFollower
 from inertial_estimation.ros.configured_node import ConfiguredNode, reported, run_node
 from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
 from inertial_estimation.ros.executors import SteadyTimer
