@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -134,7 +135,8 @@ def tare(
 
 def _joined(batches: Sequence[SampleBatch]) -> SampleBatch:
     """Return the samples of several batches; a field that one of them lacks is dropped."""
-    columns = ([getattr(batch, field.name) for batch in batches] for field in fields(SampleBatch))
-    return SampleBatch(
-        *(None if any(p is None for p in parts) else np.concatenate(parts) for parts in columns)
-    )
+    found: dict[str, Any] = {}
+    for field in fields(SampleBatch):
+        parts = [getattr(batch, field.name) for batch in batches]
+        found[field.name] = None if any(p is None for p in parts) else np.concatenate(parts)
+    return SampleBatch(**found)

@@ -10,15 +10,15 @@ it, a position or a velocity only where the two contradict each other. IMUs are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.integrate import cumulative_trapezoid
 
-from inertial_estimation.arrays import Array
-from inertial_estimation.findings import Finding, Level, finding
+from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.findings import Finding, finding
 from inertial_estimation.logs.checks import MIN_MOTION, joints_around, span
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -47,80 +47,54 @@ def without_frozen_readings(
     """
     if not after or len(samples) < 2:
         return samples, []
-    copied = ('positions', 'velocities', 'ft_readings', 'efforts')
-    copies: dict[str, Any] = {
-        name: None if (values := getattr(samples, name)) is None else values.copy()
-        for name in copied
-    }
-    kept = replace(samples, **copies)
     t = np.asarray(samples.stamp_ns * 1e-9, dtype=np.float64)
-    found = [
-        *_freeze_signals(robot, t, samples, kept, joints, after),
-        *_freeze_motion(robot, t, samples, kept, after, velocities=velocities),
-    ]
+    q, v = samples.positions, samples.velocities
+    efforts = None if samples.efforts is None else samples.efforts.copy()
+    kept = replace(
+        samples, positions=q.copy(), velocities=v.copy(), ft_readings=samples.ft_readings.copy(),
+        efforts=efforts,
+    )  # fmt: skip
+
+    def moves(around: Sequence[int], part: slice) -> bool:
+        return any(span(one) > MIN_MOTION for one in q[part][:, around].T)
+
+    def contradicts(k: int, part: slice) -> bool:
+        return _contradicts(t, q[:, k], v[:, k], part)
+
+    # Subject, what, the values to look at, and whether a long run of them is a fault.
+    signals = []
+    if efforts is not None:
+        for k in map(robot.joint_names.index, joints):
+            signals.append(
+                (robot.joint_names[k], 'effort', efforts[:, k, None], partial(moves, [k]))
+            )
+    for s, sensor in enumerate(robot.ft_sensors):
+        around = partial(moves, joints_around(robot, sensor))
+        signals.append((sensor.name, 'wrench', kept.ft_readings[:, s], around))
+    for k, name in enumerate(robot.joint_names):
+        wrong = partial(contradicts, k)
+        signals.append((name, 'position', kept.positions[:, k, None], wrong))
+        if velocities:
+            signals.append((name, 'velocity', kept.velocities[:, k, None], wrong))
+    found = []
+    for subject, what, values, is_fault in signals:
+        least = after
+        if what in ('effort', 'wrench'):
+            least = max(after, USUAL_FACTOR * _usual_time(t, values, after))
+        starts, ends = runs(values)
+        frozen = np.zeros(len(t), dtype=bool)
+        for first, last in zip(starts, ends, strict=True):
+            long = last - first >= MIN_REPEATS and t[last] - t[first] >= least
+            if long and is_fault(slice(first, last + 1)):
+                frozen[first + 1 : last + 1] = True
+        values[frozen] = np.nan
+        if frozen.any():
+            found.append(finding('frozen', subject, what=what, share=float(frozen.mean())))
     return kept, found
 
 
-def _freeze_signals(
-    robot: Robot, t: Array, samples: SampleBatch, kept: SampleBatch, joints: Sequence[str],
-    after: float,
-) -> Iterator[Finding]:  # fmt: skip
-    """Put NaN in place of frozen efforts and FT readings, and yield findings."""
-    signals: list[tuple[str, str, Array, Sequence[int]]] = [
-        (one.name, 'wrench', kept.ft_readings[:, s], joints_around(robot, one))
-        for s, one in enumerate(robot.ft_sensors)
-    ]
-    if kept.efforts is not None:
-        columns = [robot.joint_names.index(name) for name in joints]
-        efforts = [
-            (robot.joint_names[k], 'effort', kept.efforts[:, k, None], [k]) for k in columns
-        ]
-        signals = [*efforts, *signals]
-    for subject, what, values, around in signals:
-        least = max(after, USUAL_FACTOR * _usual_time(t, values, after))
-        runs = [] if len(t) < MIN_REPEATS else _long_runs(t, values, least)
-        moved = samples.positions[:, around]
-        frozen, still = np.zeros((2, len(t)), dtype=bool)
-        for first, last in runs:
-            moving = any(span(q) > MIN_MOTION for q in moved[first : last + 1].T)
-            (frozen if moving else still)[first + 1 : last + 1] = True
-        values[frozen] = np.nan
-        if frozen.any():
-            yield finding('frozen', subject, what=what, share=float(frozen.mean()))
-        elif still.any() and what == 'wrench':
-            share = float(still.mean())
-            yield finding('frozen', subject, level=Level.INFO, what=f'{what} at rest', share=share)
-
-
-def _freeze_motion(
-    robot: Robot, t: Array, samples: SampleBatch, kept: SampleBatch, after: float, *,
-    velocities: bool,
-) -> Iterator[Finding]:  # fmt: skip
-    """Put NaN in place of frozen positions and velocities, and yield findings."""
-    for k, name in enumerate(robot.joint_names):
-        q, v = samples.positions[:, k], samples.velocities[:, k]
-        for what, values, left in (
-            ('position', q, kept.positions),
-            *((('velocity', v, kept.velocities),) if velocities else ()),
-        ):
-            count = 0
-            for first, last in _long_runs(t, values[:, None], after):
-                if _contradicts(t, q, v, slice(first, last + 1)):
-                    left[first + 1 : last + 1, k] = np.nan
-                    count += last - first
-            if count:
-                yield finding('frozen', name, what=what, share=count / len(t))
-
-
-def _long_runs(t: Array, values: Array, after: float) -> list[tuple[int, int]]:
-    """Return first and last sample of long runs of equal values (n, k), t (n,) and after [s]."""
-    starts, ends = _runs(values)
-    long = (ends - starts >= MIN_REPEATS) & (t[ends] - t[starts] >= after)
-    return list(zip(starts[long].tolist(), ends[long].tolist(), strict=True))
-
-
-def _runs(values: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the first and the last sample of each run of equal values."""
+def runs(values: Array) -> tuple[Indices, Indices]:
+    """Return the first and the last sample of each run of equal values (n, k)."""
     same = (values[1:] == values[:-1]).all(axis=1)
     ends = np.flatnonzero(np.append(~same, True))
     return np.append(0, ends[:-1] + 1), ends
@@ -128,7 +102,7 @@ def _runs(values: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def _usual_time(t: Array, values: Array, after: float) -> float:
     """Return the usual length of runs of a coarse signal [s]; 0: it is not coarse."""
-    starts, ends = _runs(values)
+    starts, ends = runs(values)
     times, repeated = t[ends] - t[starts], ends - starts
     short = (repeated < MIN_REPEATS) | (times < after)
     times, repeated = times[short], repeated[short]
@@ -143,11 +117,10 @@ def _usual_time(t: Array, values: Array, after: float) -> float:
 
 def _contradicts(t: Array, q: Array, v: Array, part: slice) -> bool:
     """Return true if a position changes otherwise than its velocity states, in a run."""
-    if not (np.isfinite(q[part]).all() and np.isfinite(v[part]).all()):
-        return False
     times, moved, rate = t[part] - t[part.start], q[part] - q[part.start], v[part]
-    areas = 0.5 * (rate[1:] + rate[:-1]) * np.diff(times)
-    off = np.abs(moved - np.append(0.0, np.cumsum(areas)))
+    if not (np.isfinite(moved).all() and np.isfinite(rate).all()):
+        return False
+    off = np.abs(moved - cumulative_trapezoid(rate, times, initial=0.0))
     limit = MIN_MOTION + _resolution(q) + (VELOCITY_ERROR + _resolution(v)) * times
     return bool((off > limit).any())
 

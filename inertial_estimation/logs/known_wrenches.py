@@ -21,19 +21,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array, Stamps
+from inertial_estimation.arrays import Array, Mask, Stamps
+from inertial_estimation.calibration.support_loads import link_poses
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.identification.preparation import Preparation, Prepared, prepare
 from inertial_estimation.logs.bag import BagReader, read_in_order, resolve
+from inertial_estimation.logs.frozen_readings import runs
 from inertial_estimation.logs.setting_values import anything, number, numbers, record, text
 from inertial_estimation.logs.table import SETTINGS, Signal, Table, read_signal
 from inertial_estimation.model.inertial_sensors import same_place
-from inertial_estimation.model.link_motions import Poses, poses_in_parents
-from inertial_estimation.model.regressor import poses_in_root, wrench_to_root
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.tree import decompose
+from inertial_estimation.model.spatial import apply, wrench_transform
 from inertial_estimation.model.urdf import pose_from_xyz_rpy
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.messages import WRENCH
@@ -121,18 +120,15 @@ class KnownWrench:
 
     def at_frame(self, robot: Robot, samples: SampleBatch, wrench: Array) -> Array:
         """Return wrenches (n, 6) about the origin of the frame in its axes."""
-        n = len(wrench)
-        rotations = np.broadcast_to(self.F_H_W[:3, :3], (n, 3, 3))
+        pose = np.tile(self.F_H_W, (len(wrench), 1, 1))
         if self.axes:
-            (whole,) = decompose(robot.links, robot.ft_sensors, cut=())
-            placed = poses_in_root(robot, whole, poses_in_parents(robot, samples.positions))
+            poses = link_poses(robot, samples.positions)
             to, of = (
-                placed[link].rotations @ L_H_F[:3, :3]
+                (poses[link] @ L_H_F)[:, :3, :3]
                 for link, L_H_F in map(robot.frame, (self.frame, self.axes))
             )
-            rotations = np.swapaxes(to, 1, 2) @ of
-        origins = np.broadcast_to(self.F_H_W[:3, 3], (n, 3))
-        return wrench_to_root(Poses(rotations, origins), wrench)
+            pose[:, :3, :3] = to.swapaxes(1, 2) @ of
+        return apply(wrench_transform(pose), wrench)
 
     def _frame_ids(self, robot: Robot) -> set[str]:
         """Return possible values of header.frame_id."""
@@ -181,32 +177,26 @@ def at_instants(instants: Stamps, stamps: Stamps, values: Array, max_age: float)
     instants (n,) [ns]; stamps (k,) [ns], increasing; values (k, m); max_age [s]; returns (n, m).
     """
     found = np.full((len(instants), values.shape[1]), np.nan)
-    after = np.searchsorted(stamps, instants)
-    inside = after < len(stamps)
-    exact = inside.copy()
-    exact[inside] = stamps[after[inside]] == instants[inside]
-    found[exact] = values[after[exact]]
-    rows = np.flatnonzero(inside & ~exact & (after > 0))
-    later, earlier = after[rows], after[rows] - 1
-    to_earlier = (instants[rows] - stamps[earlier]) * NANOSECONDS
-    to_later = (stamps[later] - instants[rows]) * NANOSECONDS
-    near = (to_earlier <= max_age) & (to_later <= max_age)
-    rows, later, earlier = rows[near], later[near], earlier[near]
-    share = (to_earlier / (to_earlier + to_later))[near, None]
-    found[rows] = values[earlier] + share * (values[later] - values[earlier])
-    return found
+    if not len(stamps):
+        return found
+    after = np.minimum(np.searchsorted(stamps, instants), len(stamps) - 1)
+    before = np.where(stamps[after] == instants, after, np.maximum(after - 1, 0))
+    ages = np.array([instants - stamps[before], stamps[after] - instants]) * NANOSECONDS
+    near: Mask = np.logical_and.reduce((ages >= 0.0) & (ages <= max_age), axis=0)
+    share = ages[0] / np.where(after > before, ages.sum(axis=0), 1.0)
+    change = share[:, None] * (values[after] - values[before])
+    return np.where(near[:, None], values[before] + change, found)
 
 
-def _frozen(stamps: Stamps, raw: Array, limit: float) -> NDArray[np.bool_]:
+def _frozen(stamps: Stamps, raw: Array, limit: float) -> Mask:
     """Return the messages that repeat the one before, in runs that are too long."""
-    repeats = np.zeros(len(stamps), dtype=bool)
-    if not limit or not len(stamps):
-        return repeats
-    repeats[1:] = (raw[1:] == raw[:-1]).all(axis=1)
-    starts = np.flatnonzero(~repeats)
-    ends = np.append(starts[1:], len(stamps)) - 1
-    long = (stamps[ends] - stamps[starts]) * NANOSECONDS >= limit
-    return np.asarray(repeats & long[np.cumsum(~repeats) - 1])
+    frozen = np.zeros(len(stamps), dtype=bool)
+    if limit and len(stamps):
+        starts, ends = runs(raw)
+        long = (stamps[ends] - stamps[starts]) * NANOSECONDS >= limit
+        frozen = np.repeat(long, ends - starts + 1)
+        frozen[starts] = False
+    return frozen
 
 
 def check_known(robot: Robot, known: Iterable[KnownWrench], contacts: Iterable[str]) -> None:

@@ -10,7 +10,6 @@ from the model if a support is named or a link is fixed, else configured. ``sett
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -26,7 +25,7 @@ from inertial_estimation.calibration.sensor_fits import PredictedWrenches
 from inertial_estimation.calibration.support_loads import support_loads
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, CallError, ConfigError, LogError
-from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.contacts import noise_scale
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding
 from inertial_estimation.logs.log import Log, Progress, TimeRange, changing, no_progress
@@ -37,8 +36,6 @@ from inertial_estimation.sample import SampleBatch
 SOURCES = ('settings', 'model', 'torques')
 MAX_SAMPLES = 5000
 """Longer ranges are thinned: a constant needs no more."""
-
-
 RANK_TOLERANCE = 1e-2
 """Singular value over the largest below which torques determine no combination of offsets."""
 PRIOR_ROUND_OFF = 1e-6
@@ -112,35 +109,29 @@ def compute_offsets(
     calibration = configured.calibration
     if request.source == 'settings':
         return Offsets(request, calibration)
-    n_fts = len(robot.ft_sensors)
+    support = request.support or settings.fixed_link
+    if request.source == 'model' and not support:
+        raise ConfigError(
+            "offsets from the model need 'supports' or a fixed_link", about=('supports',)
+        )
     part = recording.within(request.time_range).thinned(MAX_SAMPLES)
     samples = part.without_frozen(sensor.name for sensor in robot.ft_sensors)
-    without = calibration.with_offsets(np.zeros_like(calibration.offsets))
-    samples = replace(
-        samples, ft_readings=without.apply(samples.ft_readings, samples.ft_temperatures)
-    )
-    bare, offsets = FtCalibration.identity(n_fts), calibration.offsets
-    support = request.support or settings.fixed_link
-    model = torques = None
+    offsets, model, torques = calibration.offsets, None, None
     findings: tuple[Finding, ...] = ()
     if support:
-        robot.frame(support, f"the support is '{support}'")
         progress('offsets from the model', 0.0)
-        estimator = build_estimator(settings, robot, calibration=bare)
         try:
             found = offset_from_model(
-                estimator, samples, [support], stillness=None, min_samples=1,
-                # Wrenches do not show which channel of the readings is dead.
-                noisy=np.zeros(n_fts, dtype=bool),
+                configured, samples, [support], stillness=None, min_samples=1,
+                noisy=np.zeros(len(offsets), dtype=bool),
             )  # fmt: skip
         except CalibrationError as error:
             raise LogError(f'offset range: {error}') from error
-        offsets = np.where(found.found[:, None], found.offsets, offsets)
+        offsets, findings = found.offsets, found.findings
         model = OffsetFit(
             offsets, found.spread.reshape(-1), 6 * int(found.found.sum()),
             int(found.n_samples.max()), found.assumed,
         )  # fmt: skip
-        findings = found.findings
         if findings and request.source == 'model' and not request.support:
             raise LogError(
                 f"'offset_range' names no part of the log in which '{support}' is the only "
@@ -148,24 +139,19 @@ def compute_offsets(
                 about=('offset_range',),
             )
         progress('offsets from the model', 1.0)
-    elif request.source == 'model':
-        raise ConfigError("offsets from the model need 'supports' or a fixed_link",
-                          about=('supports',))  # fmt: skip
     if request.source == 'torques':
         reference = samples.efforts
         if reference is None or not np.isfinite(reference).any():
             raise LogError('offsets from torques need efforts in the joint states, there are none')
-
-        def measured(estimate: WrenchEstimate) -> Array:
-            return np.where(estimate.torque_quality == 0, estimate.torques, np.nan)
-
-        estimator = build_estimator(settings, robot, calibration=bare)
-        values, slopes = _affine(estimator, samples, measured, 'offsets from torques', progress)
+        bare = calibration.with_offsets(np.zeros_like(offsets))
+        identity = FtCalibration.identity(len(offsets))
         torques = offset_from_torques(
-            samples.ft_readings, values, slopes,
-            np.where(changing(reference), reference, np.nan), prior=offsets,
-            prior_assumed=None if model is None else model.assumed,
-        )  # fmt: skip
+            bare.apply(samples.ft_readings, samples.ft_temperatures),
+            *_torque_map(build_estimator(settings, robot, identity), samples, progress),
+            np.where(changing(reference), reference, np.nan),
+            offsets,
+            np.zeros(len(offsets), dtype=bool) if model is None else model.assumed,
+        )
         offsets = torques.offsets
     return Offsets(request, calibration.with_offsets(offsets), support, model, torques, findings)
 
@@ -175,9 +161,8 @@ def offset_from_torques(
     torques: Array,
     slopes: Array,
     reference: Array,
-    *,
-    prior: Array | None = None,
-    prior_assumed: Mask | None = None,
+    prior: Array,
+    prior_assumed: Mask,
 ) -> OffsetFit:
     """
     Return the offsets with which estimated torques are closest to reference torques.
@@ -186,64 +171,53 @@ def offset_from_torques(
     (n, n_joints, n_fts, 6): of torques by readings; reference (n, n_joints); prior (n_fts, 6):
     stays where the data do not determine an offset; prior_assumed (n_fts,).
     """
-    n_fts = readings.shape[1]
-    start = np.zeros((n_fts, 6)) if prior is None else prior
-    residuals = _predicted_torques(torques, slopes, readings - start) - reference
+    n_fts, acts = readings.shape[1], slopes != 0.0
+
+    def residuals(offsets: Array) -> Array:
+        # A sensor that a joint does not depend on may be NaN.
+        shares = np.where(acts, slopes * (readings - offsets)[:, None], 0.0)
+        return np.asarray(torques + shares.sum(axis=(2, 3)) - reference)
+
     # A joint that depends on no sensor, or has no reference, determines nothing.
-    used = np.isfinite(residuals) & (slopes != 0.0).any(axis=(2, 3))
+    before = residuals(prior)
+    used = np.isfinite(before) & acts.any(axis=(2, 3))
     if not used.any():
         raise LogError('no sample of the range has both FT readings and reference torques')
-    scale = np.tile(np.repeat([1.0, DEFAULT_LENGTH_SCALE], 3), n_fts)
+    scale = np.tile(noise_scale(DEFAULT_LENGTH_SCALE), n_fts)
     A = slopes[used].reshape(-1, 6 * n_fts) * scale
     U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
     rank = int((sigma > RANK_TOLERANCE * sigma[0]).sum())
-    change = scale * (Vt[:rank].T @ ((U.T @ residuals[used])[:rank] / sigma[:rank]))
-    offsets = start + change.reshape(n_fts, 6)
-    remaining = _predicted_torques(torques, slopes, readings - offsets) - reference
-    remaining[~used] = np.nan
-    pending = np.zeros(n_fts, dtype=bool) if prior_assumed is None else prior_assumed
-    left = (np.eye(6 * n_fts) - Vt[:rank].T @ Vt[:rank])[:, np.repeat(pending, 6)]
-    shares = np.abs(left).reshape(n_fts, 6, left.shape[1])
-    finite = np.isfinite(remaining)
-    squares = np.where(finite, remaining, 0.0) ** 2
-    with np.errstate(invalid='ignore'):
-        deviations = np.sqrt(squares.sum(axis=0) / finite.sum(axis=0))
+    known = Vt[:rank]
+    change = scale * (known.T @ ((U.T @ before[used])[:rank] / sigma[:rank]))
+    offsets = prior + change.reshape(n_fts, 6)
+    count, squares = used.sum(axis=0), np.where(used, residuals(offsets), 0.0) ** 2
+    deviations = np.sqrt(squares.sum(axis=0) / np.where(count, count, np.nan))
+    pending = (np.eye(6 * n_fts) - known.T @ known)[:, np.repeat(prior_assumed, 6)]
+    assumed = np.logical_or.reduce(np.abs(pending) > PRIOR_ROUND_OFF, axis=1)
     return OffsetFit(
-        offsets=offsets,
-        deviations=deviations,
-        rank=rank,
-        n_samples=int(used.any(axis=1).sum()),
-        assumed=np.logical_or.reduce(shares > PRIOR_ROUND_OFF, axis=(1, 2)),
-    )
+        offsets, deviations, rank, int(used.any(axis=1).sum()),
+        np.asarray(assumed.reshape(n_fts, 6).any(axis=1)),
+    )  # fmt: skip
 
 
-def _predicted_torques(torques: Array, slopes: Array, wrenches: Array) -> Array:
-    """Return torques with some wrenches; a sensor that a joint does not depend on may be NaN."""
-    acts = slopes != 0.0
-    shares = np.where(acts, slopes * np.where(acts, wrenches[:, None], 0.0), 0.0)
-    total: Array = torques + shares.sum(axis=(2, 3))
-    return total
-
-
-def _affine(
-    estimator: WrenchEstimator,
-    samples: SampleBatch,
-    pick: Callable[[WrenchEstimate], Array],
-    what: str,
-    progress: Progress,
+def _torque_map(
+    estimator: WrenchEstimator, samples: SampleBatch, progress: Progress
 ) -> tuple[Array, Array]:
-    """Return an estimate without readings (n, m), and its slopes by them (n, m, n_fts, 6)."""
-    n_fts = samples.ft_readings.shape[1]
+    """Return torques without readings (n, n_joints), and slopes (n, n_joints, n_fts, 6)."""
     readings = np.zeros_like(samples.ft_readings)
     zero = replace(samples, ft_readings=readings)
-    values = pick(estimator.batch(zero)).copy()
-    slopes = np.empty((*values.shape, n_fts, 6))
-    for k in range(n_fts):
-        for axis in range(6):
-            readings[:, k, axis] = 1.0
-            slopes[:, :, k, axis] = pick(estimator.batch(zero)) - values
-            readings[:, k, axis] = 0.0
-            progress(what, (6 * k + axis + 1) / (6 * n_fts))
+
+    def torques() -> Array:
+        estimate = estimator.batch(zero)
+        return np.where(estimate.torque_quality == 0, estimate.torques, np.nan)
+
+    values = torques()
+    slopes = np.empty((*values.shape, *readings.shape[1:]))
+    for done, (k, axis) in enumerate(np.ndindex(readings.shape[1:]), start=1):
+        readings[:, k, axis] = 1.0
+        slopes[:, :, k, axis] = torques() - values
+        readings[:, k, axis] = 0.0
+        progress('offsets from torques', done / readings[0].size)
     return values, slopes
 
 
