@@ -4,6 +4,7 @@
 
 import time
 from collections import defaultdict
+from contextlib import suppress
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
@@ -14,9 +15,11 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from robots import nested_humanoid_urdf
 from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
+from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros.conversions import ns_to_stamp, stamp_to_ns, wrench_to_message
 from inertial_estimation.ros.estimator_node import EstimatorNode
@@ -28,6 +31,8 @@ SETTLE = 0.05
 """What arrives at all on one machine has arrived by then [s]."""
 ARRIVED = 2 * SETTLE
 """Likewise where it is taken up only now and then [s]."""
+LOST = 10.0
+"""Without an answer a request got lost [s]."""
 START_NS = 1_000_000_000_000
 PERIOD_NS = 10_000_000
 
@@ -187,7 +192,8 @@ class BenchRobot:
         answers = []
         while not answers:
             client.call_async(kind.Request(**request)).add_done_callback(answers.append)
-            self.spin_for(4 * SETTLE)
+            with suppress(TimeoutError):
+                self.spin_until(lambda: answers, LOST)
         self.node.destroy_client(client)
         return answers[0].result()
 
@@ -196,6 +202,50 @@ class BenchRobot:
         self._executor.shutdown()
         self.estimator.destroy_node()
         self.node.destroy_node()
+
+
+class RepeatingRobot(BenchRobot):
+    """Sends the same readings at each stamp, and keeps the sample and the torques."""
+
+    def __init__(self, context, **parameters):
+        lasting = {
+            f'{kind}.{name}.{limit}': value
+            for kind, names in (('ft', HUMANOID['ft_sensors']), ('imu', HUMANOID['imus']))
+            for name in names
+            for limit, value in (('max_age', 10.0), ('frozen_after', 0.0))
+        }
+        super().__init__(context, HUMANOID | NO_FILTERS | lasting | parameters)
+        self.heard_torques = self.heard['wrench_estimator/joint_torques']
+        self.listen(JointState, 'wrench_estimator/joint_torques', 1000)
+        self.listen_to_diagnostics()
+        self.stamp_ns = START_NS
+        rng = np.random.default_rng(5)
+        self.wrenches = {name: rng.normal(size=6) for name in HUMANOID['ft_sensors']}
+        self.positions, self.velocities = 0.3 * rng.normal(size=(2, len(JOINTS)))
+
+    def torques(self):
+        """Send the readings with the next stamp; return their torques."""
+        estimator = self.estimator.pipeline._estimator
+
+        def update(sample, contacts):
+            self.sample = sample
+            return WrenchEstimator.update(estimator, sample, contacts)
+
+        estimator.update = update
+        self._report = None
+        self.stamp_ns += PERIOD_NS
+        for name, wrench in self.wrenches.items():
+            self.send_ft(name, self.stamp_ns, wrench)
+        self.send_imu('head', self.stamp_ns, (0.1, -0.2, 0.3), (1.0, 2.0, 9.0))
+        self.spin_for(0.03)
+        self.send_joints(self.stamp_ns, position=self.positions, velocity=self.velocities)
+        return np.array(self.wait_for_stamp(self.heard_torques, self.stamp_ns).effort)
+
+    def call(self, service, data=None):
+        """Return the answer of a Trigger, or of a SetBool if there are data."""
+        self._report = None
+        request = {} if data is None else {'data': data}
+        return super().call(Trigger if data is None else SetBool, service, **request)
 
 
 def problems(status):

@@ -14,12 +14,11 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
-from bench_robot import HUMANOID, JOINTS, PERIOD_NS, START_NS, BenchRobot, figure
+from bench_robot import HUMANOID, LATCHED, PERIOD_NS, RepeatingRobot, figure
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from std_srvs.srv import SetBool, Trigger
 from test_parameter_deviations import no_noise, roots_of
 from test_set_parameters import others
 
@@ -30,7 +29,6 @@ from inertial_estimation.calibration.configured_estimator import (
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.model_update import STEP_NS
-from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.parameter_update import fingerprint
 from inertial_estimation.ros import publishers
@@ -46,24 +44,12 @@ from inertial_estimation.ros.inertial_parameters import (
     roots_to_message,
     to_message,
 )
-from inertial_estimation.ros.subscriptions import LATCHED
 from inertial_estimation.signals.messages import topic_names
 from inertial_estimation.uncertainty.deviations import Uncertainty
 
 SETTINGS = EstimatorSettings.from_dict(HUMANOID)
 ROBOT = build_robot(SETTINGS, SETTINGS.robot_description)
 CALIBRATION = build_calibration(SETTINGS, ROBOT)
-AT_ONCE = {
-    'joint_states.acceleration_source': 'zero', 'angular_acceleration_source': 'zero',
-    'model.blend_time': 0.0,
-}  # fmt: skip
-# The same readings are used again and again.
-LASTING = {
-    f'{kind}.{name}.{limit}': value
-    for kind, names in (('ft', HUMANOID['ft_sensors']), ('imu', HUMANOID['imus']))
-    for name in names
-    for limit, value in (('max_age', 10.0), ('frozen_after', 0.0))
-}
 CYCLE_NS = 2_000_000
 """At 500 Hz."""
 # Relative to the largest torque: round-off of sums over some ten links.
@@ -72,40 +58,11 @@ ROUND_OFF = 1e-12
 SQUARES = 1e-9
 
 
-class Bench(BenchRobot):
-    """Sends the same readings again and again, and compares the results."""
+class Bench(RepeatingRobot):
+    """Compares the torques with those of the library."""
 
     def __init__(self, context, **parameters):
-        super().__init__(context, HUMANOID | AT_ONCE | LASTING | parameters)
-        self.heard_torques = self.heard['wrench_estimator/joint_torques']
-        self.listen(JointState, 'wrench_estimator/joint_torques', 1000)
-        self.listen_to_diagnostics()
-        self.stamp_ns = START_NS
-        rng = np.random.default_rng(5)
-        self.wrenches = {name: rng.normal(size=6) for name in HUMANOID['ft_sensors']}
-        self.positions, self.velocities = 0.3 * rng.normal(size=(2, len(JOINTS)))
-
-    def send(self):
-        """Send the readings with the next stamp; return the stamp."""
-        self._report = None
-        self.stamp_ns += PERIOD_NS
-        for name, wrench in self.wrenches.items():
-            self.send_ft(name, self.stamp_ns, wrench)
-        self.send_imu('head', self.stamp_ns, (0.1, -0.2, 0.3), (1.0, 2.0, 9.0))
-        self.spin_for(0.03)
-        self.send_joints(self.stamp_ns, position=self.positions, velocity=self.velocities)
-        return self.stamp_ns
-
-    def torques(self):
-        """Return the torques, and keep the sample."""
-        estimator = self.estimator.pipeline._estimator
-
-        def update(sample, contacts):
-            self.sample = sample
-            return WrenchEstimator.update(estimator, sample, contacts)
-
-        estimator.update = update
-        return np.array(self.wait_for_stamp(self.heard_torques, self.send()).effort)
+        super().__init__(context, **{'model.blend_time': 0.0} | parameters)
 
     def expected(self, parameters=None, offsets=0.0):
         """Return the torques by the library."""
@@ -131,18 +88,6 @@ class Bench(BenchRobot):
             updates._taken, updates._refused, dict(updates._refusals), id(model.waiting),
             list(map(id, model._roots)), model.offsets.tolist(),
         )  # fmt: skip
-
-    def call(self, name, data=None):
-        """Call a service; return its answer."""
-        kind = Trigger if data is None else SetBool
-        client = self.node.create_client(kind, f'wrench_estimator/{name}')
-        request = Trigger.Request() if data is None else SetBool.Request(data=data)
-        self.spin_until(client.service_is_ready)
-        future = client.call_async(request)
-        self.spin_until(future.done)
-        self.node.destroy_client(client)
-        self._report = None
-        return future.result()
 
     def model(self, *keys):
         return tuple(figure(self.next_status('model'), key) for key in keys)
