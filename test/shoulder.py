@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
+from inertial_estimation.identification.solvers.divergence import parameters_of
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.link_motions import Motion
 from inertial_estimation.model.regressor import net_wrench_regressor
@@ -52,8 +52,15 @@ def arm():
     centers = np.array([[0.0, 0.0, 0.08], [0.09, 0.0, 0.164]])
     half_lengths = np.array([[0.03, 0.03, 0.11], [0.09, 0.03, 0.03]])
     moments = masses[:, None] * half_lengths**2 / 3
-    axes = np.tile(np.eye(3), (2, 1, 1))
-    return PrincipalBodies(masses, centers, axes, moments).parameters.sum(axis=0)
+    return even_bodies(masses, centers, moments).sum(axis=0)
+
+
+def even_bodies(masses, centers, moments):
+    """Return parameters, (n, 10), from second moments along the axes of the frame, (n, 3)."""
+    J = np.zeros((len(masses), 4, 4))
+    J[:, range(3), range(3)] = moments
+    e = np.column_stack([centers, np.ones(len(masses))])
+    return parameters_of(J + masses[:, None, None] * e[:, :, None] * e[:, None])
 
 
 def arm_problem(pace, seed=6):
@@ -72,10 +79,8 @@ def arm_problem(pace, seed=6):
     wrench += NOISE * rng.normal(size=wrench.shape)
     Y = regressor(measured, pace.window, 2) / NOISE[:, None]
     information = Information.of(Y.reshape(-1, 10), (wrench / NOISE).reshape(-1))
-    even = PrincipalBodies(
-        np.array([1.5]), np.array([[0.0, 0.0, 0.15]]), np.eye(3)[None], np.full((1, 3), 0.01)
-    )
-    return Problem.of(Unknowns(('arm',)), information, even.parameters)
+    even = even_bodies(np.array([1.5]), np.array([[0.0, 0.0, 0.15]]), np.full((1, 3), 0.01))
+    return Problem.of(Unknowns(('arm',)), information, even)
 
 
 def minimum_jerk(duration, rng):

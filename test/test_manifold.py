@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from identification_problems import humanoid_case
-from scipy.spatial.transform import Rotation
 from shoulder import (
     PACES,
     arm,
@@ -21,16 +20,14 @@ from shoulder import (
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.problem import Bounds, Grade
+from inertial_estimation.identification.solvers.divergence import entropic_divergence
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.least_squares import solve_least_squares
 from inertial_estimation.identification.solvers.manifold import (
     ManifoldObjective,
-    Point,
     solve_manifold,
 )
-from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
-from inertial_estimation.model.inertia import consistency_margin
 
 ROUND_OFF = 1e-12  # of sums of products of parameters
 SLOPE, CURVE = 1e-6, 1e-4
@@ -39,7 +36,7 @@ SAME_POINT = 1e-7  # two methods, one strictly convex objective: the root of the
 AGREE = 1e-8  # least squares and the manifold at no constraint: round-off of a condition of 1e4
 TRUE = 3e-3  # what noise and filters of fast paths leave of M's experiment [kg, kg m, kg m^2]
 EDGE = 1e-3  # links just inside the cone, against its edge
-N, NOISE = 5, 20.0
+NOISE = 20.0
 
 
 @pytest.fixture
@@ -48,39 +45,26 @@ def noisy(rng):
     return case.problem(NOISE * rng.normal(size=len(case.y)))
 
 
-@pytest.fixture
-def bodies(rng):
-    return PrincipalBodies(
-        rng.uniform(0.1, 3.0, N),
-        rng.normal(0.0, 0.2, (N, 3)),
-        Rotation.random(N, random_state=1).as_matrix(),
-        rng.uniform(0.001, 0.02, (N, 3)),
-    )
-
-
-def test_principal_bodies_and_back(bodies):
-    found = PrincipalBodies.of(bodies.parameters)
-    np.testing.assert_allclose(found.parameters, bodies.parameters, atol=ROUND_OFF)
-    np.testing.assert_allclose(found.moments, np.sort(bodies.moments), atol=ROUND_OFF)
-    np.testing.assert_allclose(np.linalg.det(found.axes), 1.0, atol=ROUND_OFF)
-    assert (consistency_margin(bodies.parameters) > 0).all()
-
-
 @pytest.mark.parametrize('weight', [0.0, 0.1])
 def test_slopes_are_derivatives(noisy, rng, weight):
     objective = ManifoldObjective.of(replace(noisy, extra_scales=np.array([2.0, np.inf])), weight)
-    n, straight = len(noisy.unknowns), np.ones(N, dtype=bool)
-    point = objective.moved(objective.start, 0.1 * rng.normal(size=n), straight)
-    place = objective.place(point)
-    assert place.free.all()
-    for step in rng.normal(size=(N, n)):
-        near, far = (
-            [objective.value(objective.moved(point, s * h * step, straight)) for s in (-1, 1)]
-            for h in (1e-5, 1e-4)
-        )
+    y = objective.start + 0.1 * rng.normal(size=len(noisy.unknowns))
+    place = objective.place(y)
+    assert place.free.all() and place.value == objective.value(y)
+    for step in rng.normal(size=(5, len(y))):
+        near, far = ([objective.value(y + s * h * step) for s in (-1, 1)] for h in (1e-5, 1e-4))
         assert place.gradient @ step == pytest.approx((near[1] - near[0]) / 2e-5, rel=SLOPE)
         second = (far[0] + far[1] - 2 * place.value) / 1e-8
         assert step @ place.hessian @ step == pytest.approx(second, rel=CURVE)
+
+
+def test_links_inside_move_along_lines_of_their_parameters(noisy, rng):
+    objective = ManifoldObjective.of(noisy, 0.0)
+    y, step = objective.start, 0.03 * rng.normal(size=len(noisy.unknowns))
+    x, there = objective.unknowns(y), objective.unknowns(objective.moved(y, step))
+    np.testing.assert_allclose(x, noisy.prior_point(), atol=ROUND_OFF)
+    slopes = (objective.unknowns(y + 1e-6 * step) - objective.unknowns(y - 1e-6 * step)) / 2e-6
+    np.testing.assert_allclose(there - x, slopes, atol=1e-8 * np.abs(x).max())
 
 
 def test_prior_leads_to_the_answer_of_the_convex_method(noisy):
@@ -92,13 +76,13 @@ def test_prior_leads_to_the_answer_of_the_convex_method(noisy):
 
 @pytest.mark.parametrize('weight', [1e-2, None])
 def test_every_iterate_is_consistent_and_no_worse(noisy, weight):
-    objective, values = ManifoldObjective.of(noisy, weight or 0.0), []
+    values = []
     for budget in range(30):
         result = solve_manifold(noisy, weight=weight, max_iterations=budget)
         assert result.consistent and result.iterations <= budget
         assert (result.grade is Grade.OPTIMAL) == (result.optimality <= 1e-7)
-        extras = noisy.unknowns.split(result.x)[1]
-        values.append(objective.value(Point(PrincipalBodies.of(result.parameters), extras)))
+        far = entropic_divergence(result.parameters, noisy.prior).sum()
+        values.append(noisy.mean_square(result.x) / 2 + (weight or 0.0) * far)
     assert (np.diff(values) <= ROUND_OFF * values[0]).all() and values[3] < values[0]
 
 

@@ -13,6 +13,7 @@ import pytest
 from identification_problems import humanoid_case
 from scipy.optimize import nnls
 from scipy.spatial.transform import Rotation
+from shoulder import even_bodies
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information
@@ -24,6 +25,7 @@ from inertial_estimation.identification.solvers.bounded_least_squares import (
     fit_bounded,
 )
 from inertial_estimation.identification.solvers.constraints import LinearBounds
+from inertial_estimation.identification.solvers.divergence import parameters_of
 from inertial_estimation.identification.solvers.mass_points import (
     box_grid,
     hull_grid,
@@ -31,7 +33,6 @@ from inertial_estimation.identification.solvers.mass_points import (
     prior_roots,
     solve_mass_points,
 )
-from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.geometry import CORNERS, Box, Shape
 from inertial_estimation.model.inertia import pseudo_inertia
@@ -55,10 +56,8 @@ def box():
 
 def even(box, mass):
     """Return the parameters of a box of even density, shape (10,)."""
-    pose, moments = box.L_H_S[None], mass * box.half_lengths[None] ** 2 / 3
-    return PrincipalBodies(np.array([mass]), pose[:, :3, 3], pose[:, :3, :3], moments).parameters[
-        0
-    ]
+    about = np.diag([*(mass * box.half_lengths**2 / 3), mass])
+    return parameters_of(box.L_H_S @ about @ box.L_H_S.T)
 
 
 @pytest.fixture
@@ -193,8 +192,7 @@ def test_prior_does_not_disturb_what_is_determined(case):
 def test_compact_links_off_centre_cannot_be_represented():
     """The least spread is |s| (1 - |s|) d^2 along each axis, and notes name the link."""
     box = Box(np.eye(4), np.array([0.1, 0.1, 0.1]))
-    center, moments = np.array([[0.05, 0.0, 0.0]]), np.full((1, 3), 1e-5)
-    compact = PrincipalBodies(np.ones(1), center, np.eye(3)[None], moments).parameters
+    compact = even_bodies(np.ones(1), np.array([[0.05, 0.0, 0.0]]), np.full((1, 3), 1e-5))
     rows = Information.of(1e3 * np.eye(10), 1e3 * compact[0])
     problem = Problem.of(Unknowns(('arm',)), rows, compact)
     result = solve_mass_points(problem, [box_grid(box)])

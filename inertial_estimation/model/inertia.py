@@ -81,6 +81,20 @@ def consistency_margin(parameters: Array) -> Array:
     return np.asarray(np.linalg.eigvalsh(pseudo_inertia(parameters))[..., 0], dtype=np.float64)
 
 
+def principal_axes(parameters: Array) -> tuple[Array, Array, Array, Array]:
+    """
+    Return mass, centre of mass, principal axes and central second moments along them, ascending.
+
+    parameters (n, 10) of positive masses; returns (n,), (n, 3), (n, 3, 3), (n, 3).
+    """
+    J = pseudo_inertia(parameters)
+    mass, center = J[:, 3, 3], J[:, :3, 3] / J[:, 3, 3:]
+    central = J[:, :3, :3] - mass[:, None, None] * center[:, :, None] * center[:, None]
+    moments, axes = np.linalg.eigh(central)
+    axes[np.linalg.det(axes) < 0, :, 0] *= -1
+    return mass, center, axes, moments
+
+
 def inertia_complaint(parameters: Array) -> str:
     """Return the reason why parameters (10,) are inconsistent, or an empty string."""
     if not np.isfinite(parameters).all():

@@ -20,7 +20,7 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import child_links
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
+from inertial_estimation.model.inertia import principal_axes
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SensorState
 from inertial_estimation.signals.cdr import Writer
@@ -226,9 +226,8 @@ def inertia_markers(robot: Robot, parameters: Array) -> list[Marker]:
             (f'described_{solid}', of_urdf, INERTIA_OF_URDF),
         ):
             links = np.flatnonzero(np.isfinite(shown).all(axis=1) & (shown[:, 0] > 0.0))
-            bodies = PrincipalBodies.of(shown[links])
             for k, mass, center, axes, moments in zip(
-                links.tolist(), bodies.mass, bodies.center, bodies.axes, bodies.moments
+                links.tolist(), *principal_axes(shown[links])
             ):
                 if moments.min() > MIN_FLATNESS * moments.max():
                     markers.append(

@@ -76,7 +76,7 @@ class Coordinates:
             extras,
             np.concatenate([np.ones(inertial), drawn]),
             undetermined,
-            _times_maps(problem.factor, maps, extras) / root,
+            times_maps(problem.factor, maps, extras) / root,
             (problem.target - problem.factor @ origin) / root,
             problem.energy / problem.count,
         )
@@ -98,7 +98,7 @@ class Coordinates:
 
     def gradients(self, rows: Array) -> Array:
         """Return rows on unknowns, (k, n), as rows on coordinates, (k, n_u)."""
-        return _times_maps(rows, self.links, self.extras)
+        return times_maps(rows, self.links, self.extras)
 
     def coordinates(self, x: Array) -> Array:
         """Return the nearest coordinates, (n_u,), of unknowns, (n,)."""
@@ -120,7 +120,7 @@ def extra_sizes(problem: Problem) -> tuple[Array, NDArray[np.bool_]]:
     return np.where(known, problem.extra_scales, noticed), known
 
 
-def _times_maps(rows: Array, links: Array, extras: Array) -> Array:
+def times_maps(rows: Array, links: Array, extras: Array) -> Array:
     """Return rows on unknowns times the maps of their coordinates."""
     inertial = 10 * len(links)
     by_link = np.swapaxes(rows[:, :inertial].reshape(len(rows), len(links), 10), 0, 1)

@@ -5,14 +5,13 @@ Identification on the manifold of consistent parameters [M 20-24].
 
     minimise  1/2 mean((factor x - target)^2)  +  weight * sum of log-det divergences to the prior
 
-over mass, centre of mass, principal axes and second moments of each link, all of whose values are
-consistent. Steps are Levenberg-Marquardt with exact derivatives from the prior on; links at no
-bound move along lines of their parameters, in which the equations are linear. Every iterate is
-consistent, so that the answer is usable whenever a budget ends.
-
-Without a prior, as in (M 21), the minimum may lie on the boundary of the cone (a link without
-extension) or at infinity (a diverging mass), where steps are short: a prior that fades leads past
-it, and the best point on the way counts. Masses and moments keep tiny shares of the prior's.
+over mass m, centre of mass c and a lower triangle B of each link, with ``B B' + floor`` its
+central second moments: all values with a positive mass are consistent. Steps are damped Newton's
+with exact second derivatives from the prior on, so that the answer is usable whenever a budget
+ends; bounds hold coordinates that descend to them [Bertsekas 1982]. Links that stay inside the
+cone move along lines of their parameters, in which the equations are linear. Without a prior, as
+in (M 21), the minimum may be at a link without extension (B singular) or at infinity (a diverging
+mass).
 """
 
 from __future__ import annotations
@@ -35,43 +34,41 @@ from inertial_estimation.identification.solvers.coordinates import (
     deviations_of_equations,
     extra_sizes,
     require_weight,
+    times_maps,
 )
 from inertial_estimation.identification.solvers.divergence import (
-    edge,
     entropic_divergence,
+    entropic_gradient,
+    entropic_hessian,
+    parameters_of,
     symmetric,
     whitening,
 )
-from inertial_estimation.identification.solvers.principal_bodies import (
-    PAIRS,
-    PrincipalBodies,
-    bending,
-)
-from inertial_estimation.model.inertia import pseudo_inertia
+from inertial_estimation.model.inertia import principal_axes
 
 OPTIMAL = 1e-7
 """Relative gradient of an optimal answer."""
 ROUND_OFF = 1e-13
 """Relative gradient below which further steps are round-off."""
-DAMPING, MIN_DAMPING, MAX_DAMPING = 1e-3, 1e-14, 1e12
-"""Of steps, over the mean of the Hessian's diagonal."""
+DAMPING, MIN_DAMPING, MAX_DAMPING = 1e-1, 1e-14, 1e12
+"""Of steps, over the diagonal of the Hessian."""
+MIN_CURVATURE = 1e-6
+"""Least element of that diagonal, over its mean."""
 RESOLUTION = 1e-12
 """Decrease of the objective, over its value, below which the gradient decides."""
-FIRST_WEIGHT, FADE, LAST_WEIGHT = 1e-2, 0.2, 1e-10
-"""Of the prior that fades, over the objective at the start: first, factor of a stage, last."""
-STAGE_DECREASE, STAGE_STEPS = 0.1, 30
-"""Predicted decrease of a step, over its weight, and steps after which it fades further."""
+EDGE_SHARE = 0.3
+"""Share of its least second moment that a link keeps in a step along a line."""
 MIN_EIGENVALUE = 1e-9
 """Least eigenvalue of a link over its prior, where deviations are evaluated."""
 MAX_CHANGE = 10.0
 """Mass over the prior's, or distance of the centre over its radius of gyration, of a note."""
 MIN_MASS_SHARE, MIN_MOMENT_SHARE = 1e-3, 1e-6
 """Shares of the prior's mass and mean second moment that a link keeps: strict consistency."""
-EDGE = 1e-3
-"""Scaled distance from which on a bound holds a coordinate that descends to it."""
-EDGE_SHARE = 0.7
-"""Share of the way to the edge of the cone that a step may go."""
-_BASIS = pseudo_inertia(np.eye(10))
+_ROW, _COLUMN = np.tril_indices(3)
+_SAME_COLUMN = _COLUMN[:, None] == _COLUMN
+_DUAL = parameters_of(np.eye(16).reshape(16, 4, 4)).T.reshape(10, 4, 4)
+_DUAL = (_DUAL + np.swapaxes(_DUAL, 1, 2)) / 2
+"""Parameter k is the inner product of _DUAL[k] and the pseudo-inertia."""
 
 
 @one_thread()
@@ -97,11 +94,9 @@ def solve_manifold(
         raise ModelError(f'the greatest mass must be positive: {names}')
     problem.require_consistent_prior()
     objective = ManifoldObjective.of(problem, weight or 0.0)
-    search = _Search(objective, max_iterations)
-    stuck, best = search.run(), search.best
-    optimality = objective.place(best).optimality
+    best, used, stuck = _descend(objective, max_iterations)
+    x = objective.unknowns(best.y)
     grade = Grade.INACCURATE if stuck else Grade.STOPPED
-    x = objective.unknowns(best)
     return Identification(
         method='manifold',
         unknowns=problem.unknowns,
@@ -109,11 +104,11 @@ def solve_manifold(
         deviations=_deviations(problem, x, weight, noise),
         rank=numerical_rank(problem.factor.T @ problem.factor),
         mean_square=problem.mean_square(x),
-        optimality=optimality,
-        grade=Grade.OPTIMAL if optimality <= OPTIMAL else grade,
-        iterations=search.used,
+        optimality=best.optimality,
+        grade=Grade.OPTIMAL if best.optimality <= OPTIMAL else grade,
+        iterations=used,
         solve_time=perf_counter() - start,
-        notes=tuple(_notes(objective, best.bodies)),
+        notes=_notes(objective, best.y),
     )
 
 
@@ -130,32 +125,24 @@ def _deviations(problem: Problem, x: Array, weight: float | None, noise: float |
     return deviations_at(problem, x, weight, noise, shapes=shapes)
 
 
-def _notes(objective: ManifoldObjective, bodies: PrincipalBodies) -> list[str]:
+def _notes(objective: ManifoldObjective, y: Array) -> tuple[str, ...]:
     """Return links at or beyond what a real link has."""
-    problem = objective.problem
-    prior, links = PrincipalBodies.of(problem.prior), np.array(problem.unknowns.links)
-    radii = np.linalg.norm(bodies.center - prior.center, axis=1) / objective.scales[:, 1]
+    mass, center, B = objective.split(y)
+    own = objective.scales.reshape(-1, 10)
+    links, least = np.array(objective.problem.unknowns.links), own[:, 4] ** 2 * MIN_MOMENT_SHARE
+    far = np.linalg.norm(center - objective.split(objective.start)[1], axis=1) / own[:, 1]
+    thin = np.linalg.eigvalsh(B @ np.swapaxes(B, 1, 2))[:, 0] <= least
     which = {
-        'at the edge of consistency': (bodies.flat <= objective.low)[:, [0, 4, 5, 6]].any(axis=1),
-        'mass or centre of mass diverges': (
-            (bodies.mass > MAX_CHANGE * prior.mass) | (radii > MAX_CHANGE)
-        ),
+        'at the edge of consistency': thin | (y <= objective.low)[: own.size : 10],
+        'mass or centre of mass diverges': (mass > MAX_CHANGE * own[:, 0]) | (far > MAX_CHANGE),
     }
-    return [f'{text}: {", ".join(links[one])}' for text, one in which.items() if one.any()]
-
-
-class Point(NamedTuple):
-    """On the manifold."""
-
-    bodies: PrincipalBodies
-    extras: Array
-    """Other unknowns, shape (n_extras,)."""
+    return tuple(f'{text}: {", ".join(links[one])}' for text, one in which.items() if one.any())
 
 
 class Place(NamedTuple):
-    """A point with its objective and derivatives in scaled coordinates."""
+    """Coordinates y (n,) with the objective and its derivatives."""
 
-    point: Point
+    y: Array
     value: float
     gradient: Array
     """Shape (n,)."""
@@ -165,8 +152,6 @@ class Place(NamedTuple):
     """The same without the curvature of the manifold [Gauss-Newton]; never indefinite."""
     free: Mask
     """Coordinates that no bound holds, shape (n,)."""
-    gaps: Array
-    """Distances of the others to their bound, shape (n,)."""
     optimality: float
     """Gradient of free coordinates, each over the size of its column, over the target."""
 
@@ -176,253 +161,228 @@ class ManifoldObjective:
     """
     Objective with its first two derivatives.
 
-    Coordinates are scaled: masses over the prior's, centres of mass over its radius of gyration,
-    second moments over their mean; other unknowns over their scales.
+    Coordinates of a link are mass, centre of mass and B in units of the prior's mass, radius of
+    gyration and root of its mean second moment; other unknowns are over their scales.
     """
 
     problem: Problem
     weight: float
     """Of the divergence to the prior; may be zero."""
     scales: Array
-    """Of a link's coordinates, as in `PrincipalBodies.jacobian`, shape (n_links, 10)."""
+    """Shape (10 n_links,)."""
+    floor: Array
+    """Second moment that every link has along all axes, shape (n_links,)."""
     extra_scales: Array
     """Shape (n_extras,)."""
     known: Mask
     """Other unknowns with a prior, shape (n_extras,)."""
+    start: Array
+    """The prior within the bounds, shape (n,)."""
     low: Array
-    """Of mass, centre of mass and second moments, shape (n_links, 7)."""
+    """Shape (n,)."""
     high: Array
-    extra_bounds: Array
-    """Shape (n_extras, 2)."""
+    lengths: Array
+    """Of the columns of the equations at the start, shape (n,)."""
 
     @classmethod
     def of(cls, problem: Problem, weight: float) -> ManifoldObjective:
         """Return the objective."""
-        prior = PrincipalBodies.of(problem.prior)
-        n_links, n_extras = len(prior.mass), len(problem.unknowns.extras)
-        mean = prior.moments.mean(axis=1)
-        scales = np.empty((n_links, 10))
-        scales[:, 0] = prior.mass
-        scales[:, 1:4] = np.sqrt(3 * mean / prior.mass)[:, None]
-        scales[:, 4:] = mean[:, None]
-        low, high = np.full((n_links, 7), -np.inf), np.full((n_links, 7), np.inf)
-        low[:, 0], low[:, 4:] = MIN_MASS_SHARE * prior.mass, MIN_MOMENT_SHARE * mean[:, None]
-        bounds = problem.bounds
+        mass, _, _, moments = principal_axes(problem.prior)
+        mean = moments.mean(axis=1)
+        floor = np.minimum(MIN_MOMENT_SHARE * mean, moments[:, 0] / 2)
+        units = np.column_stack([mass, np.sqrt(3 * mean / mass), np.sqrt(mean)])
+        scales = np.repeat(units, (1, 3, 6), axis=1)
+        low, high = np.full(scales.shape, -np.inf), np.full(scales.shape, np.inf)
+        low[:, 0], bounds = MIN_MASS_SHARE * mass, problem.bounds
         if bounds.mass is not None:
             high[:, 0] = bounds.mass[:, 1]
             # A known mass may be less than the share of the prior's.
             low[:, 0] = np.minimum(np.maximum(low[:, 0], bounds.mass[:, 0]), high[:, 0])
         if bounds.center_of_mass is not None:
             low[:, 1:4], high[:, 1:4] = np.moveaxis(bounds.center_of_mass, 1, 0)
-        limits = np.tile([-np.inf, np.inf], (n_extras, 1))
+        sizes, known = extra_sizes(problem)
+        extras = problem.prior_point()[problem.unknowns.n_inertial :]
+        limits = np.tile([-np.inf, np.inf], (len(extras), 1))
         if bounds.extras is not None:
             limits = bounds.extras
-        return cls(problem, weight, scales, *extra_sizes(problem), low, high, limits)
+        below, above = (
+            np.concatenate([(of_links / scales).reshape(-1), of_extras / sizes])
+            for of_links, of_extras in ((low, limits[:, 0]), (high, limits[:, 1]))
+        )
+        start = np.append(_coordinates(problem.prior, floor) / scales, extras / sizes)
+        start = np.clip(start, below, above)
+        found = cls(
+            problem,
+            weight,
+            scales.reshape(-1),
+            floor,
+            sizes,
+            known,
+            start,
+            below,
+            above,
+            0 * start,
+        )
+        return replace(found, lengths=np.sqrt(np.diag(found.place(start).convex)))
 
-    @property
-    def start(self) -> Point:
-        """The prior, moved into the bounds."""
-        still = np.zeros_like(self.scales)
-        bodies = PrincipalBodies.of(self.problem.prior).moved(still, self.low, self.high)
-        extras = self.problem.prior_point()[self.problem.unknowns.n_inertial :]
-        return Point(bodies, np.clip(extras, *self.extra_bounds.T))
+    def split(self, y: Array) -> tuple[Array, Array, Array]:
+        """Return masses (n_links,), centres of mass (n_links, 3) and triangles (n_links, 3, 3)."""
+        own = (y[: len(self.scales)] * self.scales).reshape(-1, 10)
+        B = np.zeros((len(own), 3, 3))
+        B[:, _ROW, _COLUMN] = own[:, 4:]
+        return own[:, 0], own[:, 1:4], B
 
-    def straight(self, place: Place) -> Mask:
-        """Return which links no bound holds: these move along lines of their parameters."""
-        return np.asarray(place.free[: self.scales.size].reshape(-1, 10).all(axis=1))
+    def unknowns(self, y: Array) -> Array:
+        """Return the unknowns, (n,), of coordinates, (n,)."""
+        mass, center, B = self.split(y)
+        J = np.zeros((len(mass), 4, 4))
+        J[:, :3, :3] = B @ np.swapaxes(B, 1, 2) + self.floor[:, None, None] * np.eye(3)
+        e = np.pad(center, ((0, 0), (0, 1)), constant_values=1.0)
+        J += mass[:, None, None] * e[:, :, None] * e[:, None]
+        extras = y[len(self.scales) :] * self.extra_scales
+        return self.problem.unknowns.join(parameters_of(J), extras)
 
-    def moved(self, point: Point, step: Array, straight: Mask) -> Point:
-        """Return where a step leads, within the bounds; step (n,); straight (n_links,)."""
-        own = self._of_links(step)
-        bodies = point.bodies.moved_straight(own, self.low, self.high, straight)
-        extras = point.extras + step[self.scales.size :] * self.extra_scales
-        return Point(bodies, np.clip(extras, *self.extra_bounds.T))
+    def moved(self, y: Array, step: Array) -> Array:
+        """Return where a step leads, within the bounds; both (n,)."""
+        size, there = len(self.scales), np.clip(y + step, self.low, self.high)
+        own, here = (one[:size].reshape(-1, 10) for one in (there, self.unknowns(y)))
+        line = here + np.einsum('lij,lj->li', self._jacobian(y), step[:size].reshape(-1, 10))
+        inside = line[:, 0] > 0.0
+        line[~inside] = here[~inside]
+        least, before = (principal_axes(one)[3][:, 0] - self.floor for one in (line, here))
+        inside &= least > EDGE_SHARE * before
+        line[~inside] = self.problem.prior[~inside]
+        straight = _coordinates(line, self.floor) / self.scales.reshape(-1, 10)
+        low, high = (one[:size].reshape(-1, 10) for one in (self.low, self.high))
+        inside &= ((straight >= low) & (straight <= high)).all(axis=1)
+        own[inside] = straight[inside]
+        return there
 
-    def reach(self, point: Point, step: Array, straight: Mask) -> float:
-        """Return the share of a step that leaves all links that move straight consistent."""
-        if not straight.any():
-            return 1.0
-        change = np.einsum('lij,lj->li', point.bodies.jacobian, self._of_links(step))
-        root = np.linalg.cholesky(pseudo_inertia(point.bodies.parameters[straight]))
-        return min(1.0, EDGE_SHARE * edge(root, pseudo_inertia(change[straight])))
-
-    def _of_links(self, step: Array) -> Array:
-        """Return the part of a step that links take, unscaled, shape (n_links, 10)."""
-        return np.asarray(step[: self.scales.size].reshape(self.scales.shape) * self.scales)
-
-    def unknowns(self, point: Point) -> Array:
-        """Return the unknowns of a point; returns (n,)."""
-        return self.problem.unknowns.join(point.bodies.parameters, point.extras)
-
-    def value(self, point: Point) -> float:
+    def value(self, y: Array) -> float:
         """Return the objective."""
-        value = self.problem.mean_square(self.unknowns(point)) / 2
+        x = self.unknowns(y)
+        value = self.problem.mean_square(x) / 2
         if self.weight > 0.0:
-            far = entropic_divergence(point.bodies.parameters, self.problem.prior)
-            value += self.weight * float(np.sum(far))
-        return value + self.weight * float(self.known @ self._moved_extras(point) ** 2) / 2
+            far = entropic_divergence(self.problem.unknowns.split(x)[0], self.problem.prior)
+            moved = self._moved_extras(x)
+            value += self.weight * float(np.sum(far) + moved @ moved / 2)
+        return value
 
-    def place(self, point: Point) -> Place:
+    def _moved_extras(self, x: Array) -> Array:
+        """Return how far other unknowns with a prior are from it, scaled, (n_extras,)."""
+        moved = (x - self.problem.prior_point())[len(self.scales) :]
+        return np.asarray(self.known * moved / self.extra_scales)
+
+    def place(self, y: Array) -> Place:
         """Return the objective and its derivatives."""
-        problem, size = self.problem, self.scales.size
-        residual = problem.factor @ self.unknowns(point) - problem.target
-        by_x = problem.factor.T @ residual / problem.count
-        by_link = by_x[:size].reshape(-1, 10)
-        blocks = np.zeros((len(by_link), 10, 10))
-        if self.weight > 0.0:
-            J = pseudo_inertia(point.bodies.parameters)
-            first = np.linalg.inv(pseudo_inertia(problem.prior)) - np.linalg.inv(J)
-            by_link = by_link + self.weight * np.einsum('lij,kij->lk', first, _BASIS)
-            root = np.linalg.inv(np.linalg.cholesky(J))[:, None]
-            seen = (root @ _BASIS @ np.swapaxes(root, -1, -2)).reshape(len(J), 10, 16)
-            blocks = self.weight * seen @ np.swapaxes(seen, 1, 2)
-        T = point.bodies.jacobian * self.scales[:, None]
-        own = np.einsum('lki,lk->li', T, by_link)
-        gaps = self._gaps(point.bodies, own)
-        free = np.isnan(gaps)
-        bend = (
-            bending(point.bodies, by_link, free) * self.scales[:, :, None] * self.scales[:, None]
-        )
-        bend[free.all(axis=1)] = 0.0
-        by_links = problem.factor[:, :size].reshape(len(problem.factor), len(T), 10)
-        rows = np.swapaxes(np.swapaxes(by_links, 0, 1) @ T, 0, 1).reshape(-1, size)
-        rows = np.hstack([rows, problem.factor[:, size:] * self.extra_scales])
+        problem, size, x = self.problem, len(self.scales), self.unknowns(y)
+        by_x = problem.factor.T @ (problem.factor @ x - problem.target) / problem.count
+        by_link, T = by_x[:size].reshape(-1, 10), self._jacobian(y)
+        rows = times_maps(problem.factor, T, np.diag(self.extra_scales))
         convex = rows.T @ rows / problem.count
-        columns = np.arange(size).reshape(-1, 10)
-        square = columns[:, :, None], columns[:, None, :]
-        convex[square] += np.swapaxes(T, 1, 2) @ blocks @ T
-        others = np.arange(size, len(convex))
-        convex[others, others] += self.weight * self.known
+        columns, others = np.arange(size).reshape(-1, 10), np.arange(size, len(y))
+        blocks = columns[:, :, None], columns[:, None, :]
+        if self.weight > 0.0:
+            into = np.linalg.inv(whitening(problem.prior))
+            moved = (x[:size].reshape(-1, 10) - problem.prior)[..., None]
+            S, into_y = symmetric((into @ moved)[..., 0]), into @ T
+            pull = np.einsum('lji,lj->li', into, entropic_gradient(S))
+            by_link = by_link + self.weight * pull
+            convex[blocks] += (
+                self.weight * np.swapaxes(into_y, 1, 2) @ entropic_hessian(S) @ into_y
+            )
+            convex[others, others] += self.weight * self.known
         hessian = convex.copy()
-        hessian[square] += bend
-        rest = by_x[size:] * self.extra_scales
-        rest += self.weight * self.known * self._moved_extras(point)
-        low, high = self.extra_bounds.T
-        of_extras = _to_bounds(point.extras, low, high, rest, np.zeros(len(rest)))
-        gaps = np.append(gaps, of_extras / self.extra_scales)
-        gradient, free, value = np.append(own, rest), np.isnan(gaps), self.value(point)
+        hessian[blocks] += self._bending(y, by_link)
+        rest = by_x[size:] * self.extra_scales + self.weight * self._moved_extras(x)
+        gradient = np.append(np.einsum('lki,lk->li', T, by_link), rest)
+        held = ((y <= self.low) & (gradient > 0.0)) | ((y >= self.high) & (gradient < 0.0))
+        value = self.value(y)
         target = np.sqrt(float(problem.target @ problem.target) / problem.count + 2 * value)
-        lengths = np.sqrt(np.diag(convex))
-        moving = free & (lengths > 0.0)
+        lengths = np.maximum(self.lengths, np.sqrt(np.diag(convex)))
+        moving = ~held & (lengths > 0.0)
         optimality = float(np.linalg.norm(gradient[moving] / lengths[moving])) / (target or 1.0)
-        return Place(
-            point, value, gradient, hessian, convex, free, np.nan_to_num(gaps), optimality
-        )
+        return Place(y, value, gradient, hessian, convex, ~held, optimality)
 
-    def _moved_extras(self, point: Point) -> Array:
-        """Return how far the other unknowns are from their prior, scaled."""
-        n = self.problem.unknowns.n_inertial
-        return np.asarray((point.extras - self.problem.prior_point()[n:]) / self.extra_scales)
+    def _jacobian(self, y: Array) -> Array:
+        """Return the derivatives of inertial parameters by coordinates, (n_links, 10, 10)."""
+        mass, center, B = self.split(y)
+        e, axes = np.pad(center, ((0, 0), (0, 1)), constant_values=1.0), np.eye(4)
+        # J = m e e' + B B', of which each derivative is a b' + b a'.
+        a = np.empty((len(mass), 10, 4))
+        b = np.zeros((len(mass), 10, 4))
+        a[:, 0], b[:, 0] = e / 2, e
+        a[:, 1:4], b[:, 1:4] = axes[:3], mass[:, None, None] * e[:, None]
+        a[:, 4:], b[:, 4:, :3] = axes[_ROW], np.swapaxes(B, 1, 2)[:, _COLUMN]
+        half = a[..., :, None] * b[..., None, :]
+        T = np.swapaxes(parameters_of(half + np.swapaxes(half, -1, -2)), 1, 2)
+        return np.asarray(T * self.scales.reshape(-1, 1, 10))
 
-    def _gaps(self, bodies: PrincipalBodies, gradient: Array) -> Array:
-        """Return scaled steps to the bounds that hold coordinates of links, NaN for free ones."""
-        scales = self.scales[:, :7]
-        gaps = _to_bounds(bodies.flat, self.low, self.high, gradient[:, :7], EDGE * scales)
-        pairs = np.full((len(gaps), 3), np.nan)
-        for k, (i, j) in enumerate(PAIRS):
-            # Between two axes without extension there is nothing to turn.
-            pairs[~np.isnan(gaps[:, 4 + i] + gaps[:, 4 + j]), k] = 0.0
-        return np.column_stack([gaps / scales, pairs])
+    def _bending(self, y: Array, gradient: Array) -> Array:
+        """Return the Hessian by the curvature of the manifold, (n_links, 10, 10)."""
+        mass, center, _ = self.split(y)
+        G = np.einsum('lk,kij->lij', gradient, _DUAL)
+        bend, scales = np.zeros((len(mass), 10, 10)), self.scales.reshape(-1, 10)
+        mixed = 2.0 * (np.einsum('lij,lj->li', G[:, :3, :3], center) + G[:, :3, 3])
+        bend[:, 0, 1:4] = bend[:, 1:4, 0] = mixed
+        bend[:, 1:4, 1:4] = 2.0 * mass[:, None, None] * G[:, :3, :3]
+        bend[:, 4:, 4:] = 2.0 * _SAME_COLUMN * G[:, _ROW[:, None], _ROW]
+        return np.asarray(bend * scales[:, :, None] * scales[:, None])
 
 
-def _to_bounds(values: Array, low: Array, high: Array, gradient: Array, near: Array) -> Array:
-    """Return the steps to bounds that are near and that the descent heads for, NaN elsewhere."""
-    gaps = np.full(values.shape, np.nan)
-    down = (values <= low + near) & (gradient > 0.0)
-    up = (values >= high - near) & (gradient < 0.0)
-    gaps[down], gaps[up] = (low - values)[down], (high - values)[up]
-    return gaps
+def _coordinates(parameters: Array, floor: Array) -> Array:
+    """Return mass, centre of mass and B of links with larger second moments, (n_links, 10)."""
+    mass, center, axes, moments = principal_axes(parameters)
+    halves = np.sqrt(np.maximum(moments - floor[:, None], 0.0))
+    R = np.linalg.qr(halves[:, :, None] * np.swapaxes(axes, 1, 2), mode='r')
+    return np.column_stack([mass, center, R[:, _COLUMN, _ROW]])
 
 
-class _Search:
-    """Descent to the minimum."""
-
-    def __init__(self, goal: ManifoldObjective, max_iterations: int) -> None:
-        self.goal, self.max_iterations = goal, max_iterations
-        self.best = self.point = goal.start
-        self.least = goal.value(self.best)
-        self.used, self.damping = 0, DAMPING
-
-    def run(self) -> bool:
-        """Descend until nothing improves, or the budget ends; return whether it got stuck."""
-        # A heavy prior fades to its weight, so that no link is at the edge too soon.
-        weight, last = FIRST_WEIGHT * self.least, LAST_WEIGHT * self.least
-        while weight > max(self.goal.weight, last) and self.used < self.max_iterations:
-            faded = replace(self.goal, weight=weight)
-            self._descend(faded, STAGE_DECREASE * weight, STAGE_STEPS)
-            if self.goal.place(self.point).optimality <= OPTIMAL:
-                break
-            weight *= FADE
-        self.point = self.best
-        return self._descend(self.goal, 0.0, self.max_iterations)
-
-    def _descend(self, objective: ManifoldObjective, enough: float, most: int) -> bool:
-        """
-        Take steps until one would decrease the objective by no more than enough, if that is not 0.
-        """
-        place, damping = objective.place(self.point), min(self.damping, DAMPING)
-        last, done, stuck = min(self.used + most, self.max_iterations), False, False
-        while self.used < last and place.optimality > ROUND_OFF and not done:
-            self.used += 1
-            there, gain, expected, whole = _tried(objective, place, damping)
-            if there is None:
-                # Along a curved boundary small steps go on for ever.
-                done = stuck = place.optimality <= OPTIMAL or damping > MAX_DAMPING
-                damping *= 10.0
-                continue
-            # Far from the answer the quadratic model may promise nothing where much can be had.
-            done = enough > 0.0 and whole and expected <= enough
-            if gain > 0.75:
-                damping = max(damping / 10.0, MIN_DAMPING)
-            elif gain < 0.25:
-                damping *= 4.0
-            place = there
-            value = self.goal.value(place.point)
-            # No worse than the best one but for round-off.
-            if value <= self.least * (1.0 + RESOLUTION):
-                self.best, self.least = place.point, min(value, self.least)
-        self.point, self.damping = place.point, damping
-        return stuck
+def _descend(objective: ManifoldObjective, budget: int) -> tuple[Place, int, bool]:
+    """Return the best place, the steps to it, and whether no step from there was better."""
+    place, damping, used = objective.place(objective.start), DAMPING, 0
+    while used < budget and place.optimality > ROUND_OFF:
+        used += 1
+        there, gain = _tried(objective, place, damping)
+        if there is None:
+            if damping > MAX_DAMPING:
+                return place, used, True
+            damping *= 10.0
+            continue
+        if gain > 0.75:
+            damping = max(damping / 10.0, MIN_DAMPING)
+        elif gain < 0.25:
+            damping *= 4.0
+        place = there
+    return place, used, False
 
 
 def _tried(
     objective: ManifoldObjective, place: Place, damping: float
-) -> tuple[Place | None, float, float, bool]:
+) -> tuple[Place | None, float]:
     """
-    Return where a step leads, None if nothing is better there.
+    Return where a damped step leads, None if nothing is better there.
 
-    Also its decrease over the predicted one, that one, and whether no edge cut the step short.
+    Also its decrease over the predicted one.
     """
-    step = _step(place, damping)
-    if step is None:
-        return None, 0.0, 0.0, False
-    straight = objective.straight(place)
-    reach = objective.reach(place.point, step, straight)
-    step *= reach
-    expected = -float(place.gradient @ step + step @ place.convex @ step / 2)
-    point, gain = objective.moved(place.point, step, straight), 1.0
-    if expected > RESOLUTION * place.value:
-        gain = (place.value - objective.value(point)) / expected
-    there = objective.place(point) if gain > 0.0 else None
-    if expected <= RESOLUTION * place.value and there and there.optimality >= place.optimality:
-        there = None
-    return there, gain, expected, reach == 1.0
-
-
-def _step(place: Place, damping: float) -> Array | None:
-    """Return a damped step along the free coordinates, None if the damping is too weak."""
     from scipy.linalg.lapack import dposv
 
-    free = np.flatnonzero(place.free)
-    # A bound that is near is reached at once, unless damping shortens steps.
-    step = place.gaps / (1.0 + damping)
-    right = -(place.gradient + place.hessian @ step)[free]
-    size = float(np.abs(np.diag(place.convex)).mean()) or 1.0
+    free, step = np.flatnonzero(place.free), np.zeros_like(place.y)
+    sizes = np.maximum(objective.lengths**2, np.diag(place.convex))[free]
+    sizes = np.maximum(sizes, MIN_CURVATURE * sizes.mean())
     for matrix in (place.hessian, place.convex):
         H = matrix[np.ix_(free, free)]
-        H[range(len(free)), range(len(free))] += damping * size
-        _, solution, failed = dposv(H, right)
+        H[range(len(free)), range(len(free))] += damping * sizes
+        _, step[free], failed = dposv(H, -place.gradient[free])
         if not failed:
-            step[free] = solution
-            return step
-    return None
+            break
+    else:
+        return None, 0.0
+    y = objective.moved(place.y, step)
+    taken = np.clip(place.y + step, objective.low, objective.high) - place.y
+    expected = -float(place.gradient @ taken + taken @ place.convex @ taken / 2)
+    if expected > RESOLUTION * place.value:
+        gain = (place.value - objective.value(y)) / expected
+        return (objective.place(y) if gain > 0.0 else None), gain
+    there = objective.place(y)
+    return (there if there.optimality < place.optimality else None), 1.0

@@ -39,9 +39,13 @@ from inertial_estimation.identification.solvers.coordinates import (
     deviations_of_equations,
     require_weight,
 )
-from inertial_estimation.identification.solvers.principal_bodies import PrincipalBodies
 from inertial_estimation.model.geometry import Box, Shape
-from inertial_estimation.model.inertia import inertia_seen_from, parameters_of, spatial_inertia
+from inertial_estimation.model.inertia import (
+    inertia_seen_from,
+    parameters_of,
+    principal_axes,
+    spatial_inertia,
+)
 from inertial_estimation.model.spatial import inverse_pose
 
 METHOD = 'mass_points'
@@ -154,9 +158,10 @@ def link_grids(
             elif link in boxes:
                 found.append(box_grid(boxes[link], per_axis))
             else:
-                body, pose = PrincipalBodies.of(parameters[None]), np.eye(4)
-                pose[:3, :3], pose[:3, 3] = body.axes[0], body.center[0]
-                box = Box(pose, np.sqrt(3 * body.moments[0] / body.mass[0]))
+                (mass,), (center,), (axes,), (moments,) = principal_axes(parameters[None])
+                pose = np.eye(4)
+                pose[:3, :3], pose[:3, 3] = axes, center
+                box = Box(pose, np.sqrt(3 * moments / mass))
                 found.append(box_grid(box, per_axis, 'cuboid'))
         except InertialEstimationError as error:
             raise ModelError(f"link '{link}': {error}") from error
