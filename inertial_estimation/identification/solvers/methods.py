@@ -1,6 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Methods of identification: solvers with their properties."""
+"""
+Methods of identification: solvers with their properties.
+
+A new method is its own file and an entry here; refits offer those of `config.groups.LIVE_METHODS`.
+"""
 
 from __future__ import annotations
 
