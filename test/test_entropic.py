@@ -16,7 +16,6 @@ from identification_problems import humanoid_case, random_bodies
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Grade, Problem
-from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.solvers.divergence import (
     entropic_divergence,
     entropic_gradient,
@@ -28,6 +27,7 @@ from inertial_estimation.identification.solvers.divergence import (
     whitening,
 )
 from inertial_estimation.identification.solvers.entropic import solve_entropic
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import pseudo_inertia
 

@@ -14,11 +14,11 @@ from shared_data import SHARED
 
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Grade, Problem
-from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.solvers.divergence import (
     entropic_divergence,
     pullback_distance,
 )
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import Unknowns
 

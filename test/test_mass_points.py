@@ -24,8 +24,8 @@ from inertial_estimation.identification.solvers.bounded_least_squares import (
     BoundedProblem,
     fit_bounded,
 )
-from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.solvers.divergence import parameters_of
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.mass_points import (
     box_grid,
     hull_grid,

@@ -15,7 +15,7 @@ from shared_data import SHARED
 
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Grade, Problem
-from inertial_estimation.identification.solvers.conic import Consistency
+from inertial_estimation.identification.solvers.consistency_lmi import Consistency
 from inertial_estimation.identification.solvers.least_squares import (
     solve_euclidean,
     solve_pullback,

@@ -17,7 +17,6 @@ from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Grade, Problem
 from inertial_estimation.identification.row_space import RowSpace
-from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.solvers.coordinates import MAX_WEIGHT
 from inertial_estimation.identification.solvers.divergence import (
     Distance,
@@ -26,6 +25,7 @@ from inertial_estimation.identification.solvers.divergence import (
     pullback_distance,
     whitening,
 )
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 

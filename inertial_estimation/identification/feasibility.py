@@ -44,13 +44,13 @@ from inertial_estimation.identification.problem import Bounds, Grade, Problem
 from inertial_estimation.identification.solvers.conic import (
     Block,
     ConicSolution,
-    Consistency,
     Kind,
     matrix,
     minimise,
     vector,
 )
-from inertial_estimation.identification.solvers.constraints import LinearBounds
+from inertial_estimation.identification.solvers.consistency_lmi import Consistency
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, parse_combination
 from inertial_estimation.model.identifiable import null_space

@@ -19,7 +19,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.identification.solvers.conic import Block, Kind, minimise
-from inertial_estimation.identification.solvers.constraints import (
+from inertial_estimation.identification.solvers.linear_bounds import (
     LinearBounds,
     require_compatible,
 )

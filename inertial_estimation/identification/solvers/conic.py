@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Conic programs with Clarabel, and consistency of links as matrix inequalities [S 16-28]."""
+"""Quadratic programs over cones, solved by Clarabel."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.problem import Grade
-from inertial_estimation.model.inertia import pseudo_inertia
-from inertial_estimation.model.spatial import hat
 
 if TYPE_CHECKING:
     from scipy.sparse import sparray
@@ -33,36 +31,6 @@ INFEASIBLE = 1e-10
 MAX_ITERATIONS = 200
 HUGE = 1e6
 """Variables are smaller than this; those of all programs are about one."""
-
-
-class Consistency(str, Enum):
-    """Consistency that is asked of the parameters of a link."""
-
-    PHYSICAL = 'physical'
-    """Positive mass and positive inertia about the centre of mass: the 6x6 cone [S 17]."""
-    FULL = 'full'
-    """The triangle inequality as well: the 4x4 cone [W; T Definition 6.2]."""
-
-    def matrix(self, parameters: Array) -> Array:
-        """Return the matrices, (..., k, k), that must be positive semidefinite."""
-        return pseudo_inertia(parameters) if self is Consistency.FULL else _spatial(parameters)
-
-    def margins(self, parameters: Array) -> Array:
-        """Return their smallest eigenvalues, (...)."""
-        return np.asarray(np.linalg.eigvalsh(self.matrix(parameters))[..., 0], dtype=np.float64)
-
-    def rows(self, congruence: Array) -> Array:
-        """Return the map of parameters to their matrix C M C' as a vector; C (..., k, k)."""
-        C = congruence[..., None, :, :]
-        return np.swapaxes(vector(C @ self.matrix(np.eye(10)) @ np.swapaxes(C, -1, -2)), -1, -2)
-
-
-def _spatial(parameters: Array) -> Array:
-    """Return the spatial inertia of links, [angular; linear], (..., 6, 6) [S 17]."""
-    m, _, _, _, xx, xy, yy, xz, yz, zz = np.moveaxis(parameters, -1, 0)
-    inertia = np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), (0, 1), (-2, -1))
-    moment = hat(parameters[..., 1:4])
-    return np.block([[inertia, -moment], [moment, m[..., None, None] * np.eye(3)]])
 
 
 def vector(matrices: Array) -> Array:

@@ -29,19 +29,19 @@ from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Grade, Identification, Problem
 from inertial_estimation.identification.row_space import numerical_rank
 from inertial_estimation.identification.solvers.cone_newton import ConeNewton, Minimum
-from inertial_estimation.identification.solvers.conic import Consistency, minimise
-from inertial_estimation.identification.solvers.constraints import (
-    LinearBounds,
-    drawn_inside,
-    missed,
-    require_compatible,
-)
+from inertial_estimation.identification.solvers.conic import minimise
+from inertial_estimation.identification.solvers.consistency_lmi import Consistency, drawn_inside
 from inertial_estimation.identification.solvers.coordinates import (
     Coordinates,
     deviations,
     require_weight,
 )
 from inertial_estimation.identification.solvers.divergence import Distance, symmetric
+from inertial_estimation.identification.solvers.linear_bounds import (
+    LinearBounds,
+    missed,
+    require_compatible,
+)
 from inertial_estimation.identification.solvers.semidefinite import BodyProgram
 from inertial_estimation.model.inertia import consistency_margin
 

@@ -28,7 +28,6 @@ from inertial_estimation.identification.arguments import require_noise, require_
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Grade, Identification, Problem
 from inertial_estimation.identification.row_space import numerical_rank
-from inertial_estimation.identification.solvers.constraints import require_order
 from inertial_estimation.identification.solvers.coordinates import (
     deviations_at,
     deviations_of_equations,
@@ -44,6 +43,7 @@ from inertial_estimation.identification.solvers.divergence import (
     symmetric,
     whitening,
 )
+from inertial_estimation.identification.solvers.linear_bounds import require_order
 from inertial_estimation.model.inertia import principal_axes
 
 OPTIMAL = 1e-7
@@ -334,8 +334,8 @@ def _coordinates(parameters: Array, floor: Array) -> Array:
     """Return mass, centre of mass and B of links with larger second moments, (n_links, 10)."""
     mass, center, axes, moments = principal_axes(parameters)
     halves = np.sqrt(np.maximum(moments - floor[:, None], 0.0))
-    R = np.linalg.qr(halves[:, :, None] * np.swapaxes(axes, 1, 2), mode='r')
-    return np.column_stack([mass, center, R[:, _COLUMN, _ROW]])
+    R = np.asarray(np.linalg.qr(halves[:, :, None] * np.swapaxes(axes, 1, 2), mode='r'))
+    return np.column_stack([mass, center, np.swapaxes(R, 1, 2)[:, _ROW, _COLUMN]])
 
 
 def _descend(objective: ManifoldObjective, budget: int) -> tuple[Place, int, bool]:

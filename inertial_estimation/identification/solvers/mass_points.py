@@ -34,11 +34,11 @@ from inertial_estimation.identification.solvers.bounded_least_squares import (
     BoundedProblem,
     fit_bounded,
 )
-from inertial_estimation.identification.solvers.constraints import LinearBounds
 from inertial_estimation.identification.solvers.coordinates import (
     deviations_of_equations,
     require_weight,
 )
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.model.geometry import Box, Shape
 from inertial_estimation.model.inertia import (
     inertia_seen_from,

@@ -30,20 +30,11 @@ from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Grade, Identification, Problem
 from inertial_estimation.identification.row_space import numerical_rank
-from inertial_estimation.identification.solvers.conic import (
-    Block,
+from inertial_estimation.identification.solvers.conic import Block, Kind, matrix, minimise
+from inertial_estimation.identification.solvers.consistency_lmi import (
     Consistency,
-    Kind,
-    matrix,
-    minimise,
-)
-from inertial_estimation.identification.solvers.constraints import (
-    LinearBounds,
     body_block,
-    bound_blocks,
     drawn_inside,
-    missed,
-    require_compatible,
 )
 from inertial_estimation.identification.solvers.coordinates import (
     deviations_at,
@@ -52,6 +43,12 @@ from inertial_estimation.identification.solvers.coordinates import (
     require_weight,
 )
 from inertial_estimation.identification.solvers.divergence import Distance, whitening
+from inertial_estimation.identification.solvers.linear_bounds import (
+    LinearBounds,
+    bound_blocks,
+    missed,
+    require_compatible,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import sparray

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Named linear bounds, and links and bounds as blocks of a conic program [S 25-28; W]."""
+"""Named linear bounds of the unknowns, and which of them contradict each other [S 25-28; W]."""
 
 from __future__ import annotations
 
@@ -16,13 +16,9 @@ from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.conic import (
     Block,
     ConicSolution,
-    Consistency,
     Kind,
-    matrix,
     minimise,
-    vector,
 )
-from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import pseudo_inertia
 
 if TYPE_CHECKING:
@@ -30,8 +26,6 @@ if TYPE_CHECKING:
 
 ROUND_OFF = 1e-12
 """Share of a total by which a sum of masses may be off."""
-ZERO_ENTRY = 1e-13
-"""Smaller entries of whitened matrices, over the largest, are round-off."""
 MISSED = 1e-7
 """Violation of a bound that is kept, over the largest variable or one."""
 MIN_MULTIPLIER = 1e-4
@@ -131,25 +125,6 @@ def contradicting(names: Sequence[str]) -> ModelError:
     return ModelError(f'no consistent parameters keep these bounds: {", ".join(names)}')
 
 
-def body_block(
-    unknowns: Unknowns, prior: Array, maps: Array, n: int, consistency: Consistency, margin: float
-) -> Block:
-    """Return the matrix inequalities of all links; prior (n_links, 10); maps (n_links, 10, 10)."""
-    from scipy.sparse import csc_array
-
-    # About one at the prior, whatever its size and place.
-    whiten = np.linalg.inv(np.linalg.cholesky(consistency.matrix(prior)))
-    dense = consistency.rows(whiten) @ maps
-    largest = np.abs(dense).max(axis=(1, 2), keepdims=True)
-    dense[np.abs(dense) < ZERO_ENTRY * largest] = 0.0
-    unit = (1.0 - margin) * vector(np.eye(whiten.shape[-1]))
-    dense /= largest
-    k, m, _ = dense.shape
-    link, row, column = places = np.nonzero(dense)
-    G = csc_array((dense[places], (m * link + row, 10 * link + column)), (k * m, n))
-    return Block(unknowns.links, Kind.SEMIDEFINITE, G, (unit / largest[:, 0]).reshape(-1))
-
-
 def bound_blocks(bounds: LinearBounds, origin: Array, to_x: sparray) -> list[Block]:
     """
     Return the rows of bounds, each scaled to factors of at most one.
@@ -165,18 +140,6 @@ def bound_blocks(bounds: LinearBounds, origin: Array, to_x: sparray) -> list[Blo
     sizes[sizes == 0.0] = 1.0
     h = bounds.slack(origin) / sizes
     return [Block(bounds.names, Kind.NONNEGATIVE, csc_array(rows / sizes[:, None]), h)]
-
-
-def drawn_inside(bodies: Block, x: Array) -> Array:
-    """Move links that are outside of their cones toward the prior; x (n,); returns (n,)."""
-    n_links = len(bodies.labels)
-    changes = matrix((bodies.G @ x).reshape(n_links, -1))
-    least = np.linalg.eigvalsh(changes)[:, 0]
-    room = matrix(bodies.h.reshape(n_links, -1))[:, 0, 0]
-    shares = np.where(least < -room, room / np.maximum(-least, room), 1.0)
-    drawn = x.copy()
-    drawn[: 10 * n_links] *= np.repeat(shares, 10)
-    return drawn
 
 
 def missed(bounds: Block, x: Array, share: float = MISSED) -> list[str]:
