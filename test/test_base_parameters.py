@@ -289,3 +289,9 @@ def test_columns_that_barely_take_part_or_differ(rng):
     ):  # fmt: skip
         Y[:, 6] = column
         assert BaseParameters.of_regressor(Y).rank == rank
+
+
+def test_columns_of_other_unknowns_come_last_in_their_order():
+    order = conditioning_order(2, 3)
+    assert sorted(order) == list(range(23)) and order[20:].tolist() == [20, 21, 22]
+    assert order[0] % 10 > 3 and order[19] == 10

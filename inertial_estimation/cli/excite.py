@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import add_verb
+from inertial_estimation.cli.arguments import add_options, add_verb
 from inertial_estimation.cli.render import (
     Columns,
     findings_lines,
@@ -53,35 +53,38 @@ def add(commands: Any) -> None:
         'Design a Fourier series from rest to rest, within limits and without self-collision, '
         'that minimises the condition number of the regressor over the base parameters.'
     )
-    add = verb.add_argument
-    add('--robot', required=True, metavar='URDF', help='URDF file')
-    add('--joints', nargs='+', metavar='JOINT', help='moving joints; default: all')
-    add('--fixed-link', default='', metavar='FRAME', help='frame at rest; default: the root link')
-    add('--gravity', nargs=3, type=float, default=(0.0, 0.0, -9.81), metavar=('X', 'Y', 'Z'),
-        help='in the axes of that frame [m/s^2]')  # fmt: skip
-    add('--limits', metavar='YAML', help='limits of joints: {elbow: {lower: -1.5, upper: 1.5}}')
-    add('--acceleration', type=float, metavar='LIMIT',
-        help='of joints without a limit [rad/s^2 or m/s^2]')  # fmt: skip
-    add('--clearance', type=float, default=0.02, metavar='M', help='between links [m]')
-    add('--ignore', nargs=2, action='append', default=[], metavar='LINK',
-        help='pair of links that is not kept apart; repeatable')  # fmt: skip
-    add('--meshes', nargs='+', type=Path, default=[], metavar='FOLDER',
-        help='folders of package:// and of relative names of meshes')  # fmt: skip
-    add('--ft', nargs='+', default=[NONE], metavar='SENSOR',
-        help="FT sensors that give equations, 'all' or 'none'")  # fmt: skip
-    add('--efforts', nargs='+', default=[ALL], metavar='JOINT',
-        help="joints whose efforts give equations, 'all' or 'none'")  # fmt: skip
-    add('--friction', nargs='+', choices=(*FRICTION, NONE), default=list(FRICTION),
-        help='unknowns of each joint')  # fmt: skip
-    add('--period', type=float, default=20.0, metavar='S', help='of the motion [s]')
-    add('--harmonics', type=int, default=5, metavar='N', help='of the Fourier series')
-    add('--starts', type=int, default=5, metavar='N', help='random starts of the search')
-    add('--time', type=float, default=60.0, metavar='S', help='limit of the search [s]')
-    add('--seed', type=int, default=0, metavar='N', help='of the random starts')
-    add('--out-csv', type=Path, metavar='FILE', help='time, positions, velocities, accelerations')
-    add('--rate', type=float, default=100.0, metavar='HZ', help='lines a second of that file')
-    add('--out-trajectory', type=Path, metavar='FILE',
-        help='YAML with the fields of trajectory_msgs/JointTrajectory')  # fmt: skip
+    number, count, path = {'type': float}, {'type': int}, {'type': Path}
+    names = {'nargs': '+'}
+    add_options(
+        verb,
+        ('--robot', 'URDF', 'URDF file', {'required': True}),
+        ('--joints', 'JOINT', 'moving joints; default: all', names),
+        ('--fixed-link', 'FRAME', 'frame at rest; default: the root link', {'default': ''}),
+        ('--gravity', ('X', 'Y', 'Z'), 'in the axes of that frame [m/s^2]',
+         {'nargs': 3, 'default': (0.0, 0.0, -9.81)} | number),
+        ('--limits', 'YAML', 'limits of joints: {elbow: {lower: -1.5, upper: 1.5}}', {}),
+        ('--acceleration', 'LIMIT', 'of joints without a limit [rad/s^2 or m/s^2]', number),
+        ('--clearance', 'M', 'between links [m]', {'default': 0.02} | number),
+        ('--ignore', 'LINK', 'pair of links that is not kept apart; repeatable',
+         {'nargs': 2, 'action': 'append', 'default': []}),
+        ('--meshes', 'FOLDER', 'folders of package:// and of relative names of meshes',
+         {'default': []} | names | path),
+        ('--ft', 'SENSOR', "FT sensors that give equations, 'all' or 'none'",
+         {'default': [NONE]} | names),
+        ('--efforts', 'JOINT', "joints whose efforts give equations, 'all' or 'none'",
+         {'default': [ALL]} | names),
+        ('--friction', 'TERM', f'unknowns of each joint: {", ".join(FRICTION)} (default) or none',
+         {'choices': (*FRICTION, NONE), 'default': list(FRICTION)} | names),
+        ('--period', 'S', 'of the motion [s]', {'default': 20.0} | number),
+        ('--harmonics', 'N', 'of the Fourier series', {'default': 5} | count),
+        ('--starts', 'N', 'random starts of the search', {'default': 5} | count),
+        ('--time', 'S', 'limit of the search [s]', {'default': 60.0} | number),
+        ('--seed', 'N', 'of the random starts', {'default': 0} | count),
+        ('--out-csv', 'FILE', 'time, positions, velocities, accelerations', path),
+        ('--rate', 'HZ', 'lines a second of that file', {'default': 100.0} | number),
+        ('--out-trajectory', 'FILE', 'YAML with the fields of trajectory_msgs/JointTrajectory',
+         path),
+    )  # fmt: skip
     verb.set_defaults(run=_run)
 
 
@@ -89,11 +92,13 @@ def _run(chosen: argparse.Namespace) -> int:
     """Design a motion, check it in the simulator, and write it."""
     from inertial_estimation.config.files import write_whole
     from inertial_estimation.identification.excitation.design import design_excitation
+    from inertial_estimation.identification.excitation.search import FourierBasis
     from inertial_estimation.simulation.playback import play
 
     outputs = (chosen.json, chosen.out_csv, chosen.out_trajectory)
     files.check_outputs(outputs, (chosen.robot, chosen.limits))
-    lines, least = chosen.rate * chosen.period, 2 * chosen.harmonics
+    basis = FourierBasis(chosen.period, chosen.harmonics)
+    lines, least = chosen.rate * basis.period, 2 * basis.harmonics
     if chosen.rate <= 0.0 or (chosen.out_csv and not least < lines <= MAX_LINES):
         raise CallError(f'--rate gives {lines:g} lines, expected {least} to {MAX_LINES}')
     urdf, settings = files.load_urdf(chosen.robot), _settings(chosen)
@@ -210,15 +215,17 @@ def _record(found: Excitation, played: Played | None) -> dict[str, Any]:
 
 def _tables(record: dict[str, Any]) -> Iterator[Any]:
     """Yield the tables that are printed."""
-    title = f'Condition number, {record["base_parameters"]} base parameters'
-    yield records_table(title, record['attempts'], ATTEMPTS)
+    yield f'[bold]{record["base_parameters"]} base parameters[/]'
+    yield records_table('Condition number', record['attempts'], ATTEMPTS)
     if len(record['submodels']) > 1:
         yield records_table('Submodels', record['submodels'], SUBMODELS)
-    joints = [
-        {'joint': name} | {key: f'{one["reached"][key]:.3g} / {one[key]:.3g}' for key in LIMITS}
-        for name, one in record['joints'].items()
-    ]
-    yield records_table('Joints: reached / limit', joints, {key: key for key in joints[0]})
+    for title, keys in (('position', LIMITS[:2]), ('rates and effort', LIMITS[2:])):
+        rows = [
+            (name, *(number for key in keys for number in (one['reached'][key], one[key])))
+            for name, one in record['joints'].items()
+        ]
+        columns = [column for key in keys for column in (key, 'limit')]
+        yield table(f'Joints: {title}', ('joint', *columns), rows)
     checks: list[tuple[str, object]] = []
     if near := record['clearance']:
         links = near['links'] or 'none within the clearance'
