@@ -142,12 +142,6 @@ def assert_minimum(found, weight, rng, size=1e-3):
         assert abs(ahead - behind) < 1e-2 * (ahead + behind - 2 * least)
 
 
-def test_joint_refit_is_the_minimum(robot, prior):
-    identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot))
-    identifier.add(log(robot, 5.0)[0])
-    assert_minimum(joint_refit(known_of(identifier), 1e-2), 1e-2, np.random.default_rng(0))
-
-
 @pytest.mark.parametrize('weight', [1.0, 1e-4])
 def test_joint_steps_end_where_alternation_does(robot, prior, weight, monkeypatch):
     identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot))

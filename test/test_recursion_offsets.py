@@ -6,19 +6,20 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from test_recursion import KINDS, NOISE, known_of, log, settings
+from test_recursion import KINDS, NOISE, log, settings
 from test_recursion import prior as prior
 from test_recursion import robot as robot
 
+from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.offsets import (
     MAX_INTERVAL,
     SETTLING,
     OffsetTracker,
-    fitted_offsets,
+    calibration_shift,
 )
-from inertial_estimation.identification.recursion.refit import joint_refit
+from inertial_estimation.model.ft_calibration import FtCalibration
 
 FORCES = tuple(f'arm.force_{axis}' for axis in 'xyz')
 NAMES = FORCES + tuple(f'arm.moment_{axis}' for axis in 'xyz')
@@ -132,6 +133,26 @@ def test_tracker_starts_again_after_a_jump_and_a_tare_shifts_it(tracker):
     assert 'leg.force_x' not in tracker.values
 
 
+def test_a_reference_temperature_is_an_offset(robot, rng):
+    """A reading above it is a drift: what is subtracted at any temperature changes alike."""
+    n = len(robot.ft_sensors)
+    given = np.eye(6) * np.ones((n, 1, 1)), rng.normal(size=(n, 6)), rng.normal(size=(n, 6))
+    before, after = (FtCalibration(*given, rng.uniform(20.0, 40.0, n)) for _ in range(2))
+    raw, temperatures = rng.normal(size=(n, 6)), rng.uniform(10.0, 50.0, n)
+    change = before.apply(raw, temperatures) - after.apply(raw, temperatures)
+    for block in EquationBuilder(robot, settings(robot).equations).blocks:
+        names = [
+            block.unknowns.names[k] for k in range(block.unknowns.n_inertial, len(block.unknowns))
+        ]
+        wanted = [
+            change[k, COMPONENTS.index(name.rpartition('.')[2])]
+            for name in names
+            for k, sensor in enumerate(robot.ft_sensors) if sensor.name == name.rpartition('.')[0]
+        ]  # fmt: skip
+        found = calibration_shift(robot, before, after, block)
+        np.testing.assert_allclose(found, wanted, atol=ROUND_OFF * 1e2)
+
+
 STATED = dict(zip(KINDS, NOISE.tolist(), strict=True))
 
 
@@ -167,22 +188,3 @@ def test_offsets_fit_the_prior_from_the_outside_in(robot, prior, held):
         wanted = [offsets[f'{sensor.name}.{part}'] for part in COMPONENTS]
         # The inner submodel counts a thousandth, and the weak prior a little.
         np.testing.assert_allclose(refit.offsets[sensor.name], wanted, atol=1e-4)
-
-
-def test_offsets_beside_a_refit_are_those_of_the_refit(held):
-    identifier, _, refit = held
-    known = known_of(identifier)
-    fit = joint_refit(known, 0.1)
-    parameters = {one.memory.name: one.parameters for one in fit.fits}
-    everything = fitted_offsets(known, parameters)
-    for name, value in fit.offsets.items():
-        # By the outer submodel, and by both.
-        assert everything[name] == pytest.approx(value, abs=0.1)
-    mixed = {one.name: one.prior for one in known} | {'l_upper_arm': parameters['l_upper_arm']}
-    used = fitted_offsets(known, mixed)
-    for k, part in enumerate(COMPONENTS):
-        left, right = f'l_arm_ft.{part}', f'r_arm_ft.{part}'
-        assert used[left] == pytest.approx(everything[left], abs=1e-4)
-        assert used[right] == pytest.approx(refit.offsets['r_arm_ft'][k], abs=1e-4)
-    right = [name for name in used if name.startswith('r_arm_ft.force')]
-    assert max(abs(used[name] - fit.offsets[name]) for name in right) > 0.1

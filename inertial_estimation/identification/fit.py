@@ -193,7 +193,7 @@ def fit(
             answers = [one.answer for one in blocks.values()]
             if disagreement([(one.unknowns, one.x) for one in answers]) <= AGREEMENT:
                 break
-            others = _determined_by_others(
+            others = determined_by_others(
                 [(task.unknowns, task.with_prior(block)) for task, block in blocks.items()]
             )
             for task, other in zip(blocks, others, strict=True):
@@ -360,7 +360,7 @@ def _shared_offsets(submodels: Sequence[tuple[Unknowns, Any]]) -> list[str]:
     return [name for name in dict.fromkeys(names) if names.count(name) > 1]
 
 
-def _determined_by_others(
+def determined_by_others(
     submodels: Sequence[tuple[Unknowns, Information]],
 ) -> list[Information | None]:
     """Return for each submodel what the others determine of its offsets; None: nothing."""

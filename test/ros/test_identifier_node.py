@@ -474,11 +474,3 @@ def test_an_unusable_state_is_set_aside(bench, moving, tmp_path, kind):
     assert status.level == DiagnosticStatus.WARN
     assert str(aside) in status.message
     assert not call(robot, Trigger, 'restore').success
-
-
-def test_without_a_file_saving_fails(bench):
-    robot = bench()
-    for service in ('save', 'restore'):
-        answer = call(robot, Trigger, service)
-        assert not answer.success
-        assert 'state_file' in answer.message

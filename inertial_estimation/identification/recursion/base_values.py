@@ -17,11 +17,10 @@ import numpy as np
 from inertial_estimation.arrays import Array
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import EXCITED
-from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.fit import determined_by_others
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
-from inertial_estimation.identification.recursion.offsets import placed
-from inertial_estimation.identification.row_space import DETERMINED, RowSpace, eliminated
+from inertial_estimation.identification.row_space import DETERMINED, RowSpace
 from inertial_estimation.model.base_parameters import BaseParameters
 
 
@@ -61,26 +60,13 @@ class BaseTable:
     ) -> tuple[BaseValues, ...]:
         """Return values and deviations; found: all unknowns by submodel, (n_unknowns,)."""
         ready = [(one, one.corrected) for one in memories if one.corrected is not None]
-        names = tuple(dict.fromkeys(name for one, _ in ready for name in one.offset_names))
-        # What each submodel determines of all offsets.
-        of_offsets = []
-        for one, information in ready:
-            left = eliminated(information, one.inner)
-            rows = placed(left.R, one, names)
-            of_offsets.append(Information.empty(len(names)).add(rows, left.rho))
+        known = [(one.block.unknowns, information) for one, information in ready]
+        others = determined_by_others(known) if len(known) > 1 else [None] * len(known)
         values = []
-        for k, (one, information) in enumerate(ready):
+        for (one, information), other in zip(ready, others, strict=True):
             if one.name not in found:
                 continue
-            rows, others = information.R, of_offsets[:k] + of_offsets[k + 1 :]
-            if others and len(one.offsets):
-                own = [names.index(name) for name in one.offset_names]
-                rest = np.setdiff1d(np.arange(len(names)), own)
-                left = eliminated(others[0].merge(*others[1:]), rest)
-                more = np.zeros((left.n, information.n))
-                # These stay in the order of all names.
-                more[:, one.offsets[np.argsort(own)]] = left.R
-                rows = np.vstack([rows, more])
+            rows = information.R if other is None else np.vstack([information.R, other.R])
             base, labels = self._of[one.name]
             deviations, rank = _determined(base.grouping, RowSpace.of(rows, EXCITED))
             x = base.of(found[one.name])

@@ -110,7 +110,6 @@ class InnovationTest:
         self.usual = 1.0
         """Usual mean square of the innovation."""
         self._sways = 1.0
-        self._scales, self._prior = memory.scales, memory.loose_prior()
         self._link: Columns = np.arange(10 * link, 10 * link + 10)
         self._waiting: SampleWindow | None = None
         self._waiting_sizes = 0.0, 0.0
@@ -139,9 +138,7 @@ class InnovationTest:
         """Test a window."""
         memory = self._memory
         assert memory.information is not None
-        if memory.scales is not self._scales:
-            self._scales, self._prior = memory.scales, memory.loose_prior()
-        before = memory.information.merge(self._prior)
+        before = memory.information.merge(memory.loose_prior())
         size = self._added(before, (new,))
         sway = self._sway(before, new)
         if size <= self._gate**2 * self.usual and sway <= MAX_SWAY * self._sways:

@@ -108,6 +108,7 @@ class SubmodelMemory:
         """Errors of the measured motion in them."""
         self._corrected: tuple[Information, StateErrors, Information] | None = None
         self._regularised: tuple[Information, Information] | None = None
+        self._loose: tuple[Array, Information] | None = None
         self.noise: dict[str, float] = {}
         """Standard deviation of each kind of equation [N, Nm]."""
         extras, n = block.unknowns.extras, block.unknowns.n_inertial
@@ -235,9 +236,14 @@ class SubmodelMemory:
 
     def loose_prior(self) -> Information:
         """Return a prior as wide as the error that the URDF may well have."""
-        return entropic_model(
-            self.block.unknowns, self.prior, self.prior, self.scales, PRIOR_SPREAD**-2
-        )
+        if self._loose is None or self._loose[0] is not self.scales:
+            self._loose = (
+                self.scales,
+                entropic_model(
+                    self.block.unknowns, self.prior, self.prior, self.scales, PRIOR_SPREAD**-2
+                ),
+            )
+        return self._loose[1]
 
     def prior_fit(self) -> Array:
         """Return the prior parameters with all other unknowns fitted, shape (n_unknowns,)."""
