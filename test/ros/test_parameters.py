@@ -107,3 +107,12 @@ def test_groups_follow_the_lists(make_node):
     node.set_parameters([Parameter('contacts', value=['hand'])])
     assert set(node._declared.collect().contact) == {'hand'}
     assert node.has_parameter('contact.hand.kind')
+
+
+def test_identifier_takes_over_timeouts(bench):
+    node = bench(IdentifierNode).estimator
+    (found,) = node.set_parameters([Parameter('joint_states.max_age', value=0.7)])
+    assert found.successful and node.settings.joint_states.max_age == 0.7
+    assert node.pipeline._inputs.assembler._joint_max_age_ns == 700_000_000
+    (found,) = node.set_parameters([Parameter('refit.period', value=2.0)])
+    assert not found.successful
