@@ -27,7 +27,7 @@ from rclpy.task import Future
 from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import Float64MultiArray
 
-from inertial_estimation.ros.executors import LONG, hand_over, make_executor, note_signals
+from inertial_estimation.ros.executors import note_signals, spin
 from inertial_estimation.signals.cdr import FLOAT, NANOSECONDS, STAMP, STAMP_AT
 
 STREAM = QoSProfile(depth=500)
@@ -99,8 +99,8 @@ class Recorder(Node):
             self.create_subscription(kind, topic, self._note(topic), LATCHED)
         self.create_timer(PERIOD, self._tick)
 
-    def stop(self, *_: object) -> None:
-        """Write the file and end at the next tick (signal handler)."""
+    def stop(self) -> None:
+        """Write the file and end at the next tick."""
         self._stopped = True
 
     def _note(self, topic: str) -> Callable[[Any], None]:
@@ -156,12 +156,7 @@ def main() -> int:
         sys.stdout.flush()
 
     node = Recorder(json.loads(sys.argv[1]), write)
-    hand_over(signals, node.stop)
-    executor = make_executor()
-    executor.add_node(node)
-    while not node.done.done():
-        executor.spin_until_future_complete(node.done, timeout_sec=LONG)
-    executor.shutdown()
+    spin(node, signals, node.done, node.stop)
     node.destroy_node()
     rclpy.try_shutdown()
     if node.done.result():

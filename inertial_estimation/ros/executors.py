@@ -113,29 +113,26 @@ def note_signals() -> list[int]:
     return signals
 
 
-def hand_over(signals: Sequence[int], stop: Callable[..., None]) -> None:
-    """Call a function at every signal that ends a node, and now if there was one."""
-    for number in END_SIGNALS:
-        signal.signal(number, stop)
-    if signals:
-        stop()
-
-
-def spin(node: Node, signals: Sequence[int]) -> None:
-    """Spin a node until its context is shut down or a signal ends it."""
-    done = Future()
+def spin(
+    node: Node,
+    signals: Sequence[int],
+    done: Future | None = None,
+    stop: Callable[[], None] | None = None,
+) -> None:
+    """Spin a node until it is done, at once or by `stop` after a signal, or its context ends."""
+    ended = Future() if done is None else done
 
     def look() -> None:
-        if signals and not done.done():
-            done.set_result(None)
+        if signals and not ended.done():
+            stop() if stop else ended.set_result(None)
 
     timer = SteadyTimer(node, SIGNAL_PERIOD, look)
     executor = make_executor(node.context)
     executor.add_node(node)
     try:
         # A signal may wake the executor before its handler has run.
-        while node.context.ok() and not done.done():
-            executor.spin_until_future_complete(done, timeout_sec=LONG)
+        while node.context.ok() and not ended.done():
+            executor.spin_until_future_complete(ended, timeout_sec=LONG)
     except ExternalShutdownException:
         pass
     finally:

@@ -28,7 +28,7 @@ from std_msgs.msg import String
 from inertial_estimation.errors import InertialEstimationError, NameNotFound
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.conversions import ns_to_stamp, point_to_message
-from inertial_estimation.ros.executors import LONG, hand_over, init, make_executor, note_signals
+from inertial_estimation.ros.executors import init, note_signals, spin
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.cdr import NANOSECONDS
 from inertial_estimation.signals.messages import (
@@ -86,8 +86,8 @@ class EmbeddedRobot(Node):
             f"scene '{scene}' for {duration:g} s at {rate} Hz with {len(imus)} IMUs"
         )
 
-    def stop(self, *_) -> None:
-        """End at the next cycle; fit for a signal handler."""
+    def stop(self) -> None:
+        """End at the next cycle."""
         self._stopped = True
 
     def _tick(self) -> None:
@@ -218,16 +218,10 @@ def main(args: Sequence[str] | None = None) -> int:
         get_logger(NODE_NAME).fatal(str(error))
         rclpy.try_shutdown()
         return 1
-    hand_over(signals, node.stop)
     # The objects of the start are never garbage; scanning them would cost a cycle.
     gc.collect()
     gc.freeze()
-    executor = make_executor()
-    executor.add_node(node)
-    # A signal may wake the executor before its handler has run.
-    while not node.done.done():
-        executor.spin_until_future_complete(node.done, timeout_sec=LONG)
-    executor.shutdown()
+    spin(node, signals, node.done, node.stop)
     node.destroy_node()
     rclpy.try_shutdown()
     return 0
