@@ -204,7 +204,7 @@ def test_wrong_parameter_file_is_named(tmp_path, name):
     path, head = tmp_path / f'{name}.yaml', b'/**: {ros__parameters: '
     contents = {
         'malformed': b'a: [1\n b: 2', 'binary': bytes(range(256)),
-        'value': head + b'{length_scale: 1}}', 'key': head + b'{filter: {windo: 0.1}}}',
+        'value': head + b'{contact_timeout: 1}}', 'key': head + b'{filter: {windo: 0.1}}}',
     }  # fmt: skip
     if name in contents:
         path.write_bytes(contents[name])
