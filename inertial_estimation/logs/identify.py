@@ -49,36 +49,22 @@ from inertial_estimation.model.urdf_export import export_urdf, lightened
 
 @dataclass(frozen=True, eq=False)
 class RobotIdentification:
-    """
-    Identified parameters of a robot.
-
-    Attributes
-    ----------
-    method : str
-        Solver.
-    logs, validation_logs : tuple of LogPart
-        Samples that were fitted, and predicted.
-    fit : RobotFit
-        Answers of the submodels.
-    validation : tuple of Evidence
-        Of each submodel, from the logs to predict.
-    determined : mapping of str to Determined
-        Combinations of parameters that the logs determine, by submodel.
-    findings : tuple of Finding
-        What is not as it should be.
-    points : mapping of str to PointGrid
-        Points that may carry mass, by link; empty but for mass_points.
-
-    """
+    """Identified parameters of a robot."""
 
     method: str
     logs: tuple[LogPart, ...]
+    """Samples that were fitted."""
     validation_logs: tuple[LogPart, ...]
+    """Samples that were predicted."""
     fit: RobotFit
+    """Answers of the submodels."""
     validation: tuple[Evidence, ...]
+    """Of each submodel, from the logs to predict."""
     determined: Mapping[str, Determined] = field(default_factory=dict)
+    """Combinations of parameters that the logs determine, by submodel."""
     findings: tuple[Finding, ...] = ()
     points: Mapping[str, PointGrid] = field(default_factory=dict)
+    """Points that may carry mass, by link; empty but for mass_points."""
 
     @property
     def parameters(self) -> NDArray[np.float64]:

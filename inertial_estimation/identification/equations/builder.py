@@ -62,41 +62,26 @@ MAX_VELOCITY = 1e3
 
 @dataclass(frozen=True)
 class EquationChoice:
-    """
-    Equations to build, and their unknowns beside the inertial parameters.
-
-    Attributes
-    ----------
-    wrenches : bool or tuple of str
-        Submodels with wrench equations, or all that the ground does not hold.
-    ground_known : bool
-        Whether the wrench of the ground on the fixed link is always among the external ones.
-    efforts : tuple of str
-        Joints with effort equations.
-    joint : JointModel
-        Friction and drive inertia of these joints.
-    dead_zones : mapping of str to float
-        Dead zones by joint where they differ from that of `joint` [rad/s or m/s].
-    couplings : tuple of Coupling
-        Drives that load two of these joints.
-    gains : tuple of str
-        Joints among them whose efforts are currents with an unknown gain.
-    offsets : tuple of str
-        FT sensors with unknown offsets.
-    payloads : tuple of Payload
-        Rigid bodies that are there at times.
-
-    """
+    """Equations to build, and their unknowns beside the inertial parameters."""
 
     wrenches: bool | tuple[str, ...] = True
+    """Submodels with wrench equations, or all that the ground does not hold."""
     ground_known: bool = False
+    """Whether the wrench of the ground on the fixed link is always among the external ones."""
     efforts: tuple[str, ...] = ()
+    """Joints with effort equations."""
     joint: JointModel = field(default_factory=lambda: JointModel(terms=()))
+    """Friction and drive inertia of these joints."""
     dead_zones: Mapping[str, float] = field(default_factory=dict)
+    """Dead zones by joint where they differ from that of `joint` [rad/s or m/s]."""
     couplings: tuple[Coupling, ...] = ()
+    """Drives that load two of these joints."""
     gains: tuple[str, ...] = ()
+    """Joints among them whose efforts are currents with an unknown gain."""
     offsets: tuple[str, ...] = ()
+    """FT sensors with unknown offsets."""
     payloads: tuple[Payload, ...] = ()
+    """Rigid bodies that are there at times."""
 
     def require_names(self, robot: Robot) -> None:
         """Raise unless the robot has all joints, sensors and submodels, and no payload's name."""
