@@ -69,6 +69,18 @@ def test_cleaner_half_is_found(rng, share, off, lever):
     np.testing.assert_allclose(other.x, found.x, atol=1e-12)
 
 
+@pytest.mark.parametrize('nearer', [0, 1])
+def test_prior_decides_between_equal_halves(rng, nearer):
+    truths = rng.normal(size=(2, UNKNOWNS))
+    window = np.repeat(np.arange(WINDOWS), EQUATIONS)
+    Y = rng.normal(size=(len(window), UNKNOWNS))
+    y = np.einsum('ni,ni->n', Y, truths[window % 2]) + NOISE['fine'] * rng.normal(size=len(window))
+    kinds = {'one': WindowEquations(np.column_stack([Y, y]), window)}
+    prior, stiff = (Information.of(w * np.eye(UNKNOWNS), w * truths[nearer]) for w in (30.0, 1e6))
+    found = least_trimmed(kinds, WINDOWS, prior, stiff)
+    np.testing.assert_allclose(found.x, truths[nearer], atol=CLOSE)
+
+
 def test_windows_keep_the_edges_of_a_push():
     stamps = np.arange(0, 6_000_000_000, 10_000_000)
     pushed = (stamps >= 2_000_000_000) & (stamps < 4_000_000_000)

@@ -32,11 +32,6 @@ Record = dict[str, Any]
 FITTED, UNSEEN = ('signal', 'before', 'fit'), ('validation', 'validation_signal')
 
 
-def _short(key: str, form: str = '.4g') -> Callable[[Record], str]:
-    """Return a value of a record as text."""
-    return lambda one: format(one[key], form)
-
-
 def _percent(key: str, signal: str) -> Callable[[Record], str]:
     """Return a share of a signal in percent."""
     return lambda one: f'{100 * one[key] / one[signal]:.2f}' if one[signal] else '-'
@@ -48,14 +43,11 @@ def _center(key: str) -> Callable[[Record], str]:
 
 
 CENTER: Columns = {'centre x [m]': _center('mc_x'), 'y': _center('mc_y'), 'z': _center('mc_z')}
-LINKS: Columns = {
-    'link': 'name', 'mass before': _short('before', '.3f'), 'mass [kg]': _short('m', '.3f'),
-    **CENTER,
-}  # fmt: skip
-PAYLOADS: Columns = {'payload': 'name', 'mass [kg]': _short('m'), **CENTER}
+LINKS: Columns = {'link': 'name', 'mass before': 'before', 'mass [kg]': 'm', **CENTER}
+PAYLOADS: Columns = {'payload': 'name', 'mass [kg]': 'm', **CENTER}
 ERRORS: Columns = {
-    'equations': 'name', 'signal': _short('signal'), 'of the URDF': _short('before'),
-    'fit': _short('fit'), 'fit [%]': _percent('fit', 'signal'),
+    'equations': 'name', 'signal': 'signal', 'of the URDF': 'before', 'fit': 'fit',
+    'fit [%]': _percent('fit', 'signal'),
     'validation [%]': _percent('validation', 'validation_signal'),
 }  # fmt: skip
 EXTRAS: Columns = {'unknown': 'name', 'value': 'value', 'deviation': 'deviation', 'unit': 'unit'}
@@ -223,8 +215,8 @@ def _tables(s: Record) -> Iterator[Any]:
         for kind, row in submodel['rows'].items()
     ]
     extras = {
-        name: {'name': name, 'value': value, 'deviation': one['deviations'].get(name),
-               'unit': s['units'].get(name, '')}
+        name: {'name': name, 'value': value, 'deviation': one['deviations'][name],
+               'unit': s['units'][name]}
         for one in s['submodels']
         for name, value in one['extras'].items()
     }  # fmt: skip
