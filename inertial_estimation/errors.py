@@ -77,11 +77,11 @@ class OffsetsNotUnique(CalibrationError):
     """The load is shared by several supports in a way that the data do not determine."""
 
     def __init__(self, message: str, sensors: tuple[str, ...] = ()) -> None:
-        super().__init__(message, about=('accept_split',))
+        super().__init__(message, sensors, about=('accept_split',))
         self.sensors = sensors
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (str(self), self.sensors)
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class ShapeError(InertialEstimationError, ValueError):
@@ -90,13 +90,13 @@ class ShapeError(InertialEstimationError, ValueError):
     def __init__(
         self, argument: str, expected: tuple[object, ...], got: tuple[int, ...], why: str = ''
     ) -> None:
-        reason = f': {why}' if why else ''
-        text = f"'{argument}' has shape {got}, expected {expected}{reason}"
-        super().__init__(text, about=(argument,) if argument.isidentifier() else ())
+        about = (argument,) if argument.isidentifier() else ()
+        super().__init__(argument, expected, got, why, about=about)
         self.argument, self.expected, self.got, self.why = argument, expected, got, why
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.argument, self.expected, self.got, self.why)
+    def __str__(self) -> str:
+        reason = f': {self.why}' if self.why else ''
+        return f"'{self.argument}' has shape {self.got}, expected {self.expected}{reason}"
 
 
 class NameNotFound(InertialEstimationError, KeyError):
@@ -105,20 +105,19 @@ class NameNotFound(InertialEstimationError, KeyError):
     def __init__(
         self, kind: str, name: str, known: Iterable[str], where: str = '', remedy: str = ''
     ) -> None:
-        self.known = known = tuple(known)
-        shown = closest_names(str(name), known) or known[:SHOWN]
-        near = f'closest: {", ".join(shown)}' if shown else 'there are none'
-        text = '; '.join(filter(None, (f"no {kind} is named '{name}'", near, remedy)))
-        self.message = f'{where}, but {text}' if where else text
+        self.kind, self.name, self.known = kind, name, tuple(known)
+        self.where, self.remedy = where, remedy
         # The setting that names it stands first.
-        super().__init__(self.message, about=tuple(re.findall(r"^'(\w+)' names ", where)))
-        self.kind, self.name, self.where, self.remedy = kind, name, where, remedy
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.kind, self.name, self.known, self.where, self.remedy)
+        about = tuple(re.findall(r"^'(\w+)' names ", where))
+        super().__init__(kind, name, self.known, where, remedy, about=about)
 
     def __str__(self) -> str:
-        return self.message
+        shown = closest_names(str(self.name), self.known) or self.known[:SHOWN]
+        near = f'closest: {", ".join(shown)}' if shown else 'there are none'
+        text = '; '.join(
+            filter(None, (f"no {self.kind} is named '{self.name}'", near, self.remedy))
+        )
+        return f'{self.where}, but {text}' if self.where else text
 
 
 class FrameNotFound(NameNotFound):
@@ -126,9 +125,7 @@ class FrameNotFound(NameNotFound):
 
     def __init__(self, name: str, known: Iterable[str], where: str = '', remedy: str = '') -> None:
         super().__init__('frame', name, known, where, remedy)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.name, self.known, self.where, self.remedy)
+        self.args = self.args[1:]
 
 
 def is_wrong_call(error: InertialEstimationError, names: Mapping[str, str]) -> bool:
