@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The launch files, run for real where launch can be imported.
+The launch files: compiled everywhere, run for real where launch can be imported.
 
 rviz2, robot_state_publisher and the player of replay.launch.py are stand-ins that write down how
 they were called.
@@ -67,6 +67,12 @@ for file in files:
 with open(CALLS, 'a') as calls:
     calls.write(json.dumps([words, parameters]) + chr(10))
 """
+
+
+@pytest.mark.parametrize('name', MORE_ARGUMENTS)
+def test_compiles(name):
+    path = ROOT / 'launch' / f'{name}.launch.py'
+    compile(path.read_text(), str(path), 'exec')
 
 
 @pytest.mark.parametrize('name', MORE_ARGUMENTS)
