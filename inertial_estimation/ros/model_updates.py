@@ -3,6 +3,7 @@
 """Inertial parameters from a topic, a file or the URDF, which change between cycles."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.files import read_text, write_own
 from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.estimation.model_update import ModelInUse
-from inertial_estimation.findings import Finding, finding
+from inertial_estimation.findings import finding
 from inertial_estimation.identification.parameter_file import from_text, recognises, to_text
 from inertial_estimation.model.parameter_update import ParameterUpdate
 from inertial_estimation.model.robot import Robot
@@ -55,16 +56,12 @@ class ModelUpdates:
             create_service(node, Trigger, '~/restore_model', self._restore),
         ]
         # Deviations and offsets come before the update that they belong to, if all are there.
-        topics = {
-            UNCERTAINTY_TOPIC: lambda m: model.offer_roots(*roots_from_message(robot, m)),
-            OFFSETS_TOPIC: self._take_offsets,
-            TOPIC: self._take_parameters,
-        }
+        topics = (UNCERTAINTY_TOPIC, OFFSETS_TOPIC, TOPIC) * settings.model.accept_updates
         self._subscriptions = [
             node.create_subscription(
-                Float64MultiArray, topic, self._callback(topic, take), LATCHED
+                Float64MultiArray, topic, partial(self._on_message, topic), LATCHED
             )
-            for topic, take in (topics.items() if settings.model.accept_updates else ())
+            for topic in topics
         ]
 
     def status(self) -> Status:
@@ -88,11 +85,11 @@ class ModelUpdates:
             'updates used': self._taken,
             'updates refused': self._refused,
         }
-        found: tuple[Finding, ...] = tuple(
+        found = [
             finding('update_rejected', 'model', what=f'{topic}: {reason}')
             for topic, reason in self._refusals.items()
-        )
-        return Status('model', found, values, f'from the {model.source}')
+        ]
+        return Status('model', tuple(found), values, f'from the {model.source}')
 
     def destroy(self) -> None:
         """Destroy the services and the subscriptions."""
@@ -101,31 +98,25 @@ class ModelUpdates:
         while self._subscriptions:
             self._node.destroy_subscription(self._subscriptions.pop())
 
-    def _callback(
-        self, topic: str, take: Callable[[Float64MultiArray], None]
-    ) -> Callable[[Float64MultiArray], None]:
-        """Return a callback that notes the reason of a refusal."""
-
-        def callback(message: Float64MultiArray) -> None:
-            self._refusals.pop(topic, None)
-            try:
-                take(message)
-            except InertialEstimationError as error:
-                self._refused += topic == TOPIC
-                self._refusals[topic] = str(error)
-
-        return callback
-
-    def _take_parameters(self, message: Float64MultiArray) -> None:
-        update = ParameterUpdate(from_message(self._robot, message))
-        update.check(self._robot, self._node.settings.model.max_mass_ratio)
-        if self._model.offer(update):
-            self._taken += 1
-            self._note_change()
-
-    def _take_offsets(self, message: Float64MultiArray) -> None:
-        self._model.offer_offsets(*offsets_from_message(self._robot, message))
-        self._finish_unseen()
+    def _on_message(self, topic: str, message: Float64MultiArray) -> None:
+        """Use an update or what belongs to it, or note the reason of a refusal."""
+        robot, model = self._robot, self._model
+        self._refusals.pop(topic, None)
+        try:
+            if topic == UNCERTAINTY_TOPIC:
+                model.offer_roots(*roots_from_message(robot, message))
+            elif topic == OFFSETS_TOPIC:
+                model.offer_offsets(*offsets_from_message(robot, message))
+                self._finish_unseen()
+            else:
+                update = ParameterUpdate(from_message(robot, message))
+                update.check(robot, self._settings.model.max_mass_ratio)
+                if model.offer(update):
+                    self._taken += 1
+                    self._note_change()
+        except InertialEstimationError as error:
+            self._refused += topic == TOPIC
+            self._refusals[topic] = str(error)
 
     def _hold(self, hold: bool) -> str:
         """Let updates wait, or use them again."""

@@ -12,8 +12,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
-NANOSECONDS = 1_000_000_000
-WINDOW_NS = NANOSECONDS
+WINDOW_NS = 1_000_000_000
 """Length of a window [ns]."""
 CONTACT_MARGIN = 0.2
 """Time before and after a reported contact that gives no equations [s]."""
@@ -34,21 +33,17 @@ class SampleWindows:
 
     def __init__(self, robot: Robot, rate: float, margin: float, loaded: Iterable[str]) -> None:
         self._robot = robot
-        self._period_ns = round(NANOSECONDS / rate)
-        self._margin_ns = round(NANOSECONDS * margin)
-        self._beside = [
-            [k for k, one in enumerate(robot.submodels)
-             if sensor in (one.root_sensor, *one.child_sensors)]
-            for sensor in range(len(robot.ft_sensors))
-        ]  # fmt: skip
+        self._period_ns, self._margin_ns = round(1e9 / rate), round(1e9 * margin)
         self._loaded = sorted({robot.submodel_of(frame) for frame in loaded})
         self._samples: deque[Sample] = deque()
-        self._contacts: dict[int, deque[list[int]]] = {}
+        self._touches: tuple[deque[int], ...] = tuple(deque() for _ in robot.submodels)
+        """Stamps of the samples at which each submodel is touched."""
         self.next_ns = self._last_ns = 0
 
     def reset(self) -> None:
         """Forget everything."""
-        self._contacts.clear()
+        for stamps in self._touches:
+            stamps.clear()
         self.next_ns = self._last_ns = 0
         self.drop()
 
@@ -62,13 +57,17 @@ class SampleWindows:
         if stamp <= self._last_ns:
             self.reset()
         self._last_ns = stamp
-        for contact in contacts:
-            self._note(self._robot.submodel_of(contact.frame), stamp)
+        touched = {self._robot.submodel_of(contact.frame) for contact in contacts}
         # Readings of the time before may be old ones.
         states = np.zeros(0) if sample.ft_states is None else sample.ft_states
-        for sensor in np.flatnonzero(np.isin(states, LATE)):
-            for submodel in self._beside[sensor]:
-                self._note(submodel, stamp)
+        late = set(np.flatnonzero(np.isin(states, LATE)).tolist())
+        touched |= {k for k, one in enumerate(self._robot.submodels) if late & {*one.sensors}}
+        first_ns = self._samples[0].stamp_ns if self._samples else stamp
+        for submodel in touched:
+            stamps = self._touches[submodel]
+            while stamps and stamps[0] < first_ns - self._margin_ns:
+                stamps.popleft()
+            stamps.append(stamp)
         if stamp < self.next_ns:
             return None
         # A rate that does not divide that of the samples is kept on average.
@@ -78,14 +77,6 @@ class SampleWindows:
         end_ns = self._samples[0].stamp_ns + WINDOW_NS
         return self._window(end_ns) if stamp >= end_ns + self._margin_ns else None
 
-    def _note(self, submodel: int, stamp_ns: int) -> None:
-        """Note a contact; it continues the last one if no sample between them is free."""
-        spans = self._contacts.setdefault(submodel, deque())
-        if spans and stamp_ns - spans[-1][1] <= self._margin_ns:
-            spans[-1][1] = stamp_ns
-        else:
-            spans.append([stamp_ns, stamp_ns])
-
     def _window(self, end_ns: int) -> SampleWindow:
         """Return the samples before a time."""
         taken = []
@@ -94,11 +85,8 @@ class SampleWindows:
         samples = SampleBatch.stack(taken)
         free = np.ones((len(taken), len(self._robot.submodels)), dtype=bool)
         free[:, self._loaded] = False
-        stamps, margin = samples.stamp_ns, self._margin_ns
-        for submodel, spans in self._contacts.items():
-            for first, last in spans:
-                spoiled = (stamps >= first - margin) & (stamps <= last + margin)
-                free[spoiled, submodel] = False
-            while spans and spans[0][1] < end_ns - margin:
-                spans.popleft()
+        for submodel, touches in enumerate(self._touches):
+            first = np.searchsorted(touches, samples.stamp_ns - self._margin_ns)
+            last = np.searchsorted(touches, samples.stamp_ns + self._margin_ns, side='right')
+            free[last > first, submodel] = False
         return SampleWindow(samples, free)
