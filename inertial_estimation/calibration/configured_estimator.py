@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Mask
 from inertial_estimation.calibration.active_calibration import require_usable
 from inertial_estimation.calibration.calibration_file import (
     SensorCalibration,
@@ -28,16 +27,16 @@ FILE = ('calibration_file',)
 
 
 def build_estimator(
-    settings: EstimatorSettings,
-    robot: Robot,
-    calibration: FtCalibration | None = None,
-    contacts: Sequence[Contact] | None = None,
+    settings: EstimatorSettings, robot: Robot, calibration: FtCalibration | None = None
 ) -> WrenchEstimator:
-    """Return the estimator of the settings, or one with other contacts or another calibration."""
-    if contacts is None:
-        contacts = build_contacts(settings)
-        for contact in contacts:
-            _check_frame(robot, contact)
+    """Return the estimator of the settings, or one with another calibration."""
+    contacts = build_contacts(settings)
+    for contact in contacts:
+        setting = f'contact.{contact.name}.frame'
+        if contact.frame == contact.name:
+            where = f"'contacts' names '{contact.name}'"
+            robot.frame(contact.frame, where, f"or say in '{setting}' where it is")
+        robot.frame(contact.frame, f"'{setting}' is '{contact.frame}'")
     return WrenchEstimator(
         robot,
         contacts,
@@ -104,16 +103,7 @@ def calibration_path(settings: EstimatorSettings) -> Path | None:
     return Path(given).expanduser() if given else None
 
 
-def noisy_sensors(settings: EstimatorSettings, robot: Robot) -> NDArray[np.bool_]:
+def noisy_sensors(settings: EstimatorSettings, robot: Robot) -> Mask:
     """Return the FT sensors whose every channel should change with noise, shape (n_fts,)."""
     after = [settings.ft_of(sensor.name).frozen_after for sensor in robot.ft_sensors]
     return np.array(after, dtype=float) > 0.0
-
-
-def _check_frame(robot: Robot, contact: Contact) -> None:
-    """Refuse a contact at a frame that the robot does not have, with its setting."""
-    setting = f'contact.{contact.name}.frame'
-    if contact.frame == contact.name:
-        where = f"'contacts' names '{contact.name}'"
-        robot.frame(contact.frame, where, f"or say in '{setting}' where it is")
-    robot.frame(contact.frame, f"'{setting}' is '{contact.frame}'")
