@@ -228,10 +228,6 @@ def test_calibration_is_matrix_then_offset(rng, lead):
 # Accelerometers, gyroscopes and IMUs
 
 
-def places(sensors):
-    return {s.name: (s.link, s.L_H_S[:3, 3].tolist()) for s in sensors}
-
-
 def shifted(*xyz):
     pose = np.eye(4)
     pose[:3, 3] = xyz
@@ -263,13 +259,12 @@ def test_tags_of_one_link_pair_where_their_frames_agree(shared_models):
     assert counts == (62, 15, 15)
 
 
-@pytest.mark.parametrize('kind', ['accelerometers', 'imus'])
-def test_sensors_without_tag_come_as_specifications(kind, rng):
+def test_sensors_without_tag_come_as_specifications(rng):
     pose = shifted(*rng.normal(size=3))
     pose[:3, :3] = Rotation.random(random_state=1).as_matrix()
     chosen = [LinkSensorSpec('posed', 'sole', pose), LinkSensorSpec('at_joint', 'knee'), 'hand']
-    robot = Robot.from_urdf(nested_humanoid_urdf(), **{kind: chosen})
-    found = {sensor.name: sensor for sensor in getattr(robot, kind)}
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=chosen)
+    found = {sensor.name: sensor for sensor in robot.imus}
     assert list(found) == ['posed', 'at_joint', 'hand']
     link, L_H_sole = robot.frame('sole')
     assert found['posed'].link == link
@@ -279,48 +274,10 @@ def test_sensors_without_tag_come_as_specifications(kind, rng):
         np.testing.assert_array_equal(found[name].L_H_S, robot.frame(frame)[1])
 
 
-def test_specification_replaces_a_tag_of_its_name():
-    tags = [ACC.format(n, 'arm', f'<origin xyz="0.{k} 0 0"/>') for k, n in enumerate('abc', 1)]
-    text = with_tags(two_link_urdf(), *tags)
-    chosen = [LinkSensorSpec('b', 'body', shifted(0.5, 0, 0)), 'a', LinkSensorSpec('d', 'c')]
-    robot = Robot.from_urdf(text, accelerometers=chosen)
-    arm = robot.frame('arm')[0]
-    expected = {'b': (0, [0.5, 0, 0]), 'a': (arm, [0.1, 0, 0]), 'd': (arm, [0.3, 0, 0])}
-    assert places(robot.accelerometers) == expected
-    # A tag that is not in use is still a frame; one that is replaced is not.
-    assert (robot.frame('c')[0], robot.frame('b')[0]) == (arm, 0)
-    # Of a link and a tag of one name the tag is the IMU.
+def test_of_a_link_and_a_tag_of_one_name_the_tag_is_the_imu():
     lifted = with_tags(two_link_urdf(), ACC.format('arm', 'arm', '<origin xyz="0 0 0.2"/>'))
     (imu,) = Robot.from_urdf(lifted, imus=['arm']).imus
     np.testing.assert_array_equal(imu.L_H_S[:3, 3], [0.0, 0.0, 0.2])
-
-
-def test_specifications_pair_as_tags_do():
-    text = with_tags(two_link_urdf(), GYRO.format('tag', 'arm', '<origin xyz="0.1 0 0"/>'))
-    sensors = {
-        'accelerometers': [
-            LinkSensorSpec('with_tag', 'arm', shifted(0.1, 0, 0)),
-            LinkSensorSpec('board', 'body', shifted(0, 0, 0.2)),
-            LinkSensorSpec('alone', 'body', shifted(0, 0, 0.3)),
-        ],
-        'gyroscopes': ['tag', LinkSensorSpec('board', 'body', shifted(0, 0.005, 0.2))],
-    }
-    robot = Robot.from_urdf(text, **sensors)
-    assert [imu.name for imu in robot.imus] == ['with_tag', 'board']
-    # Asked for by name, the place is that of the accelerometer, whichever of the two is named.
-    for frame in ('with_tag', 'tag'):
-        robot = Robot.from_urdf(text, imus=[('imu', frame)], **sensors)
-        assert places(robot.imus) == {'imu': (robot.frame('arm')[0], [0.1, 0, 0])}
-    for gyroscope in (
-        LinkSensorSpec('g', 'arm'),
-        LinkSensorSpec('g', 'body', shifted(0, 0, 0.2)),
-        LinkSensorSpec('g', 'body', np.diag([1.0, -1.0, -1.0, 1.0])),
-    ):
-        sensors = {'accelerometers': [LinkSensorSpec('acc', 'body')], 'gyroscopes': [gyroscope]}
-        assert Robot.from_urdf(two_link_urdf(), **sensors).imus == ()
-        for name in ('acc', 'g'):
-            with pytest.raises(ModelError):
-                Robot.from_urdf(two_link_urdf(), **sensors, imus=[('imu', name)])
 
 
 def test_imu_measures_what_its_tags_show():
@@ -363,9 +320,6 @@ def test_imu_measures_what_its_tags_show():
         ({'imus': ['tip', ('tip', 'tool')]}, ModelError),
         ({'imus': [('a', 'tip', 'tool')]}, ModelError),
         ({'imus': [None]}, ModelError),
-        ({'accelerometers': ['tup']}, FrameNotFound),
-        ({'gyroscopes': [LinkSensorSpec('a', 'tup')]}, FrameNotFound),
-        ({'gyroscopes': ['tip', 'tip']}, ModelError),
         ({'fixed_link': 'bse'}, FrameNotFound),
         ({'external_torque_base': 3}, FrameNotFound),
         ({'gravity': (0.0, -9.81)}, ShapeError),

@@ -189,8 +189,9 @@ def find_faults(sample: Sample | SampleBatch, used: Used) -> Faults:
     rates = np.asarray(_is_sound(sample.velocities) & _is_sound(sample.accelerations))
     if len(used.rateless):
         has_linear, has_angular = _measured(used.motion)
-        faulty = np.asarray((linear & has_linear) | (angular & has_angular))
-        rates[..., used.rateless] |= ~faulty[..., used.imus].any(axis=-1)[..., None]
+        faulty = (linear & has_linear) | (angular & has_angular)
+        whole = ~np.asarray(faulty[..., used.imus].any(axis=-1))
+        rates[..., used.rateless] |= whole[..., None]
     joints = _is_sound(sample.positions) & rates
     fts = np.asarray(_is_sound(sample.ft_readings).all(axis=-1))
     assumed = np.zeros_like(joints)

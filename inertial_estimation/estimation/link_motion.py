@@ -156,7 +156,10 @@ class LinkMotions:
         self.nominal = MotionPlan(robot, self.bits, arrays)
         """The plan while every IMU delivers all that it measures."""
         if self.is_used and not self.nominal.layout.imu_links:
-            raise ModelError(_complaint(robot, arrays))
+            needed = 'a gyroscope and an accelerometer'
+            if arrays:
+                needed += ', and three accelerometers of one link that are not on one line'
+            raise ModelError(f"the IMUs of robot '{robot.name}' do not measure like {needed}")
 
     @property
     def is_used(self) -> bool:
@@ -300,20 +303,3 @@ def _square(w: Array) -> Array:
     lengths = np.einsum('...ii->...', squares)
     square: Array = squares - lengths[..., None, None] * np.eye(3)
     return square
-
-
-def _complaint(robot: Robot, arrays: bool) -> str:
-    """Return the reason why the IMUs of a robot do not measure the motion of a link."""
-    kinds = [imu.measures for imu in robot.imus]
-    for missing, only in (('gyroscope', 'accelerometer'), ('accelerometer', 'gyroscope')):
-        if kinds.count(only) == len(kinds):
-            return (
-                f"no IMU of robot '{robot.name}' measures like a {missing}: name one that does, "
-                f"or one that measures 'both'"
-            )
-    return (
-        f"no link of robot '{robot.name}' carries an array: at least 3 accelerometers in use that "
-        'are not on one line; use more of them, or take angular accelerations from the gyroscopes'
-        if arrays
-        else f"the IMUs of robot '{robot.name}' do not determine its motion"
-    )

@@ -94,8 +94,6 @@ class Robot:
         joints: Iterable[str] | None = None,
         locked_positions: Mapping[str, float] | None = None,
         ft_sensors: Iterable[str | FtSpec] | None = None,
-        accelerometers: Iterable[str | LinkSensorSpec] | None = None,
-        gyroscopes: Iterable[str | LinkSensorSpec] | None = None,
         imus: Iterable[str | tuple[str, str] | LinkSensorSpec] | None = None,
         fixed_link: str = '',
         gravity: Sequence[float] = STANDARD_GRAVITY,
@@ -115,13 +113,9 @@ class Robot:
         ft_sensors : iterable of str or FtSpec, optional
             Sensors to cut at: names of ``<sensor type="force_torque">`` tags or descriptions.
             Default: every tag.
-        accelerometers, gyroscopes : iterable of str or LinkSensorSpec, optional
-            Sensors of the robot: names of tags, or of links and joints where they sit, or
-            descriptions; a description stands in place of a tag of its name. Default: every tag.
         imus : iterable of str, (str, str) or LinkSensorSpec, optional
-            IMUs in use: name, name and frame, or description. The frame is an accelerometer or
-            gyroscope (one that has no tag must have its partner there, unless the description
-            states what the IMU measures), a link or a joint.
+            IMUs in use: name, name and frame, or description. The frame is the tag of an
+            accelerometer or gyroscope, a link or a joint.
             Default: none with a fixed link, otherwise each accelerometer and gyroscope of one
             link whose frames agree.
         fixed_link : str, optional
@@ -144,13 +138,7 @@ class Robot:
             If a joint, frame or sensor does not exist.
 
         """
-        check_lists(
-            joints=joints,
-            ft_sensors=ft_sensors,
-            accelerometers=accelerometers,
-            gyroscopes=gyroscopes,
-            imus=imus,
-        )
+        check_lists(joints=joints, ft_sensors=ft_sensors, imus=imus)
         text = urdf_text.load_text(urdf)
         root = urdf_text.parse(text)
         check_tree(root)
@@ -158,7 +146,7 @@ class Robot:
         specs = select_ft_specs(root, ft_sensors)
         model = cut_model(root, specs, joints, locked_positions or {})
         links, joint_names = read_links(model, [spec.joint for spec in specs])
-        sensors = InertialSensors.read(root, read_frames(model), accelerometers, gyroscopes)
+        sensors = InertialSensors(root, read_frames(model))
         by_default = imus is None and not fixed_link
         down = numbers('gravity', gravity, (3,))
         size = float(np.linalg.norm(down))

@@ -96,7 +96,7 @@ class FtSpec:
 @dataclass(frozen=True, eq=False)
 class LinkSensorSpec:
     """
-    An accelerometer, a gyroscope or an IMU as a configuration describes it.
+    An IMU, or an accelerometer or gyroscope in its place, as a configuration describes it.
 
     Raises
     ------
@@ -115,11 +115,11 @@ class LinkSensorSpec:
     """Pose of the sensor in that frame, then a link or joint, shape (4, 4) [m]; None: at it."""
     measures: str = ''
     """
-    Of an IMU: one of `MEASURES`. Empty: both; but where the IMUs in use name tags of both kinds,
+    One of `MEASURES`. Empty: both; but where the IMUs in use name tags of both kinds,
     that of its own tag, unless one of the other kind is there that none names.
     """
     accelerometer_noise: float = 1.0
-    """Of an IMU: standard deviation, its weight beside others of its link; 0: exact [m/s^2]."""
+    """Standard deviation, its weight beside others of its link; 0: exact [m/s^2]."""
     gyroscope_noise: float = 1.0
     """The same of the angular velocity [rad/s]."""
 
@@ -164,8 +164,6 @@ class LinkSensor:
     """Index of the link."""
     L_H_S: Array
     """Pose of the sensor in the link's frame, shape (4, 4) [m]."""
-    has_tag: bool = True
-    """False: a specification places it, not a tag of the URDF."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -178,7 +178,7 @@ def design_excitation(
 def _read(urdf: str | Path, settings: ExciteSettings, ft: Sequence[str] | None) -> Robot:
     """Return a robot on a fixed base."""
     robot = Robot.from_urdf(
-        urdf, joints=settings.joints, ft_sensors=ft, accelerometers=(), gyroscopes=(), imus=(),
+        urdf, joints=settings.joints, ft_sensors=ft, imus=(),
         fixed_link=settings.fixed_link, gravity=settings.gravity,
     )  # fmt: skip
     return robot if settings.fixed_link else replace(robot, fixed_frame=robot.link_names[0])
