@@ -59,15 +59,15 @@ def check_base_parameters(text: str, robot: Robot) -> tuple[Record, list[Any], b
         for kind in CONES
     }
     found['below_zero'] = {
-        one.combination: {
-            'value': one.value,
-            'deviation': one.deviation or None,
-            'may_be_zero': one.may_be_zero,
+        names[k]: {
+            'value': float(stated.values[k]),
+            'deviation': float(stated.deviations[k]) or None,
+            'may_be_zero': bool(stated.may_be_zero[k]),
         }
-        for one in stated.below_zero
+        for k in np.flatnonzero(stated.below_zero)
     }
     feasible = found[Consistency.FULL.value]['verdict'] == FEASIBLE
-    passive = all(one.may_be_zero for one in stated.below_zero)
+    passive = all(one['may_be_zero'] for one in found['below_zero'].values())
     values = dict(zip(names, stated.values.tolist(), strict=True))
     return found, list(_tables(found, values)), feasible and passive
 

@@ -31,14 +31,14 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from enum import Enum
 from io import StringIO
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.config.files import from_json
-from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
+from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.problem import Bounds, Grade, Problem
 from inertial_estimation.identification.solvers.conic import (
@@ -95,10 +95,10 @@ class Certificate:
     normal: Array
     """Shape (n_base,)."""
     offset: float
-    multipliers: tuple[Array, ...]
+    multipliers: Array
     """
-    Positive semidefinite Z of each link. With the matrix M of a link and multipliers of bounds,
-    ``normal @ K x = sum tr(Z M(x)) + bounds`` for all x, which proves the inequality.
+    Positive semidefinite Z of each link, (n_links, k, k). With the matrix M of a link and
+    multipliers of bounds, ``normal @ K x = sum tr(Z M(x)) + bounds`` for all x: the proof.
     """
     mismatch: float
     """Largest difference of the two sides by unit unknowns: what the proof is exact to."""
@@ -109,7 +109,6 @@ class BaseParameterCheck:
     """The answer of `check_base_parameters`."""
 
     verdict: Verdict
-    consistency: Consistency
     margin: float
     """
     Largest possible smallest eigenvalue over all links [SI]; negative if infeasible, minus
@@ -143,32 +142,34 @@ def check_base_parameters(
     values (n_base,); rounding (n_base,); scale: consistent links of about the right size, by
     default balls of one kilogramme, (n_links, 10).
     """
-    if values.shape != (base.rank,):
-        raise ShapeError('values', (base.rank,), values.shape, 'one for each base parameter')
-    if base.grouping.shape != (wanted := (base.rank, len(unknowns))):
-        raise ShapeError('grouping', wanted, base.grouping.shape, 'one column per unknown')
-    if not np.isfinite(values).all():
-        raise ModelError('base parameters hold NaN or infinity')
     if scale is None:
         scale = np.tile(_ball(1.0, 0.01), (len(unknowns.links), 1))
     test = _Test(base, values, rounding, unknowns, consistency, bounds or Bounds(), scale)
-    margin = MARGIN * test.unit / BALL
-    widest, solution = test.widest()
-    verdict, certificate = test.verdict(widest, solution), None
-    if verdict is Verdict.INFEASIBLE:
+    solution = test.widest()
+    margin = test.unit * float(solution.x[-1]) if solution.feasible else -np.inf
+    # In proportion to the largest base parameter over the mass of links.
+    size = max(1.0, float(np.abs(values).max(initial=0.0) / scale[:, 0].max()))
+    resolution, aimed = RESOLUTION * test.unit * size, MARGIN * test.unit / BALL
+    verdict, certificate = Verdict.UNDECIDED, None
+    if margin > resolution and solution.grade is Grade.OPTIMAL:
+        verdict = Verdict.FEASIBLE
+        if rounding is None and margin >= aimed:
+            x = test.sizes * solution.x[:-1]
+            return BaseParameterCheck(verdict, margin, None, values, 0.0, x, solution.grade)
+    near = test.nearest(aimed)
+    x = test.sizes * near.x[:-1]
+    if margin < -resolution:
         certificate = test.certificate(solution)
-        if not test.proves(certificate, test.nearest(margin)):
-            verdict, certificate = Verdict.UNDECIDED, None
-    if rounding is None and verdict is Verdict.FEASIBLE and widest >= margin:
-        x, nearest = test.sizes * solution.x[:-1], values
-    else:
-        solution = test.nearest(margin)
-        x = test.sizes * solution.x[:-1]
-        nearest = base.of(x)
+        beyond = certificate.offset - certificate.normal @ values
+        if rounding is not None:
+            beyond -= np.abs(certificate.normal) @ rounding
+        proven = beyond > LARGER * certificate.mismatch * np.abs(x).sum()
+        verdict, certificate = (
+            (Verdict.INFEASIBLE, certificate) if proven else (Verdict.UNDECIDED, None)
+        )
+    nearest = base.of(x)
     distance = float(np.linalg.norm(nearest - values))
-    return BaseParameterCheck(
-        verdict, consistency, widest, certificate, nearest, distance, x, solution.grade
-    )
+    return BaseParameterCheck(verdict, margin, certificate, nearest, distance, x, near.grade)
 
 
 class _Test:
@@ -184,35 +185,32 @@ class _Test:
         bounds: Bounds,
         scale: Array,
     ) -> None:
-        if not (Consistency.FULL.margins(scale) > 0).all():
-            raise ModelError('links that give the scale must be strictly consistent')
         self.base, self.values, self.rounding = base, values, rounding
-        self.links, self.consistency = unknowns.links, consistency
         mass, second = scale[:, :1], (scale[:, 4] + scale[:, 6] + scale[:, 9])[:, None] / 2
-        powers = np.repeat([0, 1, 2], [1, 3, 6])
-        of_links = mass * np.sqrt(second / mass) ** powers
-        self.sizes = np.concatenate([of_links.reshape(-1), np.ones(len(unknowns.extras))])
+        of_links = mass * np.sqrt(second / mass) ** np.repeat([0, 1, 2], [1, 3, 6])
+        self.sizes = np.append(of_links, np.ones(len(unknowns.extras)))
+        self.unit = float(Consistency.FULL.margins(scale).min())
         none = np.zeros((0, len(unknowns)))
         self.bounds = LinearBounds.of(
             Problem(unknowns, none, np.zeros(0), 0.0, 1.0, scale, bounds=bounds)
         )
-        self.unit, self.mass = float(Consistency.FULL.margins(scale).min()), float(mass.max())
-        self.roots = [np.diag(1 / np.sqrt(np.diag(M))) for M in consistency.matrix(scale)]
+        diagonals = np.diagonal(consistency.matrix(scale), axis1=1, axis2=2)
+        self.roots = np.eye(diagonals.shape[1]) / np.sqrt(diagonals)[:, None]
+        self.links, self.of_link = unknowns.links, consistency.rows(self.roots)
         self.largest = np.asarray(np.abs(base.grouping * self.sizes).max(axis=1))
         """By which equations of scaled unknowns are divided, shape (n_base,)."""
 
     def cone(self, margin: float | None) -> list[Block]:
         """Return consistency and bounds, with a margin or with the last variable as such."""
+        from scipy.linalg import block_diag
         from scipy.sparse import csc_array
 
-        blocks = []
-        for k, (link, root) in enumerate(zip(self.links, self.roots, strict=True)):
-            unit, of_link = vector(root @ root), slice(10 * k, 10 * k + 10)
-            G = np.zeros((len(unit), len(self.sizes) + 1))
-            G[:, of_link] = self.consistency.rows(root) * self.sizes[of_link]
-            G[:, -1] = -unit * self.unit if margin is None else 0.0
-            h = -(margin or 0.0) * unit
-            blocks.append(Block((link,), Kind.SEMIDEFINITE, csc_array(G), h))
+        unit = vector(self.roots @ self.roots).reshape(-1)
+        matrices = block_diag(*self.of_link) * self.sizes[: 10 * len(self.links)]
+        G = np.zeros((len(unit), len(self.sizes) + 1))
+        G[:, : matrices.shape[1]] = matrices
+        G[:, -1] = -unit * self.unit if margin is None else 0.0
+        blocks = [Block(self.links, Kind.SEMIDEFINITE, csc_array(G), -(margin or 0.0) * unit)]
         if self.bounds.names:
             rows = self.bounds.rows * self.sizes
             largest = np.abs(rows).max(axis=1)
@@ -221,31 +219,23 @@ class _Test:
             blocks.append(Block(self.bounds.names, Kind.NONNEGATIVE, csc_array(G), h))
         return blocks
 
-    def wanted(self) -> list[Block]:
-        """Return the given base parameters, up to what they may be off by."""
+    def widest(self) -> ConicSolution:
+        """Return links of largest margin with the base parameters, up to their rounding [S 51]."""
         from scipy.sparse import csc_array
 
         K, values = self.base.grouping * self.sizes, self.values / self.largest
-        K = np.pad(K / self.largest[:, None], ((0, 0), (0, 1)))
-        if self.rounding is None:
-            return [Block(('exact',), Kind.ZERO, csc_array(K), -values)]
-        # Slabs thinner than the solver's tolerance, 1e-8, have no interior for it.
-        off = np.maximum(self.rounding / self.largest, 1e-7 * np.abs(values))
-        return [
-            Block(('least',), Kind.NONNEGATIVE, csc_array(K), off - values),
-            Block(('greatest',), Kind.NONNEGATIVE, csc_array(-K), off + values),
-        ]
-
-    def widest(self) -> tuple[float, ConicSolution]:
-        """Return the largest margin of links with the base parameters [S 51]."""
-        from scipy.sparse import csc_array
-
-        n = len(self.sizes) + 1
-        less = -np.eye(n)[-1:]
+        K = csc_array(np.pad(K / self.largest[:, None], ((0, 0), (0, 1))))
+        wanted = [Block(('exact',), Kind.ZERO, K, -values)]
+        if self.rounding is not None:
+            # Slabs thinner than the solver's tolerance, 1e-8, have no interior for it.
+            off = np.maximum(self.rounding / self.largest, 1e-7 * np.abs(values))
+            wanted = [
+                Block(('least',), Kind.NONNEGATIVE, K, off - values),
+                Block(('greatest',), Kind.NONNEGATIVE, -K, off + values),
+            ]
+        less = -np.eye(n := K.shape[1])[-1:]
         cap = Block(('cap',), Kind.NONNEGATIVE, csc_array(less), np.array([GREATEST_MARGIN]))
-        blocks = [*self.cone(None), *self.wanted(), cap]
-        solution = minimise(csc_array((n, n)), less[0], blocks)
-        return (self.unit * float(solution.x[-1]) if solution.feasible else -np.inf), solution
+        return minimise(csc_array((n, n)), less[0], [*self.cone(None), *wanted, cap])
 
     def nearest(self, margin: float) -> ConicSolution:
         """Return the unknowns whose base parameters are nearest to the given ones [S 55]."""
@@ -264,60 +254,23 @@ class _Test:
             raise ModelError(f'no consistent parameters are within the bounds: {names}')
         return solution
 
-    def verdict(self, widest: float, solution: ConicSolution) -> Verdict:
-        """Return the verdict of the largest margin."""
-        size = max(1.0, float(np.abs(self.values).max(initial=0.0)) / self.mass)
-        resolution = RESOLUTION * self.unit * size
-        if not solution.feasible or widest < -resolution:
-            return Verdict.INFEASIBLE
-        if widest > resolution and solution.grade is Grade.OPTIMAL:
-            return Verdict.FEASIBLE
-        return Verdict.UNDECIDED
-
     def certificate(self, solution: ConicSolution) -> Certificate:
         """Return the half-space of the multipliers."""
-        cone, seen = self.cone(None), np.zeros(len(self.sizes))
+        cone = self.cone(None)
         # The margin counts in units of the scale.
         shares = [self.unit * z for z in solution.multipliers]
         normal, *less = shares[len(cone) : -1]
         normal = (sum(less) - normal) / self.largest
-        offset, multipliers = 0.0, list[Array]()
-        for block, z in zip(cone, shares, strict=False):
-            if block.kind is Kind.SEMIDEFINITE:
-                root = self.roots[len(multipliers)]
-                multipliers.append(root @ matrix(z) @ root)
-            else:
-                offset = -float(z @ block.h)
-            seen += np.asarray(block.G.T @ z)[:-1] / self.sizes
-        mismatch = float(np.abs(self.base.grouping.T @ normal - seen).max())
-        return Certificate(normal, offset, tuple(multipliers), mismatch)
-
-    def proves(self, certificate: Certificate, near: ConicSolution) -> bool:
-        """Compare the distance of the values with the error of the certificate."""
-        beyond = certificate.offset - certificate.normal @ self.values
-        if self.rounding is not None:
-            beyond -= np.abs(certificate.normal) @ self.rounding
-        sizes = np.abs(self.sizes * near.x[:-1]).sum()
-        return bool(beyond > LARGER * certificate.mismatch * sizes)
+        offset = -float(sum(z @ block.h for block, z in zip(cone[1:], shares[1:], strict=False)))
+        seen = sum(block.G.T @ z for block, z in zip(cone, shares, strict=False))
+        multipliers = self.roots @ matrix(shares[0].reshape(len(self.links), -1)) @ self.roots
+        mismatch = np.abs(self.base.grouping.T @ normal - seen[:-1] / self.sizes).max()
+        return Certificate(normal, offset, multipliers, float(mismatch))
 
 
 def _ball(mass: float, moment: float) -> Array:
     """Return the parameters of a ball about the origin, (10,)."""
     return np.array([mass, 0, 0, 0, moment, 0, moment, 0, 0, moment], dtype=np.float64)
-
-
-class BelowZero(NamedTuple):
-    """Friction or a drive, stated negative."""
-
-    combination: str
-    value: float
-    deviation: float
-    """Zero: none is stated."""
-
-    @property
-    def may_be_zero(self) -> bool:
-        """True within one deviation of zero."""
-        return self.value >= -self.deviation
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,18 +292,18 @@ class StatedBaseParameters:
         return np.asarray(self.base.grouping[:, : self.unknowns.n_inertial].any(axis=1))
 
     @property
-    def below_zero(self) -> list[BelowZero]:
-        """Combinations of friction and drives alone that are below what any robot has."""
+    def below_zero(self) -> NDArray[np.bool_]:
+        """Combinations of friction and drives alone that no robot has, shape (n_base,)."""
         extras = self.base.grouping[:, self.unknowns.n_inertial :]
         terms = [extra.term for extra in self.unknowns.extras]
         allowed = np.array([term not in NOT_NEGATIVE for term in terms], dtype=np.bool_)
-        asked = ~self.of_links & (extras >= 0.0).all(axis=1)
-        asked &= ~extras[:, allowed].any(axis=1)
-        names = self.base.combinations(self.unknowns.names)
-        return [
-            BelowZero(names[k], float(self.values[k]), float(self.deviations[k]))
-            for k in np.flatnonzero(asked & (self.values < -self.rounding))
-        ]
+        asked = ~self.of_links & (extras >= 0.0).all(axis=1) & ~extras[:, allowed].any(axis=1)
+        return np.asarray(asked & (self.values < -self.rounding))
+
+    @property
+    def may_be_zero(self) -> NDArray[np.bool_]:
+        """Values that are at most one deviation below zero, shape (n_base,)."""
+        return self.values >= -self.deviations
 
 
 def check_stated(
