@@ -67,6 +67,26 @@ def test_links_inside_move_along_lines_of_their_parameters(noisy, rng):
     np.testing.assert_allclose(there - x, slopes, atol=1e-8 * np.abs(x).max())
 
 
+def in_millimetres(problem):
+    """Return a problem with the millimetre as unit of length, and the sizes of its unknowns."""
+    sizes = np.append(np.tile(np.repeat([1.0, 1e3, 1e6], (1, 3, 6)), 5), np.ones(2))
+    prior = problem.prior * sizes[:10]
+    return replace(problem, factor=problem.factor / sizes, prior=prior), sizes
+
+
+def test_steps_do_not_depend_on_units(noisy):
+    """Neither of length nor of the objective."""
+    other, sizes = in_millimetres(noisy)
+    heavier = replace(
+        noisy, factor=9 * noisy.factor, target=9 * noisy.target, energy=81 * noisy.energy
+    )
+    expected = solve_manifold(noisy, max_iterations=9)
+    for problem, options, units in ((other, {}, sizes), (heavier, {'weight': 0.81}, 1.0)):
+        found = solve_manifold(problem, max_iterations=9, **options)
+        np.testing.assert_allclose(found.x / units, expected.x, rtol=AGREE, atol=AGREE)
+        assert found.optimality == pytest.approx(expected.optimality, rel=1e-6)
+
+
 def test_prior_leads_to_the_answer_of_the_convex_method(noisy):
     found, expected = solve_manifold(noisy), solve_entropic(noisy)
     assert found.grade is Grade.OPTIMAL
@@ -118,3 +138,7 @@ def test_slow_paths_need_the_manifold_and_fast_ones_do_not(pace):
 def test_bounds_of_no_coordinate_are_refused(noisy):
     with pytest.raises(ModelError, match='total_mass'):
         solve_manifold(replace(noisy, bounds=Bounds(total_mass=np.array([0.0, 1.0]))))
+    mass = np.tile([-1.0, 2.0], (5, 1))
+    mass[3, 1] = 0.0
+    with pytest.raises(ModelError, match=f': {noisy.unknowns.links[3]}$'):
+        solve_manifold(replace(noisy, bounds=Bounds(mass)))
