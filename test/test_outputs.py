@@ -52,11 +52,8 @@ from inertial_estimation.outputs.markers import (
     wrench_markers,
 )
 from inertial_estimation.outputs.result_checks import DependenceStatus, MomentumStatus
-from inertial_estimation.outputs.table import Layout, Output, Pace, Results, encoders
 from inertial_estimation.sample import SensorState
 from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.signals.messages import POINT as POINT_STAMPED
-from inertial_estimation.signals.messages import Decoder
 from inertial_estimation.signals.router import Source
 from inertial_estimation.signals.stream import StreamStatistics
 from inertial_estimation.uncertainty.deviations import Deviations
@@ -204,7 +201,6 @@ def test_solids_have_the_inertia_of_their_links(robot, rng):
     ('mass', 'moment', 'inertia'),
     [
         (0.0, 0.0, (0.0, 0.0, 0.0)),
-        (1.0, 0.1, (0.0, 0.01, 0.01)),  # a point
         (1.0, 0.0, (0.0, 0.01, 0.01)),  # a rod
         (1.0, 0.0, (0.01, 0.02, 0.03)),  # a plate
         (1.0, 0.0, (0.01, 0.01, 0.03)),  # impossible
@@ -219,20 +215,6 @@ def test_links_without_volume_have_no_solid(robot, mass, moment, inertia):
     markers = inertia_markers(robot, parameters)[1:]
     used = [m.index for m in markers if m.namespace in KINDS]
     assert len(used) == 2 * (len(robot.links) - 1) and 1 not in used
-
-
-def test_a_new_quantity_is_one_row_of_the_table(robot, estimate, rng):
-    def center(results):
-        masses = results.robot.parameters[:, 0]
-        return np.array([masses.sum(), *results.sample.positions[:2]])
-
-    row = Output('center', POINT_STAMPED, Pace.CYCLE, center, frames=lambda _: ('base',))
-    ((topic, encode),) = encoders(row, Layout(robot, estimate.contacts))
-    sample = random_sample(robot, rng)
-    values = row.values(Results(estimate, sample=sample, robot=robot))
-    reading = Decoder('contacts').decode(encode(7, values))
-    assert (topic, reading.stamp_ns, reading.frame_id) == ('center', 7, 'base')
-    np.testing.assert_array_equal(reading.values, values)
 
 
 # Diagnostics
@@ -265,10 +247,8 @@ def test_a_finding_is_logged_once_and_its_end_once():
     assert np.flatnonzero(ended).tolist() == [10 + REPORTS_TO_END]
     # Subject and code make the finding, its figures do not.
     assert log.update([finding('clock', 'ft leg', what='later')]) == ([], [])
-    assert (
-        len(log.update([finding('clock', 'a', what=''), finding('suboptimal', 'a', what='')])[0])
-        == 2
-    )
+    others = [finding(code, 'a', what='') for code in ('clock', 'suboptimal')]
+    assert log.update(others)[0] == others
 
 
 @pytest.mark.parametrize(

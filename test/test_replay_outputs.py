@@ -76,10 +76,8 @@ def test_deviations_are_those_of_the_library(bag, robot, settings):
     noise = stream_noise(settings, robot, replay.recording.rates).model
     uncertainty = Uncertainty(build_estimator(settings, robot), noise)
     wanted = uncertainty.of(replay.recording.samples[59])
-    np.testing.assert_array_equal(found.wrenches[2], wanted.wrenches)
-    np.testing.assert_array_equal(found.torques[2], wanted.torques)
-    np.testing.assert_array_equal(found.external_torques[2], wanted.external_torques)
-    np.testing.assert_array_equal(found.residuals[2], wanted.residuals)
+    for name in ('wrenches', 'torques', 'external_torques', 'residuals'):
+        np.testing.assert_array_equal(getattr(found, name)[2], getattr(wanted, name))
     assert np.isfinite(found.torques[1:]).all()
     # The filters are not filled yet.
     assert np.isnan(found.torques[0]).all()
