@@ -84,10 +84,12 @@ class BlockFit:
     answer: Identification
     before: Array
     """Prior parameters with all other unknowns fitted, shape (n_unknowns,)."""
-    weight: float | None = None
+    weight: float | None
     """Of the prior against the mean of the equations; None: no prior."""
-    missed: tuple[str, ...] = ()
+    missed: tuple[str, ...]
     """Bounds that are violated."""
+    links_seen: list[bool]
+    """Links on which some equation depends, as none does on a base at rest."""
 
     @property
     def name(self) -> str:
@@ -98,11 +100,6 @@ class BlockFit:
     def kinds(self) -> list[str]:
         """Kinds of equations that were fitted."""
         return list(self.noise.deviations)
-
-    @property
-    def links_seen(self) -> list[bool]:
-        """Links on which some equation depends, as none does on a base at rest."""
-        return _links_seen(self.information, self.answer.unknowns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,13 +239,17 @@ class _Task:
             raise ModelError(f"submodel '{self.name}': the answer fits much worse than the prior")
         information = own if others is None else own.merge(others)
         # Links on which no equation depends stay exactly at the prior, if bounds allow it.
-        seen = np.array(_links_seen(information, self.unknowns))
+        changes = np.linalg.norm(information.R[:, : self.unknowns.n_inertial], axis=0)
+        least = ZERO_COLUMN * changes.max(initial=0.0)
+        seen = (changes.reshape(len(self.prior), -1) > least).any(axis=1)
         parameters, extras = self.unknowns.split(answer.x)
         x = self.unknowns.join(np.where(seen[:, None], parameters, self.prior), extras)
         missed, moved = self._missed(answer.x), self._missed(x)
         if set(moved) <= set(missed):
             answer, missed = replace(answer, x=x), moved
-        return BlockFit(self.evidence, noise, information, answer, before, self.weight, missed)
+        return BlockFit(
+            self.evidence, noise, information, answer, before, self.weight, missed, seen.tolist()
+        )
 
     def with_prior(self, found: BlockFit) -> Information:
         """Return its equations, and those of its prior about an answer."""
@@ -332,13 +333,6 @@ def fitted_at_prior(evidence: Evidence, prior: Array) -> Array:
     return settled(
         lambda x: best(linearised(kinds, x, unknowns)), best(kinds), gain_columns(unknowns)
     )[0]
-
-
-def _links_seen(rows: Information, unknowns: Unknowns) -> list[bool]:
-    """Find the links on which some equation depends."""
-    changes = np.linalg.norm(rows.R[:, : unknowns.n_inertial], axis=0)
-    least = ZERO_COLUMN * changes.max(initial=0.0)
-    return [bool((link > least).any()) for link in changes.reshape(len(unknowns.links), -1)]
 
 
 def disagreement(submodels: Sequence[tuple[Unknowns, Array]]) -> float:

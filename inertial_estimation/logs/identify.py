@@ -28,10 +28,10 @@ from inertial_estimation.logs.fit_findings import (
     impossible,
     predictions,
 )
-from inertial_estimation.logs.identify_bounds import submodel_bounds
 from inertial_estimation.logs.identify_settings import (
     IdentifySettings,
     ShapeSettings,
+    submodel_bounds,
 )
 from inertial_estimation.logs.log import Log, LogSlice, Progress, no_progress
 from inertial_estimation.logs.log_reader import open_logs

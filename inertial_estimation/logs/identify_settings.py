@@ -8,7 +8,14 @@ Settings of ``identify``: how logs become equations.
     parameters: robot.yaml               # the node's parameter file, for bags, instead of both
     preparation: {cutoff: 10.0}          # see `Preparation`
     rows: {efforts: all, friction: [viscous, coulomb], external: {tip: [0, 0, 0, 0, 0, 0]}}
-    bounds: {mass: {hand: [0.2, 0.5]}}   # see `identify_bounds`
+    bounds:                              # all optional, of links that are known beforehand
+      mass: {upper_arm: [1.0, 3.0], hand: [0.2, .inf]}   # [kg]
+      center_of_mass: {hand: {lower: [-0.1, -0.1, 0], upper: [0.1, 0.1, 0.2]}}   # box [m]
+      ellipsoids:                          # that hold all mass of a link, in its axes [m]
+        hand: {center: [0, 0, 0.1], semi_axes: [0.1, 0.1, 0.2]}
+        upper_arm: [[-25, 0, 0, 0], [0, -25, 0, 0], [0, 0, -4, 0], [0, 0, 0, 1]]   # see below
+      total_mass: [4.0, 6.0]               # of a submodel, or {submodel: [4.0, 6.0]} [kg]
+      extras: {viscous: [0, .inf], elbow.coulomb: [0, 5]}  # a term of all joints, or one unknown
     shapes:                              # of mass_points
       mesh_folders: [../meshes]          # where package:// and relative names of meshes begin
       boxes: {hand: [[-0.1, -0.1, 0], [0.1, 0.1, 0.2]]}   # corners in the link [m]
@@ -21,6 +28,8 @@ Settings of ``identify``: how logs become equations.
         logs: ['*_payload.npz']          # names of files or folders; * stands for anything
         center_of_mass: [0, 0, 0.05]     # in the frame [m]; likewise
         inertia: {ixx: 0.01, iyy: 0.01, izz: 0.01}   # about it, in the frame's axes; likewise
+
+Of four rows of four numbers Q, the points x with ``[x; 1]' Q [x; 1] >= 0`` are inside.
 """
 
 from __future__ import annotations
@@ -31,9 +40,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from inertial_estimation.arrays import Array
 from inertial_estimation.config.files import is_parameter_file, load_mapping
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.identification.equations.builder import EquationChoice
+from inertial_estimation.identification.equations.builder import Block, EquationChoice
 from inertial_estimation.identification.equations.friction import (
     OF_A_COUPLING,
     Coupling,
@@ -41,9 +53,9 @@ from inertial_estimation.identification.equations.friction import (
 )
 from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.identification.preparation import Preparation
+from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.solvers.mass_points import PER_AXIS
 from inertial_estimation.identification.unknowns import Term
-from inertial_estimation.logs.identify_bounds import BOUNDS
 from inertial_estimation.logs.known_wrenches import KnownWrench, knows_ground
 from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.log import LogSlice
@@ -53,6 +65,7 @@ from inertial_estimation.logs.setting_values import (
     dataclass_of,
     each,
     flag,
+    interval,
     list_of,
     number,
     numbers,
@@ -105,6 +118,49 @@ def _tensor(value: object, name: str) -> tuple[float, ...]:
     return tuple(entries.get(key, 0.0) for key in TENSOR)
 
 
+def _mass(value: object, name: str) -> Array:
+    """Read a least and a greatest mass."""
+    found = interval(value, name)
+    if found[1] <= 0.0:
+        raise ConfigError(f"'{name}' ends at {found[1]:g} kg, and no body has a mass like that")
+    return found
+
+
+def _corners(value: object, name: str) -> Array:
+    """Read a box."""
+    corners = dict.fromkeys(('lower', 'upper'), numbers((3,), infinite=True))
+    body = record(corners, corners)(value, name)
+    return box([body[key] for key in corners], name, infinite=True)
+
+
+def _ellipsoid(value: object, name: str) -> Array:
+    """Read an ellipsoid as the matrix Q, (4, 4)."""
+    if isinstance(value, Mapping):
+        keys = dict.fromkeys(('center', 'semi_axes'), numbers((3,)))
+        center, axes = (record(keys, keys)(value, name)[key] for key in keys)
+        if not (axes > 0.0).all():
+            raise ConfigError(f"'{name}.semi_axes' is {axes.tolist()}, expected numbers above 0")
+        # (x - center) in semi-axes has a length of one at most.
+        to_ball = np.column_stack([np.diag(1.0 / axes), -center / axes])
+        return np.asarray(np.diag([0.0, 0.0, 0.0, 1.0]) - to_ball.T @ to_ball)
+    Q: Array = numbers((4, 4))(value, name)
+    # One direction that grows, three that shrink, and these fill the space of points.
+    shrinks = bool((np.linalg.eigvalsh(Q[:3, :3]) < 0.0).all())
+    if not (np.array_equal(Q, Q.T) and shrinks and np.linalg.eigvalsh(Q)[-1] > 0.0):
+        raise ConfigError(
+            f"'{name}' is no ellipsoid: its first three rows and columns must be negative "
+            "definite, and somewhere inside [x; 1]' Q [x; 1] above 0"
+        )
+    return Q
+
+
+BOUNDS = {
+    'mass': each(_mass),
+    'center_of_mass': each(_corners),
+    'ellipsoids': each(_ellipsoid),
+    'total_mass': one_or_each(_mass),
+    'extras': each(interval),
+}
 PAYLOAD = {
     'frame': text, 'logs': list_of(text), 'mass': number(),
     'center_of_mass': lambda value, name: tuple(numbers((3,))(value, name).tolist()),
@@ -314,3 +370,48 @@ class IdentifySettings:
                     f"payload '{one.payload.name}' is in {', '.join(one.logs)}, none of the logs "
                     f'({names})'
                 )
+
+
+def submodel_bounds(bounds: Mapping[str, Any], blocks: Iterable[Block]) -> dict[str, Bounds]:
+    """Return the bounds of each submodel, of values that `BOUNDS` read."""
+    if not any(len(value) for value in bounds.values()):
+        return {}
+    blocks = list(blocks)
+    totals, extras = bounds.get('total_mass', {}), bounds.get('extras', {})
+    submodels = [block.submodel.name for block in blocks]
+    if not isinstance(totals, Mapping):
+        totals = dict.fromkeys(submodels, totals)
+    links = [name for block in blocks for name in block.unknowns.links]
+    unknowns = [extra for block in blocks for extra in block.unknowns.extras]
+    terms = dict.fromkeys(extra.term.value for extra in unknowns)
+    of_links = ('mass', 'center_of_mass', 'ellipsoids')
+    for kind, named, known in (
+        *(('link', bounds.get(key, {}), links) for key in of_links),
+        ('submodel', totals, submodels),
+        ('unknown', extras, [*map(str, unknowns), *terms]),
+    ):
+        for name in named:
+            if name not in known:
+                raise NameNotFound(kind, name, known, "'bounds' names it")
+
+    def stacked(names: Iterable[str], given: Mapping[str, Array], free: Any) -> Array | None:
+        names = list(names)
+        if not set(names) & set(given):
+            return None
+        return np.array([given.get(name, free) for name in names], dtype=np.float64)
+
+    no_mass, no_box = (-np.inf, np.inf), np.array([[-np.inf] * 3, [np.inf] * 3])
+    found = {}
+    for block in blocks:
+        own = block.unknowns
+        # An unknown by its own name goes before its term.
+        named = {str(e): extras.get(str(e), extras.get(e.term.value, no_mass)) for e in own.extras}
+        bounded = any(np.isfinite(one).any() for one in named.values())
+        found[block.submodel.name] = Bounds(
+            mass=stacked(own.links, bounds.get('mass', {}), no_mass),
+            center_of_mass=stacked(own.links, bounds.get('center_of_mass', {}), no_box),
+            ellipsoids=stacked(own.links, bounds.get('ellipsoids', {}), np.full((4, 4), np.nan)),
+            total_mass=totals.get(block.submodel.name),
+            extras=stacked(named, named, no_mass) if bounded else None,
+        )
+    return found
