@@ -15,6 +15,7 @@ from inertial_estimation.calibration.affine import (
     undisturbed_samples,
 )
 from inertial_estimation.errors import LogError, ModelError, ShapeError
+from inertial_estimation.findings import Level
 
 EXACT = 1e-9
 UNITS = np.repeat([1.0, 0.1], 3)
@@ -115,6 +116,16 @@ def test_no_direction_is_lost(rng):
     assert fit_affine(raw, wrenches, times).gains[-1] >= 0.1
     with pytest.raises(LogError):
         fit_affine(raw, wrenches, times, weight=0.0)
+
+
+@pytest.mark.parametrize(('unit', 'code'), [(1000.0, 'residual'), (1.0 / 9.81, 'matrix_change')])
+def test_readings_in_another_unit_are_errors(rng, unit, code):
+    times, wrenches = loads(rng)
+    raw = unit * (readings(wrenches, off_by(rng)) + NOISE * rng.normal(size=wrenches.shape))
+    fit = fit_affine(raw, wrenches, times)
+    found = {one.code: one for one in fit.findings('sensor', wrenches[fit.used])}
+    assert found[code].level == Level.ERROR
+    assert found['scale'].values['factor'] == pytest.approx(unit, rel=0.2)
 
 
 def test_insufficient_logs_and_settings_are_refused(rng):

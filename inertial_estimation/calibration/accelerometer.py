@@ -45,14 +45,9 @@ class Orientations(NamedTuple):
     directions: Array
     """Unit vectors in the accelerometer's axes, rows, shape (3, 3)."""
 
-    @property
-    def n_excited(self) -> int:
-        """Number of directions along which gravity moves."""
-        return int((self.spreads >= MIN_GRAVITY_SPREAD).sum())
-
     def require_three(self, what: str) -> None:
         """Refuse orientations that leave a direction out."""
-        n = self.n_excited
+        n = int((self.spreads >= MIN_GRAVITY_SPREAD).sum())
         if n < 3:
             axis = ', '.join(f'{x + 0.0:.2f}' for x in self.directions[n])
             raise LogError(

@@ -98,16 +98,19 @@ class AffineFit(NamedTuple):
 
     def findings(self, subject: str, predicted: Array) -> Iterator[Finding]:
         """Yield findings about the fit, errors first; predicted (n, 6), used samples."""
+        own, limit = self.shares >= OWN_SHARE, limit_of('scale')
         change = matrix_change(self.correction / np.outer(UNITS, 1.0 / UNITS))
+        load = float(np.linalg.norm(predicted.std(axis=0) / UNITS))
+        left, factor = (float(np.linalg.norm(x)) for x in (self.rms / UNITS, self.spreads / load))
+        wrong = left > limit_of('residual') * load and (own.any() or left > MIN_TOUCH)
         if change > limit_of('matrix_change'):
             text = f'matrix differs from the former one by {change:.2g} times that'
             yield finding('matrix_change', subject, level=Level.ERROR, what=text, change=change)
-        load = float(np.linalg.norm(predicted.std(axis=0) / UNITS))
-        left = float(np.linalg.norm(self.rms / UNITS))
-        own = self.shares >= OWN_SHARE
-        if left > limit_of('residual') * load and (own.any() or left > MIN_TOUCH):
+        if wrong:
             share = left / load
             yield finding('residual', subject, level=Level.ERROR, what='prediction', share=share)
+        if (wrong or change > limit_of('matrix_change')) and not 1.0 / limit < factor < limit:
+            yield finding('scale', subject, what='readings in motion', factor=factor)
         if not own.all():
             text = f'load hardly changes along {(~own).sum()} of 6 directions: the prior stays'
             yield finding('unexcited', subject, what=text)

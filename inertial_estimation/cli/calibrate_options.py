@@ -136,7 +136,8 @@ def finish(
     errors = [str(one) for one in findings if one.level >= Level.ERROR]
     if errors and not insists:
         target = 'cannot be used' if chosen.out is None else f"not written to '{chosen.out}'"
-        raise CalibrationError(f'calibration {target}: {"; ".join(errors)}')
+        more = f'; {len(errors) - 1} more errors' if errors[1:] else ''
+        raise CalibrationError(f'calibration {target}: {errors[0]}{more}')
     if chosen.out is not None:
         write(chosen.out, robot, found, keeps=keeps)
 
