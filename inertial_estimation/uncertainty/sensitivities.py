@@ -69,7 +69,9 @@ class Disturbances(NamedTuple):
         """Standard deviation of each row, shape (n_rows,) [N, Nm]; infinite if undetermined."""
         n = len(self.undetermined)
         parts = (self.motion, self.fts, self.parameters)
-        deviations = np.linalg.norm(np.hstack([part.reshape(n, -1) for part in parts]), axis=1)
+        deviations: Array = np.linalg.norm(
+            np.hstack([part.reshape(n, -1) for part in parts]), axis=1
+        )
         deviations[self.undetermined & ~np.isnan(deviations)] = np.inf
         return deviations
 
