@@ -13,11 +13,18 @@ import numpy as np
 import pytest
 from consistent_readings import ConsistentReadings, Motion, random_motion
 from robots import nested_humanoid_urdf
+from scipy.signal import savgol_coeffs
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.logs.log import Log
-from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets, offset_from_torques
+from inertial_estimation.logs.offsets import (
+    OffsetRequest,
+    compute_offsets,
+    in_hindsight,
+    offset_from_torques,
+    predict_wrenches,
+)
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch, SensorState
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -193,3 +200,18 @@ def test_imu_determines_the_vertical():
         request = OffsetRequest('model', support='l_foot')
         found = compute_offsets(request, replace(log, samples=samples), robot, given)
         assert len(found.findings) == n_findings
+
+
+def test_noise_of_predictions_is_that_of_a_filter_in_hindsight(humanoid, rng):
+    sensors = [sensor.name for sensor in humanoid.ft_sensors]
+    given = settings(
+        ft_sensors=sensors, **{'filter.window': 1.0, f'ft.{sensors[1]}.noise': [2.0] * 6}
+    )
+    hindsight = in_hindsight(given)
+    assert hindsight.filter.delay == 0.5
+    log = record(humanoid, rng, 3, ())
+    log = replace(log, samples=replace(log.samples, stamp_ns=log.samples.stamp_ns // 100))
+    plain, filtered = (predict_wrenches(log, humanoid, one).noise for one in (given, hindsight))
+    assert (plain[1] == 2.0).all()
+    weights = np.linalg.norm(savgol_coeffs(101, 3))
+    np.testing.assert_allclose(filtered[1], 2.0 * weights, rtol=0.01)
