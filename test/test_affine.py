@@ -91,6 +91,8 @@ def test_prior_stays_along_constant_loads(rng):
     fixed = fit_affine(raw, wrenches, times, weight=np.inf)
     np.testing.assert_array_equal(fixed.matrix, np.eye(6))
     np.testing.assert_allclose(fixed.offset, (raw - wrenches).mean(axis=0), atol=EXACT)
+    for rms in (fixed.rms, fixed.rms_offset_only):
+        np.testing.assert_allclose(rms, (raw - wrenches).std(axis=0), rtol=EXACT)
 
 
 def test_touches_are_left_out_and_counted(rng):
