@@ -17,6 +17,7 @@ from shared_data import SHARED
 from simulated_arm import swinging, tool_readings
 
 from inertial_estimation import EstimatorSettings, IdentifySettings, identify, open_log
+from inertial_estimation.calibration.calibration_file import SensorCalibration, write
 from inertial_estimation.cli import main
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
@@ -43,15 +44,7 @@ NODE = {
     'fixed_link': 'base',
     'ft_sensors': ['wrist_sensor'],
     'joint_states.topics': ['/joint_states'],
-    'ft': {
-        'wrist_sensor': {
-            'topic': '/ft',
-            'frame_id': 'wrist',
-            'matrix': MATRIX.ravel().tolist(),
-            'offset': CONFIGURED.tolist(),
-            'frozen_after': FROZEN_AFTER,
-        }
-    },
+    'ft': {'wrist_sensor': {'topic': '/ft', 'frame_id': 'wrist', 'frozen_after': FROZEN_AFTER}},
 }
 IDENTIFY = """
 parameters: node.yaml
@@ -82,7 +75,9 @@ def files(tmp_path, rng):
 
 
 def write_node(folder, **more):
-    node = {'/**': {'ros__parameters': NODE | more}}
+    path, sensor = folder / 'calibration.yaml', SensorCalibration(MATRIX, CONFIGURED)
+    write(path, 'arm_with_wrist_sensor', {'wrist_sensor': sensor})
+    node = {'/**': {'ros__parameters': NODE | {'calibration_file': str(path)} | more}}
     (folder / 'node.yaml').write_text(yaml.safe_dump(node))
 
 
