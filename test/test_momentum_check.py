@@ -15,7 +15,12 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.momentum_check import PERIOD_NS, MomentumCheck
+from inertial_estimation.estimation.momentum_check import (
+    PERIOD_NS,
+    MomentumCheck,
+    MomentumReport,
+    is_doubtful,
+)
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample
@@ -91,6 +96,26 @@ def test_exact_derivatives_agree(case):
     assert report.windows == 5
     assert (report.change > [2.0, 0.2]).all()
     assert (report.unexplained < TRAPEZOIDS * report.change.max()).all()
+    # Samples in between are passed over.
+    seldom = check(motion, contacts, rate=50)
+    np.testing.assert_array_equal(seldom.unexplained, report.unexplained)
+
+
+@pytest.mark.parametrize(
+    ('windows', 'unexplained', 'change', 'doubtful'),
+    [
+        (4, 5.0, 8.0, True),
+        (3, 5.0, 8.0, False),
+        (4, 5.0, 30.0, False),
+        (4, 3.9, 8.0, False),
+    ],
+)
+def test_doubtful_is_what_neither_noise_nor_a_good_filter_leaves(
+    windows, unexplained, change, doubtful
+):
+    report = MomentumReport(windows, np.array([unexplained, 0.0]), np.array([change, 1.0]))
+    assert is_doubtful(report, np.array([1.0, 1.0])) == doubtful
+    assert not is_doubtful(report, np.array([2.0, 1.0]))
 
 
 def test_late_accelerations_show(case):
