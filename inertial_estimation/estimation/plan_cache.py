@@ -39,31 +39,33 @@ class PlanCache:
     def faultless(self, assumed: bytes, contacts: ContactSet) -> Step:
         """Return the step for samples in which every sensor works."""
         key = (assumed, contacts.at_origin)
-        if key not in self._steps:
+        step = self._steps.get(key)
+        if step is None:
             fts, joints = [True] * len(self.robot.ft_sensors), [False] * len(assumed)
             flags = [flag != 0 for flag in assumed]
             working = working_with(self._motion, self._motion.bits, fts, joints, flags)
-            self._keep(key, self.get(working, contacts))
-        return self._placed(key, contacts)
+            step = self._keep(key, self.get(working, contacts))
+        return self._placed(step, contacts)
 
     def get(self, working: Working, contacts: ContactSet) -> Step:
         """Return the step for the sensors that work."""
         key = (working, contacts.at_origin)
-        if key not in self._steps:
-            self._keep(key, self._build(working, contacts.at_origin))
-        return self._placed(key, contacts)
+        step = self._steps.get(key)
+        if step is None:
+            step = self._keep(key, self._build(working, contacts.at_origin))
+        return self._placed(step, contacts)
 
-    def _placed(self, key: Hashable, contacts: ContactSet) -> Step:
-        step = self._steps[key]
+    def _placed(self, step: Step, contacts: ContactSet) -> Step:
         step.plan.dynamics.use(self.robot.parameters)
         step.place(contacts.contacts)
         return step
 
-    def _keep(self, key: Hashable, step: Step) -> None:
+    def _keep(self, key: Hashable, step: Step) -> Step:
         """Store a step, forgetting the oldest one when there are too many."""
         if len(self._steps) >= STEPS_KEPT:
             del self._steps[next(iter(self._steps))]
         self._steps[key] = step
+        return step
 
     def _build(self, working: Working, contacts: ContactSet) -> Step:
         robot, given = self.robot, contacts.contacts
