@@ -63,6 +63,9 @@ def test_stacked_equations_of_the_thesis_have_the_same_solution_and_rank(rng):
     np.testing.assert_allclose(relative(found.matrix), 0.0, atol=EXACT)
     for k, one in enumerate(found.offsets):
         np.testing.assert_allclose(found.matrix @ one.offset, (k + 1) * OFFSET, atol=1e-6)
+        added = found.weigh(one)
+        np.testing.assert_allclose(added.mass, sets[k].mass, atol=EXACT)
+        np.testing.assert_allclose(added.first_moment, sets[k].added.first_moment, atol=EXACT)
     b = np.linalg.solve(MATRIX, OFFSET)
     bodies = [Weighed(1.0, np.zeros(3)), *(Weighed(0.0, e) for e in np.eye(3))]
     H = np.stack([body.matrix.reshape(-1, order='F') for body in bodies], axis=1)
