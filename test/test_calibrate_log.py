@@ -318,7 +318,6 @@ def test_temperature_coefficients_of_a_simulated_arm(folder, tmp_path):
 @pytest.mark.parametrize(
     ('way', 'bag', 'more', 'named', 'code'),
     [
-        ('affine', 'moving', ('--ft', 'wrist'), '--ft', 1),
         ('affine', 'moving@70:80', (), '70', 1),
         ('affine', 'moving@0:45', ('--validate', 'moving@40:60'), '--validate', 2),
         ('temperature', 'warming', (), '--temperature-topic', 2),

@@ -3,7 +3,7 @@
 """
 An identification whose FT calibration changes, against one that had the new one from the start.
 
-The node is in `ros/test_calibration_followed_live.py`.
+The node is in `ros/test_identifier_node.py`.
 """
 
 from dataclasses import replace

@@ -7,15 +7,11 @@ Not covered: what the subcommands find, which is in test_check, test_replay, tes
 ros/test_demo; files that a user may not read, as tests may run as root.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
-from typing import NoReturn
 
 import pytest
 from robots import nested_humanoid_urdf
@@ -31,24 +27,21 @@ BINARY = bytes(range(256))
 TIMEOUT = 60.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
 VERBS = ('check', 'replay', 'identify', 'excite', 'demo')
-WAYS = tuple(
-    f'calibrate {way}'
-    for way in (
-        'offsets',
-        'offset-without-model',
-        'matrix',
-        'affine',
-        'temperature',
-        'tool',
-        'live',
-        'show',
-    )
-)
-"""Subcommands of subcommands."""
+WAYS = [
+    'offsets',
+    'offset-without-model',
+    'matrix',
+    'affine',
+    'temperature',
+    'tool',
+    'live',
+    'show',
+]
+"""Subcommands of ``calibrate``."""
 
 
 @pytest.fixture
-def urdf(tmp_path: Path) -> str:
+def urdf(tmp_path):
     """Return a robot description file."""
     path = tmp_path / 'robot.urdf'
     path.write_text(nested_humanoid_urdf())
@@ -56,16 +49,16 @@ def urdf(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> str:
+def config(tmp_path):
     """Return a parameter file."""
     path = tmp_path / 'robot.yaml'
     path.write_text('wrench_estimator: {ros__parameters: {imus: [head]}}')
     return str(path)
 
 
-def make_wrong(kind: str, folder: Path) -> str:
+def make_wrong(kind, folder, name='wrong'):
     """Return a path with which something is wrong."""
-    path = folder / 'wrong'
+    path = folder / name
     if kind == 'folder':
         path.mkdir()
     elif kind == 'empty':
@@ -77,35 +70,25 @@ def make_wrong(kind: str, folder: Path) -> str:
     return str(path)
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 1) -> str:
+def refusal(capsys, *arguments):
     """Run the command; return the one line that it fails with."""
-    assert main(arguments) == code
+    assert main(arguments) == 1
     (line,) = (line for line in capsys.readouterr().err.splitlines() if line)
     assert line.startswith(f'inertial-estimation {arguments[0]}: ')
     return line
 
 
-@pytest.mark.parametrize(
-    'options',
-    [
-        ('--imu', 'head', '--fixed-link', 'foot'),
-        ('--config', 'some.yaml', '--imu', 'head'),
-        ('--base-parameters', 'some.csv', '--imu', 'head'),
-        ('--unknown',),
-    ],
-)
-def test_wrong_call_has_exit_code_2(
-    options: tuple[str, ...], urdf: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize('options', [('--imu', 'head', '--fixed-link', 'foot'), ('--unknown',)])
+def test_wrong_call_has_exit_code_2(options, urdf, capsys):
     try:
-        code: object = main(['check', urdf, *options])
+        code = main(['check', urdf, *options])
     except SystemExit as left:
         code = left.code
     assert code == 2
     assert capsys.readouterr().err
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy():
     code = (
         'import sys; from inertial_estimation.cli import _parser; _parser().format_help(); '
         "sys.exit(bool({'numpy', 'rich', 'yaml'} & {*sys.modules}))"
@@ -113,10 +96,8 @@ def test_help_imports_nothing_heavy() -> None:
     assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize('verb', VERBS + WAYS)
-def test_help_fits_80_columns_and_its_example_is_a_call(
-    verb: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize('verb', [*VERBS, *(f'calibrate {way}' for way in WAYS)])
+def test_help_fits_80_columns_and_its_example_is_a_call(verb, capsys, monkeypatch):
     monkeypatch.setenv('COLUMNS', '80')
     with pytest.raises(SystemExit):
         main([*verb.split(), '--help'])
@@ -130,9 +111,7 @@ def test_help_fits_80_columns_and_its_example_is_a_call(
 
 @pytest.mark.parametrize('kind', ['absent', 'folder', 'empty', 'binary', 'malformed'])
 @pytest.mark.parametrize('verb', ['check', 'replay'])
-def test_a_wrong_urdf_is_named_once(
-    verb: str, kind: str, config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_urdf_is_named_once(verb, kind, config, tmp_path, capsys):
     wrong = make_wrong(kind, tmp_path)
     rest = ['bag', '--config', config, '--robot', wrong] if verb == 'replay' else [wrong]
     assert refusal(capsys, verb, *rest).count(wrong) == 1
@@ -140,48 +119,33 @@ def test_a_wrong_urdf_is_named_once(
 
 @pytest.mark.parametrize('kind', ['absent', 'folder', 'empty', 'binary', 'malformed'])
 @pytest.mark.parametrize('ending', ['', '.mcap', '.db3'])
-def test_a_wrong_bag_is_named(
-    kind: str, ending: str, urdf: str, config: str, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+def test_a_wrong_bag_is_named(kind, ending, urdf, config, tmp_path, capsys):
     pytest.importorskip('rosbags', reason='needs rosbags')
-    wrong = Path(make_wrong(kind, tmp_path))
-    if wrong.exists():
-        wrong = wrong.rename(f'{wrong}{ending}')
-    text = refusal(capsys, 'replay', str(wrong), '--robot', urdf, '--config', config)
-    assert str(wrong) in text
+    wrong = make_wrong(kind, tmp_path, f'wrong{ending}')
+    assert wrong in refusal(capsys, 'replay', wrong, '--robot', urdf, '--config', config)
 
 
 @pytest.mark.parametrize('verb', ['check', 'replay'])
-def test_unwritable_file_is_refused_first(
-    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unwritable_file_is_refused_first(verb, tmp_path, capsys):
     # None of the other files exists: it does not get as far as to miss them.
     rest = {'check': ['u'], 'replay': ['b', '--robot', 'u', '--config', 'c']}[verb]
     absent = tmp_path / 'nowhere' / 'out.json'
     for path in (tmp_path, absent):
-        text = refusal(capsys, verb, *rest, '--json', str(path))
-        assert text.count(f"cannot write '{path}': ") == text.count(str(path)) == 1
+        assert refusal(capsys, verb, *rest, '--json', str(path)).count(str(path)) == 1
 
 
-def test_closed_pipe_costs_neither_traceback_nor_json(urdf: str, tmp_path: Path) -> None:
+def test_closed_pipe_costs_neither_traceback_nor_json(urdf, tmp_path):
     out = tmp_path / 'out.json'
     command = [sys.executable, '-c', MAIN, 'check', urdf, '--imu', 'head', '--json', str(out)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.close()
-    assert process.stderr is not None
-    text = process.stderr.read()
-    process.stderr.close()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b''
     assert process.wait(TIMEOUT) == 128 + signal.SIGPIPE
-    assert text == b''
     assert json.loads(out.read_text())
 
 
-def test_interrupt_prints_nothing(
-    urdf: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupted(path: str) -> NoReturn:
+def test_interrupt_prints_nothing(urdf, monkeypatch, capsys):
+    def interrupted(path):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(files, 'load_urdf', interrupted)
@@ -195,14 +159,7 @@ def test_interrupt_prints_nothing(
 @pytest.fixture
 def folder(tmp_path):
     """Return a folder of files without content, but for one that names another."""
-    for name in (
-        'arm.urdf',
-        'run.npz',
-        'node.yaml',
-        'base.csv',
-        'bag/metadata.yaml',
-        'bag/b.mcap',
-    ):
+    for name in 'arm.urdf', 'run.npz', 'node.yaml', 'base.csv', 'bag/metadata.yaml', 'bag/b.mcap':
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text('as it was')
     (tmp_path / 'logs.yaml').write_text('parameters: node.yaml')

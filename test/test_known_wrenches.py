@@ -221,14 +221,10 @@ def test_base_link_equations_of_a_bag_give_the_truth(bag):
         ({'l_sole': 'plate/left', 'r_sole': 'plate/right'}, "header.frame_id 'plate'"),
         ({'l_sole': 'imu/body'}, 'geometry_msgs/msg/WrenchStamped'),
         ({'l_sole': {'topic': 'plate/left', 'xyz': [0, 0, 1]}}, 'l_sole.frame_id'),
-        ({'l_sole': {'topic': 'plate/left', 'max_age': -1}}, 'l_sole.max_age'),
         ({'l_sol': 'plate/left'}, "'rows.external.l_sol'"),
-        ({'l_sole': [0, 0, 1]}, 'rows.external.l_sole'),
         ({'l_sole': {'scale': 2}}, 'rows.external.l_sole'),
-        ({'l_sole': {'topic': 'plate/left', 'wrench': [0] * 6}}, "'topic'"),
         ({'l_sole': {'topic': 'plate/left', 'axis': 'body'}}, "'axis'"),
         ({'l_sole': {'topic': 'plate/left', 'axes': 'bdy'}}, "'bdy'"),
-        ({'l_sole': {'topic': 'plate/left', 'axes': 'body', 'rpy': [0, 0, 0]}}, 'axes'),
     ],
 )
 def test_topic_that_cannot_be_used_is_refused(bag, capsys, external, name):
@@ -299,12 +295,6 @@ def test_constant_wrench_in_axes_of_the_base(tmp_path, rng):
         np.testing.assert_allclose(found[k], [*down, *moment], atol=ROUND_OFF)
 
 
-def contact_settings(names, contacts, external, **rows):
-    log = LOG | {'joints': list(names), 'external': {name: name for name in external}}
-    given = SETTINGS | {'rows': {'contacts': contacts, **rows}}
-    return given, log
-
-
 @pytest.mark.parametrize(('known', 'free'), [((), False), (('l_sole',), True), (('body',), False)])
 def test_touch_with_known_wrench_costs_nothing(known, free):
     robot = Robot.from_urdf(walker_urdf(), imus=['body'])
@@ -320,18 +310,15 @@ def test_touch_with_known_wrench_costs_nothing(known, free):
     ('rows', 'name'),
     [
         ({'contacts': ['l_sole']}, "'l_sole'"),
-        ({'external': {'l_sole': [0] * 6}}, 'rows.external.l_sole'),
         ({'external': {'r_sole': 'plate'}}, 'rows.external.r_sole'),
-        ({'external': 3}, 'rows.external'),
         ({'wrenches': ['shank']}, "'shank'"),
         ({'base_link': True, 'wrenches': False}, 'rows.wrenches'),
     ],
 )
 def test_wrenches_that_contradict_are_refused(tmp_path, motion, capsys, rows, name):
     names, columns = motion
-    settings, log = contact_settings(names, [], ['l_sole'])
-    settings = settings | {'rows': settings['rows'] | rows}
-    write(tmp_path, settings, log, columns)
+    log = LOG | {'joints': list(names), 'external': {'l_sole': 'l_sole'}}
+    write(tmp_path, SETTINGS | {'rows': {'contacts': []} | rows}, log, columns)
     assert run(tmp_path) == 1
     error = capsys.readouterr().err
     assert name in error

@@ -210,8 +210,8 @@ def test_sensor_without_offset_has_a_reason(robot, rng, offsets, state, celsius,
 def test_wrong_names_are_refused(robot, rng):
     samples = repeated([standing(robot, pose_of(robot, rng), {'l_sole': 1.0})], 0.0)
     for error, supports, sensors in (
-        (ModelError, [], None), (ModelError, ['l_sole', 'l_sole'], None),
-        (FrameNotFound, ['l_soul'], None), (NameNotFound, ['l_sole'], ['l_log']),
+        (ModelError, [], None), (FrameNotFound, ['l_soul'], None),
+        (NameNotFound, ['l_sole'], ['l_log']),
     ):  # fmt: skip
         with pytest.raises(error):
             offset_from_model(WrenchEstimator(robot), samples, supports, sensors=sensors)
@@ -268,13 +268,4 @@ def test_means_of_signals_of_ten_times_their_memory(rng):
     ratios = signal.mean(axis=0) / deviations_of_means(signal)
     # Of 400 means; 1.4 if the mean were taken for the truth.
     assert 0.9 < np.sqrt(np.mean(ratios**2)) < 1.3
-    white = rng.normal(size=(10, 400))
-    ratios = white.mean(axis=0) / deviations_of_means(white)
-    assert 0.8 < np.sqrt(np.mean(ratios**2)) < 1.2
-
-
-def test_deviations_of_short_and_constant_signals():
-    assert np.isnan(deviations_of_means(np.ones((1, 2)))).all()
     np.testing.assert_array_equal(deviations_of_means(np.full((50, 2), 7.0)), 0.0)
-    drift = np.linspace(0.0, 1.0, 100)[:, None]
-    assert deviations_of_means(drift) > 0.1, 'a drift is no hundred samples'

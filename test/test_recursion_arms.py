@@ -4,7 +4,7 @@
 Recursive identification of real arms from currents or torques, beginning at rest.
 
 Samples are those of the node's filters, which know no future. Not covered: the node itself
-(ros/test_identifier_arms.py); how well parameters predict other logs (test_real_robots.py).
+(ros/test_identifier_node.py); how well parameters predict other logs (test_real_robots.py).
 """
 
 import re

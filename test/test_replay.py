@@ -8,7 +8,7 @@ Not covered: the estimate itself (test_against_idyntree.py and others), the chec
 (test_cli.py), and a bag that is played to the node (test/ros).
 """
 
-from dataclasses import replace
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,33 +19,29 @@ pytest.importorskip('rosbags')
 
 from bag_messages import IMU, JOINT_STATE, POINT, STORE, WRENCH, point, write_bag
 from consistent_readings import ConsistentReadings, random_motion
-from replays import (
-    MS,
-    SETTINGS,
-    START,
-    codes,
-    humanoid_messages,
-    record,
-    replay_bag,
-    report_of,
-    setup,
-)
+from replays import MS, SETTINGS, START, humanoid_messages
 from robots import nested_humanoid_urdf
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError, NameNotFound
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.logs.bag import BagReader
-from inertial_estimation.logs.log import TimeRange
+from inertial_estimation.logs.log import Log, TimeRange
 from inertial_estimation.logs.offsets import OffsetRequest
 from inertial_estimation.logs.open_log import open_log
-from inertial_estimation.logs.replay import run
+from inertial_estimation.logs.replay import replay, rows_at_rate, run, with_deviations
 from inertial_estimation.logs.sensor_agreement import momentum_record
 from inertial_estimation.logs.summary import compare
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.messages import MULTI_DOF_JOINT_STATE
+from inertial_estimation.uncertainty.deviations import Uncertainty
+from inertial_estimation.uncertainty.stream_noise import stream_noise
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DATA = REPOSITORY.parent / 'shared' / 'data'
@@ -53,10 +49,38 @@ DATA = REPOSITORY.parent / 'shared' / 'data'
 BATCH_ROUND_OFF = 1e-12
 # Sums of squares in another order; a batch and a step sum in another order, too.
 ROUND_OFF = 1e-9
-# Readings of some hundred N and 10 m/s^2 that fit together.
-EXACT = 1e-8
 LONG = 500
 """Cycles of 5 ms: four windows of half a second, and the time that filters take to fill."""
+
+
+TWO_IMUS = {
+    'imus': ['head', 'thigh'],
+    'contacts': ['root'],
+    'ft_sensors': ['arm_sensor', 'leg_sensor', 'foot_sensor'],
+}
+
+
+def figures(found):
+    """Return the summary of a replay with attributes, and its findings."""
+    text = json.dumps(dict(found.summary))
+    report = json.loads(text, object_hook=lambda d: SimpleNamespace(**d))
+    report.findings = found.findings
+    return report
+
+
+def replay_bag(bag, urdf, settings, *, out=None, **options):
+    """Replay a bag and return its figures."""
+    rate = None if out is None else settings.outputs.deviations_rate
+    robot = build_robot(settings, str(urdf))
+    found = replay(robot, bag, settings, deviations_rate=rate, **options)
+    if out is not None:
+        found.save(out)
+    return figures(found)
+
+
+def codes(report):
+    """Return code and subject of each finding."""
+    return {(one.code, one.subject) for one in report.findings}
 
 
 @pytest.fixture
@@ -198,90 +222,166 @@ def test_momentum_is_checked_as_by_the_node(tmp_path, robot, settings):
     assert not found.doubtful_s
 
 
-def test_uninformed_torques_are_found_with_their_share(rng):
-    robot, settings = setup(contacts=['root', 'thigh', 'sole', 'hand'])
-    report = report_of(record(robot, rng), robot, settings)
-    (found,) = (one for one in report.findings if one.code == 'uninformed')
-    assert found.values['joints'] == 'neck' and found.values['share'] == 1.0
-    samples = record(robot, rng)
-    samples.ft_readings[:2] = np.nan
-    findings = report_of(samples, robot, settings).findings
-    assert 0.25 in [one.values['share'] for one in findings if one.code == 'uninformed']
-
-
-# ---- Sensors against each other ----------------------------------------------------------------
-
-
-def consistent(robot, rng, n=20, frame='root'):
-    """Return readings that fit together; only one link is touched."""
-    readings = ConsistentReadings(robot)
-    wrenches = {frame: np.array([30.0, -20.0, 10.0, 2.0, -1.0, 3.0])}
-    samples = [readings.sample(random_motion(robot, rng), wrenches)[0] for _ in range(n)]
-    batch = SampleBatch.stack(samples)
-    return replace(batch, stamp_ns=1_000_000_000 * np.arange(1, n + 1))
-
-
-def residuals_of(report):
-    return {(r.sensor, r.quantity): r for r in report.sensor_residuals}
-
-
-def test_consistent_sensors_leave_no_residual(rng):
-    robot, settings = setup(contacts=['root'])
-    report = report_of(consistent(robot, rng), robot, settings)
-    assert report.residual_instants == 20
-    found = residuals_of(report)
-    assert len(found) == 2 * 2 + 2 * 3
-    for residual in found.values():
-        assert residual.n_instants == 20
-        assert residual.rms <= residual.largest < EXACT * max(1.0, residual.rms_reading)
-        assert not residual.doubtful
-
-
 def test_inconsistent_sensors_are_found(rng):
-    robot, settings = setup(contacts=['root'])
-    samples = consistent(robot, rng)
+    settings = EstimatorSettings.from_dict(TWO_IMUS)
+    robot = build_robot(settings, nested_humanoid_urdf())
+    readings, touch = ConsistentReadings(robot), {'root': np.array([30.0, -20.0, 10.0, 2, -1, 3])}
+    samples = SampleBatch.stack([
+        readings.sample(random_motion(robot, rng), touch)[0]._replace(stamp_ns=k * 10**9)
+        for k in range(1, 21)
+    ])  # fmt: skip
     samples.proper_accelerations[:, 1] *= -1.0
     samples.ft_readings[:, 0, :3] += 50.0
-    report = report_of(samples, robot, settings)
-    doubtful = {key for key, r in residuals_of(report).items() if r.doubtful}
+    statistics = SampleAssembler(robot, settings).statistics()
+    report = figures(replay(robot, Log(samples, 1_000_000_000, statistics), settings))
+    doubtful = {(r.sensor, r.quantity) for r in report.sensor_residuals if r.doubtful}
     assert {('thigh', 'acceleration'), ('arm_sensor', 'force')} <= doubtful
-    np.testing.assert_allclose(residuals_of(report)['arm_sensor', 'moment'].rms, 0, atol=500)
     assert {('sensor_residual', 'thigh'), ('sensor_residual', 'arm_sensor')} <= codes(report)
 
 
-def test_bias_smaller_than_gravity_is_found(rng):
-    robot, settings = setup(contacts=['root'])
-    samples = consistent(robot, rng)
-    samples.proper_accelerations[:, 1, 2] += 0.3
-    report = report_of(samples, robot, settings)
-    thigh = residuals_of(report)['thigh', 'acceleration']
-    assert thigh.doubtful and thigh.constant
-    assert thigh.rms < 0.25 * thigh.rms_change < 0.25 * thigh.rms_reading
-    assert thigh.rms == pytest.approx(0.3)
-    (found,) = (one for one in report.findings if one.subject == 'thigh')
-    assert found.values['constant']
+# ---- Outputs: deviations, wrenches inside the robot, touches -----------------------------
 
 
-# ---- What is judged, senders of touches, arrays ------------------------------------------------
+POINTS = {'shank': (0.0, 0.1, 0.2), 'foot': (0.1, 0.0, 0.0)}
 
 
-def touch(ms, frame, values):
+@pytest.fixture
+def touch_settings():
+    return EstimatorSettings.from_dict(SETTINGS | {'touch_kind': 'force', 'contact_timeout': 0.02})
+
+
+def touch(ms, frame, values, topic='/contacts'):
     stamp = START + ms * MS
-    return ('/contacts', POINT, stamp, point(stamp, frame, values))
+    return (topic, POINT, stamp, point(stamp, frame, values))
 
 
-@pytest.mark.parametrize(
-    ('every', 'warned'), [([10] * 20, False), ([50] * 5, True), ([10, 90, 10, 10, 120], False)]
-)
-def test_senders_slower_than_the_timeout_are_found(tmp_path, robot, every, warned):
-    settings = EstimatorSettings.from_dict(SETTINGS | {'contact_timeout': 0.02})
-    touches = [touch(int(ms), 'shank', (0.0, 0.1, 0.2)) for ms in np.cumsum(every)]
-    messages = sorted([*humanoid_messages(robot), *touches], key=lambda m: m[2])
-    report = replay_bag(write_bag(tmp_path / 'bag', messages), nested_humanoid_urdf(), settings)
-    found = [one for one in report.findings if one.code == 'slow_contacts']
-    assert bool(found) == warned
-    if warned:
-        assert found[0].values == {'count': 4, 'period': pytest.approx(0.05)}
+@pytest.fixture
+def messages(robot):
+    """Return a log: the shank is touched at a moving point from 100 to 150 ms, the foot once."""
+    points = [touch(ms, 'shank', (0.0, 1e-4 * ms, 0.2)) for ms in range(100, 151, 10)]
+    found = [*humanoid_messages(robot), *points, touch(120, 'foot', POINTS['foot'])]
+    return sorted(found, key=lambda message: message[2])
+
+
+@pytest.fixture
+def touched(tmp_path, messages):
+    return write_bag(tmp_path / 'touched', messages)
+
+
+def test_bag_holds_deviations_at_their_rate(tmp_path, robot, bag):
+    contacts, out = ['root', 'sole', 'hand'], tmp_path / 'out'
+    given = {'contacts': contacts, 'outputs.deviations_rate': 50.0}
+    settings = EstimatorSettings.from_dict(SETTINGS | given)
+    replay_bag(bag, nested_humanoid_urdf(), settings, out=out)
+    replay = run(open_log(bag, robot, settings), robot, settings)
+    rows = rows_at_rate(replay.recording.samples.stamp_ns, 50.0)
+    assert rows.tolist() == list(range(0, 60, 4))
+    found = with_deviations(replay, rows).deviations
+    noise = stream_noise(settings, robot, replay.recording.rates).model
+    uncertainty = Uncertainty(build_estimator(settings, robot), noise)
+    wanted = uncertainty.of(replay.recording.samples[rows[-1]])
+    for name in ('wrenches', 'torques', 'external_torques', 'residuals'):
+        np.testing.assert_array_equal(getattr(found, name)[-1], getattr(wanted, name))
+    # The filters are not filled yet.
+    assert np.isnan(found.torques[0]).all() and np.isfinite(found.torques[-1]).all()
+    with BagReader(out) as reader:
+        read = {
+            topic: [
+                STORE.deserialize_cdr(m.data, type_)
+                for m in reader.messages([f'/wrench_estimator/{topic}_deviations'])
+            ]
+            for topic, type_ in (
+                ('external_wrench', MULTI_DOF_JOINT_STATE), ('joint_torque', JOINT_STATE),
+                ('external_joint_torque', JOINT_STATE), ('residual', MULTI_DOF_JOINT_STATE),
+            )
+        }  # fmt: skip
+    assert {len(messages) for messages in read.values()} == {len(rows)}
+    assert read['external_wrench'][-1].joint_names == contacts
+    assert read['residual'][-1].joint_names == [submodel.name for submodel in robot.submodels]
+    assert read['external_wrench'][-1].wrench[1].torque.z == found.wrenches[-1, 1, 5]
+    thigh = read['residual'][-1].joint_names.index('thigh')
+    assert read['residual'][-1].wrench[thigh].force.x == found.residuals[-1, thigh, 0] > 0.0
+    for topic, values in (
+        ('joint_torque', found.torques),
+        ('external_joint_torque', found.external_torques),
+    ):
+        assert tuple(read[topic][-1].name) == robot.joint_names
+        np.testing.assert_array_equal(read[topic][-1].effort, values[-1])
+
+
+def test_inside_wrenches_are_reported_and_written(tmp_path, bag, robot):
+    """As the node publishes it; what is asked for besides comes behind."""
+    given = {'outputs.internal_wrench_joints': ['elbow'], 'outputs.net_wrench_links': ['shank']}
+    settings = EstimatorSettings.from_dict(SETTINGS | given)
+    out = tmp_path / 'out'
+    args = bag, nested_humanoid_urdf(), settings
+    report = replay_bag(*args, out=out, through=['knee', 'elbow'], net=['foot'])
+    assert [through.joint for through in report.through] == ['elbow', 'knee']
+    assert [net.link for net in report.net] == ['shank', 'foot']
+    replay = run(open_log(bag, robot, settings), robot, settings)
+    internal = InternalWrenches(build_estimator(settings, robot))
+    wanted = internal.net(replay.recording.samples, replay.estimate)
+    wanted = wanted[:, robot.link_names.index('foot')]
+    known = wanted[np.isfinite(wanted).all(axis=1)]
+    foot = report.net[1]
+    assert 0 < foot.n_samples == len(known)
+    forces = np.linalg.norm(known[:, :3], axis=1)
+    np.testing.assert_allclose(foot.rms_force_n, np.sqrt(np.mean(forces**2)), rtol=BATCH_ROUND_OFF)
+    np.testing.assert_allclose(foot.max_force_n, forces.max(), rtol=BATCH_ROUND_OFF)
+    with BagReader(out) as reader:
+        topic = '/wrench_estimator/net_wrench/foot'
+        found = [STORE.deserialize_cdr(m.data, WRENCH) for m in reader.messages([topic])]
+        assert '/wrench_estimator/internal_wrench/elbow' in reader.topics
+        assert '/wrench_estimator/net_wrench/shank' in reader.topics
+    assert {message.header.frame_id for message in found} == {'foot'}
+    read = [[m.wrench.force.x, m.wrench.torque.z] for m in found]
+    np.testing.assert_array_equal(read, known[:, [0, 5]])
+
+
+def test_samples_are_estimated_with_the_touches_of_their_time(touched, robot, touch_settings):
+    replay = run(open_log(touched, robot, touch_settings), robot, touch_settings)
+    estimate, samples = replay.estimate, replay.recording.samples
+    defaults = list(SETTINGS['contacts'])
+    names = [contact.name for contact in estimate.contacts]
+    assert names == [*defaults, 'shank', 'foot']
+    there = (estimate.contact_quality & Quality.ABSENT) == 0
+    ms = (samples.stamp_ns - START) / MS
+    assert there[:, : len(defaults)].all()
+    np.testing.assert_array_equal(there[:, names.index('shank')], (ms >= 100) & (ms <= 170))
+    np.testing.assert_array_equal(there[:, names.index('foot')], (ms >= 120) & (ms <= 140))
+    estimator = build_estimator(touch_settings, robot)
+    for k, now in enumerate(ms.tolist()):
+        y = 1e-4 * min(150, 10 * (now // 10))
+        touches = [Contact('shank', 'force', (0.0, y, 0.2))] * (100 <= now <= 170)
+        touches += [Contact('foot', 'force', POINTS['foot'])] * (120 <= now <= 140)
+        wanted = estimator.update(samples[k], estimator.with_touches(touches))
+        rows = [names.index(contact.name) for contact in wanted.contacts]
+        scale = np.nanmax(np.abs(wanted.wrenches), initial=1.0)
+        np.testing.assert_allclose(
+            estimate.wrenches[k, rows], wanted.wrenches, rtol=0.0, atol=BATCH_ROUND_OFF * scale
+        )
+        np.testing.assert_array_equal(estimate.contact_quality[k, rows], wanted.contact_quality)
+        np.testing.assert_array_equal(estimate.torque_quality[k], wanted.torque_quality)
+
+
+def test_written_bag_names_the_contacts_that_are_there(tmp_path, touched, touch_settings):
+    out = tmp_path / 'out'
+    replay_bag(touched, nested_humanoid_urdf(), touch_settings, out=out)
+    with BagReader(out) as reader:
+        read = {
+            topic: [m.data for m in reader.messages([f'/wrench_estimator/{topic}'])]
+            for topic in ('external_wrenches', 'quality')
+        }
+    found = set()
+    for wrenches, quality in zip(read['external_wrenches'], read['quality'], strict=True):
+        names = STORE.deserialize_cdr(wrenches, 'sensor_msgs/msg/MultiDOFJointState').joint_names
+        message = STORE.deserialize_cdr(quality, JOINT_STATE)
+        known = [n.removeprefix('external_wrench/') for n in message.name if '_wrench/' in n]
+        assert known == names
+        assert not (message.effort.astype(int) & Quality.ABSENT).any()
+        found.add(tuple(names))
+    defaults = tuple(SETTINGS['contacts'])
+    assert found == {defaults, (*defaults, 'shank'), (*defaults, 'shank', 'foot')}
 
 
 # ---- The log of a real iCub on one foot --------------------------------------------------------

@@ -229,23 +229,19 @@ def test_set_up_from_the_parameters_of_the_estimator(node, tmp_path):
     for name, direction in ((SENSOR, -1), ('leg_sensor', 1)):
         feed, session, one = chosen(ft=name)
         assert (one.out, one.robot_name) == (saved, 'nested_humanoid')
-        assert session._direction == direction and session.axes == 'sensor'
-        assert feed.gravity == "IMU 'head'" and session._before is None
+        assert session._direction == direction and feed.gravity == "IMU 'head'"
         assert len(list(calibration_session.complaints(node, feed))) == 3
     assert chosen(ft='arm_sensor')[1]._before.offset[0] == 1.0
     write(saved, 'nested_humanoid', {SENSOR: SensorCalibration(MATRIX, axes='accelerometer')})
     with pytest.raises(ConfigError):
         chosen()
-    former = str(saved)
-    assert chosen(calibration=former)[1]._before.axes == 'accelerometer'
     with pytest.raises(NameNotFound):
-        chosen(ft='leg_sensor', calibration=former)
+        chosen(ft='leg_sensor', calibration=str(saved))
     # Two topics: with the rotation the axes are the sensor's.
     topics = {'config': None, 'out': saved, 'readings': 'a', 'imu': 'b'}
     loads = [[mass, *centre] for mass, centre in LOADS]
     assert chosen(**topics, load=loads)[1].axes == 'accelerometer'
     assert chosen(**topics, load=loads, imu_rpy=RPY)[1].axes == 'sensor'
-    assert chosen(**topics)[2].robot_name == 'nested_humanoid'
 
 
 def test_estimator_with_another_file_is_not_asked(robot, node, tmp_path, monkeypatch):
@@ -260,9 +256,7 @@ def test_estimator_with_another_file_is_not_asked(robot, node, tmp_path, monkeyp
     ('more', 'named', 'code'),
     [
         (('--readings', 'a', '--config', 'b.yaml'), '--readings', 2),
-        (('--readings', 'a'), '--imu', 2),
         ((*TOPICS, '--load', '0.5', '0', '0', '0'), '--load', 2),
-        (('--config', 'none.yaml'), 'none.yaml', 1),
         (('--config', 'node.yaml', '--robot', 'robot.urdf'), '--ft', 1),
         ((*TOPICS, '--imu-rpy', '0', '0', '0', '--out', 'other.yaml', '--robot-name', 'a'),
          'other.yaml', 1),

@@ -18,16 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from shutil import which
 
-import numpy as np
 import pytest
 from robots import nested_humanoid_urdf
-from shared_data import SHARED
-
-from inertial_estimation.calibration.configured_estimator import build_estimator
-from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.logs.log import TimeRange
-from inertial_estimation.logs.open_log import open_log
-from inertial_estimation.model.configured_robot import build_robot
 
 pytestmark = pytest.mark.live
 
@@ -288,88 +280,3 @@ def test_replay_without_a_player_names_the_command(start, given):
     launched = start('replay', 'bag:=some_bag', given[0])
     assert launched.ends() != 0
     assert 'inertial-estimation replay' in launched.text
-
-
-PLAYER = """
-import sys, time
-from pathlib import Path
-
-import rclpy
-from geometry_msgs.msg import WrenchStamped
-from rclpy.node import Node
-from rosbags.highlevel import AnyReader
-from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
-
-KINDS = {kind.__name__: kind for kind in (JointState, WrenchStamped)}
-assert sys.argv[1:3] == ['bag', 'play'] and '--clock' in sys.argv
-rate, offset = (float(sys.argv[sys.argv.index(key) + 1]) for key in ('--rate', '--start-offset'))
-rclpy.init()
-node = Node('player')
-clock = node.create_publisher(Clock, '/clock', 10)
-with AnyReader([Path(sys.argv[3])]) as bag:
-    topics = {
-        c.topic: node.create_publisher(KINDS[c.msgtype.split('/')[-1]], c.topic, 10)
-        for c in bag.connections
-    }
-    while not all(publisher.get_subscription_count() for publisher in topics.values()):
-        time.sleep(0.1)
-    first, start = bag.start_time + round(1e9 * offset), time.monotonic()
-    for connection, stamp, data in bag.messages(start=first, stop=first + SECONDS * 10**9):
-        time.sleep(max(0.0, 1e-9 * (stamp - first) / rate - (time.monotonic() - start)))
-        message = Clock()
-        message.clock.sec, message.clock.nanosec = divmod(stamp, 10**9)
-        clock.publish(message)
-        topics[connection.topic].publish(bytes(data))
-rclpy.shutdown()
-"""
-SECONDS, OFFSET = 6, 40.0
-"""A part of the log in which the robot stands on its left foot and no sensor is frozen [s]."""
-MIN_HEARD = 50
-MIN_EQUAL = 0.7
-"""Live, a reading may come after the joint state that it precedes in the bag."""
-
-
-def test_replay_of_a_real_log(start, context, tmp_path):
-    pytest.importorskip('rosbags', reason='needs rosbags to play a bag without rosbag2')
-    data = SHARED / 'data'
-    if not data.is_dir():
-        pytest.skip('needs the log in ../shared')
-    from bench_robot import rows
-    from rclpy.executors import SingleThreadedExecutor
-    from rclpy.node import Node
-    from sensor_msgs.msg import MultiDOFJointState
-
-    from inertial_estimation.ros.conversions import stamp_to_ns
-
-    write_program(tmp_path / 'bin' / 'ros2', PLAYER.replace('SECONDS', str(SECONDS)))
-    node, heard = Node('listener', context=context), []
-    topic = 'wrench_estimator/external_wrenches'
-    node.create_subscription(MultiDOFJointState, topic, heard.append, 100)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-    config, urdf = ROOT / 'config' / 'icub_yoga_left.yaml', data / 'models' / 'icub_v2_5.urdf'
-    bag = data / 'icub_yoga_left' / 'bag'
-    launched = start(
-        'replay', f'bag:={bag}', f'start_offset:={OFFSET}', f'params_file:={config}',
-        f'robot_description_file:={urdf}',
-    )  # fmt: skip
-    while launched.process.poll() is None:
-        executor.spin_once(timeout_sec=0.1)
-    executor.shutdown()
-    node.destroy_node()
-    assert launched.ends() == 0, launched.text
-    # The player waits for the estimator, not for the listener.
-    assert len(heard) > MIN_HEARD
-    settings = EstimatorSettings.from_yaml(config)
-    robot = build_robot(settings, urdf.read_text())
-    log, estimator = open_log(bag, robot, settings), build_estimator(settings, robot)
-    part = log.within(TimeRange(OFFSET - 1.0, OFFSET + SECONDS + 1.0)).samples
-    expected = {sample.stamp_ns: estimator.update(sample).wrenches for sample in part}
-    equal = [
-        np.array_equal(rows(message), expected[stamp], equal_nan=True)
-        for message in heard
-        if (stamp := stamp_to_ns(message.header.stamp)) in expected
-    ]
-    assert np.mean(equal) > MIN_EQUAL
-    assert np.isfinite(rows(heard[-1])).all()

@@ -79,7 +79,7 @@ def readings(kind, message):
     return Decoder(kind).decode(serialize_message(message)), Decoder(kind).read(message)
 
 
-@pytest.mark.parametrize('stamp_ns', [0, 1, STAMP_NS, -1, -1_500_000_000])
+@pytest.mark.parametrize('stamp_ns', [STAMP_NS, -1_500_000_000])
 def test_stamps_survive(stamp_ns):
     assert stamp_to_ns(ns_to_stamp(stamp_ns)) == stamp_ns
 

@@ -7,8 +7,6 @@ The oracle is the library with the same parameters. Not covered: where updates a
 covariances come from (test_parameter_roots.py).
 """
 
-import json
-
 import numpy as np
 import pytest
 
@@ -28,16 +26,12 @@ from inertial_estimation.calibration.configured_estimator import (
 )
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.model_update import STEP_NS
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.model.parameter_update import fingerprint
 from inertial_estimation.ros import publishers
-from inertial_estimation.ros.conversions import stamp_to_ns
 from inertial_estimation.ros.inertial_parameters import (
     OFFSETS_TOPIC,
     TOPIC,
     UNCERTAINTY_TOPIC,
-    from_message,
     offsets_from_message,
     offsets_to_message,
     roots_from_message,
@@ -50,10 +44,6 @@ from inertial_estimation.uncertainty.deviations import Uncertainty
 SETTINGS = EstimatorSettings.from_dict(HUMANOID)
 ROBOT = build_robot(SETTINGS, SETTINGS.robot_description)
 CALIBRATION = build_calibration(SETTINGS, ROBOT)
-CYCLE_NS = 2_000_000
-"""At 500 Hz."""
-# Relative to the largest torque: round-off of sums over some ten links.
-ROUND_OFF = 1e-12
 # Squares of deviations are added and subtracted again.
 SQUARES = 1e-9
 
@@ -145,24 +135,8 @@ def test_ft_offsets_come_with_an_update(make, rng):
     bench.spin_until(lambda: heard and heard[-1].wrench.force.x == force + offsets[1, 0])
     (text,) = bench.model('FT offsets that go with it [N], [Nm]')
     assert f'{ROBOT.ft_sensors[1].name} {np.linalg.norm(offsets[1, :3]):.2f}' in text
-    # Those of another calibration are not used.
-    newer, calibration = others(ROBOT, rng), CALIBRATION.with_offsets(CALIBRATION.offsets + 1.0)
-    publisher = bench.publisher(Float64MultiArray, OFFSETS_TOPIC, LATCHED)
-    publisher.publish(offsets_beside(newer, offsets, calibration))
-    bench.spin_for(0.2)
-    bench.update(to_message(ROBOT, newer))
-    assert bench.next_status('model').level == DiagnosticStatus.WARN
     bench.call('revert_model')
     bench.check()
-    # An inactive node does not blend.
-    bench.call('hold_model', False)
-    bench.estimator.trigger_deactivate()
-    last = others(ROBOT, rng)
-    bench.update(to_message(ROBOT, last))
-    bench.update(offsets_beside(last, offsets), OFFSETS_TOPIC)
-    model = bench.estimator.pipeline._model
-    np.testing.assert_array_equal(model.offsets, np.nan_to_num(offsets))
-    assert model.progress == 1.0
 
 
 def spoil(change):
@@ -188,9 +162,7 @@ REFUSED = {
     'inertia': lambda m: set_number(m, 'thigh', 4, -1.0),
     'order': swap_names,
     'shape': lambda m: m.data.pop(),
-    'size': lambda m: setattr(m.layout.dim[0], 'size', 3),
     'columns': lambda m: setattr(m.layout.dim[1], 'size', 6),
-    'layout': lambda m: m.layout.dim.pop(),
 }
 
 
@@ -211,7 +183,6 @@ def test_unusable_updates_are_refused(make, rng):
     [
         (lambda m: m.data.__setitem__(0, np.inf), True),
         (lambda m: m.data.pop(), True),
-        (lambda m: m.layout.dim.pop(), True),
         (lambda m: setattr(m.layout, 'data_offset', 1), True),
         (lambda m: setattr(m.layout.dim[2], 'label', 'deviations'), True),
         (swap_names, True),
@@ -230,19 +201,7 @@ def test_unreadable_offsets_and_roots_are_refused(change, of_roots, rng):
             roots_from_message(ROBOT, message)
 
 
-@pytest.mark.parametrize('columns', [7, 0])
-def test_roots_arrive_as_sent(rng, columns):
-    n = len(ROBOT.links)
-    roots = rng.normal(size=(n, 10, columns))
-    message = roots_to_message(ROBOT, roots, ROBOT.parameters)
-    of, arrived = roots_from_message(ROBOT, message)
-    np.testing.assert_array_equal(arrived, roots)
-    assert [dim.stride for dim in message.layout.dim] == [10 * n * columns, 10 * columns, columns]
-    assert of == fingerprint(from_message(ROBOT, to_message(ROBOT, ROBOT.parameters)))
-
-
-@pytest.mark.parametrize('order', ['before', 'after'])
-def test_deviations_hold_the_covariance_of_an_update(make, rng, order, monkeypatch):
+def test_deviations_hold_the_covariance_of_an_update(make, rng, monkeypatch):
     monkeypatch.setattr(publishers, 'MAX_SHARE', np.inf)
     bench = make(**{'outputs.deviations_rate': 1e9 / PERIOD_NS})
     bench.listen(JointState, 'wrench_estimator/joint_torque_deviations')
@@ -261,7 +220,7 @@ def test_deviations_hold_the_covariance_of_an_update(make, rng, order, monkeypat
         (to_message(ROBOT, parameters), TOPIC),
     ]
     usual = deviations()
-    for message, topic in messages if order == 'before' else reversed(messages):
+    for message, topic in messages:
         bench.update(message, topic)
     found = deviations()
     assert bench.model('uncertainty') == ('in deviations',)
@@ -284,29 +243,19 @@ def test_deviations_hold_the_covariance_of_an_update(make, rng, order, monkeypat
     assert bench.model('uncertainty') == ('none',)
 
 
-def test_held_updates_wait_and_the_newest_is_used(make, rng):
+def test_held_updates_wait_and_revert_goes_back_to_the_urdf(make, rng):
     bench, (first, second, third) = make(), (others(ROBOT, rng) for _ in range(3))
     bench.update(to_message(ROBOT, first))
     assert bench.call('hold_model', True).success
-    for parameters in (second, third):
-        bench.update(to_message(ROBOT, parameters))
+    bench.update(to_message(ROBOT, second))
     bench.check(first)
     assert bench.model('held', 'update waits') == ('True', 'True')
-    for _ in range(2):
-        assert bench.call('hold_model', False).success
-        bench.check(third)
-
-
-def test_revert_goes_back_to_the_urdf(make, rng):
-    bench, (first, second) = make(), (others(ROBOT, rng) for _ in range(2))
-    bench.update(to_message(ROBOT, first))
-    bench.check(first)
+    assert bench.call('hold_model', False).success
+    bench.check(second)
     assert bench.call('revert_model').success
-    bench.update(to_message(ROBOT, second))
+    bench.update(to_message(ROBOT, third))
     bench.check()
     assert bench.model('source', 'held') == ('URDF', 'True')
-    bench.call('hold_model', False)
-    bench.check(second)
 
 
 def test_parameters_are_saved_and_restored(make, rng, tmp_path):
@@ -318,14 +267,10 @@ def test_parameters_are_saved_and_restored(make, rng, tmp_path):
     assert not bench.call('restore_model').success
     bench.update(to_message(ROBOT, first))
     assert bench.call('save_model').success
-    assert [file.name for file in tmp_path.iterdir()] == ['model.json']
     bench.update(to_message(ROBOT, second))
-    bench.check(second)
     whole = path.read_text()
-    damaged = json.dumps(json.loads(whole) | {'version': 7})
-    for text in (whole[:-40], whole.replace('0.', '1.', 1), damaged, '[' * 100_000):
-        path.write_text(text)
-        assert not bench.call('restore_model').success
+    path.write_text(whole[:-40])
+    assert not bench.call('restore_model').success
     bench.check(second)
     path.write_text(whole)
     assert bench.call('restore_model').success
@@ -342,27 +287,3 @@ def test_without_file_and_topic_services_fail(make, tmp_path):
         answer = bench.call(name)
         assert not answer.success and 'model.file' in answer.message
     bench.check()
-
-
-def test_torques_are_blended_without_missed_cycles(make, rng):
-    """Joint states at 500 Hz by their stamps; an update in the middle takes 0.2 s."""
-    seconds, n = 0.2, 300
-    bench = make(**{'model.blend_time': seconds, 'joint_states.max_age': 10.0}, queue_depth=1000)
-    parameters, before = others(ROBOT, rng, 0.8), bench.torques()
-    stamps = [bench.stamp_ns + k * CYCLE_NS for k in range(n + 1)]
-    for k, stamp in enumerate(stamps[1:], start=1):
-        if k == 100:
-            bench.update(to_message(ROBOT, parameters))
-        bench.send_joints(stamp, position=bench.positions, velocity=bench.velocities)
-        bench.spin_for(0.0)
-    bench.wait_for_stamp(bench.heard_torques, stamps[-1])
-    came = {stamp_to_ns(m.header.stamp): np.array(m.effort) for m in bench.heard_torques}
-    assert sorted(came) == stamps and len(bench.heard_torques) == n + 1
-    torques, after = np.array([came[stamp] for stamp in stamps]), bench.expected(parameters)
-    # A whole number of cycles is as long as a step.
-    share = np.abs(after - before) * 1e-9 * STEP_NS / seconds
-    noise = ROUND_OFF * np.abs(torques).max()
-    assert (np.abs(np.diff(torques, axis=0)) <= share + noise).all()
-    assert (np.abs(after - before) > 0.01).any()
-    np.testing.assert_array_equal(torques[[0, -1]], [before, after])
-    assert figure(bench.status('cycle'), 'failed cycles, total') == '0'

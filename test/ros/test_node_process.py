@@ -243,14 +243,6 @@ def test_empty_list_is_the_last_word(tmp_path):
     assert emptied(*files[2:], *files[:2]) == set()
     assert emptied('--params-file', str(full), '-p', 'imus:=[ ]') == {'imus'}
     assert emptied('-p', f'{NODE_NAME}:imus:=[]', '-p', 'other:contacts:=[]') == {'imus'}
-    assert emptied('-p', 'fixed_link:=[]') == set()
     full.write_text('/**:\n  ros__parameters:\n    autostart: true\n    autostart: false\n')
     with pytest.raises(ConfigError, match='autostart'):
         emptied(*files)
-
-
-def test_empty_list_on_top_of_a_file_empties_the_list(start):
-    process, text = start('-p', 'imus:=[]', **HUMANOID), ''
-    while 'stays unconfigured' not in text and (line := process.stderr.readline()):
-        text += line
-    assert 'IMU' in text

@@ -77,22 +77,6 @@ def test_files_of_both_nodes_and_command_line_are_merged(make_node):
         make_node(*words)
 
 
-@pytest.mark.parametrize('name', ['icub', 'panda', 'estimator'])
-def test_shipped_files_through_ros(make_node, name):
-    path = CONFIG / f'{name}.yaml'
-    expected = EstimatorSettings.from_yaml(path).to_parameters() | {'autostart': False}
-    assert make_node('--params-file', path).settings.to_parameters() == expected
-
-
-def test_types_are_kept_and_autostart_cannot_change(make_node):
-    node = make_node()
-    for name, value, accepted in (
-        ('joints', ['knee'], True), ('joints', [1.0], False), (READ_AT_START, True, False),
-    ):  # fmt: skip
-        (result,) = node.set_parameters([Parameter(name, value=value)])
-        assert result.successful == accepted
-
-
 @NODES
 def test_empty_lists_of_a_file_are_empty(make_node, tmp_path, kind, settings):
     path = tmp_path / 'parameters.yaml'
@@ -102,17 +86,10 @@ def test_empty_lists_of_a_file_are_empty(make_node, tmp_path, kind, settings):
     assert settings().ft_sensors == ('all',)
 
 
-def test_groups_follow_the_lists(make_node):
-    node = make_node(**NAMED, **{'contact.one_of_contacts.kind': 'force'})
-    node.set_parameters([Parameter('contacts', value=['hand'])])
-    assert set(node._declared.collect().contact) == {'hand'}
-    assert node.has_parameter('contact.hand.kind')
-
-
 def test_identifier_takes_over_timeouts(bench):
     node = bench(IdentifierNode).estimator
     (found,) = node.set_parameters([Parameter('joint_states.max_age', value=0.7)])
     assert found.successful and node.settings.joint_states.max_age == 0.7
     assert node.pipeline._inputs.assembler._joint_max_age_ns == 700_000_000
-    (found,) = node.set_parameters([Parameter('refit.period', value=2.0)])
+    (found,) = node.set_parameters([Parameter('refit.min_determined', value=2)])
     assert not found.successful

@@ -32,7 +32,6 @@ from sensor_msgs.msg import JointState, MultiDOFJointState
 from test_set_parameters import others
 from visualization_msgs.msg import Marker, MarkerArray
 
-from inertial_estimation.cli.robot_check import check_settings
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
@@ -135,16 +134,14 @@ def test_deviations_are_decimated_and_follow_the_contacts(bench, rng):
     robot.spin_for(SETTLE)
     assert stamps_of(heard) == STAMPS[:4:2]
     assert heard[0].joint_names == HUMANOID['contacts']
-    late, points = STAMPS[8], [(0.0, 0.1, 0.2), (0.0, 0.1, 0.0)]
-    for point in points:
-        message = point_to_message(late, 'shank', point)
-        robot.publisher(PointStamped, 'contacts').publish(message)
+    late, point = STAMPS[8], (0.0, 0.1, 0.2)
+    message = point_to_message(late, 'shank', point)
+    robot.publisher(PointStamped, 'contacts').publish(message)
     robot.spin_for(SETTLE)
     library = Library(send(robot, [late], rng), **given)
     message = robot.wait_for_stamp(heard, late)
-    assert message.joint_names == robot.listen_to_wrenches()[-1].joint_names
-    assert len(set(message.joint_names)) == len(HUMANOID['contacts']) + 2
-    wanted = deviations_of(library, [Contact('shank', 'force', point) for point in points])
+    assert message.joint_names == [*HUMANOID['contacts'], 'shank']
+    wanted = deviations_of(library, [Contact('shank', 'force', point)])
     np.testing.assert_allclose(rows(message), wanted.wrenches, rtol=ROUND_OFF)
     assert np.isnan(wanted.wrenches[2]).all()  # the thigh gave way
 
@@ -174,14 +171,6 @@ def test_rate_limiter_waits_for_its_share(monkeypatch):
         assert not limiter.is_due(START_NS)
     limiter.earn(1.1e-3)
     assert limiter.is_due(START_NS)
-
-
-def test_rate_zero_means_no_deviations(bench, rng):
-    robot = bench(**at_rate(0.0, **NO_FILTERS))
-    heard = listen(robot)
-    send(robot, STAMPS[:1], rng)
-    robot.spin_for(SETTLE)
-    assert not any(heard.values())
 
 
 def test_missing_deviations_are_a_finding(bench, rng):
@@ -219,11 +208,8 @@ def test_internal_wrenches_equal_the_library_at_their_rate(bench, rng, rate):
     ],
 )
 def test_unknown_joint_or_link_is_refused(bench, given):
-    settings = EstimatorSettings.from_dict(HUMANOID | given)
-    assert len(check_settings(settings, HUMANOID['robot_description']).refusals) == 1
     robot = bench(autostart=False, **given)
     assert robot.estimator.trigger_configure() == TransitionCallbackReturn.FAILURE
-    assert not robot.node.count_publishers('/wrench_estimator/external_wrenches')
 
 
 def test_markers_show_deviations(bench, rng):

@@ -26,7 +26,6 @@ from inertial_estimation.ros.identifier_node import IdentifierNode
 SHORT = b'\x00\x01\x00\x00'
 """The encapsulation of a message, and nothing after it."""
 NODES = pytest.mark.parametrize('kind', [EstimatorNode, IdentifierNode])
-FILES = pytest.mark.parametrize('parameter', ['robot_description_file', 'calibration_file'])
 FOREIGN = pytest.mark.parametrize('what', ['text', 'link', 'pipe', 'folder'])
 
 
@@ -49,14 +48,6 @@ def test_messages_of_any_bytes_end_no_node(bench, kind):
     assert robot.next_status('ft leg_sensor').level != DiagnosticStatus.STALE
 
 
-def test_nested_text_on_ft_calibration_is_refused(bench):
-    robot = bench(IdentifierNode)
-    robot.listen_to_diagnostics()
-    publisher = robot.node.create_publisher(String, 'ft_calibration', LATCHED)
-    publisher.publish(String(data='[' * 100_000))
-    robot.spin_until(lambda: robot.next_status('ft_calibration').level == DiagnosticStatus.WARN)
-
-
 @NODES
 def test_text_of_a_topic_is_no_path(bench, tmp_path, kind):
     path = tmp_path / 'urdf'
@@ -71,7 +62,7 @@ def test_text_of_a_topic_is_no_path(bench, tmp_path, kind):
 
 
 @NODES
-@FILES
+@pytest.mark.parametrize('parameter', ['robot_description_file', 'calibration_file'])
 @pytest.mark.parametrize('what', ['secret', 'device', 'pipe'])
 def test_only_regular_files_are_read_and_never_quoted(
     bench, tmp_path, capfd, kind, parameter, what
