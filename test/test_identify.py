@@ -17,7 +17,6 @@ from simulated_arm import swinging, tool_readings
 
 from inertial_estimation.cli import main
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
-from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.model.robot import Robot
 
 RATE, SECONDS = 500.0, 8.0
@@ -219,11 +218,8 @@ def refused(folder, capsys):
     [
         ('q1', 'q9', "'q9'"),
         ('fixed_link: base', 'fixed_link: floor', 'floor'),
-        ('robot: {fixed_link: base}', '', 'imus'),
         ('cutoff: 20.0', 'cutoff: 400.0', '400 Hz'),
-        ('[q1, q2, q3]}', '[q1, q2, q3], unit: deg}', "'lift'"),
         ('rows:', 'bounds: {mass: {tool: [2, 1]}}\nrows:', 'bounds.mass.tool'),
-        ('fixed_link: base', 'fixed_link: base, gravity: 3', 'gravity'),
     ],
 )
 def test_wrong_settings_are_refused_by_name(files, capsys, old, new, name):
@@ -232,20 +228,13 @@ def test_wrong_settings_are_refused_by_name(files, capsys, old, new, name):
     assert name in refused(folder, capsys)
 
 
-def nan(name):
-    return lambda log: log | {name: np.full(len(log['t']), np.nan)}
-
-
 @pytest.mark.parametrize(
     ('change', 'name'),
     [
         (lambda log: {key: log[key] for key in log if key != 'e2'}, "'e2'"),
-        (nan('q1'), 'shoulder: position'),
-        (nan('fx'), 'wrist_sensor: wrench'),
-        (nan('t'), 'log.time'),
+        (lambda log: log | {'fx': np.full(len(log['t']), np.nan)}, 'wrist_sensor: wrench'),
         (lambda log: {key: log[key][:1] for key in log}, '1 samples'),
         (lambda log: log | {'t': log['t'].round(2)}, '3199 of 4000'),
-        (lambda log: log | {'q1': log['q1'][:-1]}, 'q1'),
         (lambda log: log | {'q1': np.full(len(log['t']), 'a')}, 'q1'),
     ],
 )
@@ -262,8 +251,6 @@ def test_wrong_logs_are_refused_by_name(files, capsys, change, name):
     ('change', 'name'),
     [
         (lambda w: -w, 'tool: all force'),
-        (lambda w: 1000.0 * w, 'base: all effort'),
-        (lambda w: w[:, [3, 4, 5, 0, 1, 2]], 'tool: all force'),
         (lambda w: w * [1, 1, 1, 1000, 1000, 1000], 'tool: all moment'),
         (lambda w: 0.0 * w, 'wrist_sensor: force_x is 0'),
     ],
@@ -276,18 +263,6 @@ def test_impossible_wrenches_are_refused(files, capsys, change, name):
         wrench = change(np.stack([columns[name] for name in WRENCH], axis=1))
         np.savez(path, **columns | dict(zip(WRENCH, wrench.T, strict=True)))
     assert name in refused(folder, capsys)
-
-
-@pytest.mark.parametrize('method', SOLVERS)
-def test_every_method_finds_the_mass_of_the_tool(files, method):
-    """All ten parameters beyond a wrist sensor are; what is missing is filters and priors."""
-    folder, truth = files
-    weight = ('--weight', '1e-6') if SOLVERS[method].weighted else ()
-    out = folder / 'out.json'
-    assert run(folder, '--method', method, *weight, '--json', out) == 0
-    found = json.loads(out.read_text())
-    mass = truth.parameters[truth.link_names.index('tool'), 0]
-    assert found['links']['tool']['m'] == pytest.approx(mass, rel=0.02)
 
 
 def test_friction_is_written_with_units(files, capsys):

@@ -7,7 +7,6 @@ Not covered: bags, whose samples go through the same checks but for those of tab
 """
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -39,26 +38,25 @@ def folder(tmp_path, rng):
     stops = '<limit lower="-3" upper="3" effort="100" velocity="5"/><axis '
     urdf = arm_urdf().replace('type="continuous"', 'type="revolute"').replace('<axis ', stops)
     (tmp_path / 'arm.urdf').write_text(urdf.replace('<link name="base"/>', body))
-    samples = moving(rng, SECONDS, RATE)
-    efforts = efforts_of(arm(), samples) + VISCOUS * samples.velocities
-    np.savez(
-        tmp_path / 'log.npz',
-        t=samples.stamp_ns * 1e-9,
-        q=samples.positions,
-        v=samples.velocities,
-        e=efforts + rng.normal(0.0, NOISE, efforts.shape),
-    )
+    write_log(tmp_path / 'log.npz', rng)
     write_settings(tmp_path)
     return tmp_path
 
 
-def write_settings(folder, *, log=None, rows=None, **groups):
+def write_log(path, rng):
+    samples = moving(rng, SECONDS, RATE)
+    efforts = efforts_of(arm(), samples) + VISCOUS * samples.velocities
+    columns = {'t': samples.stamp_ns * 1e-9, 'q': samples.positions, 'v': samples.velocities}
+    np.savez(path, **columns, e=efforts + rng.normal(0.0, NOISE, efforts.shape))
+
+
+def write_settings(folder, **rows):
+    columns = {'time': 't', 'positions': 'q', 'velocities': 'v', 'efforts': 'e'}
     given = {
         'robot': {'fixed_link': 'base'},
-        'log': {'time': 't', 'joints': JOINTS, 'positions': {'columns': 'q'},
-                'velocities': {'columns': 'v'}, 'efforts': {'columns': 'e'}, **(log or {})},
-        'preparation': {'cutoff': 10.0, 'measured_velocities': True, **groups},
-        'rows': {'efforts': 'all', 'friction': ['viscous'], **(rows or {})},
+        'log': {'joints': JOINTS, **columns},
+        'preparation': {'cutoff': 10.0, 'measured_velocities': True},
+        'rows': {'efforts': 'all', 'friction': ['viscous'], **rows},
     }  # fmt: skip
     (folder / 'logs.yaml').write_text(yaml.safe_dump(given))
 
@@ -128,7 +126,6 @@ def test_good_log_gives_no_finding(folder):
     [
         ({'q': lambda q: DEGREES * q, 'v': lambda v: DEGREES * v}, 'j_drawn: position'),
         ({'q': lambda q: q / DEGREES}, 'j_drawn: positions change 0.0175'),
-        ({'v': np.negative}, 'j_drawn: positions change 1 '),
         (
             {'v': of_column(0, lambda v: np.sin(0.043 * np.arange(len(v))))},
             'j_drawn: positions change',
@@ -136,7 +133,6 @@ def test_good_log_gives_no_finding(folder):
         ({'e': of_column(1, np.zeros_like)}, 'j_seen: effort is 0'),
         ({'e': lambda e: 1000.0 * e}, 'base: all effort'),
         ({'e': np.negative}, 'base: all effort'),
-        ({'e': lambda e: e[:, ::-1]}, 'base: all effort'),
         ({'t': lambda t: 1e3 * t}, 'time: rate 0.1 Hz'),
     ],
 )
@@ -154,7 +150,6 @@ def test_impossible_logs_are_refused(folder, capsys, columns, subject):
         ({'v': of_column(1, lambda v: np.where(np.arange(len(v)) == 50, np.nan, v))}, 'missing',
          'j_seen'),
         ({'e': of_column(2, stuck)}, 'frozen', 'j_told'),
-        ({'q': of_column(0, stuck)}, 'frozen', 'j_drawn'),
         ({'v': of_column(0, stuck)}, 'frozen', 'j_drawn'),
         ({'e': of_column(1, lambda e: np.clip(e, -0.5, 0.5))}, 'frozen', 'j_seen'),
     ],
@@ -164,24 +159,7 @@ def test_faults_are_found(folder, columns, code, subject):
     assert (code, subject) in found_by(folder)
 
 
-@pytest.mark.parametrize(
-    ('change_of', 'joints'),
-    [
-        (np.negative, JOINTS),
-        (lambda e: 1000 * e, JOINTS),
-        (swapped, JOINTS[:2]),
-        (lambda e: e, []),
-    ],
-)
-def test_logs_that_are_not_predicted_are_found(folder, change_of, joints):
-    with np.load(folder / 'log.npz') as log:
-        np.savez(folder / 'other.npz', **dict(log) | {'e': change_of(log['e'])})
-    run(folder, '--validate', folder / 'other.npz')
-    findings = json.loads((folder / 'o.json').read_text())['findings']
-    odd = {one['values']['what'] for one in findings if one['code'] == 'logs_disagree'}
-    assert odd == {f'base effort {joint}' for joint in joints}
-
-
+@pytest.mark.parametrize('how', ['fitted', 'predicted'])
 @pytest.mark.parametrize(
     ('change_of', 'joints'),
     [
@@ -191,17 +169,15 @@ def test_logs_that_are_not_predicted_are_found(folder, change_of, joints):
         (lambda e: e, []),
     ],
 )
-def test_fitted_logs_that_contradict_are_found(folder, rng, change_of, joints):
-    samples = moving(rng, SECONDS, RATE)
-    efforts = efforts_of(arm(), samples) + VISCOUS * samples.velocities
-    efforts += rng.normal(0.0, NOISE, efforts.shape)
-    columns = {'t': samples.stamp_ns * 1e-9, 'q': samples.positions, 'v': samples.velocities}
-    np.savez(folder / 'other.npz', **columns, e=change_of(efforts))
-    run(folder, folder / 'other.npz')
+def test_logs_that_contradict_are_found(folder, rng, change_of, joints, how):
+    write_log(folder / 'other.npz', rng)
+    with np.load(folder / 'other.npz') as log:
+        np.savez(folder / 'other.npz', **dict(log) | {'e': change_of(log['e'])})
+    run(folder, *(['--validate'] if how == 'predicted' else []), folder / 'other.npz')
     findings = json.loads((folder / 'o.json').read_text())['findings']
     odd = [one for one in findings if one['code'] == 'logs_disagree']
     assert {one['values']['what'] for one in odd} == {f'base effort {joint}' for joint in joints}
-    assert len({one['subject'] for one in odd}) == (2 if joints else 0)
+    assert how == 'predicted' or len({one['subject'] for one in odd}) == (2 if joints else 0)
 
 
 @pytest.mark.parametrize('how', ['fitted', 'predicted'])
@@ -225,31 +201,6 @@ def test_values_beyond_ratings_are_found(folder, key, old):
     assert found_by(folder) == set()
 
 
-@pytest.mark.parametrize('sign', [1.0, -1.0])
-def test_gravity_of_wrong_sign_is_refused(folder, capsys, rng, sign):
-    """The first joint turns about the vertical, so that its effort has the right sign."""
-    fast, slower = moving(rng, SECONDS, RATE), 4
-    samples = replace(
-        fast,
-        stamp_ns=slower * fast.stamp_ns,
-        velocities=fast.velocities / slower,
-        accelerations=fast.accelerations / slower**2,
-    )
-    down = -9.81 * Robot.from_urdf(arm_urdf(), fixed_link='base').links[1].P_H_L[:3, 2]
-    robot = Robot.from_urdf(arm_urdf(), fixed_link='base', gravity=down)
-    efforts = efforts_of(robot, samples) + VISCOUS * samples.velocities
-    efforts += rng.normal(0.0, NOISE, efforts.shape)
-    columns = {'t': samples.stamp_ns * 1e-9, 'q': samples.positions, 'v': samples.velocities}
-    np.savez(folder / 'log.npz', **columns, e=efforts)
-    settings = yaml.safe_load((folder / 'logs.yaml').read_text())
-    settings['robot']['gravity'] = (sign * down).tolist()
-    (folder / 'logs.yaml').write_text(yaml.safe_dump(settings))
-    if sign > 0.0:
-        assert found_by(folder) == set()
-    else:
-        assert 'base: all effort' in refused(folder, capsys)
-
-
 def test_frozen_efforts_give_no_equations(folder):
     def kept(wanted):
         assert (('frozen', 'j_told') in found_by(folder)) == wanted
@@ -263,7 +214,7 @@ def test_frozen_efforts_give_no_equations(folder):
     # The repeated ones, and what the filter spreads them to on both sides (`edges`, 0.2 s).
     assert 399 <= clean['j_told'] - rows['j_told'] <= 399 + 2 * 0.2 * RATE + 2
     assert figures['effort j_told']['fit'] < 3 * NOISE
-    write_settings(folder, rows={'frozen_after': 0})
+    write_settings(folder, frozen_after=0)
     rows, figures = kept(False)
     assert rows == clean
     assert figures['effort j_told']['fit'] > 30 * NOISE

@@ -44,9 +44,8 @@ def write_log(path, payloads, rng):
     """Write the currents of an arm that moves with some payloads."""
     robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base', ft_sensors=[])
     samples = swinging(rng, 8.0, RATE)
-    n = len(samples)
     builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names, payloads=payloads))
-    rows = builder.equations(samples, carried=np.ones((n, len(payloads))))[0]
+    rows = builder.equations(samples, carried=np.ones((len(samples), len(payloads))))[0]
     links = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
     torques = [rows[f'effort {name}'].Y @ links - rows[f'effort {name}'].y
                for name in robot.joint_names]  # fmt: skip
@@ -92,9 +91,7 @@ def test_gains_come_from_a_log_without_and_one_with_a_payload(folder, capsys):
     ('wrong', 'right', 'name'),
     [
         ('mass: 2.0', 'mass: 2000.0', 'torques of the identified parameters'),
-        ('mass: 2.0', 'mass: 0.002', 'torques of the identified parameters'),
         ("'*_disc.npz'", "'run.npz'", 'all effort'),
-        ('columns: current', 'columns: current, scale: -1', 'shoulder.drive_gain'),
         ('columns: current', 'columns: current, scale: [1, -1, 1]', 'elbow.drive_gain'),
     ],
 )

@@ -112,6 +112,3 @@ def test_unused_shapes_are_reported(folder, capsys):
     shapes = f'shapes: {{boxes: {{drawn: {BOX}}}}}'
     assert run(folder, shapes) == 0
     assert "box of 'drawn' under 'shapes' is not used" in ' '.join(capsys.readouterr().out.split())
-    assert run(folder, shapes, method='entropic') == 0
-    assert "entropic does not use 'shapes'" in capsys.readouterr().out
-    assert 'points' not in found_in(folder)

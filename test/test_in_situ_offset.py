@@ -102,7 +102,6 @@ def refused_logs(rng, n=500):
         'touched': (touched, a),
         'dead channel': (dead, a),
         'saturated': (saturated, a),
-        'frozen': (np.tile(3.1, (n, 6)), a),
         'accelerometer in g': (raw, a / GRAVITY),
         'channels in other units': (raw * np.logspace(0, 4, 6), a),
     }

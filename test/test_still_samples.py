@@ -84,12 +84,6 @@ def test_vibrations_and_slow_touches_are_left_out(robot, samples, offsets, rng):
         # A touch below 1 % of the weight remains.
         np.testing.assert_allclose(found.offsets, offsets, atol=tolerance)
     assert found.left_out['touched'] > 90 and found.left_out['moving'] == 0
-    # A spread of 1 Nm all the time is below the limit of 1 cm times the weight.
-    swaying = samples.ft_readings.copy()
-    swaying[:, 1, 3] += rng.normal(size=N)
-    given = replace(samples, ft_readings=swaying)
-    found = offset_from_model(estimator, given, ['l_sole'], noisy=QUIET)
-    assert (found.n_samples == N).all() and abs(found.offsets - offsets)[1, 3] < 0.3
 
 
 def test_reported_touches_are_left_out(robot, samples, offsets):
@@ -135,9 +129,8 @@ def test_wrong_limits_and_stamps_are_refused(robot, samples):
     with pytest.raises(ConfigError):
         Stillness(joint_velocity=-1.0)
     back = replace(samples, stamp_ns=samples.stamp_ns[::-1].copy())
-    for error, given in ((CalibrationError, samples.take(slice(0, 0))), (ModelError, back)):
-        with pytest.raises(error):
-            offset_from_model(WrenchEstimator(robot), given, ['l_sole'])
+    with pytest.raises(ModelError):
+        offset_from_model(WrenchEstimator(robot), back, ['l_sole'])
 
 
 HAND = (Contact('hand'),)
