@@ -222,16 +222,6 @@ def test_kept_columns_and_groups_give_all_equations(base, Y, rng):
     np.testing.assert_allclose(null @ found, null @ prior, atol=ROUND_OFF)
 
 
-def test_order_decides_which_columns_are_kept(nested_humanoid, submodel, base):
-    null = null_space(nested_humanoid, submodel)
-    masses = list(range(0, len(null), 10))
-    others = [k for k in conditioning_order(len(null) // 10) if k % 10]
-    other = BaseParameters.of_null_space(null, masses + others)
-    assert other.rank == base.rank
-    assert set(other.independent) > set(masses)
-    assert not set(base.independent) > set(masses)
-
-
 def test_still_poses_determine_no_rotational_inertia(nested_humanoid, submodel, base, Y, rng):
     samples = random_states(nested_humanoid, 40)
     for array in (samples.velocities, samples.accelerations):

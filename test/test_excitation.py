@@ -22,7 +22,6 @@ from inertial_estimation.identification.excitation.search import (
     Value,
     minimise_inside,
 )
-from inertial_estimation.model.identifiable import Rows, null_space
 from inertial_estimation.model.joint_limits import joint_limits
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -71,13 +70,6 @@ def test_overshoot_between_samples_is_bounded_tightly(rng, n):
     assert share - 1.0 > 0.1 * (BASIS.overshoot(n) - 1.0)
 
 
-@pytest.fixture
-def limits(rng):
-    """Return a box of two groups of three variables, cut by random planes."""
-    planes = 0.3 * rng.normal(size=(2, 5, 3))
-    return LinearLimits(np.concatenate([np.tile(np.eye(3), (2, 1, 1)), planes], axis=1))
-
-
 def bowl(centre):
     return lambda x: Value(float(np.sum((x - centre) ** 2)), 2.0 * (x - centre))
 
@@ -88,13 +80,6 @@ def test_descent_ends_at_the_optimum_inside(centre, optimum):
     found = minimise_inside(bowl(np.full((2, 3), centre)), box, np.zeros((2, 3)), 1e-6)
     assert np.abs(box.values(found)).max() < 1.0
     np.testing.assert_allclose(found, optimum, atol=2e-3)
-
-
-def test_descent_that_is_stopped_is_inside_and_no_worse(limits):
-    function, start = bowl(np.full((2, 3), 5.0)), np.zeros((2, 3))
-    found = minimise_inside(function, limits, start, 0.1, stop=lambda: True)
-    assert np.abs(limits.values(found)).max() < 1.0
-    assert function(found).value < function(start).value
 
 
 @pytest.fixture
@@ -116,13 +101,6 @@ def regressor(arm):
 
 def random_states(rng, n=30):
     return rng.normal(size=(3, n, 3))
-
-
-def test_without_friction_the_base_is_that_of_structure(arm):
-    found = ExcitationRegressor(arm, JointModel(terms=())).submodels[0].base
-    null = null_space(arm, arm.submodels[0], Rows.TORQUES)
-    assert found.rank == 10 * len(arm.links) - null.shape[1]
-    np.testing.assert_allclose(found.grouping @ null, 0.0, atol=ROUND_OFF)
 
 
 @pytest.mark.parametrize('cut', [False, True])

@@ -18,7 +18,7 @@ from inertial_estimation.identification.feasibility import (
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.solvers.consistency_lmi import Consistency
 from inertial_estimation.identification.solvers.divergence import parameters_of
-from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
+from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import null_space
 
@@ -136,20 +136,6 @@ def submodel(nested_humanoid):
     return null_space(nested_humanoid, one), Unknowns(links), truth
 
 
-def test_distance_depends_on_the_columns_and_the_verdict_does_not(submodel, rng):
-    null, unknowns, truth = submodel
-    x = truth + 0.05 * rng.normal(size=truth.size)
-    n = len(null)
-    found = []
-    for order in (None, [*range(0, n, 10), *(k for k in range(n - 1, 0, -1) if k % 10)]):
-        base = BaseParameters.of_null_space(null, order)
-        found.append(check_base_parameters(base, base.of(x), unknowns))
-    one, other = found
-    assert one.verdict is other.verdict is Verdict.INFEASIBLE
-    assert one.margin == pytest.approx(other.margin, rel=1e-4)
-    assert one.distance != pytest.approx(other.distance, rel=1e-3)
-
-
 def test_bounds_count(submodel):
     null, unknowns, truth = submodel
     base, most = BaseParameters.of_null_space(null), truth[::10].sum() - 0.1
@@ -164,18 +150,6 @@ def test_bounds_count(submodel):
     assert beyond(light.certificate, base.of(truth)) > 0
     for share in (0.1, 0.5, 0.9 * most / (most + 0.1)):
         assert beyond(light.certificate, base.of(share * truth)) < SOLVER
-
-
-def test_negative_friction_is_infeasible_within_bounds():
-    unknowns = Unknowns(('link',), (Extra('joint', Term.VISCOUS),))
-    base = BaseParameters.parse(['link.Izz', 'joint.viscous'], unknowns.names)
-    values = np.array([0.1, -0.2])
-    assert check_base_parameters(base, values, unknowns).verdict is Verdict.FEASIBLE
-    bounds = Bounds(extras=np.array([[0.0, np.inf]]))
-    found = check_base_parameters(base, values, unknowns, bounds=bounds)
-    assert found.verdict is Verdict.INFEASIBLE
-    assert found.distance == pytest.approx(0.2, abs=SOLVER)
-    np.testing.assert_allclose(found.nearest, [0.1, 0.0], atol=FLAT)
 
 
 @pytest.mark.parametrize('size', [1.0, 0.1, 0.01])

@@ -58,35 +58,6 @@ def test_slopes_are_derivatives(noisy, rng, weight):
         assert step @ place.hessian @ step == pytest.approx(second, rel=CURVE)
 
 
-def test_links_inside_move_along_lines_of_their_parameters(noisy, rng):
-    objective = ManifoldObjective.of(noisy, 0.0)
-    y, step = objective.start, 0.03 * rng.normal(size=len(noisy.unknowns))
-    x, there = objective.unknowns(y), objective.unknowns(objective.moved(y, step))
-    np.testing.assert_allclose(x, noisy.prior_point(), atol=ROUND_OFF)
-    slopes = (objective.unknowns(y + 1e-6 * step) - objective.unknowns(y - 1e-6 * step)) / 2e-6
-    np.testing.assert_allclose(there - x, slopes, atol=1e-8 * np.abs(x).max())
-
-
-def in_millimetres(problem):
-    """Return a problem with the millimetre as unit of length, and the sizes of its unknowns."""
-    sizes = np.append(np.tile(np.repeat([1.0, 1e3, 1e6], (1, 3, 6)), 5), np.ones(2))
-    prior = problem.prior * sizes[:10]
-    return replace(problem, factor=problem.factor / sizes, prior=prior), sizes
-
-
-def test_steps_do_not_depend_on_units(noisy):
-    """Neither of length nor of the objective."""
-    other, sizes = in_millimetres(noisy)
-    heavier = replace(
-        noisy, factor=9 * noisy.factor, target=9 * noisy.target, energy=81 * noisy.energy
-    )
-    expected = solve_manifold(noisy, max_iterations=9)
-    for problem, options, units in ((other, {}, sizes), (heavier, {'weight': 0.81}, 1.0)):
-        found = solve_manifold(problem, max_iterations=9, **options)
-        np.testing.assert_allclose(found.x / units, expected.x, rtol=AGREE, atol=AGREE)
-        assert found.optimality == pytest.approx(expected.optimality, rel=1e-6)
-
-
 def test_prior_leads_to_the_answer_of_the_convex_method(noisy):
     found, expected = solve_manifold(noisy), solve_entropic(noisy)
     assert found.grade is Grade.OPTIMAL
@@ -104,15 +75,6 @@ def test_every_iterate_is_consistent_and_no_worse(noisy, weight):
         far = entropic_divergence(result.parameters, noisy.prior).sum()
         values.append(noisy.mean_square(result.x) / 2 + (weight or 0.0) * far)
     assert (np.diff(values) <= ROUND_OFF * values[0]).all() and values[3] < values[0]
-
-
-def test_link_at_the_edge_has_deviations(rng):
-    """Noise far beyond the signal, against a prior that weighs next to nothing."""
-    case = humanoid_case(rng, instants=20)
-    problem = case.problem(3 * NOISE * rng.normal(size=len(case.y)))
-    result = solve_manifold(problem, weight=1e-8)
-    assert result.consistent
-    assert (result.deviations > 0.0).all() and np.isfinite(result.deviations).all()
 
 
 def test_without_prior_the_boundary_is_as_good_as_that_of_the_cone(noisy):

@@ -30,7 +30,6 @@ from inertial_estimation.identification.solvers.mass_points import (
     box_grid,
     hull_grid,
     link_grids,
-    prior_roots,
     solve_mass_points,
 )
 from inertial_estimation.identification.unknowns import Unknowns
@@ -105,14 +104,6 @@ def test_shape_goes_before_config_before_prior(box):
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-def test_weights_of_the_prior_are_of_the_farther_bound(box):
-    """10 kg may be off by 5, and first moments and inertias by those of 15 kg at the faces."""
-    upright = replace(box, L_H_S=np.eye(4))
-    (root,) = prior_roots([box_grid(upright)], even(upright, 10.0)[None])
-    for column, size in ((0, 5.0), (1, 15.0 * 0.1), (5, 15.0 * 0.1 * 0.2)):
-        assert np.linalg.norm(root[:, column] * size) == pytest.approx(1.0)
-
-
 @pytest.fixture
 def small(rng):
     """Return a problem of 20 non-negative variables."""
@@ -167,14 +158,6 @@ def test_many_bounds_that_compete_are_met(seed, total):
     assert total - EXACT <= found[:, 0].sum() / mass.sum() <= 1.0 + EXACT
     assert (np.abs(found[:, 1:4] / found[:, :1] - center) <= 0.02 + EXACT).all()
     assert result.optimality < ROUND_OFF * 100
-
-
-def test_centres_of_mass_are_in_their_boxes(noisy):
-    grids = link_grids(noisy.unknowns.links, noisy.prior, {})
-    result = solve_mass_points(noisy, grids)
-    assert result.grade is Grade.OPTIMAL and result.consistent
-    for grid, parameters in zip(grids, result.parameters, strict=True):
-        assert np.abs(grid.box.to_unit(parameters[1:4] / parameters[0])).max() < 1.0
 
 
 def test_prior_does_not_disturb_what_is_determined(case):

@@ -130,15 +130,6 @@ def test_model_has_slope_and_curvature_of_the_divergence(prior, rng):
     assert quadratic(model, x) == pytest.approx(WEIGHT * 0.5 * 0.25)
 
 
-def test_inconsistent_parameters_are_taken_for_the_prior(prior):
-    near = prior.copy()
-    near[1] = moved(prior, np.array([np.zeros(10), [-1.5, *[0.0] * 9]]))[1]
-    found = entropic_model(UNKNOWNS, prior, near, SCALES, WEIGHT)
-    expected = entropic_model(UNKNOWNS, prior, prior, SCALES, WEIGHT)
-    np.testing.assert_allclose(found.R, expected.R, atol=1e-12 * np.abs(expected.R).max())
-    np.testing.assert_allclose(found.rho, expected.rho, atol=1e-12 * np.abs(expected.rho).max())
-
-
 def test_weight_is_a_share_or_a_number_of_equations():
     for rows in (1.0, 0.5, 1e6):
         assert prior_weight(str(PriorRows(rows))) == PriorRows(rows)

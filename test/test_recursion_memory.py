@@ -174,18 +174,6 @@ def test_state_errors_are_whitened_without_friction(arm, rng):
     assert known.corrected is known.information
 
 
-def test_prior_fit_keeps_prior_parameters(robot):
-    for one in known_of(identify(robot, log(robot, 4.0))):
-        x, n = one.prior_fit(), one.block.unknowns.n_inertial
-        np.testing.assert_array_equal(x[:n], one.prior.reshape(-1))
-        # Normal equations of the rest.
-        R = one.information.R
-        slope = R[:, n:].T @ (one.information.rho - R @ x)
-        assert np.abs(slope).max() < DENSE * np.linalg.norm(R[:, n:]) ** 2
-        if one.name == 'foot':
-            np.testing.assert_allclose(x[n:], 3.0, atol=5 * NOISE)
-
-
 @pytest.mark.parametrize('weight', [1e-4, 1.0])
 def test_excitation_counts_combinations_beyond_the_prior(robot, weight):
     for one in known_of(identify(robot, log(robot, 4.0))):
@@ -198,22 +186,9 @@ def test_excitation_counts_combinations_beyond_the_prior(robot, weight):
         assert determined_combinations(one, one.corrected, weight) == wanted
 
 
-def test_time_counts_where_samples_give_equations(robot):
-    identifier = RecursiveIdentifier(robot, settings(robot))
-    at = [submodel.name for submodel in robot.submodels].index('foot')
-    for part in equal_parts(log(robot, 10.0), 1.0):
-        free = np.ones((len(part), len(robot.submodels)), dtype=bool)
-        free[::2, at] = False
-        identifier.add(part, free=free)
-    # A sample counts for the time to the next one, which the very first window does not know.
-    assert by_name(identifier, 'thigh').seconds == pytest.approx(9.99, abs=1e-6)
-    assert by_name(identifier, 'foot').seconds == pytest.approx(0.5 * 9.99, abs=1e-6)
-
-
-@pytest.mark.parametrize('rate', [1.0, 3.0])
-def test_samples_that_come_alone_count_for_time(robot, rate):
+def test_samples_that_come_alone_count_for_time(robot):
     identifier = RecursiveIdentifier(robot, settings(robot, warm_up=3.0))
-    parts = equal_parts(log(robot, 60.0, rate=rate), 1.0)
+    parts = equal_parts(log(robot, 60.0, rate=1.0), 1.0)
     for part in parts:
         identifier.add(part)
         identifier.refit()
@@ -226,22 +201,6 @@ def test_samples_that_come_alone_count_for_time(robot, rate):
     late.stamp_ns[:] += 3_600_000_000_000
     identifier.add(late)
     assert 0.0 < thigh.seconds - before <= 1.0
-
-
-def test_offsets_walk_while_no_samples_come(robot):
-    parts = equal_parts(log(robot, 6.0), 1.0)
-    identifier = RecursiveIdentifier(robot, settings(robot, force_walk=0.3))
-    for part in parts[:5]:
-        identifier.add(part)
-    foot, sizes = by_name(identifier, 'foot'), []
-    before = foot.information
-    late = replace(parts[5], stamp_ns=parts[5].stamp_ns + 100_000_000_000)
-    late.ft_readings[:] = np.nan
-    identifier.add(late)
-    for information in (before, foot.information):
-        others = np.setdiff1d(np.arange(information.n), foot.offsets[:3])
-        sizes.append(np.diag(covariance(eliminated(information, others))))
-    np.testing.assert_allclose(sizes[1] - sizes[0], 0.09 * 101.0, rtol=1e-3)
 
 
 def test_time_set_back_does_not_strengthen_old_equations(robot):
@@ -340,16 +299,3 @@ def test_base_parameters_at_rest_have_no_deviation(robot):
         # In one pose, a weight and an offset are the same.
         assert np.isinf(one.deviations).all()
         assert 0 < one.rank < len(one.names)
-
-
-def test_a_link_without_mass_is_widened(robot):
-    parameters = robot.parameters.copy()
-    head = robot.link_names.index('head')
-    parameters[head] = 0.0
-    samples = log(robot, 6.0)
-    identifier = identify(robot.with_parameters(parameters), samples)
-    found = identifier.refit()
-    assert found.refitted
-    assert found.least_margin > 0.0
-    assert 0.0 < found.parameters[head, 0] < 0.01
-    assert 'head' in identifier.widened

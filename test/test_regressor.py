@@ -147,11 +147,6 @@ def test_torque_gradient_is_the_slope(held, rng):
         np.testing.assert_allclose(found[index], slope, rtol=1e-5, atol=1e-5)
 
 
-def test_torque_regressor_of_a_floating_robot_is_refused(two_link):
-    with pytest.raises(ModelError):
-        TorqueRegressor(two_link)
-
-
 # Gravity
 
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from identification_problems import humanoid_case
-from shared_data import SHARED
 
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Grade, Problem
@@ -76,33 +75,6 @@ def test_margin_keeps_links_inside(problem):
 
 def bounded(problem, **bounds):
     return replace(problem, bounds=Bounds(**bounds))
-
-
-def test_published_euclidean_solution_of_a_human():
-    """[Lee 2020]: a sum, |W (A x - b)|^2 + gamma |x - prior|^2, twice the count of our mean."""
-    file = SHARED / 'data' / 'human_lee2020' / 'human_lee2020.npz'
-    if not file.is_file():
-        pytest.skip('the shared data folder is not beside this checkout')
-    human = dict(np.load(file))
-    A, b, gamma, theirs = human['A'], human['b'], float(human['gamma']), human['sol_euclidean']
-    weights = 1 / np.sqrt(np.tile(human['sigma_diag'], len(b) // 3))
-    information = Information.of(weights[:, None] * A, weights * b)
-    bounds = Bounds(ellipsoids=human['Q'])
-    unknowns = Unknowns(tuple(f'link_{k}' for k in range(16)))
-    problem = Problem.of(unknowns, information, human['prior'], bounds=bounds)
-
-    def cost(x):
-        missed = weights * (A @ x.ravel() - b)
-        return missed @ missed + gamma * np.sum((x - human['prior']) ** 2)
-
-    def solution(problem):
-        options = {'weight': gamma / len(b), 'prior': 'euclidean', 'margin': 1e-9}
-        return solve_semidefinite(problem, **options).parameters
-
-    found = solution(problem)
-    assert cost(found) == pytest.approx(cost(theirs), rel=OTHER_SOLVER)
-    np.testing.assert_allclose(found, theirs, atol=1e-3)
-    assert cost(solution(replace(problem, bounds=Bounds()))) < 0.99 * cost(theirs)
 
 
 def test_prior_far_from_the_equations_does_not_spoil_the_grade(rng):

@@ -89,11 +89,6 @@ def test_signals_that_are_not_filtered():
     np.testing.assert_array_equal(imu_covariance(1e-3, 0.1), independent(1e-3, 0.1, 0.0))
 
 
-def test_a_window_too_short_is_refused():
-    with pytest.raises(ConfigError):
-        filter_weights(SavitzkyGolayFilter(1, 0.1, 3), 20.0)
-
-
 def test_roots_of_singular_covariances(rng):
     parts = rng.normal(size=(50, 3, 3))
     parts[10:20, :, 1:] = 0.0
@@ -115,8 +110,6 @@ def test_roots_of_singular_covariances(rng):
     [
         ({'fts': np.ones((3, 5))}, ShapeError),
         ({'fts': -np.ones((3, 6))}, ConfigError),
-        ({'joints': np.full((5, 3, 3), np.nan)}, ConfigError),
-        ({'joints': np.tile(-np.eye(3), (5, 1, 1))}, ConfigError),
         ({'joints': np.tile(np.triu(np.ones((3, 3))), (5, 1, 1))}, ConfigError),
         ({'imus': np.tile(2 * np.ones((3, 3)) - np.eye(3), (1, 1, 1))}, ConfigError),
     ],

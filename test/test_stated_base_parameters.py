@@ -77,13 +77,6 @@ def test_drive_inertia_among_parameters_of_links_is_not_negative(robot, table):
         assert check_stated(robot, read).verdict is verdict
 
 
-@pytest.mark.parametrize(('deviation', 'zero'), [('0.21', True), ('0.19', False), ('', False)])
-def test_negative_friction_may_be_zero_within_its_deviation(robot, deviation, zero):
-    text = f'combination,value,deviation\nelbow.viscous,-0.2,{deviation}'
-    read = read_base_parameters(text, robot)
-    assert read.below_zero.tolist() == [True] and read.may_be_zero.tolist() == [zero]
-
-
 def test_json_of_an_identification_is_read(robot, table):
     """Couplings and payloads do not change the verdict."""
     combinations, values = table

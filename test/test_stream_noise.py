@@ -39,7 +39,6 @@ from inertial_estimation.uncertainty.sensor_noise import (
 )
 from inertial_estimation.uncertainty.stream_noise import (
     MomentumNoise,
-    StreamFilters,
     stream_noise,
 )
 
@@ -175,15 +174,6 @@ def test_noise_is_stated_only_where_the_filter_works(rate, rng):
     ):  # fmt: skip
         states = np.full(len(robot.imus), state, dtype=np.uint8)
         assert noise.covers(sample._replace(imu_states=states)) == covered
-
-
-def test_filters_are_learnt_one_at_a_time():
-    settings = settings_of()
-    robot, filters = robot_of(settings), StreamFilters(settings)
-    # Joint positions and the gyroscope; FT readings are not filtered.
-    assert [filters.learn_next(robot, rates_of(robot)) for _ in range(3)] == [True, True, False]
-    assert not filters.learn_next(robot, rates_of(robot, joint=1.01 * JOINT_RATE))
-    assert filters.learn_next(robot, rates_of(robot, joint=1.1 * JOINT_RATE))
 
 
 def test_live_deviations_follow_the_rates(rng):

@@ -20,8 +20,6 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.sample import SampleBatch, SensorState
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import (
-    NoiseModel,
-    independent,
     triangular_root,
 )
 
@@ -91,17 +89,6 @@ def test_coverage_with_parts_of_imus(arrays, rng):
     lost = [imu.name for imu in robot.imus].index('h4')
     sample.angular_velocities[lost] = sample.proper_accelerations[lost] = np.nan
     check_coverage(robot, at_roots(robot), sample, noise, rng, acceleration_arrays=arrays)
-
-
-def test_coverage_with_large_forces_and_coarse_encoders(rng):
-    """Positions move the frames of the sensors, which is most of it."""
-    robot = make('humanoid')
-    sample = random_sample(robot, rng)
-    sample.ft_readings[:, 2] = 400.0
-    noise = NoiseModel.uniform(
-        robot, joint=independent(1e-3, 0.0, 0.0), imu=np.zeros((3, 3)), ft=np.full(6, 1e-3)
-    )
-    check_coverage(robot, HUMANOID_CONTACTS['forces'], sample, noise, rng)
 
 
 @pytest.mark.parametrize(
