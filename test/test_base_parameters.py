@@ -82,14 +82,6 @@ def outside(basis, columns):
 # Identifiable subspaces
 
 
-@pytest.mark.parametrize('rows', Rows)
-def test_null_space_does_not_depend_on_the_states(floating, rows):
-    for submodel in (*floating.submodels, whole(floating)):
-        one, other = (null_space(floating, submodel, rows, seed) for seed in (0, 1))
-        assert one.shape == other.shape
-        assert not one.size or outside(one, other) < ROUND_OFF
-
-
 def test_ranks_of_floating_submodels(floating):
     """A mass on the axis belongs to either side: 3. An inertia that does not turn: 6."""
     for submodel in floating.submodels:

@@ -14,7 +14,6 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, two_link_urdf
 
 from inertial_estimation.cli import main
-from inertial_estimation.cli.identifiable import MAX_TERMS as MOST
 from inertial_estimation.cli.identifiable import (
     check_identifiable,
     source_of_urdf,
@@ -83,23 +82,6 @@ def test_known_ground_is_that_of_identify(tmp_path, capsys):
         assert {one['name']: one['rank'] for one in found['submodels']} == submodels
         assert (found['predictions']['wrenches_lacking']['base'] > 0) == lacking
     capsys.readouterr()
-
-
-def test_six_ft_sensors_of_a_humanoid(capsys, tmp_path):
-    urdf = MODELS / 'icub_v2_5.urdf'
-    if not urdf.is_file():
-        pytest.skip(f'{urdf} is not there')
-    assert run(urdf, '--json', tmp_path / 'out.json') == 0
-    shown = capsys.readouterr().out
-    found = json.loads((tmp_path / 'out.json').read_text())
-    assert found['rank'] == 10 * 7 + 7 * 32
-    assert 'more' in shown
-    longest = max(len(b['terms']) for s in found['submodels'] for b in s['base_parameters'])
-    assert longest > MOST
-    assert run(urdf, '--all') == 0
-    shown = capsys.readouterr().out
-    assert ' more' not in shown
-    assert 'torque of l_knee' in shown
 
 
 def test_efforts_and_a_wrist_sensor_of_an_arm():

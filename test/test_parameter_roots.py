@@ -3,7 +3,7 @@
 """
 Covariance of refitted parameters: against one dense inverse of all submodels, and against draws.
 
-Not covered: what it does to wrenches and torques (test_parameter_deviations.py); equations whose
+Not covered: what it does to wrenches and torques (test_uncertainty.py); equations whose
 errors have much in common, as those of a sensor with a wrong matrix.
 """
 

@@ -16,7 +16,7 @@ from identification_problems import humanoid_case
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Grade, Problem
-from inertial_estimation.identification.row_space import RowSpace
+from inertial_estimation.identification.row_space import RowSpace, numerical_rank
 from inertial_estimation.identification.solvers.coordinates import MAX_WEIGHT
 from inertial_estimation.identification.solvers.divergence import (
     Distance,
@@ -27,6 +27,7 @@ from inertial_estimation.identification.solvers.divergence import (
 )
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.methods import SOLVERS
+from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 
 NEXT_TO_NOTHING = 1e-9
@@ -134,7 +135,8 @@ def test_deviations_are_finite_where_determined(method, case, noise):
     problem = replace(case, Y=silent).problem(noise)
     determined = np.append(np.ones(len(case.truth) - 1, dtype=bool), False)
     if method is SOLVERS['least_squares']:
-        determined = RowSpace.of(problem.factor).determined
+        null = np.linalg.svd(silent)[2][RowSpace.of(silent).rank :]
+        determined = np.linalg.norm(null, axis=0) < 1e-9
         assert 0 < np.count_nonzero(determined) < len(determined)
     deviations = method(problem).deviations
     np.testing.assert_array_equal(np.isfinite(deviations), determined)
@@ -316,3 +318,29 @@ def test_heaviest_prior_leaves_other_unknowns_free(weighted, case, noise):
     slopes = case.Y[:, -2:].T @ (case.Y @ free - case.y - noise)
     sizes = np.linalg.norm(case.Y[:, -2:], axis=0) * np.linalg.norm(case.y)
     assert (np.abs(slopes) <= SAME * sizes).all()
+
+
+def one_link(Y, values):
+    """Return the problem of one link without offsets."""
+    link = np.array([[2.0, 0.02, -0.04, 0.1, 0.05, 0.001, 0.04, 0.0, 0.002, 0.03]])
+    return Problem.of(Unknowns(('link',)), Information.of(Y, Y @ link[0] + values), link)
+
+
+def test_deviations_of_least_squares_are_those_of_the_textbook(rng):
+    Y, noise = rng.normal(size=(50, 10)), 0.1 * rng.normal(size=50)
+    problem, roots = one_link(Y, noise), np.sqrt(np.diag(np.linalg.inv(Y.T @ Y)))
+    result = SOLVERS['least_squares'](problem)
+    deviation = np.sqrt(50 * problem.mean_square(result.x) / (50 - 10))
+    np.testing.assert_allclose(result.deviations, deviation * roots, rtol=1e-9)
+    known = SOLVERS['least_squares'](problem, noise=0.3)
+    np.testing.assert_allclose(known.deviations, 0.3 * roots, rtol=1e-9)
+
+
+def test_rank_does_not_depend_on_units_and_condition(case, rng):
+    Y = case.Y * 10.0 ** np.random.default_rng(3).uniform(-6, 6, case.Y.shape[1])
+    assert RowSpace.of(Y).rank == RowSpace.of(case.Y).rank == numerical_rank(Y.T @ Y) == 40
+    Q, U = (np.linalg.qr(rng.normal(size=(n, 10)))[0] for n in (10, 30))
+    problem = one_link(U * np.geomspace(1.0, 1e-7, 10) @ Q, 0.0)
+    result = SOLVERS['least_squares'](problem)
+    assert result.rank == 10
+    np.testing.assert_allclose(result.x, problem.prior[0], atol=1e-8)

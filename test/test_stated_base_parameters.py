@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Base parameters as text: reading, errors, verdicts.
+Stated base parameters: reading, verdicts, and ``check URDF --base-parameters``.
 
 Not covered: the verdicts on published values, see `test_feasibility` and `test_wam7`.
 """
@@ -11,6 +11,7 @@ import json
 import numpy as np
 import pytest
 
+from inertial_estimation.cli import main
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.feasibility import (
     Verdict,
@@ -38,9 +39,13 @@ def table(robot):
     return base.combinations(Unknowns(robot.link_names).names), values
 
 
-def stated(robot, combinations, values):
+def text_of(combinations, values):
     lines = [f'{c},{v:.12g}' for c, v in zip(combinations, values, strict=True)]
-    return read_base_parameters('\n'.join(['combination,value', *lines]), robot)
+    return '\n'.join(['combination,value', *lines])
+
+
+def stated(robot, combinations, values):
+    return read_base_parameters(text_of(combinations, values), robot)
 
 
 def names_below_zero(read):
@@ -115,3 +120,45 @@ def test_only_identifiable_combinations_may_be_stated(robot):
     assert check_stated(robot, read).verdict is Verdict.FEASIBLE
     with pytest.raises(ModelError, match='lower'):
         read_base_parameters('combination,value\nlower.Iyy,0.5', robot)
+
+
+@pytest.fixture
+def run(robot, tmp_path):
+    """Return a function that checks text with the command; its exit code and its JSON."""
+
+    def call(text):
+        urdf, values, out = (tmp_path / name for name in ('robot.urdf', 'base.csv', 'out.json'))
+        urdf.write_text(robot.urdf)
+        values.write_text(text)
+        words = ['check', urdf, '--base-parameters', values, '--fixed-link', 'base', '--json', out]
+        return main([str(word) for word in words]), json.loads(out.read_text())
+
+    return call
+
+
+def test_infeasible_values_come_with_proof_and_nearest(table, run, capsys):
+    names, values = table
+    bad = values.copy()
+    bad[next(k for k, name in enumerate(names) if name.startswith('lower.Iyy'))] -= 10.0
+    code, found = run(text_of(names, bad))
+    assert code == 1 and 'Nearest' in capsys.readouterr().out
+    found = found['full']
+    assert found['verdict'] == 'infeasible'
+    proof = found['certificate']
+    assert proof['stated'] < proof['least']
+    near = np.array(list(found['nearest'].values()))
+    weights = np.array([proof['weights'][name] for name in found['nearest']])
+    assert weights @ near >= proof['least'] - 1e-9 * np.abs(weights).max()
+    assert found['distance'] == pytest.approx(np.linalg.norm(near - bad), rel=1e-6)
+    assert run(text_of(names, near))[0] == 0
+
+
+@pytest.mark.parametrize(('deviation', 'code'), [('0.3', 0), ('0.1', 1)])
+def test_negative_friction_is_judged_beside_the_cones(table, run, capsys, deviation, code):
+    lines = [f'{line},' for line in text_of(*table).splitlines()[1:]]
+    lines.append(f'elbow.viscous,-0.2,{deviation}')
+    exit_code, found = run('\n'.join(['combination,value,deviation', *lines]))
+    assert exit_code == code and 'elbow.viscous' in capsys.readouterr().out
+    assert found['full']['verdict'] == found['physical']['verdict'] == 'feasible'
+    wanted = {'value': -0.2, 'deviation': float(deviation), 'may_be_zero': code == 0}
+    assert found['below_zero']['elbow.viscous'] == wanted

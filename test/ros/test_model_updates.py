@@ -17,8 +17,8 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from test_parameter_deviations import no_noise, roots_of
 from test_set_parameters import others
+from test_uncertainty import no_noise, roots_of
 
 from inertial_estimation.calibration.configured_estimator import (
     build_calibration,
