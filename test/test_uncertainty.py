@@ -20,9 +20,7 @@ from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.sample import SampleBatch, SensorState
 from inertial_estimation.uncertainty.deviations import Uncertainty
-from inertial_estimation.uncertainty.sensor_noise import (
-    triangular_root,
-)
+from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
 
 # Two standard deviations hold 95.45 % of a normal distribution. Of 5000 draws within two lie
 # 95.45 +- 0.3 %; what bends the results adds to it.
