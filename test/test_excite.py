@@ -111,21 +111,6 @@ def test_files_hold_the_designed_motion_within_limits(urdf, tmp_path, capsys):
     assert reached == pytest.approx(q[:, 1].max(), abs=1e-4)
 
 
-def test_ft_sensors_count_as_a_submodel_of_their_own(arm, tmp_path):
-    limits = tmp_path / 'limits.yaml'
-    limits.write_text('shoulder: {lower: -1.0, upper: 2.0, velocity: 2.0}')
-    more = ('--limits', limits, '--acceleration', 4, '--time', 5)
-    found = designed(arm, tmp_path, *more, '--ft', 'wrist_sensor')
-    base, tool = found['submodels']
-    assert (base['name'], base['rows']) == ('base', '3 efforts')
-    assert (tool['name'], tool['rows'], tool['base_parameters']) == ('tool', 'wrench', 10)
-    assert found['condition'] == max(base['condition'], tool['condition'])
-    found = designed(arm, tmp_path, *more, '--ft', 'all', '--efforts', 'none')
-    assert [one['name'] for one in found['submodels']] == ['tool']
-    # Efforts are those of the whole arm, whatever gives equations.
-    assert min(found['joints'][name]['reached']['effort'] for name in ('elbow', 'lift')) > 1.0
-
-
 def test_trajectory_has_the_fields_of_the_message_and_is_dense_enough(rng):
     typesys = pytest.importorskip('rosbags.typesys')
     known = typesys.get_typestore(typesys.Stores.ROS2_HUMBLE).fielddefs

@@ -26,8 +26,6 @@ TABLE_1 = SHARED / 'data' / 'papers' / 'seed003_table1_3link.csv'
 FULL, PHYSICAL = Consistency.FULL, Consistency.PHYSICAL
 # Consistent parameters near a boundary may be large, and the solver's tolerance is relative.
 SOLVER = 1e-5
-# Sideways the distance grows with the square only.
-FLAT = 1e-4
 
 
 class ThreeLinks:

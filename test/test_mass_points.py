@@ -19,7 +19,6 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Grade, Problem
 from inertial_estimation.identification.row_space import RowSpace
-from inertial_estimation.identification.solvers import bounded_least_squares
 from inertial_estimation.identification.solvers.bounded_least_squares import (
     BoundedProblem,
     fit_bounded,
@@ -62,11 +61,6 @@ def even(box, mass):
 @pytest.fixture
 def case(rng):
     return humanoid_case(rng)
-
-
-@pytest.fixture
-def noisy(case, rng):
-    return case.problem(NOISE * rng.normal(size=len(case.y)))
 
 
 def test_points_fill_a_box_and_a_hull(box):
@@ -119,18 +113,6 @@ def test_active_set_is_exact(small):
     expected, _ = nnls(rows, np.append(small.b, root * small.v0))
     np.testing.assert_allclose(found.v, expected, atol=EXACT)
     assert found.optimality < ROUND_OFF
-
-
-@pytest.mark.parametrize('rows', [0, 3])
-def test_interior_point_finds_the_same_active_set(small, rng, monkeypatch, rows):
-    C = rng.normal(size=(rows, 6))
-    bounds = LinearBounds(C, C @ (small.X @ np.ones(20)) - 0.1, ('row',) * rows)
-    posed = replace(small, bounds=bounds)
-    expected = fit_bounded(posed)
-    monkeypatch.setattr(bounded_least_squares, 'ROUNDS', 1)
-    found = fit_bounded(posed)
-    assert found.iterations > expected.iterations
-    np.testing.assert_allclose(found.v, expected.v, atol=EXACT)
 
 
 @pytest.mark.parametrize('total', [0.98, 1.0])

@@ -17,8 +17,6 @@ from test_recursion import KINDS, assert_minimum, known_of, settings
 
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel
-from inertial_estimation.identification.errors_in_variables import StateErrors
-from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.recursion.base_values import BaseTable
 from inertial_estimation.identification.recursion.identifier import (
@@ -35,7 +33,7 @@ from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.row_space import eliminated, wandered
 from inertial_estimation.identification.solvers.divergence import whitening
-from inertial_estimation.identification.unknowns import FT_OFFSET, Term
+from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.robot import Robot
 
 NOISE, EFFORT_NOISE, FRICTION = 0.02, 0.1, 0.3
@@ -147,31 +145,6 @@ def test_noise_follows_residuals_but_not_where_stated(foot):
         assert known.noise[kind] == pytest.approx(np.sqrt(1.0 + (1.0 - np.exp(-1.0)) * 8.0))
     assert known.noise['moment_x'] == 0.7
     assert 0.2 < known.noise['moment_y'] == known.noise['moment_z'] < 0.4
-
-
-def test_state_errors_are_whitened_without_friction(arm, rng):
-    stated = dict.fromkeys(KINDS, 0.5)
-    choice = EquationChoice(efforts=arm.joint_names, joint=JointModel(), offsets=('wrist_sensor',))
-    chosen = RecursionSettings(choice, noise=stated, warm_up=1.0)
-    builder = EquationBuilder(arm, choice)
-    block, evidence = builder.blocks[0], gather(builder, log(arm, 4.0))[0]
-    n, prior = len(block.unknowns), arm.parameters[list(block.submodel.links)]
-    rows = {kind: rng.normal(size=(9, n + 1)) for kind in block.kinds}
-    known = SubmodelMemory(block, prior, chosen)
-    known.warm_up(replace(evidence, errors=rows), 4.0)
-    scaled = np.vstack([own / known.noise[kind] for kind, own in rows.items()])
-    is_known = [extra.term in FT_OFFSET for extra in block.unknowns.extras]
-    kept = np.concatenate([np.ones(block.unknowns.n_inertial), is_known])
-    assert not kept.all()
-    products = scaled.T @ scaled
-    wanted = kept[:, None] * products[:n, :n] * kept
-    atol = DENSE * wanted.max()
-    np.testing.assert_allclose(known.errors.gram, wanted, atol=atol)
-    np.testing.assert_allclose(known.errors.cross, kept * products[:n, n], atol=atol)
-    zero = np.zeros(n)
-    assert known.corrected.squared_residual(zero) != known.information.squared_residual(zero)
-    known.errors = StateErrors.of([], n)
-    assert known.corrected is known.information
 
 
 @pytest.mark.parametrize('weight', [1e-4, 1.0])

@@ -107,9 +107,8 @@ def test_an_adaptive_window_has_no_noise_stated():
     adapts = {'filter.kind': 'adaptive_window'}
     noise = noise_of(settings_of(**adapts))
     assert not noise.joints.any() and not noise.imus.any() and noise.fts.all()
-    assert noise_of(
-        settings_of(**adapts, **{'joint_states.acceleration_source': 'zero'})
-    ).joints.all()
+    adapts_imus = settings_of(**adapts, **{'joint_states.acceleration_source': 'zero'})
+    assert noise_of(adapts_imus).joints.all()
     assert noise_of(settings_of(**adapts, angular_acceleration_source='zero')).imus.all()
 
 
@@ -121,13 +120,8 @@ def test_velocities_of_messages_err_independently():
 
 
 def test_smoothed_readings_have_less_noise():
-    settings = settings_of(
-        **{
-            'filter.smooth_readings': True,
-            'filter.delay': 0.03,
-            'joint_states.velocity_source': 'filter',
-        }
-    )
+    smooths = {'filter.smooth_readings': True, 'filter.delay': 0.03}
+    settings = settings_of(**smooths, **{'joint_states.velocity_source': 'filter'})
     noise, given = noise_of(settings), {'delay': 0.03, 'smooth': True}
     weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE, **given)
     assert_rows(noise.model.joints, joint_covariance(2e-4, weights))
@@ -221,14 +215,8 @@ def test_assembler_knows_the_rates_of_its_streams():
 
 
 def test_momentum_noise_is_that_of_the_imu_in_use(rng):
-    settings = settings_of(
-        **HIP,
-        **{
-            'joint_states.velocity_source': 'message',
-            'joint_states.assumed': ['neck'],
-            'joint_states.assumed_positions': [0.1],
-        },
-    )
+    assumed = {'joint_states.assumed': ['neck'], 'joint_states.assumed_positions': [0.1]}
+    settings = settings_of(**HIP, **assumed, **{'joint_states.velocity_source': 'message'})
     robot = robot_of(settings)
     noise, rates = MomentumNoise(settings, robot), rates_of(robot)
     unknown = np.isin(robot.joint_names, ['knee', 'neck'])
