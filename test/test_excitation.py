@@ -177,11 +177,3 @@ def test_seed_decides(search):
     assert one[0].condition <= one[1].condition
     np.testing.assert_array_equal(one[0].motion.coefficients, same[0].motion.coefficients)
     assert not np.array_equal(one[0].motion.coefficients, other.motion.coefficients)
-
-
-def test_time_ends_the_search_within_limits(search):
-    shares = []
-    (found,) = search.run(50, seconds=1e-6, progress=lambda _, done: shares.append(done))
-    assert not found.complete
-    assert (np.abs(found.motion.at(BASIS.times(1000))[1]) < search.joint_limits.velocity).all()
-    assert shares[0] == 0.0 and shares[-1] == 1.0

@@ -43,11 +43,10 @@ def log():
     return live_robots.record(live_robots.at_random(SECONDS), SECONDS)
 
 
-def identify(log, robot, held=live.HELD, noise=True, calibration=None):
+def identify(log, robot, held=live.HELD, calibration=None):
     """Return an identifier that was given the log, and its last refit."""
     identifier = RecursiveIdentifier(robot, node_settings(robot), calibration)
-    if noise:
-        identifier.noise = state_noise(robot, live_robots.SETTINGS, live_robots.RATE)
+    identifier.noise = state_noise(robot, live_robots.SETTINGS, live_robots.RATE)
     free = np.array([one.name not in held for one in robot.submodels])
     for part in equal_parts(log.samples, 1.0):
         identifier.add(part, free=np.tile(free, (len(part), 1)))
@@ -114,21 +113,15 @@ def test_a_tare_with_wrong_parameters_is_corrected(log):
     assert np.abs((tared + model.offsets)[arms, 3:]).max() < 0.05
 
 
-@pytest.mark.parametrize('noise', [True, False], ids=['measured', 'exact'])
-def test_an_exact_urdf_of_a_standing_robot_is_kept(log, noise):
+def test_an_exact_urdf_of_a_standing_robot_is_kept(log):
     """The trunk hardly tilts: noise that passes for motion makes it lighter, offsets larger."""
     held = [one.name for one in log.robot.submodels if one.name.startswith(LEGS)]
-    identifier, refit = identify(log, log.robot, held=held, noise=noise)
+    identifier, refit = identify(log, log.robot, held=held)
     truth, root = log.robot.parameters[:, 0], log.robot.submodels[0]
     off = identifier.parameters()[root.name][:, 0].sum() - truth[list(root.links)].sum()
-    if noise:
-        # A hundredth of 19.7 kg, which is a fifth of the error without.
-        assert abs(off) < 0.2
-    else:
-        assert off < -1.0
-        assert set(refit.refitted) == ARMS
-    near = 0.2 if noise else 0.1
-    assert refit.parameters[:, 0].sum() == pytest.approx(truth.sum(), abs=near)
+    # A hundredth of 19.7 kg, which is a fifth of the error if states are taken for exact.
+    assert abs(off) < 0.2
+    assert refit.parameters[:, 0].sum() == pytest.approx(truth.sum(), abs=0.2)
     # Legs that stand still never distinguish the offsets of their sensors.
     assert (refit.offset_deviations['l_leg_ft'] > MAX_OFFSET_DEVIATION).any()
     for sensor, offset in refit.offsets.items():
@@ -136,7 +129,7 @@ def test_an_exact_urdf_of_a_standing_robot_is_kept(log, noise):
         if sensor.endswith('arm_ft'):
             assert (deviation <= MAX_OFFSET_DEVIATION).all()
             assert (np.abs(offset) < 0.5).all()
-        elif noise:
+        else:
             assert (np.abs(offset) < 5.0 * deviation).all()
 
 
