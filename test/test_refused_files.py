@@ -99,36 +99,49 @@ def changed(data, path, value):
     return copy
 
 
-def odd_texts(content, kind, version, checksum):
-    """Yield paths, odd values, and files with these values there."""
+def test_odd_parameters_are_refused(two_link):
+    content = json.loads(parameter_file.to_text(two_link, two_link.parameters))['content']
     for path in list(places(content))[1:]:
         for value in ODD:
             odd = changed(content, path, value)
-            head = {'kind': kind, 'version': version, 'sha256': checksum(json.dumps(odd))}
-            yield path, value, json.dumps({**head, 'content': odd})
-
-
-def test_odd_parameters_are_refused(two_link):
-    content = json.loads(parameter_file.to_text(two_link, two_link.parameters))['content']
-    given = parameter_file.KIND, 1, lambda text: sha256(text.encode()).hexdigest()
-    for path, value, text in odd_texts(content, *given):
-        # Whose it was is not asked; a mass of True is one of 1 kg.
-        free = path == ('robot',) or value is True
-        assert free or outcome(parameter_file.from_text, two_link, text), (path, value)
+            text = json.dumps(
+                {
+                    'kind': parameter_file.KIND,
+                    'version': 1,
+                    'sha256': sha256(json.dumps(odd).encode()).hexdigest(),
+                    'content': odd,
+                }
+            )
+            # Whose it was is not asked; a mass of True is one of 1 kg.
+            free = path == ('robot',) or value is True
+            assert free or outcome(parameter_file.from_text, two_link, text), (path, value)
 
 
 def test_odd_states_are_refused_or_work(nested_humanoid):
     identifier = RecursiveIdentifier(nested_humanoid, RecursionSettings())
-    samples = smooth_motion(nested_humanoid, 4.0, seed=0, swing=0.8)
-    samples = with_readings(nested_humanoid, samples, nested_humanoid.parameters)
-    parts = equal_parts(samples, 1.0)
-    for part in parts:
-        identifier.add(part)
+    samples = with_readings(
+        nested_humanoid,
+        smooth_motion(nested_humanoid, 4.0, seed=0, swing=0.8),
+        nested_humanoid.parameters,
+    )
+    stretches = equal_parts(samples, 1.0)
+    for stretch in stretches:
+        identifier.add(stretch)
     content = json.loads(state.to_text(identifier))['content']
     name = next(iter(content['submodels']))
     content['submodels'] = {name: content['submodels'][name]}
     other = RecursiveIdentifier(nested_humanoid, RecursionSettings())
-    for _, _, text in odd_texts(content, state.KIND, state.VERSION, state.checksum):
-        if not outcome(state.from_text, other, text):
-            other.add(parts[-1])
-            assert other.refit() is None or np.isfinite(other.refit().parameters).all()
+    for path in list(places(content))[1:]:
+        for value in ODD:
+            odd = changed(content, path, value)
+            text = json.dumps(
+                {
+                    'kind': state.KIND,
+                    'version': state.VERSION,
+                    'sha256': state.checksum(json.dumps(odd)),
+                    'content': odd,
+                }
+            )
+            if not outcome(state.from_text, other, text):
+                other.add(stretches[-1])
+                assert other.refit() is None or np.isfinite(other.refit().parameters).all()
