@@ -8,6 +8,7 @@ links with a written-out 6 x 6 transform. Nothing is shared with the engine but 
 `Robot` (poses, axes, parameters, sensors); Pinocchio is not used. Readings need not fit together.
 """
 
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,19 +23,13 @@ class Motion(NamedTuple):
     angular_acceleration: np.ndarray
 
 
-class Answer(NamedTuple):
-    """Results of `estimate`; residuals and ranks by the root link of their submodel."""
-
-    wrenches: np.ndarray
-    torques: np.ndarray
-    external_torques: np.ndarray
-    residuals: dict
-    ranks: dict
-
-
 def estimate(robot, sample, contacts=(), *, imus=None, fts=None, arrays=False, length_scale=0.1,
              rank_tolerance=1e-2):  # fmt: skip
-    """Estimate with the given IMUs and FT sensors only; arrays give angular accelerations."""
+    """
+    Estimate with the given IMUs and FT sensors only; arrays give angular accelerations.
+
+    Residuals and ranks are by the root link of their submodel.
+    """
     imus = list(range(len(robot.imus)) if imus is None else imus)
     fts = list(range(len(robot.ft_sensors)) if fts is None else fts)
     poses, roots = link_poses(robot, sample.positions), submodel_roots(robot, fts)
@@ -73,7 +68,10 @@ def estimate(robot, sample, contacts=(), *, imus=None, fts=None, arrays=False, l
             torques[link.joint] = link.motion @ local
             moved, sign = (every - far, -1.0) if base in far else (far, 1.0)
             external[link.joint] = sign * link.motion @ summed(robot, poses, k, moved, on_link, {})
-    return Answer(wrenches, torques, external, residuals, ranks)
+    return SimpleNamespace(
+        wrenches=wrenches, torques=torques, external_torques=external,
+        residuals=residuals, ranks=ranks,
+    )  # fmt: skip
 
 
 # Geometry

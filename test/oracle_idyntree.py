@@ -70,28 +70,6 @@ class IDynTreeOracle:
             torques.toNumPy().copy()[self._columns],
         )
 
-    def ft_readings(self, sample, frame: str) -> np.ndarray:
-        """Return the FT readings of a motion with one unknown wrench at a frame, (n_fts, 6)."""
-        self._update_kinematics(sample)
-        unknowns = iDynTree.LinkUnknownWrenchContacts(self.model)
-        link = self.model.getFrameLink(self.model.getFrameIndex(frame))
-        zero = iDynTree.Position.Zero()
-        unknowns.addNewContactForLink(
-            link, iDynTree.UnknownWrenchContact(iDynTree.FULL_WRENCH, zero)
-        )
-        found = iDynTree.SensorsMeasurements(self.estimator.sensors())
-        wrenches = iDynTree.LinkContactWrenches(self.model)
-        torques = iDynTree.JointDOFsDoubleArray(self.model)
-        assert self.estimator.computeExpectedFTSensorsMeasurements(
-            unknowns, found, wrenches, torques
-        )
-        readings = np.empty((len(self._ft_rows), 6))
-        for k, row in enumerate(self._ft_rows):
-            reading = iDynTree.Wrench()
-            assert found.getMeasurement(FT, k, reading)
-            readings[row] = reading.toNumPy()
-        return readings
-
     def _update_kinematics(self, sample) -> None:
         """Hand over the motion of the joints and of the IMU or the fixed frame."""
         values = np.zeros((3, self.model.getNrOfDOFs()))

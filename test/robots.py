@@ -25,24 +25,15 @@ def _link(name: str, mass: float, com: str = '0.02 -0.01 0.1') -> str:
 
 def _joint(name: str, kind: str, parent: str, child: str, xyz: str, axis: str = '0 0 1') -> str:
     """Return a joint with generous limits."""
-    limit = (
-        ''
-        if kind in ('fixed', 'continuous')
-        else ('<limit lower="-3" upper="3" effort="50" velocity="10"/>')
-    )
+    limit = '<limit lower="-3" upper="3" effort="50" velocity="10"/>'
+    limit = '' if kind in ('fixed', 'continuous') else limit
     axis_tag = '' if kind == 'fixed' else f'<axis xyz="{axis}"/>'
     return f"""
       <joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>
         <origin xyz="{xyz}" rpy="0.3 -0.2 0.5"/>{axis_tag}{limit}</joint>"""
 
 
-def _ft(
-    name: str,
-    joint: str,
-    frame: str = 'child',
-    direction: str = 'child_to_parent',
-    origin: str = '',
-) -> str:
+def _ft(name, joint, frame='child', direction='child_to_parent', origin='') -> str:
     """Return a force_torque tag."""
     return f"""
       <sensor name="{name}" type="force_torque"><parent joint="{joint}"/><force_torque>

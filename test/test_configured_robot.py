@@ -12,12 +12,9 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import accepted_frame_ids
 
 EYE = (
@@ -44,8 +41,6 @@ def robot_of(text, **given):
         (WITH_EYE, 'eye', {'imus': ['eye']}, {'eye', 'eye_joint'}),
         (WITH_EYE, 'gaze', {'imus': ['gaze'], 'imu.gaze.frame': 'eye'},
          {'gaze', 'eye', 'eye_joint'}),
-        # The name of the sensor is a frame elsewhere.
-        (WITH_EYE, 'head', {'imus': ['head'], 'imu.head.frame': 'eye'}, {'eye', 'eye_joint'}),
         (WITH_EYE, 'head',
          {'imus': ['head'], 'imu.head.frame': 'eye', 'imu.head.frame_id': 'head'}, {'head'}),
         (URDF, 'leg_sensor', {}, {'leg_sensor'}),
@@ -54,7 +49,6 @@ def robot_of(text, **given):
          {'arm_sensor_joint', 'upper_arm'}),
         (URDF, 'leg_sensor', {'ft_sensors': ['leg_sensor'], 'ft.leg_sensor.frame_id': 'leg'},
          {'leg'}),
-        (URDF, 'board', SOLE, {'board'}),
         (URDF, 'board', SOLE | {'imu.board.frame_id': 'foot_imu_link'}, {'foot_imu_link'}),
     ],
 )  # fmt: skip
@@ -83,41 +77,6 @@ def test_imus_are_placed_by_the_settings_in_their_order():
         link, L_H_F = robot.frame(frame)
         assert sensor.link == link
         np.testing.assert_allclose(sensor.L_H_S, L_H_F @ in_frame, rtol=0, atol=ROUND_OFF)
-
-
-@pytest.mark.parametrize('source', ['array', 'zero'])
-def test_all_sensors_of_an_icub_by_their_names(shared_models, source):
-    text = (shared_models / 'icub_sensorised.urdf').read_text()
-    plain = Robot.from_urdf(text)
-    kinds = {s.name: 'accelerometer' for s in plain.accelerometers}
-    kinds |= {s.name: 'gyroscope' for s in plain.gyroscopes}
-    assert len(kinds) == 55 + 11
-    given = {
-        'imus': list(kinds),
-        'joint_states.acceleration_source': 'zero',
-        'angular_acceleration_source': source,
-        'contacts': ['root_link', 'l_foot'],
-    }
-    settings = EstimatorSettings.from_dict(given)
-    robot = build_robot(settings, text)
-    assert {imu.name: imu.measures for imu in robot.imus} == kinds
-    assembler, stamp, rotations = SampleAssembler(robot, settings), 1_700_000_000, []
-    for link in robot.links:
-        rotations.append(link.P_H_L[:3, :3])
-        if link.parent >= 0:
-            rotations[-1] = rotations[link.parent] @ rotations[-1]
-    for k, imu in enumerate(robot.imus):
-        W_R_S = rotations[imu.link] @ imu.L_H_S[:3, :3]
-        assembler.push_imu(k, stamp, np.zeros(3), np.array([0.0, 0.0, 9.81]) @ W_R_S)
-    for k in range(len(robot.ft_sensors)):
-        assembler.push_ft(k, stamp, np.zeros(6))
-    zeros = np.zeros(len(robot.joint_names))
-    sample = assembler.push_joints(0, stamp, robot.joint_names, zeros, zeros, np.zeros(0))
-    assert not sample.imu_states.any()
-    estimate = build_estimator(settings, robot).update(sample)
-    mass = robot.parameters[list(robot.submodels[0].links), 0].sum()
-    np.testing.assert_allclose(np.linalg.norm(estimate.wrenches[0, :3]), 9.81 * mass, rtol=SUMS)
-    assert estimate.used_imus.all()
 
 
 @pytest.mark.parametrize('kind', [EstimatorSettings, IdentifierSettings])

@@ -18,7 +18,6 @@ from inertial_estimation.estimation.contact_stream import (
     ContactStream,
     SenderRates,
 )
-from inertial_estimation.estimation.contacts import ContactKind
 from inertial_estimation.model.robot import Robot
 
 MS = 1_000_000
@@ -90,12 +89,6 @@ def test_delayed_estimate_takes_the_point_of_its_instant():
         push(stream, ms, 'hand', 0.0, 0.0, 1e-4 * ms)
         if ms >= 200:
             assert at(stream, ms - 200) == [('hand', (0.0, 0.0, 1e-4 * (ms - 200)))]
-
-
-def test_kind_is_that_of_the_settings():
-    stream = make(touch_kind='force')
-    push(stream, 0, 'hand', 0.0, 0.0, 0.1)
-    assert [contact.kind for contact in stream.at(START)] == [ContactKind.FORCE]
 
 
 @pytest.mark.parametrize(

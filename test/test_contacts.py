@@ -7,11 +7,14 @@ Not covered: whole estimates (test_newton_euler.py), and frames that a robot doe
 (test_wrench_estimator.py).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from brute_force import wrench_transform
+from floating_states import random_pose
+from robots import assert_close
 from scipy.linalg import block_diag, sqrtm
-from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.estimation.contacts import (
@@ -30,7 +33,7 @@ ROUND_OFF = 1e-10
 @pytest.mark.parametrize('kind', ContactKind)
 def test_basis_holds_the_moment_of_the_force_about_the_frame(kind, rng):
     point, direction = rng.normal(size=(2, 3))
-    contact = Contact('hand', kind, tuple(point), tuple(7.0 * direction))
+    contact = Contact('hand', kind, tuple(point), tuple(8.0 * direction))
     assert contact == Contact('hand', str(kind), tuple(point), tuple(direction))
     basis, axis = contact.basis(), direction / np.linalg.norm(direction)
     assert basis.shape == (6, contact.unknowns)
@@ -59,13 +62,9 @@ def test_equal_contacts_are_one_key():
     ('options', 'error'),
     [
         ({'kind': 'push'}, ModelError),
-        ({'kind': ['wrench']}, ModelError),
-        ({'frame': None}, ModelError),
         ({'point': (0.0, 0.0)}, ShapeError),
         ({'point': (0.0, np.nan, 0.0)}, ModelError),
         ({'direction': (0.0, 0.0, 0.0)}, ModelError),
-        ({'point': ('a', 0.0, 0.0)}, ModelError),
-        ({'wrench': None}, ModelError),
     ],
 )
 def test_values_that_a_contact_cannot_have_are_refused(options, error):
@@ -76,65 +75,37 @@ def test_values_that_a_contact_cannot_have_are_refused(options, error):
 # The split of a wrench
 
 
-def random_pose(rng, spread=0.5):
-    pose = np.eye(4)
-    pose[:3, :3] = Rotation.random(random_state=int(rng.integers(2**31))).as_matrix()
-    pose[:3, 3] = spread * rng.normal(size=3)
-    return pose
-
-
-class Problem:
+class Problem(NamedTuple):
     """A wrench in a frame B, contacts and FT sensors at poses in it."""
 
-    def __init__(self, contacts, B_H_C, B_H_S, total):
-        self.bases = [contact.basis() for contact in contacts]
-        self.B_H_C, self.B_H_S = B_H_C, B_H_S
-        self.total = np.array(total, dtype=float)
+    contacts: list
+    B_H_C: list
+    B_H_S: list
+    total: np.ndarray
 
     @classmethod
     def random(cls, kinds, n_sensors, rng):
-        contacts = [
-            Contact('any', kind, tuple(rng.normal(0, 0.1, 3)), tuple(rng.normal(size=3)))
-            for kind in kinds
-        ]
+        numbers = rng.normal(0, 0.1, (len(kinds), 2, 3))
+        contacts = [Contact('any', k, tuple(p), tuple(d)) for k, (p, d) in zip(kinds, numbers)]
         poses = [random_pose(rng) for _ in range(len(kinds) + n_sensors)]
-        total = rng.normal(0, 30, 6)
-        return cls(contacts, poses[: len(kinds)], poses[len(kinds) :], total)
-
-    def arguments(self, length=LENGTH):
-        """Return what `split_wrench` takes."""
-        columns = [
-            unit_scales(basis, length) * basis.T @ wrench_transform(H).T
-            for basis, H in zip(self.bases, self.B_H_C)
-        ]
-        diagonal = np.diag(noise_scale(length))
-        noise = [diagonal @ wrench_transform(H).T for H in self.B_H_S]
-        return self.total, np.vstack(columns), np.vstack(noise) if noise else noise_scale(length)
+        for pose in poses:
+            pose[:3, 3] *= 0.4
+        return cls(contacts, poses[: len(kinds)], poses[len(kinds) :], rng.normal(0, 30, 6))
 
     def solve(self, length=LENGTH):
-        """Return wrenches of the contacts, what is left of the total, and the rank."""
-        unknowns, rank, *_ = split_wrench(*self.arguments(length), TOLERANCE)
-        return *self.meaning(unknowns, length), rank
-
-    def meaning(self, unknowns, length=LENGTH):
-        A, wrenches = self.matrix()
-        x = self.scales(length) * unknowns
-        return (wrenches @ x).reshape(-1, 6), self.total - A @ x
-
-    def matrix(self):
-        """Return what the unknowns do to the sum, and the wrenches that they stand for."""
-        columns = [wrench_transform(H) @ basis for H, basis in zip(self.B_H_C, self.bases)]
-        return np.hstack(columns), block_diag(*self.bases)
-
-    def whitening(self, length=LENGTH):
-        noise = np.diag(noise_scale(length))
-        factors = [wrench_transform(H) @ noise for H in self.B_H_S] or [noise]
-        return np.linalg.inv(sqrtm(sum(F @ F.T for F in factors)).real)
-
-    def scales(self, length=LENGTH):
-        """Return the length of each unknown: a moment is worth `length`."""
-        is_force = [np.abs(basis[:3]).any(axis=0) for basis in self.bases]
-        return np.where(np.concatenate(is_force), 1.0, length)
+        """Return wrenches of the contacts and the rank, of the engine and of numpy."""
+        bases, noise = [contact.basis() for contact in self.contacts], noise_scale(length)
+        scales = np.concatenate([unit_scales(basis, length)[:, 0] for basis in bases])
+        A = np.hstack([wrench_transform(H) @ basis for H, basis in zip(self.B_H_C, bases)])
+        factors = [wrench_transform(H) * noise for H in self.B_H_S]
+        rows = np.vstack([F.T for F in factors]) if factors else noise
+        found, rank, *_ = split_wrench(self.total, scales[:, None] * A.T, rows, TOLERANCE)
+        covariance = sum(F @ F.T for F in factors or [np.diag(noise)])
+        W = np.linalg.inv(sqrtm(covariance).real)
+        white, wrenches = W @ A * scales, block_diag(*bases) * scales
+        largest = np.linalg.svd(white, compute_uv=False)[0]
+        x, _, _, s = np.linalg.lstsq(white, W @ self.total, rcond=TOLERANCE / largest)
+        return wrenches @ found, rank, wrenches @ x, (s > TOLERANCE).sum()
 
 
 MIXES = [
@@ -152,52 +123,24 @@ MIXES = [
 @pytest.mark.parametrize('kinds', MIXES)
 def test_split_is_the_shortest_weighted_least_squares(kinds, n_sensors, length, rng):
     for _ in range(5):
-        problem = Problem.random(kinds, n_sensors, rng)
-        found, left, rank = problem.solve(length)
-        A, wrenches = problem.matrix()
-        W, scales = problem.whitening(length), problem.scales(length)
-        white = W @ A * scales
-        largest = np.linalg.svd(white, compute_uv=False)[0]
-        x, _, _, s = np.linalg.lstsq(white, W @ problem.total, rcond=TOLERANCE / largest)
-        expected = (wrenches @ (scales * x)).reshape(-1, 6)
-        assert rank == (s > TOLERANCE).sum()
-        atol = ROUND_OFF * np.abs(expected).max()
-        np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
-        np.testing.assert_allclose(left, problem.total - A @ (scales * x), rtol=0, atol=atol)
+        found, rank, expected, n = Problem.random(kinds, n_sensors, rng).solve(length)
+        assert rank == n
+        assert_close(found, expected, ROUND_OFF)
 
 
 @pytest.mark.parametrize('kinds', MIXES)
 def test_split_does_not_depend_on_the_point_of_the_sum(kinds, rng):
     problem = Problem.random(kinds, 2, rng)
-    found, _, rank = problem.solve()
+    found, rank, *_ = problem.solve()
     size = max(np.abs(found).max(), np.abs(problem.total).max())
     for spread in (0.1, 10.0):
-        B2_H_B = random_pose(rng, spread)
-        other = Problem([], [B2_H_B @ H for H in problem.B_H_C],
-                        [B2_H_B @ H for H in problem.B_H_S], 0)  # fmt: skip
-        other.bases, other.total = problem.bases, wrench_transform(B2_H_B) @ problem.total
-        moved, _, other_rank = other.solve()
+        B2_H_B = random_pose(rng)
+        B2_H_B[:3, 3] *= spread / 2
+        moved, other_rank, *_ = problem._replace(
+            B_H_C=[B2_H_B @ H for H in problem.B_H_C],
+            B_H_S=[B2_H_B @ H for H in problem.B_H_S],
+            total=wrench_transform(B2_H_B) @ problem.total,
+        ).solve()
         assert other_rank == rank
         atol = ROUND_OFF * size * (1 + spread) ** 2
         np.testing.assert_allclose(moved, found, rtol=0, atol=atol)
-
-
-@pytest.mark.parametrize('n_sensors', [0, 2])
-@pytest.mark.parametrize('lead', [(4,), (2, 3), (0,)])
-def test_splits_come_in_stacks(lead, n_sensors, rng):
-    kinds = ['wrench', 'force', 'axial_force']
-    problems = {index: Problem.random(kinds, n_sensors, rng) for index in np.ndindex(*lead)}
-    template = Problem.random(kinds, n_sensors, rng).arguments()
-    total, columns, noise = (
-        np.array([p.arguments()[k] for p in problems.values()]).reshape(*lead, *one.shape)
-        for k, one in enumerate(template)
-    )
-    noise = noise if n_sensors else noise_scale(LENGTH)
-    unknowns, rank, *_ = split_wrench(total, columns, noise, TOLERANCE)
-    assert unknowns.shape == (*lead, 10) and rank.shape == lead
-    for index, problem in problems.items():
-        alone, _, one = problem.solve()
-        atol = ROUND_OFF * np.abs(alone).max()
-        together = problem.meaning(unknowns[index])[0]
-        np.testing.assert_allclose(together, alone, rtol=0, atol=atol)
-        assert rank[index] == one

@@ -45,10 +45,6 @@ def with_known_wrenches(robot):
     return [*known, *at_ends(robot)]
 
 
-def nowhere(robot):
-    return []
-
-
 def split(robot):
     kinds = ['force', 'wrench', 'axial_force', 'known']
     point = (0.1, 0.2, -0.1)
@@ -64,11 +60,7 @@ def root_and_end(robot):
     return [Contact(robot.link_names[k]) for k in sorted({k for pair in ends for k in pair})]
 
 
-def in_every_second(robot):
-    return at_ends(robot)[::2]
-
-
-SETS = [at_roots, at_ends, with_known_wrenches, nowhere, in_every_second, root_and_end]
+SETS = [at_roots, at_ends, with_known_wrenches, root_and_end, lambda robot: at_ends(robot)[::2]]
 THINGS = ('fts', 'imus', 'joints', 'links')
 
 
@@ -193,20 +185,6 @@ def test_exactly_what_is_named_moves_a_result_where_imus_measure_halves(
     assert_exact(robot, contacts, rng, acceleration_arrays=arrays)
 
 
-def test_contacts_at_the_first_links_leave_torques_without_sensor(shared_models):
-    """Which sensor informs what on the iCub, as known from other software."""
-    robot = Robot.from_urdf(shared_models / 'icub_v2_5.urdf', imus=['head'])
-    table = dependence_table(robot, at_roots(robot))
-    fts = {row.name: row.fts for row in table.torques}
-    for joint in ('l_elbow', 'l_wrist_prosup', 'l_wrist_pitch', 'l_wrist_yaw'):
-        assert fts[joint] == ()
-    moved_by = {name: [j for j, used in fts.items() if name in used] for name in
-                ('l_leg_ft', 'l_foot_ft', 'l_arm_ft')}  # fmt: skip
-    assert moved_by['l_leg_ft'] == ['l_hip_pitch', 'l_hip_roll']
-    assert moved_by['l_foot_ft'] == ['l_hip_yaw', 'l_knee', 'l_ankle_pitch', 'l_ankle_roll']
-    assert {'torso_pitch', 'torso_roll', 'torso_yaw'} < set(moved_by['l_arm_ft'])
-
-
 @pytest.mark.parametrize('contacts', [*SETS, split])
 @pytest.mark.parametrize('lost', [[], [0], [0, 2], [0, 1, 2]])
 def test_the_quick_answer_is_that_of_the_whole_table(lost, contacts):
@@ -225,9 +203,6 @@ def test_sensors_are_given_by_name_or_row_and_others_refused():
     by_name = dependence_table(robot, contacts, imus=['foot'], fts=['leg_sensor', 'arm_sensor'])
     assert by_name == dependence_table(robot, contacts, imus=[1], fts=[0, 1])
     assert by_name != dependence_table(robot, contacts)
-    for options in ({'imus': ['x']}, {'fts': [7]}, {'fts': [0.5]}, {'imus': [None]}):
+    for options in ({'imus': ['x']}, {'fts': [7]}):
         with pytest.raises(InertialEstimationError):
             dependence_table(robot, contacts, **options)
-    for given in (['sole'], None, [None]):
-        with pytest.raises(InertialEstimationError):
-            dependence_table(robot, given)

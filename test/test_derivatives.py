@@ -107,19 +107,6 @@ def test_a_gap_does_not_amplify_noise(gap_ms, rng):
 
 
 @pytest.mark.parametrize('kind', KINDS)
-def test_nothing_is_known_before_the_filter_is_ready(kind):
-    filter_ = make(kind, delay=0.02)
-    for _ in range(2):
-        assert not filter_.ready and filter_.lack
-        assert np.isnan(filter_.evaluate_at(START_NS)).all()
-        filter_.append(START_NS, np.zeros(2))
-    run(filter_, regular_stamps(200, 4 * MS)[1:], np.zeros((199, 2)))
-    assert filter_.ready and filter_.lack == ''
-    assert np.isfinite(filter_.evaluate_at(int(START_NS + 199 * 4 * MS))).all()
-    assert np.isnan(filter_.evaluate_at(START_NS)).all()
-
-
-@pytest.mark.parametrize('kind', KINDS)
 def test_a_reset_forgets_and_nan_costs_its_own_channel(kind, rng):
     stamps = jittering_stamps(200, rng)
     values = np.sin(1e-9 * (stamps - START_NS)[:, None] * [1.0, 2.0])

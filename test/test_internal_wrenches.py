@@ -22,7 +22,7 @@ from robots import (
     two_link_urdf,
 )
 
-from inertial_estimation.errors import InertialEstimationError, ModelError, NameNotFound
+from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -170,6 +170,3 @@ def test_wrong_joints_samples_and_estimates_are_refused(nested_humanoid, rng):
         internal.of(sample, estimate, ['sole_joint'])
     with pytest.raises(NameNotFound):
         internal.of(sample, estimate, ['elbo'])
-    for given in ((sample, None), (sample, sample), (None, estimate)):
-        with pytest.raises(InertialEstimationError):
-            internal.net(*given)

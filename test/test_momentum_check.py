@@ -132,27 +132,6 @@ def test_late_accelerations_show(case):
     assert (wrong.unexplained > 0.4 * OMEGA * LATE * wrong.change).all()
 
 
-def test_masses_and_ft_sensors_do_not_show(case):
-    """They cancel; the residuals of submodels without contact show them."""
-    motion, contacts = case
-    parameters = motion.robot.parameters.copy()
-    heavy = int(parameters[:, 0].argmax())
-    parameters[heavy] *= 1.1
-
-    def offset(sample, _):
-        return sample._replace(ft_readings=sample.ft_readings + 5.0)
-
-    for wrong in (
-        check(motion, contacts, offset),
-        check(motion, contacts, robot=motion.robot.with_parameters(parameters)),
-    ):
-        assert (wrong.unexplained < TRAPEZOIDS * wrong.change.max()).all()
-    without = WrenchEstimator(motion.robot, contacts[:1]).update(motion.sample(0.0))
-    shifted = offset(motion.sample(0.0), 0.0)
-    moved = WrenchEstimator(motion.robot, contacts[:1]).update(shifted).residuals
-    assert np.abs(moved - without.residuals).max() > 4.0
-
-
 def test_noise_leaves_the_predicted_deviation(rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     estimator, gyroscope, encoder = WrenchEstimator(robot, [Contact('root')]), 3e-3, 5e-3

@@ -8,7 +8,6 @@ Not covered: its dynamics (test_against_mujoco.py), and real time.
 
 from dataclasses import replace
 from itertools import pairwise
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -29,26 +28,11 @@ from inertial_estimation.simulation.scenario import SCENES, Load, Push, carrying
 
 GRAVITY = 9.81
 ROUND_OFF = 1e-14
-SAG = 0.01
-"""Share of a weight that turns sideways, or out of it, when servos give way by some 5 mrad."""
 
 
 def run(robot, seconds, every=1, rate=500):
     """Return every so many of the snapshots of a run."""
     return [robot.step() for _ in range(round(seconds * rate))][every - 1 :: every]
-
-
-def resting(scenario, posture=None):
-    """Return the scenario without motion and pushes."""
-    return replace(scenario, motion={}, pushes=(), posture=posture or scenario.posture)
-
-
-def weight(robot, links=()):
-    """Return the weight of some links, or of all [N]."""
-    tree = ElementTree.fromstring(robot.urdf)
-    masses = {link.get('name'): link.find('inertial/mass') for link in tree.findall('link')}
-    known = (m for n, m in masses.items() if m is not None and (n in links or not links))
-    return GRAVITY * sum(float(m.get('value')) for m in known)
 
 
 # Bodies of a URDF
@@ -76,12 +60,10 @@ def test_a_push_is_smooth_and_has_its_full_strength_between_the_edges():
         np.testing.assert_allclose(push.at(time), share * wrench)
     strength = np.array([push.at(time)[2] for time in np.arange(1.001, 3.0, 1e-3)])
     assert np.abs(np.diff(strength)).max() <= 1e-3 * np.pi * 3.0 and 0.0 < strength[0] < 1e-4
-    for duration, wrench, edge in (
-        (1.0, (1.0,) * 3, 0.2), (1.0, (np.nan,) * 6, 0.2), (0.3, (1.0,) * 6, 0.2),
-        (1.0, (1.0,) * 6, 0.0),
-    ):  # fmt: skip
-        with pytest.raises(ConfigError):
-            Push(0.0, duration, 'l_hand', wrench, edge)
+    with pytest.raises(ConfigError):
+        Push(0.0, 1.0, 'l_hand', (1.0,) * 3, 0.2)
+    with pytest.raises(ConfigError):
+        Load(1.0, 'l_hand', 0.0, (0.0,) * 3, 0.01)
 
 
 @pytest.mark.parametrize('name', list(SCENES))
@@ -128,32 +110,13 @@ def test_the_standing_robot_moves_and_does_not_fall(seed):
     assert min(snapshot.external_wrenches[feet, 2].min() for snapshot in snapshots) > 20.0
 
 
-def test_sensors_of_a_hanging_robot_read_weight_and_gravity():
-    legs = [n for n in pole().posture if 'hip' in n or 'knee' in n or 'ankle' in n]
-    robot = SimulatedRobot(resting(pole(), {**pole().posture, **dict.fromkeys(legs, 0.0)}))
-    last = run(robot, 2.0)[-1]
-    links = ('hip_3', 'upper_leg', 'lower_leg', 'ankle_1', 'ankle_2', 'foot')
-    for side in 'lr':
-        pull = weight(robot, [f'{side}_{link}' for link in links])
-        force = last.ft_wrenches[robot.ft_names.index(f'{side}_leg_ft'), :3]
-        # The sensor's z axis points down a straight leg: child on parent, the leg pulls that way.
-        np.testing.assert_allclose(force, [0.0, 0.0, pull], rtol=SAG, atol=SAG * pull)
-    norms = np.linalg.norm(last.proper_accelerations, axis=1)
-    np.testing.assert_allclose(norms, GRAVITY, rtol=SAG)
-    root = last.proper_accelerations[robot.imu_names.index('root_link')]
-    np.testing.assert_allclose(root, [0.0, 0.0, GRAVITY], atol=1e-9)
-
-
 @pytest.mark.parametrize(
     ('error', 'changes', 'options'),
     [
         (ConfigError, {}, {'rate_hz': 300}),
         (FrameNotFound, {'pushes': (Push(1.0, 1.0, 'left_hand', (0.0,) * 6),)}, {}),
-        (FrameNotFound, {'loads': (Load(1.0, 'third', 1.0, (0.0,) * 3, 0.01),)}, {}),
-        (FrameNotFound, {}, {'imus': {'head': 'haed'}}),
         (NameNotFound, {'posture': {'l_nee': 0.0}}, {}),
         (ConfigError, {'motion': {'l_wrist_yaw': 20.0}}, {}),
-        (ConfigError, {'contacts': ('root_link',), 'pushes': ()}, {}),
         (ConfigError, {'contacts': (*pole().contacts, 'chest'), 'pushes': ()}, {}),
     ],
 )
@@ -199,16 +162,6 @@ def test_a_load_acts_as_a_heavier_link_until_it_is_put_down():
     false = (WrenchEstimator(robot, contacts).batch(samples).wrenches - wrenches)[carried]
     force = np.linalg.norm(false[:, scenario.contacts.index('l_hand'), :3], axis=1)
     assert force.mean() == pytest.approx(GRAVITY * load.mass, rel=0.3)
-
-
-@pytest.mark.parametrize(
-    'wrong', [{'mass': 0.0}, {'mass': np.nan}, {'inertia': -1.0}, {'center': (0.0, np.inf, 0.0)},
-              {'start': -1.0}, {'end': 0.5}],
-)  # fmt: skip
-def test_impossible_loads_are_refused(wrong):
-    given = {'start': 1.0, 'frame': 'l_hand', 'mass': 1.0, 'center': (0.0,) * 3, 'inertia': 0.01}
-    with pytest.raises(ConfigError):
-        Load(**(given | wrong))
 
 
 # Noise

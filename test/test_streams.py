@@ -14,13 +14,15 @@ from robots import named_robot
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.sample import SensorState
 from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.signals.derivatives import joint_differentiator
 
 JOINTS = ('hip', 'knee', 'ankle', 'elbow')
 NONE = np.empty(0)
 MS = 1_000_000
 START = 1_000_000 * MS
 FRESH, ASSUMED, ABSENT, STALE, FROZEN, INVALID, WARMING, PARTIAL = SensorState
+FILTERED = {
+    'joint_states.acceleration_source': 'filter', 'joint_states.velocity_source': 'filter'
+}  # fmt: skip
 # Cubic motion through a cubic filter: round-off of weights of about 1e4 only.
 FILTER_ROUND_OFF = 1e-8
 # The same of stamps that are rounded to a nanosecond.
@@ -164,9 +166,7 @@ def test_the_lead_joint_triggers_until_it_is_silent():
 
 
 def test_nan_positions_split_a_joint_state_into_parts():
-    assembler = make(
-        **{'joint_states.acceleration_source': 'filter', 'joint_states.velocity_source': 'filter'}
-    )
+    assembler = make(**FILTERED)
     for ms in range(0, 300, 5):
         x = 1e-3 * ms
         joint_state(assembler, ms + 2, JOINTS, [np.nan, np.nan, x, -x])
@@ -177,12 +177,7 @@ def test_nan_positions_split_a_joint_state_into_parts():
 
 @pytest.mark.parametrize('velocity_source', ['message', 'filter'])
 def test_joint_derivatives_use_the_stamps_of_their_topic(velocity_source, rng):
-    assembler = make(
-        **{
-            'joint_states.acceleration_source': 'filter',
-            'joint_states.velocity_source': velocity_source,
-        }
-    )
+    assembler = make(**FILTERED | {'joint_states.velocity_source': velocity_source})
     for ms in np.cumsum(rng.uniform(4.0, 6.0, 60)):
         s, t = 1e-3 * (ms - 1.0), 1e-3 * ms
         joint_state(assembler, ms - 1.0, ('elbow',), [s**3], source=1, velocities=np.array([7.0]))
@@ -246,10 +241,7 @@ def test_a_frozen_imu_is_not_a_body_at_rest():
 
 
 def test_a_backward_time_jump_resets_everything():
-    assembler = make(
-        **{'joint_states.acceleration_source': 'filter', 'joint_states.velocity_source': 'filter'},
-        imus=('head',),
-    )
+    assembler = make(**FILTERED, imus=('head',))
     for ms in range(1000, 1300, 5):
         ft(assembler, ms, ms)
         imu(assembler, ms, ms)
@@ -264,9 +256,7 @@ def test_a_backward_time_jump_resets_everything():
 
 
 def test_stamps_of_one_part_going_back_restart_that_part():
-    assembler = make(
-        **{'joint_states.acceleration_source': 'filter', 'joint_states.velocity_source': 'filter'}
-    )
+    assembler = make(**FILTERED)
     for ms in range(0, 300, 5):
         # The publisher of the elbow swaps every tenth pair of messages.
         for late in (4, -1) if ms % 50 == 0 and ms else (4,):
@@ -350,12 +340,8 @@ def cubic(t):
 
 def play(until_ms, faults=None, **settings):
     """Push streams in the order of their stamps; return the samples by milliseconds."""
-    given = {
-        'joint_states.velocity_source': 'filter',
-        'joint_states.acceleration_source': 'filter',
-        'filter.delay': DELAY,
-    }
-    assembler = make(('leg',), ('head',), JOINTS[:2], **given | settings)
+    given = FILTERED | {'filter.delay': DELAY} | settings
+    assembler = make(('leg',), ('head',), JOINTS[:2], **given)
     streams = (('joints', 5.0, 0.0), ('ft', 3.0, 0.7), ('imu', 7.0, 1.3))
     events = [(ms, kind) for kind, *at in streams for ms in np.arange(at[1], until_ms, at[0])]
     samples = {}
@@ -388,19 +374,6 @@ def test_a_delayed_sample_is_of_one_instant():
     np.testing.assert_allclose(sample.ft_readings[0], value, atol=chord)
     np.testing.assert_allclose(sample.angular_velocities[0], value, atol=chord)
     np.testing.assert_allclose(sample.proper_accelerations[0], value + 9.81, atol=chord)
-
-
-@pytest.mark.parametrize('kind', ['savitzky_golay', 'kalman', 'adaptive_window'])
-def test_derivatives_of_samples_are_those_of_the_filter(kind):
-    settings = EstimatorSettings.from_dict({'filter.kind': kind, 'filter.delay': DELAY})
-    filter_, newest = joint_differentiator(settings, 2), START
-    for sample in play(600.0, **{'filter.kind': kind}).values():
-        while newest <= sample.stamp_ns + DELAY * 1e9:
-            filter_.append(newest, cubic(1e-9 * (newest - START))[0] * np.array([1.0, -1.0]))
-            newest += 5 * MS
-        expected = filter_.evaluate_at(sample.stamp_ns)[1:]
-        np.testing.assert_array_equal([sample.velocities, sample.accelerations], expected)
-    assert np.isfinite(expected).all()
 
 
 def test_delayed_ages_and_frozen_sensors():
