@@ -150,6 +150,23 @@ def test_gains_with_noise_are_unbiased_within_deviations(arm, rng):
     assert np.mean(shrunk, axis=0).max() < -1.0
 
 
+@pytest.mark.parametrize('wrong', ['drive', 'prior'])
+def test_signs_of_gains_are_those_that_fit_best(arm, wrong):
+    """A drive of negative sign, or a prior whose links are metres off."""
+    builder, samples, there = currents(arm, payload(), np.random.default_rng(0))
+    sign = np.array([1.0, -1.0 if wrong == 'drive' else 1.0, 1.0])
+    samples.efforts[:] *= sign
+    if wrong == 'prior':
+        prior, moved = arm.parameters.copy(), np.tile(np.eye(4), (len(arm.links), 1, 1))
+        moved[:, :3, 3] = 3.0 * np.random.default_rng(2).normal(size=(len(prior), 3))
+        for row, pose in zip(prior, moved, strict=True):
+            row[:] = parameters_of(inertia_seen_from(spatial_inertia(row), pose))
+        builder = EquationBuilder(arm.with_parameters(prior), builder.choice)
+    block = identified(builder, samples, there)
+    assert (block.before[gain_columns(block.answer.unknowns)] < 0.0).any()
+    np.testing.assert_allclose(gains_of(block)[0], sign * GAINS, rtol=EXACT)
+
+
 def test_light_payload_leaves_gains_uncertain(arm, rng):
     spreads = []
     for mass, uncertain in ((2.0, False), (0.005, True)):

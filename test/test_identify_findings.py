@@ -7,12 +7,10 @@ Not covered: bags, whose samples go through the same checks but for those of tab
 """
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
-from shared_data import SHARED
 from simulated_arm import LINKS, arm, arm_urdf, efforts_of, moving
 
 from inertial_estimation.cli import main
@@ -21,8 +19,6 @@ from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.model.robot import Robot
 
 JOINTS = [f'j_{link}' for link in LINKS]
-DATA = SHARED / 'data'
-CONFIG = Path(__file__).resolve().parents[1] / 'config'
 DEGREES = 180 / np.pi
 SECONDS, RATE = 12.0, 100.0
 NOISE = 0.02
@@ -234,26 +230,3 @@ def test_identification_is_asked_and_exported(folder):
     assert found.deviations['j_seen.viscous'] > 0.0
     again = Robot.from_urdf(found.urdf(), fixed_link='base')
     np.testing.assert_allclose(again.parameters, found.parameters, atol=1e-9)
-
-
-REAL = {
-    'identify_panda.yaml': ('panda_excitation/log.npz@0:8', 'models/panda_wrist_ft.urdf'),
-    'identify_ur10e.yaml': ('ur10e/fourier_30s_12h.npz', 'ur10e/ur10e.urdf'),
-    'identify_tx40.yaml': ('staubli_tx40/train.npz@0:3', 'staubli_tx40/tx40.urdf'),
-    'identify_tiago.yaml': ('tiago/train.npz', 'tiago/tiago.urdf'),
-}
-
-
-@pytest.mark.skipif(not DATA.exists(), reason='needs ../shared/data')
-@pytest.mark.parametrize('config', REAL)
-def test_real_logs_raise_no_false_alarm(tmp_path, config):
-    log, urdf = REAL[config]
-    out = tmp_path / 'o.json'
-    arguments = ['identify', DATA / log, '--robot', DATA / urdf, '--config', CONFIG / config,
-                 '--json', out]  # fmt: skip
-    assert main(list(map(str, arguments))) == 0
-    found = json.loads(out.read_text())
-    codes = {one['code'] for one in found['findings']}
-    known = {'inertia', 'suboptimal', 'indefinite', 'unexcited', 'motion'}
-    assert codes <= known | ({'scale'} if 'ur10e' in config else set())
-    assert {one['grade'] for one in found['submodels']} == {'optimal'}

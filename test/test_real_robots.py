@@ -16,6 +16,7 @@ from shared_data import SHARED
 
 from bench.arms import ARMS, CONFIGS, mounted
 from inertial_estimation.identification.fit import fit
+from inertial_estimation.identification.problem import Grade
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.logs.identify import identify
 from inertial_estimation.logs.identify_settings import IdentifySettings
@@ -75,7 +76,10 @@ def test_default_predicts_as_well_as_the_best_of_the_others(name):
     found, (rank, published, fitted) = identified(name), PUBLISHED[name]
     (block,), (known,) = found.fit.blocks, found.determined.values()
     assert block.answer.rank == known.possible == known.reached == rank
-    assert found.fit.consistent
+    assert found.fit.consistent and block.answer.grade is Grade.OPTIMAL
+    # No false alarm.
+    codes = {one.code for one in found.findings}
+    assert codes <= {'inertia', 'indefinite'} | ({'scale'} if name == 'UR10e' else set())
     errors = held_out_errors(found, *found.validation)
     assert errors['entropic'] == pytest.approx(published, rel=1e-3)
     assert errors['entropic'] <= NOISE * min(errors.values())
