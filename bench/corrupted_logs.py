@@ -186,6 +186,19 @@ def humanoid() -> Setting:
     return Setting(log, faults, jobs, icub_urdf(), files)
 
 
+TOOL = """
+<robot name="arm">
+  <link name="flange"/> <link name="tool"/> <link name="imu"/>
+  <joint name="wrist" type="fixed"><parent link="flange"/><child link="tool"/></joint>
+  <joint name="imu" type="fixed"><parent link="tool"/><child link="imu"/>
+    <origin rpy="-1.5708 1.5708 0"/></joint>
+  <sensor name="wrist_ft" type="force_torque"><parent joint="wrist"/>
+    <force_torque><frame>child</frame><measure_direction>child_to_parent</measure_direction>
+    </force_torque></sensor>
+</robot>
+"""
+
+
 def motion() -> Setting:
     """Return 6 s of free motion of a tool with an IMU."""
     ft, imu = '/fts/wrench', '/imu'
@@ -196,10 +209,16 @@ def motion() -> Setting:
         Fault('contact 4 s', 'tool', {ft: edit(LIGHT_PUSH, ALL, 0.16, 0.8)}),
     ]
     job = (
-        f'calibrate tool LOG --ft wrist_ft --readings {ft} --imu {imu} --imu-rpy -1.5708 1.5708 0 '
+        'calibrate tool LOG --robot URDF --config DIR/tool.yaml --ft wrist_ft --imu imu '
         '--accelerometer-offset -0.0359 0.0873 0.7562'
     )
-    return Setting(ntnu_log('1-baseline'), faults, {'tool': job})
+    sensors = {
+        'imus': ['imu'],
+        'ft': {'wrist_ft': {'topic': ft, 'frame_id': ft}},
+        'imu': {'imu': {'topic': imu, 'frame_id': imu}},
+    }
+    config = json.dumps({'/**': {'ros__parameters': sensors}})
+    return Setting(ntnu_log('1-baseline'), faults, {'tool': job}, TOOL, (('tool.yaml', config),))
 
 
 def poses() -> Setting:
