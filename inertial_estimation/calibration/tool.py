@@ -199,8 +199,10 @@ def fit_tool(
         # Unlike rest, the motion must determine a delay.
         covariance = problem.covariance(sizes, problem.solve(sizes, weights, 0.0)[0], 0.0, True)
         most *= bool(np.sqrt(covariance[-1, -1]) < most)
+    at_edge = False
     for _ in range(ROBUST_ROUNDS):
         delay = problem.best_delay(sizes, weights, most)
+        at_edge |= abs(delay) == most > 0.0
         residuals = problem.residuals(problem.solve(sizes, weights, delay)[0], delay)
         sizes = np.maximum(scales(residuals), EXACT * start)
         weights = huber_weights(residuals)
@@ -212,11 +214,11 @@ def fit_tool(
     x, rank = problem.solve(sizes, weights, delay)
     at_once = problem.solve(sizes, weights, 0.0)[0]
     kept = problem.where(used)
-    if most > 0.0 and abs(delay) == most:
+    if at_edge or abs(delay) == most > 0.0:
         # With wrong axes no delay fits, which shows without a delay as well.
         _require_plausible(at_once, kept.misalignment(at_once, 0.0), name)
         raise LogError(
-            f"the streams fit best with a delay of {delay:.3g} s, the limit 'max_delay'",
+            f"the streams fit best with a delay at the limit 'max_delay', {most:.3g} s",
             about=('max_delay',),
         )
     if rank < len(x):
