@@ -58,6 +58,19 @@ def test_slopes_are_derivatives(noisy, rng, weight):
         assert step @ place.hessian @ step == pytest.approx(second, rel=CURVE)
 
 
+@pytest.mark.parametrize('seed', range(3))
+def test_bounds_of_centres_that_are_active(seed):
+    rng = np.random.default_rng(seed)
+    case = humanoid_case(rng)
+    problem = case.problem(NOISE * rng.normal(size=len(case.y)))
+    centers = problem.prior[:, 1:4] / problem.prior[:, :1]
+    bounds = Bounds(center_of_mass=np.stack([centers - 5e-3, centers + 5e-3], axis=1))
+    problem = replace(problem, bounds=bounds)
+    one, other = solve_manifold(problem), solve_entropic(problem)
+    assert one.grade is Grade.OPTIMAL
+    np.testing.assert_allclose(one.x, other.x, rtol=SAME_POINT, atol=SAME_POINT)
+
+
 def test_prior_leads_to_the_answer_of_the_convex_method(noisy):
     found, expected = solve_manifold(noisy), solve_entropic(noisy)
     assert found.grade is Grade.OPTIMAL

@@ -133,7 +133,7 @@ def _notes(objective: ManifoldObjective, y: Array) -> tuple[str, ...]:
     far = np.linalg.norm(center - objective.split(objective.start)[1], axis=1) / own[:, 1]
     thin = np.linalg.eigvalsh(B @ np.swapaxes(B, 1, 2))[:, 0] <= least
     which = {
-        'at the edge of consistency': thin | (y <= objective.low)[: own.size : 10],
+        'at the edge of consistency': thin | (mass <= MIN_MASS_SHARE * own[:, 0]),
         'mass or centre of mass diverges': (mass > MAX_CHANGE * own[:, 0]) | (far > MAX_CHANGE),
     }
     return tuple(f'{text}: {", ".join(links[one])}' for text, one in which.items() if one.any())
@@ -242,13 +242,15 @@ class ManifoldObjective:
         extras = y[len(self.scales) :] * self.extra_scales
         return self.problem.unknowns.join(parameters_of(J), extras)
 
-    def moved(self, y: Array, step: Array) -> Array:
-        """Return where a step leads, within the bounds; both (n,)."""
+    def moved(self, y: Array, step: Array, free: Mask) -> Array:
+        """Return where a step leads, within the bounds; all (n,), free: held by no bound."""
         size, there = len(self.scales), np.clip(y + step, self.low, self.high)
         own, here = (one[:size].reshape(-1, 10) for one in (there, self.unknowns(y)))
         line = here + np.einsum('lij,lj->li', self._jacobian(y), step[:size].reshape(-1, 10))
         inside = line[:, 0] > 0.0
         line[~inside] = here[~inside]
+        # Along the line of its parameters a link would leave the bounds that hold a coordinate.
+        inside &= free[:size].reshape(-1, 10).all(axis=1)
         least, before = (principal_axes(one)[3][:, 0] - self.floor for one in (line, here))
         inside &= least > EDGE_SHARE * before
         line[~inside] = self.problem.prior[~inside]
@@ -378,7 +380,7 @@ def _tried(
             break
     else:
         return None, 0.0
-    y = objective.moved(place.y, step)
+    y = objective.moved(place.y, step, place.free)
     taken = np.clip(place.y + step, objective.low, objective.high) - place.y
     expected = -float(place.gradient @ taken + taken @ place.convex @ taken / 2)
     if expected > RESOLUTION * place.value:
