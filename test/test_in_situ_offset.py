@@ -114,6 +114,22 @@ def test_insufficient_logs_are_refused(rng):
                 in_situ_offset(sign * raw, a, matrix=None if case == 'dead channel' else MATRIX)
 
 
+@pytest.mark.parametrize('channel', range(6))
+def test_channel_of_noise_alone_is_named(rng, channel):
+    raw, a = noisy(rng, 500)
+    raw[:, channel] = raw[:, channel].mean() + rng.normal(size=500)
+    with pytest.raises(LogError, match=rf'channel {channel + 1} \(\w+\) does not follow'):
+        in_situ_offset(raw, a, matrix=MATRIX)
+    # Of a wrench, moments may not change.
+    wrench = wrenches(-a) + rng.normal(size=(500, 6)) * NOISE
+    wrench[:, channel] = NOISE[channel] * rng.normal(size=500)
+    if channel < 3:
+        with pytest.raises(LogError, match=f'channel {channel + 1} '):
+            in_situ_offset(wrench, a)
+    else:
+        in_situ_offset(wrench, a, matrix=np.eye(6))
+
+
 def test_samples_that_move_or_are_touched_are_left_out_and_counted(rng):
     raw, a = noisy(rng, 600)
     clean, turning = in_situ_offset(raw, a, matrix=MATRIX), np.zeros((600, 3))

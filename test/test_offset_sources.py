@@ -185,6 +185,18 @@ def test_second_support_is_refused_unless_the_first_is_named(feet, hip, pushes):
     assert one.values['share'] == (hip == 0.0)
 
 
+@pytest.mark.parametrize('silent', ['l_ft', 'r_ft'])
+def test_changing_force_beyond_a_sensor_without_readings(feet, silent):
+    """The submodels on both sides of the sensor are one."""
+    log = stand(feet, LIFTED, [0.0, 0.3 * WEIGHT] * 2)
+    readings = log.samples.ft_readings.copy()
+    readings[:, [one.name for one in feet.ft_sensors].index(silent)] = np.nan
+    log = replace(log, samples=replace(log.samples, ft_readings=readings))
+    found = compute_offsets(OffsetRequest('model', support='l_foot'), log, feet, of_feet())
+    subjects = [one.subject for one in found.findings if one.code == 'second_support']
+    assert subjects == ['r_foot']
+
+
 def test_imu_determines_the_vertical():
     robot = Robot.from_urdf(two_feet_urdf(), imus=['pelvis'])
     fixed = Robot.from_urdf(two_feet_urdf(), imus=[], fixed_link='l_foot')

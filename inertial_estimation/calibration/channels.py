@@ -13,6 +13,8 @@ AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 MIN_READINGS = 7
 """Fewer may agree by chance where a sensor has coarse steps."""
 ROUND_OFF = 1e-13
+MIN_SLOPE_RATIO = 0.002
+"""Slope by gravity over the median of the channels; gauges of 32 real sensors: 0.006 and more."""
 MIN_SATURATED_SAMPLES, MIN_SATURATED_SHARE = 10, 0.03
 """Samples at the largest or smallest value from which a channel may be saturated."""
 MIN_SPREAD, MIN_EXPECTED_STEPS = 0.05, 2.0
@@ -28,6 +30,12 @@ def constant_channels(readings: Array) -> Mask:
         return np.zeros(6, dtype=bool)
     constant: Mask = np.ptp(known, axis=0) <= ROUND_OFF * np.abs(known).max(axis=0)
     return constant & (not constant.all())
+
+
+def still_channels(slopes: Array, units: Array) -> Mask:
+    """Return channels (6,) that do not follow gravity; slopes (6, 3); units (6,), 0: unlike."""
+    sizes = np.linalg.norm(slopes, axis=1) * units
+    return np.asarray((units > 0.0) & (sizes < MIN_SLOPE_RATIO * np.median(sizes[units > 0.0])))
 
 
 def names_of(channels: Mask) -> str:

@@ -40,6 +40,7 @@ from inertial_estimation.calibration.calibration_file import (
     Provenance,
     SensorCalibration,
 )
+from inertial_estimation.calibration.channels import names_of, still_channels
 from inertial_estimation.calibration.in_situ_offset import (
     LENGTH_SCALE,
     MIN_GAP,
@@ -62,8 +63,15 @@ ROUND_OFF = 1e-9
 MAX_RESIDUAL_OVER_NOISE, MAX_RESIDUAL = 3.0, 0.07
 """
 Residual over noise and over what was added: play of 1 % of the swing, as data sheets admit, leaves
-0.06 of 0.5 kg on a body of 3 kg; a centre that is 5 cm off 0.05 to 0.3.
+0.06 of 0.5 kg on a body of 3 kg; a centre that is 5 cm off 0.02 to 0.3.
 """
+MAX_LASTING, MAX_LASTING_RESIDUAL = 25.0, 0.03
+"""
+Residual over errors that last within data sets, and over what was added: play leaves 12 times at
+most, gains of the accelerometer that differ by 3 % a share of 0.023, a centre 5 cm off 14 or more.
+"""
+MIN_VARIANCE_RATIO = 1e-3
+"""Of the covariance of residuals, which 40 blocks determine no better."""
 MAX_SCALE_ERROR = 0.01
 """Of the accelerometer's gravity."""
 MAX_MASS, MAX_DISTANCE = 50.0, 3.0
@@ -154,6 +162,8 @@ class InSituMatrix:
     """Of the slopes of each data set, root mean square over their noise, shape (n_sets,)."""
     share_left: float
     """Residual of all data sets over the slopes of what was added."""
+    lasting: float
+    """Residual over errors that last within data sets."""
     data_sets: tuple[AddedMass, ...]
     offsets: tuple[InSituOffset, ...]
     """Offset and slopes of each data set, in raw units."""
@@ -208,10 +218,12 @@ class InSituMatrix:
             text = f'matrix differs from the former one by {change:.2g} times that'
             yield finding('matrix_change', subject, level=Level.ERROR, what=text, change=change)
         left = float(np.sqrt((self.residuals**2).mean()))
-        if left > MAX_RESIDUAL_OVER_NOISE and self.share_left > MAX_RESIDUAL:
+        lasting = self.lasting > MAX_LASTING
+        largest = MAX_LASTING_RESIDUAL if lasting else MAX_RESIDUAL
+        if left > MAX_RESIDUAL_OVER_NOISE and self.share_left > largest:
             yield finding(
                 'residual', subject, level=Level.ERROR, what='slopes of the data sets',
-                share=self.share_left, over_noise=left,
+                share=self.share_left, over_noise=left, lasting=self.lasting,
             )  # fmt: skip
         bodies = {'body': self.body} | {one.name: one.added for one in self.data_sets if one.mass}
         for name, body in bodies.items():
@@ -309,13 +321,16 @@ def in_situ_matrix(
     equations = _Equations(sets, found, R, direction)
     rank = int((equations.over_noise > MIN_OVER_NOISE).sum())
     if rank < UNKNOWNS:
+        noise = np.mean([np.diagonal(one.slopes.noise) for one in found], axis=0)
+        still = still_channels(np.mean([one.slopes.slopes for one in found], axis=0), noise**-0.5)
+        dead = f'channel {names_of(still)}' if still.any() else 'a channel'
         raise LogError(
             f'the data sets determine {rank} of {UNKNOWNS} unknowns of matrix and body (the next '
             f'singular value is {equations.over_noise[rank]:.2g} times the noise, limit '
-            f'{MIN_OVER_NOISE:g}): total masses are equal, total centres on one line, or a '
-            'channel is dead'
+            f'{MIN_OVER_NOISE:g}): total masses are equal, total centres on one line, or '
+            f'{dead} is dead'
         )
-    residuals, share_left = equations.residuals()
+    residuals, share_left, lasting = equations.residuals()
     return InSituMatrix(
         matrix=equations.matrix,
         covariance=equations.covariance(),
@@ -324,6 +339,7 @@ def in_situ_matrix(
         singular_values=equations.over_noise,
         residuals=residuals,
         share_left=share_left,
+        lasting=lasting,
         data_sets=sets,
         offsets=found,
         direction=direction,
@@ -381,7 +397,10 @@ class _Equations:
 
     def covariance(self) -> Array:
         """Return the covariance of the unknowns, (40, 40)."""
-        gain = self._unscale @ np.linalg.pinv(self._coefficients)
+        return self._spread(self._unscale @ np.linalg.pinv(self._coefficients))
+
+    def _spread(self, gain: Array) -> Array:
+        """Return the covariance of a linear map of the equations, (k, k); gain (k, 18 n_sets)."""
         move = np.kron(np.eye(3), self._weight @ self.matrix)
         parts = np.split(gain, len(self._H), axis=1)
         found: Array = np.sum([
@@ -390,19 +409,28 @@ class _Equations:
         ], axis=0)  # fmt: skip
         return found
 
-    def residuals(self) -> tuple[Array, float]:
-        """Return residuals of data sets over noise, (n_sets,), of all over what was added."""
+    def residuals(self) -> tuple[Array, float, float]:
+        """
+        Return residuals of data sets over noise, (n_sets,), and two of all data sets.
+
+        Over what was added, and over the errors that last within data sets.
+        """
         n = len(self._H)
         left = self.matrix @ self._H - self.body.matrix - self._known
-        squares = (_columns(self._weight @ left @ self._L) ** 2).mean(axis=1)
+        weighted = _columns(self._weight @ left @ self._L)
+        squares = (weighted**2).mean(axis=1)
         # Unknowns take a part of the noise.
-        U = np.linalg.svd(self._coefficients, full_matrices=False)[0]
-        freedom = 1.0 - (U.reshape(n, 18, UNKNOWNS) ** 2).sum(axis=2).mean(axis=1)
+        U = np.linalg.svd(self._coefficients)[0]
+        freedom = 1.0 - (U[:, :UNKNOWNS].reshape(n, 18, UNKNOWNS) ** 2).sum(axis=2).mean(axis=1)
         over_noise = np.sqrt(squares / np.where(freedom > ROUND_OFF, freedom, np.nan))
         added = float(np.linalg.norm(SCALE[:, None] * self._known))
         seen = np.sqrt(max(1.0 - UNKNOWNS / (18.0 * n), ROUND_OFF))
         share = float(np.linalg.norm(SCALE[:, None] * left)) / seen / added if added else 0.0
-        return over_noise, share
+        across = U[:, UNKNOWNS:].T
+        variances, axes = np.linalg.eigh(self._spread(across))
+        variances = np.maximum(variances, MIN_VARIANCE_RATIO * variances.max())
+        total = axes.T @ across @ weighted.reshape(-1)
+        return over_noise, share, float(np.sqrt((total**2 / variances).mean()))
 
 
 def _columns(matrices: Array) -> Array:

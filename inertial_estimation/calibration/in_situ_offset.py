@@ -35,6 +35,7 @@ from inertial_estimation.calibration.channels import (
     constant_channels,
     names_of,
     require_unsaturated,
+    still_channels,
 )
 from inertial_estimation.calibration.raw_slopes import (
     MIN_SAMPLES,
@@ -260,6 +261,13 @@ def in_situ_offset(
     found = orientations(a)
     found.require_three(f'{what}, without samples that are touched')
     subspace, slopes = affine_subspace(r, metric), fit_slopes(r, a)
+    # Moments of a wrench may not change; all channels of gauges do.
+    units = np.repeat([1.0, 0.0], 3)
+    if metric is not None and not np.array_equal(matrix, np.eye(6)):
+        units = np.linalg.norm(metric, axis=0)
+    if (still := still_channels(slopes.slopes, units)).any():
+        text = f'{what}: channel {names_of(still)} does not follow gravity'
+        raise LogError(text, about=('readings',))
     require_unsaturated(resting, slopes.offset + gravity @ slopes.slopes.T, what)
     subspace.require_gap(what, min_gap)
     within = subspace.metric.T @ subspace.basis[:, :DIMENSIONS]

@@ -135,7 +135,7 @@ def second_supports(
     poses = link_poses(robot, samples.positions)
     known = np.isfinite(differences)
     means = np.where(known, differences, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    changes = np.where(known, differences - means, 0.0)
+    changes = differences - means
     # Of the child on the parent, in the root link.
     forces = [
         sensor.direction
@@ -143,7 +143,9 @@ def second_supports(
         for s, sensor in enumerate(robot.ft_sensors)
     ]
     level = _level_shares(robot, samples, poses, support, contacts)
-    for submodel in robot.submodels:
+    # A sensor without readings merges the submodels beside it.
+    cut = np.flatnonzero(known.all(axis=2).any(axis=0)).tolist()
+    for submodel in decompose(robot.links, robot.ft_sensors, cut):
         if robot.frame(support)[0] in submodel.links:
             continue
         total = sum((forces[s] for s in submodel.child_sensors), np.zeros((len(samples), 3)))
