@@ -167,13 +167,13 @@ def test_wrong_statements_are_errors(rng, mistake):
 
 
 def test_centre_that_is_five_centimetres_off_is_an_error():
-    """Most lie below the share that play leaves, but no error lasts as long."""
+    """Half leave no more than play may, but many times the errors that last."""
     flagged = 0
-    for seed in range(30):
+    for seed in range(8):
         rng = np.random.default_rng(seed)
         sets = data_sets(rng, GOOD, noise=1.0, n=600)
         assert 'residual' not in codes(in_situ_matrix(sets))
         off = rng.normal(size=3)
         sets[1] = replace(sets[1], centre=sets[1].centre + 0.05 * off / np.linalg.norm(off))
         flagged += 'residual' in codes(in_situ_matrix(sets))
-    assert flagged >= 29
+    assert flagged == 8

@@ -243,10 +243,14 @@ def in_situ_offset(
         )
     resting, gravity, metric = raw[kept], accelerations[kept], None
     orientations(gravity).require_three(what)
+    # Moments of a wrench may not change; all channels of gauges do.
+    units = np.repeat([1.0, 0.0], 3)
     if matrix is not None:
         metric = np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)[:, None] * numbers(
             'matrix', matrix, (6, 6)
         )
+        if not np.array_equal(matrix, np.eye(6)):
+            units = np.linalg.norm(metric, axis=0)
     dead = constant_channels(resting)
     if dead.any():
         raise LogError(f'{what}: channel {names_of(dead)} never changes', about=('readings',))
@@ -261,10 +265,6 @@ def in_situ_offset(
     found = orientations(a)
     found.require_three(f'{what}, without samples that are touched')
     subspace, slopes = affine_subspace(r, metric), fit_slopes(r, a)
-    # Moments of a wrench may not change; all channels of gauges do.
-    units = np.repeat([1.0, 0.0], 3)
-    if metric is not None and not np.array_equal(matrix, np.eye(6)):
-        units = np.linalg.norm(metric, axis=0)
     if (still := still_channels(slopes.slopes, units)).any():
         text = f'{what}: channel {names_of(still)} does not follow gravity'
         raise LogError(text, about=('readings',))
