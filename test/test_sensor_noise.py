@@ -112,12 +112,13 @@ def test_roots_of_singular_covariances(rng):
         ({'fts': -np.ones((3, 6))}, ConfigError),
         ({'joints': np.tile(np.triu(np.ones((3, 3))), (5, 1, 1))}, ConfigError),
         ({'imus': np.tile(2 * np.ones((3, 3)) - np.eye(3), (1, 1, 1))}, ConfigError),
+        ({'assumed_positions': np.zeros(4)}, ShapeError),
     ],
 )
 def test_impossible_noise_is_refused(change, error):
     good = {
         'joints': np.tile(np.eye(3), (5, 1, 1)), 'imus': np.eye(3)[None],
-        'fts': np.ones((3, 6)),
+        'fts': np.ones((3, 6)), 'assumed_positions': np.zeros(5),
     }  # fmt: skip
     NoiseModel(**good)
     with pytest.raises(error):

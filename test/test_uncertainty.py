@@ -7,6 +7,8 @@ Not covered: the derivatives behind them (test_sensitivities.py), filters (test_
 that is not white, errors of offsets, covariances of parameters (test_parameter_roots.py).
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from noisy_robots import HUMANOID_CONTACTS, ROBOTS, at_roots, make, repeated, usual_noise
@@ -156,7 +158,7 @@ def test_infinite_deviations_are_marked_undetermined(kind, rng):
         assert np.isinf(deviations.torques).any()
 
 
-def test_an_assumed_position_is_exact(rng):
+def test_an_assumed_position_errs_as_stated(rng):
     robot = make('humanoid')
     sample, noise, estimator = (
         random_sample(robot, rng), usual_noise(robot), WrenchEstimator(robot, at_roots(robot))
@@ -164,11 +166,15 @@ def test_an_assumed_position_is_exact(rng):
     states = np.zeros(len(robot.joint_names), dtype=np.uint8)
     states[robot.joint_names.index('knee')] = SensorState.ASSUMED
     assumed = sample._replace(joint_states=states)
+    coarse = replace(noise, assumed_positions=np.full(len(states), 0.1))
     measured = Uncertainty(estimator, noise).of(sample).wrenches
     exact = Uncertainty(estimator, noise).of(assumed).wrenches
+    guessed = Uncertainty(estimator, coarse).of(assumed).wrenches
     arm, thigh = ([s.name for s in robot.submodels].index(name) for name in ('upper_arm', 'thigh'))
     assert (exact[thigh] < measured[thigh]).all()
-    np.testing.assert_array_equal(exact[arm], measured[arm])
+    assert (guessed[thigh, 3:] > 2.0 * measured[thigh, 3:]).all()
+    for other in (exact, guessed):
+        np.testing.assert_array_equal(other[arm], measured[arm])
 
 
 def test_contacts_of_a_sample_replace_the_default_ones(rng):

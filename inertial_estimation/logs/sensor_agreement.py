@@ -191,6 +191,7 @@ def _noise(replay: Replay) -> tuple[NoiseModel, bool]:
         joints=np.where(assumed[:, None, None], 0.0, joint),
         imus=np.array(signals).reshape(-1, 3, 3),
         fts=np.array(fts).reshape(-1, 6),
+        assumed_positions=np.zeros(len(robot.joint_names)),
     )
     if rates is None:
         return messages, False

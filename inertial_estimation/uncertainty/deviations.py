@@ -22,7 +22,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.link_motion import MotionPlan
-from inertial_estimation.estimation.plan import Plan
+from inertial_estimation.estimation.plan import LOST, Plan
 from inertial_estimation.estimation.step import Step
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.one_thread import one_thread
@@ -109,10 +109,13 @@ class Uncertainty:
         self._estimator, self._noise = estimator, noise
         self._joints = triangular_root(noise.joints)
         self._imus = triangular_root(noise.imus)
+        directions = np.array([sensor.direction for sensor in robot.ft_sensors]).reshape(-1, 1, 1)
+        self._fts = directions * noise.fts[:, None, :]
         # What is laid out for a plan goes when the plan does.
         self._plans: WeakKeyDictionary[Plan, Sensitivities] = WeakKeyDictionary()
         self._checked: WeakKeyDictionary[Plan, Array] = WeakKeyDictionary()
-        self._motions: WeakKeyDictionary[MotionPlan, LinkMotionNoise] = WeakKeyDictionary()
+        self._motions: WeakKeyDictionary[MotionPlan, dict[bool, LinkMotionNoise]]
+        self._motions = WeakKeyDictionary()
         self.set_parameter_roots(parameter_roots)
 
     def set_parameter_roots(self, roots: Array | None) -> None:
@@ -162,15 +165,22 @@ class Uncertainty:
             As `WrenchEstimator.update` does.
 
         """
-        step, found = self._evaluate(sample, contacts)
-        n_contacts, n_joints = len(step.contacts), len(step.plan.quality.torques)
-        n_submodels = len(step.plan.ranks)
-        edges = np.cumsum([6 * n_contacts, 6 * n_submodels, n_joints])
-        wrenches, residuals, torques, external = np.split(found.deviations, edges)
-        return Deviations(
-            sample.stamp_ns, step.contacts, wrenches.reshape(-1, 6), torques, external,
-            residuals.reshape(-1, 6),
-        )  # fmt: skip
+        step, disturbances = self._evaluate(sample, contacts, combined=True)
+        plan, deviations = step.plan, disturbances.deviations
+        n_active, n_joints = len(plan.active), len(plan.quality.torques)
+        framed = deviations[: len(deviations) - 2 * n_joints].reshape(-1, 6)
+        torques, external = deviations[6 * len(framed) :].reshape(2, n_joints).copy()
+        wrenches = np.full((len(plan.contacts), 6), np.nan)
+        wrenches[plan.active] = framed[:n_active]
+        wrenches[plan.active[plan.known]] = 0.0
+        residuals = np.full((len(plan.ranks), 6), np.nan)
+        residuals[plan.residual_rows] = 0.0
+        residuals[plan.residual_rows[self._plans[plan].loads.residual_rows]] = framed[n_active:]
+        if not plan.complete:
+            kinds = wrenches, torques, external, residuals
+            for values, flags in zip(kinds, plan.quality, strict=True):
+                values[(flags & LOST) != 0] = np.nan
+        return Deviations(sample.stamp_ns, step.contacts, wrenches, torques, external, residuals)
 
     @one_thread()
     def disturbances(
@@ -182,7 +192,7 @@ class Uncertainty:
         From it follow covariances of results and the shares of the sensors; a noise model of ones
         gives the derivatives of the results by all readings.
         """
-        return self._evaluate(sample, contacts)[1]
+        return self._evaluate(sample, contacts, combined=False)[1]
 
     def of_batch(
         self, samples: SampleBatch, contacts: Iterable[Contact] | ContactSet | None = None
@@ -193,7 +203,11 @@ class Uncertainty:
         return Deviations(samples.stamp_ns, each[0].contacts, *arrays)
 
     def _evaluate(
-        self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None
+        self,
+        sample: Sample,
+        contacts: Iterable[Contact] | ContactSet | None,
+        *,
+        combined: bool,
     ) -> tuple[Step, Disturbances]:
         """Return the step that a sample goes to and the disturbances of its results."""
         estimator = self._estimator
@@ -201,15 +215,19 @@ class Uncertainty:
         plan, joints = step.plan, self._joints
         dynamics = plan.dynamics
         if sample.joint_states is not None:
-            # Assumed positions are exact.
-            joints = joints * (sample.joint_states != SensorState.ASSUMED)[:, None, None]
-        changes = parameter_changes = None
+            assumed = sample.joint_states == SensorState.ASSUMED
+            if assumed.any():
+                joints = joints * ~assumed[:, None, None]
+                joints[assumed, 0, 0] = self._noise.assumed_positions[assumed]
+        link_changes = parameter_changes = None
         if plan.motion is not None:
-            if plan.motion not in self._motions:
-                arrays = estimator.motion.arrays
-                noise = LinkMotionNoise(estimator.robot, plan.motion, arrays, self._imus)
-                self._motions[plan.motion] = noise
-            changes = self._motions[plan.motion].changes(sample, dynamics.imus, joints)
+            kept = self._motions.setdefault(plan.motion, {})
+            if combined not in kept:
+                kept[combined] = LinkMotionNoise(
+                    estimator.robot, plan.motion, estimator.motion.arrays, self._imus,
+                    combined=combined,
+                )  # fmt: skip
+            link_changes = kept[combined].changes(sample, dynamics.imus, joints)
         if self._parts:
             if plan not in self._parameters:
                 self._parameters[plan] = ParameterNoise(dynamics, self._parts)
@@ -220,10 +238,10 @@ class Uncertainty:
         if plan not in self._plans:
             self._plans[plan] = Sensitivities(plan, estimator.rank_tolerance)
         calibration = estimator.calibration
-        fts = calibration.matrices * self._noise.fts[:, None, :]
-        roots = Roots(joints, self._imus[dynamics.imus], fts, changes, parameter_changes)
+        fts = calibration.matrices * self._fts
+        roots = Roots(joints, self._imus[dynamics.imus], fts, link_changes, parameter_changes)
         readings = calibration.apply(sample.ft_readings, sample.ft_temperatures)
-        found = self._plans[plan].evaluate(step, sample.positions, readings, roots)
+        found = self._plans[plan].evaluate(dynamics, step.columns, readings, roots)
         return step, found
 
 

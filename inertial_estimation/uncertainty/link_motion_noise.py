@@ -92,11 +92,13 @@ class LinkChanges(NamedTuple):
 class LinkMotionNoise:
     """Noise of the motions of the links of one plan; imu_roots (n_imus, 3, 3)."""
 
-    def __init__(self, robot: Robot, plan: MotionPlan, arrays: bool, imu_roots: Array) -> None:
+    def __init__(
+        self, robot: Robot, plan: MotionPlan, arrays: bool, imu_roots: Array, *, combined: bool
+    ) -> None:
         links = plan.layout.imu_links
         self._leads = np.array([link.lead for link in links])
         self._joints = np.array(sorted(plan.joints), dtype=np.intp)
-        self._sources = _sources(robot, links, arrays, imu_roots)
+        self._sources = _sources(robot, links, arrays, imu_roots, combined)
         self._arrays = arrays
         turning = [bool(link.gyroscopes) for link in links]
         shaken = [bool(link.accelerometers) for link in links]
@@ -177,8 +179,10 @@ class _Points:
         return np.asarray(moved @ self._by_signals)
 
 
-def _sources(robot: Robot, links: Sequence[ImuLink], arrays: bool, roots: Array) -> Array:
-    """Return the changes of the means of the links' sensors, shape (n_links, 3 n_imus 3, 9)."""
+def _sources(
+    robot: Robot, links: Sequence[ImuLink], arrays: bool, roots: Array, combined: bool
+) -> Array:
+    """Return the changes of the means of the links' sensors, shape (n_links, n, 9)."""
     # Link; IMU, axis of it, source; signal and axis of the link.
     found = np.zeros((len(links), len(robot.imus), 3, 3, 9))
     for k, link in enumerate(links):
@@ -193,7 +197,17 @@ def _sources(robot: Robot, links: Sequence[ImuLink], arrays: bool, roots: Array)
                 mean = array_of(link, robot) if kind == 'array' else mean_of(link, robot, kind)
                 blocks = np.einsum('kia,kc->kaci', mean[0], roots[rows, of])
                 found[k, rows, :, :, signal] += blocks
-    return found.reshape(len(links), -1, 9)
+    each: Array = found.reshape(len(links), -1, 9)
+    if not combined:
+        return each
+    # As few sources as disturb each link alike: a triangular root of its covariance.
+    pieces = []
+    for k, own in enumerate(each):
+        measured = np.repeat(own.reshape(-1, 3, 3).any(axis=(0, 2)), 3)
+        piece = np.zeros((len(links), measured.sum(), 9))
+        piece[k][:, measured] = np.linalg.qr(own[:, measured], mode='r')
+        pieces.append(piece)
+    return np.concatenate(pieces, axis=1)
 
 
 def _swings(levers: Array, turn: Array) -> Array:

@@ -51,24 +51,37 @@ class NoiseModel:
     """
     fts: Array
     """Standard deviation of the readings before calibration, shape (n_fts, 6) [N, Nm]."""
+    assumed_positions: Array
+    """
+    Standard deviation of a position that is assumed, in place of the joint's noise, shape
+    (n_joints,) [rad or m]. Zero: it is exact.
+    """
 
     def __post_init__(self) -> None:
         """Check all numbers and keep read-only copies."""
-        for name, own in (('joints', (3, 3)), ('imus', (3, 3)), ('fts', (6,))):
+        n = len(np.atleast_1d(self.joints))
+        for name, shape in (
+            ('joints', (n, 3, 3)),
+            ('imus', (len(np.atleast_1d(self.imus)), 3, 3)),
+            ('fts', (len(np.atleast_1d(self.fts)), 6)),
+            ('assumed_positions', (n,)),
+        ):
             array = read_only(getattr(self, name))
-            shape = (len(np.atleast_1d(array)), *own)
             if array.shape != shape:
                 raise ShapeError(name, shape, array.shape)
             if not np.isfinite(array).all():
                 raise ConfigError(f'{name} of the noise hold NaN or infinity')
             object.__setattr__(self, name, array)
-        if (self.fts < 0.0).any():
-            raise ConfigError('fts of the noise hold a negative standard deviation')
+        for name in ('fts', 'assumed_positions'):
+            if (getattr(self, name) < 0.0).any():
+                raise ConfigError(f'{name} of the noise hold a negative standard deviation')
         for name in ('joints', 'imus'):
             triangular_root(getattr(self, name))
 
     @classmethod
-    def uniform(cls, robot: Robot, *, joint: Array, imu: Array, ft: Array) -> NoiseModel:
+    def uniform(
+        cls, robot: Robot, *, joint: Array, imu: Array, ft: Array, assumed_position: float = 0.0
+    ) -> NoiseModel:
         """
         Return the noise of a robot whose sensors of a kind are alike.
 
@@ -84,6 +97,8 @@ class NoiseModel:
             from `imu_covariance`.
         ft : ndarray, shape (6,)
             Standard deviation of the readings [N, Nm].
+        assumed_position : float
+            Standard deviation of assumed positions [rad or m].
 
         Returns
         -------
@@ -95,6 +110,7 @@ class NoiseModel:
             joints=np.broadcast_to(joint, (n_joints, 3, 3)),
             imus=np.broadcast_to(imu, (n_imus, 3, 3)),
             fts=np.broadcast_to(ft, (len(robot.ft_sensors), 6)),
+            assumed_positions=np.full(n_joints, assumed_position),
         )
 
 

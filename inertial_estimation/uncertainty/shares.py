@@ -1,0 +1,324 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Results as projections of sums of wrenches, and contacts that share the wrench of a submodel.
+
+Every result is ``value = tau + h . load``. A load is a sum, with the factors of the balance, of
+net wrenches below tops, FT measurements, and the wrenches of contacts that share the external
+wrench of their submodel. The covector `h` is a joint's axis or an axis of the frame in which a
+wrench is expressed, and moves with it.
+
+Shared wrenches are differentiated by the sum that they share and by the pose. The unknowns are
+``u = pinv(A) b`` with A and b whitened by the noise of the submodel's sensors, and both move with
+the joints. For a full-rank A the derivative of the pseudo-inverse is Golub and Pereyra's; here
+small singular values count as zero, and the pseudo-inverse is a function g of the singular values
+(1/s, or 0). Its derivative in the directions of the singular vectors i and j follows from the
+divided differences (g_i - g_j) / (s_i - s_j) and (g_i + g_j) / (s_i + s_j).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from inertial_estimation.arrays import Array, Indices, Mask
+from inertial_estimation.estimation.plan import Plan, Split
+from inertial_estimation.estimation.step import NEARLY, split_wrench
+
+
+@dataclass(frozen=True, eq=False)
+class Loads:
+    """Loads of active contacts, submodels with a residual, torques and external torques."""
+
+    measured: Array
+    """Factors of the measured terms (tops, then FT sensors), shape (n_loads, n_measured)."""
+    shared: Array
+    """Factors of the shared contacts, shape (n_loads, n_shared)."""
+    moves: Array
+    """1 where a joint moves the covector of a load, shape (n_loads, n_joints)."""
+    frames: Indices
+    """Frames of the first loads: of the active contacts, then of root links, shape (n_frames,)."""
+    shared_contacts: Indices
+    """Active contacts whose wrench is known, or split from a sum, shape (n_shared,)."""
+    shared_sums: Array
+    """Factors of the measured terms in the sum of their submodel, (n_shared, n_measured)."""
+    residual_rows: Indices
+    """Rows of the submodels that have a residual, among the balance's."""
+    moved: Array
+    """1 where a joint moves a frame of the plan, shape (n_frames of the plan, n_joints)."""
+
+
+def find_loads(plan: Plan) -> Loads:
+    """Return the loads of a plan."""
+    balance, frames = plan.balance, plan.frames
+    n_measured, n_contacts = frames.contacts, len(plan.active)
+    owners = np.array(balance.contact_submodel, dtype=np.intp)
+    sums = balance.submodel_factors[:, :n_measured]
+    shared = np.setdiff1d(np.arange(n_contacts), plan.single)
+    free = np.setdiff1d(np.arange(len(sums)), plan.single_rows)
+    by_contact = np.zeros((n_contacts, n_measured + len(shared)))
+    by_contact[shared, n_measured + np.arange(len(shared))] = 1.0
+    for contact, s in zip(plan.single, plan.single_rows, strict=True):
+        by_contact[contact] = np.concatenate([sums[s], -1.0 * (owners[shared] == s)])
+    residuals = np.hstack([sums[free], -1.0 * np.equal.outer(free, owners[shared])])
+    pieces = [by_contact, residuals]
+    for kind in (0, 1):
+        factors = balance.joint_factors[:, kind]
+        own = np.pad(factors[:, :n_measured], ((0, 0), (0, len(shared))))
+        pieces.append(own + factors[:, n_measured:] @ by_contact)
+    factors = np.vstack(pieces)
+    model: pin.Model = plan.dynamics.geometry.model
+    ancestors = np.zeros((model.njoints, model.njoints - 1))
+    for k in range(1, model.njoints):
+        ancestors[k] = ancestors[model.parents[k]]
+        ancestors[k, model.joints[k].idx_v] = 1.0
+    moved, joints = ancestors[frames.support], ancestors[1:]
+    places = np.concatenate([frames.contacts + np.arange(n_contacts), frames.roots + free])
+    return Loads(
+        measured=factors[:, :n_measured].copy(),
+        shared=factors[:, n_measured:].copy(),
+        moves=np.vstack([moved[places.astype(np.intp)], joints, joints]),
+        frames=places.astype(np.intp),
+        shared_contacts=shared,
+        shared_sums=sums[owners[shared]],
+        residual_rows=free,
+        moved=moved,
+    )
+
+
+class Problem(NamedTuple):
+    """Least squares of n submodels of a size; wrenches are rows, ``d`` is by the positions."""
+
+    totals: Array
+    """The sums to split, shape (n, 6)."""
+    dtotals: Array
+    """Shape (n, n_joints, 6)."""
+    columns: Array
+    """Wrench of a unit of each unknown, shape (n, n_unknowns, 6)."""
+    dcolumns: Array
+    """Shape (n, n_unknowns, n_joints, 6)."""
+    noise: Array
+    """Disturbances of the sums that weigh them, shape (n, n_noise, 6)."""
+    dnoise: Array | None
+    """Shape (n, n_noise, n_joints, 6); None if they rest."""
+
+
+class Solution(NamedTuple):
+    """Unknowns, their derivative by the positions, and ``unknowns = inverse @ total``."""
+
+    unknowns: Array
+    dunknowns: Array
+    inverse: Array
+    undetermined: tuple[Array, ...]
+    """Undetermined combinations of each submodel, shape (n_unknowns, n_combinations)."""
+
+
+def solve(problem: Problem, rank_tolerance: float) -> Solution:
+    """Solve as `step.split_wrench` does, and differentiate."""
+    totals, columns, noise = problem.totals, problem.columns, problem.noise
+    # Rows times `whiten` have unit noise: whiten whiten' is the inverse of noise' noise.
+    whiten = np.linalg.inv(np.linalg.qr(noise, mode='r'))
+    white = columns @ whiten
+    rank = split_wrench((totals[:, None] @ whiten)[:, 0], white, np.ones(6), rank_tolerance).rank
+    u, s, vt = np.linalg.svd(white)
+    turned = whiten @ vt.swapaxes(1, 2)
+    rows = np.concatenate([u.swapaxes(1, 2) @ columns, totals[:, None]], axis=1)
+    drows = _changes(problem, u, rows, whiten, turned)
+    total = (totals[:, None] @ turned)[:, 0]
+    n = s.shape[1]
+    kept = np.arange(n) < rank[:, None]
+    inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
+    bent = _bent(s, rank, drows[:, :-1], total)
+    bent[:, :n] += inverse[..., None] * drows[:, -1, :, :n].swapaxes(1, 2)
+    u_inverse = u[..., :n] * inverse[:, None]
+    return Solution(
+        unknowns=(u_inverse @ total[:, :n, None])[..., 0],
+        dunknowns=u @ bent,
+        inverse=u_inverse @ turned[..., :n].swapaxes(1, 2),
+        undetermined=tuple(own[:, r:] for own, r in zip(u, rank)),
+    )
+
+
+def _changes(problem: Problem, u: Array, rows: Array, whiten: Array, turned: Array) -> Array:
+    """
+    Return the change of columns and totals in the axes of the singular vectors.
+
+    Returns (n, n_unknowns + 1, n_joints, 6).
+    """
+    n, n_rows, _ = rows.shape
+    n_joints = problem.dtotals.shape[1]
+    dcolumns = u.swapaxes(1, 2) @ problem.dcolumns.reshape(n, n_rows - 1, n_joints * 6)
+    drows = np.concatenate([dcolumns, problem.dtotals.reshape(n, 1, n_joints * 6)], axis=1)
+    changes: Array = drows.reshape(n, n_rows * n_joints, 6) @ turned
+    changes = changes.reshape(n, n_rows, n_joints, 6)
+    if problem.dnoise is not None:
+        noise, dnoise = problem.noise, problem.dnoise
+        half = -0.5 * rows @ whiten @ whiten.swapaxes(1, 2)
+        m = noise.shape[1]
+        flat = dnoise.reshape(n, m * n_joints, 6)
+        moved = (flat @ turned).reshape(n, m, n_joints * 6)
+        changes += (half @ noise.swapaxes(1, 2) @ moved).reshape(changes.shape)
+        weights = (half @ flat.swapaxes(1, 2)).reshape(n, n_rows, m, n_joints)
+        changes += weights.swapaxes(2, 3) @ (noise @ turned)[:, None]
+    return changes
+
+
+def _bent(s: Array, rank: NDArray[np.int64], change: Array, total: Array) -> Array:
+    """
+    Return the change of the solution with the matrix, in the axes of singular vectors.
+
+    s (n, min(n_unknowns, 6)); rank (n,); change (n, n_unknowns, n_joints, 6); total (n, 6);
+    returns (n, n_unknowns, n_joints).
+    """
+    n, n_unknowns, n_joints, _ = change.shape
+    size = max(n_unknowns, 6)
+    square = np.zeros((n, size, n_joints, size))
+    square[:, :n_unknowns, :, :6] = change
+    values, right = np.zeros((n, size)), np.zeros((n, 1, size))
+    values[:, : s.shape[1]], right[:, 0, :6] = s, total
+    kept = np.arange(size) < rank[:, None]
+    large, small = np.where(kept, values, 1.0), np.where(kept, 0.0, values)
+    both = kept[:, :, None] & kept[:, None]
+    # A kept row and a dropped column; the other way round is the transposed.
+    one = (kept[:, :, None] & ~kept[:, None]) / (large[:, :, None] ** 2 - small[:, None] ** 2)
+    straight = one + one.swapaxes(1, 2)
+    other = one * small[:, None] / large[:, :, None]
+    crossed = other + other.swapaxes(1, 2) - both / (large[:, :, None] * large[:, None])
+    bent: Array = np.einsum('nikj,nij->nik', square, straight * right)
+    bent += np.einsum('njki,nij->nik', square, crossed * right)
+    return bent[:, :n_unknowns]
+
+
+class Undetermined(NamedTuple):
+    """Combinations of unknowns of one submodel that its sensors do not determine."""
+
+    columns: Array
+    """Wrench of a unit of each unknown about the root link's origin, shape (n_unknowns, 6)."""
+    shared: Indices
+    """The shared contact that each unknown belongs to, shape (n_unknowns,)."""
+    combinations: Array
+    """Orthonormal columns, shape (n_unknowns, n_combinations)."""
+
+    def touches(self, covectors: Array, factors: Array) -> Mask:
+        """Return the results that hold some of them; (n_rows, 6), (n_rows, n_shared)."""
+        held = (factors[:, self.shared] * (covectors @ self.columns.T)) @ self.combinations
+        size = (covectors * covectors).sum(axis=1) * (self.columns * self.columns).sum()
+        return np.asarray((held * held).sum(axis=1) > NEARLY * size)
+
+
+class Shares(NamedTuple):
+    """The shared contacts of one sample; all about the root link's origin."""
+
+    wrenches: Array
+    """Wrench of each, shape (n_shared, 6) [N, Nm]."""
+    changes: Array
+    """Its derivative by the positions, the net wrenches kept, shape (n_shared, n_joints, 6)."""
+    parts: Array
+    """``wrench = part @ sum`` of its submodel, zero for known ones, shape (n_shared, 6, 6)."""
+    undetermined: tuple[Undetermined, ...]
+
+
+class Placement(NamedTuple):
+    """Frames and joint axes of one sample."""
+
+    to_root: Array
+    """Transforms of wrenches, as rows, from each frame to the root link, (n_frames, 6, 6)."""
+    from_root: Array
+    """Back, as columns: its rows are the covectors of each frame, shape (n_frames, 6, 6)."""
+    axes: Array
+    """Joint axes about the root link's origin, shape (n_joints, 6)."""
+    turn: Array
+    """``wrench @ turn[:, k]`` is the derivative of a wrench by joint k, shape (6, n_joints, 6)."""
+
+    def turned(self, wrenches: Array) -> Array:
+        """Return the derivatives (n, n_joints, 6) of wrenches (n, 6) beyond the joints."""
+        change = wrenches @ self.turn.reshape(6, -1)
+        return np.asarray(change.reshape(len(wrenches), len(self.axes), 6))
+
+
+class _Layout(NamedTuple):
+    """The constant part of a split."""
+
+    split: Split
+    shared: Indices
+    """The shared contact of each unknown, shape (n, n_unknowns)."""
+    factors: Array
+    """Of the measured terms in the sums, shape (n, n_measured)."""
+    known: Array
+    """1 where a shared contact is known and in the submodel, shape (n, n_shared)."""
+
+
+class Sharing:
+    """The shared contacts of one plan."""
+
+    def __init__(self, plan: Plan, loads: Loads, rank_tolerance: float) -> None:
+        self._moved, self._rank_tolerance = loads.moved, rank_tolerance
+        self._contacts = plan.frames.contacts + loads.shared_contacts
+        self._known = np.searchsorted(loads.shared_contacts, plan.known)
+        self._known_wrenches = plan.known_wrenches
+        owners = np.array(plan.balance.contact_submodel, dtype=np.intp)[loads.shared_contacts]
+        known = np.isin(np.arange(len(owners)), self._known)
+        self._splits = []
+        for split in plan.splits:
+            active = split.owner.argmax(axis=0)
+            shared = np.searchsorted(loads.shared_contacts, active).reshape(len(split.rows), -1)
+            minus = np.equal.outer(split.rows, owners) & known
+            factors = loads.shared_sums[shared[:, 0]]
+            self._splits.append(_Layout(split, shared, factors, minus.astype(np.float64)))
+
+    def evaluate(
+        self, placed: Placement, columns: Sequence[Array], terms: Array, dterms: Array
+    ) -> Shares:
+        """Solve for the shared contacts; terms (n, 6), and by the positions (n, n_joints, 6)."""
+        n, n_joints = len(self._contacts), len(placed.axes)
+        wrenches, changes = np.zeros((n, 6)), np.zeros((n, n_joints, 6))
+        parts, undetermined = np.zeros((n, 6, 6)), []
+        if len(self._known):
+            at = self._contacts[self._known]
+            wrenches[self._known] = (self._known_wrenches[:, None] @ placed.to_root[at])[:, 0]
+            moved = self._moved[at, :, None]
+            changes[self._known] = placed.turned(wrenches[self._known]) * moved
+        for layout, local in zip(self._splits, columns, strict=True):
+            totals = layout.factors @ terms - layout.known @ wrenches
+            dtotals = np.tensordot(layout.factors, dterms, 1)
+            dtotals -= np.tensordot(layout.known, changes, 1)
+            problem = self._problem(placed, layout.split, local, totals, dtotals)
+            found = solve(problem, self._rank_tolerance)
+            belongs = 1.0 * np.equal.outer(np.arange(n), layout.shared.ravel())
+            units = problem.columns.reshape(-1, 6)
+            own = belongs @ (found.unknowns.reshape(-1, 1) * units)
+            dunknowns = found.dunknowns.reshape(len(units), -1, 1)
+            wrenches += own
+            changes += np.tensordot(belongs, dunknowns * units[:, None], 1)
+            changes += placed.turned(own) * self._moved[self._contacts][..., None]
+            inverse = found.inverse.reshape(-1, 1, 6)
+            parts += np.tensordot(belongs, units[:, :, None] * inverse, 1)
+            undetermined += [
+                Undetermined(problem.columns[k], layout.shared[k], combinations)
+                for k, combinations in enumerate(found.undetermined)
+                if combinations.shape[1]
+            ]
+        return Shares(wrenches, changes, parts, tuple(undetermined))
+
+    def _problem(
+        self, placed: Placement, split: Split, local: Array, totals: Array, dtotals: Array
+    ) -> Problem:
+        """Return the least squares of a split, as seen from its reference frames."""
+        u = split.unknowns
+        columns = (local[:, :, None] @ placed.to_root[split.frames])[:, :, 0]
+        resting = self._moved[split.reference]
+        moved = self._moved[split.frames] - resting[:, None]
+        n, n_columns, _ = columns.shape
+        dcolumns = placed.turned(columns.reshape(-1, 6)).reshape(n, n_columns, -1, 6)
+        dcolumns *= moved[..., None]
+        if split.noise is None:
+            noise, dnoise = columns[:, u:], dcolumns[:, u:]
+        else:
+            noise, dnoise = split.noise[:, None] * placed.to_root[split.reference], None
+        dtotals = dtotals - placed.turned(totals) * resting[..., None]
+        return Problem(totals, dtotals, columns[:, :u], dcolumns[:, :u], noise, dnoise)
