@@ -136,12 +136,7 @@ class CalibrationUpdates:
         self._lacks_file = False
         self._saved = sensors == dict(self._in_use.sensors)
         text = f"wrote {', '.join(sensors)} to '{path}'"
-        twice = [
-            f'ft.{name}.{key}'
-            for name in sensors
-            for key in ('matrix', 'offset')
-            if any(getattr(self._settings.ft_of(name), key))
-        ]
+        twice = [f'ft.{name}.offset' for name in sensors if any(self._settings.ft_of(name).offset)]
         if twice:
             text += f'; before the next start take {", ".join(twice)} out of the parameters'
         return text
