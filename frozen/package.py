@@ -642,7 +642,7 @@ def in_situ_offset(wrenches: Array, accelerations: Array, **options: Any) -> Num
         'spreads': found.subspace.spreads,
         'unexplained': np.array(found.unexplained),
         'gravity': np.array(found.gravity),
-        'bias': found.bias.bias,
+        'bias': found.bias,
         'kept': np.array(float(found.kept.sum())),
     }
 
@@ -684,9 +684,10 @@ def affine_fit(
         predicted, calibrations, TimeRange(*fitted).mask(predicted.times), test=test,
         sensors=(sensor,),
     )  # fmt: skip
-    present = int((test & np.isfinite(found.residuals).all(axis=1)).sum())
-    n_tested = int(found.tested.sum())
     k = names(log.robot)['fts'].index(sensor)
+    readings = predicted.samples.ft_readings[:, k] + predicted.wrenches[:, k]
+    present = int((test & np.isfinite(readings).all(axis=1)).sum())
+    n_tested = found.test['samples']
     return {
         **series('predicted', predicted.wrenches[:, k]),
         'matrix': found.fit.matrix,
@@ -698,8 +699,8 @@ def affine_fit(
         'rms_offset_only': found.fit.rms_offset_only,
         'rms_held_out': found.fit.rms_held_out,
         'used': np.array(float(found.fit.used.sum())),
-        'tested/rms': found.test_rms[1],
-        'tested/rms_before': found.test_rms[0],
+        'tested/rms': found.test['rms'],
+        'tested/rms_before': found.test['rms_before'],
         'tested/count': np.array([n_tested, present - n_tested], dtype=float),
     }
 

@@ -14,16 +14,15 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_samp
 from turned_body import AROUND, RATE, TurnedBody
 
 from inertial_estimation.calibration.accelerometer import MOVING, NOT_FINITE, TOUCHED
-from inertial_estimation.calibration.collection import (
+from inertial_estimation.calibration.body_readings import FIXED_LINK, BodyReadings
+from inertial_estimation.calibration.session import (
     CONTACT,
     DIRECTIONS,
-    FIXED_LINK,
     JOINTS,
     KEPT,
     MAX_JOINT_CHANGE,
     NAMES,
     SETTLING,
-    BodyReadings,
     Collection,
 )
 from inertial_estimation.errors import ModelError, NameNotFound

@@ -96,7 +96,7 @@ def test_ntnu_offset_without_a_model(source):
     # Residuals of the published fit are 0.086 N and 0.003 Nm in 24 poses.
     assert (np.abs(found.offset - NTNU_OFFSET) <= np.repeat([0.05, 0.002], 3)).all()
     if source == 'imu':
-        np.testing.assert_allclose(found.bias.bias / G, NTNU_BIAS, atol=0.01)
+        np.testing.assert_allclose(found.bias / G, NTNU_BIAS, atol=0.01)
 
 
 def test_yoga_limbs_whose_joints_move_leave_no_gap():

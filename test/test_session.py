@@ -9,79 +9,68 @@ Not covered: ill-posed data sets, in `test_in_situ_matrix`; keys and topics, in
 
 import numpy as np
 import pytest
-from hanging_body import CENTRE, GRAVITY, MASS, MATRIX, OFFSET
+from hanging_body import GRAVITY, MASS, MATRIX, OFFSET
 from pinocchio.rpy import rpyToMatrix
 from turned_body import AROUND, TurnedBody
 
-from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
-from inertial_estimation.calibration.session import PAUSES, Load, Session
+from inertial_estimation.calibration.calibration_file import SensorCalibration
+from inertial_estimation.calibration.in_situ_matrix import in_situ_matrix
+from inertial_estimation.calibration.session import PAUSES, Session
 from inertial_estimation.errors import CallError
 from inertial_estimation.findings import Level
 
-DATE = '2026-11-22T12:00:00+00:00'
-LOADS = (Load(0.5, (0.3, -0.05, 0.1)), Load(0.5, (0.0, 0.2, 0.1)))
+LOADS = ((0.5, 0.3, -0.05, 0.1), (0.5, 0.0, 0.2, 0.1))
+NOTHING = (0.0, 0.0, 0.0, 0.0)
 WORKSHOP = SensorCalibration(1.02 * MATRIX)
 DOWN = np.array([0.0, 0.0, -GRAVITY])
 TILTED = rpyToMatrix(0.3, -0.5, 1.2)
 
 
 def new_session(loads=LOADS, **more):
-    return Session('foot', "IMU 'foot'", loads, **{'before': WORKSHOP, **more})
+    return Session(loads, **{'before': WORKSHOP, **more})
 
 
 def run(session, body, loads=LOADS):
-    """Mount the loads and turn the body; return what the session finds."""
-    for load in (Load(), *loads):
+    """Mount the loads and turn the body; return the matrix of the data sets."""
+    for mass, *centre in (NOTHING, *loads):
         if session.is_loading:
             session.proceed()
-        body.added, body.at = load
+        body.added, body.at = mass, centre
         body.go_through(session.take)
     assert session.is_done
-    return session.outcome(DATE, 31.5)
+    if loads:
+        return in_situ_matrix(session.data_sets, rotation=session.rotation, former=WORKSHOP.matrix)
+    return session.collection.offset
 
 
 def errors_of(found):
-    return {one.code for one in found.findings if one.level == Level.ERROR}
+    return {one.code for one in found.findings('foot', WORKSHOP.matrix)
+            if one.level == Level.ERROR}  # fmt: skip
 
 
-def test_one_data_set_determines_the_offset(rng, tmp_path):
+def test_one_data_set_determines_the_offset(rng):
     found = run(new_session(()), TurnedBody(rng), ())
-    assert found.findings == ()
-    one = found.calibration
-    np.testing.assert_array_equal(one.matrix, WORKSHOP.matrix)
-    errors = (one.offset - 1.02 * OFFSET) / found.figures['deviations']
-    assert np.abs(errors).max() < 5.0
-    (step,) = one.provenance
-    assert step.date == DATE and step.temperature == 31.5
-    assert step.notes[0] == "gravity from IMU 'foot'"
-    write(tmp_path / 'a.yaml', 'icub', {'foot': one})
-    assert read(tmp_path / 'a.yaml')[1]['foot'].provenance == one.provenance
+    offset, deviations = found.in_wrench(WORKSHOP.matrix)
+    assert np.abs((offset - 1.02 * OFFSET) / deviations).max() < 5.0
 
 
 def test_three_data_sets_determine_the_matrix(rng):
-    found = run(new_session(rotation=np.eye(3)), TurnedBody(rng))
-    assert found.calibration.axes == 'sensor' and not errors_of(found)
-    errors = (found.calibration.matrix - MATRIX) / found.figures['deviations']
-    assert np.abs(errors).max() < 6.0
-    # T section 5.4 reaches this.
-    assert found.figures['body_mass'] == pytest.approx(MASS, abs=0.05)
+    session = new_session(rotation=np.eye(3))
+    found = run(session, TurnedBody(rng))
+    assert session.axes == 'sensor' and not errors_of(found)
+    assert np.abs((found.matrix - MATRIX) / found.deviations).max() < 6.0
+    assert found.body.mass == pytest.approx(MASS, abs=0.05)
     assert errors_of(run(new_session(rotation=np.eye(3)), TurnedBody(rng), LOADS[::-1]))
-    # A former matrix is compared; without one nothing is known of the change.
-    assert np.isnan(run(new_session(before=None), TurnedBody(rng)).figures['change'])
 
 
-def test_without_a_rotation_the_matrix_is_in_the_axes_of_the_accelerometer(rng):
-    loads = [Load(mass, tuple(TILTED.T @ centre)) for mass, centre in LOADS]
-    found = run(new_session(loads), TurnedBody(rng, rotation=TILTED))
-    assert found.calibration.axes == 'accelerometer'
-    turned = np.kron(np.eye(2), TILTED.T)
-    errors = (found.calibration.matrix - turned @ MATRIX) / found.figures['deviations']
-    assert np.abs(errors).max() < 6.0
+def test_axes_of_loads(rng):
+    assert new_session().axes == 'accelerometer'
     # An offset stays in the axes of the matrix that it is found with.
-    assert new_session((), before=found.calibration).axes == 'accelerometer'
+    turned = SensorCalibration(MATRIX, axes='accelerometer')
+    assert new_session((), before=turned).axes == 'accelerometer'
     # With the rotation, both bodies and loads are in the sensor's axes.
-    body = TurnedBody(rng, rotation=TILTED)
-    assert not errors_of(run(new_session(rotation=TILTED), body)) and CENTRE.any()
+    found = run(new_session(rotation=TILTED), TurnedBody(rng, rotation=TILTED))
+    assert not errors_of(found)
 
 
 def test_session_goes_from_load_to_load(rng):

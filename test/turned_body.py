@@ -7,7 +7,8 @@ from __future__ import annotations
 import numpy as np
 from hanging_body import GRAVITY, NOISE, counts, wrenches
 
-from inertial_estimation.calibration.collection import DIRECTIONS, Reading
+from inertial_estimation.calibration.body_readings import Reading
+from inertial_estimation.calibration.session import DIRECTIONS
 
 RATE = 100
 """[Hz]"""

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from inertial_estimation.arrays import Array, Mask
@@ -37,82 +35,59 @@ BIAS_DEVIATIONS, MIN_BIAS, MAX_BIAS_DEVIATION = 5.0, 0.03, 0.05
 """A bias is subtracted if it exceeds these deviations, this size, and is known to this [m/s^2]."""
 
 
-class Orientations(NamedTuple):
-    """Spread of gravity in the axes of a body."""
+def gravity_spreads(accelerations: Array) -> tuple[Array, Array]:
+    """
+    Return the spread of gravity along its principal axes, over its size, and these axes as rows.
 
-    spreads: Array
-    """Root mean square about the mean over the size of gravity, falling, shape (3,)."""
-    directions: Array
-    """Unit vectors in the accelerometer's axes, rows, shape (3, 3)."""
-
-    def require_three(self, what: str) -> None:
-        """Refuse orientations that leave a direction out."""
-        n = int((self.spreads >= MIN_GRAVITY_SPREAD).sum())
-        if n < 3:
-            axis = ', '.join(f'{x + 0.0:.2f}' for x in self.directions[n])
-            raise LogError(
-                f'{what}: gravity moves along {n} of 3 directions of the body: along ({axis}) of '
-                f'the accelerometer its spread is {self.spreads[n]:.2%} of g, limit '
-                f'{MIN_GRAVITY_SPREAD:.0%}'
-            )
+    accelerations (n, 3) [m/s^2]; returns (3,), falling, and (3, 3).
+    """
+    _, sigma, Vt = np.linalg.svd(accelerations - accelerations.mean(axis=0), full_matrices=False)
+    return sigma / (np.linalg.norm(accelerations) or 1.0), Vt
 
 
-def orientations(accelerations: Array) -> Orientations:
-    """Return the spread of gravity; accelerations (n, 3) [m/s^2]."""
-    mean = accelerations.mean(axis=0)
-    size = float(np.sqrt((accelerations**2).sum(axis=1).mean())) or 1.0
-    triangle = np.linalg.qr(np.vstack([accelerations - mean, np.zeros((3, 3))]), mode='r')
-    _, sigma, Vt = np.linalg.svd(triangle)
-    return Orientations(sigma / (np.sqrt(len(accelerations)) * size), Vt)
+def require_three_directions(accelerations: Array, what: str) -> Array:
+    """Return the spreads (3,), or refuse orientations that leave a direction out."""
+    spreads, axes = gravity_spreads(accelerations)
+    n = int((spreads >= MIN_GRAVITY_SPREAD).sum())
+    if n < 3:
+        axis = ', '.join(f'{x + 0.0:.2f}' for x in axes[n])
+        raise LogError(
+            f'{what}: gravity moves along {n} of 3 directions of the body: along ({axis}) of '
+            f'the accelerometer its spread is {spreads[n]:.2%} of g, limit '
+            f'{MIN_GRAVITY_SPREAD:.0%}'
+        )
+    return spreads
 
 
-class Bias(NamedTuple):
-    """Bias of an accelerometer."""
-
-    bias: Array
-    """Shape (3,) [m/s^2]."""
-    deviations: Array
-    """Standard deviations, shape (3,) [m/s^2]; infinite if orientations do not determine it."""
-
-    @property
-    def is_significant(self) -> bool:
-        """True if it is known and not zero."""
-        beyond = np.abs(self.bias) > np.maximum(BIAS_DEVIATIONS * self.deviations, MIN_BIAS)
-        return bool((self.deviations < MAX_BIAS_DEVIATION).all() and beyond.any())
-
-
-def accelerometer_bias(accelerations: Array) -> Bias:
+def accelerometer_bias(accelerations: Array) -> tuple[Array, Array]:
     """
     Return the bias d with which readings at rest are equally long: |a|^2 = 2 d a + c.
 
     Least trimmed squares, then all samples that fit. Orientations all around determine it; those
     of a swinging leg do not, as gains that differ by a percent look the same there.
-    accelerations (n, 3) [m/s^2].
+    accelerations (n, 3); returns bias and deviations, (3,), infinite if unknown [m/s^2].
     """
-    n = len(accelerations)
-    unknown = Bias(np.zeros(3), np.full(3, np.inf))
-    if n < MIN_BIAS_SAMPLES or orientations(accelerations).spreads[2] < MIN_BIAS_SPREAD:
+    n, unknown = len(accelerations), (np.zeros(3), np.full(3, np.inf))
+    if n < MIN_BIAS_SAMPLES or gravity_spreads(accelerations)[0][2] < MIN_BIAS_SPREAD:
         return unknown
     rows = np.column_stack([2.0 * accelerations, np.ones(n)])
     squares = (accelerations**2).sum(axis=1)
-    half = np.ones(n, dtype=bool)
+    half = np.arange(n)
     for _ in range(MAX_BIAS_ROUNDS):
         found, _, rank, _ = np.linalg.lstsq(rows[half], squares[half], rcond=1e-6)
         if rank < 4:
             return unknown
         left = np.abs(squares - rows @ found)
-        nearest = np.zeros(n, dtype=bool)
-        nearest[np.argsort(left, kind='stable')[: (n + 5) // 2]] = True
-        if (nearest == half).all():
+        before, half = half, np.sort(np.argsort(left, kind='stable')[: (n + 5) // 2])
+        if np.array_equal(half, before):
             break
-        half = nearest
     # The median of the absolute values of noise is 0.6745 of its deviation.
     noise = float(np.median(left)) / 0.6745
     kept = left <= max(BIAS_DEVIATIONS * noise, 1e-9 * float(squares.max()))
     n = int(kept.sum())
     blocks = np.arange(n) * min(BIAS_BLOCKS, n) // n
     found, covariances = fit_by_blocks(rows[kept], squares[kept, None], blocks)
-    return Bias(found[:3, 0], np.sqrt(np.diagonal(covariances[0]))[:3])
+    return found[:3, 0], np.sqrt(np.diagonal(covariances[0]))[:3]
 
 
 def rest_samples(
@@ -122,12 +97,12 @@ def rest_samples(
     bias: Array | None,
     max_acceleration: float,
     what: str,
-) -> tuple[Mask, dict[str, int], float, Bias]:
+) -> tuple[Mask, dict[str, int], float, Array, Array]:
     """
-    Return samples at rest (n,), others by reason, the size of gravity, and the bias subtracted.
+    Return samples at rest (n,), others by reason, the size of gravity, the bias, its deviations.
 
-    raw (n, 6); accelerations (n, 3) [m/s^2]; turning (n, 3) [rad/s]; bias (3,),
-    max_acceleration: from the median size [m/s^2].
+    raw (n, 6); accelerations (n, 3) [m/s^2]; turning (n, 3) [rad/s]; bias (3,): None: estimated,
+    zero if not significant; max_acceleration: from the median size [m/s^2].
     """
     rates = np.zeros((len(raw), 3)) if turning is None else turning
     require_shape('accelerations', accelerations, len(raw), 3)
@@ -135,12 +110,15 @@ def rest_samples(
     finite = np.isfinite(raw).all(axis=1) & np.isfinite(accelerations).all(axis=1)
     if not finite.any():
         raise LogError(f'{what}: no sample has readings of both FT sensor and accelerometer')
-    off = Bias(np.zeros(3), np.zeros(3))
+    deviations = np.zeros(3)
     if bias is not None:
-        off = off._replace(bias=numbers('bias', bias, (3,)))
-    elif (found := accelerometer_bias(accelerations[finite])).is_significant:
-        off = found
-    sizes = np.linalg.norm(accelerations - off.bias, axis=1)
+        bias = numbers('bias', bias, (3,))
+    else:
+        bias, deviations = accelerometer_bias(accelerations[finite])
+        beyond = np.abs(bias) > np.maximum(BIAS_DEVIATIONS * deviations, MIN_BIAS)
+        if not ((deviations < MAX_BIAS_DEVIATION).all() and beyond.any()):
+            bias, deviations = np.zeros(3), np.zeros(3)
+    sizes = np.linalg.norm(accelerations - bias, axis=1)
     gravity = float(np.median(sizes[finite]))
     if abs(gravity - GRAVITY) > MAX_GRAVITY_ERROR * GRAVITY:
         raise LogError(
@@ -150,4 +128,4 @@ def rest_samples(
     moves = np.abs(sizes - gravity) > max_acceleration
     moves |= np.linalg.norm(rates, axis=1) > MAX_REST_TURNING
     left_out = {NOT_FINITE: int((~finite).sum()), MOVING: int((finite & moves).sum()), TOUCHED: 0}
-    return finite & ~moves, left_out, gravity, off
+    return finite & ~moves, left_out, gravity, bias, deviations

@@ -1,13 +1,12 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Dead and saturated channels of an FT sensor."""
+"""Dead channels of an FT sensor."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from inertial_estimation.arrays import Array, Mask
-from inertial_estimation.errors import LogError
 
 AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 MIN_READINGS = 7
@@ -15,12 +14,6 @@ MIN_READINGS = 7
 ROUND_OFF = 1e-13
 MIN_SLOPE_RATIO = 0.002
 """Slope by gravity over the median of the channels; gauges of 32 real sensors: 0.006 and more."""
-MIN_SATURATED_SAMPLES, MIN_SATURATED_SHARE = 10, 0.03
-"""Samples at the largest or smallest value from which a channel may be saturated."""
-MIN_SPREAD, MIN_EXPECTED_STEPS = 0.05, 2.0
-"""Spread that gravity predicts for these samples: share of the channel's, and converter steps."""
-MIN_EXPECTED_LEVEL = 0.5
-"""Predicted level of these samples, from the median of the channel (0) to its end (1)."""
 
 
 def constant_channels(readings: Array) -> Mask:
@@ -41,27 +34,3 @@ def still_channels(slopes: Array, units: Array) -> Mask:
 def names_of(channels: Mask) -> str:
     """Return the names of channels (6,), by number and as of a wrench."""
     return ', '.join(f'{k + 1} ({AXES[k]})' for k in np.flatnonzero(channels))
-
-
-def require_unsaturated(raw: Array, expected: Array, what: str) -> None:
-    """
-    Refuse a channel that stays at one end of its values while gravity leads beyond it.
-
-    raw (n, 6); expected (n, 6): by gravity, not by a push.
-    """
-    for k, channel in enumerate(raw.T):
-        values, middle = np.unique(channel), np.median(channel)
-        if len(values) < MIN_SATURATED_SAMPLES:
-            continue
-        steps = MIN_EXPECTED_STEPS * float(np.diff(values).min())
-        for end in (values[-1], values[0]):
-            at = channel == end
-            if at.sum() < max(MIN_SATURATED_SAMPLES, MIN_SATURATED_SHARE * len(channel)):
-                continue
-            level = np.median(expected[at, k] - middle) / (end - middle)
-            spread = expected[at, k].std()
-            if level > MIN_EXPECTED_LEVEL and spread > max(MIN_SPREAD * channel.std(), steps):
-                raise LogError(
-                    f'{what}: channel {k + 1} ({AXES[k]}) is saturated at {end:.6g} in '
-                    f'{at.mean():.0%} of the samples'
-                )

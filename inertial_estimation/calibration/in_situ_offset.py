@@ -11,7 +11,7 @@ bias shifts the force offset by mass times bias, unless orientations all around 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,9 +21,7 @@ from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.accelerometer import (
     MAX_REST_ACCELERATION,
     TOUCHED,
-    Bias,
-    Orientations,
-    orientations,
+    require_three_directions,
     rest_samples,
 )
 from inertial_estimation.calibration.calibration_file import (
@@ -32,9 +30,9 @@ from inertial_estimation.calibration.calibration_file import (
     SensorCalibration,
 )
 from inertial_estimation.calibration.channels import (
+    AXES,
     constant_channels,
     names_of,
-    require_unsaturated,
     still_channels,
 )
 from inertial_estimation.calibration.raw_slopes import (
@@ -61,6 +59,12 @@ MAX_TOUCHED = 0.4
 """Share of samples at rest that may be touched: above it the majority is uncertain."""
 MAX_DRIFT_DEVIATIONS = 5.0
 MAX_LEFT_OUT = 0.1
+MIN_SATURATED_SAMPLES, MIN_SATURATED_SHARE = 10, 0.03
+"""Samples at the largest or smallest value from which a channel may be saturated."""
+MIN_SPREAD, MIN_EXPECTED_STEPS = 0.05, 2.0
+"""Spread that gravity predicts for these samples: share of the channel's, and converter steps."""
+MIN_EXPECTED_LEVEL = 0.5
+"""Predicted level of these samples, from the median of the channel (0) to its end (1)."""
 ROUND_OFF = 1e-9
 
 
@@ -100,13 +104,35 @@ class AffineSubspace(NamedTuple):
             )
 
 
-def affine_subspace(raw: Array, metric: Array | None = None) -> AffineSubspace:
+def affine_subspace(raw: Array, metric: Array) -> AffineSubspace:
     """Return the subspace of readings; raw (n, 6), metric (6, 6)."""
-    units = np.eye(6) if metric is None else metric
     point = raw.mean(axis=0)
-    triangle = np.linalg.qr((raw - point) @ units.T, mode='r')
-    _, sigma, Vt = np.linalg.svd(triangle)
-    return AffineSubspace(point, units, Vt.T, sigma, sigma / np.sqrt(len(raw)))
+    _, sigma, Vt = np.linalg.svd((raw - point) @ metric.T, full_matrices=False)
+    return AffineSubspace(point, metric, Vt.T, sigma, sigma / np.sqrt(len(raw)))
+
+
+def require_unsaturated(raw: Array, expected: Array, what: str) -> None:
+    """
+    Refuse a channel that stays at one end of its values while gravity leads beyond it.
+
+    raw (n, 6); expected (n, 6): by gravity, not by a push.
+    """
+    for k, channel in enumerate(raw.T):
+        values, middle = np.unique(channel), np.median(channel)
+        if len(values) < MIN_SATURATED_SAMPLES:
+            continue
+        steps = MIN_EXPECTED_STEPS * float(np.diff(values).min())
+        for end in (values[-1], values[0]):
+            at = channel == end
+            if at.sum() < max(MIN_SATURATED_SAMPLES, MIN_SATURATED_SHARE * len(channel)):
+                continue
+            level = np.median(expected[at, k] - middle) / (end - middle)
+            spread = expected[at, k].std()
+            if level > MIN_EXPECTED_LEVEL and spread > max(MIN_SPREAD * channel.std(), steps):
+                raise LogError(
+                    f'{what}: channel {k + 1} ({AXES[k]}) is saturated at {end:.6g} in '
+                    f'{at.mean():.0%} of the samples'
+                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +146,14 @@ class InSituOffset:
     slopes: RawSlopes
     """Affine fit before the projection onto the subspace."""
     subspace: AffineSubspace
-    orientations: Orientations
+    gravity_spreads: Array
+    """Of gravity along its principal axes, over its size, falling, shape (3,)."""
     unexplained: float
     """Residual within the subspace over the third spread of the readings."""
     gravity: float
     """Median size of the accelerometer's readings, less its bias [m/s^2]."""
-    bias: Bias
-    """Of the accelerometer, subtracted; zero if not known."""
+    bias: Array
+    """Of the accelerometer, subtracted; zero if not known, shape (3,) [m/s^2]."""
     kept: Mask
     """Samples that were used, shape (n,)."""
     left_out: dict[str, int]
@@ -159,7 +186,11 @@ class InSituOffset:
             yield finding('disturbed', subject, share=share, left_out=self.left_out)
 
     def calibration(
-        self, before: SensorCalibration, date: str, temperature: float = NO_TEMPERATURE
+        self,
+        before: SensorCalibration,
+        date: str,
+        temperature: float = NO_TEMPERATURE,
+        notes: Sequence[str] = (),
     ) -> SensorCalibration:
         """Return a calibration with this offset; temperature [degrees Celsius]."""
         thermal = bool(before.temperature_coefficients.any())
@@ -172,7 +203,7 @@ class InSituOffset:
         step = Provenance(
             'offset without a model', date, self.slopes.n_samples, temperature,
             tuple(np.sqrt(squares).tolist()),
-            tuple(one.text for one in self.findings(before.matrix, '')),
+            (*notes, *(one.text for one in self.findings(before.matrix, ''))),
         )  # fmt: skip
         return before.after(
             step, offset=before.matrix @ self.offset,
@@ -232,66 +263,63 @@ def in_situ_offset(
 
     """
     raw, accelerations = stacked('raw', raw, 6), stacked('accelerations', accelerations, 3)
-    kept, left_out, size, known_bias = rest_samples(
+    kept, left_out, gravity, bias, bias_deviations = rest_samples(
         raw, accelerations, turning, bias, max_acceleration, what
     )
-    n, accelerations = int(kept.sum()), accelerations - known_bias.bias
+    n = int(kept.sum())
     if n < MIN_SAMPLES:
         reasons = ', '.join(f'{count} {reason}' for reason, count in left_out.items())
         raise LogError(
             f'{what}: {n} samples at rest, {MIN_SAMPLES} are needed; left out: {reasons}'
         )
-    resting, gravity, metric = raw[kept], accelerations[kept], None
-    orientations(gravity).require_three(what)
+    r, a = raw[kept], accelerations[kept] - bias
+    require_three_directions(a, what)
     # Moments of a wrench may not change; all channels of gauges do.
-    units = np.repeat([1.0, 0.0], 3)
+    units, metric = np.repeat([1.0, 0.0], 3), np.eye(6)
     if matrix is not None:
-        metric = np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)[:, None] * numbers(
-            'matrix', matrix, (6, 6)
-        )
+        matrix = numbers('matrix', matrix, (6, 6))
+        metric = np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)[:, None] * matrix
         if not np.array_equal(matrix, np.eye(6)):
             units = np.linalg.norm(metric, axis=0)
-    dead = constant_channels(resting)
+    dead = constant_channels(r)
     if dead.any():
         raise LogError(f'{what}: channel {names_of(dead)} never changes', about=('readings',))
-    kept[kept] = untouched(resting, gravity)
-    left_out[TOUCHED] = n - int(kept.sum())
+    fits = untouched(r, a)
+    left_out[TOUCHED] = n - int(fits.sum())
     if left_out[TOUCHED] > MAX_TOUCHED * n:
         raise LogError(
             f'{what}: {left_out[TOUCHED]} of {n} samples at rest do not fit one rigid body with '
             f'the others, limit {MAX_TOUCHED:.0%}'
         )
-    r, a = raw[kept], accelerations[kept]
-    found = orientations(a)
-    found.require_three(f'{what}, without samples that are touched')
-    subspace, slopes = affine_subspace(r, metric), fit_slopes(r, a)
+    kept[kept] = fits
+    spreads = require_three_directions(a[fits], f'{what}, without samples that are touched')
+    subspace, slopes = affine_subspace(r[fits], metric), fit_slopes(r[fits], a[fits])
     if (still := still_channels(slopes.slopes, units)).any():
         text = f'{what}: channel {names_of(still)} does not follow gravity'
         raise LogError(text, about=('readings',))
-    require_unsaturated(resting, slopes.offset + gravity @ slopes.slopes.T, what)
+    expected = slopes.offset + a @ slopes.slopes.T
+    require_unsaturated(r, expected, what)
     subspace.require_gap(what, min_gap)
     within = subspace.metric.T @ subspace.basis[:, :DIMENSIONS]
-    residuals = (r - slopes.offset - a @ slopes.slopes.T) @ within
-    rms = np.sqrt((residuals**2).mean(axis=0)).max()
+    rms = np.sqrt((((r - expected)[fits] @ within) ** 2).mean(axis=0)).max()
     unexplained = float(rms / subspace.spreads[DIMENSIONS - 1])
     if min_gap and unexplained > MAX_UNEXPLAINED:
         raise LogError(
             f'{what}: the readings do not follow the accelerometer: residual {unexplained:.0%} of '
             f'their third spread, limit {MAX_UNEXPLAINED:.0%}'
         )
-    # Not projected: off the subspace, the uncertainty of the subspace limits the offset.
-    of_bias = slopes.slopes * known_bias.deviations
-    covariance = slopes.covariance[18:, 18:] + of_bias @ of_bias.T
     step = subspace.basis[:, :DIMENSIONS] @ ((slopes.offset - subspace.point) @ within)
+    # Not projected: off the subspace, the uncertainty of the subspace limits the offset.
+    of_bias = slopes.slopes * bias_deviations
     return InSituOffset(
         offset=subspace.point + np.linalg.solve(subspace.metric, step),
-        covariance=covariance,
+        covariance=slopes.covariance[18:, 18:] + of_bias @ of_bias.T,
         slopes=slopes,
         subspace=subspace,
-        orientations=found,
+        gravity_spreads=spreads,
         unexplained=unexplained,
-        gravity=size,
-        bias=known_bias,
+        gravity=gravity,
+        bias=bias,
         kept=kept,
         left_out=left_out,
     )

@@ -9,7 +9,6 @@ the same four regressors, so that least squares depends on no weighting of chann
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -58,26 +57,16 @@ class RawSlopes(NamedTuple):
 
 def fit_slopes(raw: Array, accelerations: Array) -> RawSlopes:
     """Fit samples at rest; raw (n, 6), accelerations (n, 3) [m/s^2]."""
-    n, mean, level = len(raw), accelerations.mean(axis=0), raw.mean(axis=0)
-    centred = accelerations - mean
-    slopes = np.linalg.lstsq(centred, raw - level, rcond=None)[0].T
-    left = raw - level - centred @ slopes.T
+    n, rows = len(raw), np.column_stack([accelerations, np.ones(len(raw))])
+    x = np.asarray(np.linalg.lstsq(rows, raw, rcond=None)[0], dtype=np.float64)
+    left = raw - rows @ x
     noise = _floored(left.T @ left / (n - UNKNOWNS), raw)
-    rows = np.column_stack([centred, np.ones(n)])
     inverse = np.linalg.inv(rows.T @ rows)
-    edges = np.linspace(0, n, BLOCKS + 1).astype(int)
+    covariance = np.asarray(np.kron(inverse, noise), dtype=np.float64)
     by_blocks = n >= BLOCKS * MIN_BLOCK_SAMPLES
     if by_blocks:
-        sums = [(rows[a:b].T @ left[a:b]).reshape(-1) for a, b in pairwise(edges)]
-        middle = np.einsum('bi,bj->ij', sums, sums) * BLOCKS / (BLOCKS - UNKNOWNS)
         wide = np.kron(inverse, np.eye(6))
-        covariance = wide @ middle @ wide.T
-    else:
-        covariance = np.kron(inverse, noise)
-    # The offset is the level at the mean, moved to no acceleration.
-    move = np.eye(UNKNOWNS)
-    move[3, :3] = -mean
-    wide = np.kron(move, np.eye(6))
+        covariance = wide @ _squares_by_blocks(rows, left, UNKNOWNS) @ wide.T
     # Drift: slope over time beside the other unknowns.
     time = np.linspace(-0.5, 0.5, n)
     by_gravity = np.linalg.lstsq(rows, time, rcond=None)[0]
@@ -85,17 +74,23 @@ def fit_slopes(raw: Array, accelerations: Array) -> RawSlopes:
     size = max(float(own @ own), np.finfo(float).tiny)
     drift, squares = own @ left / size, size * noise
     if by_blocks:
-        last = left - np.outer(own, drift)
-        parts = [own[a:b] @ last[a:b] for a, b in pairwise(edges)]
-        squares = np.einsum('bi,bj->ij', parts, parts) * BLOCKS / (BLOCKS - UNKNOWNS - 1)
+        squares = _squares_by_blocks(own[:, None], left - np.outer(own, drift), UNKNOWNS + 1)
     # Readings of an accelerometer at rest are as long as gravity but for its noise.
     variance = np.linalg.norm(accelerations, axis=1).var()
-    of_accelerometer = n * variance * slopes @ by_gravity[:3]
-    of_drift = (squares + np.outer(of_accelerometer, of_accelerometer)) / size**2
+    of_accelerometer = n * variance * x[:3].T @ by_gravity[:3]
+    centred = accelerations - accelerations.mean(axis=0)
     return RawSlopes(
-        slopes, level - slopes @ mean, np.asarray(wide @ covariance @ wide.T), noise,
-        centred.T @ centred, drift, of_drift, n,
+        x[:3].T, x[3], covariance, noise, centred.T @ centred, drift,
+        (squares + np.outer(of_accelerometer, of_accelerometer)) / size**2, n,
     )  # fmt: skip
+
+
+def _squares_by_blocks(rows: Array, left: Array, unknowns: int) -> Array:
+    """Return the covariance of rows' left by columns, (6 p, 6 p); rows (n, p), left (n, 6)."""
+    edges = np.linspace(0, len(rows), BLOCKS + 1).astype(int)[:-1]
+    products = (rows[:, :, None] * left[:, None]).reshape(len(rows), -1)
+    sums = np.add.reduceat(products, edges, axis=0)
+    return np.asarray(sums.T @ sums * (BLOCKS / (BLOCKS - unknowns)))
 
 
 def untouched(raw: Array, accelerations: Array) -> Mask:
@@ -110,44 +105,43 @@ def untouched(raw: Array, accelerations: Array) -> Mask:
     rows, spread = np.column_stack([accelerations, np.ones(n)]), raw.std(axis=0)
     scaled = (raw - raw.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
 
+    def left_by(some: Array | Mask) -> Array:
+        """Return residuals (n, 6) of the fit of some samples."""
+        return np.asarray(scaled - rows @ np.linalg.lstsq(rows[some], scaled[some], rcond=None)[0])
+
     def nearest(distances: Array) -> Mask:
         """Return the nearest half of the samples, and a few more for the unknowns."""
         kept = np.zeros(n, dtype=bool)
         kept[np.argsort(distances, kind='stable')[: (n + UNKNOWNS + 7) // 2]] = True
         return kept
 
-    def distances(half: Mask) -> Array:
+    def distances(some: Mask) -> Array:
         """Return distances (n,) from the fit of some samples, in their standard deviations."""
-        left = scaled - rows @ np.linalg.lstsq(rows[half], scaled[half], rcond=None)[0]
-        covariance = left[half].T @ left[half] / max(int(half.sum()) - UNKNOWNS, 1)
+        left = left_by(some)
+        covariance = left[some].T @ left[some] / max(int(some.sum()) - UNKNOWNS, 1)
         factor = np.linalg.cholesky(_floored(covariance, scaled, MIN_TOUCH))
-        found: Array = np.linalg.norm(np.linalg.solve(factor, left.T), axis=0)
-        return found
+        return np.asarray(np.linalg.norm(np.linalg.solve(factor, left.T), axis=0))
 
     # The best of random starts.
-    generator, best, start = np.random.default_rng(0), np.inf, np.zeros((UNKNOWNS, 6))
-    some = np.linspace(0, n - 1, min(n, SCORED_SAMPLES)).astype(int)
+    generator, best = np.random.default_rng(0), np.inf
+    scored = np.linspace(0, n - 1, min(n, SCORED_SAMPLES)).astype(int)
     for _ in range(STARTS):
-        drawn = some[generator.choice(len(some), START_SAMPLES, replace=False)]
-        solution = np.linalg.lstsq(rows[drawn], scaled[drawn], rcond=None)[0]
-        off = scaled[some] - rows[some] @ solution
-        middle = float(np.median(np.linalg.norm(off, axis=1)))
-        if middle < best:
-            best, start = middle, solution
-    half = nearest(np.linalg.norm(scaled - rows @ start, axis=1))
+        drawn = scored[generator.choice(len(scored), START_SAMPLES, replace=False)]
+        off = np.linalg.norm(left_by(drawn), axis=1)
+        if (middle := float(np.median(off[scored]))) < best:
+            best, half = middle, nearest(off)
     for _ in range(MAX_ROUNDS):
-        if ((other := nearest(distances(half))) == half).all():
+        before, half = half, nearest(distances(half))
+        if (half == before).all():
             break
-        half = other
     far = distances(half)
     # Half of the samples makes the covariance too small, by a factor that the median shows.
     kept = far <= OUTLIER_DEVIATIONS / MEDIAN_OF_SIX * max(np.median(far), 1.0)
     # A drifting offset spreads samples without a gap, a touch leaves one: add near samples.
     for _ in range(MAX_ROUNDS):
-        near = kept | (distances(kept) <= OUTLIER_DEVIATIONS)
-        if (near == kept).all():
+        before, kept = kept, kept | (distances(kept) <= OUTLIER_DEVIATIONS)
+        if (kept == before).all():
             break
-        kept = near
     return np.asarray(kept)
 
 

@@ -57,29 +57,19 @@ class SensorFit(NamedTuple):
     name: str
     fit: Any
     """`AffineFit` or `TemperatureFit`."""
-    residuals_before: Array
-    """At all samples with the calibration as it was and the best offset, (n, 6) [N, Nm]."""
-    residuals: Array
-    """At all samples, (n, 6) [N, Nm]."""
     used: Mask
     """Samples that were used, shape (n,)."""
     assumed: bool
     """Whether the prediction depends on assumed joints."""
     findings: tuple[Finding, ...] = ()
-    tested: Mask | None = None
-    """Samples of the test part in which nothing else acts, shape (n,)."""
+    test: dict[str, Any] | None = None
+    """Root mean squares before and after, (6,) [N, Nm], of undisturbed samples of another part."""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes of the provenance."""
         texts = (one.text for one in self.findings)
         return (*texts, *['depends on assumed joints'] * self.assumed)
-
-    @property
-    def test_rms(self) -> tuple[Array, Array]:
-        """Root mean squares of the test part before and after, (6,) [N, Nm]."""
-        before, after = self.residuals_before[self.tested], self.residuals[self.tested]
-        return np.sqrt((before**2).mean(axis=0)), np.sqrt((after**2).mean(axis=0))
 
 
 def calibrate_affine(
@@ -137,17 +127,18 @@ def calibrate_affine(
             continue
         used = np.zeros(len(inside), dtype=bool)
         used[inside] = fit.used
-        before = raw[:, k] @ priors[k].T - wanted[:, k]
-        after = raw[:, k] @ fit.matrix.T - fit.offset - wanted[:, k]
         tested = None
         if test is not None:
-            tested = test & usable & np.isfinite(after).all(axis=1)
-            if not tested.any():
+            before = raw[:, k] @ priors[k].T - wanted[:, k]
+            before -= before[used].mean(axis=0)
+            after = raw[:, k] @ fit.matrix.T - fit.offset - wanted[:, k]
+            at = test & usable & np.isfinite(after).all(axis=1)
+            if not at.any():
                 raise LogError('the test part holds no undisturbed sample', about=('test',))
-        found.append(SensorFit(
-            names[k], fit, before - before[used].mean(axis=0), after, used,
-            bool(predicted.assumed[k]), tuple(fit.findings(names[k], wanted[used, k])), tested,
-        ))  # fmt: skip
+            rms_before, rms = (np.sqrt((x[at] ** 2).mean(axis=0)) for x in (before, after))
+            tested = {'rms_before': rms_before, 'rms': rms, 'samples': int(at.sum())}
+        findings = tuple(fit.findings(names[k], wanted[used, k]))
+        found.append(SensorFit(names[k], fit, used, bool(predicted.assumed[k]), findings, tested))
     return found, refused
 
 
@@ -176,12 +167,7 @@ def calibrate_temperature(
         fit = fit_temperature(
             wrenches, load, temperatures[:, k], predicted.times, reference=reference, name=name
         )
-        warm = (temperatures[:, k] - fit.reference)[:, None] * fit.coefficients
-        before = wrenches - load - (wrenches - load)[fit.used].mean(axis=0)
-        found.append(SensorFit(
-            name, fit, before, wrenches + warm - fit.offset - load, fit.used,
-            bool(predicted.assumed[k]),
-        ))  # fmt: skip
+        found.append(SensorFit(name, fit, fit.used, bool(predicted.assumed[k])))
     return found
 
 

@@ -8,29 +8,61 @@ One data set determines the offset; with two loads or more after it, the matrix 
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.calibration.accelerometer import NOT_FINITE
+from inertial_estimation.calibration.accelerometer import (
+    GRAVITY,
+    MAX_GRAVITY_ERROR,
+    MAX_REST_TURNING,
+    MOVING,
+    NOT_FINITE,
+    TOUCHED,
+)
+from inertial_estimation.calibration.body_readings import Reading
 from inertial_estimation.calibration.calibration_file import (
     ACCELEROMETER,
-    NO_TEMPERATURE,
     SENSOR,
     SensorCalibration,
 )
-from inertial_estimation.calibration.collection import CONTACT, JOINTS, Collection, Reading
-from inertial_estimation.calibration.in_situ_matrix import (
-    MIN_DATA_SETS,
-    AddedMass,
-    in_situ_matrix,
-)
-from inertial_estimation.errors import CallError
-from inertial_estimation.findings import Finding
+from inertial_estimation.calibration.in_situ_matrix import MIN_DATA_SETS, AddedMass
+from inertial_estimation.calibration.in_situ_offset import InSituOffset, in_situ_offset
+from inertial_estimation.calibration.raw_slopes import MIN_JUDGED_SAMPLES
+from inertial_estimation.errors import CallError, LogError
 
+CONTACT, JOINTS, SETTLING, KEPT = 'contact', 'joints moved', 'settling', 'kept'
+"""Uses of readings, besides those of `accelerometer`."""
+POSE_NS, MIN_READINGS = 200_000_000, 6
+"""Length of a pose [ns], and its readings: three in each half."""
+SETTLE_NS = 300_000_000
+"""After a motion, a contact or a gap in the readings, until the body is at rest."""
+MAX_PAUSE_NS = 250_000_000
+"""Between two readings of a pose."""
+MAX_TILT, TILT_DEVIATIONS = 0.1, 4.0
+"""Change of the accelerometer between the halves of a pose, beside noise [m/s^2]: 6 degrees/s."""
+MAX_JOINT_CHANGE = 0.01
+"""Of a joint beyond the sensor [rad or m]: a leg of 3 kg whose knee bends so makes 0.05 Nm."""
+MIN_POSES, MAX_ALIKE = MIN_JUDGED_SAMPLES, 10
+"""Poses of a complete data set, and of one direction."""
+MIN_DIRECTIONS, DIRECTION_CELLS = 12, 6.0
+"""Of a complete data set; those whose rounded multiples agree are alike, within ten degrees."""
+MIN_SPREAD = 0.1
+"""Of gravity along each direction, over its size: tilting 40 degrees to each side."""
+MIN_COSINE, SUGGESTED = 0.5 - 1e-9, 3
+"""Of a suggested direction with the nearest that was reached, and the number of suggestions."""
+STEPS: Array = np.array([step for step in product((1, 0, -1), repeat=3) if any(step)], dtype=float)
+DIRECTIONS: Array = STEPS / np.linalg.norm(STEPS, axis=1, keepdims=True)
+"""Axes, edges and corners of a cube, shape (26, 3)."""
+NAMES = tuple(
+    ' '.join(f'{"+" if sign > 0 else "-"}{axis}' for axis, sign in zip('xyz', step) if sign)
+    for step in STEPS
+)
+"""Such as '+x -z'."""
 PAUSES = {
     CONTACT: 'paused: a contact on the body',
     JOINTS: 'paused: a joint beyond the sensor has moved; restore it, or restart the data set',
@@ -38,35 +70,148 @@ PAUSES = {
 }
 
 
-class Load(NamedTuple):
-    """Mass added to the body for a data set."""
+class Pose(NamedTuple):
+    """Means of the readings of a still pose."""
 
-    mass: float = 0.0
-    """[kg]"""
-    centre: tuple[float, ...] = (0.0, 0.0, 0.0)
-    """About the sensor's origin [m], in the axes of `Session.axes`."""
+    stamp_ns: int
+    raw: Array
+    acceleration: Array
+    n_readings: int
 
 
-class Outcome(NamedTuple):
-    """Result of a session."""
+class Collection:
+    """Still poses of a data set, and the offset they determine; matrix (6, 6): approximate."""
 
-    calibration: SensorCalibration
-    findings: tuple[Finding, ...]
-    """Errors if the calibration must not be used."""
-    figures: dict[str, Any]
+    def __init__(self, name: str = '', matrix: Array | None = None) -> None:
+        self.name, self._matrix = name, matrix
+        self.offset: InSituOffset | None = None
+        self.lacking = 'no poses yet'
+        """What is missing for a complete data set; empty: nothing."""
+        self.state = ''
+        """Use of the last reading."""
+        self.left_out: Counter[str] = Counter()
+        """Readings by reason."""
+        self._poses: dict[tuple[int, ...], deque[Pose]] = {}
+        self._block: list[Reading] = []
+        self._last_ns = self._disturbed_ns = 0
+        self._joints: Array | None = None
+
+    def update(self, reading: Reading) -> bool:
+        """Take a reading; return whether it completes a pose."""
+        stamp = reading.stamp_ns
+        pause_ns, self._last_ns = stamp - self._last_ns, stamp
+        why = self._disturbance(reading)
+        if why or not 0 < pause_ns <= MAX_PAUSE_NS:
+            self._disturbed_ns = stamp
+            self._block.clear()
+        if not why and stamp - self._disturbed_ns < SETTLE_NS:
+            why = SETTLING
+        self.state = why or KEPT
+        if why:
+            self.left_out[why] += 1
+            return False
+        self._block.append(reading)
+        is_full = stamp - self._block[0].stamp_ns >= POSE_NS and len(self._block) >= MIN_READINGS
+        return is_full and self._add_pose()
+
+    @property
+    def poses(self) -> list[Pose]:
+        """Poses in the order of time; of each direction the newest."""
+        found = [one for alike in self._poses.values() for one in alike]
+        return sorted(found, key=lambda one: one.stamp_ns)
+
+    @property
+    def samples(self) -> tuple[Array, Array]:
+        """Raw readings (n, 6) and accelerations (n, 3) of the poses."""
+        poses = self.poses
+        return (
+            np.array([one.raw for one in poses]).reshape(-1, 6),
+            np.array([one.acceleration for one in poses]).reshape(-1, 3),
+        )
+
+    def counts(self) -> dict[str, int]:
+        """Return the numbers of readings in poses that are used, and of others by reason."""
+        counts: Counter[str] = Counter({KEPT: 0}) + self.left_out
+        fits = [True] * len(self.poses) if self.offset is None else self.offset.kept
+        for pose, fit in zip(self.poses, fits, strict=True):
+            counts[KEPT if fit else TOUCHED] += pose.n_readings
+        return dict(counts)
+
+    def suggestions(self) -> list[str]:
+        """Return new directions to point down, near to reached ones and far from their mean."""
+        down = -self.samples[1]
+        if not len(down):
+            return [NAMES[0]]
+        reached = np.unique(np.argmax(down @ DIRECTIONS.T, axis=1))
+        near = (DIRECTIONS @ DIRECTIONS[reached].T).max(axis=1) >= MIN_COSINE
+        wanted = np.setdiff1d(np.flatnonzero(near), reached)
+        nearest_to_mean = DIRECTIONS[wanted] @ down.mean(axis=0)
+        return [NAMES[k] for k in wanted[np.argsort(nearest_to_mean, kind='stable')[:SUGGESTED]]]
+
+    def _disturbance(self, reading: Reading) -> str:
+        """Return why a reading cannot be used; empty: it can."""
+        if self._joints is None:
+            self._joints = reading.joints
+        self._joints = np.where(np.isnan(self._joints), reading.joints, self._joints)
+        if reading.touched:
+            return CONTACT
+        if (np.abs(reading.joints - self._joints) > MAX_JOINT_CHANGE).any():
+            return JOINTS
+        size = float(np.linalg.norm(reading.acceleration))
+        if not (np.isfinite(reading.raw).all() and np.isfinite(size)):
+            return NOT_FINITE
+        turns = reading.turning is not None and np.linalg.norm(reading.turning) > MAX_REST_TURNING
+        return MOVING if turns or abs(size - GRAVITY) > MAX_GRAVITY_ERROR * GRAVITY else ''
+
+    def _add_pose(self) -> bool:
+        """Make a pose of the block unless it moved, and see what the poses determine."""
+        block, self._block = self._block, []
+        raw, a = (np.array([one[k] for one in block]) for k in (1, 2))
+        half = len(block) // 2
+        first, second = a[:half], a[-half:]
+        noise = np.sqrt((first.var(axis=0) + second.var(axis=0)).sum() / half)
+        tilt = np.linalg.norm(second.mean(axis=0) - first.mean(axis=0))
+        if tilt > MAX_TILT + TILT_DEVIATIONS * noise:
+            self.state, self._disturbed_ns = MOVING, self._last_ns
+            self.left_out[MOVING] += len(block)
+            return False
+        pose = Pose(self._last_ns, raw.mean(axis=0), a.mean(axis=0), len(block))
+        self._poses.setdefault(_cell(pose.acceleration), deque(maxlen=MAX_ALIKE)).append(pose)
+        try:
+            self.offset = found = in_situ_offset(
+                *self.samples, matrix=self._matrix, what=f"data set '{self.name}'"
+            )
+        except LogError as error:
+            self.offset, self.lacking = None, str(error)
+            return True
+        kept = self.samples[1][found.kept]
+        directions, spread = len(set(map(_cell, kept))), found.gravity_spreads[2]
+        complete = len(kept) >= MIN_POSES and directions >= MIN_DIRECTIONS and spread >= MIN_SPREAD
+        self.lacking = '' if complete else (
+            f'{len(kept)} of {MIN_POSES} poses, {directions} of {MIN_DIRECTIONS} directions, '
+            f'gravity spreads by {spread:.0%} of {MIN_SPREAD:.0%}'
+        )  # fmt: skip
+        return True
+
+
+def _cell(acceleration: Array) -> tuple[int, ...]:
+    """Return a key that like directions share; acceleration (3,)."""
+    unit = acceleration / np.linalg.norm(acceleration)
+    return tuple(np.round(DIRECTION_CELLS * unit).astype(int).tolist())
 
 
 class Session:
     """
     Data sets of a body without load and with each of the loads.
 
-    gravity: its source. before: former calibration, None: not known. rotation: of the frame of
-    the accelerations in that of the sensor, (3, 3), None: not known. direction: +1 if the readings
-    are the wrench of the body on the sensor, -1 if that of the sensor on the body.
+    loads: mass [kg] and its centre about the sensor's origin [m], in the axes of `axes`. before:
+    former calibration, None: not known. rotation: of the frame of the accelerations in that of the
+    sensor, (3, 3), None: not known. direction: +1 if the readings are the wrench of the body on
+    the sensor, -1 if that of the sensor on the body.
     """
 
     def __init__(
-        self, sensor: str, gravity: str, loads: Sequence[Load] = (), *,
+        self, loads: Sequence[tuple[float, ...]] = (), *,
         before: SensorCalibration | None = None, rotation: Array | None = None, direction: int = 1,
     ) -> None:  # fmt: skip
         if 0 < len(loads) < MIN_DATA_SETS - 1:
@@ -74,12 +219,12 @@ class Session:
                 f"{len(loads)} of 'loads': 0 determine an offset, {MIN_DATA_SETS - 1} a matrix",
                 about=('loads',),
             )
-        self._sensor, self._gravity, self._loads = sensor, gravity, (Load(), *loads)
-        self._before, self._rotation, self._direction = before, rotation, direction
+        self.loads = ((0.0, 0.0, 0.0, 0.0), *loads)
+        self.before, self.rotation, self.direction = before, rotation, direction
         self._matrix = np.eye(6) if before is None else before.matrix
-        self.axes = ACCELEROMETER if rotation is None else SENSOR
-        """Of the wrenches, and of the centres of loads."""
-        if not loads:
+        if loads:
+            self.axes = ACCELEROMETER if rotation is None else SENSOR
+        else:
             self.axes = SENSOR if before is None else before.axes
         self.collections: list[Collection] = []
         self.notes: list[str] = []
@@ -92,28 +237,35 @@ class Session:
         """Poses of the data set that is open, or of the last one."""
         return self.collections[-1]
 
+    @property
+    def data_sets(self) -> list[AddedMass]:
+        """Poses of all data sets with their loads."""
+        return [
+            AddedMass(one.name, *one.samples, mass, np.array(centre))
+            for (mass, *centre), one in zip(self.loads, self.collections, strict=True)
+        ]
+
     def take(self, reading: Reading) -> None:
         """Take a reading, and close the data set if it is complete."""
-        if self.is_loading or self.is_done:
-            return
-        if self.collection.update(reading) and not self.collection.lacking:
+        is_open = not (self.is_loading or self.is_done)
+        if is_open and self.collection.update(reading) and not self.collection.lacking:
             self.proceed()
 
     def proceed(self) -> None:
         """Begin the data set if its load is mounted, else close it if it determines an offset."""
-        one, number = self.collection, f'data set {len(self.collections)} of {len(self._loads)}'
+        one, number = self.collection, f'data set {len(self.collections)} of {len(self.loads)}'
         if self.is_loading:
             self.is_loading = False
             self.notes.append(f'{number} begins')
         elif one.offset is None:
             self.notes.append(f'{number} cannot be closed: {one.lacking}')
         elif not self.is_done:
-            spreads = ', '.join(f'{x:.0%}' for x in one.offset.orientations.spreads)
+            spreads = ', '.join(f'{x:.0%}' for x in one.offset.gravity_spreads)
             self.notes.append(
                 f"{number}, '{one.name}': {one.offset.slopes.n_samples} poses, gravity spreads by "
                 f'{spreads} of g, gap {one.offset.subspace.gap:.0f}'
             )
-            self.is_done = len(self.collections) == len(self._loads)
+            self.is_done = len(self.collections) == len(self.loads)
             if not self.is_done:
                 self._open()
 
@@ -125,7 +277,7 @@ class Session:
         """Return what is to be done next."""
         one = self.collection
         if self.is_loading:
-            mass, centre = self._loads[len(self.collections) - 1]
+            mass, *centre = self.loads[len(self.collections) - 1]
             return (
                 f"mount '{one.name}' alone, {mass:g} kg with its centre at "
                 f'({", ".join(f"{x:g}" for x in centre)}) m in the axes of the {self.axes} about '
@@ -136,47 +288,10 @@ class Session:
         if one.offset is not None and not one.offset.kept[-1]:
             return 'the last pose does not fit the others: is the body touched?'
         suggested = ' or '.join(one.suggestions())
-        is_turned = self._rotation is None or not np.array_equal(self._rotation, np.eye(3))
+        is_turned = self.rotation is None or not np.array_equal(self.rotation, np.eye(3))
         axes = ACCELEROMETER if is_turned else SENSOR
         turn = f'turn the body so that {suggested} of the {axes} points down'
         return f'{one.lacking}; {turn if suggested else "tilt it further"}, hold it still for 2 s'
-
-    def outcome(self, date: str, temperature: float = NO_TEMPERATURE) -> Outcome:
-        """Return the calibration; temperature [degrees Celsius]."""
-        before = self._before or SensorCalibration()
-        if len(self._loads) == 1:
-            offset = self.collection.offset
-            assert offset is not None
-            one = offset.calibration(before, date, temperature)
-            findings = tuple(offset.findings(before.matrix, self._sensor))
-            deviations = offset.in_wrench(before.matrix)[1]
-            figures = {
-                'offset': one.offset, 'deviations': deviations, 'gap': offset.subspace.gap
-            }  # fmt: skip
-        else:
-            sets = [
-                AddedMass(one.name, *one.samples, load.mass, np.array(load.centre))
-                for load, one in zip(self._loads, self.collections, strict=True)
-            ]
-            former = None if self._before is None else before.matrix
-            turned = before.axes != SENSOR
-            found = in_situ_matrix(
-                sets, rotation=self._rotation, direction=self._direction, former=former
-            )
-            findings = tuple(found.findings(self._sensor, former, turned=turned))
-            one = found.calibration(date, temperature, [finding.text for finding in findings])
-            figures = {
-                'offset': one.offset, 'matrix': found.matrix, 'deviations': found.deviations,
-                'axes': one.axes, 'body_mass': found.body.mass,
-                'residuals_over_noise': found.residuals,
-                'change': found.change(former, turned=turned),
-            }  # fmt: skip
-        *earlier, last = one.provenance
-        notes = (f'gravity from {self._gravity}', *last.notes)
-        last = replace(last, method=f'live: {last.method}', notes=notes)
-        calibration = replace(one, provenance=(*earlier, last))
-        readings = {one.name: one.counts() for one in self.collections}
-        return Outcome(calibration, findings, {**figures, 'readings': readings})
 
     def _open(self) -> None:
         """Open the next data set."""

@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from inertial_estimation.cli import calibrate_options as options
 from inertial_estimation.cli import files
 from inertial_estimation.cli.calibrate_options import (
     KEPT_SLOPES,
@@ -34,53 +35,57 @@ MAX_SAMPLES = 20_000
 
 def add(ways: Any) -> None:
     """Add the methods."""
-    of_robot = ('log', '--robot', '--config', '--calibration')
-    shared = (*of_robot, '--support', '--fts', '--out')
+    of_robot = (
+        options.LOG, ('--robot', 'URDF', 'robot description', {'required': True}),
+        ('--config', 'YAML', 'parameter file of the node', {'required': True}),
+        options.CALIBRATION, options.OUT,
+    )  # fmt: skip
+    fts: options.Option = (
+        '--ft', 'SENSOR', 'FT sensors (default: all that can be calibrated)',
+        {'nargs': '+', 'default': []},
+    )  # fmt: skip
+    support = ('--support', 'FRAME', 'the only contact (default: fixed_link)', {'default': ''})
+    is_true = {'action': 'store_true'}
     add_method(
         ways, 'offsets', 'offsets from the model, while supports carry the robot',
         'stand.mcap --robot robot.urdf --config node.yaml --support l_sole --out ft.yaml',
-        _offsets, (
-            *of_robot, '--fts', '--out',
-            ('--support', {'nargs': '+', 'default': [], 'metavar': 'FRAME',
-                           'help': 'all contacts of the robot (default: fixed_link)'}),
-            ('--accept-split', {'action': 'store_true', 'help':
-             'of several supports, assume the smallest wrenches that add up'}),
-            ('--moving', {'action': 'store_true', 'help': 'use samples in motion as well'}),
-        ), of_robot[1:3],
+        _offsets, *of_robot, fts,
+        ('--support', 'FRAME', 'all contacts of the robot (default: fixed_link)',
+         {'nargs': '+', 'default': []}),
+        ('--accept-split', '', 'of several supports, assume the smallest wrenches that add up',
+         is_true),
+        ('--moving', '', 'use samples in motion as well', is_true),
     )  # fmt: skip
     add_method(
         ways, 'affine', 'matrices and offsets from the model, while one contact carries the robot',
         'swing.mcap@5:40 --validate swing.mcap@40:75 --robot robot.urdf --config robot.yaml',
-        _affine, (
-            *shared,
-            ('--validate', {'metavar': 'LOG@FROM:TO',
-                            'help': 'other part of the log, to test the result'}),
-            ('--prior-weight', {'type': float, 'metavar': 'W', 'help':
-             'of the former matrix [N^2], inf: keep it (default: by cross-validation)'}),
-            ('--accept-doubts', {'action': 'store_true', 'help': 'write it despite errors'}),
-        ), of_robot[1:3],
+        _affine, *of_robot, fts, support,
+        ('--validate', 'LOG@FROM:TO', 'other part of the log, to test the result'),
+        ('--prior-weight', 'W',
+         'of the former matrix [N^2], inf: keep it (default: by cross-validation)',
+         {'type': float}),
+        ('--accept-doubts', '', 'write it despite errors', is_true),
     )  # fmt: skip
     add_method(
         ways, 'temperature', 'temperature coefficients, while one contact carries the robot',
         'warm_up.mcap --robot robot.urdf --config robot.yaml '
         '--temperature-topic l_leg_ft=/l_leg/temperature',
-        _temperature, (
-            *shared,
-            ('--temperature-topic', {'action': 'append', 'default': [], 'metavar': 'FT=TOPIC',
-             'help': 'sensor_msgs/Temperature of a sensor (default: of --config)'}),
-            ('--reference-temperature', {'type': float, 'metavar': 'T', 'help':
-             'at which nothing is added [degrees Celsius] (default: mean of the log)'}),
-        ), of_robot[1:3],
+        _temperature, *of_robot, fts, support,
+        ('--temperature-topic', 'FT=TOPIC',
+         'sensor_msgs/Temperature of a sensor (default: of --config)',
+         {'action': 'append', 'default': []}),
+        ('--reference-temperature', 'T',
+         'at which nothing is added [degrees Celsius] (default: mean of the log)',
+         {'type': float}),
     )  # fmt: skip
     add_method(
         ways, 'tool', 'mass of a tool, FT offset and delay of an IMU on it, from free motion',
-        'free.mcap --robot arm.urdf --config arm.yaml --ft wrist_ft --imu tool_imu', _tool, (
-            *of_robot, '--ft', '--accelerometer-offset', '--out',
-            ('--imu', {'required': True, 'metavar': 'NAME', 'help': 'IMU on the tool'}),
-            ('--inertia', {'action': 'store_true', 'help': 'identify the inertia too'}),
-            ('--most-delay', {'type': float, 'default': 0.05, 'metavar': 'S',
-                              'help': 'of the IMU, either way (default: %(default)s)'}),
-        ), of_robot[1:3],
+        'free.mcap --robot arm.urdf --config arm.yaml --ft wrist_ft --imu tool_imu', _tool,
+        *of_robot, options.FT, options.BIAS,
+        ('--imu', 'NAME', 'IMU on the tool', {'required': True}),
+        ('--inertia', '', 'identify the inertia too', is_true),
+        ('--most-delay', 'S', 'of the IMU, either way (default: %(default)s)',
+         {'type': float, 'default': 0.05}),
     )  # fmt: skip
 
 
@@ -98,8 +103,7 @@ def _offsets(chosen: argparse.Namespace) -> None:
         log, date = _open(chosen, robot, settings, progress)
         supports = tuple(chosen.support) or (settings.fixed_link,)
         part = log.within(_range(_part(chosen))).thinned(MAX_SAMPLES)
-        names = [sensor.name for sensor in robot.ft_sensors]
-        samples, felt = part.without_frozen(names), None
+        names, felt = list(calibrations), None
         if part.touches is not None:
             known = {robot.frame(support, f"'supports' names '{support}'")[0]
                      for support in supports}  # fmt: skip
@@ -107,11 +111,10 @@ def _offsets(chosen: argparse.Namespace) -> None:
                 any(robot.frame(contact.frame)[0] not in known for contact in contacts)
                 for contacts in part.touches.sets
             ], dtype=bool)[part.touches.rows]  # fmt: skip
-        estimator = build_estimator(settings, robot)
         try:
             found = offset_from_model(
-                estimator, samples, supports, sensors=chosen.ft or None,
-                accept_split=chosen.accept_split, felt=felt,
+                build_estimator(settings, robot), part.without_frozen(names), supports,
+                sensors=chosen.ft or None, accept_split=chosen.accept_split, felt=felt,
                 stillness=Stillness.none() if chosen.moving else Stillness(),
                 noisy=noisy_sensors(settings, robot),
             )  # fmt: skip
@@ -127,14 +130,14 @@ def _offsets(chosen: argparse.Namespace) -> None:
     fields = {'offset': found.offsets, 'spread': found.spread, 'deviation': found.deviations,
               'samples': found.n_samples, 'unique': found.unique, 'assumed': found.assumed,
               'temperature': found.temperatures}  # fmt: skip
-    sensors = {}
+    sensors: dict[str, Any] = {}
     for k in np.flatnonzero(found.found):
-        poses = found.poses[names[k]]._asdict() if names[k] in found.poses else None
-        sensors[names[k]] = {key: values[k] for key, values in fields.items()} | {'poses': poses}
+        sensors[names[k]] = {key: values[k] for key, values in fields.items()}
+        poses = found.poses.get(names[k])
+        sensors[names[k]]['poses'] = None if poses is None else poses._asdict()
     keys = ('supports', 'is_unique', 'left_out', 'silent', 'undetermined')
-    figures = {key: getattr(found, key) for key in keys} | {
-        'support_assumed': not chosen.support, 'sensors': sensors,
-    }  # fmt: skip
+    figures = {key: getattr(found, key) for key in keys}
+    figures |= {'support_assumed': not chosen.support, 'sensors': sensors}
     shown = {f'{name} {key}': one[key] for name, one in sensors.items()
              for key in ('offset', 'spread')}  # fmt: skip
     tables = [*figures_tables('Offsets', shown), escape(f'samples left out: {found.left_out}')]
@@ -159,27 +162,28 @@ def _affine(chosen: argparse.Namespace) -> None:
             raise CallError(f"'{parts[1]}' of --validate is no part of '{parts[0].path}'")
         if parts[1].overlaps(parts[0]):
             raise CallError(f"'{parts[1]}' of --validate overlaps '{parts[0]}'")
+    ranges = [_range(one) for one in parts]
     with progress_bars() as progress:
-        ranges = [_range(one) for one in parts]
-        log = _Predicted.read(chosen, ranges, progress)
-        masks = [one.mask(log.predicted.times) for one in ranges]
+        robot, before, predicted, date = _predict(chosen, ranges, progress)
+        inside, *test = [one.mask(predicted.times) for one in ranges]
         found, refused = calibrate_affine(
-            log.predicted, log.calibrations, masks[0], test=masks[1] if masks[1:] else None,
-            sensors=chosen.ft, weight=chosen.prior_weight,
+            predicted, before, inside, test=test[0] if test else None, sensors=chosen.ft,
+            weight=chosen.prior_weight,
         )  # fmt: skip
-    temperatures, names = log.predicted.samples.ft_temperatures, list(log.calibrations)
-    calibrations = {}
-    for one in found:
-        known = np.array([])
-        if temperatures is not None:
-            known = temperatures[masks[0], names.index(one.name)]
-            known = known[np.isfinite(known)]
-        calibrations[one.name] = one.fit.calibration(
-            log.calibrations[one.name], log.predicted.support, log.date,
-            float(known.mean()) if len(known) else float('nan'), one.notes,
-        )  # fmt: skip
+    degrees = np.full(len(before), np.nan)
+    if predicted.samples.ft_temperatures is not None:
+        of_fit = predicted.samples.ft_temperatures[inside]
+        known = np.isfinite(of_fit).any(axis=0)
+        degrees[known] = np.nanmean(of_fit[:, known], axis=0)
+    temperatures = dict(zip(before, degrees.tolist()))
+    calibrations = {
+        one.name: one.fit.calibration(
+            before[one.name], predicted.support, date, temperatures[one.name], one.notes
+        )
+        for one in found
+    }
     insists = chosen.accept_doubts or chosen.out is None
-    _finish_fits(chosen, log.robot, found, calibrations, refused, insists=insists)
+    _finish_fits(chosen, robot, found, calibrations, refused, insists=insists)
 
 
 def _temperature(chosen: argparse.Namespace) -> None:
@@ -197,30 +201,27 @@ def _temperature(chosen: argparse.Namespace) -> None:
         topics[sensor] = topic
     part = _part(chosen)
     with progress_bars() as progress:
-        log = _Predicted.read(chosen, [_range(part)], progress)
-        samples = log.predicted.samples
-        warmth = read_temperatures(part.path, topics, list(log.calibrations), samples.stamp_ns)
+        robot, before, predicted, date = _predict(chosen, [_range(part)], progress)
+        samples = predicted.samples
+        warmth = read_temperatures(part.path, topics, list(before), samples.stamp_ns)
         if samples.ft_temperatures is not None:
             warmth = np.where(np.isfinite(warmth), warmth, samples.ft_temperatures)
         found = calibrate_temperature(
-            log.predicted, warmth, log.calibrations, reference=chosen.reference_temperature,
-            sensors=chosen.ft,
-        )  # fmt: skip
-    calibrations = {
-        one.name: one.fit.calibration(
-            log.calibrations[one.name], log.predicted.support, log.date, one.notes
+            predicted, warmth, before, reference=chosen.reference_temperature, sensors=chosen.ft
         )
+    calibrations = {
+        one.name: one.fit.calibration(before[one.name], predicted.support, date, one.notes)
         for one in found
     }
-    _finish_fits(chosen, log.robot, found, calibrations)
+    _finish_fits(chosen, robot, found, calibrations)
 
 
 def _finish_fits(
     chosen: argparse.Namespace,
     robot: Robot,
-    found: list[SensorFit],
-    calibrations: dict[str, SensorCalibration],
-    refused: dict[str, str] | None = None,
+    found: Sequence[SensorFit],
+    calibrations: Mapping[str, SensorCalibration],
+    refused: Mapping[str, str] | None = None,
     *,
     insists: bool = False,
 ) -> None:
@@ -232,10 +233,9 @@ def _finish_fits(
         entry |= {'samples': int(one.used.sum()), 'assumed': one.assumed}
         # The matrix over the former one is shown.
         shown = {key: value for key, value in entry.items() if key != 'matrix'}
-        if one.tested is not None:
-            before, after = one.test_rms
-            entry['test'] = {'rms_before': before, 'rms': after, 'samples': int(one.tested.sum())}
-            shown |= {f'test {key}': value for key, value in entry['test'].items()}
+        if one.test is not None:
+            entry['test'] = one.test
+            shown |= {f'test {key}': value for key, value in one.test.items()}
         tables += figures_tables(one.name, shown)
         figures[one.name] = entry
     if refused is not None:
@@ -274,34 +274,21 @@ def _tool(chosen: argparse.Namespace) -> None:
     finish(chosen, robot.name, {chosen.ft: calibration}, (), figures, tables, keeps=KEPT_SLOPES)
 
 
-class _Predicted(NamedTuple):
-    """Predicted wrenches of a log, smoothed in hindsight."""
+def _predict(
+    chosen: argparse.Namespace, ranges: list[TimeRange], progress: Callable[[str, float], None]
+) -> tuple[Robot, dict[str, SensorCalibration], PredictedWrenches, str]:
+    """Return robot, former calibrations, predictions smoothed in hindsight, and the date."""
+    from inertial_estimation.logs.log import TimeRange
+    from inertial_estimation.logs.offsets import in_hindsight, predict_wrenches
 
-    robot: Robot
-    calibrations: dict[str, SensorCalibration]
-    """Former, in the order of the robot's FT sensors."""
-    predicted: PredictedWrenches
-    date: str
-
-    @classmethod
-    def read(
-        cls,
-        chosen: argparse.Namespace,
-        ranges: list[TimeRange],
-        progress: Callable[[str, float], None],
-    ) -> _Predicted:
-        """Read the part of a log that holds some ranges."""
-        from inertial_estimation.logs.log import TimeRange
-        from inertial_estimation.logs.offsets import in_hindsight, predict_wrenches
-
-        robot, settings, calibrations = _robot(chosen)
-        settings = in_hindsight(settings)
-        log, date = _open(chosen, robot, settings, progress)
-        for one in ranges:
-            log.within(one)  # Raises if it is empty.
-        whole = TimeRange(min(one.start for one in ranges), max(one.stop for one in ranges))
-        predicted = predict_wrenches(log.within(whole), robot, settings, chosen.support)
-        return cls(robot, calibrations, predicted, date)
+    robot, settings, calibrations = _robot(chosen)
+    settings = in_hindsight(settings)
+    log, date = _open(chosen, robot, settings, progress)
+    for one in ranges:
+        log.within(one)  # Raises if it is empty.
+    whole = TimeRange(min(one.start for one in ranges), max(one.stop for one in ranges))
+    predicted = predict_wrenches(log.within(whole), robot, settings, chosen.support)
+    return robot, calibrations, predicted, date
 
 
 def _robot(

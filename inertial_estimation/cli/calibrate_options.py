@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import add_verb
+from inertial_estimation.cli.arguments import add_options, add_verb
 from inertial_estimation.cli.render import findings_lines, show, table, write_json
 from inertial_estimation.errors import CalibrationError, ConfigError, NameNotFound
 
@@ -30,7 +31,7 @@ NAMES = {
     'imu': '--imu', 'topics': '--temperature-topic', 'inertia': '--inertia',
     'max_delay': '--most-delay', 'bias': '--accelerometer-offset', 'temperature': '--temperature',
     'rotation': '--imu-rpy', 'unit': '--accelerometer-unit', 'readings': '--readings',
-    'matrix': '--calibration',
+    'matrix': '--calibration', 'sensor': '--ft', 'loads': '--load',
 }  # fmt: skip
 """Options for arguments of the library."""
 JSON_ONLY = (
@@ -38,56 +39,49 @@ JSON_ONLY = (
     'spreads', 'shares', 'gains', 'sensor', 'date', 'log',
 )  # fmt: skip
 """Figures that are not printed."""
-OPTIONS: dict[str, dict[str, Any]] = {
-    'log': {'metavar': 'LOG', 'help': 'bag or table; a part of one as LOG@FROM:TO [s]'},
-    '--robot': {'metavar': 'URDF', 'help': 'robot description'},
-    '--config': {'metavar': 'YAML', 'help': 'parameter file of the node'},
-    '--ft': {'required': True, 'metavar': 'SENSOR', 'help': 'FT sensor'},
-    '--fts': {'dest': 'ft', 'nargs': '+', 'default': [], 'metavar': 'SENSOR',
-              'help': 'FT sensors (default: all that can be calibrated)'},
-    '--support': {'default': '', 'metavar': 'FRAME',
-                  'help': 'the only contact (default: fixed_link)'},
-    '--calibration': {'metavar': 'FILE', 'help': 'former calibration (default: of --config)'},
-    '--temperature': {'type': float, 'metavar': 'T', 'default': float('nan'),
-                      'help': 'of the sensor [degrees Celsius]'},
-    '--imu-rpy': {'nargs': 3, 'type': float, 'metavar': ('R', 'P', 'Y'),
-                  'help': "rotation of the IMU in the sensor's frame, as in a URDF [rad]"},
-    '--direction': {'choices': tuple(DIRECTIONS), 'metavar': 'DIRECTION', 'help':
-                    'of readings: child_to_parent (default) or parent_to_child'},
-    '--accelerometer-offset': {'nargs': 3, 'type': float, 'metavar': ('X', 'Y', 'Z'),
-                               'help': 'subtracted from accelerations [m/s^2]'},
-    '--robot-name': {'default': '', 'metavar': 'NAME', 'help': 'in the file that is written'},
-    '--out': {'type': Path, 'metavar': 'FILE',
-              'help': 'calibration file to write; its other sensors stay'},
-}  # fmt: skip
+Option = tuple[Any, ...]
+"""Name, metavar and help, and further arguments of argparse."""
+LOG: Option = ('log', 'LOG', 'bag or table; a part of one as LOG@FROM:TO [s]')
+FT: Option = ('--ft', 'SENSOR', 'FT sensor', {'required': True})
+CALIBRATION: Option = (
+    '--calibration', 'FILE', 'former calibration (default: of --config)'
+)  # fmt: skip
+TEMPERATURE: Option = (
+    '--temperature', 'T', 'of the sensor [degrees Celsius]', {'type': float, 'default': nan}
+)  # fmt: skip
+IMU_RPY: Option = (
+    '--imu-rpy', ('R', 'P', 'Y'), "rotation of the IMU in the sensor's frame, as in a URDF [rad]",
+    {'nargs': 3, 'type': float},
+)  # fmt: skip
+DIRECTION: Option = (
+    '--direction', 'DIRECTION', 'of readings: child_to_parent (default) or parent_to_child',
+    {'choices': tuple(DIRECTIONS)},
+)  # fmt: skip
+BIAS: Option = (
+    '--accelerometer-offset', ('X', 'Y', 'Z'), 'subtracted from accelerations [m/s^2]',
+    {'nargs': 3, 'type': float},
+)  # fmt: skip
+ROBOT_NAME: Option = ('--robot-name', 'NAME', 'in the file that is written', {'default': ''})
+OUT: Option = (
+    '--out', 'FILE', 'calibration file to write; its other sensors stay', {'type': Path}
+)  # fmt: skip
 
 
 def add_method(
-    ways: Any,
-    name: str,
-    job: str,
-    example: str,
-    run: Callable[[argparse.Namespace], Any],
-    options: Iterable[str | tuple[str, Mapping[str, Any]]],
-    required: Iterable[str] = (),
+    ways: Any, name: str, job: str, example: str, run: Callable[..., Any], *options: Option
 ) -> argparse.ArgumentParser:
-    """Add a method; options are names of `OPTIONS`, or names with what argparse takes."""
+    """Add a method."""
     way = add_verb(ways, name, job, example, 'calibrate')
-    for option in options:
-        key, given = option if isinstance(option, tuple) else (option, OPTIONS[option])
-        more = {**given, 'required': True} if key in required else given
-        # ``--fts`` is ``--ft`` for several sensors.
-        way.add_argument(key.replace('--fts', '--ft'), **more)
+    add_options(way, *options)
     way.set_defaults(run=run, names=NAMES)
     return way
 
 
 def check_files(chosen: argparse.Namespace, inputs: Sequence[str | Path | None]) -> None:
     """Refuse outputs that cannot be written, before anything is read."""
-    others = (chosen.json, getattr(chosen, 'session', None))
     # The former calibration may be in the file that is written.
-    files.check_outputs(others, (chosen.calibration, *inputs))
-    files.check_outputs((chosen.out, *others), inputs)
+    files.check_outputs((chosen.json,), (chosen.calibration, *inputs))
+    files.check_outputs((chosen.out, chosen.json), inputs)
     if chosen.calibration is not None and not Path(chosen.calibration).exists():
         raise ConfigError(f"'{chosen.calibration}' of --calibration does not exist")
 
