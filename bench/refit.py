@@ -217,16 +217,14 @@ def _joint_by_cvxpy(known: Sequence[SubmodelMemory], weight: float) -> None:
     import cvxpy as untyped
 
     cvxpy: Any = untyped
-    names = tuple(dict.fromkeys(name for one in known for name in one.offset_names))
-    offsets = cvxpy.Variable(len(names))
+    offsets = cvxpy.Variable(known[0].n_offsets)
     cost, constraints = 0.0, []
     for one in known:
         information = one.information
         assert information is not None
         n = one.block.unknowns.n_inertial
         x = cvxpy.Variable(n)
-        own = [names.index(name) for name in one.offset_names]
-        left = information.R[:, :n] @ x + information.R[:, one.offsets] @ offsets[own]
+        left = information.R[:, :n] @ x + information.R[:, one.offsets] @ offsets[one.own]
         cost += cvxpy.sum_squares(left - information.rho) / 2
         cost += weight * information.count * cvxpy.sum_squares(x - one.prior.reshape(-1))
         constraints += _consistent(cvxpy, x, n // 10)

@@ -89,12 +89,15 @@ def test_errors_of_the_state_follow_offsets_that_change(robot, parts, other, cas
     from_text(restored, to_text(changed))
     for one, wanted in zip(changed.memories + restored.memories, 2 * whole.memories, strict=True):
         if wanted.errors is not None:
-            ours, theirs = one.corrected.R, wanted.corrected.R
-            for found, expected in (
-                (one.errors.cross, wanted.errors.cross), (ours.T @ ours, theirs.T @ theirs),
-            ):  # fmt: skip
+            # R'R and R' rho, with the offsets beyond what is subtracted now.
+            for found, expected in zip(products(one), products(wanted), strict=True):
                 scale = np.abs(expected).max()
                 np.testing.assert_allclose(found, expected, atol=ROUND_OFF * scale)
+
+
+def products(memory):
+    rows = memory.corrected
+    return rows.R.T @ rows.R, rows.R.T @ (rows.rho - rows.R[:, memory.offsets] @ memory.shift)
 
 
 @pytest.mark.parametrize(('case', 'at'), [('wrenches', 1), ('drifting offsets, outliers', 5),

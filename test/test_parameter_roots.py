@@ -71,13 +71,13 @@ def pseudo_inverse(rows):
 
 def check_against_dense(known):
     found = joint_refit(known, WEIGHT)
-    names, roots = list(found.offsets), parameter_roots(found, WEIGHT)
-    size = len(names) + sum(one.information.n for one in known)
-    first, places, blocks, variances = len(names), [], [], []
+    roots = parameter_roots(found, WEIGHT)
+    size = len(found.offsets) + sum(one.information.n for one in known)
+    first, places, blocks, variances = len(found.offsets), [], [], []
     for fit in found.fits:
         rows, variance = reduced(fit, WEIGHT)
         at = first + np.arange(rows.shape[1])
-        at[fit.memory.offsets] = [names.index(name) for name in fit.memory.offset_names]
+        at[fit.memory.offsets] = fit.memory.own
         blocks.append(np.zeros((len(rows), size)))
         blocks[-1][:, at] = rows
         places.append(at)
@@ -93,7 +93,7 @@ def check_against_dense(known):
 
 
 def test_roots_are_those_of_one_dense_inverse(known):
-    assert sum(len(one.offsets) for one in known) > len({n for o in known for n in o.offset_names})
+    assert sum(len(one.own) for one in known) > known[0].n_offsets
     check_against_dense(known)
     check_against_dense(known[-1:])
 

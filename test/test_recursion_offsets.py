@@ -10,91 +10,82 @@ from test_recursion import KINDS, NOISE, log, settings
 from test_recursion import prior as prior
 from test_recursion import robot as robot
 
-from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.offsets import (
     MAX_INTERVAL,
     SETTLING,
     OffsetTracker,
-    calibration_shift,
 )
 from inertial_estimation.model.ft_calibration import FtCalibration
 
-FORCES = tuple(f'arm.force_{axis}' for axis in 'xyz')
-NAMES = FORCES + tuple(f'arm.moment_{axis}' for axis in 'xyz')
+ALL, NONE = np.ones(6, dtype=bool), np.zeros(6, dtype=bool)
 # Sums of two or three numbers of about ten.
 ROUND_OFF = 1e-13
-
-
-def offsets(*values):
-    """Return offsets of a sensor by their columns."""
-    return dict(zip(NAMES, np.broadcast_to(values, 6).tolist(), strict=True))
-
-
-def force(proposal):
-    return tuple(proposal.values[name] for name in FORCES)
 
 
 @pytest.fixture
 def tracker():
     """Return a tracker that has subtracted ten of each for long."""
-    tracker = OffsetTracker(0.1, 0.01)
-    first = tracker.proposed(offsets(10.0), offsets(0.0), NAMES, 0.0)
+    tracker, ten = OffsetTracker(6, 0.1, 0.01), np.full(6, 10.0)
+    first = tracker.proposed(ten, np.zeros(6), ALL, 0.0)
     # Offsets that are determined for the first time are taken at once.
-    assert first.values == offsets(10.0)
+    assert (first.values == 10.0).all()
     for seconds in (0.0, MAX_INTERVAL, MAX_INTERVAL):
-        tracker.take(first, NAMES, seconds)
+        tracker.take(first, ALL, seconds)
     return tracker
 
 
-def ask(tracker, found, before, seconds=1.0):
-    """Return a proposal and take it."""
-    proposal = tracker.proposed(offsets(*found), offsets(*before), NAMES, seconds)
-    tracker.take(proposal, NAMES, seconds)
-    return proposal
+def ask(tracker, found, before, seconds=1.0, determined=ALL):
+    """Return what is proposed, and take it."""
+    found, before = np.broadcast_to(found, 6), np.broadcast_to(before, 6)
+    proposal = tracker.proposed(found, before, determined, seconds)
+    tracker.take(proposal, determined, seconds)
+    return proposal.values
 
 
 def test_tracker_follows_at_drift_rate(tracker):
-    asked = offsets(13.0, 10.0, 6.0, 10.0, 9.0, 10.0)
-    found = tracker.proposed(asked, asked, NAMES, 2.0)
+    asked = np.array([13.0, 10.0, 6.0, 10.0, 9.0, 10.0])
     # Along the way there: 5 N, 1 Nm.
-    wanted = offsets(10.12, 10.0, 9.84, 10.0, 9.98, 10.0)
-    assert found.values == pytest.approx(wanted, abs=ROUND_OFF)
+    wanted = [10.12, 10.0, 9.84, 10.0, 9.98, 10.0]
     # A proposal changes nothing.
-    assert tracker.proposed(asked, asked, NAMES, 2.0) == found
+    for _ in range(2):
+        found = tracker.proposed(asked, asked, ALL, 2.0).values
+        np.testing.assert_allclose(found, wanted, atol=ROUND_OFF)
     for _ in range(60):
-        tracker.take(tracker.proposed(asked, asked, NAMES, 2.0), NAMES, 2.0)
-    assert tracker.values == pytest.approx(asked, abs=ROUND_OFF)
+        ask(tracker, asked, asked, 2.0)
+    np.testing.assert_allclose(tracker.values, asked, atol=ROUND_OFF)
     # Long intervals count as MAX_INTERVAL, time set back as none.
-    far = offsets(1e6)
-    short = tracker.proposed(far, far, NAMES, MAX_INTERVAL)
-    assert tracker.proposed(far, far, NAMES, 1e4) == short
-    assert tracker.proposed(far, far, NAMES, -5.0).values == pytest.approx(asked, abs=ROUND_OFF)
+    far = np.full(6, 1e6)
+    short, long, back = (
+        tracker.proposed(far, far, ALL, seconds).values for seconds in (MAX_INTERVAL, 1e4, -5.0)
+    )
+    np.testing.assert_array_equal(long, short)
+    np.testing.assert_allclose(back, asked, atol=ROUND_OFF)
 
 
 def test_tracker_begins_with_the_mean(rng):
-    tracker = OffsetTracker(0.0, 0.0)
+    tracker = OffsetTracker(6, 0.0, 0.0)
     swaying = 10.0 + rng.normal(size=(round(SETTLING), 6))
     for k, values in enumerate(swaying):
-        asked = offsets(*values)
-        tracker.take(tracker.proposed(asked, asked, NAMES, 1.0), NAMES, 1.0 if k else 0.0)
+        tracker.take(tracker.proposed(values, values, ALL, 1.0), ALL, 1.0 if k else 0.0)
     # The first one counts for no time yet.
-    assert tracker.values == pytest.approx(offsets(*swaying[1:].mean(axis=0)), abs=ROUND_OFF)
+    np.testing.assert_allclose(tracker.values, swaying[1:].mean(axis=0), atol=ROUND_OFF)
     for _ in range(2):
-        before = dict(tracker.values)
-        ask(tracker, (1e3,), (1e3,))
-    assert tracker.values == before
+        before = tracker.values
+        ask(tracker, 1e3, 1e3)
+    np.testing.assert_array_equal(tracker.values, before)
 
 
 def test_tracker_takes_what_parameters_change(tracker):
-    assert ask(tracker, (13.0,), (10.0,)).values == offsets(13.0)
-    # Back again while a push acts, which is hidden no faster than a drift.
-    found = tracker.proposed(offsets(-10.0), offsets(-7.0), NAMES, 1.0)
-    assert force(found) == pytest.approx((10.0 - 0.1 / 3**0.5,) * 3)
-    # But not away from the readings.
-    found = tracker.proposed(offsets(30.0), offsets(33.0), NAMES, 1.0)
-    assert force(found) == pytest.approx((13.0 + 0.1 / 3**0.5,) * 3)
+    np.testing.assert_array_equal(ask(tracker, 13.0, 10.0), 13.0)
+    # Back again while a push acts, which is hidden no faster than a drift; but not away from the
+    # readings.
+    for found, before, sign in ((-10.0, -7.0, -1.0), (30.0, 33.0, 1.0)):
+        pair = np.full(6, found), np.full(6, before)
+        values = tracker.proposed(*pair, ALL, 1.0).values
+        start = 10.0 if sign < 0.0 else 13.0
+        np.testing.assert_allclose(values[:3], start + sign * 0.1 / 3**0.5)
 
 
 @pytest.mark.parametrize('push', [20.0, -20.0])
@@ -102,35 +93,33 @@ def test_swaying_parameters_hide_no_push(tracker, rng, push):
     sways = 0.3 * rng.normal(size=(21, 6))
     for before, after in pairwise(sways):
         found = ask(tracker, 10.0 + push + after, 10.0 + push + before)
-    hidden = np.linalg.norm(np.array(force(found)) - 10.0)
     # A drift of 20 s, and from one end of the sways to the other.
+    hidden = np.linalg.norm(found[:3] - 10.0)
     assert hidden < 20.0 * 0.1 + np.linalg.norm(np.ptp(sways[:, :3], axis=0))
 
 
 def test_tracker_moves_load_from_offset_to_parameters(tracker):
     # Readings ask for five more, as if pushed, until parameters explain them.
     for _ in range(4):
-        ask(tracker, (15.0,), (15.0,))
-    assert 10.0 < tracker.values[FORCES[0]] < 10.5
-    found = tracker.proposed(offsets(10.0), offsets(15.0), NAMES, 1.0)
-    assert found.values == pytest.approx(offsets(10.0), abs=ROUND_OFF)
+        ask(tracker, 15.0, 15.0)
+    assert 10.0 < tracker.values[0] < 10.5
+    np.testing.assert_allclose(ask(tracker, 10.0, 15.0), 10.0, atol=ROUND_OFF)
 
 
 def test_undetermined_offsets_change_with_parameters_only(tracker):
-    found = tracker.proposed(offsets(25.0), offsets(20.0), (), 1.0)
-    assert found.values == offsets(15.0)
-    fresh = OffsetTracker(0.1, 0.01)
-    assert fresh.proposed(offsets(25.0), offsets(20.0), FORCES, 1.0).values.keys() == set(FORCES)
+    np.testing.assert_array_equal(ask(tracker, 25.0, 20.0, determined=NONE), 15.0)
+    forces = np.arange(6) < 3
+    found = ask(OffsetTracker(6, 0.1, 0.01), 25.0, 20.0, determined=forces)
+    np.testing.assert_array_equal(np.isfinite(found), forces)
 
 
-def test_tracker_starts_again_after_a_jump_and_a_tare_shifts_it(tracker):
-    tracker.forget(FORCES)
-    found = ask(tracker, (20.0,), (20.0,))
-    assert force(found) == (20.0,) * 3
-    assert found.values[NAMES[3]] < 10.1
-    tracker.recalibrate({FORCES[0]: 20.0, 'leg.force_x': 1.0})
-    assert [tracker.values[name] for name in FORCES[:2]] == [0.0, 20.0]
-    assert 'leg.force_x' not in tracker.values
+def test_offsets_that_are_forgotten_or_without_equations(tracker):
+    tracker.forget(np.arange(3))
+    found = ask(tracker, 20.0, 20.0)
+    np.testing.assert_array_equal(found[:3], 20.0)
+    assert (found[3:] < 10.1).all()
+    nothing = np.full(6, np.nan)
+    np.testing.assert_array_equal(ask(tracker, nothing, nothing, determined=NONE), found)
 
 
 def test_a_reference_temperature_is_an_offset(robot, rng):
@@ -140,17 +129,14 @@ def test_a_reference_temperature_is_an_offset(robot, rng):
     before, after = (FtCalibration(*given, rng.uniform(20.0, 40.0, n)) for _ in range(2))
     raw, temperatures = rng.normal(size=(n, 6)), rng.uniform(10.0, 50.0, n)
     change = before.apply(raw, temperatures) - after.apply(raw, temperatures)
-    for block in EquationBuilder(robot, settings(robot).equations).blocks:
-        names = [
-            block.unknowns.names[k] for k in range(block.unknowns.n_inertial, len(block.unknowns))
-        ]
-        wanted = [
-            change[k, COMPONENTS.index(name.rpartition('.')[2])]
-            for name in names
-            for k, sensor in enumerate(robot.ft_sensors) if sensor.name == name.rpartition('.')[0]
-        ]  # fmt: skip
-        found = calibration_shift(robot, before, after, block)
-        np.testing.assert_allclose(found, wanted, atol=ROUND_OFF * 1e2)
+    identifier = RecursiveIdentifier(robot, settings(robot), before)
+    assert identifier.set_calibration(after) == ()
+    names = [sensor.name for sensor in robot.ft_sensors]
+    for one in identifier.memories:
+        unknowns = one.block.unknowns
+        offsets = [unknowns.names[k].rpartition('.') for k in one.offsets]
+        wanted = [change[names.index(of), COMPONENTS.index(term)] for of, _, term in offsets]
+        np.testing.assert_allclose(one.shift, wanted, atol=ROUND_OFF * 1e2)
 
 
 STATED = dict(zip(KINDS, NOISE.tolist(), strict=True))

@@ -187,10 +187,6 @@ class StateErrors(NamedTuple):
         """Return this, faded, together with another one."""
         return StateErrors(kept * self.gram + other.gram, kept * self.cross + other.cross)
 
-    def shifted(self, columns: Indices, change: Array) -> StateErrors:
-        """Return the same after known changes of some unknowns, (k,)."""
-        return StateErrors(self.gram, self.cross - self.gram[:, columns] @ change)
-
     def without(self, columns: Indices) -> StateErrors:
         """Return the same with no errors in some columns."""
         gram, cross = self.gram.copy(), self.cross.copy()

@@ -10,9 +10,9 @@ import numpy as np
 
 from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.findings import Finding, Level, finding
+from inertial_estimation.identification.equations.wrenches import EFFORT
 from inertial_estimation.identification.recursion.base_values import BaseValues
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
-from inertial_estimation.identification.recursion.memory import EFFORT
 from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.tree import Submodel

@@ -59,7 +59,7 @@ class BaseTable:
         self, memories: Sequence[SubmodelMemory], found: Mapping[str, Array]
     ) -> tuple[BaseValues, ...]:
         """Return values and deviations; found: all unknowns by submodel, (n_unknowns,)."""
-        ready = [(one, one.corrected) for one in memories if one.corrected is not None]
+        ready = [(one, one.corrected) for one in memories if one.information is not None]
         known = [(one.block.unknowns, information) for one, information in ready]
         others = determined_by_others(known) if len(known) > 1 else [None] * len(known)
         values = []

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
 from inertial_estimation.identification.equations.builder import Block, EquationBuilder, Observed
 from inertial_estimation.identification.errors_in_variables import (
@@ -22,7 +22,6 @@ from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
-from inertial_estimation.identification.recursion.offsets import calibration_shift
 from inertial_estimation.identification.recursion.payload import Payload
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
@@ -76,8 +75,11 @@ class RecursiveIdentifier:
     def __init__(
         self, robot: Robot, settings: RecursionSettings, calibration: FtCalibration | None = None
     ) -> None:
-        self.robot, self.settings, self.calibration = robot, settings, calibration
-        self.builder = EquationBuilder(robot, settings.equations, calibration)
+        self.robot, self.settings = robot, settings
+        self.calibration = calibration or FtCalibration.identity(len(robot.ft_sensors))
+        self.builder = EquationBuilder(robot, settings.equations, self.calibration)
+        sensors = [sensor.name for sensor in robot.ft_sensors]
+        self._unknown = [sensors.index(name) for name in settings.equations.offsets]
         self.noise: StateNoise | None = None
         self.prior, self.widened = widened(robot.link_names, robot.parameters)
         for name in settings.payload_links:
@@ -102,7 +104,12 @@ class RecursiveIdentifier:
     @property
     def found(self) -> dict[str, Array]:
         """All unknowns of the submodels of the last refit, shape (n_unknowns,) each."""
-        return {one.name: one.found for one in self._submodels if one.found is not None}
+        fits = {}
+        for one in self._submodels:
+            if one.found is not None:
+                fits[one.name] = one.found.copy()
+                fits[one.name][one.memory.offsets] -= one.memory.shift
+        return fits
 
     def parameters(self) -> dict[str, Array]:
         """
@@ -120,11 +127,12 @@ class RecursiveIdentifier:
     def reset(self) -> None:
         """Forget all samples."""
         self._submodels = list(map(self._new, self.builder.blocks))
+        self.relate_to(self._offsets(self.calibration))
         self.stamp_ns = 0
         self.equations_ns: dict[str, int] = {}
         self._random = np.random.default_rng(0)
         self._levels = WhiteNoise()
-        self._assumed = np.zeros(0, dtype=np.intp)
+        self._assumed: Indices = np.zeros(0, dtype=np.intp)
         self._start: dict[str, Array] = {}
         self._policy = UpdatePolicy(self.robot, self.prior, self.settings)
 
@@ -166,26 +174,40 @@ class RecursiveIdentifier:
                 f'calibration of {len(calibration.offsets)} FT sensors, robot '
                 f"'{self.robot.name}' has {n_fts}"
             )
-        before = self.calibration or FtCalibration.identity(n_fts)
-        moved: dict[str, float] = {}
-        tracker, restarted = self._policy.tracker, []
+        before, self.calibration = self.calibration, calibration
+        change = _effective_offsets(calibration) - _effective_offsets(before)
+        is_other: Mask = np.asarray(change.any(axis=1))
+        is_other[self._unknown] = False
+        for name in ('matrices', 'temperature_coefficients'):
+            pair = (getattr(one, name).reshape(n_fts, -1) for one in (before, calibration))
+            is_other |= np.not_equal(*pair).any(axis=1)
+        restarted = []
         for k, one in enumerate(self._submodels):
-            shift = calibration_shift(self.robot, before, calibration, one.memory.block)
-            if shift is None:
+            block = one.memory.block
+            if block.kinds and is_other[list(block.submodel.sensors)].any():
                 restarted.append(one.name)
-                self._submodels[k] = self._new(one.memory.block)
+                self._submodels[k] = self._new(block)
                 self._start.pop(one.name, None)
-                tracker.forget(one.memory.offset_names)
-            elif shift.any():
-                one.recalibrate(shift)
-                moved |= dict(zip(one.memory.offset_names, shift.tolist(), strict=True))
-        tracker.recalibrate(moved)
-        tracker.forget(
-            name for name, more in moved.items() if more and name.rpartition('.')[0] in tared
-        )
-        self.calibration = calibration
-        self.builder.calibration = calibration
+                self._policy.tracker.forget(one.memory.own)
+        self.relate_to(self.start_offsets)
+        is_tared = [self.robot.ft_sensors[k].name in tared for k in self._unknown]
+        moved = change[self._unknown] != 0.0
+        self._policy.tracker.forget((moved & np.reshape(is_tared, (-1, 1))).reshape(-1))
         return tuple(restarted)
+
+    def relate_to(self, offsets: Array) -> None:
+        """Relate equations to some offsets of the sensors of `settings.equations`, (n, 6)."""
+        self.start_offsets = offsets
+        shift = self._offsets(self.calibration) - offsets
+        self._shift = shift.reshape(-1)
+        for one in self.memories:
+            one.shift = self._shift[one.own]
+        subtracted = self.calibration.offsets.copy()
+        subtracted[self._unknown] -= shift
+        self.builder.calibration = self.calibration.with_offsets(subtracted)
+
+    def _offsets(self, calibration: FtCalibration) -> Array:
+        return _effective_offsets(calibration)[self._unknown]
 
     @one_thread()
     def add(
@@ -230,17 +252,16 @@ class RecursiveIdentifier:
             if change is not None:
                 changes.append((one, change))
         for one, change in changes:
-            names = one.memory.offset_names
+            own = one.memory.own
             if change in (Change.OFFSET, Change.BEGUN):
-                self._policy.tracker.forget(names)
+                self._policy.tracker.forget(own)
             if change is not Change.OFFSET:
                 continue
             # They have changed in neighbours too, unless their equations agree.
             for other, new in zip(self._submodels, evidence, strict=True):
                 memory = other.memory
-                agrees = new.count and other.tested and not other.rejecting
-                if memory.information is not None and not agrees:
-                    columns = memory.offsets[[name in names for name in memory.offset_names]]
+                if memory.information is not None and not (new.count and other.agreeing):
+                    columns = memory.offsets[np.isin(memory.own, own)]
                     memory.release(columns, np.full(len(columns), np.inf))
         return [(one.name, change) for one, change in changes]
 
@@ -288,11 +309,18 @@ class RecursiveIdentifier:
             return None
         found = joint_refit(ready, self.settings.weight, self._start, self.settings.method)
         self._start = {fit.memory.name: fit.parameters for fit in found.fits}
-        fits = {fit.memory.name: fit.x for fit in found.fits}
-        for one in self._submodels:
-            if one.name in fits:
-                one.set_fit(fits[one.name])
-        return self._policy.refit(found, self._submodels, self.stamp_ns, self._assumed)
+        own = {one.name: one for one in self._submodels}
+        for fit in found.fits:
+            own[fit.memory.name].set_fit(fit.x)
+        return self._policy.refit(
+            found, self._submodels, self.stamp_ns, self._assumed, self._shift
+        )
+
+
+def _effective_offsets(calibration: FtCalibration) -> Array:
+    """Return the offsets of a calibration at zero degrees, shape (n_fts, 6) [N, Nm]."""
+    warmth = calibration.temperature_coefficients * calibration.reference_temperatures[:, None]
+    return np.asarray(calibration.offsets + warmth)
 
 
 def equal_parts(samples: SampleBatch, seconds: float) -> Sequence[SampleBatch]:

@@ -9,40 +9,22 @@ more are rejected. Either a contact acts on the submodel, or one of its links ha
 payload), or an offset has jumped. The last two explain all equations since, once the unknowns that
 changed are released; a contact does not. While the motion cannot distinguish them, equations stay
 rejected.
-
-Before a submodel was excited there is one more case: friction, drives and errors of the model show
-when joints move fast for the first time, and look like a contact that never ends. Motion changes
-the regressor and a contact does not, so the memory starts again from rejected equations if they
-determine more combinations than all before.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.identification.errors_in_variables import StateErrors
-from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.recursion.memory import (
-    EFFORT,
-    FORCES,
-    MOMENTS,
-    SubmodelMemory,
-    determined_combinations,
-    recalibrated,
-    recalibrated_evidence,
-    whitened,
-)
-from inertial_estimation.identification.recursion.settings import RecursionSettings
+from inertial_estimation.identification.recursion.memory import FORCES, MOMENTS, SubmodelMemory
 from inertial_estimation.identification.row_space import wandered
-
-Columns = NDArray[np.intp]
 
 USUAL_SHARE = 0.1
 """Weight of a new window in the usual innovation."""
@@ -91,17 +73,6 @@ class SampleWindow(NamedTuple):
     """Errors of the state in them."""
 
 
-class Verdict(NamedTuple):
-    """Result of the test."""
-
-    accepted: tuple[SampleWindow, ...]
-    """To be added to the memory."""
-    rejected: int
-    """Windows that are dropped."""
-    change: Change | None
-    """Detected just now."""
-
-
 class InnovationTest:
     """Test of the windows of one submodel, of which the newest is held back until the next."""
 
@@ -110,9 +81,9 @@ class InnovationTest:
         self.usual = 1.0
         """Usual mean square of the innovation."""
         self._sways = 1.0
-        self._link: Columns = np.arange(10 * link, 10 * link + 10)
-        self._waiting: SampleWindow | None = None
-        self._waiting_sizes = 0.0, 0.0
+        self._link: Indices = np.arange(10 * link, 10 * link + 10)
+        self._waiting: tuple[SampleWindow, float, float] | None = None
+        """The newest window, its innovation and its sway."""
         self._rejected: deque[SampleWindow] = deque(maxlen=MAX_REJECTED)
 
     @property
@@ -120,51 +91,31 @@ class InnovationTest:
         """Whether equations are rejected now."""
         return bool(self._rejected)
 
-    def recalibrate(self, change: Array) -> None:
-        """Follow a change of the subtracted offsets."""
-        columns = self._memory.offsets
-        waiting = [] if self._waiting is None else [self._waiting]
-        moved = [
-            SampleWindow(
-                recalibrated(rows, columns, change), seconds,
-                None if errors is None else errors.shifted(columns, change),
-            )
-            for rows, seconds, errors in (*waiting, *self._rejected)
-        ]  # fmt: skip
-        self._waiting = moved[0] if waiting else None
-        self._rejected = deque(moved[len(waiting) :], maxlen=MAX_REJECTED)
-
-    def judge(self, new: SampleWindow) -> Verdict:
-        """Test a window."""
+    def judge(self, new: SampleWindow) -> tuple[Sequence[SampleWindow], Change | None]:
+        """Test a window; return the windows to be added, and a change detected just now."""
         memory = self._memory
         assert memory.information is not None
         before = memory.information.merge(memory.loose_prior())
-        size = self._added(before, (new,))
-        sway = self._sway(before, new)
-        if size <= self._gate**2 * self.usual and sway <= MAX_SWAY * self._sways:
-            return self._agrees(new, size, sway)
-        was_free = not self._rejected
+        size, sway = self._added(before, [new]), self._sway(before, new)
         waiting, self._waiting = self._waiting, None
-        self._rejected.append(new)
-        return self._explanation(before) or Verdict(
-            (), 1 + (waiting is not None), Change.TOUCHED if was_free else None
-        )
-
-    def _agrees(self, new: SampleWindow, size: float, sway: float) -> Verdict:
+        if size > self._gate**2 * self.usual or sway > MAX_SWAY * self._sways:
+            change = None if self._rejected else Change.TOUCHED
+            self._rejected.append(new)
+            return self._explanation(before) or ([], change)
         if self._rejected:
             # The end of the contact may be in this window.
             self._rejected.clear()
-            return Verdict((), 1, Change.FREE)
-        waiting, self._waiting = self._waiting, new
-        (last_size, last_sway), self._waiting_sizes = self._waiting_sizes, (size, sway)
+            return [], Change.FREE
+        self._waiting = new, size, sway
         if waiting is None:
-            return Verdict((), 0, None)
+            return [], None
+        window, size, sway = waiting
         # Only of accepted windows: the beginning of a change is not usual.
-        self.usual += USUAL_SHARE * (max(last_size, 1.0) - self.usual)
-        self._sways += SWAY_SHARE * (max(last_sway, 1.0) - self._sways)
-        return Verdict((waiting,), 0, None)
+        self.usual += USUAL_SHARE * (max(size, 1.0) - self.usual)
+        self._sways += SWAY_SHARE * (max(sway, 1.0) - self._sways)
+        return [window], None
 
-    def _added(self, before: Information, windows: tuple[SampleWindow, ...]) -> float:
+    def _added(self, before: Information, windows: Sequence[SampleWindow]) -> float:
         """Return the mean square that windows add to the least squares."""
         rows = [one.rows for one in windows]
         return (before.merge(*rows).energy - before.energy) / sum(one.count for one in rows)
@@ -178,21 +129,19 @@ class InnovationTest:
         kinds = FORCES[0], MOMENTS[0]
         sizes = [max(s, noise.get(kind, 0.0)) for s, kind in zip(SWAY, kinds, strict=True)]
         swaying = wandered(before, offsets, self._memory.offset_scales(*sizes))
-        cost = self._added(swaying, (new,)) - self._added(loose, (new,))
+        cost = self._added(swaying, [new]) - self._added(loose, [new])
         return new.rows.count * cost / self.usual
 
-    def _explanation(self, before: Information) -> Verdict | None:
-        """Return the change that explains the newest rejected windows, if only one does."""
+    def _explanation(self, before: Information) -> tuple[Sequence[SampleWindow], Change] | None:
+        """Return the newest rejected windows and the one change that explains them."""
         memory = self._memory
         releases = {
             Change.BODY: (self._link, PAYLOAD),
             Change.OFFSET: (memory.offsets, np.full(len(memory.offsets), np.inf)),
         }
         released = {change: wandered(before, *one) for change, one in releases.items()}
-        for length in SUFFIXES:
-            if length > len(self._rejected):
-                break
-            windows = tuple(self._rejected)[-length:]
+        for length in (some for some in SUFFIXES if some <= len(self._rejected)):
+            windows = list(self._rejected)[-length:]
             if not self._distinguishes(released[Change.OFFSET], windows):
                 continue
             sizes = {change: self._added(rows, windows) for change, rows in released.items()}
@@ -201,10 +150,10 @@ class InnovationTest:
             if sizes[best] <= AGREEMENT * self.usual and margin > DISTINCTION * self.usual:
                 memory.release(*releases[best])
                 self._rejected.clear()
-                return Verdict(windows, 0, best)
+                return windows, best
         return None
 
-    def _distinguishes(self, before: Information, windows: tuple[SampleWindow, ...]) -> bool:
+    def _distinguishes(self, before: Information, windows: Sequence[SampleWindow]) -> bool:
         """Return whether windows determine a change of mass with the offsets released."""
         n, k = before.n, len(self._link)
         later = [one.rows.R for one in windows]
@@ -218,54 +167,3 @@ class InnovationTest:
         triangle: Array = np.asarray(np.linalg.qr(stacked, mode='r'))
         root = np.linalg.lstsq(triangle.T, column, rcond=None)[0]
         return bool(np.linalg.norm(root) <= MAX_MASS_DEVIATION)
-
-
-class FirstMotion:
-    """Rejected equations of one submodel that was not excited yet."""
-
-    def __init__(self, memory: SubmodelMemory, settings: RecursionSettings) -> None:
-        self._memory, self._settings = memory, settings
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget them: later ones have agreed."""
-        self._kept: Evidence | None = None
-        self._seconds = 0.0
-
-    def recalibrate(self, change: Array) -> None:
-        """Follow a change of the subtracted offsets."""
-        if self._kept is not None:
-            self._kept = recalibrated_evidence(self._kept, self._memory.offsets, change)
-
-    def add(self, evidence: Evidence, seconds: float) -> bool:
-        """Keep rejected equations; restart the memory from them if they are the first motion."""
-        memory, weight = self._memory, self._settings.weight
-        if memory.excited or not any(kind.startswith(EFFORT) for kind in memory.block.kinds):
-            return False
-        assert memory.corrected is not None
-        count = determined_combinations(memory, memory.corrected, weight)
-        memory.excited = count >= self._settings.excited
-        if memory.excited:
-            return False
-        self._kept = evidence if self._kept is None else self._kept.merge(evidence)
-        self._seconds += seconds
-        if self._seconds < self._settings.warm_up:
-            return False
-        kept, spanned = self._kept, self._seconds
-        self.clear()
-        if not self._determines_more(kept) or not memory.begin(kept):
-            return False
-        memory.seconds += spanned
-        return True
-
-    def _determines_more(self, evidence: Evidence) -> bool:
-        """Return whether equations determine more combinations than those before."""
-        memory, weight = self._memory, self._settings.weight
-        if any(part.count and kind not in memory.noise for kind, part in evidence.kinds.items()):
-            return True
-        rows, before = whitened(evidence, memory.noise), memory.information
-        if rows is None or before is None:
-            return False
-        both = (determined_combinations(memory, i, weight) for i in (before.merge(rows), before))
-        after, count = both
-        return after > count

@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.equations.builder import Block
-from inertial_estimation.identification.equations.wrenches import COMPONENTS
+from inertial_estimation.identification.equations.wrenches import COMPONENTS, EFFORT
 from inertial_estimation.identification.errors_in_variables import (
     StateErrors,
     errors_of_wandered,
@@ -33,11 +32,7 @@ from inertial_estimation.identification.row_space import eliminated, wandered
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.identification.unknowns import FT_OFFSET
 
-Columns = NDArray[np.intp]
-
 FORCES, MOMENTS = COMPONENTS[:3], COMPONENTS[3:]
-EFFORT = 'effort '
-"""Prefix of the kinds of effort equations."""
 PRIOR_SPREAD = 0.3
 """Relative error that the parameters of the URDF may well have."""
 NOISE_TIME_CONSTANT = 30.0
@@ -73,32 +68,11 @@ def whitened_errors(evidence: Evidence, noise: Mapping[str, float]) -> StateErro
     return StateErrors.of(parts, len(unknowns)).without(columns)
 
 
-def recalibrated(information: Information, columns: Columns, change: Array) -> Information:
-    """
-    Return the information after more has been subtracted from the FT readings.
-
-    With R x = rho and unknown offsets o among the x, subtracting D more leaves o - D to be found,
-    so that rho' = rho - R_o D.
-    """
-    return replace(information, rho=information.rho - information.R[:, columns] @ change)
-
-
-def recalibrated_evidence(evidence: Evidence, columns: Columns, change: Array) -> Evidence:
-    """Return the equations of all kinds likewise."""
-    kinds = {kind: recalibrated(part, columns, change) for kind, part in evidence.kinds.items()}
-    errors = {
-        kind: np.column_stack([rows[:, :-1], rows[:, -1] - rows[:, columns] @ change])
-        for kind, rows in evidence.errors.items()
-    }
-    return replace(evidence, kinds=kinds, errors=errors)
-
-
 class SubmodelMemory:
-    """Information state of one submodel."""
+    """Information state of one submodel; `prior`: parameters, shape (n_links, 10)."""
 
     def __init__(self, block: Block, prior: Array, settings: RecursionSettings) -> None:
         self.block, self.prior, self.name = block, prior, block.submodel.name
-        """`prior`: parameters, shape (n_links, 10)."""
         self.maps = whitening(prior)
         self._shapes = np.linalg.inv(self.maps)
         self._settings = settings
@@ -106,12 +80,10 @@ class SubmodelMemory:
         """All equations in units of their noise; None until that is known."""
         self.errors: StateErrors | None = None
         """Errors of the measured motion in them."""
-        self._corrected: tuple[Information, StateErrors, Information] | None = None
-        self._regularised: tuple[Information, Information] | None = None
-        self._loose: tuple[Array, Information] | None = None
         self.noise: dict[str, float] = {}
         """Standard deviation of each kind of equation [N, Nm]."""
-        extras, n = block.unknowns.extras, block.unknowns.n_inertial
+        unknowns, sensors = block.unknowns, settings.equations.offsets
+        extras, n = unknowns.extras, unknowns.n_inertial
         self.scales: Array = np.full(len(extras), np.inf)
         """Standard deviations of the priors of friction and drive inertia, shape (n_extras,)."""
         self.seconds = 0.0
@@ -120,49 +92,59 @@ class SubmodelMemory:
         """Whether the equations have ever determined enough to be relied on."""
         self._kinds: Evidence | None = None
         is_offset = np.array([extra.term in FT_OFFSET for extra in extras], dtype=bool)
-        self.offsets: Columns = n + np.flatnonzero(is_offset)
+        self.offsets: Indices = n + np.flatnonzero(is_offset)
         """Columns of the FT offsets, which neighbours share."""
-        self.inner: Columns = np.concatenate([np.arange(n), n + np.flatnonzero(~is_offset)])
+        self.inner: Indices = np.setdiff1d(np.arange(len(unknowns)), self.offsets)
         """All others."""
-        self.offset_names = tuple(block.unknowns.names[k] for k in self.offsets)
-        self._is_force = np.array(
-            [name.rpartition('.')[2] in FORCES for name in self.offset_names], dtype=bool
-        )
+        self.n_offsets = len(FT_OFFSET) * len(sensors)
+        """Number of offsets of all sensors."""
+        every = [(sensor, term) for sensor in sensors for term in FT_OFFSET]
+        own = [every.index((e.of, e.term)) for e in extras if e.term in FT_OFFSET]
+        self.own: Indices = np.array(own, dtype=np.intp)
+        """Its offsets among these, shape (n_own,)."""
+        self.shift: Array = np.zeros(len(self.own))
+        """
+        What the calibration has subtracted beyond what it did at the start [N, Nm]. The offsets of
+        the equations contain it.
+        """
+        self._of: tuple[object, ...] = ()
+        self._loose: tuple[Array, Information] | None = None
 
     @property
-    def corrected(self) -> Information | None:
+    def corrected(self) -> Information:
         """Information without the errors of the state in it."""
-        if self.information is None or self.errors is None:
-            return self.information
-        now = self.information, self.errors
-        if self._corrected is None or any(a is not b for a, b in zip(self._corrected, now)):
-            x0 = self.block.unknowns.join(self.prior)
-            self._corrected = *now, without_state_errors(*now, x0)
-        return self._corrected[2]
+        return self._reduced()[0]
 
     @property
-    def regularised(self) -> Information | None:
+    def regularised(self) -> Information:
         """The same with a weak prior of zero offsets."""
-        corrected = self.corrected
-        if corrected is None:
-            return None
-        if self._regularised is None or self._regularised[0] is not corrected:
-            k = len(self.offsets)
-            rows = np.zeros((k, corrected.n))
-            rows[np.arange(k), self.offsets] = 1.0 / self.offset_scales(*OFFSET_SIZES)
-            found = replace(corrected.add(rows, np.zeros(k)), count=corrected.count)
-            self._regularised = corrected, found
-        return self._regularised[1]
+        return self._reduced()[1]
+
+    def _reduced(self) -> tuple[Information, Information]:
+        of = self.information, self.errors, self.shift
+        if not self._of or any(a is not b for a, b in zip(self._of, of, strict=True)):
+            assert self.information is not None
+            corrected, x0 = self.information, self.block.unknowns.join(self.prior)
+            x0[self.offsets] = self.shift
+            if self.errors is not None:
+                corrected = without_state_errors(self.information, self.errors, x0)
+            rows = np.zeros((len(self.offsets), corrected.n))
+            sizes = self.offset_scales(*OFFSET_SIZES)
+            rows[np.arange(len(rows)), self.offsets] = 1.0 / sizes
+            regularised = corrected.add(rows, self.shift / sizes)
+            regularised = replace(regularised, count=corrected.count)
+            self._of, self._both = of, (corrected, regularised)
+        return self._both
 
     def offset_scales(self, force: float, moment: float) -> Array:
         """Return one number for each column of an offset."""
-        return np.where(self._is_force, force, moment)
+        return np.where(self.own % len(FT_OFFSET) < len(FORCES), force, moment)
 
     def largest_change(self, changes: Array) -> float:
         """Return the largest change of a link's parameters over the size of its prior."""
         return float(np.linalg.norm(np.einsum('lij,lj->li', self._shapes, changes), axis=1).max())
 
-    def release(self, columns: Columns, deviations: Array) -> None:
+    def release(self, columns: Indices, deviations: Array) -> None:
         """Forget unknowns that have changed by about some deviations."""
         before = self.information
         assert before is not None
@@ -179,15 +161,6 @@ class SubmodelMemory:
         """Return the random walk of offsets in some time, one number for each column [N, Nm]."""
         walks = self.offset_scales(self._settings.force_walk, self._settings.moment_walk)
         return np.asarray(walks * np.sqrt(max(elapsed, 0.0)))
-
-    def recalibrate(self, change: Array) -> None:
-        """Follow a change of the subtracted offsets, one number for each column [N, Nm]."""
-        if self.information is not None:
-            self.information = recalibrated(self.information, self.offsets, change)
-        if self.errors is not None:
-            self.errors = self.errors.shifted(self.offsets, change)
-        if self._kinds is not None:
-            self._kinds = recalibrated_evidence(self._kinds, self.offsets, change)
 
     def absorb(self, rows: Information, seconds: float, errors: StateErrors | None = None) -> None:
         """Add whitened equations that span some time, and fade the older ones by it [s]."""

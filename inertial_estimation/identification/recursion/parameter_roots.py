@@ -32,9 +32,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.identification.recursion.refit import JointRefit, SubmodelFit
@@ -45,7 +44,7 @@ from inertial_estimation.identification.solvers.divergence import entropic_diver
 class _Triangle(NamedTuple):
     """Reduced system ``[U V; 0 T] [parameters; offsets] = E e``, e of unit covariance."""
 
-    own: NDArray[np.intp]
+    own: Indices
     """Its offsets among those of all submodels, shape (k,)."""
     U: Array
     V: Array
@@ -59,9 +58,8 @@ def parameter_roots(found: JointRefit, weight: float) -> dict[str, Array]:
     """Return a root of the covariance by submodel, (10 n_links, 10 n_links) [kg, kg m, kg m^2]."""
     from scipy.linalg import solve_triangular
 
-    names = tuple(found.offsets)
-    triangles = [_triangle(fit, names, weight) for fit in found.fits]
-    by_submodel = _offset_errors(triangles, len(names))
+    triangles = [_triangle(fit, weight) for fit in found.fits]
+    by_submodel = _offset_errors(triangles, len(found.offsets))
     roots = {}
     for fit, one, errors in zip(found.fits, triangles, by_submodel, strict=True):
         others = [each[one.own] for each in by_submodel if each is not errors]
@@ -72,10 +70,9 @@ def parameter_roots(found: JointRefit, weight: float) -> dict[str, Array]:
     return roots
 
 
-def _triangle(fit: SubmodelFit, names: Sequence[str], weight: float) -> _Triangle:
+def _triangle(fit: SubmodelFit, weight: float) -> _Triangle:
     """Reduce equations and prior of one submodel."""
     one, information = fit.memory, fit.memory.corrected
-    assert information is not None
     pull, n = weight * information.count, one.block.unknowns.n_inertial
     prior = entropic_model(one.block.unknowns, one.prior, fit.parameters, one.scales, pull)
     rows = np.vstack([information.R, prior.R])
@@ -101,7 +98,7 @@ def _triangle(fit: SubmodelFit, names: Sequence[str], weight: float) -> _Triangl
     left = across(rows[:, rest], np.hstack([rows[:, kept], np.diag(sizes)]))
     turn, triangle = np.linalg.qr(left[:, : len(kept)])
     return _Triangle(
-        np.array([names.index(name) for name in one.offset_names], dtype=np.intp),
+        one.own,
         triangle[:n, :n],
         triangle[:n, n:],
         triangle[n:, n:],
@@ -111,16 +108,14 @@ def _triangle(fit: SubmodelFit, names: Sequence[str], weight: float) -> _Triangl
 
 def _offset_errors(triangles: Sequence[_Triangle], n: int) -> list[Array]:
     """Return the effect of each submodel's errors on all offsets, (n, n_errors) each."""
-    lower = []
-    for one in triangles:
-        rows = np.zeros((len(one.own), n))
-        rows[:, one.own] = one.T
-        lower.append(rows)
-    space = RowSpace.of(np.vstack([np.zeros((0, n)), *lower]))
+    edges = np.cumsum([0, *(len(one.own) for one in triangles)])
+    lower = np.zeros((edges[-1], n))
+    for start, one in zip(edges, triangles):
+        lower[start : start + len(one.own), one.own] = one.T
+    space = RowSpace.of(lower)
     # Parameters do not depend on undetermined offsets, as their prior holds all of them.
     inverse = space.directions / space.strengths @ space.left.T / space.scales[:, None]
-    edges = np.cumsum([len(one.own) for one in triangles])[:-1]
-    parts = np.split(inverse, edges, axis=1)
+    parts = np.split(inverse, edges[1:-1], axis=1)
     return [part @ one.E[len(one.U) :] for part, one in zip(parts, triangles, strict=True)]
 
 

@@ -12,14 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.recursion.memory import recalibrated
 from inertial_estimation.identification.row_space import RowSpace, wandered
-
-Columns = NDArray[np.intp]
 
 MAX_SECONDS = 60.0
 """Time of equations that are used: more would hardly make it more accurate [s]."""
@@ -48,19 +44,15 @@ class PayloadFit:
     errors would be attributed to the payload.
     """
 
-    def __init__(self, link: str, columns: Columns, without: Information) -> None:
+    def __init__(self, link: str, columns: Indices, without: Information) -> None:
         self._link, self._columns = link, columns
         both = np.hstack([without.R, np.zeros((without.n, len(columns)))])
         self._information = Information.of(both, without.rho)
         self._energy = self._count = self._seconds = 0.0
 
-    def drift(self, offsets: Columns, deviations: Array) -> None:
+    def drift(self, offsets: Indices, deviations: Array) -> None:
         """Let offsets walk randomly."""
         self._information = wandered(self._information, offsets, deviations)
-
-    def recalibrate(self, offsets: Columns, change: Array) -> None:
-        """Follow a change of the subtracted offsets."""
-        self._information = recalibrated(self._information, offsets, change)
 
     def add(self, rows: Information, seconds: float) -> None:
         """Add whitened equations measured since."""

@@ -19,9 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import prior_of_method
@@ -40,8 +39,6 @@ from inertial_estimation.identification.solvers.divergence import (
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
 from inertial_estimation.model.inertia import consistency_margin
-
-Columns = NDArray[np.intp]
 
 IDENTITY: Array = np.eye(4)
 MAX_ROUNDS = 6
@@ -71,6 +68,13 @@ class SubmodelFit:
     x: Array
     """All unknowns, shape (n_unknowns,)."""
 
+    @classmethod
+    def joined(cls, memory: SubmodelMemory, inner: Array, offsets: Array) -> SubmodelFit:
+        """Join its own unknowns with the offsets of all."""
+        x = np.empty(len(memory.block.unknowns))
+        x[memory.inner], x[memory.offsets] = inner, offsets[memory.own]
+        return cls(memory, x)
+
     @property
     def parameters(self) -> Array:
         """Inertial parameters of its links, shape (n_links, 10)."""
@@ -82,8 +86,8 @@ class JointRefit:
     """Best unknowns of all submodels with equations."""
 
     fits: tuple[SubmodelFit, ...]
-    offsets: Mapping[str, float]
-    """Of FT sensors by the names of their columns [N, Nm]."""
+    offsets: Array
+    """Of all FT sensors, shape (n_offsets,) [N, Nm]."""
 
 
 @one_thread()
@@ -95,74 +99,59 @@ def joint_refit(
 ) -> JointRefit:
     """Refit all submodels; `start`: parameters by submodel that are near, (n_links, 10) each."""
     near = {one.name: one.prior for one in memories} | dict(start or {})
-    names = tuple(dict.fromkeys(name for one in memories for name in one.offset_names))
     problems = [_problem(one) for one in memories]
     entropic = SOLVERS[method].distance is Distance.ENTROPIC
-    found = joint_minimum(memories, problems, names, weight, near) if entropic else None
-    if found is None:
-        return alternate(memories, problems, names, weight, near, method)
-    fits = []
-    unknowns, offsets = found
-    for one, inner in zip(memories, unknowns, strict=True):
-        own = [names.index(name) for name in one.offset_names]
-        fits.append(_joined(one, inner, offsets[own]))
-    return JointRefit(tuple(fits), dict(zip(names, offsets.tolist(), strict=True)))
+    found = joint_minimum(memories, problems, weight, near) if entropic else None
+    return found or alternate(memories, problems, weight, near, method)
 
 
 def alternate(
     memories: Sequence[SubmodelMemory],
     problems: Sequence[Problem],
-    names: Sequence[str],
     weight: float,
     near: Mapping[str, Array],
     method: str = 'entropic',
 ) -> JointRefit:
     """Solve for the offsets of all submodels, then for the parameters of each, until both stay."""
-    solver, offsets = SOLVERS[method], np.zeros(len(names))
+    solver = SOLVERS[method]
     options: dict[str, Any] = {'weight': weight, 'noise': 1.0}
     if solver.consistent:
         options['with_deviations'] = False
-    fits: list[SubmodelFit] = []
     for _ in range(MAX_ROUNDS):
         # What all submodels determine of the offsets with all else eliminated.
-        total = Information.empty(len(names))
+        total = Information.empty(memories[0].n_offsets)
         for one in (each for each in memories if len(each.offsets)):
             information = one.regularised
-            assert information is not None
             prior = prior_of_method(
                 solver.distance, {}, one.block.unknowns, one.prior, near[one.name], one.scales,
                 weight * information.count,
             )  # fmt: skip
             assert prior is not None
             left = eliminated(information.merge(prior), one.inner)
-            total = total.add(placed(left.R, one, names), left.rho)
-        offsets = RowSpace.of(total.R).solve(total.rho) if names else offsets
+            total = total.add(placed(left.R, one), left.rho)
+        offsets = RowSpace.of(total.R).solve(total.rho)
         fits = []
         for one, problem in zip(memories, problems, strict=True):
-            assert one.regularised is not None
-            given = offsets[[names.index(name) for name in one.offset_names]]
-            target = problem.target - one.regularised.R[:, one.offsets] @ given
+            target = problem.target - one.regularised.R[:, one.offsets] @ offsets[one.own]
             if method == 'entropic' and not problem.unknowns.extras:
                 options['start'] = problem.unknowns.join(near[one.name])
             else:
                 options.pop('start', None)
             answer = solver(replace(problem, target=target), **options)
-            fits.append(_joined(one, answer.x, given))
+            fits.append(SubmodelFit.joined(one, answer.x, offsets))
         before, near = near, {fit.memory.name: fit.parameters for fit in fits}
         moved = max(one.largest_change(near[one.name] - before[one.name]) for one in memories)
         if solver.distance is not Distance.ENTROPIC or moved <= MODEL_RANGE:
             break
-    return JointRefit(tuple(fits), dict(zip(names, offsets.tolist(), strict=True)))
+    return JointRefit(tuple(fits), offsets)
 
 
 def _problem(one: SubmodelMemory) -> Problem:
     """Return the problem of a submodel with all its offsets zero."""
     information, unknowns, inner = one.regularised, one.block.unknowns, one.inner
-    assert information is not None
+    extras = tuple(each for each in unknowns.extras if each.term not in FT_OFFSET)
     return Problem(
-        Unknowns(
-            unknowns.links, tuple(each for each in unknowns.extras if each.term not in FT_OFFSET)
-        ),
+        Unknowns(unknowns.links, extras),
         information.R[:, inner],
         information.rho,
         information.energy,
@@ -172,21 +161,14 @@ def _problem(one: SubmodelMemory) -> Problem:
     )
 
 
-def _joined(one: SubmodelMemory, inner: Array, offsets: Array) -> SubmodelFit:
-    x = np.empty(len(one.block.unknowns))
-    x[one.inner], x[one.offsets] = inner, offsets
-    return SubmodelFit(one, x)
-
-
 def joint_minimum(
     memories: Sequence[SubmodelMemory],
     problems: Sequence[Problem],
-    names: Sequence[str],
     weight: float,
     near: Mapping[str, Array],
-) -> tuple[list[Array], Array] | None:
+) -> JointRefit | None:
     """
-    Return the unknowns of each submodel and the offsets at the entropic minimum if it is near.
+    Return the entropic minimum if it is near.
 
     minimise  sum over submodels of  count (1/2 |F u + C o - t|^2 + weight * divergence(u))
 
@@ -197,21 +179,22 @@ def joint_minimum(
     """
     parts, us = [], []
     for one, problem in zip(memories, problems, strict=True):
-        assert one.regularised is not None
         rows, n = Coordinates.of(problem, one.maps), one.block.unknowns.n_inertial
         F, C = rows.factor, one.regularised.R[:, one.offsets] / np.sqrt(problem.count)
-        own = np.array([names.index(name) for name in one.offset_names], dtype=np.intp)
-        parts.append(_Part(rows, problem.count, n, C, own, F.T @ F, F.T @ C))
+        parts.append(_Part(rows, problem.count, n, C, one.own, F.T @ F, F.T @ C))
         moved = np.linalg.solve(rows.links, (near[one.name] - problem.prior)[..., None])
         us.append(np.concatenate([moved.reshape(-1), np.zeros(F.shape[1] - n)]))
-    found = _Descent(parts, len(names), weight).run(us, np.zeros(len(names)))
+    n_offsets = memories[0].n_offsets
+    found = _Descent(parts, n_offsets, weight).run(us, np.zeros(n_offsets))
     if found is None:
         return None
     us, offsets = found
-    unknowns = [part.rows.unknowns(u) for part, u in zip(parts, us, strict=True)]
-    inertial = [x[: part.n].reshape(-1, 10) for x, part in zip(unknowns, parts, strict=True)]
-    consistent = all(consistency_margin(links).min() > 0.0 for links in inertial)
-    return (unknowns, offsets) if consistent else None
+    fits = tuple(
+        SubmodelFit.joined(one, part.rows.unknowns(u), offsets)
+        for one, part, u in zip(memories, parts, us, strict=True)
+    )
+    consistent = all(consistency_margin(fit.parameters).min() > 0.0 for fit in fits)
+    return JointRefit(fits, offsets) if consistent else None
 
 
 class _Part(NamedTuple):
@@ -225,7 +208,7 @@ class _Part(NamedTuple):
     """Number of inertial parameters."""
     C: Array
     """Regressor of its offsets over the root of the count, shape (r, k)."""
-    own: Columns
+    own: Indices
     """Its offsets among those of all, shape (k,)."""
     gram: Array
     """F'F."""

@@ -11,15 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.errors_in_variables import StateErrors
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.parameter_file import checksum, sealed, unsealed
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
-from inertial_estimation.identification.recursion.offsets import effective_offsets, on_columns
-from inertial_estimation.model.sensors import FtCalibration
 
 KIND, VERSION = 'recursive identification', 2
 HEAD = re.compile(rf'{{"kind": "{KIND}", |{{"version": 1, "sha256": "')
@@ -46,7 +43,7 @@ def to_text(identifier: RecursiveIdentifier) -> str:
     content = {
         'robot': fingerprint(identifier),
         'stamp_ns': identifier.stamp_ns,
-        'subtracted': {name: o.tolist() for name, o in _subtracted(identifier).items()},
+        'subtracted': dict(zip(_sensors(identifier), identifier.start_offsets.tolist())),
         'submodels': submodels,
     }
     return sealed(KIND, VERSION, content)
@@ -70,10 +67,8 @@ def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
             if one.name in saved
         }
         stamp_ns = int(content['stamp_ns'])
-        change = {
-            name: now - np.array(content['subtracted'][name], dtype=float).reshape(6)
-            for name, now in _subtracted(identifier).items()
-        }
+        start = [content['subtracted'][name] for name in _sensors(identifier)]
+        offsets = np.array(start, dtype=float).reshape(-1, 6)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ModelError(f'the saved state is damaged: {error!r}') from error
     if not 0 <= stamp_ns < MAX_STAMP_NS:
@@ -84,7 +79,7 @@ def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
         if (found := restored.get(one.name)) is not None:
             for name, value in found.items():
                 setattr(one, name, value)
-            one.recalibrate(on_columns(one.block, change))
+    identifier.relate_to(offsets)
     return tuple(restored)
 
 
@@ -92,34 +87,24 @@ def fingerprint(identifier: RecursiveIdentifier) -> str:
     """Return a checksum of all that equations depend on: URDF, gravity, choice, calibration."""
     unknowns = [(block.unknowns.names, block.kinds) for block in identifier.builder.blocks]
     robot, calibration = identifier.robot, identifier.calibration
-    applied: list[Any] = []
-    if calibration is not None:
-        # Without the offsets that are unknown.
-        offsets, references = calibration.offsets.copy(), calibration.reference_temperatures.copy()
-        free = _unknown(identifier)
-        offsets[free] = references[free] = 0.0
-        bare = replace(calibration, offsets=offsets, reference_temperatures=references)
-        # An affine map is determined by its values at these points.
-        n = len(robot.ft_sensors)
-        points = np.vstack([np.zeros((2, 6)), np.eye(6)])[:, None].repeat(n, 1)
-        applied = bare.apply(points, np.arange(8.0)[:, None].clip(max=1.0).repeat(n, 1)).tolist()
+    # Without the offsets that are unknown.
+    offsets, references = calibration.offsets.copy(), calibration.reference_temperatures.copy()
+    n, free = len(robot.ft_sensors), _sensors(identifier)
+    is_free = [sensor.name in free for sensor in robot.ft_sensors]
+    offsets[is_free] = references[is_free] = 0.0
+    bare = replace(calibration, offsets=offsets, reference_temperatures=references)
+    # An affine map is determined by its values at these points.
+    points = np.vstack([np.zeros((2, 6)), np.eye(6)])[:, None].repeat(n, 1)
+    applied = bare.apply(points, np.arange(8.0)[:, None].clip(max=1.0).repeat(n, 1)).tolist()
     held = robot.fixed_frame, robot.gravity.tolist()
     gains = sorted(identifier.settings.effort_gains.items())
     choice = repr((identifier.settings.equations, gains))
     return checksum(repr((robot.urdf, robot.parameters.tolist(), held, unknowns, choice, applied)))
 
 
-def _unknown(identifier: RecursiveIdentifier) -> list[int]:
+def _sensors(identifier: RecursiveIdentifier) -> tuple[str, ...]:
     """Return the FT sensors whose offsets are unknown."""
-    sensors, chosen = identifier.robot.ft_sensors, identifier.settings.equations.offsets
-    return [k for k, sensor in enumerate(sensors) if sensor.name in chosen]
-
-
-def _subtracted(identifier: RecursiveIdentifier) -> dict[str, Array]:
-    """Return the offsets by the calibration of sensors with unknown offsets."""
-    sensors, calibration = identifier.robot.ft_sensors, identifier.calibration
-    offsets = effective_offsets(calibration or FtCalibration.identity(len(sensors)))
-    return {sensors[k].name: offsets[k] for k in _unknown(identifier)}
+    return identifier.settings.equations.offsets
 
 
 def _restored(one: SubmodelMemory, saved: dict[str, Any]) -> dict[str, Any]:

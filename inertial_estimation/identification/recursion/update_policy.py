@@ -8,10 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
-from inertial_estimation.identification.equations.wrenches import COMPONENTS
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.identification.recursion.memory import determined_combinations
 from inertial_estimation.identification.recursion.offsets import (
     OffsetTracker,
@@ -117,7 +115,8 @@ class UpdatePolicy:
 
     def __init__(self, robot: Robot, prior: Array, settings: RecursionSettings) -> None:
         self._robot, self._prior, self._settings = robot, prior, settings
-        self.tracker = OffsetTracker(settings.force_drift, settings.moment_drift)
+        n = 6 * len(settings.equations.offsets)
+        self.tracker = OffsetTracker(n, settings.force_drift, settings.moment_drift)
         self._used: dict[str, Array] = {}
         self._used_ns = 0
 
@@ -126,72 +125,78 @@ class UpdatePolicy:
         found: JointRefit,
         submodels: Sequence[SubmodelIdentifier],
         stamp_ns: int,
-        assumed: NDArray[np.intp],
+        assumed: Indices,
+        shift: Array,
     ) -> Refit:
-        """Return the result of a refit; assumed: joints without measured positions."""
+        """
+        Return the result of a refit.
+
+        assumed: joints without measured positions; shift: as of a memory, of all offsets.
+        """
         since = (stamp_ns - self._used_ns) / SECOND_NS if self._used_ns else 0.0
         own = {one.name: one for one in submodels}
-        fits = {fit.memory.name: fit for fit in found.fits}
         ready = [fit.memory for fit in found.fits]
-        deviations = offset_deviations(ready, tuple(found.offsets))
-        limits = dict(zip(COMPONENTS, MAX_OFFSET_DEVIATION.tolist(), strict=True))
-        known = [
-            name for name, size in deviations.items() if size <= limits[name.rpartition('.')[2]]
-        ]
+        deviations = offset_deviations(ready)
+        known = deviations <= np.resize(MAX_OFFSET_DEVIATION, len(deviations))
         # Beside the parameters in use so far.
-        last = {one.name: self._used.get(one.name, one.prior) for one in ready}
-        before = fitted_offsets(ready, last)
+        before = fitted_offsets(ready, [self._used.get(one.name, one.prior) for one in ready])
 
-        def proposed(
-            rejected: Collection[str],
-        ) -> tuple[dict[str, Array], dict[str, float], Proposal]:
+        def proposed(rejected: Collection[str]) -> tuple[list[Array], Array, Proposal]:
             """Return the parameters in use, the offsets that fit, and those to subtract."""
-            used = {
-                name: fit.memory.prior if name in rejected else fit.parameters
-                for name, fit in fits.items()
-            }
+            used = [
+                fit.memory.prior if fit.memory.name in rejected else fit.parameters
+                for fit in found.fits
+            ]
             offsets = fitted_offsets(ready, used)
             return used, offsets, self.tracker.proposed(offsets, before, known, since)
 
         determined, reasons = {}, self._waiting(submodels, assumed)
-        for name, fit in fits.items():
-            one, needed = fit.memory, self._settings.excited
-            assert one.corrected is not None
+        for one in ready:
+            needed = self._settings.excited
             count = determined_combinations(one, one.corrected, self._settings.weight)
-            determined[name] = count
+            determined[one.name] = count
             one.excited |= count >= needed
             if count < needed:
-                reasons[name] = f'{count} of {needed} parameter combinations determined'
-            elif (ratio := own[name].residual_ratio) > MAX_RESIDUAL_RATIO:
-                reasons[name] = f'residual is {ratio:.1f} times that of the prior'
+                reasons[one.name] = f'{count} of {needed} parameter combinations determined'
+            elif (ratio := own[one.name].residual_ratio) > MAX_RESIDUAL_RATIO:
+                reasons[one.name] = f'residual is {ratio:.1f} times that of the prior'
         *_, subtracted = proposed(reasons)
-        for name in fits.keys() - reasons.keys():
-            ratio = own[name].residual_ratio_in_use(fits[name].x, subtracted.values)
+        for fit in (fit for fit in found.fits if fit.memory.name not in reasons):
+            name = fit.memory.name
+            ratio = own[name].residual_ratio_in_use(fit.x, subtracted.values)
             if ratio > MAX_RESIDUAL_RATIO_IN_USE:
                 reasons[name] = (
                     f'residual is {ratio:.1f} times that of the prior without undetermined '
                     'FT offsets'
                 )
-        refitted = tuple(name for name in fits if name not in reasons)
-        self._used, offsets, subtracted = proposed(reasons)
+        used, offsets, subtracted = proposed(reasons)
+        self._used = {one.name: parameters for one, parameters in zip(ready, used, strict=True)}
         self._used_ns = stamp_ns
         self.tracker.take(subtracted, known, since)
+        refitted = [fit for fit in found.fits if fit.memory.name not in reasons]
         roots = parameter_roots(found, self._settings.weight)
-        size = max((roots[name].shape[1] for name in refitted), default=0)
+        size = max((roots[fit.memory.name].shape[1] for fit in refitted), default=0)
         placed = np.zeros((len(self._robot.links), 10, size))
         # The prior is consistent where a URDF need not be.
         parameters = self._prior.copy()
-        for name in refitted:
-            links, root = list(fits[name].memory.block.submodel.links), roots[name]
-            parameters[links] = fits[name].parameters
+        for fit in refitted:
+            links, root = list(fit.memory.block.submodel.links), roots[fit.memory.name]
+            parameters[links] = fit.parameters
             placed[links, :, : root.shape[1]] = root.reshape(len(links), 10, -1)
+        with_equations: Mask = np.isfinite(offsets.reshape(-1, 6)).all(axis=1)
+
+        def by_sensor(numbers: Array) -> dict[str, Array]:
+            """Return the numbers of sensors with equations."""
+            named = zip(self._settings.equations.offsets, numbers.reshape(-1, 6), strict=True)
+            return {name: row for (name, row), has in zip(named, with_equations) if has}
+
         return Refit(
             stamp_ns,
             parameters,
-            _by_sensor(offsets),
-            _by_sensor({name: subtracted.values.get(name, np.nan) for name in offsets}),
-            _by_sensor(deviations),
-            refitted,
+            by_sensor(offsets - shift),
+            by_sensor(subtracted.values - shift),
+            by_sensor(deviations),
+            tuple(fit.memory.name for fit in refitted),
             determined,
             reasons,
             {one.name: one.prior_residuals for one in submodels if one.residuals},
@@ -201,7 +206,7 @@ class UpdatePolicy:
         )
 
     def _waiting(
-        self, submodels: Sequence[SubmodelIdentifier], assumed: NDArray[np.intp]
+        self, submodels: Sequence[SubmodelIdentifier], assumed: Indices
     ) -> dict[str, str]:
         """Return the reasons of submodels without information."""
         reasons = {}
@@ -214,12 +219,3 @@ class UpdatePolicy:
             elif one.information is None:
                 reasons[one.name] = f'{one.seconds:.1f} s of equations, noise not yet known'
         return reasons
-
-
-def _by_sensor(offsets: Mapping[str, float]) -> dict[str, Array]:
-    """Return numbers by column as wrenches by sensor."""
-    sensors = dict.fromkeys(name.rpartition('.')[0] for name in offsets)
-    return {
-        sensor: np.array([offsets[f'{sensor}.{part}'] for part in COMPONENTS])
-        for sensor in sensors
-    }
