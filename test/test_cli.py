@@ -144,6 +144,16 @@ def test_closed_pipe_costs_neither_traceback_nor_json(urdf, tmp_path):
     assert json.loads(out.read_text())
 
 
+def test_output_in_ascii_without_trailing_blanks(urdf):
+    command = [sys.executable, '-c', MAIN, 'check', urdf, '--imu', 'head', '--contacts', 'foot']
+    env = {**os.environ, 'PYTHONIOENCODING': 'ascii'}
+    done = subprocess.run(command, env=env, capture_output=True, timeout=TIMEOUT, check=False)
+    assert (done.returncode, done.stderr) == (0, b'')
+    lines = done.stdout.decode('ascii').splitlines()
+    assert any('leg_sensor' in line for line in lines)
+    assert all(line == line.rstrip() for line in lines)
+
+
 def test_interrupt_prints_nothing(urdf, monkeypatch, capsys):
     def interrupted(path):
         raise KeyboardInterrupt

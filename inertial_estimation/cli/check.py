@@ -5,22 +5,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from typing import Any
 
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import add_options, add_verb
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
+    all_tables,
     escape,
     findings_lines,
-    records_table,
     show,
     write_json,
 )
 from inertial_estimation.errors import CallError, ModelError
 
-Record = dict[str, Any]
+TABLES = ('ft_sensors', 'submodels', 'clusters', 'torque_dependence', 'wrench_dependence')
+FULL_COLUMNS = ('xyz_m', 'rpy_rad', 'frame')
+"""Printed with --full, as further tables are."""
 
 
 def add(commands: Any) -> None:
@@ -82,33 +83,20 @@ def _check_robot(chosen: argparse.Namespace, urdf: str) -> int:
                 urdf, imus=chosen.imu, fixed_link=chosen.fixed_link, contacts=contacts
             )
     write_json(chosen.json, found.as_dict())
-    show(
-        escape(found.robot.summary),
-        *_tables(found.records, full=chosen.full),
-        *findings_lines(found.findings),
-        width=FULL_WIDTH if chosen.full else None,
-    )
+    records = found.records
+    if not chosen.full:
+        records = {
+            key: [{k: v for k, v in one.items() if k not in FULL_COLUMNS} for one in records[key]]
+            for key in TABLES
+            if key in records
+        }
+    tables = all_tables(records, full=chosen.full)
+    width = FULL_WIDTH if chosen.full else None
+    show(escape(found.robot.summary), *tables, *findings_lines(found.findings), width=width)
     if found.refusals:
         with files.naming(chosen.urdf):
             raise ModelError('; '.join(found.refusals))
     return 0
-
-
-def _tables(records: Record, *, full: bool) -> Iterator[Any]:
-    """Yield the tables of a robot."""
-    poses = ('xyz_m', 'rpy_rad') if full else ()
-    for key, title, columns in (
-        ('ft_sensors', 'FT sensors', ('sensor', 'joint', 'reads', *poses)),
-        ('inertial_sensors', 'Inertial sensors', ('sensor', 'kind', 'on_link', *poses)),
-        ('submodels', 'Submodels',
-         ('submodel', 'sensor_towards_root', 'sensors_beyond', 'mass_kg', 'links')),
-        ('clusters', 'Motion sources', ('source', 'on_link', 'serves')),
-        ('torque_dependence', 'Dependence of joint torques', ()),
-        ('wrench_dependence', 'Dependence of wrenches at contacts', ()),
-    ):  # fmt: skip
-        if records.get(key) and (full or key != 'inertial_sensors'):
-            yield ''
-            yield records_table(title, records[key], columns, full=full)
 
 
 def _check_base_parameters(chosen: argparse.Namespace, urdf: str) -> int:

@@ -15,6 +15,7 @@ from inertial_estimation.cli.arguments import add_options, add_verb
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
     Columns,
+    all_tables,
     findings_lines,
     progress_bars,
     records_table,
@@ -49,22 +50,6 @@ ERRORS: Columns = {
     'equations': 'name', 'signal': 'signal', 'of the URDF': 'before', 'fit': 'fit',
     'fit [%]': _percent('fit', 'signal'),
     'validation [%]': _percent('validation', 'validation_signal'),
-}  # fmt: skip
-EXTRAS: Columns = {'unknown': 'name', 'value': 'value', 'deviation': 'deviation', 'unit': 'unit'}
-POINTS: Columns = {'link': 'link', 'source': 'source', 'points': 'count'}
-SUBMODELS: Columns = {
-    'submodel': 'name', 'unknowns': 'unknowns', 'combinations': 'combinations',
-    'determined': 'determined', 'weight': 'weight', 'grade': 'grade', 'optimality': 'optimality',
-    'iterations': 'iterations', 'time [s]': 'solve_time',
-}  # fmt: skip
-ROWS: Columns = {
-    'submodel': 'name', 'equations': 'kind', 'count': 'count', 'independent': 'independent',
-    'signal': 'signal', 'URDF': 'before', 'fit': 'fit', 'URDF, validation': 'validation_before',
-    'validation': 'validation',
-}  # fmt: skip
-LOGS: Columns = {
-    'log': 'path', 'use': 'use', 'samples': 'recorded', 'discarded': 'discarded', 'used': 'used',
-    'payloads': 'payloads',
 }  # fmt: skip
 
 
@@ -154,7 +139,7 @@ def _run(chosen: argparse.Namespace) -> int:
         write_whole(chosen.out_yaml, extras_yaml(found))
     show(*_overview(found, summary), *findings_lines(found.findings, full=chosen.full))
     if chosen.full:
-        show(*_tables(summary), width=FULL_WIDTH)
+        show(*all_tables({k: v for k, v in summary.items() if k != 'findings'}), width=FULL_WIDTH)
     if refusal is not None:
         raise refusal
     return 0
@@ -173,10 +158,10 @@ def _overview(found: RobotIdentification, s: Record) -> Iterator[Any]:
         sum(one[key] for one in s['submodels']) for key in ('determined', 'combinations')
     )
     yield records_table(f'Links, by {s["method"]}', links, LINKS)
-    yield records_table('Payloads', payloads, PAYLOADS)
-    yield records_table('Residuals, root mean squares', list(_errors(s)), ERRORS)
+    yield records_table('\nPayloads', payloads, PAYLOADS)
+    yield records_table('\nResiduals, root mean squares', _errors(s), ERRORS)
     yield (
-        f'{determined} of {possible} combinations of parameters are determined; '
+        f'\n{determined} of {possible} combinations of parameters are determined; '
         f'parameters {"consistent" if s["consistent"] else "inconsistent"}\n'
     )
 
@@ -200,29 +185,3 @@ def _errors(s: Record) -> Iterator[Record]:
                         for key in keys
                     },
                 }
-
-
-def _tables(s: Record) -> Iterator[Any]:
-    """Yield all tables."""
-    parts = [
-        {**part, 'use': use}
-        for use, key in (('fitted', 'logs'), ('predicted', 'validation_logs'))
-        for part in s[key]
-    ]
-    rows = [
-        {'name': submodel['name'], 'kind': kind, **row}
-        for submodel in s['submodels']
-        for kind, row in submodel['rows'].items()
-    ]
-    extras = {
-        name: {'name': name, 'value': value, 'deviation': one['deviations'][name],
-               'unit': s['units'][name]}
-        for one in s['submodels']
-        for name, value in one['extras'].items()
-    }  # fmt: skip
-    points = [{'link': link, **grid} for link, grid in s.get('points', {}).items()]
-    yield records_table('Logs', parts, LOGS)
-    yield records_table('Submodels', s['submodels'], SUBMODELS)
-    yield records_table('Residuals', rows, ROWS)
-    yield records_table('Friction, drives, offsets', extras.values(), EXTRAS)
-    yield records_table('Points that may carry mass', points, POINTS)

@@ -18,12 +18,14 @@ Columns = Mapping[str, str | Callable[[Any], Any]]
 """By heading, the key of the values of a record, or a function of it."""
 UNITS = {'n': 'N', 'nm': 'Nm', 's': 's', 'm': 'm', 'rad': 'rad', 'hz': 'Hz', 'kg': 'kg'}
 """Units by the last part of a key."""
-NAMES = {'fts': 'FT sensors', 'imus': 'IMUs', 'ft_sensors': 'FT sensors'}
+NAMES = {
+    'fts': 'FT sensors', 'imus': 'IMUs', 'ft_sensors': 'FT sensors', 'clusters': 'Motion sources',
+    'torque_dependence': 'Dependence of joint torques',
+    'wrench_dependence': 'Dependence of wrenches at contacts',
+}  # fmt: skip
 MAX_LIST = 4
 """Names in a cell without ``full``."""
 WIDTH, FULL_WIDTH = 80, 120
-MAX_FINDINGS = 12
-"""Findings that are printed without --full."""
 COLOURS = {Level.INFO: 'cyan', Level.WARNING: 'yellow', Level.ERROR: 'red'}
 
 
@@ -39,7 +41,9 @@ def show(*items: Any, width: int | None = None) -> None:
         for item in items:
             if item is not None:
                 console.print(item)
-    sys.stdout.write(captured.get())
+    lines = ''.join(f'{line.rstrip()}\n' for line in captured.get().splitlines())
+    encoding = sys.stdout.encoding or 'utf-8'
+    sys.stdout.write(lines.encode(encoding, 'replace').decode(encoding))
     sys.stdout.flush()
 
 
@@ -54,12 +58,11 @@ def table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, full: bool = False
 ) -> Any:
     """Return a table; columns of numbers are right-aligned; full: no cell is shortened."""
-    from rich import box
     from rich.table import Table
 
     drawn = Table(
-        title=escape(title), title_justify='left', title_style='bold', box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0), show_edge=False,
+        title=escape(title), title_justify='left', title_style='bold', box=None,
+        padding=(0, 2, 0, 0),
     )  # fmt: skip
     body = [[cell(value, full=full) for value in row] for row in rows]
     for k, column in enumerate(columns):
@@ -91,13 +94,33 @@ def records_table(
     return table(title, list(columns), rows, full=full)
 
 
-def all_tables(data: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield a table of each record, and of each list of records, in some data."""
+def all_tables(data: Mapping[str, Any], title: str = '', *, full: bool = True) -> Iterator[Any]:
+    """Yield a table of each mapping and of each list of records in some data, and within them."""
     for key, value in data.items():
-        records = [value] if isinstance(value, Mapping) else value
-        if isinstance(records, list) and records and isinstance(records[0], Mapping):
-            yield ''
-            yield records_table(heading(key), records)
+        records = value
+        if isinstance(value, Mapping) and all(isinstance(one, Mapping) for one in value.values()):
+            records = [{'name': name, **one} for name, one in value.items()]
+        if not records or not _is_nested(records):
+            continue
+        yield ''
+        name = heading(key)
+        name = f'{title}: {name}' if title else name[:1].upper() + name[1:]
+        if isinstance(records, Mapping):
+            yield table(name, ('', 'value'), records.items(), full=full)
+            continue
+        parts = [{k: v for k, v in one.items() if _is_nested(v)} for one in records]
+        nested = {k for one in parts for k in one}
+        flat = [{k: v for k, v in one.items() if k not in nested} for one in records]
+        yield records_table(name, flat, full=full)
+        for one, part in zip(records, () if title else parts, strict=False):
+            yield from all_tables(part, str(next(iter(one.values()))), full=full)
+
+
+def _is_nested(value: Any) -> bool:
+    """Return true for a mapping, or a list of them."""
+    return isinstance(value, Mapping) or (
+        isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
+    )
 
 
 def heading(key: str) -> str:
@@ -132,15 +155,17 @@ def _is_number(text: str) -> bool:
 
 
 def findings_lines(findings: Sequence[Finding], *, full: bool = True) -> list[str]:
-    """Return a line for each finding, with markup, the most severe first."""
-    ordered = sorted(findings, key=lambda one: -one.level)
-    lines = [
-        f'[{COLOURS[one.level]}]{one.level.name.lower()}[/] {escape(str(one))}' for one in ordered
-    ]
-    if full or len(lines) <= MAX_FINDINGS:
-        return lines
-    more = f'and {len(lines) - MAX_FINDINGS} more findings: --full or --json'
-    return [*lines[:MAX_FINDINGS], more]
+    """Return lines with markup, the most severe first; full: also of the same code and level."""
+    alike: dict[Any, list[Finding]] = {}
+    for k, one in enumerate(sorted(findings, key=lambda one: -one.level)):
+        alike.setdefault(k if full else (one.level, one.code), []).append(one)
+    lines = []
+    for first, *others in alike.values():
+        names = [*dict.fromkeys(one.subject for one in others)]
+        also = f' (also {cell(names)})' if names else ''
+        text = escape(f'{first}{also}')
+        lines.append(f'[{COLOURS[first.level]}]{first.level.name.lower()}[/] {text}')
+    return lines
 
 
 def plain(value: Any) -> Any:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from math import hypot, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,8 +31,11 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 OFFSETS = ('settings', 'model', 'torques')
+WRONG_OFFSETS = {'weight', 'sensor_residual', 'offset_drift'}
+"""Findings that FT offsets of another log cause."""
+REMEDY = '--offsets-from model --offset-range FROM TO computes the FT offsets'
 CONTACTS: Columns = {
-    'contact': lambda one: one.get('contact') or f'residual of {one["submodel"]}',
+    'contact': lambda one: one.get('contact') or f'none: {one["submodel"]}',
     'samples': 'n_samples',
     'force, mean [N]': lambda one: f'{hypot(*one["mean"][:3]):.2f}',
     'rms [N]': lambda one: f'{hypot(*one["rms"][:3]):.2f}',
@@ -109,61 +112,41 @@ def _run(chosen: argparse.Namespace) -> None:
         if chosen.out is not None:
             found.save(chosen.out, progress)
     write_json(chosen.json, {**found.summary, 'findings': list(found.findings)})
-    show(*_summary(found, chosen))
+    show(*_summary(found))
     if chosen.full:
         show(*all_tables(found.summary), width=FULL_WIDTH)
 
 
-def _summary(found: Replay, chosen: argparse.Namespace) -> list[Any]:
-    """Return one screen: findings, a line for each sensor and contact, and the next step."""
-    s = found.summary
+def _summary(found: Replay) -> Iterator[Any]:
+    """Yield one screen: findings, a line for each sensor and contact, and what to do next."""
+    s, findings = found.summary, found.findings
     start, stop = s['time_range_s']
     source = s['offset_source'] + (f' ({s["offset_support"]})' if s['offset_support'] else '')
-    items: list[Any] = [
-        escape(
-            f'{s["robot"]}: {s["n_samples"]} samples, {start:.2f} s to {stop:.2f} s, '
-            f'{s["judged_s"]:.1f} s judged, offsets from {source}'
-        ),
-        *(findings_lines(found.findings, full=False) or ['[green]no findings[/]']),
-        '',
-        _sensors(s),
-        '',
-        records_table('External wrenches', [*s['wrenches'], *s['residuals']], CONTACTS),
-    ]
-    if s['torques']:
-        worst = max(s['torques'], key=lambda one: one['rms_nm'])
-        items += ['', f"{len(s['torques'])} joint torques compared with the robot's own; largest "
-                  f'rms error {worst["rms_nm"]:.2f} Nm at {worst["joint"]}']  # fmt: skip
-    rest = [
-        text
-        for text, done in (
-            ('--full prints all tables', chosen.full),
-            ('--out FOLDER writes a bag', chosen.out),
-            ('--json FILE writes all figures', chosen.json),
-        )
-        if not done
-    ]
-    return [*items, '', f'Next: {"; ".join(rest)}'] if rest else items
-
-
-def _sensors(s: Mapping[str, Any]) -> Any:
-    """Return a line for each sensor: rate, frozen time, residual against the others and noise."""
+    yield escape(
+        f'{s["robot"]}: {s["n_samples"]} samples, {start:.2f} s to {stop:.2f} s, '
+        f'{s["judged_s"]:.1f} s judged, offsets from {source}'
+    )
+    yield from findings_lines(findings, full=False) or ['[green]no findings[/]']
     residuals: dict[str, list[Record]] = {}
     for record in s['sensor_residuals']:
         if record['n_instants']:
             residuals.setdefault(record['sensor'], []).append(record)
 
     def listed(text: str) -> Callable[[Record], str]:
-        return lambda stream: ', '.join(
-            text.format(**one) for one in residuals.get(stream['name'], [])[:2]
-        )
+        return lambda one: ', '.join(text.format(**r) for r in residuals.get(one['name'], ()))
 
-    columns: Columns = {
+    sensors: Columns = {
         'sensor': 'name',
         'rate [Hz]': lambda one: f'{one["rate_hz"]:.1f}',
         'frozen [s]': lambda one: f'{one["frozen_s"]:.2f}',
         'residual rms': listed('{rms:.3g} {unit}'),
         'noise': listed('{noise:.2g}'),
     }
-    streams = [*s['fts'], *s['imus'], *s['joint_states']]
-    return records_table('Sensors, against all others', streams, columns)
+    for records, columns in (
+        ([*s['fts'], *s['imus']], sensors),
+        ([*s['wrenches'], *s['residuals']], CONTACTS),
+    ):
+        yield ''
+        yield records_table('', records, columns)
+    if s['offset_source'] == 'settings' and WRONG_OFFSETS & {one.code for one in findings}:
+        yield f'Next: {REMEDY}'

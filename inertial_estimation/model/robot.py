@@ -183,9 +183,8 @@ class Robot:
         """Counts of links, joints and sensors, and the mass, in one line."""
         return (
             f"robot '{self.name}': {len(self.links)} links, {len(self.joint_names)} joints, "
-            f'{self.mass:.3f} kg, {len(self.ft_sensors)} FT sensors, '
-            f'{len(self.accelerometers)} accelerometers, {len(self.gyroscopes)} gyroscopes, '
-            f'{len(self.imus)} IMU{"s"[: len(self.imus) != 1]} in use'
+            f'{self.mass:.3f} kg; used: {len(self.ft_sensors)} FT sensors, {len(self.imus)} IMUs '
+            f'(URDF: {len(self.accelerometers)} accelerometers, {len(self.gyroscopes)} gyroscopes)'
         )
 
     @cached_property
