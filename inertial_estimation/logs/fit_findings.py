@@ -9,7 +9,7 @@ Findings of level ERROR are contradictions that no robot has: units, signs or co
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,57 @@ UNSEEN_SHARE, UNSEEN_SMALL, UNSEEN_FACTOR = 0.5, 0.15, 10.0
 """Shares of the signal of logs to predict, and the factor from which the smaller one counts."""
 
 
+class Figures(NamedTuple):
+    """Figures of the equations of one kind of a submodel, root mean squares in their unit."""
+
+    kind: str
+    signal: float
+    left: float
+    """Residual of the fit."""
+    own: float
+    """Residual of these equations fitted by themselves, infinite: not known."""
+    predicted: float
+    """By the URDF."""
+    scale: float
+    """Factor of the prediction that fits best, NaN: not known."""
+    deviation: float
+    """Of the scale."""
+
+
+def figures(block: BlockFit) -> Iterator[Figures]:
+    """Yield the figures of each kind of equations that was fitted."""
+    x, n, evidence = block.answer.x, block.answer.unknowns.n_inertial, block.evidence
+    signals, left = evidence.signals(x), evidence.residuals(x)
+    for kind in block.kinds:
+        rows = evidence.kinds[kind]
+        predicted = rows.R[:, :n] @ block.before[:n]
+        size = float(np.linalg.norm(predicted) / np.sqrt(rows.count))
+        if _has_gains(block):
+            yield Figures(kind, signals[kind], left[kind], np.inf, size, np.nan, np.nan)
+            continue
+        free = rows.count - RowSpace.of(rows.R).rank
+        own = float(np.sqrt(rows.energy / free)) if free > 0.5 * rows.count else np.inf
+        # What friction and offsets explain determines no scale.
+        others = RowSpace.of(rows.R[:, n:]).left
+        predicted, rest = (v - others @ (others.T @ v) for v in (predicted, rows.rho))
+        length, total = float(predicted @ predicted), float(rest @ rest) + rows.energy
+        scale = deviation = np.nan
+        if length > 0.0 and total > 0.0:
+            value = float(predicted @ rest) / length
+            unexplained = float(np.sum((rest - value * predicted) ** 2)) + rows.energy
+            spread = float(np.sqrt(unexplained / rows.count / length))
+            if 1.0 - unexplained / total >= MIN_EXPLAINED**2 and (
+                spread <= MAX_DEVIATION * abs(value)
+            ):
+                scale, deviation = value, spread
+        yield Figures(kind, signals[kind], left[kind], own, size, scale, deviation)
+
+
+def _has_gains(block: BlockFit) -> bool:
+    """Return whether efforts of a submodel are currents with unknown gains."""
+    return bool(len(gain_columns(block.answer.unknowns)))
+
+
 def fit_findings(found: RobotFit) -> Iterator[Finding]:
     """Yield what is doubtful of an identification."""
     raised = 'second moments raised to those of a small ball, for the prior to be consistent'
@@ -69,11 +120,20 @@ def fit_findings(found: RobotFit) -> Iterator[Finding]:
     for name, why in found.undetermined.items():
         yield finding('unexcited', name, what=f'not identified: {why}')
     for block in found.blocks:
+        answer = block.answer
         yield from _links(block, found)
         yield from _extras(block)
-        yield from _scales(block, found)
-        yield from _residuals(block)
-        yield from _solver(block)
+        if _has_gains(block):
+            yield from _torques(block, found, GAIN_SCALE, None)
+        yield from _equations(block)
+        for note in answer.notes:
+            yield finding('suboptimal', block.name, what=note)
+        if answer.grade is not Grade.OPTIMAL:
+            what = (
+                f'{answer.method} ended {answer.grade.value} after {answer.iterations} steps, '
+                f'optimality residual {answer.optimality:.1g}'
+            )
+            yield finding('suboptimal', block.name, what=what)
     for name, parameters in found.payloads.items():
         margin = float(consistency_margin(parameters[None])[0])
         if not margin >= 0.0:
@@ -94,35 +154,20 @@ def _links(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
             yield finding('indefinite', link, what='inconsistent parameters', margin=float(margin))
         if light[k] and answer.consistent:
             what = f'mass {after[k]:.2g} kg, {before[k]:.3g} kg in the URDF'
-            yield finding('indefinite', link, what=what, mass=after[k])
+            yield finding('indefinite', link, what=what)
 
 
 def _extras(block: BlockFit) -> Iterator[Finding]:
     """Yield negative friction and drive inertia, and gains that the payload hardly determines."""
     answer = block.answer
     for k, extra in enumerate(answer.unknowns.extras, start=answer.unknowns.n_inertial):
-        value, deviation = float(answer.x[k]), float(answer.deviations[k])
+        value, deviation = answer.x[k], answer.deviations[k]
         about = f'{value:.3g} +- {deviation:.2g}'
-        figures: dict[str, Any] = {'value': value, 'deviation': deviation}
         if extra.term in PASSIVE and '+' not in extra.of and value < -np.nan_to_num(deviation):
-            yield finding('indefinite', str(extra), what=f'negative, {about}', **figures)
-        if extra.term is Term.DRIVE_GAIN and (
-            value <= 0.0 or deviation > MAX_GAIN_DEVIATION * value
-        ):
-            yield finding('unexcited', str(extra), what=f'gain {about}', **figures)
-
-
-def _scales(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
-    """Yield equations whose measured side is many times the predicted one, or against it."""
-    if len(gain_columns(block.answer.unknowns)):
-        yield from _torques(block, found, GAIN_SCALE, None)
-        return
-    limit = limit_of('scale')
-    for kind in block.kinds:
-        value, deviation = _known_scale(block, kind)
-        gap = abs(value) - limit if abs(value) > limit else 1.0 / limit - value
-        if not 1.0 / limit <= value <= limit and gap > SCALE_DEVIATIONS * deviation:
-            yield finding('scale', block.name, what=kind, factor=value)
+            yield finding('indefinite', str(extra), what=f'negative, {about}')
+        doubtful = value <= 0.0 or deviation > MAX_GAIN_DEVIATION * value
+        if extra.term is Term.DRIVE_GAIN and doubtful:
+            yield finding('unexcited', str(extra), what=f'gain {about}')
 
 
 def _torques(
@@ -138,124 +183,68 @@ def _torques(
         yield finding('scale', block.name, level=level, what=what, factor=new / old)
 
 
-def _known_scale(block: BlockFit, kind: str) -> tuple[float, float]:
-    """Return the factor of the prediction that fits best and its deviation, NaN: not known."""
-    rows, n = block.evidence.kinds[kind], block.answer.unknowns.n_inertial
-    others = rows.R[:, n:]
-    size = np.linalg.norm(others, axis=0)
-    Q = np.linalg.qr(others[:, size > 0] / size[size > 0])[0]
-    predicted, rest = (v - Q @ (Q.T @ v) for v in (rows.R[:, :n] @ block.before[:n], rows.rho))
-    length = float(predicted @ predicted)
-    if not rows.count or not length > 0.0:
-        return np.nan, np.nan
-    value = float(predicted @ rest) / length
-    left = float(np.sum((rest - value * predicted) ** 2)) + rows.energy
-    total = float(rest @ rest) + rows.energy
-    explained = float(np.sqrt(max(1.0 - left / total, 0.0))) if total > 0.0 else 0.0
-    deviation = float(np.sqrt(left / rows.count / length))
-    known = explained >= MIN_EXPLAINED and deviation <= MAX_DEVIATION * abs(value)
-    return (value, deviation) if known else (np.nan, np.nan)
-
-
-def _residuals(block: BlockFit) -> Iterator[Finding]:
-    """Yield equations of which a fit leaves most."""
-    signals = block.evidence.signals(block.answer.x)
-    left = block.evidence.residuals(block.answer.x)
+def _equations(block: BlockFit) -> Iterator[Finding]:
+    """Yield equations whose measured side is off by a factor, or of which a fit leaves most."""
+    limit, known = limit_of('scale'), list(figures(block))
     with_gain = {EFFORT + joint for joint in geared(block.answer.unknowns)}
-    for kind in block.kinds:
-        share = left[kind] / signals[kind] if signals[kind] > 0.0 else 0.0
-        largest = max(value for name, value in signals.items() if name[:6] == kind[:6])
-        if share > (CURRENT_LIMIT if kind in with_gain else limit_of('residual')) and (
-            signals[kind] > WEAK_SIGNAL * largest
+    for one in known:
+        gap = abs(one.scale) - limit if abs(one.scale) > limit else 1.0 / limit - one.scale
+        if gap > SCALE_DEVIATIONS * one.deviation:
+            yield finding('scale', block.name, what=one.kind, factor=one.scale)
+    for one in known:
+        share = one.left / one.signal if one.signal > 0.0 else 0.0
+        largest = max(other.signal for other in known if other.kind[:6] == one.kind[:6])
+        if share > (CURRENT_LIMIT if one.kind in with_gain else limit_of('residual')) and (
+            one.signal > WEAK_SIGNAL * largest
             or share > WEAK_LIMIT
-            or left[kind] > OWN_FACTOR * _own_residual(block, kind)
+            or one.left > OWN_FACTOR * one.own
         ):
-            yield finding('residual', block.name, what=kind, share=share)
-
-
-def _own_residual(block: BlockFit, kind: str) -> float:
-    """Return the residual of equations that are fitted by themselves."""
-    rows = block.evidence.kinds[kind]
-    free = rows.count - RowSpace.of(rows.R).rank
-    if len(gain_columns(block.answer.unknowns)) or not free > 0.5 * rows.count:
-        return np.inf
-    return float(np.sqrt(rows.energy / free))
-
-
-def _solver(block: BlockFit) -> Iterator[Finding]:
-    """Yield notes of the solver, and an answer that is not optimal."""
-    answer = block.answer
-    for note in answer.notes:
-        yield finding('suboptimal', block.name, what=note)
-    if answer.grade is not Grade.OPTIMAL:
-        what = (
-            f'{answer.method} ended {answer.grade.value} after {answer.iterations} steps, '
-            f'optimality residual {answer.optimality:.1g}'
-        )
-        yield finding('suboptimal', block.name, what=what, optimality=answer.optimality)
+            yield finding('residual', block.name, what=one.kind, share=share)
 
 
 def impossible(found: RobotFit) -> Iterator[Finding]:
     """Yield findings of level ERROR: the logs are not of the robot of the URDF."""
+    # With the sign of gravity turned, joints that it does not load keep theirs.
+    unloaded = {EFFORT + joint for joint in joints_without_gravity(found.robot)}
     for block in found.blocks:
-        if len(gain_columns(block.answer.unknowns)):
+        if _has_gains(block):
             yield from _impossible_gains(block)
             yield from _torques(block, found, IMPOSSIBLE_SCALE, Level.ERROR)
             continue
-        signals = block.evidence.signals(block.answer.x)
+        masses = found.robot.parameters[list(block.evidence.block.submodel.links), 0]
+        # Without masses a URDF predicts nothing.
+        stated = (masses[block.links_seen] >= SMALLEST_MASS).all()
+        known = [one for one in figures(block) if one.signal > 0.0]
         for name, unit in UNITS.items():
-            of_unit = [kind for kind in block.kinds if kind.startswith(name)]
-            kinds = [kind for kind in of_unit if signals[kind] > 0.0]
+            of_unit = [one for one in known if one.kind.startswith(name)]
             what = f'all {name} equations [{unit}]'
+            scaled = [one for one in of_unit if np.isfinite(one.scale)]
+            scales = np.array([one.scale for one in scaled])
+            loaded = np.array([one.scale for one in scaled if one.kind not in unloaded])
+            large = stated and (scales > IMPOSSIBLE_SCALE).all()
+            small = (np.abs(scales) * IMPOSSIBLE_SCALE < 1.0).all()
+            against = len(loaded) >= MIN_KINDS and (loaded < 0.0).all()
             # A wrong scale leaves residuals as well.
-            scale = list(_impossible_scale(block, found, kinds, what))
-            yield from scale or _impossible_residual(block, kinds, what)
-
-
-def _impossible_residual(block: BlockFit, kinds: Sequence[str], what: str) -> Iterator[Finding]:
-    """Yield all equations of a unit that no parameters explain."""
-    n, evidence = block.answer.unknowns.n_inertial, block.evidence
-    signals, left = evidence.signals(block.answer.x), evidence.residuals(block.answer.x)
-    sizes = np.zeros(4)
-    for kind in kinds:
-        rows = evidence.kinds[kind]
-        predicted = np.linalg.norm(rows.R[:, :n] @ block.before[:n]) / np.sqrt(rows.count)
-        sizes += np.square([signals[kind], left[kind], _own_residual(block, kind), predicted])
-    signal, rest, own, prediction = np.sqrt(sizes).tolist()
-    contradicts = rest > REFUSED_RESIDUAL * signal and rest > REFUSED_OWN * own
-    foreign = rest > FOREIGN_RESIDUAL * signal and prediction > FOREIGN_PREDICTION * signal
-    if contradicts or foreign:
-        yield finding('residual', block.name, level=Level.ERROR, what=what, share=rest / signal)
-
-
-def _impossible_scale(
-    block: BlockFit, found: RobotFit, kinds: Sequence[str], what: str
-) -> Iterator[Finding]:
-    """Yield all equations of a unit that are against the prediction, or far from it."""
-    scales = {kind: _known_scale(block, kind)[0] for kind in kinds}
-    scales = {kind: value for kind, value in scales.items() if np.isfinite(value)}
-    # With the sign of gravity turned, joints that it does not load keep theirs.
-    unloaded = {EFFORT + joint for joint in joints_without_gravity(found.robot)}
-    loaded = np.array([value for kind, value in scales.items() if kind not in unloaded])
-    known = np.array(list(scales.values()))
-    masses = found.robot.parameters[list(block.evidence.block.submodel.links), 0]
-    # Without masses a URDF predicts nothing.
-    stated = (masses[block.links_seen] >= SMALLEST_MASS).all()
-    large = stated and (known > IMPOSSIBLE_SCALE).all()
-    small = (np.abs(known) * IMPOSSIBLE_SCALE < 1.0).all()
-    against = len(loaded) >= MIN_KINDS and (loaded < 0.0).all()
-    if against or (len(known) >= MIN_KINDS and ((known < 0.0).all() or small or large)):
-        factor = float(np.median(known))
-        yield finding('scale', block.name, level=Level.ERROR, what=what, factor=factor)
+            if against or (len(scales) >= MIN_KINDS and ((scales < 0.0).all() or small or large)):
+                factor = float(np.median(scales))
+                yield finding('scale', block.name, level=Level.ERROR, what=what, factor=factor)
+                continue
+            signal, left, own, predicted = np.sqrt(
+                [sum(one[k] ** 2 for one in of_unit) for k in range(1, 5)]
+            ).tolist()
+            if (left > REFUSED_RESIDUAL * signal and left > REFUSED_OWN * own) or (
+                left > FOREIGN_RESIDUAL * signal and predicted > FOREIGN_PREDICTION * signal
+            ):
+                share = left / signal
+                yield finding('residual', block.name, level=Level.ERROR, what=what, share=share)
 
 
 def _impossible_gains(block: BlockFit) -> Iterator[Finding]:
     """Yield gains that no drive has: wrong payload mass, logs or signs."""
     columns, answer, evidence = gain_columns(block.answer.unknowns), block.answer, block.evidence
     for k in columns[answer.x[columns] < -SCALE_DEVIATIONS * answer.deviations[columns]]:
-        name, value = answer.unknowns.names[k], float(answer.x[k])
-        what = f'negative gain {value:.4g}'
-        yield finding('indefinite', name, level=Level.ERROR, what=what, value=value)
+        what = f'negative gain {answer.x[k]:.4g}'
+        yield finding('indefinite', answer.unknowns.names[k], level=Level.ERROR, what=what)
     # Of all efforts: signal, residual, and residual joint by joint.
     signals, left = evidence.signals(answer.x), evidence.residuals(answer.x)
     squares = np.zeros(3)
@@ -279,44 +268,32 @@ def contradictions(
     Equations of one kind are fitted by any parameters, once for each log and once for all logs.
     """
     for block in found.blocks:
-        logs = {
-            log: next(one.kinds for one in evidence if one.block.submodel.name == block.name)
-            for log, evidence in of_logs.items()
-        }
-        odd = [
-            (factor, log, kind, share)
-            for kind in block.kinds
-            for log, share, factor in _compared(
-                {log: kinds[kind] for log, kinds in logs.items() if kinds[kind].count},
-                gain_columns(block.answer.unknowns),
-            )
-            if share > LOG_SHARE and factor > LOG_FACTOR_OF_SEVERAL
-        ]
-        several = len({kind for _, _, kind, _ in odd}) > 1
-        for factor, log, kind, share in sorted(odd, key=lambda one: -one[0]):
+        odd = []
+        for kind in block.kinds:
+            logs = {
+                log: one.kinds[kind]
+                for log, evidence in of_logs.items()
+                for one in evidence
+                if one.block.submodel.name == block.name and one.kinds[kind].count
+            }
+            systems = [_sides(rows, gain_columns(block.answer.unknowns)) for rows in logs.values()]
+            counts = [rows.count for rows in logs.values()]
+            alone = [_rest(*one) for one in systems]
+            free = sum(max(n - rank, 0.0) for n, (_, rank) in zip(counts, alone, strict=True))
+            if len(systems) < 2 or not free > 0.0:
+                continue
+            noise = np.sqrt(sum(float(rest @ rest) for rest, _ in alone) / free)
+            together, _ = _rest(*map(np.concatenate, zip(*systems, strict=True)))
+            parts = np.split(together, len(systems))
+            for log, (_, target), count, rest in zip(logs, systems, counts, parts, strict=True):
+                left, signal = (float(np.linalg.norm(v) / np.sqrt(count)) for v in (rest, target))
+                large = left > LOG_SHARE * signal > 0.0
+                if large and left > LOG_FACTOR_OF_SEVERAL * noise > 0.0:
+                    odd.append((left / noise, log, f'{block.name} {kind}', left / signal))
+        several = len({what for _, _, what, _ in odd}) > 1
+        for factor, log, what, share in sorted(odd, reverse=True):
             if several or factor > LOG_FACTOR:
-                what = f'{block.name} {kind}'
                 yield finding('logs_disagree', log, what=what, share=share, factor=factor)
-
-
-def _compared(
-    logs: Mapping[str, Information], gains: Indices
-) -> Iterator[tuple[str, float, float]]:
-    """Yield the residual of one fit for all logs, over the signal and over fits of each."""
-    systems = [_sides(rows, gains) for rows in logs.values()]
-    counts = [rows.count for rows in logs.values()]
-    alone = [_rest(*one) for one in systems]
-    free = sum(max(count - rank, 0.0) for count, (_, rank) in zip(counts, alone, strict=True))
-    if len(systems) < 2 or not free > 0.0:
-        return
-    noise = np.sqrt(sum(float(rest @ rest) for rest, _ in alone) / free)
-    together, _ = _rest(*map(np.concatenate, zip(*systems, strict=True)))
-    for log, (_, target), count, rest in zip(
-        logs, systems, counts, np.split(together, len(systems)), strict=True
-    ):
-        left, signal = (np.linalg.norm(v) / np.sqrt(count) for v in (rest, target))
-        if signal > 0.0 and noise > 0.0:
-            yield log, float(left / signal), float(left / noise)
 
 
 def _sides(rows: Information, gains: Indices) -> tuple[Array, Array]:
@@ -339,14 +316,15 @@ def predictions(log: str, found: RobotFit, unseen: Sequence[Evidence]) -> Iterat
     limit = limit_of('logs_disagree')
     for block in found.blocks:
         other = next(one for one in unseen if one.block.submodel.name == block.name)
-        signals, left = other.signals(block.answer.x), other.residuals(block.answer.x)
-        fitted = block.evidence.signals(block.answer.x)
-        own = block.evidence.residuals(block.answer.x)
+        (signals, left), (fitted, own) = (
+            (one.signals(block.answer.x), one.residuals(block.answer.x))
+            for one in (other, block.evidence)
+        )
         for kind, signal in signals.items():
-            if not (signal > 0.0 and fitted[kind] > 0.0 and left[kind] > limit * own[kind]):
-                continue
-            share, usual = left[kind] / signal, own[kind] / fitted[kind]
-            worse = share > UNSEEN_SHARE and share > limit * usual
-            if worse or (share > UNSEEN_SMALL and share > UNSEEN_FACTOR * usual):
-                what, factor = f'{block.name} {kind}', share / usual
-                yield finding('logs_disagree', log, what=what, share=share, factor=factor)
+            if signal > 0.0 and fitted[kind] > 0.0 and left[kind] > limit * own[kind]:
+                share, usual = left[kind] / signal, own[kind] / fitted[kind]
+                if (share > UNSEEN_SHARE and share > limit * usual) or (
+                    share > UNSEEN_SMALL and share > UNSEEN_FACTOR * usual
+                ):
+                    what, factor = f'{block.name} {kind}', share / usual
+                    yield finding('logs_disagree', log, what=what, share=share, factor=factor)
