@@ -542,7 +542,7 @@ def replay_numbers(
     for k, name in enumerate(own['fts']):
         found[f'offset/{name}'] = np.array(computed.calibration.offsets[k])
         found[f'assumed/{name}'] = np.array(float(computed.assumed[k]))
-    fit = computed.torques or computed.model
+    fit = computed.fit
     if fit is not None:
         found |= {
             'offset fit/deviations': np.array(fit.deviations),

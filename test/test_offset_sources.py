@@ -105,7 +105,7 @@ def test_prior_is_marked_where_some_of_it_is_left(rng):
 
 def test_torques_determine_the_offsets_that_they_depend_on(humanoid, rng):
     log = record(humanoid, rng, 40, touched=('thigh', 'sole', 'hand'))
-    found = compute_offsets(TORQUES, log, humanoid, settings()).torques
+    found = compute_offsets(TORQUES, log, humanoid, settings()).fit
     felt = np.array([joint != 'neck' for joint in humanoid.joint_names])
     np.testing.assert_allclose(found.deviations[felt], 0.0, atol=EXACT)
     assert np.isnan(found.deviations[~felt]).all() and found.rank < 18

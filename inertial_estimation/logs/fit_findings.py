@@ -9,6 +9,7 @@ Findings of level ERROR are contradictions that no robot has: units, signs or co
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import hypot
 from typing import NamedTuple
 
 import numpy as np
@@ -215,9 +216,9 @@ def impossible(found: RobotFit) -> Iterator[Finding]:
         # Without masses a URDF predicts nothing.
         stated = (masses[block.links_seen] >= SMALLEST_MASS).all()
         known = [one for one in figures(block) if one.signal > 0.0]
-        for name, unit in UNITS.items():
-            of_unit = [one for one in known if one.kind.startswith(name)]
-            what = f'all {name} equations [{unit}]'
+        for kind, unit in UNITS.items():
+            of_unit = [one for one in known if one.kind.startswith(kind)]
+            what = f'all {kind} equations [{unit}]'
             scaled = [one for one in of_unit if np.isfinite(one.scale)]
             scales = np.array([one.scale for one in scaled])
             loaded = np.array([one.scale for one in scaled if one.kind not in unloaded])
@@ -229,9 +230,10 @@ def impossible(found: RobotFit) -> Iterator[Finding]:
                 factor = float(np.median(scales))
                 yield finding('scale', block.name, level=Level.ERROR, what=what, factor=factor)
                 continue
-            signal, left, own, predicted = np.sqrt(
-                [sum(one[k] ** 2 for one in of_unit) for k in range(1, 5)]
-            ).tolist()
+            signal, left, own, predicted = (
+                hypot(*(getattr(one, name) for one in of_unit))
+                for name in ('signal', 'left', 'own', 'predicted')
+            )
             if (left > REFUSED_RESIDUAL * signal and left > REFUSED_OWN * own) or (
                 left > FOREIGN_RESIDUAL * signal and predicted > FOREIGN_PREDICTION * signal
             ):

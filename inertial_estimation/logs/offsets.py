@@ -83,18 +83,16 @@ class Offsets:
     calibration: FtCalibration
     support: str = ''
     """Frame of the contact that is presumed to be the only one; empty: none."""
-    model: OffsetFit | None = None
-    """None: no support."""
-    torques: OffsetFit | None = None
-    """None unless they are the source."""
+    fit: OffsetFit | None = None
+    """None: the settings are the source."""
     findings: tuple[Finding, ...] = ()
     """Other contacts than the support."""
 
     @property
     def assumed(self) -> Mask:
         """Offsets that depend on assumed joints, shape (n_fts,)."""
-        fit = self.torques or self.model
-        return np.zeros(len(self.calibration.offsets), dtype=bool) if fit is None else fit.assumed
+        none = np.zeros(len(self.calibration.offsets), dtype=bool)
+        return none if self.fit is None else self.fit.assumed
 
 
 def compute_offsets(
@@ -116,20 +114,20 @@ def compute_offsets(
         )
     part = recording.within(request.time_range).thinned(MAX_SAMPLES)
     samples = part.without_frozen(sensor.name for sensor in robot.ft_sensors)
-    offsets, model, torques = calibration.offsets, None, None
+    unmarked = np.zeros(len(robot.ft_sensors), dtype=bool)
+    fit = OffsetFit(calibration.offsets, np.empty(0), 0, 0, unmarked)
     findings: tuple[Finding, ...] = ()
     if support:
         progress('offsets from the model', 0.0)
         try:
             found = offset_from_model(
-                configured, samples, [support], stillness=None, min_samples=1,
-                noisy=np.zeros(len(offsets), dtype=bool),
-            )  # fmt: skip
+                configured, samples, [support], stillness=None, min_samples=1, noisy=unmarked
+            )
         except CalibrationError as error:
             raise LogError(f'offset range: {error}') from error
-        offsets, findings = found.offsets, found.findings
-        model = OffsetFit(
-            offsets, found.spread.reshape(-1), 6 * int(found.found.sum()),
+        findings = found.findings
+        fit = OffsetFit(
+            found.offsets, found.spread.reshape(-1), 6 * int(found.found.sum()),
             int(found.n_samples.max()), found.assumed,
         )  # fmt: skip
         if findings and request.source == 'model' and not request.support:
@@ -143,17 +141,16 @@ def compute_offsets(
         reference = samples.efforts
         if reference is None or not np.isfinite(reference).any():
             raise LogError('offsets from torques need efforts in the joint states, there are none')
-        bare = calibration.with_offsets(np.zeros_like(offsets))
-        identity = FtCalibration.identity(len(offsets))
-        torques = offset_from_torques(
+        bare = calibration.with_offsets(np.zeros_like(calibration.offsets))
+        identity = FtCalibration.identity(len(robot.ft_sensors))
+        fit = offset_from_torques(
             bare.apply(samples.ft_readings, samples.ft_temperatures),
             *_torque_map(build_estimator(settings, robot, identity), samples, progress),
             np.where(changing(reference), reference, np.nan),
-            offsets,
-            np.zeros(len(offsets), dtype=bool) if model is None else model.assumed,
+            fit.offsets,
+            fit.assumed,
         )
-        offsets = torques.offsets
-    return Offsets(request, calibration.with_offsets(offsets), support, model, torques, findings)
+    return Offsets(request, calibration.with_offsets(fit.offsets), support, fit, findings)
 
 
 def offset_from_torques(

@@ -42,6 +42,7 @@ SAMPLES_OF_A_MEAN = 100
 SAMPLES_PER_TICK = 50
 MIN_BATCH = 8
 """Samples from which a batch costs less than as many steps."""
+_ARRAYS = tuple(name for name in WrenchEstimate._fields if name != 'contacts')
 
 
 def replay(
@@ -98,15 +99,20 @@ def replay(
     part = log.within(TimeRange() if time_range is None else time_range)
     found = run(part, robot, settings, computed, progress)
     if settings.outputs.deviations_rate and deviations_rate != 0.0:
-        found = with_deviations(found, _rows(part, deviations_rate), progress)
+        if deviations_rate is None:
+            last = len(part.samples) - 1
+            rows = np.linspace(0, last, min(last + 1, SAMPLES_OF_A_MEAN)).round().astype(np.intp)
+        else:
+            rows = rows_at_rate(part.samples.stamp_ns, deviations_rate)
+        found = with_deviations(found, rows, progress)
     internal = InternalWrenches(build_estimator(settings, robot, calibration=computed.calibration))
     if joints:
         wrenches = internal.of(part.samples, found.estimate, joints)
         inside = Inside(joints, tuple(internal.frames(joints)), wrenches)
         found = replace(found, through=inside)
     if links:
-        rows = [robot.link_names.index(link) for link in links]
-        wrenches = internal.net(part.samples, found.estimate)[:, rows]
+        columns = [robot.link_names.index(link) for link in links]
+        wrenches = internal.net(part.samples, found.estimate)[:, columns]
         found = replace(found, net=Inside(links, links, wrenches))
     progress('checks', 0.0)
     found = replace(found, summary=summarize(found))
@@ -142,29 +148,22 @@ def estimate_log(
     """Estimate every sample with the contacts of its time."""
     if touches is None or not touches.rows.any():
         return estimator.batch(samples)
-    order: list[Indices] = []
-    parts: list[WrenchEstimate] = []
+    order, parts = [], []
     for number in np.unique(touches.rows):
         contacts = estimator.with_touches(touches.sets[number])
         rows = np.flatnonzero(touches.rows == number)
-        if len(rows) < MIN_BATCH:
-            for row in rows.tolist():
-                order.append(np.array([row], dtype=np.intp))
-                parts.append(_batch_of_one(estimator.update(samples[row], contacts)))
-        else:
+        if len(rows) >= MIN_BATCH:
             order.append(rows)
             parts.append(estimator.batch(samples.take(rows), contacts))
+            continue
+        for row in rows.tolist():
+            one = estimator.update(samples[row], contacts)
+            arrays: dict[str, Any] = {
+                name: np.asarray(getattr(one, name))[None] for name in _ARRAYS
+            }
+            order.append(np.array([row]))
+            parts.append(one._replace(**arrays))
     return _joined(estimator, parts, np.argsort(np.concatenate(order)))
-
-
-def _batch_of_one(estimate: WrenchEstimate) -> WrenchEstimate:
-    """Return the estimate of a sample with a leading axis."""
-    rows: dict[str, Any] = {
-        name: np.asarray(value)[None]
-        for name, value in estimate._asdict().items()
-        if name != 'contacts'
-    }
-    return WrenchEstimate(contacts=estimate.contacts, **rows)
 
 
 def _joined(
@@ -175,34 +174,24 @@ def _joined(
     for part in parts:
         for contact in part.contacts:
             columns.setdefault(contact.name, contact.at_origin)
-    places = {name: column for column, name in enumerate(columns)}
+    places = list(columns)
     wrenches = np.full((len(order), len(columns), 6), np.nan)
     quality = np.full((len(order), len(columns)), Quality.ABSENT, dtype=np.uint8)
     start = 0
     for part in parts:
         rows = slice(start, start := start + len(part.torques))
-        taken = [places[contact.name] for contact in part.contacts]
+        taken = [places.index(contact.name) for contact in part.contacts]
         wrenches[rows, taken] = part.wrenches
         quality[rows, taken] = part.contact_quality
     joined: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts])[order]
-        for name in WrenchEstimate._fields
-        if name not in ('contacts', 'wrenches', 'contact_quality')
+        for name in _ARRAYS
+        if name not in ('wrenches', 'contact_quality')
     }
     return WrenchEstimate(
         contacts=tuple(columns.values()), wrenches=wrenches[order],
         contact_quality=quality[order], **joined,
     )  # fmt: skip
-
-
-def _rows(log: Log, rate: float | None) -> Indices:
-    """Return the samples whose standard deviations are computed, as the node would at a rate."""
-    stamps_ns = log.samples.stamp_ns
-    if rate is not None:
-        return rows_at_rate(stamps_ns, rate)
-    n = len(stamps_ns)
-    rows = np.linspace(0, n - 1, min(n, SAMPLES_OF_A_MEAN)).round()
-    return np.unique(rows.astype(np.intp))
 
 
 def rows_at_rate(stamps_ns: NDArray[np.int64], rate: float) -> Indices:
@@ -232,8 +221,7 @@ def with_deviations(found: Replay, rows: Indices, progress: Progress = no_progre
 
     @cache
     def contacts_of(number: int) -> ContactSet | None:
-        assert touches is not None
-        return estimator.with_touches(touches.sets[number]) if number else None
+        return estimator.with_touches(touches.sets[number]) if touches and number else None
 
     lack = ''
     try:
@@ -245,8 +233,7 @@ def with_deviations(found: Replay, rows: Indices, progress: Progress = no_progre
             if not noise.covers(sample):
                 lack = 'a filter does not work at the rate of its stream, or is adaptive_window'
                 continue
-            contacts = None if touches is None else contacts_of(int(touches.rows[row]))
-            one = uncertainty.of(sample, contacts)
+            one = uncertainty.of(sample, contacts_of(int(touches.rows[row]) if touches else 0))
             places = [columns[contact.name] for contact in one.contacts]
             wrenches[k, places], torques[k] = one.wrenches, one.torques
             external[k], residuals[k] = one.external_torques, one.residuals

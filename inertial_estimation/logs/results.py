@@ -196,8 +196,9 @@ def _results(
 ) -> Results:
     """Return the results of sample k, and deviations m, with the contacts that are there."""
     batch, found = replay.estimate, replay.deviations
-    rows: list[Any] = [None if value is batch.contacts else value[k] for value in cast(Any, batch)]
-    estimate = WrenchEstimate(*rows)._replace(
+    estimate = WrenchEstimate._make(
+        None if value is batch.contacts else value[k] for value in cast(Any, batch)
+    )._replace(
         contacts=contacts,
         wrenches=batch.wrenches[k, there],
         contact_quality=batch.contact_quality[k, there],
@@ -208,12 +209,8 @@ def _results(
             int(estimate.stamp_ns), contacts, found.wrenches[m, there], found.torques[m],
             found.external_torques[m], found.residuals[m],
         )  # fmt: skip
-    return Results(
-        estimate,
-        deviations,
-        None if replay.through is None else replay.through.wrenches[k],
-        None if replay.net is None else replay.net.wrenches[k],
-        replay.calibration.offsets,
-        replay.recording.samples[k],
-        replay.robot,
+    through, net = (
+        None if one is None else one.wrenches[k] for one in (replay.through, replay.net)
     )
+    offsets, sample = replay.calibration.offsets, replay.recording.samples[k]
+    return Results(estimate, deviations, through, net, offsets, sample, replay.robot)

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import compress, product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.momentum_check import (
@@ -87,11 +87,12 @@ def _momentum_windows(replay: Replay) -> Iterator[tuple[tuple[float, float], Any
     log, robot, estimate = replay.recording, replay.robot, replay.estimate
     samples, times = log.samples, log.times
     noise = MomentumNoise(replay.settings, robot)
-    names = [name for name in WrenchEstimate._fields if name != 'contacts']
     check, first, seen_ns, last = MomentumCheck(robot), 0, 0, len(times) - 1
     for row, stamp_ns in enumerate(samples.stamp_ns.tolist()):
-        fields: dict[str, Any] = {name: getattr(estimate, name)[row] for name in names}
-        check.add(samples[row], WrenchEstimate(contacts=estimate.contacts, **fields))
+        one = (
+            value if value is estimate.contacts else value[row] for value in cast(Any, estimate)
+        )
+        check.add(samples[row], WrenchEstimate._make(one))
         # Often enough that no window is forgotten.
         if row < last and 0 <= stamp_ns - seen_ns < WINDOW_NS // 2:
             continue
@@ -103,31 +104,29 @@ def _momentum_windows(replay: Replay) -> Iterator[tuple[tuple[float, float], Any
             check, first = MomentumCheck(robot), row + 1
 
 
-def sensor_records(
-    replay: Replay, situations: Sequence[Situation], judged: Mask
-) -> tuple[list[Record], int]:
-    """Return the residual of each sensor against the others, and the number of samples."""
-    robot, settings = replay.robot, replay.settings
+def sensor_records(replay: Replay, situations: Sequence[Situation]) -> list[Record]:
+    """Return the residual of each sensor against the others."""
+    robot, settings, judged = replay.robot, replay.settings, replay.judged
     samples = replay.recording.without_frozen(sensor.name for sensor in robot.ft_sensors)
     estimator = build_estimator(settings, robot, calibration=replay.calibration)
     noise, whole = _noise(replay)
     motion, random = StateNoise.of(noise.joints, noise.imus), np.random.default_rng(SEED)
     # Evenly spread over the samples that are judged, over all if none is.
-    rows = np.flatnonzero(judged if judged.any() else np.ones_like(judged))
+    rows = np.flatnonzero(judged if judged.any() else ~judged)
     places = np.linspace(0, len(rows) - 1, min(len(rows), MAX_SAMPLES)).round()
     chosen = rows[np.unique(places.astype(np.intp))]
     taken, residuals, others = [], [], []
     for situation in situations[:MAX_SITUATIONS]:
         rows = np.intersect1d(chosen, situation.rows)
         if len(rows):
-            part, contacts = samples.take(rows), situation.contacts
+            part = samples.take(rows)
             fts = part.ft_readings + noise.fts * random.normal(size=part.ft_readings.shape)
             disturbed = replace(motion.perturbed(part, random), ft_readings=fts)
             taken.append(rows)
-            residuals.append(sensor_residuals(estimator, part, contacts))
-            others.append(sensor_residuals(estimator, disturbed, contacts))
+            residuals.append(sensor_residuals(estimator, part, situation.contacts))
+            others.append(sensor_residuals(estimator, disturbed, situation.contacts))
     if not taken:
-        return [], 0
+        return []
     used = samples.take(np.concatenate(taken))
     wrenches = replay.calibration.apply(used.ft_readings, used.ft_temperatures)
     calibrated, sources = replace(used, ft_readings=wrenches), imu_sources(robot)
@@ -150,27 +149,24 @@ def sensor_records(
             if kind == 'imu' and 0 <= sources[k] < len(sources) and known.any():
                 change = max(change, rms_change(readings[:, sources[k]]))
             size = _rms((other - own)[known])
-            own, readings = own[known], readings[:, k, axes]
-            verdict = judge_residual(own, readings, size, whole=whole, change=change)
+            verdict = judge_residual(
+                own[known], readings[:, k, axes], size, whole=whole, change=change
+            )
             # Without contacts, external wrenches appear in the residuals.
             judges = kind == 'imu' or bool(replay.clean.contacts)
             records.append({
                 'sensor': sensor.name,
-                'kind': kind,
                 'quantity': quantity,
                 'unit': unit,
-                'n_instants': len(own),
-                'mean': own.mean(axis=0).tolist() if len(own) else [np.nan] * 3,
+                'n_instants': int(known.sum()),
+                'mean': own[known].mean(axis=0).tolist() if known.any() else [np.nan] * 3,
                 'rms': verdict.rms,
-                'largest': float(np.linalg.norm(own, axis=1).max()) if len(own) else np.nan,
-                'rms_reading': _rms(readings),
                 'rms_change': verdict.change,
                 'noise': size,
-                'noise_is_whole': whole,
                 'constant': verdict.is_constant,
                 'doubtful': judges and verdict.doubtful,
             })  # fmt: skip
-    return records, len(used)
+    return records
 
 
 def _rms(values: Array) -> float:
@@ -181,27 +177,23 @@ def _rms(values: Array) -> float:
 def _noise(replay: Replay) -> tuple[NoiseModel, bool]:
     """Return the noise behind the filters, and whether it is known for all of them."""
     robot, rates, settings = replay.robot, replay.recording.rates, replay.settings
-    imus = [settings.imu_of(imu.name) for imu in robot.imus]
-    assumed = np.isin(robot.joint_names, settings.joint_states.assumed)
-    joint = np.diag([settings.joint_states.position_noise**2, 0.0, 0.0])
-    signals = [np.diag([i.gyroscope_noise**2, i.accelerometer_noise**2, 0.0]) for i in imus]
+    n, imus = len(robot.joint_names), [settings.imu_of(imu.name) for imu in robot.imus]
     fts = [settings.ft_of(sensor.name).noise for sensor in robot.ft_sensors]
+    assumed = np.isin(robot.joint_names, settings.joint_states.assumed)
     # Where the noise behind a filter is unknown, that of the messages is taken.
-    messages = NoiseModel(
-        joints=np.where(assumed[:, None, None], 0.0, joint),
-        imus=np.array(signals).reshape(-1, 3, 3),
-        fts=np.array(fts).reshape(-1, 6),
-        assumed_positions=np.zeros(len(robot.joint_names)),
-    )
-    if rates is None:
-        return messages, False
-    found = stream_noise(settings, robot, rates)
-    of_joints = found.joints & ~assumed
-    known = np.concatenate([found.joints | assumed, found.imus, found.fts])
-    model = replace(
-        found.model,
-        joints=np.where(of_joints[:, None, None], found.model.joints, messages.joints),
-        imus=np.where(found.imus[:, None, None], found.model.imus, messages.imus),
-        fts=np.where(found.fts[:, None], found.model.fts, messages.fts),
-    )
-    return model, bool(known.all())
+    joint_noise, imu_noise = np.zeros((n, 3, 3)), np.zeros((len(imus), 3, 3))
+    ft_noise = np.array(fts).reshape(-1, 6)
+    joint_noise[~assumed, 0, 0] = settings.joint_states.position_noise**2
+    imu_noise[:, 0, 0] = [imu.gyroscope_noise**2 for imu in imus]
+    imu_noise[:, 1, 1] = [imu.accelerometer_noise**2 for imu in imus]
+    whole = rates is not None
+    if rates is not None:
+        found = stream_noise(settings, robot, rates)
+        whole = bool((found.joints | assumed).all() and found.imus.all() and found.fts.all())
+        for own, filtered, known in (
+            (joint_noise, found.model.joints, found.joints & ~assumed),
+            (imu_noise, found.model.imus, found.imus),
+            (ft_noise, found.model.fts, found.fts),
+        ):
+            own[known] = filtered[known]
+    return NoiseModel(joint_noise, imu_noise, ft_noise, np.zeros(n)), whole

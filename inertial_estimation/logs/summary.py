@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.estimation.dependence import UninformedTorques
-from inertial_estimation.estimation.estimate import Flags, Quality
+from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.logs.log import changing
 from inertial_estimation.logs.results import Inside, Replay
 from inertial_estimation.logs.sensor_agreement import momentum_record, sensor_records
@@ -25,6 +26,11 @@ Record = dict[str, Any]
 
 UNFIT = ~np.uint8(Quality.ASSUMED)
 """Results with another flag than that are not judged."""
+QUALITIES = {
+    'wrenches': 'contact_quality', 'torques': 'torque_quality',
+    'external_torques': 'external_torque_quality', 'residuals': 'submodel_quality',
+}  # fmt: skip
+"""Of each result that is judged."""
 MAX_SITUATIONS = 20
 """Most frequent sets of contacts and sensors whose dependence is computed."""
 MIN_GRAVITY = 1e-9
@@ -37,58 +43,58 @@ MIN_SAMPLES = 10
 
 def summarize(replay: Replay) -> Record:
     """Return the figures of a replay: numbers, and lists of records."""
-    robot, log, clean = replay.robot, replay.recording, replay.clean
-    times, statistics, request = log.times, log.statistics, replay.offsets.request
+    robot, log, clean, offsets = replay.robot, replay.recording, replay.clean, replay.offsets
+    times, statistics = log.times, log.statistics
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
-    range_ = request.time_range
     estimator = build_estimator(replay.settings, robot, replay.calibration)
     situations = find_situations(estimator, log.samples, clean, log.touches)
-    residuals, n_instants = sensor_records(replay, situations, replay.judged)
     fts, imus, joints = (
-        (statistics.fts, statistics.imus, statistics.joints) if statistics else ({}, {}, {})
+        list(_streams(getattr(statistics, kind, {}), log.origin_ns))
+        for kind in ('fts', 'imus', 'joints')
     )
-    topics = replay.settings.joint_states.topics
+    for one in joints:
+        # The name of a part is the index of its topic and its joints.
+        part, _, names = one['name'].partition(': ')
+        one |= {'name': replay.settings.joint_states.topics[int(part)], 'joints': names.split()}
+    spread = (
+        offsets.fit.deviations.reshape(-1, 6).tolist()
+        if offsets.fit is not None and offsets.request.source == 'model'
+        else [None] * len(robot.ft_sensors)
+    )
+    contacts = [contact.name for contact in clean.contacts]
     return {
         'robot': robot.name,
         'n_samples': len(times),
         'time_range_s': [float(times[0]), float(times[-1])],
         'judged_s': float(replay.judged.sum()) * usual,
-        'offset_source': request.source,
-        'offset_support': replay.offsets.support,
-        'offset_range_s': (None if request.source == 'settings' else [range_.start, range_.stop]),
-        'offsets': list(_offsets(replay)),
-        'fts': list(_streams(fts, log.origin_ns)),
-        'imus': list(_streams(imus, log.origin_ns)),
-        'joint_states': [
-            # The name of a part is the index of its topic and its joints.
-            {**one, 'name': topics[int(part)], 'joints': names.split()}
-            for one in _streams(joints, log.origin_ns)
-            for part, _, names in [one['name'].partition(': ')]
+        'offset_source': offsets.request.source,
+        'offset_support': offsets.support,
+        'offsets': [
+            {'sensor': s.name, 'assumed': bool(assumed), 'offset': o.tolist(), 'deviation': d}
+            for s, assumed, o, d in zip(
+                robot.ft_sensors, offsets.assumed, offsets.calibration.offsets, spread, strict=True
+            )
         ],
-        'assumed_joints': list(replay.settings.joint_states.assumed),
+        'fts': fts,
+        'imus': imus,
+        'joint_states': joints,
         'ignored_joints': list(statistics.ignored_joints if statistics else ()),
         'wrenches': [
-            {
-                'contact': contact.name,
-                'frame': contact.frame,
-                **_figures(replay, 'wrenches', c, clean.contact_quality[:, c]),
-            }
-            for c, contact in enumerate(clean.contacts)
+            one | {'frame': contact.frame}
+            for one, contact in zip(
+                _columns(replay, 'wrenches', 'contact', contacts), clean.contacts, strict=True
+            )
         ],
         'residuals': list(_residuals(replay)),
         'torques': list(_compared_torques(replay)),
         'support': _support(replay),
-        'estimated_torques': list(_torques(replay, 'torques', clean.torque_quality)),
+        'estimated_torques': list(_columns(replay, 'torques', 'joint', robot.joint_names)),
         'external_torques': list(
-            _torques(replay, 'external_torques', clean.external_torque_quality)
-            if clean.contacts
-            else ()
+            _columns(replay, 'external_torques', 'joint', robot.joint_names) if contacts else ()
         ),
-        'external_torque_base': robot.external_torque_base or robot.links[robot.base].name,
         'deviations_lack': replay.deviations.lack if replay.deviations else '',
         'momentum': momentum_record(replay),
-        'sensor_residuals': residuals,
-        'residual_instants': n_instants,
+        'sensor_residuals': sensor_records(replay, situations),
         'through': list(_inside('joint', replay.through)),
         'net': list(_inside('link', replay.net)),
         **_dependence(replay, situations[:MAX_SITUATIONS]),
@@ -114,70 +120,52 @@ def _streams(streams: Mapping[str, StreamStatistics], origin_ns: int) -> Iterato
         }
 
 
-def _offsets(replay: Replay) -> Iterator[Record]:
-    """Yield the offset of each FT sensor, and the standard deviation of reading - prediction."""
-    offsets = replay.offsets
-    deviations = None if offsets.model is None else offsets.model.deviations.reshape(-1, 6)
-    for k, sensor in enumerate(replay.robot.ft_sensors):
-        yield {
-            'sensor': sensor.name,
-            'assumed': bool(offsets.assumed[k]),
-            'offset': offsets.calibration.offsets[k].tolist(),
-            'deviation': None if deviations is None else deviations[k].tolist(),
-        }
-
-
 def _means(values: Array) -> Array:
     """Return the mean of each column, NaN if there are no rows."""
     return values.mean(axis=0) if len(values) else np.full(values.shape[1], np.nan)
 
 
-def _figures(
-    replay: Replay, kind: str, column: int, quality: Flags, used: Mask | bool = True
-) -> Record:
-    """Return the figures of a column of a result, with qualities (n,), at used samples (n,)."""
-    rows = replay.judged & used & (quality & UNFIT == 0)
-    results = getattr(replay.clean, kind)[:, column]
-    values = results.reshape(len(results), -1)[rows]
-    deviations = np.full((0, values.shape[1]), np.nan)
-    if (found := replay.deviations) is not None:
-        known = getattr(found, kind)[rows[found.rows], column].reshape(-1, values.shape[1])
-        deviations = known[~np.isnan(known).any(axis=1)]
-    return {
-        'assumed': bool((quality[rows] & Quality.ASSUMED).any()),
-        'n_samples': len(values),
-        'mean': _means(values).tolist(),
-        'rms': np.sqrt(_means(values**2)).tolist(),
-        'standard_deviation': _means(deviations).tolist(),
-    }
-
-
-def _torques(replay: Replay, kind: str, qualities: Flags) -> Iterator[Record]:
-    """Yield the figures of torques of one kind, qualities (n, n_joints)."""
-    for j, joint in enumerate(replay.robot.joint_names):
-        figures = _figures(replay, kind, j, qualities[:, j])
-        scalars = {key: figures[key][0] for key in ('mean', 'rms', 'standard_deviation')}
-        yield {'joint': joint, **figures, **scalars}
+def _columns(
+    replay: Replay, kind: str, of: str, names: Sequence[str], used: Mask | bool = True
+) -> Iterator[Record]:
+    """Yield the figures of each column of a result, at used samples (n, n_names)."""
+    results, qualities = getattr(replay.clean, kind), getattr(replay.clean, QUALITIES[kind])
+    good = replay.judged[:, None] & used & (qualities & UNFIT == 0)
+    spreads = replay.deviations
+    for k, name in enumerate(names):
+        rows = good[:, k]
+        values = results[:, k].reshape(len(results), -1)[rows]
+        deviations = np.full((0, values.shape[1]), np.nan)
+        if spreads is not None:
+            known = getattr(spreads, kind)[rows[spreads.rows], k].reshape(-1, values.shape[1])
+            deviations = known[~np.isnan(known).any(axis=1)]
+        figures = {
+            'mean': _means(values),
+            'rms': np.sqrt(_means(values**2)),
+            'standard_deviation': _means(deviations),
+        }
+        yield {
+            of: name,
+            'assumed': bool((qualities[rows, k] & Quality.ASSUMED).any()),
+            'n_samples': len(values),
+            **{key: v.tolist() if len(v) > 1 else float(v[0]) for key, v in figures.items()},
+        }
 
 
 def _residuals(replay: Replay) -> Iterator[Record]:
     """Yield the figures of submodels at samples in which no contact has six unknowns."""
     robot, estimate = replay.robot, replay.clean
-    for s, submodel in enumerate(robot.submodels):
-        quality = estimate.submodel_quality[:, s]
-        full = [
-            c
-            for c, contact in enumerate(estimate.contacts)
-            if contact.kind == 'wrench' and robot.frame(contact.frame)[0] in submodel.links
-        ]
-        open_ = ((estimate.contact_quality[:, full] & GONE) != 0).all(axis=1)
-        if full:
+    merged = (estimate.submodel_quality & np.uint8(Quality.MERGED)) != 0
+    gone = (estimate.contact_quality & GONE) != 0
+    used: Mask = np.ones(merged.shape, dtype=bool)
+    for c, contact in enumerate(estimate.contacts):
+        if contact.kind == 'wrench':
             # A merged submodel may have the contact of the other one.
-            open_ &= quality & np.uint8(Quality.MERGED) == 0
-        if open_.any():
-            yield {
-                'submodel': submodel.name, **_figures(replay, 'residuals', s, quality, open_)
-            }  # fmt: skip
+            s = robot.submodel_of(contact.frame)
+            used[:, s] &= gone[:, c] & ~merged[:, s]
+    names = [submodel.name for submodel in robot.submodels]
+    records = _columns(replay, 'residuals', 'submodel', names, used)
+    yield from compress(records, np.any(used, axis=0).tolist())
 
 
 def _compared_torques(replay: Replay) -> Iterator[Record]:
@@ -185,19 +173,14 @@ def _compared_torques(replay: Replay) -> Iterator[Record]:
     reference, estimate = replay.recording.samples.efforts, replay.clean
     if reference is None:
         return
-    for j in np.flatnonzero(changing(reference)).tolist():
-        quality = estimate.torque_quality[:, j]
-        rows = replay.judged & (quality & UNFIT == 0)
-        torque = np.where(rows, estimate.torques[:, j], np.nan)
-        found = compare(replay.times, torque, reference[:, j])
-        if found is not None:
-            figures = _figures(replay, 'torques', j, quality)
-            yield {
-                'joint': replay.robot.joint_names[j],
-                'assumed': figures['assumed'],
-                **found,
-                'standard_deviation_nm': figures['standard_deviation'][0],
-            }
+    torques = np.where(
+        replay.judged[:, None] & (estimate.torque_quality & UNFIT == 0), estimate.torques, np.nan
+    )
+    records = _columns(replay, 'torques', 'joint', replay.robot.joint_names)
+    for j, (one, changes) in enumerate(zip(records, changing(reference), strict=True)):
+        if changes and (found := compare(replay.times, torques[:, j], reference[:, j])):
+            known = {'joint': one['joint'], 'assumed': one['assumed']}
+            yield known | found | {'standard_deviation_nm': one['standard_deviation']}
 
 
 def compare(times: Array, estimate: Array, reference: Array) -> dict[str, float] | None:
