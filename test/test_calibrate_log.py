@@ -3,7 +3,6 @@
 """``calibrate offsets``, ``affine``, ``temperature``: bags in, calibration files out."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +38,6 @@ from inertial_estimation.calibration.configured_estimator import (
 from inertial_estimation.calibration.sensor_fits import calibrate_affine
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import LogError
 from inertial_estimation.findings import Level
 from inertial_estimation.logs.log import TimeRange
 from inertial_estimation.logs.offsets import in_hindsight, predict_wrenches
@@ -92,17 +90,23 @@ def write_robot(folder, **more):
 @pytest.fixture
 def held(tmp_path, rng):
     """Return a folder with two poses on the left foot, and the offsets in the bag."""
+    return hold(tmp_path, rng)
+
+
+def hold(folder, rng, unit=1.0):
+    """Write a bag of two poses on the left foot with readings in some unit."""
     robot = biped()
     positions = rng.uniform(-0.5, 0.5, len(robot.joint_names))
     shots = [
         standing(robot, positions + 0.3 * k, {'l_sole': 1.0}, up=up)
         for k, up in enumerate(([0.0, 0.0, 1.0], [0.3, 0.4, 0.8]))
     ]
+    shots = [one._replace(ft_readings=unit * one.ft_readings) for one in shots]
     offsets = rng.normal(0.0, 10.0, (5, 6))
     messages = messages_of(shots, list(robot.joint_names), offsets, touched=range(100, 150))
-    write_bag(tmp_path / 'bag', list(messages))
-    write_robot(tmp_path)
-    return tmp_path, offsets
+    write_bag(folder / 'bag', list(messages))
+    write_robot(folder)
+    return folder, offsets
 
 
 def call(folder, *more, part=''):
@@ -130,6 +134,14 @@ def test_offsets_become_a_calibration_file_of_the_node(held):
     given = EstimatorSettings.from_dict({**SETTINGS, 'calibration_file': str(output)})
     used = build_estimator(given, build_robot(given, biped_urdf())).calibration
     np.testing.assert_allclose(used.offsets, offsets, atol=EXACT)
+
+
+def test_offsets_of_readings_in_another_unit_are_not_written(tmp_path, rng):
+    hold(tmp_path, rng, unit=1.0 / 9.81)
+    output, figures = tmp_path / 'ft.yaml', tmp_path / 'found.json'
+    assert call(tmp_path, '--support', 'l_sole', '--out', output, '--json', figures) == 1
+    assert not output.exists()
+    assert 'scale' in {one['code'] for one in json.loads(figures.read_text())['findings']}
 
 
 def test_shared_load_must_be_accepted_and_is_noted(held):
@@ -177,23 +189,6 @@ def test_errors_of_offsets_name_options(held, capsys):
     ):
         assert call(held[0], *more, part=part) == code
         assert named in capsys.readouterr().err
-
-
-def test_poses_of_a_real_leg_show_its_wrong_matrix(tmp_path):
-    bag, figures = DATA / 'icub_yoga_left' / 'bag', tmp_path / 'found.json'
-    if not bag.is_dir():
-        pytest.skip('no real log')
-    assert not main([
-        'calibrate', 'offsets', f'{bag}@13.07:65.64', '--robot',
-        str(DATA / 'models' / 'icub_v2_5.urdf'), '--config',
-        str(CONFIG / 'icub_yoga_left.yaml'), '--json', str(figures),
-    ])  # fmt: skip
-    found = json.loads(figures.read_text())
-    leg = found['sensors']['r_leg_ft']['poses']
-    assert leg['turn'] > 1.0 and leg['differing'][0] > 5.0 and found['is_unique']
-    assert ('r_leg_ft', 'offset_drift') in {(f['subject'], f['code']) for f in found['findings']}
-    assumed = {name for name, one in found['sensors'].items() if one['assumed']}
-    assert assumed == {'l_arm_ft', 'r_arm_ft', 'l_leg_ft', 'l_foot_ft'}
 
 
 RATE, SECONDS = 100, 60.0
@@ -371,17 +366,3 @@ def test_touches_of_the_other_foot_are_left_out(icub):
     assert 'unexcited' in {one.code for one in foot.findings}
     # The hip is on one side of a step of 20 N in fx all the time.
     assert 'matrix_change' in {one.code for one in leg.findings if one.level == Level.ERROR}
-
-
-def test_sensors_with_assumed_joints_are_fitted_only_when_named(icub):
-    predicted, calibrations = icub
-    whole = np.ones(len(predicted.times), dtype=bool)
-    silent = predicted.samples.ft_readings.copy()
-    silent[:, list(calibrations).index('r_foot_ft')] = np.nan
-    part = predicted._replace(samples=replace(predicted.samples, ft_readings=silent))
-    found, refused = calibrate_affine(part, calibrations, whole)
-    assert [one.name for one in found] == ['r_leg_ft'] and list(refused) == ['r_foot_ft']
-    (stance,), _ = calibrate_affine(predicted, calibrations, whole, sensors=('l_leg_ft',))
-    assert stance.assumed
-    with pytest.raises(LogError):
-        calibrate_affine(part, calibrations, whole, sensors=('r_foot_ft',))

@@ -107,7 +107,7 @@ def test_offsets_add_to_the_calibration_of_the_node(files):
         assert row['fit'] < OFFSET_ERROR
         assert row['validation'] < OFFSET_ERROR
     text = (folder / 'o.yaml').read_text()
-    assert 'add them to ft.<sensor>.offset' in text
+    assert 'ft.<sensor>.offset' in text
     offsets = [term['value'] for term in yaml.safe_load(text)['wrist_sensor'].values()]
     np.testing.assert_allclose(offsets, ON_TOP, rtol=0.0, atol=OFFSET_ERROR)
 

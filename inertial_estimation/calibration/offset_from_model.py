@@ -3,14 +3,11 @@
 """
 FT offsets from the model while nothing but some supports touches the robot [T section 4.7].
 
-With one support all readings are predicted, and the offset is the mean of reading minus
-prediction. With several, the sharing of the load is unknown: what it changes is projected out at
-each sample, and combinations of offsets that look like another sharing in all poses are not
-determined; for them the smallest support wrenches are assumed, if the caller accepts that.
-
-The supports are presumed to be the only contacts [T Assumption 4.3]; another constant contact
-becomes a part of the offsets. An offset is constant in the sensor's frame, whatever the pose; the
-weight of a mass dm that the model lacks turns with gravity: force = offset + s dm g.
+With one support the offset is the mean of reading minus prediction. With several, the sharing of
+the load is unknown: what it changes is projected out at each sample, and combinations of offsets
+that look like another sharing in all poses are not determined. Another constant contact becomes a
+part of the offsets [T Assumption 4.3], and so does the weight of a mass dm that the model lacks,
+unless it turns with gravity: force = offset + s dm g.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ from inertial_estimation.errors import CalibrationError, ModelError, OffsetsNotU
 from inertial_estimation.estimation.contacts import noise_scale
 from inertial_estimation.estimation.faults import SampleShapes, with_known_temperatures
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.findings import Finding, finding
+from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.model.arguments import indices, names, numbers
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.sample import SampleBatch
@@ -57,10 +54,12 @@ MIN_TURN = np.deg2rad(15.0)
 POSE_DEVIATIONS, MIN_POSE_DIFFERENCE = 3.0, (0.3, 0.03)
 """Difference between poses that is reported: over its noise, and at least [N, Nm]."""
 MASS_TOLERANCE = 1e-6
+MIN_CHANGE, MIN_LIKENESS = (3.0, 0.3), 0.9
+"""Predicted changes [N, Nm], and their cosine with the measured ones, that show their factor."""
 
 
 class PoseErrors(NamedTuple):
-    """Differences of a sensor's readings between poses."""
+    """Differences of a sensor's readings between two poses or more."""
 
     residuals: Array
     """Mean of reading minus prediction and offset in each pose, shape (n_poses, 6) [N, Nm]."""
@@ -72,6 +71,8 @@ class PoseErrors(NamedTuple):
     """Whether poses differ by more than noise."""
     mass: float
     """That explains the differences best [kg]; NaN if gravity does not turn enough."""
+    factors: Array
+    """Measured over predicted changes of force and moment, (2,); NaN if small or unlike."""
     load: float
     """Root mean square of the predicted force [N]."""
 
@@ -96,7 +97,7 @@ class ModelOffsets:
     shape (k, n_fts, 6).
     """
     poses: dict[str, PoseErrors]
-    """By sensor; of those that share no load."""
+    """By sensor; of those that share no load and were held in two poses or more."""
     spread: Array
     """
     Standard deviation of reading minus prediction [N, Nm]; NaN where nothing was found, shape
@@ -239,12 +240,16 @@ def offset_from_model(
     differences = wrenches - loads.readings
     known = finite(differences, axis=2)
     reasons = [
-        _why_silent(
-            given, calibration, k, int(known[:, k].sum()), min_samples, noisy is None or noisy[k]
-        )
-        for k in range(len(fts))
+        _why_silent(given, calibration, k, noisy is None or bool(noisy[k]))
+        # With few samples it would limit those that share its load.
+        or (count < min_samples) * f'{count} readings with a prediction, {min_samples} are needed'
+        for k, count in enumerate(known.sum(axis=0).tolist())
     ]
-    chosen = _choose(fts, sensors, reasons)
+    asked = indices('sensors', sensors, 'FT sensor', fts) if sensors else range(len(fts))
+    lacking = [f"'{fts[k]}': {reasons[k]}" for k in asked if reasons[k]]
+    if lacking and (sensors or len(lacking) == len(fts)):
+        raise CalibrationError(f'FT sensor {"; ".join(lacking)}', about=('sensors',))
+    chosen = np.array([k in asked and not reasons[k] for k in range(len(fts))], dtype=bool)
     known &= chosen
     # The sharing is found at each sample, from all sensors that depend on it.
     shared = chosen & loads.shared
@@ -290,6 +295,13 @@ def offset_from_model(
     offsets, poses = calibration.offsets.copy(), {}
     spread, deviations = np.full((2, len(fts), 6), np.nan)
     temperatures = np.full(len(fts), np.nan)
+    findings = [
+        finding(
+            'unexcited', fts[k], what=f'{" and ".join(supports)} share the load, smallest '
+            'wrenches assumed',
+        )
+        for k in np.flatnonzero(unsure)
+    ]  # fmt: skip
     for k in np.flatnonzero(found):
         at = used[:, k]
         own = differing[at, k]
@@ -297,13 +309,13 @@ def offset_from_model(
         deviations[k] = deviations_of_means(own)
         if samples.ft_temperatures is not None:
             warm = samples.ft_temperatures[at, k]
-            warm = warm[np.isfinite(warm)]
-            temperatures[k] = warm.mean() if len(warm) else np.nan
-        if not shared[k]:
-            poses[fts[k]] = _compare_poses(
-                own - offsets[k], loads.pulls[at, k], still.poses[at], loads.readings[at, k, :3]
-            )
-    findings = list(_findings(fts, supports, unsure, poses))
+            temperatures[k] = np.nanmean(warm) if np.isfinite(warm).any() else np.nan
+        one = _compare_poses(
+            own - offsets[k], loads.pulls[at, k], still.poses[at], loads.readings[at, k]
+        )
+        if one is not None and not shared[k]:
+            poses[fts[k]] = one
+            findings += _findings(fts[k], one)
     if len(supports) == 1:
         rows = used.any(axis=1)
         findings += second_supports(
@@ -322,15 +334,8 @@ def offset_from_model(
     )  # fmt: skip
 
 
-def _why_silent(
-    samples: SampleBatch,
-    calibration: FtCalibration,
-    k: int,
-    count: int,
-    least: int,
-    is_noisy: bool,
-) -> str:
-    """Return why sensor k with a count of predicted readings cannot be used; empty: it can."""
+def _why_silent(samples: SampleBatch, calibration: FtCalibration, k: int, is_noisy: bool) -> str:
+    """Return why the readings of sensor k cannot be used; empty: they can."""
     readings = samples.ft_readings[:, k]
     reads = finite(readings, axis=1)
     if not reads.any():
@@ -341,20 +346,8 @@ def _why_silent(
         warmth = warmth[reads & np.isfinite(warmth)]
         if reason := implausible(warmth) if len(warmth) else 'no temperature':
             return reason
-    # With few samples it would limit those that share its load.
-    if count < least:
-        return f'{count} readings with a prediction, {least} are needed'
     dead = constant_channels(readings)
     return f'channel {names_of(dead)} never changes' if is_noisy and dead.any() else ''
-
-
-def _choose(fts: Sequence[str], sensors: Sequence[str] | None, reasons: Sequence[str]) -> Mask:
-    """Return the sensors whose offsets are to be found, (n_fts,)."""
-    asked = indices('sensors', sensors, 'FT sensor', fts) if sensors else range(len(fts))
-    lacking = [f"'{fts[k]}': {reasons[k]}" for k in asked if reasons[k]]
-    if lacking and (sensors or len(lacking) == len(fts)):
-        raise CalibrationError(f'FT sensor {"; ".join(lacking)}', about=('sensors',))
-    return np.array([k in asked and not reasons[k] for k in range(len(fts))], dtype=bool)
 
 
 def _without_sharing(white: Array, project: Array) -> tuple[Array, Array]:
@@ -380,50 +373,60 @@ def _without_sharing(white: Array, project: Array) -> tuple[Array, Array]:
 
 def _compare_poses(
     residuals: Array, pulls: Array, labels: Indices, predicted: Array
-) -> PoseErrors:
+) -> PoseErrors | None:
     """
-    Return the differences of a sensor's readings between poses.
+    Return the differences of a sensor's readings between poses; None: fewer than two are held.
 
     residuals (n, 6) [N, Nm]; pulls (n, 3): force of a kilogram that the model lacks [m/s^2];
-    labels (n,) of poses, -1: none; predicted forces (n, 3) [N].
+    labels (n,) of poses, -1: none; predicted (n, 6) [N, Nm].
     """
     held = [
         at for pose in range(labels.max() + 1) if (at := labels == pose).sum() >= MIN_POSE_SAMPLES
     ]
-    load = float(np.sqrt((predicted**2).sum(axis=1).mean()))
-    if not held:
-        return PoseErrors(np.empty((0, 6)), 0.0, np.full(2, np.nan), False, np.nan, load)
-    means = np.array([residuals[at].mean(axis=0) for at in held])
+    if len(held) < 2:
+        return None
+    means, pull, load = (
+        np.array([values[at].mean(axis=0) for at in held])
+        for values in (residuals, pulls, predicted)
+    )
     noise = np.array([deviations_of_means(residuals[at]) for at in held])
-    pull = np.array([pulls[at].mean(axis=0) for at in held])
+    changes = means - means.mean(axis=0)
     differing, noise = (
         np.sqrt((values.reshape(-1, 2, 3) ** 2).sum(axis=2).mean(axis=0))
-        for values in (means - means.mean(axis=0), noise)
+        for values in (changes, noise)
     )
     limit = np.maximum(POSE_DEVIATIONS * noise, MIN_POSE_DIFFERENCE)
     directions = pull / np.linalg.norm(pull, axis=1, keepdims=True)
     turn = float(np.arccos(np.clip(directions @ directions.T, -1.0, 1.0)).max())
     mass = np.nan
-    if len(held) > 1 and turn >= MIN_TURN:
+    if turn >= MIN_TURN:
         A = np.hstack([np.tile(np.eye(3), (len(held), 1)), pull.reshape(-1, 1)])
         mass = float(np.linalg.lstsq(A, means[:, :3].ravel(), rcond=MASS_TOLERANCE)[0][3])
-    return PoseErrors(means, turn, differing, bool((differing > limit).any()), mass, load)
+    expected = (load - load.mean(axis=0)).reshape(-1, 2, 3)
+    measured = expected + changes.reshape(-1, 2, 3)
+    squares, products = ((expected * one).sum(axis=(0, 2)) for one in (expected, measured))
+    sizes = np.sqrt(squares * (measured**2).sum(axis=(0, 2)) + MASS_TOLERANCE)
+    shows = (np.sqrt(squares / len(held)) > MIN_CHANGE) & (np.abs(products) > MIN_LIKENESS * sizes)
+    factors = np.where(shows, products, np.nan) / np.where(shows, squares, 1.0)
+    size = float(np.sqrt((predicted[:, :3] ** 2).sum(axis=1).mean()))
+    return PoseErrors(
+        means, turn, differing, bool((differing > limit).any()), mass, factors, size
+    )  # fmt: skip
 
 
-def _findings(
-    fts: Sequence[str], supports: Sequence[str], unsure: Mask, poses: Mapping[str, PoseErrors]
-) -> Iterator[Finding]:
-    """Yield offsets that are not unique, and poses that differ."""
-    for k in np.flatnonzero(unsure).tolist():
-        text = f'{" and ".join(supports)} share the load, smallest wrenches assumed'
-        yield finding('unexcited', fts[k], what=text)
-    for name, one in poses.items():
-        if one.significant:
-            force, moment = one.differing
-            text = (
-                f'reading minus prediction differs by {force:.2g} N, {moment:.2g} Nm between '
-                f'{len(one.residuals)} poses'
-            )
-            if np.isfinite(one.mass):
-                text += f', best explained by {one.mass:+.2f} kg'
-            yield finding('offset_drift', name, what=text)
+def _findings(name: str, poses: PoseErrors) -> Iterator[Finding]:
+    """Yield readings in another unit, and poses that differ."""
+    limit = limit_of('scale')
+    for kind, factor in zip(('force', 'moment'), poses.factors.tolist()):
+        if not (np.isnan(factor) or 1.0 / limit < factor < limit):
+            what = f'change of the {kind} between poses'
+            yield finding('scale', name, level=Level.ERROR, what=what, factor=factor)
+    if poses.significant:
+        force, moment = poses.differing
+        text = (
+            f'reading minus prediction differs by {force:.2g} N, {moment:.2g} Nm between '
+            f'{len(poses.residuals)} poses'
+        )
+        if np.isfinite(poses.mass):
+            text += f', best explained by {poses.mass:+.2f} kg'
+        yield finding('offset_drift', name, what=text)

@@ -111,7 +111,7 @@ def tare(
     for name, errors in found.poses.items():
         n, limit = len(errors.residuals), max(MAX_DIFFERENCE * errors.load, MIN_DIFFERENCE)
         # Of two poses, half the difference is what each is off their mean.
-        differ = float(errors.differing[0]) * sqrt(2.0 * n / (n - 1)) if n > 1 else 0.0
+        differ = float(errors.differing[0]) * sqrt(2.0 * n / (n - 1))
         if differ > limit:
             raise CalibrationError(
                 f"{n} poses contradict each other: reading minus prediction of '{name}' differs "

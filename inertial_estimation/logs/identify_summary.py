@@ -38,7 +38,8 @@ UNSEEN = ('validation_signal', 'validation_before', 'validation')
 """Root mean squares of equations [N, Nm]: measured, residual of the URDF, residual of the fit."""
 ON_TOP = """\
 # Offsets of FT sensors come on top of what turned the readings of the logs into wrenches:
-# of bags, add them to ft.<sensor>.offset of the node's parameter file [N, Nm].
+# of bags, add them to the offset of the sensor [N, Nm]: in the calibration_file if that holds
+# the sensor, else ft.<sensor>.offset of the node's parameter file.
 """
 
 

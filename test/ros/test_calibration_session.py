@@ -273,18 +273,3 @@ def test_errors_name_options(tmp_path, monkeypatch, capsys, more, named, code):
     printed = capsys.readouterr().err
     assert printed.startswith('inertial-estimation calibrate: ') and printed.count('\n') == 1
     assert named in printed
-
-
-def test_typed_lines_come_from_standard_input_until_it_ends(monkeypatch):
-    out, into = os.pipe()
-    before = os.dup(0)
-    os.dup2(out, 0)
-    try:
-        lines = calibration_session.typed_lines()
-        assert next(lines) == []
-        os.write(into, b'r\n\n')
-        assert next(lines) == ['r', '']
-        os.close(into)
-        assert next(lines) == next(lines) == []
-    finally:
-        os.dup2(before, 0)
