@@ -74,18 +74,16 @@ def motion_of(found):
 
 def folding_clearance(low, high):
     robot = Robot.from_urdf(folding_urdf(), fixed_link='link_0')
-    return SelfClearance.of_robot(robot, low, high)
+    return SelfClearance(robot, low, high)
 
 
 def test_files_hold_the_designed_motion_within_limits(urdf, tmp_path, capsys):
-    pytest.importorskip('mujoco')
     table, trajectory = tmp_path / 'out.csv', tmp_path / 'out.yaml'
     files = ('--out-csv', table, '--out-trajectory', trajectory)
     found = designed(urdf, tmp_path, '--clearance', CLEARANCE, *files)
     printed = capsys.readouterr().out
     assert 'Condition number' in printed and max(map(len, printed.splitlines())) <= 80
     assert found['condition'] < found['condition_at_start']
-    assert found['played']['touching'] == [] and found['played']['tracking'] < 1e-3
     motion = motion_of(found)
     names = table.read_text().splitlines()[0].split(',')
     assert names[:5] == ['time', 'q_joint_1', 'q_joint_2', 'q_joint_3', 'v_joint_1']

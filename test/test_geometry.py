@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from inertial_estimation.errors import ConfigError, FrameNotFound, ModelError, NameNotFound
-from inertial_estimation.identification.excitation.search import ZONE, KeepAway
-from inertial_estimation.model.clearance import SelfClearance
+from inertial_estimation.model.clearance import ZONE, SelfClearance
 from inertial_estimation.model.geometry import SIDES, link_shapes
 from inertial_estimation.model.joint_limits import joint_limits
 from inertial_estimation.model.robot import Robot
@@ -146,7 +145,7 @@ def folding_urdf(last=f'<sphere radius="{RADIUS}"/>'):
 
 def folding(*last, **options):
     robot = Robot.from_urdf(folding_urdf(*last), fixed_link='link_0')
-    return SelfClearance.of_robot(robot, LOWER, UPPER, **options)
+    return SelfClearance(robot, LOWER, UPPER, **options)
 
 
 def pair(a, b):
@@ -154,7 +153,7 @@ def pair(a, b):
 
 
 def links_of(clearance):
-    return {clearance.names(k) for k in range(len(clearance.pairs))}
+    return set(map(clearance.names, clearance.pairs))
 
 
 NO_NEIGHBOURS = {pair(0, 2), pair(0, 3), pair(1, 3)}
@@ -182,7 +181,7 @@ def test_distance_of_a_tip_that_nearly_comes_home():
     tip = ARM * np.array([1 + np.cos(THIRD), np.sin(THIRD)])
     tip += ARM * np.array([np.cos(2 * THIRD - turned), np.sin(2 * THIRD - turned)])
     wanted = np.linalg.norm(np.maximum(np.abs(tip) - RADIUS / 2, 0.0)) - RADIUS
-    pairs = [clearance.names(k) for k in near.pairs.tolist()]
+    pairs = [clearance.names(clearance.pairs[k]) for k in near.pairs]
     np.testing.assert_allclose(near.distances[pairs.index(pair(0, 3))], wanted, atol=LIBRARY)
     for shape in ('<capsule radius="0.04" length="0.1"/>', '<box size="0.1 0.1 0.1"/>'):
         assert len(folding(shape).near(np.array([[0.0, 2.2, 2.1]]), 0.3).distances)
@@ -191,31 +190,47 @@ def test_distance_of_a_tip_that_nearly_comes_home():
 def test_slopes_of_distances(rng):
     clearance, q = folding(), np.array([0.1, 2.0, 1.9]) + 0.1 * rng.normal(size=(4, 3))
     near = clearance.near(q, 1.0)
-    slopes = clearance.slopes(q, near)
     for j, step in enumerate(STEP * np.eye(3)):
         up, down = clearance.near(q + step, 1.0), clearance.near(q - step, 1.0)
         np.testing.assert_array_equal(up.pairs, near.pairs)
         slope = (up.distances - down.distances) / (2 * STEP)
-        np.testing.assert_allclose(slopes[:, j], slope, atol=1e-4)
-    assert np.abs(slopes[:, 1:]).max() > 0.1
+        np.testing.assert_allclose(near.slopes[:, j], slope, atol=1e-4)
+    assert np.abs(near.slopes[:, 1:]).max() > 0.1
+
+
+def test_links_beside_an_ft_sensor_are_one_body():
+    urdf = folding_urdf().replace('name="joint_3" type="revolute"', 'name="joint_3" type="fixed"')
+    sensor = '<sensor name="wrist" type="force_torque"><parent joint="joint_3"/></sensor></robot>'
+    urdf = urdf.replace('</robot>', sensor)
+    cut, whole = (
+        SelfClearance(robot, LOWER[:2], UPPER[:2])
+        for robot in (
+            Robot.from_urdf(urdf, fixed_link='link_0', ft_sensors=ft) for ft in (None, ())
+        )
+    )
+    assert len(cut.robot.links) > len(whole.robot.links)
+    assert cut.pairs == whole.pairs
+    q = np.array([[0.3, 2.6]])
+    for one, other in zip(cut.near(q, 1.0), whole.near(q, 1.0), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9)
 
 
 def test_nearness_costs_more_and_more_with_the_right_gradient():
-    keep, turns = KeepAway(folding(), margin=0.01), np.linspace(0.35, 0.15, 9)
+    keep, turns = folding(margin=0.01), np.linspace(0.35, 0.15, 9)
     q = np.column_stack([np.zeros(9), np.full(9, THIRD), THIRD - turns])
-    costs = np.array([keep.penalty(row[None]).value for row in q])
-    left = np.array([keep.nearest(row[None]).distance for row in q]) - keep.margin
+    costs = np.array([keep.penalty(row[None])[0] for row in q])
+    left = np.array([keep.nearest(row[None])[0] for row in q]) - keep.margin
     far, touching = left > ZONE, left <= 0.0
     assert far.any() and touching.any() and not (far | touching).all()
     assert (costs[far] == 0.0).all() and np.isinf(costs[touching]).all()
     between = q[~(far | touching)]
-    cost = keep.penalty(between)
+    _, gradient = keep.penalty(between)
     for k, j in np.ndindex(between.shape):
         step = np.zeros_like(between)
         step[k, j] = STEP
-        up, down = keep.penalty(between + step).value, keep.penalty(between - step).value
+        up, down = keep.penalty(between + step)[0], keep.penalty(between - step)[0]
         slope = (up - down) / (2 * STEP)
-        np.testing.assert_allclose(cost.gradient[k, j], slope, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(gradient[k, j], slope, rtol=1e-3, atol=1e-3)
 
 
 # Limits

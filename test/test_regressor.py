@@ -118,7 +118,7 @@ def test_torque_rows_are_those_of_logs(held, rng):
     none, readings = np.zeros((5, 0, 3)), np.zeros((5, len(held.ft_sensors), 6))
     samples = SampleBatch(np.arange(5), q, v, a, none, none, none, readings)
     regressor = TorqueRegressor(held)
-    Y = regressor.rows(q, v, a).Y.reshape(5, regressor.n_rows, len(held.links), 10)
+    Y = regressor.rows(np.array([q, v, a]))[0].reshape(5, -1, len(held.links), 10)
     for submodel, wanted in zip(
         held.submodels, submodel_regressors(held, samples, ground=0), strict=True
     ):
@@ -134,15 +134,15 @@ def test_torque_rows_are_those_of_logs(held, rng):
 def test_torque_gradient_is_the_slope(held, rng):
     regressor, step = TorqueRegressor(held), 1e-6
     states = rng.normal(size=(3, 2, len(held.joint_names)))
-    rows = regressor.rows(*states)
-    slopes = rng.normal(size=rows.Y.shape)
-    found = np.array(regressor.gradient(rows, slopes))
+    Y, gradient = regressor.rows(states)
+    slopes = rng.normal(size=Y.shape)
+    found = gradient(slopes)
     for index in np.ndindex(states.shape):
         values = []
         for sign in (1, -1):
             moved = states.copy()
             moved[index] += sign * step
-            values.append(np.sum(slopes * regressor.rows(*moved).Y))
+            values.append(np.sum(slopes * regressor.rows(moved)[0]))
         slope = (values[0] - values[1]) / (2 * step)
         np.testing.assert_allclose(found[index], slope, rtol=1e-5, atol=1e-5)
 
@@ -166,7 +166,7 @@ def test_joints_without_gravity_have_no_torque_at_rest(along, names, rng):
     robot = Robot.from_urdf(urdf, fixed_link='base', ft_sensors=(), gravity=axes @ along)
     assert joints_without_gravity(robot) == names
     q = rng.uniform(-1.0, 1.0, (4, 3))
-    Y = TorqueRegressor(robot).rows(q, 0 * q, 0 * q).Y
+    Y, _ = TorqueRegressor(robot).rows(np.array([q, 0 * q, 0 * q]))
     torques = np.abs(Y @ robot.parameters.reshape(-1)).max(axis=0)
     small = {n for n, torque in zip(robot.joint_names, torques, strict=True) if torque < 0.1}
     assert small == names

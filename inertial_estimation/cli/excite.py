@@ -21,12 +21,11 @@ from inertial_estimation.cli.render import (
     table,
     write_json,
 )
-from inertial_estimation.errors import CallError, ModelError
+from inertial_estimation.errors import CallError
 
 if TYPE_CHECKING:
     from inertial_estimation.identification.excitation.design import Excitation, ExciteSettings
     from inertial_estimation.identification.excitation.search import FourierMotion
-    from inertial_estimation.simulation.playback import Played
 
 FRICTION = ('viscous', 'coulomb', 'offset', 'drive_inertia')
 ALL, NONE = 'all', 'none'
@@ -36,10 +35,13 @@ DIGITS = 10
 MAX_LINES = 200_000
 """Of a table: 20 s at 10 kHz."""
 LIMITS = ('lower', 'upper', 'velocity', 'acceleration', 'effort')
-ATTEMPTS: Columns = {'start': 'condition_at_start', 'end': 'condition', 'complete': 'complete'}
+ATTEMPTS = {'start': 'condition_at_start', 'end': 'condition', 'complete': 'complete'}
 SUBMODELS: Columns = {
     'submodel': 'name', 'equations': 'rows', 'base parameters': 'base_parameters',
     'at start': 'condition_at_start', 'at end': 'condition',
+}  # fmt: skip
+CLEARANCE: Columns = {
+    'nearest [m]': 'nearest', 'links': 'links', 'neighbours not checked': 'unchecked_neighbours'
 }  # fmt: skip
 
 
@@ -60,28 +62,34 @@ def add(commands: Any) -> None:
         ('--robot', 'URDF', 'URDF file', {'required': True}),
         ('--joints', 'JOINT', 'moving joints; default: all', names),
         ('--fixed-link', 'FRAME', 'frame at rest; default: the root link', {'default': ''}),
-        ('--gravity', ('X', 'Y', 'Z'), 'in the axes of that frame [m/s^2]',
+        ('--gravity', ('X', 'Y', 'Z'), 'in the axes of that frame; default: 0 0 -9.81 [m/s^2]',
          {'nargs': 3, 'default': (0.0, 0.0, -9.81)} | number),
         ('--limits', 'YAML', 'limits of joints: {elbow: {lower: -1.5, upper: 1.5}}', {}),
         ('--acceleration', 'LIMIT', 'of joints without a limit [rad/s^2 or m/s^2]', number),
-        ('--clearance', 'M', 'between links [m]', {'default': 0.02} | number),
+        ('--clearance', 'M', 'between links; default: %(default)s [m]',
+         {'default': 0.02} | number),
         ('--ignore', 'LINK', 'pair of links that is not kept apart; repeatable',
          {'nargs': 2, 'action': 'append', 'default': []}),
         ('--meshes', 'FOLDER', 'folders of package:// and of relative names of meshes',
          {'default': []} | names | path),
-        ('--ft', 'SENSOR', "FT sensors that give equations, 'all' or 'none'",
+        ('--ft', 'SENSOR', "FT sensors that give equations, 'all' or 'none'; default: none",
          {'default': [NONE]} | names),
-        ('--efforts', 'JOINT', "joints whose efforts give equations, 'all' or 'none'",
+        ('--efforts', 'JOINT',
+         "joints whose efforts give equations, 'all' or 'none'; default: all",
          {'default': [ALL]} | names),
         ('--friction', 'TERM', f'unknowns of each joint: {", ".join(FRICTION)} (default) or none',
          {'choices': (*FRICTION, NONE), 'default': list(FRICTION)} | names),
-        ('--period', 'S', 'of the motion [s]', {'default': 20.0} | number),
-        ('--harmonics', 'N', 'of the Fourier series', {'default': 5} | count),
-        ('--starts', 'N', 'random starts of the search', {'default': 5} | count),
-        ('--time', 'S', 'limit of the search [s]', {'default': 60.0} | number),
-        ('--seed', 'N', 'of the random starts', {'default': 0} | count),
+        ('--period', 'S', 'of the motion; default: %(default)s [s]', {'default': 20.0} | number),
+        ('--harmonics', 'N', 'of the Fourier series; default: %(default)s',
+         {'default': 5} | count),
+        ('--starts', 'N', 'random starts of the search; default: %(default)s',
+         {'default': 5} | count),
+        ('--time', 'S', 'limit of the search; default: %(default)s [s]',
+         {'default': 60.0} | number),
+        ('--seed', 'N', 'of the random starts; default: %(default)s', {'default': 0} | count),
         ('--out-csv', 'FILE', 'time, positions, velocities, accelerations', path),
-        ('--rate', 'HZ', 'lines a second of that file', {'default': 100.0} | number),
+        ('--rate', 'HZ', 'lines a second of that file; default: %(default)s',
+         {'default': 100.0} | number),
         ('--out-trajectory', 'FILE', 'YAML with the fields of trajectory_msgs/JointTrajectory',
          path),
     )  # fmt: skip
@@ -89,11 +97,10 @@ def add(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> int:
-    """Design a motion, check it in the simulator, and write it."""
+    """Design a motion and write it."""
     from inertial_estimation.config.files import write_whole
     from inertial_estimation.identification.excitation.design import design_excitation
     from inertial_estimation.identification.excitation.search import FourierBasis
-    from inertial_estimation.simulation.playback import play
 
     outputs = (chosen.json, chosen.out_csv, chosen.out_trajectory)
     files.check_outputs(outputs, (chosen.robot, chosen.limits))
@@ -104,12 +111,7 @@ def _run(chosen: argparse.Namespace) -> int:
     urdf, settings = files.load_urdf(chosen.robot), _settings(chosen)
     with progress_bars() as progress, files.naming(chosen.robot):
         found = design_excitation(urdf, settings, progress)
-        clearance = found.keep_away.clearance if found.keep_away else None
-        try:
-            played = play(found.robot, found.motion.at, settings.period, clearance, progress)
-        except ModelError:
-            played = None
-    record = _record(found, played)
+        record = _record(found)
     write_json(chosen.json, record)
     if chosen.out_csv is not None:
         write_whole(chosen.out_csv, csv_text(found.motion, chosen.rate))
@@ -153,61 +155,46 @@ def _names(option: str, names: Sequence[str]) -> tuple[str, ...] | None:
         return None if names[0] == ALL else ()
     if ALL in names or NONE in names:
         raise CallError(f"{option} is either '{ALL}', '{NONE}' or names")
-    twice = [name for k, name in enumerate(names) if name in names[:k]]
-    if twice:
-        raise CallError(f"{option} names '{twice[0]}' more than once")
+    if len(set(names)) < len(names):
+        raise CallError(f'{option} names one more than once: {", ".join(names)}')
     return tuple(names)
 
 
-def _record(found: Excitation, played: Played | None) -> dict[str, Any]:
+def _record(found: Excitation) -> dict[str, Any]:
     """Return a motion for JSON."""
     motion, limits, (q, v, a) = found.motion, found.limits, found.states
-    values = (q.min(axis=0), q.max(axis=0), abs(v).max(axis=0), abs(a).max(axis=0), found.efforts)
-    reached = dict(zip(LIMITS, values, strict=True))
-    n = motion.basis.harmonics
-    start, end = found.conditions[0]
-    submodels, clearance = found.regressor.submodels, found.keep_away and found.keep_away.clearance
+    reached = (q.min(axis=0), q.max(axis=0), abs(v).max(axis=0), abs(a).max(axis=0), found.efforts)
+    n, clearance = motion.basis.harmonics, found.clearance
+    attempts = [{key: getattr(one, key) for key in ATTEMPTS.values()} for one in found.attempts]
     return {
-        'condition_at_start': start,
-        'condition': end,
-        'base_parameters': sum(one.base.rank for one in submodels),
-        'unknowns': sum(len(one.columns) for one in submodels),
+        **attempts[0],
+        'base_parameters': sum(one.base.rank for one in found.regressor.submodels),
         'submodels': [
-            {'name': one.name, 'rows': one.kinds, 'base_parameters': one.base.rank,
-             'condition_at_start': a, 'condition': b}
-            for one, a, b in found.submodel_conditions
+            {'name': one.name, 'rows': one.kinds, 'unknowns': len(one.columns),
+             'base_parameters': one.base.rank, 'condition_at_start': start, 'condition': end}
+            for one, start, end in found.submodel_conditions
         ],
-        'attempts': [
-            {'condition_at_start': a, 'condition': b, 'complete': attempt.complete}
-            for attempt, (a, b) in zip(found.attempts, found.conditions, strict=True)
-        ],
+        'attempts': attempts,
         'motion': {
             'period': motion.basis.period,
             'harmonics': n,
             'joints': {
                 name: {'a': row[:n], 'b': row[n:-1], 'q0': row[-1]}
-                for name, row in zip(
-                    motion.joint_names, motion.coefficients.tolist(), strict=True
-                )
+                for name, row in zip(motion.joint_names, motion.coefficients, strict=True)
             },
         },
         'joints': {
             name: {
-                **{key: float(getattr(limits, key)[j]) for key in LIMITS},
-                'reached': {key: float(row[j]) for key, row in reached.items()},
+                **{key: getattr(limits, key)[j] for key in LIMITS},
+                'reached': {key: row[j] for key, row in zip(LIMITS, reached, strict=True)},
             }
             for j, name in enumerate(motion.joint_names)
         },
         'clearance': clearance and found.nearest and {
-            'nearest': found.nearest.distance,
-            'links': found.nearest.links,
+            'nearest': found.nearest[0],
+            'links': found.nearest[1],
             'pairs': len(clearance.pairs),
-            'unchecked_neighbours': list(clearance.unchecked),
-        },
-        'played': played and {
-            'tracking': float(played.tracking.max()),
-            'efforts': dict(zip(limits.joint_names, played.efforts.tolist(), strict=True)),
-            'touching': list(played.touching),
+            'unchecked_neighbours': clearance.unchecked,
         },
         'findings': found.findings,
     }  # fmt: skip
@@ -226,15 +213,8 @@ def _tables(record: dict[str, Any]) -> Iterator[Any]:
         ]
         columns = [column for key in keys for column in (key, 'limit')]
         yield table(f'Joints: {title}', ('joint', *columns), rows)
-    checks: list[tuple[str, object]] = []
     if near := record['clearance']:
-        links = near['links'] or 'none within the clearance'
-        checks.append((f'nearest of {near["pairs"]} pairs [m]', f'{near["nearest"]:.3g}, {links}'))
-        checks.append(('neighbours not checked', len(near['unchecked_neighbours'])))
-    played = record['played'] or {'tracking': 'not played', 'touching': ['not played']}
-    checks.append(('tracking error in MuJoCo [rad or m]', played['tracking']))
-    checks.append(('touching in MuJoCo', '; '.join(played['touching']) or 'none'))
-    yield table('Checks', ('check', 'result'), checks)
+        yield records_table(f'Clearance of {near["pairs"]} pairs', [near], CLEARANCE)
 
 
 def csv_text(motion: FourierMotion, rate_hz: float) -> str:

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Distances between the links of a robot, by the geometry of its URDF.
+Distances between the links of a robot, by the geometry of its URDF, and a cost of nearness.
 
 Primitives are taken as they are, of meshes the convex hull: distances are never too large. Links
 that a joint ties together are left out where they are near each other with joints at zero, and so
@@ -11,258 +11,165 @@ robot are not known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
-from inertial_estimation.model.geometry import (
-    KINDS,
-    Geometry,
-    GeometryNotes,
-    collision_library,
-    read_geometry,
-)
-from inertial_estimation.model.link_motions import Poses, poses_in_parents, to_axes
-from inertial_estimation.model.regressor import poses_in_root
+from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.errors import CallError
+from inertial_estimation.model.geometry import Geometry, collision_library, link_shapes
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.spatial import cross
-from inertial_estimation.model.urdf import parse
+from inertial_estimation.model.spatial import apply, cross
+from inertial_estimation.model.torque_derivatives import carried_links, joint_screws
 
+ZONE = 0.05
+"""Distance beyond the margin from which on nearness costs nothing [m]."""
 ALWAYS = 0.95
 """Share of random postures in which parts touch that the geometry draws into each other."""
 POSTURES = 60
 """Random postures for it."""
 
 
-class Piece(NamedTuple):
-    """One tag of geometry."""
+class Near(NamedTuple):
+    """Pairs of parts that are near each other; one entry for each pair and instant."""
 
-    link: int
-    L_H_P: Array
-    """Shape (4, 4) [m]."""
-    shape: Any
-    """A shape of the collision library."""
-    radius: float
-    """Of a sphere about its origin that holds it [m]."""
-
-
-class Distances(NamedTuple):
-    """Pairs of pieces that are near each other; one entry for each pair and instant."""
-
-    instants: NDArray[np.intp]
-    pairs: NDArray[np.intp]
+    instants: Indices
+    pairs: Indices
     distances: Array
     """Negative by the depth of penetration, shape (k,) [m]."""
-    points: Array
-    """Nearest points of the first and of the second piece, shape (2, k, 3), in the root [m]."""
-    normals: Array
-    """From the first to the second piece, shape (k, 3)."""
-
-    def of(self, chosen: NDArray[np.bool_]) -> Distances:
-        """Return some of them; chosen (k,)."""
-        return Distances(
-            self.instants[chosen],
-            self.pairs[chosen],
-            self.distances[chosen],
-            self.points[:, chosen],
-            self.normals[chosen],
-        )
+    slopes: Array
+    """Derivatives of distances by the joints, (k, n_joints)."""
 
 
-@dataclass(frozen=True, eq=False)
 class SelfClearance:
-    """The pieces of a robot that must keep away from each other; see `of_robot`."""
+    """The parts of links that must keep at a margin from each other."""
 
-    robot: Robot
-    pieces: tuple[Piece, ...]
-    pairs: tuple[tuple[int, int], ...]
-    """Of pieces."""
-    notes: tuple[str, ...]
-    """Geometry that was left out, and the reason."""
-    unchecked: tuple[str, ...] = ()
-    """Names of links that a joint ties together and that are no pair here."""
-
-    @classmethod
-    def of_robot(
-        cls,
+    def __init__(
+        self,
         robot: Robot,
         lower: Array,
         upper: Array,
-        *,
         margin: float = 0.0,
         mesh_folders: Iterable[str | Path] = (),
         ignored: Iterable[tuple[str, str]] = (),
-    ) -> SelfClearance:
-        """
-        Read the geometry of a robot that no FT sensor cuts.
+    ) -> None:
+        """Take postures between lower and upper, (n_joints,) [rad or m]; margin [m]."""
+        if not (np.isfinite(margin) and margin >= 0.0):
+            raise CallError(f'the clearance is {margin} m, expected zero or more')
+        self.robot, self.margin, self._carried = robot, margin, carried_links(robot)
+        shapes = link_shapes(robot, mesh_folders)
+        found, notes = [], list(shapes.notes)
+        for name, shape in shapes.by_link.items():
+            for part in shape.parts:
+                try:
+                    found.append((robot.link_names.index(name), part.L_H_P, _solid(part)))
+                except (RuntimeError, ValueError):
+                    notes.append(f"{shape.source} of link '{name}': its mesh is flat")
+        self.links = np.array([link for link, *_ in found], dtype=np.intp)
+        """Of the parts, (n_parts,)."""
+        self._poses = np.array([pose for _, pose, _ in found]).reshape(-1, 4, 4)
+        self._solids = [solid for *_, solid in found]
+        # Links that an FT sensor ties together are one rigid body.
+        rigid = list(range(len(robot.links)))
+        for k, link in enumerate(robot.links):
+            if link.parent >= 0 and link.joint < 0:
+                rigid[k] = rigid[link.parent]
+        free = {frozenset((k,)) for k in rigid}
+        free |= {frozenset(rigid[robot.frame(name)[0]] for name in pair) for pair in ignored}
+        bodies = {
+            pair: frozenset(rigid[self.links[k]] for k in pair)
+            for pair in combinations(range(len(found)), 2)
+        }
+        self.pairs = [pair for pair in bodies if bodies[pair] not in free]
+        """Numbers of parts."""
+        zero = self.near(np.clip(np.zeros((1, len(lower))), lower, upper), margin)
+        tied = {frozenset((k, rigid[link.parent])) for k, link in enumerate(robot.links)}
+        tied &= {bodies[self.pairs[k]] for k in zero.pairs[zero.distances <= margin]}
+        left = [pair for pair in self.pairs if bodies[pair] in tied]
+        self.unchecked = tuple(dict.fromkeys(map(self.names, left)))
+        """Names of links that a joint ties together and that are no pair here."""
+        self.pairs = [pair for pair in self.pairs if pair not in left]
+        postures = np.random.default_rng(0).uniform(lower, upper, (POSTURES, len(lower)))
+        near = self.near(postures, 0.0)
+        touching = np.bincount(near.pairs[near.distances <= 0.0], minlength=len(self.pairs))
+        left = [self.pairs[k] for k in np.flatnonzero(touching >= ALWAYS * POSTURES)]
+        notes += [f'parts of {self.names(pair)} touch in nearly all postures' for pair in left]
+        self.notes = tuple(dict.fromkeys(notes))
+        """Geometry that is left out, and the reason."""
+        self.pairs = [pair for pair in self.pairs if pair not in left]
 
-        lower, upper (n_joints,) [rad or m]; margin [m].
-        """
-        notes = GeometryNotes()
-        pieces = tuple(_pieces(robot, [Path(folder) for folder in mesh_folders], notes))
-        together = {frozenset((k,)) for k in range(len(robot.links))}
-        together |= {frozenset(robot.frame(name)[0] for name in pair) for pair in ignored}
-        pairs = tuple(
-            (a, b)
-            for b, second in enumerate(pieces)
-            for a, first in enumerate(pieces[:b])
-            if frozenset((first.link, second.link)) not in together
-        )
-        whole = cls(robot, pieces, pairs, notes.all)
-        zero = np.clip(np.zeros(len(lower)), lower, upper)
-        return whole._without_near(zero, margin)._without_always(lower, upper)
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """Names of the links that have geometry."""
-        return tuple(dict.fromkeys(self.robot.link_names[p.link] for p in self.pieces))
-
-    def near(self, positions: Array, within: float) -> Distances:
+    def near(self, positions: Array, within: float) -> Near:
         """Return the pairs that are near each other; positions (n, n_joints); within [m]."""
-        poses = self._poses(positions)
         library = collision_library()
+        links, screws = joint_screws(self.robot, positions)
+        poses = links[:, self.links] @ self._poses
+        inside = np.array([solid.aabb_center for solid in self._solids]).reshape(-1, 3)
+        centres = poses[..., :3, 3] + apply(poses[..., :3, :3], inside)
+        radii = np.array([solid.aabb_radius for solid in self._solids])
+        ends = np.array(self.pairs, dtype=np.intp).reshape(-1, 2).T
+        apart = np.linalg.norm(centres[:, ends[0]] - centres[:, ends[1]], axis=2)
+        instants, pairs = np.nonzero(apart - radii[ends].sum(axis=0) <= within)
+        distances, points, normals = np.zeros(len(pairs)), *np.zeros((2, len(pairs), 3))
         request, result = library.DistanceRequest(), library.DistanceResult()
-        placed: dict[tuple[int, int], Any] = {}
-        found = []
-        for t, pair in self._candidates(poses, within):
-            a, b = self.pairs[pair]
-            for piece in (a, b):
-                if (t, piece) not in placed:
-                    link = poses[self.pieces[piece].link]
-                    own = self.pieces[piece].L_H_P
-                    rotation = link.rotations[t] @ own[:3, :3]
-                    origin = link.rotations[t] @ own[:3, 3] + link.origins[t]
-                    placed[t, piece] = library.Transform3s(rotation, origin)
+        for i, (t, pair) in enumerate(zip(instants, pairs, strict=True)):
+            one, other = (
+                (self._solids[k], library.Transform3s(poses[t, k, :3, :3], poses[t, k, :3, 3]))
+                for k in self.pairs[pair]
+            )
             result.clear()
-            shapes = self.pieces[a].shape, self.pieces[b].shape
-            library.distance(shapes[0], placed[t, a], shapes[1], placed[t, b], request, result)
-            # The vectors of the result change with the next pair.
-            vectors = result.getNearestPoint1(), result.getNearestPoint2(), result.normal
-            found.append((t, pair, result.min_distance, *map(np.array, vectors)))
-        instants, pairs, distances, one, other, normals = zip(*found) if found else ((),) * 6
-        return Distances(
-            np.array(instants, dtype=np.intp),
-            np.array(pairs, dtype=np.intp),
-            np.array(distances, dtype=float),
-            np.array([one, other], dtype=float).reshape(2, -1, 3),
-            np.array(normals, dtype=float).reshape(-1, 3),
-        )
-
-    def slopes(self, positions: Array, near: Distances) -> Array:
-        """Return the derivatives of distances by the joints, (k, n_joints)."""
-        poses = self._poses(positions)
-        found = np.zeros((len(near.distances), positions.shape[1]))
-        ends = np.array(self.pairs)[near.pairs].T if len(near.pairs) else np.zeros((2, 0), int)
-        owners = np.array([piece.link for piece in self.pieces])
-        moved = np.eye(len(self.robot.links), dtype=bool)  # by the joint of each link
+            distances[i] = library.distance(*one, *other, request, result)
+            points[i], normals[i] = result.getNearestPoint1(), result.normal
+        # Its power on the second part less that on the first is the rate of the distance.
+        wrenches = np.concatenate([normals, cross(points, normals)], axis=1)
+        first, second = self._carried.astype(float)[:, self.links[ends[:, pairs]]].swapaxes(0, 1)
+        powers = apply(screws[instants], wrenches)
+        slopes = np.zeros((len(pairs), positions.shape[1]))
         for k, link in enumerate(self.robot.links):
-            if link.parent >= 0:
-                moved[:, k] |= moved[:, link.parent]
-        for k, link in enumerate(self.robot.links):
-            if link.joint < 0:
-                continue
-            R, o = poses[k].rotations[near.instants], poses[k].origins[near.instants]
-            linear, angular = R @ link.motion[:3], R @ link.motion[3:]
-            for sign, end, points in zip((-1.0, 1.0), ends, near.points, strict=True):
-                speeds = linear + cross(angular, points - o)
-                along = np.sum(near.normals * speeds, axis=1)
-                found[:, link.joint] += sign * moved[k][owners[end]] * along
-        return found
+            if link.joint >= 0:
+                slopes[:, link.joint] = powers[:, k] * (second[k] - first[k])
+        return Near(instants, pairs, distances, slopes)
 
-    def names(self, pair: int) -> str:
-        """Return the links of a pair."""
-        one, other = (self.robot.link_names[k] for k in sorted(self._links(pair)))
+    def penalty(self, positions: Array) -> tuple[float, Array]:
+        """
+        Return a cost, infinite where links are nearer than the margin, and its gradient.
+
+        Of a pair at distance d at one of n samples it is ``log((d - margin) / ZONE)^2 / n``.
+        """
+        near, gradient = self.near(positions, self.margin + ZONE), np.zeros_like(positions)
+        left = near.distances - self.margin
+        if left.min(initial=np.inf) <= 0.0:
+            return np.inf, gradient
+        logs = np.log(np.minimum(left / ZONE, 1.0))
+        slopes = 2.0 * logs / left / len(positions)
+        np.add.at(gradient, near.instants, slopes[:, None] * near.slopes)
+        return float(np.sum(logs**2) / len(positions)), gradient
+
+    def nearest(self, positions: Array) -> tuple[float, str]:
+        """Return the least distance [m] and its links; infinite and '' if none come near."""
+        near = self.near(positions, self.margin + ZONE)
+        if not len(near.pairs):
+            return np.inf, ''
+        k = int(near.distances.argmin())
+        return float(near.distances[k]), self.names(self.pairs[near.pairs[k]])
+
+    def names(self, pair: tuple[int, int]) -> str:
+        """Return the links of a pair of parts."""
+        one, other = (self.robot.link_names[k] for k in sorted(self.links[list(pair)]))
         return f"'{one}' and '{other}'"
 
-    def _links(self, pair: int) -> frozenset[int]:
-        return frozenset(self.pieces[k].link for k in self.pairs[pair])
 
-    def _without_near(self, positions: Array, margin: float) -> SelfClearance:
-        """Return the same without neighbours that are near each other in a posture."""
-        tied = {frozenset((k, link.parent)) for k, link in enumerate(self.robot.links)}
-        near = self.near(positions[None], margin)
-        closest = near.pairs[near.distances <= margin].tolist()
-        close = tied & {self._links(pair) for pair in closest}
-        far = [k for k in range(len(self.pairs)) if self._links(k) not in close]
-        unchecked = dict.fromkeys(self.names(k) for k in range(len(self.pairs)) if k not in far)
-        kept = tuple(self.pairs[k] for k in far)
-        return replace(self, pairs=kept, unchecked=tuple(unchecked))
-
-    def _without_always(self, lower: Array, upper: Array) -> SelfClearance:
-        """Return the same without pairs that touch nearly everywhere."""
-        rng = np.random.default_rng(0)
-        near = self.near(rng.uniform(lower, upper, (POSTURES, len(lower))), 0.0)
-        touching = np.bincount(near.pairs[near.distances <= 0.0], minlength=len(self.pairs))
-        always = touching >= ALWAYS * POSTURES
-        notes = [
-            f'parts of {self.names(k)} touch in nearly all postures: not checked'
-            for k in np.flatnonzero(always).tolist()
-        ]
-        kept = tuple(pair for k, pair in enumerate(self.pairs) if not always[k])
-        return replace(self, pairs=kept, notes=tuple(dict.fromkeys([*self.notes, *notes])))
-
-    def _poses(self, positions: Array) -> dict[int, Poses]:
-        """Return the pose of each link in the root."""
-        poses = poses_in_parents(self.robot, positions)
-        return poses_in_root(self.robot, self.robot.submodels[0], poses)
-
-    def _candidates(self, poses: dict[int, Poses], within: float) -> Iterator[tuple[int, int]]:
-        """Yield instant and pair where the spheres around the pieces are near each other."""
-        if not self.pairs:
-            return
-        centres = []
-        for piece in self.pieces:
-            link = poses[piece.link]
-            origin = np.broadcast_to(piece.L_H_P[:3, 3], link.origins.shape)
-            centres.append(link.origins + to_axes(link.rotations, origin))
-        first, second = np.array(self.pairs).T
-        middles, radii = np.array(centres), np.array([piece.radius for piece in self.pieces])
-        apart = np.linalg.norm(middles[first] - middles[second], axis=2)
-        near = apart - (radii[first] + radii[second])[:, None] <= within
-        for t, pair in np.argwhere(near.T):
-            yield int(t), int(pair)
-
-
-def _pieces(robot: Robot, folders: list[Path], notes: GeometryNotes) -> Iterator[Piece]:
-    """Yield the geometry of a robot; of each URDF link the first kind that it has."""
-    for tag in parse(robot.urdf).findall('link'):
-        name = tag.get('name', '')
-        kind = next((kind for kind in KINDS if tag.find(kind) is not None), '')
-        if name not in robot.frames or not kind:
-            continue
-        for found in read_geometry(robot, tag, kind, folders, notes):
-            piece = _piece(found)
-            if piece is None:
-                notes.add(f"{kind} of link '{name}'", 'its mesh is flat')
-            else:
-                yield piece
-
-
-def _piece(found: Geometry) -> Piece | None:
+def _solid(part: Geometry) -> Any:
     """Return geometry as a shape of the collision library, of a mesh the convex hull."""
-    library, sizes, L_H_P = collision_library(), found.sizes, found.L_H_P.copy()
-    if found.kind == 'box':
-        return Piece(found.link, L_H_P, library.Box(*sizes), float(np.linalg.norm(sizes / 2)))
-    if found.kind == 'cylinder':
-        radius = float(np.hypot(sizes[0], sizes[1] / 2))
-        return Piece(found.link, L_H_P, library.Cylinder(*sizes), radius)
-    if found.kind == 'sphere':
-        return Piece(found.link, L_H_P, library.Sphere(*sizes), float(sizes[0]))
-    if found.kind == 'capsule':
-        return Piece(found.link, L_H_P, library.Capsule(*sizes), float(sizes[0] + sizes[1] / 2))
-    centre = (found.vertices.min(axis=0) + found.vertices.max(axis=0)) / 2
-    vertices = found.vertices - centre
-    points = library.StdVec_Vec3s()
-    for vertex in vertices:
-        points.append(vertex)
-    try:
-        hull = library.Convex.convexHull(points, True, 'Qt')
-    except (RuntimeError, ValueError):
-        return None
-    L_H_P[:3, 3] += L_H_P[:3, :3] @ centre
-    return Piece(found.link, L_H_P, hull, float(np.linalg.norm(vertices, axis=1).max()))
+    library = collision_library()
+    if part.kind == 'mesh':
+        points = library.StdVec_Vec3s()
+        for vertex in part.vertices:
+            points.append(vertex)
+        solid = library.Convex.convexHull(points, True, 'Qt')
+    else:
+        solid = getattr(library, part.kind.capitalize())(*part.sizes)
+    solid.computeLocalAABB()
+    return solid

@@ -1,19 +1,18 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Shapes of links in a URDF, which bound where the mass of each link can be.
+Geometry of links in a URDF, which bounds where the mass of each link can be.
 
-Collision geometry is taken, else visual geometry. A link that lumps several URDF links has the
-shapes of all of them. Geometry that cannot be used is left out and noted.
+Of a link collision geometry is taken, else visual geometry; one that lumps several URDF links has
+that of all of them. Geometry that cannot be used is left out and noted.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -26,8 +25,6 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import origin_pose, parse, three_numbers
 
-KINDS = 'collision', 'visual'
-"""Of geometry, the first one that a link has is taken."""
 SIDES = 16
 """Of the polygon that stands for a circle; it is inscribed, so that no mass gets outside."""
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
@@ -41,31 +38,6 @@ PRIMITIVES = {
     'capsule': ('radius', 'length'),
 }
 """Attributes of each; the length of a capsule is that of its cylinder."""
-
-
-@dataclass
-class GeometryNotes:
-    """Geometry that cannot be used, and the reason; missing meshes are one note."""
-
-    texts: dict[str, None] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
-    """Tag that names a mesh first, by the name of the mesh."""
-
-    def add(self, owner: str, why: Exception | str) -> None:
-        """Take a note."""
-        self.texts[f'{owner}: {why}'] = None
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        """All notes as texts."""
-        if not self.missing:
-            return tuple(self.texts)
-        names = ', '.join(f"'{name}'" for name in list(self.missing)[:MAX_NAMED_MESHES])
-        rest = len(self.missing) - MAX_NAMED_MESHES
-        more = f' and {rest} more' if rest > 0 else ''
-        owner = next(iter(self.missing.values()))
-        note = f'{owner}: there is no mesh {names}{more}; name the folder that it starts from'
-        return (*self.texts, note)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +73,19 @@ class Box:
         return np.asarray(centred / self.half_lengths)
 
 
+class Geometry(NamedTuple):
+    """One tag of geometry."""
+
+    L_H_P: Array
+    """Pose in the link, (4, 4) [m]."""
+    kind: str
+    """One of `PRIMITIVES`, or ``mesh``."""
+    sizes: Array
+    """Values of the attributes of a primitive [m]."""
+    vertices: Array
+    """Points whose hull it is, in its own frame, (k, 3) [m]."""
+
+
 @dataclass(frozen=True, eq=False)
 class Shape:
     """All the geometry of one link; mass is anywhere in its convex hull."""
@@ -110,7 +95,8 @@ class Shape:
     box: Box
     """Around them: in the axes of a single primitive, else in those of the link."""
     source: str
-    """One of `KINDS`."""
+    """``collision`` or ``visual``."""
+    parts: tuple[Geometry, ...] = ()
 
 
 class Shapes(NamedTuple):
@@ -122,80 +108,49 @@ class Shapes(NamedTuple):
     """Geometry that could not be used, and the reason."""
 
 
-class Geometry(NamedTuple):
-    """One tag of geometry."""
-
-    link: int
-    L_H_P: Array
-    """Pose in the link, (4, 4) [m]."""
-    kind: str
-    """One of `PRIMITIVES`, or ``mesh``."""
-    sizes: Array
-    """Values of the attributes of a primitive [m]."""
-    vertices: Array
-    """Points whose hull it is, in its own frame, (k, 3) [m]."""
+class UnusableGeometry(ModelError):
+    """Geometry that is left out."""
 
 
 def link_shapes(robot: Robot, mesh_folders: Iterable[str | Path] = ()) -> Shapes:
     """Read the shapes of all links."""
     folders = [Path(folder) for folder in mesh_folders]
-    notes = GeometryNotes()
     found: dict[str, Shape] = {}
-    for kind in KINDS:
-        pieces: dict[str, list[Geometry]] = {}
+    notes, missing = dict[str, None](), dict[str, str]()
+    for source in ('collision', 'visual'):
+        parts: dict[str, list[Geometry]] = {}
         for tag in parse(robot.urdf).findall('link'):
-            name = robot.link_names[robot.frames.get(tag.get('name', ''), (0,))[0]]
-            if tag.get('name', '') in robot.frames and name not in found:
-                pieces.setdefault(name, []).extend(read_geometry(robot, tag, kind, folders, notes))
-        for name, mine in pieces.items():
-            if not mine:
+            name = tag.get('name', '')
+            if name not in robot.frames or robot.link_names[robot.frame(name)[0]] in found:
                 continue
+            link, L_H_U = robot.frame(name)
+            owner = f"{source} of link '{name}'"
+            for part in tag.findall(source):
+                try:
+                    geometry = _read(part, owner, L_H_U, folders)
+                except FileNotFoundError as error:
+                    missing.setdefault(str(error), owner)
+                except UnusableGeometry as error:
+                    notes[f'{owner}: {error}'] = None
+                else:
+                    parts.setdefault(robot.link_names[link], []).append(geometry)
+        for name, mine in parts.items():
             placed = [p.vertices @ p.L_H_P[:3, :3].T + p.L_H_P[:3, 3] for p in mine]
             vertices = np.concatenate(placed)
             box = Box.around(vertices)
             if len(mine) == 1 and mine[0].kind != 'mesh':
                 box = Box(mine[0].L_H_P, np.abs(mine[0].vertices).max(axis=0))
             if box.half_lengths.min() > 0:
-                found[name] = Shape(vertices, box, kind)
+                found[name] = Shape(vertices, box, source, tuple(mine))
             else:
-                notes.add(f"link '{name}'", f'its {kind} geometry is flat')
-    return Shapes(found, notes.all)
-
-
-def read_geometry(
-    robot: Robot, link_tag: Element, kind: str, folders: Sequence[Path], notes: GeometryNotes
-) -> Iterator[Geometry]:
-    """Yield the geometry of one kind of a URDF link; notes get those that cannot be used."""
-    name = link_tag.get('name', '')
-    link, L_H_U = robot.frame(name)
-    for part in link_tag.findall(kind):
-        owner = f"{kind} of link '{name}'"
-        L_H_P = L_H_U @ origin_pose(part, owner)
-        tag = next((one for one in part.findall('geometry/*') if one.tag in PRIMITIVES), None)
-        if tag is not None:
-            sizes = _sizes(tag, owner)
-            yield Geometry(link, L_H_P, tag.tag, sizes, _vertices(tag.tag, sizes))
-            continue
-        mesh = part.find('geometry/mesh')
-        if mesh is None:
-            notes.add(owner, 'no box, cylinder, sphere, capsule or mesh')
-            continue
-        scale = np.array(three_numbers(mesh, 'scale', owner, '1 1 1'))
-        path = _find_mesh(mesh.get('filename', ''), folders)
-        if path is None:
-            notes.missing.setdefault(mesh.get('filename', ''), owner)
-            continue
-        try:
-            vertices = _mesh_vertices(path) * scale
-        except ModelError as error:
-            notes.add(owner, error)
-            continue
-        yield Geometry(link, L_H_P, 'mesh', scale, vertices)
-
-
-def has_collision_library() -> bool:
-    """Return whether the collision library is installed."""
-    return any(find_spec(name) is not None for name in LIBRARIES)
+                notes[f"link '{name}': its {source} geometry is flat"] = None
+    if missing:
+        names = ', '.join(f"'{name}'" for name in list(missing)[:MAX_NAMED_MESHES])
+        more = f' and {rest} more' if (rest := len(missing) - MAX_NAMED_MESHES) > 0 else ''
+        owner = next(iter(missing.values()))
+        text = f'{owner}: there is no mesh {names}{more}; name the folder that it starts from'
+        notes[text] = None
+    return Shapes(found, tuple(notes))
 
 
 def collision_library() -> ModuleType:
@@ -205,7 +160,29 @@ def collision_library() -> ModuleType:
             return import_module(name)
         except ImportError:
             continue
-    raise ModelError(f'geometry needs {" or ".join(LIBRARIES)}, and neither is installed')
+    raise UnusableGeometry(f'geometry needs {" or ".join(LIBRARIES)}, and neither is installed')
+
+
+def _read(part: Element, owner: str, L_H_U: Array, folders: Sequence[Path]) -> Geometry:
+    """Return the geometry of a tag of a URDF link."""
+    L_H_P = L_H_U @ origin_pose(part, owner)
+    tag = next((one for one in part.findall('geometry/*') if one.tag in PRIMITIVES), None)
+    if tag is not None:
+        sizes = _sizes(tag, owner)
+        return Geometry(L_H_P, tag.tag, sizes, _vertices(tag.tag, sizes))
+    mesh = part.find('geometry/mesh')
+    if mesh is None:
+        raise UnusableGeometry('no box, cylinder, sphere, capsule or mesh')
+    scale = np.array(three_numbers(mesh, 'scale', owner, '1 1 1'))
+    path = _find_mesh(mesh.get('filename', ''), folders)
+    try:
+        read = collision_library().MeshLoader().load(str(path), np.ones(3))
+    except (RuntimeError, ValueError) as error:
+        raise UnusableGeometry(f"cannot read the mesh '{path}': {error}") from error
+    vertices = np.array(read.vertices(), dtype=np.float64).reshape(-1, 3)
+    if not len(vertices) or not np.isfinite(vertices).all():
+        raise UnusableGeometry(f"the mesh '{path}' holds no points")
+    return Geometry(L_H_P, 'mesh', scale, vertices * scale)
 
 
 def _sizes(tag: Element, owner: str) -> Array:
@@ -241,26 +218,11 @@ def _rings(radii: Array, heights: Array) -> Array:
     """Return polygons around the z axis."""
     angles = 2 * np.pi * np.arange(SIDES) / SIDES
     circle = np.column_stack([np.cos(angles), np.sin(angles)])
-    rings = [
-        np.column_stack([radius * circle, np.full(SIDES, height)])
-        for radius, height in zip(radii, heights, strict=True)
-    ]
-    return np.concatenate(rings)
+    flat = (radii[:, None, None] * circle).reshape(-1, 2)
+    return np.column_stack([flat, np.repeat(heights, SIDES)])
 
 
-def _mesh_vertices(path: Path) -> Array:
-    """Return the points of a mesh, (k, 3)."""
-    try:
-        mesh = collision_library().MeshLoader().load(str(path), np.ones(3))
-    except (RuntimeError, ValueError) as error:
-        raise ModelError(f"cannot read the mesh '{path}': {error}") from error
-    vertices = np.array(mesh.vertices(), dtype=np.float64).reshape(-1, 3)
-    if not len(vertices) or not np.isfinite(vertices).all():
-        raise ModelError(f"the mesh '{path}' holds no points")
-    return vertices
-
-
-def _find_mesh(name: str, folders: Sequence[Path]) -> Path | None:
+def _find_mesh(name: str, folders: Sequence[Path]) -> Path:
     """Return the file of a mesh, in given folders or else in those of ROS packages."""
     scheme, separator, rest = name.rpartition('://')
     paths = [Path(rest)]
@@ -270,4 +232,7 @@ def _find_mesh(name: str, folders: Sequence[Path]) -> Path | None:
         ros = [Path(prefix) / 'share' for prefix in prefixes if prefix]
         every = (*folders, *ros, *(Path(package) for package in packages if package))
         paths = [folder / rest for folder in every]
-    return next((path for path in paths if path.is_file()), None)
+    for path in paths:
+        if path.is_file():
+            return path
+    raise FileNotFoundError(name)

@@ -51,16 +51,6 @@ class JointLimits:
     wider: tuple[WiderLimit, ...] = ()
     """Limits beyond the URDF's."""
 
-    @property
-    def middle(self) -> Array:
-        """Between lower and upper, shape (n_joints,) [rad or m]."""
-        return (self.lower + self.upper) / 2
-
-    @property
-    def half(self) -> Array:
-        """Half of the range of positions, shape (n_joints,) [rad or m]."""
-        return (self.upper - self.lower) / 2
-
 
 def joint_limits(
     robot: Robot,
@@ -69,15 +59,23 @@ def joint_limits(
 ) -> JointLimits:
     """Return the limits of all joints; acceleration [rad/s^2 or m/s^2]: where none is stated."""
     stated = {name: _checked(name, limits, robot) for name, limits in (given or {}).items()}
-    tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}
     rows, wider = [], list[WiderLimit]()
+    tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}
     for name in robot.joint_names:
         own, described = stated.get(name, {}), _of_tag(name, tags[name])
         default = {} if acceleration is None else {'acceleration': float(acceleration)}
         limits = default | described | own
-        _check(name, limits)
-        for key in [key for key in own if key in described]:
-            limit, value = described[key], own[key]
+        for key in KEYS:
+            if key not in limits:
+                raise ConfigError(f"joint '{name}' has no limit '{key}'")
+            if not np.isfinite(limits[key]) or (key in KEYS[2:] and limits[key] <= 0.0):
+                raise ConfigError(f"limit '{key}' of joint '{name}' is {limits[key]}")
+        if limits['lower'] >= limits['upper']:
+            raise ConfigError(
+                f"joint '{name}' cannot move between {limits['lower']} and {limits['upper']}"
+            )
+        for key, value in own.items():
+            limit = described.get(key, np.nan)
             beyond = limit - value if key == 'lower' else value - limit
             if beyond > ROUNDED * abs(limit):
                 wider.append(WiderLimit(name, key, value, limit))
@@ -87,23 +85,22 @@ def joint_limits(
 
 
 def _of_tag(name: str, tag: Element) -> dict[str, float]:
-    """Return the limits of a joint in the URDF."""
-    limit, found = tag.find('limit'), dict[str, float]()
-    if limit is None:
-        return found
+    """Return the limits of a joint in the URDF; those of a continuous joint mean nothing."""
+    limit = tag.find('limit')
+    stated = {} if limit is None else limit.attrib
+    found = dict[str, float]()
     for key in (*KEYS, EFFORT):
-        # Those of a continuous joint mean nothing.
-        text = None if tag.get('type') == 'continuous' and key in KEYS[:2] else limit.get(key)
-        if text is not None:
+        if key in stated and not (tag.get('type') == 'continuous' and key in KEYS[:2]):
             try:
-                found[key] = float(text)
+                found[key] = float(stated[key])
             except ValueError:
-                raise ModelError(f"joint '{name}': <limit {key}='{text}'> is no number") from None
+                text = f"joint '{name}': <limit {key}='{stated[key]}'> is no number"
+                raise ModelError(text) from None
     return found
 
 
 def _checked(name: str, limits: object, robot: Robot) -> dict[str, float]:
-    """Return given limits, checked."""
+    """Return given limits of a joint, checked."""
     if name not in robot.joint_names:
         raise NameNotFound('joint', name, robot.joint_names, 'the limits name it')
     if not isinstance(limits, Mapping):
@@ -114,17 +111,3 @@ def _checked(name: str, limits: object, robot: Robot) -> dict[str, float]:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ConfigError(f"limit '{key}' of joint '{name}' is {value!r}, expected a number")
     return {key: float(value) for key, value in limits.items()}
-
-
-def _check(name: str, limits: Mapping[str, float]) -> None:
-    """Raise unless a joint can move within its limits."""
-    for key in KEYS:
-        if key not in limits:
-            raise ConfigError(f"joint '{name}' has no limit '{key}'")
-        value = limits[key]
-        if not np.isfinite(value) or (key in KEYS[2:] and not value > 0.0):
-            raise ConfigError(f"limit '{key}' of joint '{name}' is {value}")
-    if not limits['lower'] < limits['upper']:
-        raise ConfigError(
-            f"joint '{name}' cannot move: its limits are {limits['lower']} and {limits['upper']}"
-        )

@@ -1,78 +1,49 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Regressor of joint torques and measured wrenches, and gradients of functions of it.
+Regressor of joint torques and measured wrenches of a robot on a fixed base, and its gradient.
 
-`regressor` gives rows for logs, from whatever is known of the motion. Here the motion is chosen:
-a robot on a fixed base, and the gradient of any function of all rows over positions, velocities
-and accelerations, in one pass back over what gave the rows. With S_k the motion subspace of the
-joint of link k and everything in the axes of link k, parent p,
+In the axes of the root link, with S_i the screw of the joint of link i and sums over the joints
+from the root to link k,
 
-    V_k = X V_p + S_k q'           A_k = X A_p + S_k q'' + V_k x S_k q'
-    s_j,k = X s_j,p, s_k,k = S_k   row of joint j, columns of link k: s_j,k' B(A_k, V_k)
+    V_k = sum S_i q_i'    A_k = A_0 + sum S_i q_i'' + V_i x S_i q_i'    row_j,k = s_j' B(A_k, V_k)
 
-where ``B(A, V) parameters`` is the net wrench M A + V x* M V [T 4.9], A holding minus gravity at
-the base. Of what is carried along, X m, the change with the joint's position is (X m) x S_k.
+where ``B(A, V) parameters`` is the net wrench M A + V x* M V [T 4.9], A_0 minus gravity, and s_j
+the screw of a joint, or the axes of the root link of a submodel beyond an FT sensor. A position
+q_i moves all that link i carries, so that in the axes of any link k beyond, with w = V_i x S_i,
 
-FT sensors cut the robot: the torque of a joint depends on the links up to the next sensor, and the
-wrench on a submodel beyond a sensor is six more rows, as of six joints at its root link that turn
-and slide about its axes and never move: there the s are the unit vectors.
+    dV_k/dq_i = w    dA_k/dq_i = A_i x S_i + w x (V_k - V_i)    ds_j/dq_i = s_j x S_i
+    dV_k/dq_i' = S_i    dA_k/dq_i' = (2 V_i - V_k) x S_i    dA_k/dq_i'' = S_i
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
+from inertial_estimation.model.inertia import spatial_inertia
 from inertial_estimation.model.link_motions import poses_in_parents
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import (
-    hat,
+    apply,
     inverse_pose,
     motion_cross,
     motion_transform,
     wrench_cross,
 )
 
-
-class _AtLink(NamedTuple):
-    """Quantities of the pass outwards at one link, in its axes, at n instants."""
-
-    X: Array
-    """From the parent, shape (n, 6, 6)."""
-    velocity: Array
-    """Shape (n, 6), [linear; angular] [m/s, rad/s]."""
-    acceleration: Array
-    """Shape (n, 6), spatial, without gravity [m/s^2, rad/s^2]."""
-    axes: Array
-    """Directions of its rows: (n, k, 6), the joints of the submodel up to this link, or more."""
-    B: Array
-    """Net wrench over the link's parameters, shape (n, 6, 10)."""
-
-
-class TorqueRows(NamedTuple):
-    """Rows at n instants, and what `TorqueRegressor.gradient` needs."""
-
-    Y: Array
-    """
-    Shape (n, n_rows, 10 n_links), columns as those of `model.inertia` link by link: torques of
-    the joints, then for each submodel beyond an FT sensor the wrench on it, [force; moment] in
-    and about the axes of its root link.
-    """
-    velocities: Array
-    """Of the joints, shape (n, n_joints)."""
-    links: tuple[_AtLink | None, ...]
-    """For each link; None: it does not move."""
+_LINEAR = spatial_inertia(np.eye(10)).swapaxes(0, 1)
+"""T with M(x) v = T_ikm x_k v_m, shape (6, 10, 6)."""
+_QUADRATIC = np.einsum('aij,jpb->ipab', wrench_cross(np.eye(6)), _LINEAR)
+"""Q with v x* M(x) v = Q_ipab x_p v_a v_b, shape (6, 10, 6, 6)."""
 
 
 class TorqueRegressor:
-    """
-    Rows of the joint torques of a robot on a fixed base, and of the wrenches beyond FT sensors.
-    """
+    """Torques of joints by the links up to the next FT sensors, and wrenches beyond those."""
 
     def __init__(self, robot: Robot) -> None:
         if not robot.fixed_frame or robot.frame(robot.fixed_frame)[0] != 0:
@@ -80,162 +51,102 @@ class TorqueRegressor:
                 f"the root link '{robot.link_names[0]}' must be the fixed link: torques of joints "
                 'between the two would balance an unmeasured wrench'
             )
-        self.robot = robot
-        beyond = [submodel for submodel in robot.submodels if submodel.root != 0]
-        first = len(robot.joint_names)
-        self.wrench_rows = {
-            submodel.root: tuple(range(first + 6 * k, first + 6 * k + 6))
-            for k, submodel in enumerate(beyond)
-        }
+        self.robot, self._carried = robot, carried_links(robot)
+        joints = [k for k, link in enumerate(robot.links) if link.joint >= 0]
+        joints.sort(key=lambda k: robot.links[k].joint)
+        self._joints = np.array(joints, dtype=np.intp)
+        """Links that joints move, in the order of the joints."""
+        beyond = [submodel.root for submodel in robot.submodels if submodel.root != 0]
+        first = len(joints)
+        self.wrench_rows = {k: tuple(first + 6 * i + np.arange(6)) for i, k in enumerate(beyond)}
         """Rows of the wrench on each submodel beyond an FT sensor, by its root link."""
-        self.n_rows = first + 6 * len(beyond)
-        self._chains = _chains(robot, self.wrench_rows)
-        _, L_H_fixed = robot.frame(robot.fixed_frame)
-        self._rest = np.concatenate([-L_H_fixed[:3, :3] @ robot.gravity, np.zeros(3)])
+        owner = np.zeros(len(robot.links), dtype=np.intp)
+        for submodel in robot.submodels:
+            owner[list(submodel.links)] = submodel.root
+        of_links = self._carried & (owner == owner[:, None])
+        self._covered = of_links[[*joints, *np.repeat(beyond, 6).astype(int)]]
+        """Links whose parameters are in a row, (n_rows, n_links)."""
 
-    def rows(self, positions: Array, velocities: Array, accelerations: Array) -> TorqueRows:
+    def rows(self, states: Array) -> tuple[Array, Callable[[Array], Array]]:
         """
-        Return the rows at n instants.
+        Return the regressor (n, n_rows, 10 n_links), and the gradient of functions of it.
 
-        positions, velocities, accelerations (n, n_joints) [rad or m, and their rates].
+        states (3, n, n_joints): positions [rad or m], velocities, accelerations. Rows are torques
+        of the joints, then for each submodel beyond an FT sensor the wrench on it, [force; moment]
+        in and about the axes of its root link. The second result takes slopes of the shape of the
+        first to slopes of the shape of the states.
         """
-        links = self.robot.links
-        n = len(positions)
-        Y = np.zeros((n, self.n_rows, len(links), 10))
-        poses = poses_in_parents(self.robot, positions)
-        found: list[_AtLink | None] = [None] * len(links)
-        for k, chain in enumerate(self._chains):
-            if not chain:
-                continue
-            P_H_L = np.zeros((n, 4, 4))
-            P_H_L[:, :3, :3], P_H_L[:, :3, 3] = poses[k]
-            P_H_L[:, 3, 3] = 1.0
-            X, parent = motion_transform(inverse_pose(P_H_L)), found[links[k].parent]
-            at = self._outwards(k, X, parent, velocities, accelerations)
-            Y[:, chain, k] = at.axes @ at.B
-            found[k] = at
-        return TorqueRows(Y.reshape(n, -1, 10 * len(links)), velocities, tuple(found))
+        robot, joints, carried = self.robot, self._joints, self._carried.astype(float)
+        poses, screws = joint_screws(robot, states[0])
+        rates = np.zeros((2, *screws.shape[:2], 1))
+        rates[:, :, joints, 0] = states[1:]
+        V = carried.T @ (rates[0] * screws)
+        turned = apply(motion_cross(V), screws)
+        A = carried.T @ (rates[1] * screws + rates[0] * turned)
+        A[..., :3] -= robot.frame(robot.fixed_frame)[1][:3, :3] @ robot.gravity
+        to_link = motion_transform(inverse_pose(poses))
+        V_link, A_link = apply(to_link, V), apply(to_link, A)
+        B_link = A_link @ _LINEAR.reshape(60, 6).T
+        B_link += _outer(V_link) @ _QUADRATIC.reshape(60, 36).T
+        B = to_link.swapaxes(-1, -2) @ B_link.reshape(*A.shape, 10)
+        of_roots = motion_transform(poses[:, list(self.wrench_rows)]).swapaxes(-1, -2)
+        axes = np.concatenate([screws[:, joints], of_roots.reshape(len(B), -1, 6)], axis=1)
+        Y = np.einsum('nrs,nksp,rk->nrkp', axes, B, self._covered, optimize=True)
 
-    def gradient(self, rows: TorqueRows, slopes: Array) -> tuple[Array, Array, Array]:
-        """
-        Return the gradient of a function of the rows over the motion.
+        def gradient(slopes: Array) -> Array:
+            of_Y = slopes.reshape(Y.shape) * self._covered[..., None]
+            of_B = to_link @ np.einsum('nrs,nrkp->nksp', axes, of_Y, optimize=True)
+            of_B = of_B.reshape(*A.shape[:2], 60)
+            of_A = apply(to_link.swapaxes(-1, -2), of_B @ _LINEAR.reshape(60, 6))
+            squares = (of_B @ _QUADRATIC.reshape(60, 36)).reshape(*A.shape, 6)
+            of_V = apply(
+                to_link.swapaxes(-1, -2), apply(squares + squares.swapaxes(-1, -2), V_link)
+            )
+            crossed = carried @ apply(motion_cross(V).swapaxes(-1, -2), of_A)
+            of_A, of_V = carried @ of_A, carried @ of_V
+            of_axes = np.einsum('nrkp,nksp->nrks', of_Y, B, optimize=True)
+            of_axes = self._covered[..., None] * (carried @ of_axes)
+            back = motion_cross(axes).swapaxes(-1, -2)[:, :, None]
+            of_V, of_axes = of_V - crossed, apply(back, of_axes).sum(axis=1)
+            twice = apply(motion_cross(A), screws) + apply(motion_cross(V), turned)
+            of_q = _dot(of_V, turned) + _dot(of_A, twice) + _dot(of_axes, screws)
+            of_v = _dot(of_V, screws) + 2.0 * _dot(of_A, turned)
+            return np.array([of_q, of_v, _dot(of_A, screws)])[..., joints]
 
-        slopes (n, n_rows, 10 n_links); returns positions, velocities, accelerations (n, n_joints).
-        """
-        links, rates = self.robot.links, rows.velocities
-        of_q, of_v, of_a = np.zeros((3, *rates.shape))
-        blocks = slopes.reshape(*slopes.shape[:2], len(links), 10)
-        moving = {k: at for k, at in enumerate(rows.links) if at is not None}
-        back = {k: _Back(at, blocks[:, self._chains[k], k]) for k, at in moving.items()}
-        for k in reversed(moving):
-            at, mine = moving[k], back[k]
-            if links[k].joint >= 0:
-                joint = links[k].joint
-                of_q[:, joint], of_v[:, joint], of_a[:, joint] = _through(
-                    links[k].motion, rates[:, joint, None], at, mine
-                )
-            if links[k].parent in back:
-                parent = back[links[k].parent]
-                parent.velocity += (mine.velocity[:, None] @ at.X)[:, 0]
-                parent.acceleration += (mine.acceleration[:, None] @ at.X)[:, 0]
-                if links[k].joint >= 0:
-                    parent.axes += mine.axes[:, :-1] @ at.X
-        return of_q, of_v, of_a
-
-    def _outwards(
-        self, k: int, X: Array, parent: _AtLink | None, velocities: Array, accelerations: Array
-    ) -> _AtLink:
-        """Return what is at a link from what is at its parent, None: the base."""
-        S, joint = self.robot.links[k].motion, self.robot.links[k].joint
-        n = len(X)
-        if parent is None:
-            velocity, acceleration = np.zeros((n, 6)), X @ self._rest
-            axes = np.zeros((n, 0, 6))
-        else:
-            velocity = (X @ parent.velocity[..., None])[..., 0]
-            acceleration = (X @ parent.acceleration[..., None])[..., 0]
-            axes = parent.axes @ np.swapaxes(X, 1, 2)
-        if joint >= 0:
-            rate, rate_of_rate = velocities[:, joint, None], accelerations[:, joint, None]
-            velocity = velocity + S * rate
-            acceleration = acceleration + S * rate_of_rate - rate * (velocity @ motion_cross(S).T)
-            axes = np.concatenate([axes, np.broadcast_to(S, (n, 1, 6))], axis=1)
-        else:
-            axes = np.broadcast_to(np.eye(6), (n, 6, 6))
-        B = _momentum(acceleration) + wrench_cross(velocity) @ _momentum(velocity)
-        return _AtLink(X, velocity, acceleration, axes, B)
+        return Y.reshape(*Y.shape[:2], -1), gradient
 
 
-class _Back:
-    """Gradient over what one link's rows are made of, shaped as in `_AtLink`."""
-
-    def __init__(self, at: _AtLink, slopes: Array) -> None:
-        of_B = np.swapaxes(at.axes, 1, 2) @ slopes
-        self.axes = slopes @ np.swapaxes(at.B, 1, 2)
-        self.acceleration = of_B.reshape(-1, 60) @ _MOMENTUM.reshape(60, 6)
-        # V x* L(V): its transpose is -(V x); the rest is the change of V before the cross.
-        through = -motion_cross(at.velocity) @ of_B
-        self.velocity = through.reshape(-1, 60) @ _MOMENTUM.reshape(60, 6)
-        self.velocity -= _sum_of_crosses(of_B @ np.swapaxes(_momentum(at.velocity), 1, 2))
-
-
-def _through(S: Array, rate: Array, at: _AtLink, mine: _Back) -> tuple[Array, Array, Array]:
-    """Return the gradient over a joint's position, velocity and acceleration, (n,) each."""
-    S_cross = motion_cross(S)
-    # Through V_k x S q' = -q' (S x) V_k, a part of A_k.
-    mine.velocity -= rate * (mine.acceleration @ S_cross)
-    S_V = at.velocity @ S_cross.T
-    # S x (X V_p) = S x V_k; in X A_p what S q'' added is crossed to nothing.
-    S_A = (at.acceleration + rate * S_V) @ S_cross.T
-    of_q = -_dot(mine.velocity, S_V) - _dot(mine.acceleration, S_A)
-    of_q -= _dot(mine.axes[:, :-1], at.axes[:, :-1] @ S_cross.T)
-    of_v = mine.velocity @ S - _dot(mine.acceleration, S_V)
-    return of_q, of_v, mine.acceleration @ S
-
-
-def _chains(robot: Robot, wrench_rows: Mapping[int, Sequence[int]]) -> list[list[int]]:
-    """Return the rows of each link: its submodel's wrench, then joints up to its own."""
-    found: list[list[int]] = []
+def carried_links(robot: Robot) -> NDArray[np.bool_]:
+    """Return which links each link carries, itself included, (n_links, n_links)."""
+    found = np.eye(len(robot.links), dtype=bool)
     for k, link in enumerate(robot.links):
-        if link.joint >= 0:
-            found.append([*found[link.parent], link.joint])
-        else:
-            found.append(list(wrench_rows.get(k, ())))
+        if link.parent >= 0:
+            found[:, k] |= found[:, link.parent]
     return found
 
 
-def _momentum_map() -> Array:
-    """Return T with M v = T_ikm parameters_k v_m, shape (6, 10, 6)."""
-    T = np.zeros((6, 10, 6))
-    T[:3, 0, :3] = np.eye(3)
-    for axis, turned in enumerate(hat(np.eye(3))):
-        T[:3, 1 + axis, 3:] = -turned
-        T[3:, 1 + axis, :3] = turned
-    for k, (i, j) in enumerate(((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))):
-        T[3 + i, 4 + k, 3 + j] = T[3 + j, 4 + k, 3 + i] = 1.0
-    return T
+def joint_screws(robot: Robot, positions: Array) -> tuple[Array, Array]:
+    """
+    Return poses of links in the root link, and the screw of the joint of each link in its axes.
+
+    positions (n, n_joints); poses (n, n_links, 4, 4); screws (n, n_links, 6), zero if fixed.
+    """
+    poses = np.tile(np.eye(4), (len(positions), len(robot.links), 1, 1))
+    for k, (link, pose) in enumerate(
+        zip(robot.links, poses_in_parents(robot, positions), strict=True)
+    ):
+        if link.parent >= 0:
+            poses[:, k, :3, :3], poses[:, k, :3, 3] = pose
+            poses[:, k] = poses[:, link.parent] @ poses[:, k]
+    motions = np.array([link.motion for link in robot.links])
+    return poses, apply(motion_transform(poses), motions)
 
 
-_MOMENTUM = _momentum_map()
-
-
-def _momentum(motion: Array) -> Array:
-    """Return the spatial momentum over a link's parameters, shape (n, 6, 10)."""
-    return np.asarray((motion @ _MOMENTUM.reshape(60, 6).T).reshape(-1, 6, 10))
-
-
-def _sum_of_crosses(products: Array) -> Array:
-    """Return the sum of v x* f from the sum of v f', shape (n, 6)."""
-    linear, force, moment = products[:, :3, :3], products[:, 3:, :3], products[:, 3:, 3:]
-    return np.concatenate([_axial(force), _axial(linear) + _axial(moment)], axis=1)
-
-
-def _axial(products: Array) -> Array:
-    """Return the sum of a x b from the sum of a b', shape (n, 3)."""
-    turned = products - np.swapaxes(products, 1, 2)
-    return np.stack([turned[:, 1, 2], turned[:, 2, 0], turned[:, 0, 1]], axis=1)
+def _outer(v: Array) -> Array:
+    """Return products of all components, (..., 36), of (..., 6)."""
+    return np.asarray((v[..., :, None] * v[..., None, :]).reshape(*v.shape[:-1], 36))
 
 
 def _dot(a: Array, b: Array) -> Array:
-    """Return the sum of products at each instant, shape (n,)."""
-    return np.asarray((a * b).reshape(len(a), -1).sum(axis=1))
+    """Return the sum of products of components (..., 6)."""
+    return np.asarray((a * b).sum(axis=-1))

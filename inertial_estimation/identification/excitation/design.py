@@ -14,28 +14,25 @@ import numpy as np
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.findings import Finding, finding
-from inertial_estimation.identification.equations.friction import OF_A_JOINT, JointModel
+from inertial_estimation.identification.equations.friction import OF_A_JOINT
 from inertial_estimation.identification.excitation.excitation_regressor import (
     ExcitationRegressor,
     SubmodelRows,
 )
 from inertial_estimation.identification.excitation.search import (
+    CHECKED,
     Attempt,
     ExcitationSearch,
     FourierBasis,
     FourierMotion,
-    KeepAway,
-    Nearest,
 )
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.clearance import SelfClearance
-from inertial_estimation.model.geometry import LIBRARIES, has_collision_library
+from inertial_estimation.model.geometry import UnusableGeometry
 from inertial_estimation.model.joint_limits import JointLimits, joint_limits
 from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
 from inertial_estimation.model.torque_derivatives import TorqueRegressor
 
-CHECKED = 2000
-"""Samples of a period at which a motion is checked."""
 POOR_CONDITION = 1e3
 """Condition number that is reported; S calls a hundred good."""
 
@@ -79,16 +76,15 @@ class ExciteSettings:
 class Excitation:
     """A designed motion."""
 
-    robot: Robot
-    """Without FT cuts."""
     limits: JointLimits
     regressor: ExcitationRegressor
     attempts: tuple[Attempt, ...]
     """The chosen one first."""
-    keep_away: KeepAway | None
+    clearance: SelfClearance | None
     """None if there is no usable geometry."""
-    nearest: Nearest | None
-    findings: tuple[Finding, ...]
+    nearest: tuple[float, str] | None
+    """Least distance between links, and these [m]."""
+    findings: tuple[Finding, ...] = ()
     """Limits that are exceeded, poor conditions."""
 
     @property
@@ -102,26 +98,18 @@ class Excitation:
         return _states(self.motion)
 
     @cached_property
-    def conditions(self) -> list[tuple[float, float]]:
-        """Condition number of each start, and of its result."""
-        condition = self.regressor.condition
-        return [
-            (condition(_states(one.start)), condition(_states(one.motion)))
-            for one in self.attempts
-        ]
-
-    @cached_property
     def submodel_conditions(self) -> list[tuple[SubmodelRows, float, float]]:
         """Condition number of each submodel, of the start and of its result."""
-        first = self.attempts[0]
-        both = (self.regressor.conditions(_states(one)) for one in (first.start, first.motion))
-        return list(zip(self.regressor.submodels, *both, strict=True))
+        both = (_states(self.attempts[0].start), self.states)
+        conditions = map(self.regressor.conditions, both)
+        return list(zip(self.regressor.submodels, *conditions, strict=True))
 
     @cached_property
     def efforts(self) -> Array:
         """Largest effort of each joint by the URDF, without friction [Nm or N]."""
-        torques = TorqueRegressor(self.robot).rows(*self.states).Y
-        return np.asarray(np.abs(torques @ self.robot.parameters.reshape(-1)).max(axis=0))
+        robot = replace(self.regressor.robot, ft_sensors=())
+        Y, _ = TorqueRegressor(robot).rows(self.states)
+        return np.asarray(np.abs(Y @ robot.parameters.reshape(-1)).max(axis=0))
 
 
 def design_excitation(
@@ -151,55 +139,41 @@ def design_excitation(
         If a setting is unknown, missing or impossible.
 
     """
-    robot = _read(urdf, settings, ())
-    limits = joint_limits(robot, settings.limits, settings.acceleration)
-    cut = _read(urdf, settings, settings.ft_sensors)
-    if settings.ft_sensors is None and not cut.ft_sensors:
-        raise ConfigError('the URDF has no tag of an FT sensor')
-    model = JointModel(terms=settings.friction)
-    regressor = ExcitationRegressor(cut, model, settings.efforts, robot.joint_names)
-    keep_away, notes = _keep_away(robot, limits, settings)
-    basis = FourierBasis(settings.period, settings.harmonics)
-    search = ExcitationSearch(regressor, limits, basis, keep_away)
-    attempts = search.run(settings.starts, settings.seconds, settings.seed, progress)
-    # The search uses few samples and smooth signs.
-    attempts.sort(key=lambda attempt: regressor.condition(_states(attempt.motion)))
-    nearest = None
-    if keep_away is not None:
-        near = [keep_away.nearest(_states(attempt.motion)[0]) for attempt in attempts]
-        free = [k for k, one in enumerate(near) if one.distance > 0.0]
-        if not free:
-            raise ConfigError(f'{near[0].links} touch in all {len(attempts)} attempts')
-        attempts, nearest = attempts[free[0] :], near[free[0]]
-    found = Excitation(robot, limits, regressor, tuple(attempts), keep_away, nearest, ())
-    return replace(found, findings=(*_findings(found), *notes))
-
-
-def _read(urdf: str | Path, settings: ExciteSettings, ft: Sequence[str] | None) -> Robot:
-    """Return a robot on a fixed base."""
     robot = Robot.from_urdf(
-        urdf, joints=settings.joints, ft_sensors=ft, imus=(),
+        urdf, joints=settings.joints, ft_sensors=settings.ft_sensors, imus=(),
         fixed_link=settings.fixed_link, gravity=settings.gravity,
     )  # fmt: skip
-    return robot if settings.fixed_link else replace(robot, fixed_frame=robot.link_names[0])
-
-
-def _keep_away(
-    robot: Robot, limits: JointLimits, settings: ExciteSettings
-) -> tuple[KeepAway | None, list[Finding]]:
-    """Return the clearance between links, and which geometry cannot be used."""
-    why, notes = f'{" or ".join(LIBRARIES)} is not installed', []
-    if has_collision_library():
-        clearance = SelfClearance.of_robot(
-            robot, limits.lower, limits.upper, margin=settings.clearance,
-            mesh_folders=settings.mesh_folders, ignored=settings.ignored,
+    robot = robot if settings.fixed_link else replace(robot, fixed_frame=robot.link_names[0])
+    if settings.ft_sensors is None and not robot.ft_sensors:
+        raise ConfigError('the URDF has no tag of an FT sensor')
+    limits = joint_limits(robot, settings.limits, settings.acceleration)
+    regressor = ExcitationRegressor(robot, settings.friction, settings.efforts)
+    clearance, why = None, 'the URDF has no usable geometry'
+    try:
+        clearance = SelfClearance(
+            robot, limits.lower, limits.upper, settings.clearance, settings.mesh_folders,
+            settings.ignored,
         )  # fmt: skip
+    except UnusableGeometry as error:
+        why, notes = str(error), []
+    else:
         notes = [finding('suboptimal', 'geometry', what=note) for note in clearance.notes]
-        if clearance.pieces:
-            return KeepAway(clearance, settings.clearance), notes
-        why = 'the URDF has no usable geometry'
-    what = f'collisions are not checked: {why}'
-    return None, [finding('suboptimal', 'motion', what=what), *notes]
+        clearance = clearance if len(clearance.links) else None
+    if clearance is None:
+        what = f'collisions are not checked: {why}'
+        notes.insert(0, finding('suboptimal', 'motion', what=what))
+    basis = FourierBasis(settings.period, settings.harmonics)
+    search = ExcitationSearch(regressor, limits, basis, clearance)
+    attempts = search.run(settings.starts, settings.seconds, settings.seed, progress)
+    nearest = None
+    if clearance is not None:
+        near = [clearance.nearest(_states(attempt.motion)[0]) for attempt in attempts]
+        first = next((k for k, (distance, _) in enumerate(near) if distance > 0.0), None)
+        if first is None:
+            raise ConfigError(f'{near[0][1]} touch in all {len(attempts)} attempts')
+        attempts, nearest = attempts[first:], near[first]
+    found = Excitation(limits, regressor, tuple(attempts), clearance, nearest)
+    return replace(found, findings=(*_findings(found), *notes))
 
 
 def _findings(found: Excitation) -> Iterator[Finding]:
@@ -212,8 +186,7 @@ def _findings(found: Excitation) -> Iterator[Finding]:
     for name, effort, limit in zip(limits.joint_names, found.efforts, limits.effort, strict=True):
         if effort > limit:
             yield finding('rating', name, what='effort by the URDF', value=effort, limit=limit)
-    condition = found.conditions[0][1]
-    if condition > POOR_CONDITION:
+    if (condition := found.attempts[0].condition) > POOR_CONDITION:
         text = f'condition number {condition:.2g}, limit {POOR_CONDITION:g}'
         yield finding('unexcited', 'motion', what=text)
     if not found.attempts[0].complete:

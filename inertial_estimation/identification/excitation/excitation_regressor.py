@@ -14,17 +14,15 @@ velocity.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.errors import ModelError, NameNotFound
-from inertial_estimation.identification.equations.friction import JointModel
-from inertial_estimation.identification.unknowns import Term, Unknowns
+from inertial_estimation.identification.equations.friction import OF_A_JOINT
+from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 from inertial_estimation.model.identifiable import STATES_PER_COLUMN, excitable, random_states
 from inertial_estimation.model.robot import Robot
@@ -32,34 +30,24 @@ from inertial_estimation.model.torque_derivatives import TorqueRegressor
 from inertial_estimation.model.tree import Submodel
 
 
-class ConditionBound(NamedTuple):
-    """A smooth bound of a condition number, and its gradient."""
-
-    bound: float
-    """Its logarithm."""
-    condition: float
-    """The condition number itself."""
-    slopes: Array
-    """Gradient of `bound` over the regressor, or over states, shape (3, n, n_joints)."""
-
-
 @dataclass(frozen=True, eq=False)
 class SubmodelRows:
     """The equations of one submodel and its base parameters."""
 
     name: str
-    rows: NDArray[np.intp]
+    rows: Indices
     """Among those of `TorqueRegressor`."""
-    columns: NDArray[np.intp]
+    columns: Indices
     """Of its unknowns among those of all."""
     kinds: str
     """Of the equations: wrench, efforts."""
     base: BaseParameters
     """Of these columns."""
 
-    def of(self, Y: Array) -> Array:
-        """Return the regressor over the base parameters, (n, n_rows, n_base)."""
-        return np.asarray(Y[:, self.rows][:, :, self.columns[self.base.independent]])
+    @property
+    def kept(self) -> tuple[slice, Indices, Indices]:
+        """Where the regressor over the base parameters is in that of all unknowns."""
+        return slice(None), self.rows[:, None], self.columns[self.base.independent]
 
 
 class ExcitationRegressor:
@@ -68,143 +56,125 @@ class ExcitationRegressor:
     def __init__(
         self,
         robot: Robot,
-        joint: JointModel,
+        terms: tuple[Term, ...] = OF_A_JOINT,
         efforts: Sequence[str] | None = None,
-        joint_names: Sequence[str] | None = None,
     ) -> None:
-        if not robot.joint_names:
+        names = robot.joint_names
+        if not names:
             raise ModelError(f"robot '{robot.name}' has no joint that moves")
-        self.robot, self.joint = robot, joint
-        names = list(robot.joint_names)
         for name in efforts or ():
             if name not in names:
                 raise NameNotFound('joint', name, names)
-        used = names if efforts is None else [name for name in names if name in efforts]
-        self._efforts = [names.index(name) for name in used]
-        self._order = [list(joint_names or names).index(name) for name in names]
-        extras = [extra for name in used for extra in joint.extras(name)]
+        self.robot, self.terms = robot, terms
+        self._efforts = [j for j, name in enumerate(names) if efforts is None or name in efforts]
+        extras = [Extra(names[j], term) for j in self._efforts for term in terms]
         self.unknowns = Unknowns(robot.link_names, tuple(extras))
-        self._regressor = TorqueRegressor(robot)
-        n = int(np.ceil(STATES_PER_COLUMN * len(self.unknowns))) + 8
-        states = random_states(excitable(robot), n)
-        Y = self._stacked(np.array([states.positions, states.velocities, states.accelerations]))
-        found = (self._submodel(submodel, Y) for submodel in robot.submodels)
+        self._torques = TorqueRegressor(robot)
+        samples = random_states(
+            excitable(robot), int(np.ceil(STATES_PER_COLUMN * len(self.unknowns))) + 8
+        )
+        states = np.array([samples.positions, samples.velocities, samples.accelerations])
+        Y, _ = self.equations(states)
+        found = [self._submodel(submodel, Y) for submodel in robot.submodels]
         self.submodels = tuple(one for one in found if one.base.rank)
         """Those with base parameters."""
         if not self.submodels:
             raise ModelError('no equations: neither efforts nor FT sensors beyond a joint')
 
+    def equations(
+        self, states: Array, sign_widths: Array | None = None
+    ) -> tuple[Array, Callable[[Array], Array]]:
+        """
+        Return equations over all unknowns, (n, n_rows, n_unknowns), and the gradient as `rows`.
+
+        states (3, n, n_joints); sign_widths (n_joints,), of smooth signs [rad/s or m/s].
+        """
+        Y, gradient = self._torques.rows(states)
+        _, v, a = states[..., self._efforts]
+        one, zero = np.ones_like(v), np.zeros_like(v)
+        sign, slope = np.sign(v), zero
+        if sign_widths is not None:
+            widths = sign_widths[self._efforts]
+            sign = np.tanh(v / widths)
+            slope = (1.0 - sign**2) / widths
+        each = {
+            Term.VISCOUS: (v, one, zero),
+            Term.COULOMB: (sign, slope, zero),
+            Term.OFFSET: (one, zero, zero),
+            Term.DRIVE_INERTIA: (a, zero, one),
+        }
+        found = np.zeros((3, *v.shape, len(self.terms)))
+        for k, term in enumerate(self.terms):
+            found[..., k] = each[term]
+        rows = np.repeat(np.array(self._efforts, dtype=np.intp), len(self.terms))
+        inertial = self.unknowns.n_inertial
+        own = slice(None), rows, np.arange(inertial, len(self.unknowns))
+        whole = np.zeros((*Y.shape[:2], len(self.unknowns)))
+        whole[..., :inertial] = Y
+        whole[own] = found[0].reshape(len(v), -1)
+
+        def backwards(slopes: Array) -> Array:
+            back = gradient(slopes[..., :inertial])
+            of_terms = slopes[own].reshape(found[0].shape)
+            back[1:, :, self._efforts] += (of_terms * found[1:]).sum(axis=-1)
+            return back
+
+        return whole, backwards
+
     def conditions(self, states: Array) -> list[float]:
         """Return the condition number of each submodel; states (3, n, n_joints)."""
-        Y = self._stacked(states[..., self._order])
-        found = []
-        for one in self.submodels:
-            triangle = np.linalg.qr(one.of(Y).reshape(-1, one.base.rank), mode='r')
-            values = np.linalg.svd(triangle, compute_uv=False)
-            found.append(float(values[0] / values[-1]) if values[-1] > 0.0 else np.inf)
-        return found
+        Y, _ = self.equations(states)
+        return [float(np.linalg.cond(_triangle(Y[one.kept]))) for one in self.submodels]
 
-    def condition(self, states: Array) -> float:
-        """Return the condition number: the worst of all submodels; states (3, n, n_joints)."""
-        return max(self.conditions(states))
-
-    def bound(self, states: Array, sharpness: float, sign_widths: Array) -> ConditionBound:
+    def bound(self, states: Array, sharpness: float, sign_widths: Array) -> tuple[float, Array]:
         """
-        Return a smooth bound of the condition number with smooth signs of velocities.
+        Return the logarithm of a smooth bound of the condition number, and its gradient.
 
-        states (3, n, n_joints); sign_widths (n_joints,) [rad/s or m/s].
+        states and gradient (3, n, n_joints); sign_widths (n_joints,) [rad/s or m/s].
         """
-        ordered = states[..., self._order]
-        rows = self._regressor.rows(*ordered)
-        columns, rates = _smooth_columns(self.joint, ordered, sign_widths[self._order])
-        Y = self._join(rows.Y, columns)
-        bounds = [condition_bound(one.of(Y), sharpness) for one in self.submodels]
-        logs = np.array([one.bound for one in bounds])
+        Y, gradient = self.equations(states, sign_widths)
+        bounds = [_condition_bound(Y[one.kept], sharpness) for one in self.submodels]
+        logs = np.array([bound for bound, _ in bounds])
         weights = np.exp(sharpness * (logs - logs.max()))
         slopes = np.zeros_like(Y)
-        for one, of_one, share in zip(
-            self.submodels, bounds, weights / weights.sum(), strict=True
-        ):
-            kept = one.columns[one.base.independent]
-            slopes[:, one.rows[:, None], kept] = share * of_one.slopes
-        inertial, terms = self.unknowns.n_inertial, len(self.joint.terms)
-        found = np.array(self._regressor.gradient(rows, slopes[:, :, :inertial]))
-        for k, j in enumerate(self._efforts):
-            own = slopes[:, j, inertial + terms * k :][:, :terms]
-            for of_joint, rate in zip(found[1:], rates, strict=True):
-                of_joint[:, j] += np.sum(own * rate[:, j], axis=-1)
-        back = np.empty_like(found)
-        back[..., self._order] = found
+        for one, (_, of_Y), weight in zip(self.submodels, bounds, weights, strict=True):
+            slopes[one.kept] = weight / weights.sum() * of_Y
         bound = float(logs.max() + np.log(weights.sum()) / sharpness)
-        return ConditionBound(bound, max(one.condition for one in bounds), back)
+        return bound, gradient(slopes)
 
     def _submodel(self, submodel: Submodel, Y: Array) -> SubmodelRows:
         """Return the equations of a submodel, with its base parameters from random states."""
-        links = [k for k in submodel.links if self.robot.links[k].joint in self._efforts]
-        joints = [self.robot.links[k].joint for k in links]
-        wrench = self._regressor.wrench_rows.get(submodel.root, ())
-        rows = np.array([*joints, *wrench], dtype=np.intp)
+        owned = {self.robot.links[k].joint for k in submodel.links}
+        joints = [j for j in self._efforts if j in owned]
+        wrench = self._torques.wrench_rows.get(submodel.root, ())
         names = [self.robot.joint_names[j] for j in joints]
+        inertial = [10 * k + i for k in submodel.links for i in range(10)]
         extras = [
             self.unknowns.n_inertial + k
             for k, extra in enumerate(self.unknowns.extras)
             if extra.of in names
         ]
-        inner = (10 * np.array(submodel.links)[:, None] + np.arange(10)).reshape(-1)
-        columns = np.array([*inner, *extras], dtype=np.intp)
+        rows, columns = np.array([*joints, *wrench], int), np.array([*inertial, *extras])
         order = conditioning_order(len(submodel.links), len(extras))
-        stacked = Y[:, rows][:, :, columns].reshape(-1, len(columns))
-        kinds = ['wrench'] if len(wrench) else []
+        base = BaseParameters.of_regressor(
+            Y[:, rows][..., columns].reshape(-1, len(columns)), order
+        )
+        kinds = ['wrench'] if wrench else []
         kinds += [f'{len(joints)} effort{"s" if len(joints) > 1 else ""}'] if joints else []
-        base = BaseParameters.of_regressor(stacked, order)
         return SubmodelRows(submodel.name, rows, columns, ', '.join(kinds), base)
 
-    def _stacked(self, states: Array) -> Array:
-        """Return all equations over all unknowns, joints in the robot's order."""
-        _, velocities, accelerations = states
-        columns = [
-            self.joint.columns(velocities[:, j], accelerations[:, j])
-            for j in range(velocities.shape[1])
-        ]
-        return self._join(self._regressor.rows(*states).Y, np.stack(columns, axis=1))
 
-    def _join(self, Y: Array, columns: Array) -> Array:
-        """Return the regressor with the terms of each joint, (n, n_joints, k)."""
-        n, rows, inertial = Y.shape
-        terms = columns.shape[-1]
-        joined = np.zeros((n, rows, len(self.unknowns)))
-        joined[:, :, :inertial] = Y
-        for k, j in enumerate(self._efforts):
-            joined[:, j, inertial + terms * k :][:, :terms] = columns[:, j]
-        return joined
+def _triangle(Y: Array) -> Array:
+    """Return the triangle of equations (n, n_rows, n_columns) of equal singular values."""
+    return np.asarray(np.linalg.qr(Y.reshape(-1, Y.shape[-1]), mode='r'))
 
 
-def _smooth_columns(joint: JointModel, states: Array, widths: Array) -> tuple[Array, Array]:
-    """Return columns of friction, (n, n_joints, k), and slopes over velocity and acceleration."""
-    _, v, a = states
-    sign = np.tanh(v / widths)
-    one, zero = np.ones_like(v), np.zeros_like(v)
-    each = {
-        Term.VISCOUS: (v, one, zero),
-        Term.COULOMB: (sign, (1.0 - sign**2) / widths, zero),
-        Term.OFFSET: (one, zero, zero),
-        Term.DRIVE_INERTIA: (a, zero, one),
-    }
-    found = np.zeros((3, *v.shape, len(joint.terms)))
-    for k, term in enumerate(joint.terms):
-        found[..., k] = each[term]
-    return found[0], found[1:]
-
-
-def condition_bound(Y: Array, P: float) -> ConditionBound:
-    """Return a smooth bound of the condition number; Y (n, n_rows, n_columns)."""
-    W = Y.reshape(-1, Y.shape[2]) / np.sqrt(len(Y))
-    _, values, right = np.linalg.svd(np.linalg.qr(W, mode='r'))
+def _condition_bound(Y: Array, P: float) -> tuple[float, Array]:
+    """Return the logarithm of a smooth bound of the condition number, and its gradient over Y."""
+    _, values, right = np.linalg.svd(_triangle(Y))
     values = np.maximum(values, np.finfo(float).tiny)
-    condition = float(values[0] / values[-1])
     up, down = (values / values[0]) ** P, (values[-1] / values) ** P
-    bound = np.log(condition) + np.log(up.sum() * down.sum()) / P
+    bound = np.log(values[0] / values[-1]) + np.log(up.sum() * down.sum()) / P
     of_values = (up / up.sum() - down / down.sum()) / values
-    # Of W = U S V' the slopes are U diag(..) V', and U = W V / S.
-    of_W = W @ ((right.T * (of_values / values)) @ right)
-    return ConditionBound(float(bound), condition, of_W.reshape(Y.shape) / np.sqrt(len(Y)))
+    # Of Y = U S V' the slopes are U diag(..) V', and U = Y V / S.
+    return float(bound), np.asarray(Y @ ((right.T * (of_values / values)) @ right))

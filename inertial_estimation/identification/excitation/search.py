@@ -20,15 +20,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import CallError, ConfigError
 from inertial_estimation.identification.excitation.excitation_regressor import ExcitationRegressor
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.joint_limits import JointLimits
+from inertial_estimation.model.spatial import apply
 
 MAX_HARMONICS = 500
 """The time of a search grows with the square of their number."""
@@ -36,6 +37,8 @@ STAGES = ((4.0, 0.3), (8.0, 0.1), (16.0, 0.03), (32.0, 0.01), (64.0, 0.003))
 """Sharpness of the condition number and weight of the barrier, one after the other."""
 CONDITION_SAMPLES, LIMIT_SAMPLES = 20, 40
 """Samples for each harmonic at which equations are taken, and at which limits are held."""
+CHECKED = 2000
+"""Samples of a period at which a motion is judged."""
 SIGN_WIDTH = 0.07
 """Of the smooth sign of a velocity, as a share of the velocity that the limits allow."""
 MAX_START = 0.9
@@ -46,8 +49,6 @@ POSTURES = 200
 """Random postures that are tried."""
 HALVINGS, PATIENCE = 3, 20
 """Halvings of a start with a collision, one more after this many postures."""
-ZONE = 0.05
-"""Distance beyond the clearance from which on nearness costs nothing [m]."""
 SUFFICIENT_DECREASE = 1e-4
 """Share of the decrease by the slope that a step must reach."""
 MIN_STEP = 1e-8
@@ -56,6 +57,9 @@ MAX_STEPS, MIN_DECREASE = 200, 1e-5
 """Of a stage; decrease of the objective that ends it."""
 CURVATURE = 0.3
 """First guess of the second derivative of the condition number's logarithm."""
+
+Function = Callable[[Array], tuple[float, Array]]
+"""Value, infinite where it must not go, and gradient."""
 
 
 @dataclass(frozen=True)
@@ -125,146 +129,25 @@ class FourierMotion:
         return np.asarray(self.basis.matrices(t) @ self.coefficients.T)
 
 
-class Value(NamedTuple):
-    """A function at a point; infinite where it must not go."""
-
-    value: float
-    gradient: Array
-
-
-class Nearest(NamedTuple):
-    """The pair of links that come nearest to each other."""
-
-    distance: float
-    """Negative where they touch; infinite where nothing comes near [m]."""
-    links: str
-    """Both names, empty where nothing comes near."""
-
-
-@dataclass(frozen=True, eq=False)
-class KeepAway:
-    """
-    Cost that keeps the links of a robot at a margin from each other.
-
-    Of a pair at distance d at one of n samples it is ``log((d - margin) / zone)^2 / n``.
-    """
-
-    clearance: SelfClearance
-    margin: float
-    """[m]"""
-
-    def __post_init__(self) -> None:
-        """Raise unless the margin is a length."""
-        if not (np.isfinite(self.margin) and self.margin >= 0.0):
-            raise CallError(f'the clearance is {self.margin} m, expected zero or more')
-
-    def penalty(self, positions: Array) -> Value:
-        """Return the cost; positions (n, n_joints)."""
-        near = self.clearance.near(positions, self.margin + ZONE)
-        left = near.distances - self.margin
-        gradient = np.zeros_like(positions)
-        if len(left) and left.min() <= 0.0:
-            return Value(np.inf, gradient)
-        inside = left < ZONE
-        if not inside.any():
-            return Value(0.0, gradient)
-        few = near.of(inside)
-        logs = np.log(left[inside] / ZONE)
-        slopes = 2.0 * logs / left[inside] / len(positions)
-        np.add.at(gradient, few.instants, slopes[:, None] * self.clearance.slopes(positions, few))
-        return Value(float(np.sum(logs**2) / len(positions)), gradient)
-
-    def nearest(self, positions: Array) -> Nearest:
-        """Return the nearest pair; positions (n, n_joints)."""
-        near = self.clearance.near(positions, self.margin + ZONE)
-        if not len(near.distances):
-            return Nearest(np.inf, '')
-        k = int(near.distances.argmin())
-        return Nearest(float(near.distances[k]), self.clearance.names(int(near.pairs[k])))
-
-
-@dataclass(frozen=True, eq=False)
-class LinearLimits:
-    """Points x with ``|A_j x_j| < 1`` for each group j of variables; A (n_groups, m, k)."""
-
-    A: Array
-
-    def values(self, x: Array) -> Array:
-        """Return values between -1 and 1, (n_groups, m)."""
-        return np.asarray((self.A @ x[..., None])[..., 0])
-
-    def barrier(self, x: Array) -> Value:
-        """Return the mean logarithmic barrier of each group, summed."""
-        y = self.values(x)
-        room = 1.0 - y**2
-        if not room.min() > 0.0:
-            return Value(np.inf, np.zeros_like(x))
-        m = y.shape[1]
-        slopes = np.einsum('jm,jmk->jk', 2.0 * y / room, self.A) / m
-        return Value(float(-np.log(room).sum() / m), slopes)
-
-    def curvature(self, x: Array) -> Array:
-        """Return the second derivative of the barrier, (n_groups, k, k)."""
-        y = self.values(x)
-        room = 1.0 - y**2
-        weights = 2.0 / room + 4.0 * y**2 / room**2
-        products = np.einsum('jma,jm,jmb->jab', self.A, weights, self.A, optimize=True)
-        return np.asarray(products / y.shape[1])
-
-
-def minimise_inside(
-    function: Callable[[Array], Value],
-    limits: LinearLimits,
-    x: Array,
-    weight: float,
-    stop: Callable[[], bool] = lambda: False,
-) -> Array:
-    """
-    Descend a function from x, (n_groups, k), inside of limits by quasi-Newton steps [BFGS].
-
-    weight: of the limits' barrier.
-    """
-
-    def whole(x: Array) -> Value:
-        barrier = limits.barrier(x)
-        if not np.isfinite(barrier.value):
-            return barrier
-        here = function(x)
-        return Value(
-            here.value + weight * barrier.value, here.gradient + weight * barrier.gradient
-        )
-
-    groups, k = x.shape
-    known = np.linalg.inv(weight * limits.curvature(x) + CURVATURE * np.eye(k))
-    blocks = np.zeros((groups, k, groups, k))
-    blocks[np.arange(groups), :, np.arange(groups)] = known
-    inverse = blocks.reshape(groups * k, groups * k)
-    here = whole(x)
+def descend(function: Function, x: Array, inverse: Array, stop: Callable[[], bool]) -> Array:
+    """Descend a function from x by quasi-Newton steps, the first with a given inverse [BFGS]."""
+    value, gradient = function(x)
     for _ in range(MAX_STEPS):
-        step, share = -(inverse @ here.gradient.reshape(-1)).reshape(x.shape), 1.0
-        slope = SUFFICIENT_DECREASE * float(np.sum(here.gradient * step))
-        while not (there := whole(x + share * step)).value < here.value + share * slope:
+        step, share = -(inverse @ gradient.reshape(-1)).reshape(x.shape), 1.0
+        slope = SUFFICIENT_DECREASE * float(np.sum(gradient * step))
+        while not (there := function(x + share * step))[0] < value + share * slope:
             share /= 2.0
             if share <= MIN_STEP:
                 return x
-        moved = share * step.reshape(-1)
-        inverse = _updated(inverse, moved, (there.gradient - here.gradient).reshape(-1))
-        decrease = here.value - there.value
-        x, here = x + share * step, there
+        moved, change = share * step.reshape(-1), (there[1] - gradient).reshape(-1)
+        x, decrease = x + share * step, value - there[0]
+        value, gradient = there
         if decrease < MIN_DECREASE or stop():
             break
+        if (product := float(moved @ change)) > 0.0:
+            towards = np.eye(len(moved)) - np.outer(moved, change) / product
+            inverse = towards @ inverse @ towards.T + np.outer(moved, moved) / product
     return x
-
-
-def _updated(inverse: Array, moved: Array, change: Array) -> Array:
-    """Return the inverse Hessian after a step, as it was where the curvature is not positive."""
-    product = float(moved @ change)
-    if product <= np.finfo(float).eps * float(np.linalg.norm(moved) * np.linalg.norm(change)):
-        return inverse
-    turned = inverse @ change
-    both = np.outer(turned, moved)
-    gain = (1.0 + float(change @ turned) / product) / product
-    return np.asarray(inverse + gain * np.outer(moved, moved) - (both + both.T) / product)
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,8 +156,8 @@ class Attempt:
 
     start: FourierMotion
     motion: FourierMotion
+    condition_at_start: float
     condition: float
-    """Of the motion as searched for: at few samples and with smooth signs."""
     complete: bool
     """All stages ended before the limit of time."""
 
@@ -291,22 +174,29 @@ class ExcitationSearch:
         regressor: ExcitationRegressor,
         joint_limits: JointLimits,
         basis: FourierBasis,
-        clearance: KeepAway | None = None,
+        clearance: SelfClearance | None = None,
     ) -> None:
         self.regressor, self.clearance = regressor, clearance
         self.basis, self.joint_limits = basis, joint_limits
+        lower, upper = joint_limits.lower, joint_limits.upper
+        self.middle, half = (lower + upper) / 2, (upper - lower) / 2
         n = LIMIT_SAMPLES * basis.harmonics
-        self.rest, matrices = basis.at_rest(), basis.matrices(basis.times(n))
+        rest = basis.at_rest()
+        matrices = basis.matrices(basis.times(n))
         # A limit that no such motion can reach does not scale it.
-        half, slowest = joint_limits.half, 2.0 * np.pi / basis.period
+        slowest = 2.0 * np.pi / basis.period
         reached = half * slowest * basis.harmonics, joint_limits.acceleration / slowest
         speeds = np.minimum(joint_limits.velocity, np.minimum(*reached))
-        self.scales = np.repeat(speeds[:, None], self.rest.shape[1], axis=1)
-        self.scales[:, -1] = half
+        scales = np.repeat(speeds[:, None], rest.shape[1], axis=1)
+        scales[:, -1] = half
+        self.sign_widths = SIGN_WIDTH * speeds
+        self.coefficients = scales[:, :, None] * rest.T
+        """Of a point, (n_joints, 2 L - 1, 2 L + 1)."""
         bounds = np.array([half, joint_limits.velocity, joint_limits.acceleration])
-        within = basis.overshoot(n) * (matrices @ self.rest)[None] / bounds.T[:, :, None, None]
-        A = within.reshape(len(speeds), -1, self.rest.shape[1]) * self.scales[:, None, :]
-        self.limits, self.held = LinearLimits(A), matrices[0]
+        shares = basis.overshoot(n) * (matrices @ rest)[None] / bounds.T[:, :, None, None]
+        self.A = shares.reshape(len(speeds), -1, rest.shape[1]) * scales[:, None, :]
+        """Rows whose products with a point are from -1 to 1 within limits, (n_joints, m, k)."""
+        self.held = matrices[0]
         self.matrices = basis.matrices(basis.times(CONDITION_SAMPLES * basis.harmonics))
 
     def run(
@@ -316,7 +206,11 @@ class ExcitationSearch:
         seed: int = 0,
         progress: Callable[[str, float], None] = lambda stage, done: None,
     ) -> list[Attempt]:
-        """Search from random starts; none is begun or continued after the given time [s]."""
+        """
+        Search from random starts, none begun or continued after the given time [s].
+
+        Returns the best one first.
+        """
         for name, value, least in (('starts', starts, 1), ('seed', seed, 0)):
             if value < least:
                 raise CallError(f"'{name}' is {value}, expected {least} or more")
@@ -325,77 +219,82 @@ class ExcitationSearch:
         rng, end = np.random.default_rng(seed), time.monotonic() + seconds
         found: list[Attempt] = []
         while len(found) < starts and (not found or time.monotonic() < end):
-            x = self.random_start(rng)
-            start, done = self.motion(x), 0
-            for sharpness, weight in STAGES:
+            x = start = self.random_start(rng)
+            for done, (sharpness, weight) in enumerate(STAGES):
                 progress('searching', (len(found) + done / len(STAGES)) / starts)
-                if time.monotonic() >= end and done:
+                objective = partial(self.objective, sharpness=sharpness, weight=weight)
+                x = descend(
+                    objective, x, self.first_inverse(x, weight), lambda: time.monotonic() >= end
+                )
+                if time.monotonic() >= end:
                     break
-                x = minimise_inside(
-                    partial(self.objective, sharpness=sharpness, weight=weight),
-                    self.limits, x, weight, lambda: time.monotonic() >= end,
-                )  # fmt: skip
-                done += 1
-            complete = done == len(STAGES) and time.monotonic() < end
-            condition, _ = self.condition(x, STAGES[-1][0])
-            found.append(Attempt(start, self.motion(x), condition, complete))
+            motions = self.motion(start), self.motion(x)
+            times = self.basis.times(CHECKED)
+            first, last = (max(self.regressor.conditions(one.at(times))) for one in motions)
+            found.append(Attempt(*motions, first, last, time.monotonic() < end))
         progress('searching', 1.0)
         return sorted(found, key=lambda attempt: attempt.condition)
 
-    def coefficients(self, x: Array) -> Array:
-        """Return the coefficients of a point, (n_joints, 2 L + 1)."""
-        found = (x * self.scales) @ self.rest.T
-        found[:, -1] += self.joint_limits.middle
-        return np.asarray(found)
+    def motion(self, x: Array) -> FourierMotion:
+        """Return the motion of a point."""
+        coefficients = (x[:, None] @ self.coefficients)[:, 0]
+        coefficients[:, -1] += self.middle
+        return FourierMotion(self.basis, self.joint_limits.joint_names, coefficients)
 
     def positions(self, x: Array) -> Array:
         """Return the positions of a point where limits are held, (n, n_joints)."""
-        return np.asarray(self.held @ self.coefficients(x).T)
+        return np.asarray(self.held @ self.motion(x).coefficients.T)
 
-    def motion(self, x: Array) -> FourierMotion:
-        """Return the motion of a point."""
-        return FourierMotion(self.basis, self.joint_limits.joint_names, self.coefficients(x))
+    def objective(self, x: Array, sharpness: float, weight: float) -> tuple[float, Array]:
+        """Return the bound of the condition number, and barriers of limits and of nearness."""
+        y = apply(self.A, x)
+        room = 1.0 - y**2
+        if not room.min() > 0.0:
+            return np.inf, np.zeros_like(x)
+        share = weight / y.shape[1]
+        value = -share * float(np.log(room).sum())
+        gradient = share * apply(self.A.swapaxes(1, 2), 2.0 * y / room)
+        if self.clearance is not None:
+            cost, slopes = self.clearance.penalty(self.positions(x))
+            if not np.isfinite(cost):
+                return np.inf, np.zeros_like(x)
+            value += weight * cost
+            gradient += weight * apply(self.coefficients, slopes.T @ self.held)
+        states = self.matrices @ self.motion(x).coefficients.T
+        bound, slopes = self.regressor.bound(states, sharpness, self.sign_widths)
+        of_coefficients = np.einsum('dnj,dnk->jk', slopes, self.matrices)
+        return value + bound, gradient + apply(self.coefficients, of_coefficients)
 
-    def condition(self, x: Array, sharpness: float) -> tuple[float, Value]:
-        """Return the condition number of a point, and the logarithm of its smooth bound."""
-        motion = self.matrices @ self.coefficients(x).T
-        found = self.regressor.bound(motion, sharpness, SIGN_WIDTH * self.scales[:, 0])
-        slopes = np.einsum('dnj,dnk->jk', found.slopes, self.matrices)
-        return found.condition, Value(found.bound, (slopes @ self.rest) * self.scales)
-
-    def objective(self, x: Array, sharpness: float, weight: float) -> Value:
-        """Return the bound and the cost of nearness, a barrier of the same weight as limits."""
-        if self.clearance is None:
-            return self.condition(x, sharpness)[1]
-        cost = self.clearance.penalty(self.positions(x))
-        if not np.isfinite(cost.value):
-            return Value(np.inf, np.zeros_like(x))
-        value = self.condition(x, sharpness)[1]
-        slopes = (cost.gradient.T @ self.held @ self.rest) * self.scales
-        return Value(value.value + weight * cost.value, value.gradient + weight * slopes)
+    def first_inverse(self, x: Array, weight: float) -> Array:
+        """Return the inverse of the second derivative of the barrier of limits, and a guess."""
+        y = apply(self.A, x)
+        room = 1.0 - y**2
+        weights = weight / y.shape[1] * (2.0 / room + 4.0 * y**2 / room**2)
+        curvature = self.A.swapaxes(1, 2) @ (weights[..., None] * self.A)
+        return np.asarray(block_diag(*np.linalg.inv(curvature + CURVATURE * np.eye(x.shape[1]))))
 
     def random_start(self, rng: np.random.Generator) -> Array:
         """Return a random point within the limits and free of collisions."""
-        best = Nearest(-np.inf, '')
+        best = -np.inf, ''
         for tried in range(POSTURES):
-            x = np.zeros(self.scales.shape)
+            x: Array = np.zeros((len(self.A), self.A.shape[2]))
             x[:, -1] = MAX_OFF_CENTRE * rng.uniform() * rng.uniform(-1.0, 1.0, len(x))
-            swing = rng.normal(size=x.shape)
+            swing: Array = rng.normal(size=x.shape)
             swing[:, -1] = 0.0
-            far = np.maximum(np.abs(self.limits.values(swing)), np.finfo(float).tiny)
-            swing *= MAX_START * ((1.0 - np.abs(self.limits.values(x))) / far).min(axis=1)[:, None]
+            far = np.maximum(np.abs(apply(self.A, swing)), np.finfo(float).tiny)
+            room = 1.0 - np.abs(apply(self.A, x))
+            swing *= MAX_START * (room / far).min(axis=1)[:, None]
             if self.clearance is None:
-                return x + swing
-            nearest = self.clearance.nearest(self.positions(x)[:1])
-            best = max(best, nearest, key=lambda one: one.distance)
-            if nearest.distance <= self.clearance.margin:
+                return np.asarray(x + swing)
+            margin = self.clearance.margin
+            best = max(best, nearest := self.clearance.nearest(self.positions(x)[:1]))
+            if nearest[0] <= margin:
                 continue
             for _ in range(HALVINGS + tried // PATIENCE):
-                free = self.clearance.nearest(self.positions(x + swing)).distance
-                if free > self.clearance.margin:
-                    return x + swing
+                if self.clearance.nearest(self.positions(x + swing))[0] > margin:
+                    return np.asarray(x + swing)
                 swing /= 2.0
         raise ConfigError(
-            f'of {POSTURES} random postures none keeps the clearance: {best.links} are '
-            f'{best.distance:.4f} m apart in the best one'
+            f'of {POSTURES} random postures none keeps the clearance: {best[1]} are '
+            f'{best[0]:.4f} m apart in the best one'
         )
