@@ -10,24 +10,22 @@ work, and ends with the node.
 import pickle
 import subprocess
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future as Answer
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
 from rclpy.node import Node
 from rclpy.task import Future
 
-from inertial_estimation.errors import CalibrationError, InertialEstimationError, OffsetsNotUnique
-from inertial_estimation.ros.background_process import DONE
+from inertial_estimation.errors import CalibrationError
 from inertial_estimation.ros.executors import SteadyTimer
 
 PROCESS = 'inertial_estimation_nodes', 'inertial_estimation.ros.background_process'
 LOOK = 0.02
 """Time between two looks whether the work is done [s]."""
-LAST_LINES = 3
-"""Of a traceback."""
 
 
 class Background:
@@ -35,103 +33,65 @@ class Background:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._waiting: deque[tuple[Callable, tuple, Future]] = deque()
+        # A thread that waits for the process.
+        self._thread = ThreadPoolExecutor(1)
         self._process: subprocess.Popen | None = None
-        self._running: _Running | None = None
-        self._timer: Any = None
+        self._open: deque[tuple[Answer, Future]] = deque()
+        self._timer: SteadyTimer | None = None
 
     def run(self, work: Callable, *arguments: Any) -> Future:
         """Do some work after all that waits; return its future."""
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(
+                [sys.executable, '-m', *PROCESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
         future = Future(executor=self._node.executor)
-        self._waiting.append((work, arguments, future))
-        if self._running is None:
-            self._begin()
+        self._open.append((self._thread.submit(_ask, self._process, work, arguments), future))
+        self._timer = self._timer or SteadyTimer(self._node, LOOK, self._look)
         return future
 
     def destroy(self) -> None:
         """End the work and the process; the futures stay open."""
-        self._waiting.clear()
+        self._open.clear()
+        self._look()
+        self._thread.shutdown(wait=False, cancel_futures=True)
         if self._process is not None:
             self._process.kill()
-        if self._running is not None:
-            self._end()
-        self._kill()
-
-    def _begin(self) -> None:
-        """Start the first work that waits."""
-        work, arguments, _ = self._waiting[0]
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, '-m', *PROCESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
-        self._running = _Running(self._process, work, arguments)
-        self._running.start()
-        self._timer = SteadyTimer(self._node, LOOK, self._look)
+        self._thread.shutdown()
+        if self._process is not None:
+            _end(self._process)
 
     def _look(self) -> None:
-        """Set the outcome once it is there, and start the next work."""
-        running = self._running
-        if running is None or running.is_alive():
-            return
-        self._end()
-        if running.has_failed:
-            self._kill()
-        *_, future = self._waiting.popleft()
-        if self._waiting:
-            self._begin()
-        try:
-            future.set_result(running.result())
-        except InertialEstimationError as error:
-            future.set_exception(error)
-
-    def _end(self) -> None:
-        """End thread and timer."""
-        assert self._running is not None
-        self._running.join()
-        self._running = None
-        self._timer.destroy()
-
-    def _kill(self) -> None:
-        """End the process; the next work starts another one."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
-                with suppress(OSError):
-                    pipe.close()
-            self._process = None
+        """Set the outcomes that are there."""
+        while self._open and self._open[0][0].done():
+            answer, future = self._open.popleft()
+            if (error := answer.exception()) is None:
+                future.set_result(answer.result())
+            else:
+                future.set_exception(error)
+        if not self._open and self._timer is not None:
+            self._timer.destroy()
+            self._timer = None
 
 
-class _Running(threading.Thread):
-    """Gives work to a process and waits for it."""
+def _ask(process: subprocess.Popen, work: Callable, arguments: tuple) -> Any:
+    """Give work to a process; return its result, or raise its error."""
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        pickle.dump((work, arguments), process.stdin)
+        process.stdin.flush()
+        result, error = pickle.load(process.stdout)
+    except (EOFError, OSError, ValueError, pickle.PickleError) as failure:
+        process.kill()
+        _end(process)
+        text = f'the process that computes has ended ({failure!r})'
+        raise CalibrationError(text) from failure
+    if error is not None:
+        raise error
+    return result
 
-    def __init__(self, process: subprocess.Popen, work: Callable, arguments: tuple) -> None:
-        super().__init__(daemon=True)
-        self._process, self._work = process, (work, arguments)
-        self._outcome: tuple[str, Any] = '', ''
-        self.has_failed = False
 
-    def run(self) -> None:
-        """Send the work, wait for the outcome."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        try:
-            pickle.dump(self._work, self._process.stdin)
-            self._process.stdin.flush()
-            self._outcome = pickle.load(self._process.stdout)
-        except (EOFError, OSError, pickle.PickleError) as error:
-            self.has_failed = True
-            text = f'the process that computes has ended ({error!r})'
-            self._outcome = CalibrationError.__name__, (text, ())
-
-    def result(self) -> Any:
-        """Return the result, or raise."""
-        kind, found = self._outcome
-        if kind == DONE:
-            return found
-        if kind == OffsetsNotUnique.__name__:
-            raise OffsetsNotUnique(found[0])
-        if kind:
-            text, about = found
-            raise CalibrationError(text, about=about)
-        last = ' '.join(found.strip().splitlines()[-LAST_LINES:])
-        raise CalibrationError(f'unexpected error: {last}')
+def _end(process: subprocess.Popen) -> None:
+    """Wait for a process that was killed, and close its pipes."""
+    with suppress(OSError), process:
+        pass

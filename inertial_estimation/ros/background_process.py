@@ -3,8 +3,8 @@
 """
 The process that works for a node, which `background` starts.
 
-Functions and arguments come pickled on standard input, outcomes go to standard output; the process
-ends when the input does. It runs without ROS.
+Functions and arguments come pickled on standard input, results and errors go to standard output;
+the process ends when the input does. It runs without ROS.
 """
 
 import os
@@ -15,11 +15,12 @@ import traceback
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.errors import CalibrationError, InertialEstimationError, OffsetsNotUnique
 
 NICENESS = 10
 """Below the processes that run cycles."""
-DONE = 'done'
+LAST_LINES = 3
+"""Of a traceback."""
 
 
 def main() -> int:
@@ -55,11 +56,15 @@ def _next(stream: BinaryIO) -> tuple[Any, tuple]:
     return found
 
 
-def _outcome(work: Any, arguments: tuple) -> tuple[str, Any]:
-    """Return the kind of outcome of some work, and its result or error."""
+def _outcome(work: Any, arguments: tuple) -> tuple[Any, CalibrationError | None]:
+    """Return the result of some work and no error, or no result and its error."""
     try:
-        return DONE, work(*arguments)
+        return work(*arguments), None
+    except OffsetsNotUnique as error:
+        return None, error
     except InertialEstimationError as error:
-        return type(error).__name__, (str(error), error.about)
+        # Others need not survive a pickle.
+        return None, CalibrationError(str(error), about=error.about)
     except Exception:
-        return '', traceback.format_exc()
+        last = ' '.join(traceback.format_exc().strip().splitlines()[-LAST_LINES:])
+        return None, CalibrationError(f'unexpected error: {last}')

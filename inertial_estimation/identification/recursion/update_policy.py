@@ -183,7 +183,7 @@ class UpdatePolicy:
             links, root = list(fit.memory.block.submodel.links), roots[fit.memory.name]
             parameters[links] = fit.parameters
             placed[links, :, : root.shape[1]] = root.reshape(len(links), 10, -1)
-        with_equations: Mask = np.isfinite(offsets.reshape(-1, 6)).all(axis=1)
+        with_equations: Mask = ~np.isnan(offsets.reshape(-1, 6)[:, 0])
 
         def by_sensor(numbers: Array) -> dict[str, Array]:
             """Return the numbers of sensors with equations."""
