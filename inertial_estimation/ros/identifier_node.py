@@ -9,7 +9,8 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from std_srvs.srv import SetBool, Trigger
 
 from inertial_estimation.config.settings import IDENTIFIER_NAME, IdentifierSettings
-from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
+from inertial_estimation.errors import InertialEstimationError, ModelError
+from inertial_estimation.findings import finding
 from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.identification.recursion.base_values import BaseTable
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
@@ -44,14 +45,14 @@ class IdentifierNode(ConfiguredNode):
     def __init__(self, **kwargs) -> None:
         super().__init__(IDENTIFIER_NAME, IdentifierSettings, IdentifierPipeline, **kwargs)
         create_service(self, SetBool, '~/enable', lambda data: self.configured().enable(data))
-        create_service(self, Trigger, '~/save', lambda: self.configured().save())
+        create_service(self, Trigger, '~/save', lambda: self.configured().state.save())
         create_service(self, Trigger, '~/restore', lambda: self.configured().restore())
         self.start()
 
     @reported
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop, and save the state."""
-        self.pipeline.keep()
+        self.pipeline.state.keep()
         return super().on_deactivate(state)
 
 
@@ -77,7 +78,7 @@ class IdentifierPipeline:
         self._published: tuple[str, ...] = ()
         frames, rate = settings.loaded_frames, settings.sample_rate
         self._windows = SampleWindows(robot, rate, CONTACT_MARGIN, frames)
-        self._state = StateFile(settings.state_file) if settings.state_file else None
+        self.state = StateFile(settings.state_file, self.identifier)
         self._inputs = inputs = Inputs(node, settings, robot)
         self._outputs = IdentifierOutputs(node, robot)
         try:
@@ -89,8 +90,8 @@ class IdentifierPipeline:
             raise
         self.report = IdentifierStatus(settings, self.identifier)
         self._diagnostics = Diagnostics(node, robot.name)
-        if self._state is not None and self._state.path.exists():
-            self._try(lambda: node.get_logger().info(self._file().restore(self.identifier)))
+        if restored := self.state.begin():
+            node.get_logger().info(restored)
         self._calibration.start()
         self._timer = SteadyTimer(node, REPORT_PERIOD, self._diagnose)
 
@@ -120,22 +121,13 @@ class IdentifierPipeline:
         self.report.restart()
         return 'identifying' if enabled else 'paused'
 
-    def save(self) -> str:
-        """Write the state."""
-        return self._file().save(self.identifier)
-
     def restore(self) -> str:
         """Read the state."""
-        done = self._file().restore(self.identifier)
+        done = self.state.restore()
         self.forget()
         if self.active:
             self._refit_known()
         return done
-
-    def keep(self) -> None:
-        """Write the state if the file is older."""
-        if self._state is not None and self._state.is_behind(self.identifier):
-            self._try(self.save)
 
     def statistics(self) -> AssemblerStatistics:
         """Return the statistics of the streams."""
@@ -143,7 +135,7 @@ class IdentifierPipeline:
 
     def destroy(self) -> None:
         """Save the state; destroy subscriptions, publishers and timers."""
-        self.keep()
+        self.state.keep()
         for one in (
             self._timer, self._subscriptions, self._outputs, self._calibration, self._diagnostics,
         ):  # fmt: skip
@@ -159,11 +151,6 @@ class IdentifierPipeline:
         if window is not None and self.enabled:
             self._noting(lambda: self._add(window))
 
-    def _file(self) -> StateFile:
-        if self._state is None:
-            raise ConfigError("'state_file' is empty")
-        return self._state
-
     def _noting(self, work: Callable[[], None]) -> None:
         """Do some work; note a failure."""
         try:
@@ -171,14 +158,6 @@ class IdentifierPipeline:
         # Linear algebra that does not converge or meets NaN: the last update holds.
         except (InertialEstimationError, ValueError) as error:
             self.report.note_failure(error)
-
-    def _try(self, work: Callable[[], object]) -> None:
-        """Read or write the state file; note a failure."""
-        self.report.file_failure = ''
-        try:
-            work()
-        except InertialEstimationError as error:
-            self.report.file_failure = str(error)
 
     def _follow_calibration(
         self, calibration: FtCalibration, tared: Collection[str]
@@ -204,8 +183,7 @@ class IdentifierPipeline:
         due = not 0.0 <= gone < REFIT_PERIOD
         if due or any(change is Change.BODY for _, change in changes):
             self._refit()
-        if self._state is not None and self._state.is_due():
-            self.keep()
+        self.state.keep(now=False)
 
     def _update_noise(self) -> None:
         """Give the identifier the noise of the motion, until all rates of streams are known."""
@@ -257,6 +235,8 @@ class IdentifierPipeline:
         """Collect the status, and let it be published."""
         sample = self.report.sample
         own = self.report.statuses(self.refit, active=self.active, enabled=self.enabled)
+        if what := self.state.failure:
+            own.append(Status('state file', (finding('suboptimal', 'state file', what=what),)))
         own.append(self._calibration.task())
         inputs = self._inputs.statuses(sample)
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Latched publishers of the identifier: one message each for an update, and labelled tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
@@ -12,6 +12,7 @@ from std_msgs.msg import Float64MultiArray, String
 
 from inertial_estimation.identification.recursion.base_values import BaseValues
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
+from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
@@ -84,17 +85,9 @@ class IdentifierOutputs:
         self, identifier: RecursiveIdentifier, refit: Refit | None, values: Sequence[BaseValues]
     ) -> None:
         """Publish progress, payloads and offsets, whether there is an update or not."""
-        named, rows = {one.submodel: one for one in values}, []
-        for known in identifier.memories:
-            base = named.get(known.name)
-            determined = refit.determined.get(known.name) if refit else None
-            rows.append([
-                known.seconds, 0.0 if determined is None else known.information.count,
-                determined or 0, *((base.rank, len(base.names)) if base else (0, np.nan)),
-                *(error for group in GROUPS for error in errors(refit, known.name, group)),
-            ])  # fmt: skip
-        labels = [known.name for known in identifier.memories]
-        self._progress.publish(_table(labels, PROGRESS, rows))
+        memories, named = identifier.memories, {one.submodel: one for one in values}
+        rows = [[*progress(one, refit, named.get(one.name)).values()] for one in memories]
+        self._progress.publish(_table([one.name for one in memories], PROGRESS, rows))
         payloads = identifier.payloads()
         labels = [f'{name}: {one.link}' for name, one in payloads.items()]
         rows = [
@@ -135,17 +128,22 @@ def _inertia(stamp_ns: int, link: str, parameters: np.ndarray) -> InertiaStamped
     return message
 
 
-def errors(refit: Refit | None, submodel: str, group: str) -> tuple[float, float]:
-    """Return the residuals of one group of the newest equations, of prior and fit (rms)."""
-
-    def rms(residuals: Mapping[str, Mapping[str, float]]) -> float:
-        kinds = residuals.get(submodel, {})
-        squares = [level**2 for kind, level in kinds.items() if kind.startswith(group)]
-        return float(np.sqrt(np.mean(squares))) if squares else np.nan
-
-    return (
-        (np.nan, np.nan) if refit is None else (rms(refit.prior_residuals), rms(refit.residuals))
-    )
+def progress(
+    memory: SubmodelMemory, refit: Refit | None, base: BaseValues | None
+) -> dict[str, float]:
+    """Return the progress of a submodel by `PROGRESS`; errors are rms of prior and fit."""
+    name, counted = memory.name, refit is not None and memory.name in refit.determined
+    figures = [
+        memory.seconds,
+        memory.information.count if counted else 0.0,
+        refit.determined[name] if counted else 0,
+        *((base.rank, len(base.names)) if base else (0, np.nan)),
+    ]
+    for group in GROUPS:
+        for residuals in (refit.prior_residuals, refit.residuals) if refit else ({}, {}):
+            own = [r for kind, r in residuals.get(name, {}).items() if kind.startswith(group)]
+            figures.append(float(np.sqrt(np.mean(np.square(own)))) if own else np.nan)
+    return dict(zip(PROGRESS, figures, strict=True))
 
 
 def _table(

@@ -17,7 +17,7 @@ from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.tree import Submodel
 from inertial_estimation.outputs.diagnostics import Status
-from inertial_estimation.ros.identifier_outputs import GROUPS, errors
+from inertial_estimation.ros.identifier_outputs import GROUPS, progress
 from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, WINDOW_NS
 from inertial_estimation.sample import Sample, SensorState
 
@@ -37,10 +37,8 @@ class IdentifierStatus:
             robot.submodels[robot.submodel_of(frame)].name for frame in settings.loaded_frames
         }
         self.refits = self.updates = self.windows = self._failures = self._refused = 0
-        self.longest_window = self.longest_refit = 0.0
-        """Time that a window, and a refit, took at most [s]."""
         self._spent = self._busiest = 0.0
-        self._failure = self._refusal = self.file_failure = ''
+        self._failure = self._refusal = ''
         self._base: dict[str, BaseValues] = {}
         self._waiting: dict[str, int] = {}
         self.sample: Sample | None = None
@@ -64,7 +62,6 @@ class IdentifierStatus:
         """Note that a window was added, which began then."""
         self._spent = perf_counter() - start
         self._busiest = max(self._busiest, self._spent)
-        self.longest_window = max(self.longest_window, self._spent)
         self.windows += 1
 
     def note_refit(
@@ -73,7 +70,6 @@ class IdentifierStatus:
         """Note a refit, which began then; refusal: None if nothing was to be published."""
         spent = perf_counter() - start
         self._busiest, self._spent = max(self._busiest, self._spent + spent), 0.0
-        self.longest_refit = max(self.longest_refit, spent)
         self.refits += refit is not None
         self._base = {one.submodel: one for one in values}
         self._refusal = refusal or ''
@@ -86,14 +82,11 @@ class IdentifierStatus:
         self._failure = str(error)
 
     def statuses(self, refit: Refit | None, *, active: bool, enabled: bool) -> list[Status]:
-        """Return the status of recursion, submodels and state file, and begin another report."""
+        """Return the status of recursion and submodels, and begin another report."""
         found = [
             self._recursion(active, enabled),
             *self._submodels(refit, identifying=active and enabled),
         ]
-        if self.file_failure:
-            finding_ = finding('suboptimal', 'state file', what=self.file_failure)
-            found.append(Status('state file', (finding_,)))
         self._failure, self.sample, self._busiest, self._samples = '', None, 0.0, 0
         return found
 
@@ -116,8 +109,6 @@ class IdentifierStatus:
             'updates': self.updates,
             'refused updates': self._refused,
             'failures, total': self._failures,
-            'longest time for a window [ms]': f'{1e3 * self.longest_window:.3f}',
-            'longest time for a refit [ms]': f'{1e3 * self.longest_refit:.3f}',
         }
         note = 'inactive' if not active else 'running' if enabled else 'paused'
         return Status(name, tuple(found), values, note)
@@ -128,13 +119,15 @@ class IdentifierStatus:
         for known in self._identifier.memories:
             submodel, kinds = known.block.submodel, known.block.kinds
             name = f'submodel {submodel.name}'
+            figures = progress(known, refit, self._base.get(submodel.name))
             values: dict[str, object] = {'time with equations [s]': f'{known.seconds:.1f}'}
-            if (base := self._base.get(submodel.name)) is not None:
-                values['base parameters identified'] = f'{base.rank} of {len(base.names)}'
-            if refit is not None and submodel.name in refit.determined:
-                values['combinations identified'] = refit.determined[submodel.name]
+            if isfinite(figures['base_parameters']):
+                rank, count = figures['rank'], figures['base_parameters']
+                values['base parameters identified'] = f'{rank} of {count}'
+            if figures['equations']:
+                values['combinations identified'] = figures['determined']
             for group, unit in GROUPS.items():
-                before, after = errors(refit, submodel.name, group)
+                before, after = figures[f'{group}_before'], figures[f'{group}_after']
                 if isfinite(before):
                     values[f'error of {group} before, after {unit}'] = f'{before:.3f}, {after:.3f}'
             if (load := payloads.get(submodel.name)) is not None:

@@ -3,12 +3,13 @@
 """State of an identifier as a file, which is replaced as a whole."""
 
 import os
+from collections.abc import Callable
 from itertools import chain, count
 from pathlib import Path
 from time import monotonic
 
 from inertial_estimation.config.files import check_own, check_writable, read_text, write_own
-from inertial_estimation.errors import ConfigError, ModelError
+from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.state import from_text, recognises, to_text
 
@@ -19,53 +20,73 @@ ASIDE = '.refused'
 
 
 class StateFile:
-    """File that is written every `SAVE_PERIOD`, when it is behind."""
+    """The file of an identifier; empty path: none."""
 
-    def __init__(self, path: str, period: float = SAVE_PERIOD) -> None:
-        self.path = Path(path).expanduser()
-        self._period = period
-        self._saved_ns, self._due = 0, monotonic() + period
-        check_own(self.path, recognises)
-        check_writable(self.path)
+    def __init__(self, path: str, identifier: RecursiveIdentifier) -> None:
+        self.path, self._identifier = Path(path).expanduser() if path else None, identifier
+        self._saved_ns, self._due = 0, monotonic() + SAVE_PERIOD
+        self.failure = ''
+        """Why it was not read or written by itself."""
+        if self.path is not None:
+            check_own(self.path, recognises)
+            check_writable(self.path)
 
-    def save(self, identifier: RecursiveIdentifier) -> str:
+    def save(self) -> str:
         """Write the state."""
-        known = sum(one.information is not None for one in identifier.memories)
+        known = sum(one.information is not None for one in self._identifier.memories)
+        if self.path is None:
+            raise ConfigError("'state_file' is empty")
         if not known:
             raise ModelError('no equations yet')
-        self._due = monotonic() + self._period
-        write_own(self.path, to_text(identifier), recognises)
-        self._saved_ns = identifier.stamp_ns
+        self._due = monotonic() + SAVE_PERIOD
+        write_own(self.path, to_text(self._identifier), recognises)
+        self._saved_ns = self._identifier.stamp_ns
         return f"saved {known} submodels in '{self.path}'"
 
-    def is_behind(self, identifier: RecursiveIdentifier) -> bool:
-        """Return whether the file is older than the state."""
-        known = any(one.information is not None for one in identifier.memories)
-        return known and identifier.stamp_ns != self._saved_ns
-
-    def is_due(self) -> bool:
-        """Return whether the last attempt to write is a period ago."""
-        return monotonic() >= self._due
-
-    def restore(self, identifier: RecursiveIdentifier) -> str:
+    def restore(self) -> str:
         """Read the state; one that cannot be used is renamed."""
+        if self.path is None:
+            raise ConfigError("'state_file' is empty")
         text = read_text(self.path)
         if not recognises(text):
             raise ConfigError(f"'{self.path}' is no state of an identifier")
         try:
-            names = from_text(identifier, text)
+            names = from_text(self._identifier, text)
         except ModelError as error:
-            raise ModelError(f"'{self.path}' is refused: {error}; {self._set_aside()}") from error
-        self._saved_ns = identifier.stamp_ns
+            raise ModelError(
+                f"'{self.path}' is refused: {error}; {_set_aside(self.path)}"
+            ) from error
+        self._saved_ns = self._identifier.stamp_ns
         return f"restored {', '.join(names)} from '{self.path}'"
 
-    def _set_aside(self) -> str:
-        """Rename the file to a name that is free; return the result as text."""
-        ends = chain([''], map('.{}'.format, count(2)))
-        names = (self.path.with_name(f'{self.path.name}{ASIDE}{end}') for end in ends)
-        aside = next(name for name in names if not os.path.lexists(name))
+    def begin(self) -> str:
+        """Read the state if there is one."""
+        is_there = self.path is not None and self.path.exists()
+        return self._noting(self.restore) if is_there else ''
+
+    def keep(self, now: bool = True) -> None:
+        """Write the state if the file is older; not now: if the last time is a period ago."""
+        known = any(one.information is not None for one in self._identifier.memories)
+        is_behind = known and self._identifier.stamp_ns != self._saved_ns
+        if self.path is not None and is_behind and (now or monotonic() >= self._due):
+            self._noting(self.save)
+
+    def _noting(self, work: Callable[[], str]) -> str:
+        self.failure = ''
         try:
-            self.path.replace(aside)
-        except OSError as error:
-            return f'it cannot be renamed either ({error.strerror}), and will be written over'
-        return f"it is '{aside}' now"
+            return work()
+        except InertialEstimationError as error:
+            self.failure = str(error)
+            return ''
+
+
+def _set_aside(path: Path) -> str:
+    """Rename the file to a name that is free; return the result as text."""
+    ends = chain([''], map('.{}'.format, count(2)))
+    names = (path.with_name(f'{path.name}{ASIDE}{end}') for end in ends)
+    aside = next(name for name in names if not os.path.lexists(name))
+    try:
+        path.replace(aside)
+    except OSError as error:
+        return f'it cannot be renamed either ({error.strerror}), and will be written over'
+    return f"it is '{aside}' now"

@@ -420,7 +420,7 @@ def test_state_is_saved_periodically_and_at_the_end(bench, moving, tmp_path, end
     path = tmp_path / 'state.json'
     robot = bench(state_file=str(path))
     if not end:
-        monkeypatch.setattr(robot.estimator.pipeline._state, '_due', 0.0)
+        monkeypatch.setattr(robot.estimator.pipeline.state, '_due', 0.0)
     feed(robot, moving)
     assert path.exists() != bool(end)
     if end:
@@ -434,7 +434,7 @@ def test_an_unusable_state_is_set_aside(bench, moving, tmp_path):
     feed(other, moving)
     assert other.call(Trigger, 'save').success
     content = path.read_bytes()
-    other.estimator.pipeline._state = None
+    other.estimator.pipeline.state.path = None
     earlier, aside = (path.with_name(f'state.json.refused{end}') for end in ('', '.2'))
     earlier.write_bytes(b'the state of days')
     robot = bench(state_file=str(path))
