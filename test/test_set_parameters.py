@@ -22,7 +22,6 @@ from inertial_estimation.estimation.model_update import (
     STEP_NS,
     UPDATE,
     URDF,
-    Blend,
     ModelInUse,
 )
 from inertial_estimation.estimation.momentum_check import MomentumCheck
@@ -149,23 +148,21 @@ def test_momentum_check_goes_on(case, rng, times):
     assert np.array_equal(estimator.robot.parameters, sets[-1])
 
 
-def test_blend_is_linear_in_time(rng):
-    start, goal = rng.normal(size=(2, 3, 10))
-    blend = Blend(start, goal, 0.5)
+def test_change_is_linear_in_time(rng):
+    robot = make('humanoid')
+    estimator, goal = WrenchEstimator(robot), others(robot, rng)
+    model, start = ModelInUse(estimator, 0.5), robot.parameters
+    model.offer(ParameterUpdate(goal))
     # The cycle at which it begins, then 0.1 s, time that stands still and is set back, 0.3 s.
     stamps = [7 * NS, 7 * NS + NS // 10, 7 * NS + NS // 10, 6 * NS, 6 * NS + 3 * NS // 10]
-    for stamp, part in zip(stamps, (None, 0.2, None, None, 0.8)):
-        found = blend.step(stamp)
-        if part is None:
-            assert found is None
-        else:
-            np.testing.assert_allclose(
-                found, start + part * (goal - start), rtol=0, atol=ROUND_OFF
-            )
-            assert blend.progress == pytest.approx(part)
-    assert blend.step(8 * NS) is goal
-    assert blend.progress == 1.0
-    assert Blend(start, goal, 0.0).step(0) is goal
+    for stamp, part in zip(stamps, (0.0, 0.2, 0.2, 0.2, 0.8)):
+        model.step(stamp)
+        assert model.progress == pytest.approx(part)
+        wanted = start + part * (goal - start)
+        np.testing.assert_allclose(estimator.robot.parameters, wanted, rtol=0, atol=ROUND_OFF)
+    model.step(8 * NS)
+    assert model.progress == 1.0
+    np.testing.assert_array_equal(estimator.robot.parameters, goal)
 
 
 @pytest.mark.parametrize('period', [3_000_000, 25_000_000])

@@ -27,41 +27,15 @@ URDF, UPDATE, FILE = 'URDF', 'update', 'file'
 """Origins of a set of parameters."""
 STEP_NS = 10_000_000
 """Least time between two steps of a change, each of which costs as much as a cycle [ns]."""
-MAX_UPDATES = 2
-"""Number of updates whose roots and offsets are kept: they may come before the update."""
-
-
-class Blend:
-    """The way from one set of numbers to another; seconds [s]."""
-
-    def __init__(self, start: Array, goal: Array, seconds: float) -> None:
-        self._start, self._change, self._goal = start, goal - start, goal
-        self._span_ns = 1e9 * seconds
-        self._gone_ns = self._stepped_ns = 0
-        self._last_ns: int | None = None
-        self.progress = 0.0
-        """Part of the way that is done."""
-
-    def step(self, stamp_ns: int) -> Array | None:
-        """Return the numbers of a cycle, where it makes a step."""
-        if self._last_ns is not None:
-            self._gone_ns += max(0, stamp_ns - self._last_ns)
-        self._last_ns = stamp_ns
-        if self._gone_ns >= self._span_ns:
-            self.progress = 1.0
-            return self._goal
-        if self._gone_ns - self._stepped_ns < STEP_NS:
-            return None
-        self._stepped_ns = self._gone_ns
-        self.progress = self._gone_ns / self._span_ns
-        return self._start + self.progress * self._change
+MAX_PARTS = 4
+"""Number of roots and offsets that are kept: they may come before their update."""
 
 
 class ModelInUse:
     """
     Sets the inertial parameters of an estimator, and keeps their origin.
 
-    seconds [s].
+    seconds: of a change [s]; followers take parameters; `subtracted`: called when offsets changed.
     """
 
     def __init__(
@@ -69,30 +43,31 @@ class ModelInUse:
         estimator: WrenchEstimator,
         seconds: float,
         followers: Iterable[Callable[[Array], None]] = (),
-        subtracted: Callable[[], None] | None = None,
+        subtracted: Callable[[], None] = lambda: None,
     ) -> None:
-        self._estimator, self._seconds = estimator, seconds
+        self._estimator, self._span_ns = estimator, 1e9 * seconds
         self._followers, self._subtracted = tuple(followers), subtracted
         self._calibration = estimator.calibration
         self._added: Array = np.zeros_like(estimator.calibration.offsets)
+        """Subtracted at present beyond the calibration."""
+        self._reported = self._added
         self._urdf = estimator.robot.parameters
-        self._used, self._source = ParameterUpdate(self._urdf), URDF
+        self._used, self.source = ParameterUpdate(self._urdf), URDF
+        """The set in use, during a change the one that it leads to, and its origin."""
         self._aside: ParameterUpdate | None = None
         self.held = False
-        self._blend: Blend | None = None
-        self._reported = self._added
-        self._roots: deque[tuple[str, Array]] = deque(maxlen=MAX_UPDATES)
-        self._offsets: deque[tuple[str, str, Array]] = deque(maxlen=MAX_UPDATES)
+        self._parts: deque[tuple[str, dict[str, Any]]] = deque(maxlen=MAX_PARTS)
+        self._start: Array | None = None
+        """Numbers from which a change is going on."""
+        self._last_ns: int | None = None
+        self._gone_ns = self._stepped_ns = 0
+        self.progress = 1.0
+        """Part of the last change that is done."""
 
     @property
     def goal(self) -> Array:
         """The set in use, shape (n_links, 10); during a change the one that it leads to."""
         return self._used.parameters
-
-    @property
-    def source(self) -> str:
-        """Its origin: `URDF`, `UPDATE` or `FILE`."""
-        return self._source
 
     @property
     def roots(self) -> Array | None:
@@ -110,41 +85,32 @@ class ModelInUse:
         """The newest update that was kept aside, shape (n_links, 10); None: there is none."""
         return None if self._aside is None else self._aside.parameters
 
-    @property
-    def progress(self) -> float:
-        """Part of the last change that is done; 1: all of it."""
-        return 1.0 if self._blend is None else self._blend.progress
-
     def offer_roots(self, of: str, roots: Array) -> None:
         """Take the root of the covariance of an update, by its fingerprint, (n_links, 10, r)."""
-        self._roots.append((of, roots))
-        self._complete(of, roots=roots)
+        self._parts.append((of, {'roots': roots}))
+        self._complete(of, self._parts[-1][1])
 
     def offer_offsets(self, of: str, on: str, offsets: Array) -> None:
         """Take the offsets of an update, (n_fts, 6) [N, Nm]; on: calibration's fingerprint."""
-        self._offsets.append((of, on, offsets))
+        self._parts.append((of, {'offsets': offsets, 'calibration': on}))
         if on == calibration_fingerprint(self._calibration):
-            self._complete(of, offsets=offsets, calibration=on)
-            if self._source == UPDATE and self._used.fingerprint == of:
+            self._complete(of, self._parts[-1][1])
+            if self.source == UPDATE and self._used.fingerprint == of:
                 self._begin()
 
     def offer(self, update: ParameterUpdate) -> bool:
         """Use an update, with what came for it; return False if updates are held."""
-        of = update.fingerprint
-        for name, roots in self._roots:
-            if name == of:
-                update = replace(update, roots=roots)
-        for name, on, offsets in self._offsets:
-            if name == of:
-                update = replace(update, offsets=offsets, calibration=on)
+        for of, parts in self._parts:
+            if of == update.fingerprint:
+                update = replace(update, **parts)
         on = calibration_fingerprint(self._calibration)
         if update.offsets is not None and update.calibration != on:
             raise ModelError('offsets of the update belong to another calibration than is in use')
         if self.held:
             self._aside = update
-            return False
-        self._begin(update, UPDATE)
-        return True
+        else:
+            self._begin(update, UPDATE)
+        return not self.held
 
     def set_calibration(self, calibration: FtCalibration) -> None:
         """Use another calibration at once; offsets of sensors that it changes are dropped."""
@@ -159,7 +125,7 @@ class ModelInUse:
             self._used = replace(self._used, offsets=np.where(is_new, 0.0, self._used.offsets))
         if self._aside is not None and self._aside.offsets is not None:
             self._aside = replace(self._aside, offsets=np.where(is_new, 0.0, self._aside.offsets))
-        if self._blend is not None:
+        if self._start is not None:
             self._begin()
 
     def hold(self) -> None:
@@ -175,54 +141,50 @@ class ModelInUse:
 
     def revert(self) -> None:
         """Go back to the URDF; hold updates, so that the next one does not undo that."""
-        self._pin(self._urdf, URDF)
+        self.restore(self._urdf, URDF)
 
-    def restore(self, parameters: Array) -> None:
-        """
-        Go on with a saved set; hold updates, so that the next one does not undo that.
-
-        parameters (n_links, 10).
-        """
-        self._pin(parameters, FILE)
+    def restore(self, parameters: Array, source: str = FILE) -> None:
+        """Go on with a saved set, (n_links, 10); hold updates likewise."""
+        self.held, self._aside = True, None
+        self._begin(ParameterUpdate(parameters), source)
 
     def step(self, stamp_ns: int) -> None:
         """Give the estimator the parameters of a cycle, if a change is going on."""
-        if self._blend is None:
+        if self._start is None:
             return
-        numbers = self._blend.step(stamp_ns)
-        is_done = self._blend.progress == 1.0
-        if is_done:
-            self._blend = None
-        if numbers is not None:
-            self._use(numbers)
-        if is_done:
-            self._report_offsets()
+        if self._last_ns is not None:
+            self._gone_ns += max(0, stamp_ns - self._last_ns)
+        self._last_ns = stamp_ns
+        if self._gone_ns >= self._span_ns:
+            self.finish()
+        elif self._gone_ns - self._stepped_ns >= STEP_NS:
+            self._stepped_ns, self.progress = self._gone_ns, self._gone_ns / self._span_ns
+            change = _joined(self.goal, self.offsets) - self._start
+            self._use(self._start + self.progress * change)
 
     def finish(self) -> None:
         """Complete a change at once, as when the node is not active."""
-        if self._blend is not None:
-            self._blend = None
+        if self._start is not None:
+            self._start, self.progress = None, 1.0
             self._use(_joined(self.goal, self.offsets))
-            self._report_offsets()
+            if not np.array_equal(self._reported, self._added):
+                self._subtracted()
+            self._reported = self._added
 
-    def _complete(self, of: str, **parts: Any) -> None:
+    def _complete(self, of: str, parts: dict[str, Any]) -> None:
         """Add parts to the update in use and the one kept aside, if they are the right one."""
-        if self._source == UPDATE and self._used.fingerprint == of:
+        if self.source == UPDATE and self._used.fingerprint == of:
             self._used = replace(self._used, **parts)
         if self._aside is not None and self._aside.fingerprint == of:
             self._aside = replace(self._aside, **parts)
 
-    def _pin(self, parameters: Array, source: str) -> None:
-        """Use parameters, and hold updates."""
-        self.held, self._aside = True, None
-        self._begin(ParameterUpdate(parameters), source)
-
     def _begin(self, update: ParameterUpdate | None = None, source: str = '') -> None:
         """Begin a change from the present parameters; default: to the update in use."""
         if update is not None:
-            self._used, self._source = update, source
-        here = _joined(self._estimator.robot.parameters, self._added)
-        self._blend = Blend(here, _joined(self.goal, self.offsets), self._seconds)
+            self._used, self.source = update, source
+        self._start = _joined(self._estimator.robot.parameters, self._added)
+        self._gone_ns = self._stepped_ns = 0
+        self._last_ns, self.progress = None, 0.0
 
     def _use(self, numbers: Array) -> None:
         """Set parameters and offsets of the estimator and its followers."""
@@ -240,12 +202,6 @@ class ModelInUse:
         self._added = offsets
         whole = self._calibration.with_offsets(self._calibration.offsets + offsets)
         self._estimator.set_calibration(whole)
-
-    def _report_offsets(self) -> None:
-        """Call `subtracted` where the offsets are others than at the last call."""
-        if self._subtracted is not None and not np.array_equal(self._reported, self._added):
-            self._subtracted()
-        self._reported = self._added
 
 
 def _joined(parameters: Array, offsets: Array) -> Array:

@@ -76,7 +76,7 @@ class Bench(RepeatingRobot):
         model, updates = self.estimator.pipeline._model, self.estimator.pipeline._updates
         return (
             updates._taken, updates._refused, dict(updates._refusals), id(model.waiting),
-            list(map(id, model._roots)), model.offsets.tolist(),
+            list(map(id, model._parts)), model.offsets.tolist(),
         )  # fmt: skip
 
     def model(self, *keys):
