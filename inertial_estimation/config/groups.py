@@ -60,7 +60,7 @@ class FilterSettings(Group):
     delay: float = setting(
         0.0,
         'Age of the estimated instant, at most half of the window except with kalman [s]',
-        range=(0.0, 0.5),
+        range=(0.0, 5.0),
     )
     smooth_readings: bool = setting(
         False,
