@@ -40,9 +40,9 @@ from inertial_estimation.identification.recursion.identifier import (
 )
 from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.identification.solvers.divergence import whitening
-from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.identifiable import base_parameters
 from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
+from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.tree import Submodel
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.simulation.description import icub_urdf

@@ -13,7 +13,7 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_ur
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
-from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
+from inertial_estimation.signals.derivatives import SavitzkyGolayFilter
 from inertial_estimation.uncertainty.sensor_noise import (
     NoiseModel,
     filter_weights,

@@ -15,14 +15,17 @@ import pytest
 from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.signals.adaptive_window import GROWTH, LINE, PARABOLA, SPARE
 from inertial_estimation.signals.adaptive_window import AdaptiveWindowFilter as Adaptive
-from inertial_estimation.signals.derivatives import gyroscope_differentiator, joint_differentiator
+from inertial_estimation.signals.derivatives import (
+    SavitzkyGolayFilter,
+    gyroscope_differentiator,
+    joint_differentiator,
+)
 from inertial_estimation.signals.kalman import (
     FIRST_VARIANCE,
     SETTLING,
     KalmanFilter,
     model,
 )
-from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
 
 WINDOW, ORDER, BAND = 0.1, 3, 1e-4
 START_NS = 1_457_614_036_659_765_005

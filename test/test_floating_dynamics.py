@@ -17,12 +17,12 @@ from floating_states import FORMS, ROBOTS, random_pose, random_state, rate
 from scipy.linalg import block_diag
 
 from inertial_estimation.errors import FrameNotFound, ModelError, ShapeError
-from inertial_estimation.model import rigid_body
 from inertial_estimation.model.free_floating import FreeFloatingModel
 from inertial_estimation.model.momentum import average_equations, centroidal, momentum_matrix
 from inertial_estimation.model.representations import (
     Representation,
     convert_acceleration,
+    momentum,
     proper_acceleration,
 )
 from inertial_estimation.model.robot import Robot
@@ -229,7 +229,7 @@ def test_momentum_is_that_of_the_links_and_follows_the_wrenches(state, root, rng
     robot, last = state.model.robot, state.model.robot.link_names[-1]
     poses = np.array([state.pose(name) for name in robot.link_names])
     velocities = np.array([state.velocity(name, RIGHT) for name in robot.link_names])
-    links = rigid_body.momentum(robot.parameters, poses, velocities, RIGHT)
+    links = momentum(robot.parameters, poses, velocities, RIGHT)
     world, whole = state.equations(last, RIGHT), centroidal(state)
     assert_near(world.momentum, links.sum(axis=0))
     a = rng.normal(0.0, 5.0, root.velocity.size)

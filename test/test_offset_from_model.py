@@ -27,8 +27,8 @@ from inertial_estimation.errors import (
 )
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Level, finding
-from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch, SensorState
 
 EXACT = 1e-9

@@ -17,7 +17,7 @@ from inertial_estimation.identification.recursion.offsets import (
     SETTLING,
     OffsetTracker,
 )
-from inertial_estimation.model.ft_calibration import FtCalibration
+from inertial_estimation.model.sensors import FtCalibration
 
 ALL, NONE = np.ones(6, dtype=bool), np.zeros(6, dtype=bool)
 # Sums of two or three numbers of about ten.

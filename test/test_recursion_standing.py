@@ -21,10 +21,10 @@ from inertial_estimation.identification.recursion.identifier import (
     equal_parts,
 )
 from inertial_estimation.identification.recursion.update_policy import MAX_OFFSET_DEVIATION
-from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
 
 pytest.importorskip('mujoco', reason='the simulated robot runs in mujoco')
 pytest.importorskip('icub_models', reason='the simulated robot is the iCub of icub-models')

@@ -11,8 +11,8 @@ import pytest
 
 from inertial_estimation.errors import ConfigError, ShapeError
 from inertial_estimation.signals.adaptive_window import AdaptiveWindowFilter
+from inertial_estimation.signals.derivatives import SavitzkyGolayFilter
 from inertial_estimation.signals.kalman import KalmanFilter
-from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
 from inertial_estimation.uncertainty.sensor_noise import (
     NoiseModel,
     filter_weights,

@@ -26,13 +26,13 @@ from inertial_estimation.estimation.model_update import (
 )
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.parameter_update import (
     ParameterUpdate,
     calibration_fingerprint,
     fingerprint,
 )
+from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.uncertainty.deviations import Uncertainty
 

@@ -20,12 +20,10 @@ from inertial_estimation.model.representations import (
     convert_acceleration,
     convert_velocity,
     convert_wrench,
-    proper_acceleration,
-)
-from inertial_estimation.model.rigid_body import (
     coriolis_matrix,
     external_wrench,
     net_wrench,
+    proper_acceleration,
 )
 from inertial_estimation.model.spatial import (
     cross,

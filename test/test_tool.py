@@ -16,7 +16,7 @@ from inertial_estimation.calibration.calibration_file import SensorCalibration, 
 from inertial_estimation.calibration.tool import ToolMotion, fit_tool
 from inertial_estimation.cli import main
 from inertial_estimation.errors import LogError
-from inertial_estimation.model.rigid_body import net_wrench
+from inertial_estimation.model.representations import net_wrench
 
 NTNU = SHARED / 'data' / 'ntnu_fts_imu'
 G = 9.80665

@@ -15,8 +15,8 @@ from inertial_estimation.calibration.calibration_file import (
     stack_calibrations,
 )
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
 
 MAX_CONDITION = 1e3
 """Of a matrix with rows, then columns, scaled to one length: those of 32 real sensors have 2."""

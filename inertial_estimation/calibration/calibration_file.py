@@ -21,7 +21,7 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.config.files import from_json, load_mapping, parse_mapping, write_whole
 from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.model.arguments import numbers
-from inertial_estimation.model.ft_calibration import FtCalibration
+from inertial_estimation.model.sensors import FtCalibration
 
 KIND, VERSION = 'ft_calibration', 1
 HEAD = """\

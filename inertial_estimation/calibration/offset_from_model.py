@@ -36,7 +36,7 @@ from inertial_estimation.estimation.faults import SampleShapes, with_known_tempe
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.model.arguments import indices, names, numbers
-from inertial_estimation.model.ft_calibration import FtCalibration
+from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch
 
 METHOD = 'offsets from the model'

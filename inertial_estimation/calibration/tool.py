@@ -27,7 +27,7 @@ from inertial_estimation.calibration.residual_statistics import (
     undisturbed,
 )
 from inertial_estimation.errors import LogError, ModelError, ShapeError
-from inertial_estimation.model.rigid_body import net_wrench
+from inertial_estimation.model.representations import net_wrench
 
 N_POINT, N_BODY = 4, 10
 """Inertial unknowns of a tool without inertia, and with it."""

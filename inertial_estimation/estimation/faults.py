@@ -24,8 +24,8 @@ from inertial_estimation.estimation.estimate import Flags, Quality
 from inertial_estimation.estimation.forest import Dynamics, Forest
 from inertial_estimation.estimation.link_motion import LinkMotions, MotionPlan, replaced
 from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE, Bits
-from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 S = TypeVar('S', Sample, SampleBatch)

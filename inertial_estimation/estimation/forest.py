@@ -22,7 +22,7 @@ from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.model.pinocchio_model import joint_model, make_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import read_only
-from inertial_estimation.model.spatial import motion_transform
+from inertial_estimation.model.spatial import inverse_pose, motion_transform
 from inertial_estimation.model.tree import Source, assign_owners
 from inertial_estimation.sample import Sample, SampleBatch
 
@@ -66,6 +66,12 @@ class Forest:
     """For each link the joints between it and the root of its tree."""
     carriers: tuple[tuple[int, pin.SE3], ...]
     """For each link Pinocchio's index of the joint that carries it alone, and its pose there."""
+
+    def carried(self) -> tuple[list[int], Array]:
+        """Return the joint that carries each link, and L_X_J, shape (n_links, 6, 6)."""
+        joints, poses = zip(*self.carriers)
+        J_H_L = np.array([pose.homogeneous for pose in poses])
+        return list(joints), motion_transform(inverse_pose(J_H_L))
 
     def set_inertias(self, parameters: Array) -> None:
         """Give the links inertial parameters; parameters (n_links, 10)."""
@@ -204,25 +210,6 @@ def _shared(objects: Sequence[tuple[Array, ...]]) -> Array:
         raise RuntimeError('this version of Pinocchio keeps its objects in an unknown way')
     shape, strides = (len(objects), n), (n * step, step)
     return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
-
-
-def carriers(robot: Robot, forest: Forest) -> tuple[list[int], Array]:
-    """Return the joint of the forest that carries each link, and L_X_J, (n_links, 6, 6)."""
-    joint_at = {forest.model.joints[i].idx_v: i for i in range(1, forest.model.njoints)}
-    joints = [0] * len(robot.links)
-    L_H_J = np.tile(np.eye(4), (len(robot.links), 1, 1))
-    child = {link.joint: k for k, link in enumerate(robot.links)}
-    for top, rows in zip(forest.tops, forest.top_rows, strict=True):
-        if top.below:
-            k = top.below[0]
-            joints[k] = joint_at[int(rows[0])]
-            L_H_J[k] = top.L_H_top if k == top.link else robot.links[top.link].P_H_L
-    for j, row in enumerate(forest.joint_rows):
-        if row >= 0:
-            k = forest.below[j][0]
-            joints[k] = joint_at[int(row)]
-            L_H_J[k] = np.eye(4) if k == child[j] else robot.links[child[j]].P_H_L
-    return joints, motion_transform(L_H_J)
 
 
 def carry(

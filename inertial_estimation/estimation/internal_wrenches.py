@@ -29,11 +29,11 @@ from inertial_estimation.estimation.faults import (
     find_faults,
     with_known_temperatures,
 )
-from inertial_estimation.estimation.forest import Dynamics, carriers
+from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE, with_ways
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.arguments import names
-from inertial_estimation.model.rigid_body import net_wrench
+from inertial_estimation.model.representations import net_wrench
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import (
     apply,
@@ -316,7 +316,7 @@ class InternalWrenches:
             if len(self._models) >= MODELS_KEPT:
                 del self._models[next(iter(self._models))]
             dynamics = Dynamics(self._robot, np.flatnonzero(imus).tolist())
-            self._models[key] = dynamics, *carriers(self._robot, dynamics.forest)
+            self._models[key] = dynamics, *dynamics.forest.carried()
         self._models[key][0].use(self._estimator.robot.parameters)
         return self._models[key]
 

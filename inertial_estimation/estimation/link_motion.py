@@ -20,7 +20,7 @@ import pinocchio as pin
 
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.forest import Forest, carriers, carry, motion_view
+from inertial_estimation.estimation.forest import Forest, carry, motion_view
 from inertial_estimation.estimation.sensor_arrays import (
     Bits,
     ImuLink,
@@ -85,7 +85,7 @@ class Walk:
         turned[:, :3, :3] = poses[:, :3, :3].swapaxes(1, 2)
         self.levers = Levers(self.to, (turned @ poses)[:, :3, 3])
         """Origins of their frames, from those of their links."""
-        carrier, L_X_J = carriers(robot, forest)
+        carrier, L_X_J = forest.carried()
         self._model, at = carry(forest.model, [carrier[k] for k in links])
         moved = [at[carrier[k]] for k in links]
         self._at = np.array([joint for joint, _ in moved])

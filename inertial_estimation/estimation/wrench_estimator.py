@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from math import inf
 
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.errors import ConfigError, ModelError
+from inertial_estimation.estimation.balance import build_balance
 from inertial_estimation.estimation.contacts import Contact, ContactSet, check_contacts
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.faults import (
@@ -18,25 +19,34 @@ from inertial_estimation.estimation.faults import (
     Faults,
     SampleShapes,
     Used,
+    Working,
     alike,
     check_numbers,
     find_faults,
+    find_qualities,
     with_known_temperatures,
     without_faults,
     working_of,
+    working_with,
 )
+from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.link_motion import LinkMotions
-from inertial_estimation.estimation.plan import Plan
-from inertial_estimation.estimation.plan_cache import PlanCache
+from inertial_estimation.estimation.plan import Plan, build_plan
+from inertial_estimation.estimation.sensor_arrays import with_ways
 from inertial_estimation.estimation.step import Step
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.inertia import first_moment_complaint, has_centre_of_mass
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.model.tree import Submodel, decompose
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 CHUNK = 256
 """Samples of a batch that are worked on at once; their workspace fits into a processor's cache."""
+STEPS_KEPT = 64
+"""They are small; more than this means contacts that never come back."""
+DYNAMICS_KEPT = 3
+"""Each holds Pinocchio's workspace, tens of megabytes for a humanoid."""
 
 
 class WrenchEstimator:
@@ -286,3 +296,97 @@ def _check_parameters(robot: Robot) -> None:
         k = int(np.argmin(fine))
         complaint = first_moment_complaint(robot.parameters[k], largest)
         raise ModelError(f"link '{robot.link_names[k]}' {complaint}")
+
+
+class PlanCache:
+    """Steps for the sensors that work and the contacts there are, made once and kept."""
+
+    def __init__(
+        self, robot: Robot, length_scale: float, rank_tolerance: float, motion: LinkMotions
+    ) -> None:
+        self.robot = robot
+        """Its inertial parameters may be replaced; models get them when they are used again."""
+        self._motion = motion
+        self._length_scale, self._rank_tolerance = length_scale, rank_tolerance
+        self._dynamics: dict[tuple[int, ...], Dynamics] = {}
+        self._steps: dict[Hashable, Step] = {}
+
+    def faultless(self, assumed: bytes, contacts: ContactSet) -> Step:
+        """Return the step for samples in which every sensor works."""
+        key = (assumed, contacts.at_origin)
+        step = self._steps.get(key)
+        if step is None:
+            fts, joints = [True] * len(self.robot.ft_sensors), [False] * len(assumed)
+            flags = [flag != 0 for flag in assumed]
+            working = working_with(self._motion, self._motion.bits, fts, joints, flags)
+            step = self._keep(key, self.get(working, contacts))
+        return self._placed(step, contacts)
+
+    def get(self, working: Working, contacts: ContactSet) -> Step:
+        """Return the step for the sensors that work."""
+        key = (working, contacts.at_origin)
+        step = self._steps.get(key)
+        if step is None:
+            step = self._keep(key, self._build(working, contacts.at_origin))
+        return self._placed(step, contacts)
+
+    def _placed(self, step: Step, contacts: ContactSet) -> Step:
+        step.plan.dynamics.use(self.robot.parameters)
+        step.place(contacts.contacts)
+        return step
+
+    def _keep(self, key: Hashable, step: Step) -> Step:
+        """Store a step, forgetting the oldest one when there are too many."""
+        if len(self._steps) >= STEPS_KEPT:
+            del self._steps[next(iter(self._steps))]
+        self._steps[key] = step
+        return step
+
+    def _build(self, working: Working, contacts: ContactSet) -> Step:
+        robot, given = self.robot, contacts.contacts
+        links = [robot.frame(contact.frame)[0] for contact in given]
+        used = [k for k, works in enumerate(working.fts) if works]
+        submodels = decompose(robot.links, robot.ft_sensors, used)
+        active = _trusted(robot, submodels, contacts, links)
+        dynamics = self._dynamics_for([k for k, works in enumerate(working.imus) if works])
+        active_links = [links[c] for c in active]
+        balance = build_balance(robot, dynamics.forest, submodels, used, active_links)
+        forest = with_ways(dynamics.forest, working.motion.layout.ways if working.motion else {})
+        quality = find_qualities(robot, forest, balance, given, active, working)
+        plan = build_plan(
+            robot, dynamics, balance, quality, given, active, working, self._length_scale
+        )
+        return Step(plan, self._rank_tolerance)
+
+    def _dynamics_for(self, imus: list[int]) -> Dynamics:
+        """Return the models for the working IMUs; the first ones, without fault, are kept."""
+        serving, _ = self.robot.motion_sources(imus or range(len(self.robot.imus)))
+        key = tuple(serving.tolist())
+        if key not in self._dynamics:
+            if len(self._dynamics) >= DYNAMICS_KEPT:
+                gone = self._dynamics.pop(list(self._dynamics)[1])
+                steps = self._steps.items()
+                self._steps = {k: step for k, step in steps if step.plan.dynamics is not gone}
+            self._dynamics[key] = Dynamics(self.robot, key)
+        return self._dynamics[key]
+
+
+def _trusted(
+    robot: Robot, submodels: Sequence[Submodel], contacts: ContactSet, links: Sequence[int]
+) -> list[int]:
+    """Return the contacts that stay: reported ones, and the assumed ones of other submodels."""
+    own = {k: s for s, submodel in enumerate(robot.submodels) for k in submodel.links}
+    merged = {k: s for s, submodel in enumerate(submodels) for k in submodel.links}
+    first: dict[int, int] = {}
+    reported = set()
+    for contact, assumed, k in zip(contacts.contacts, contacts.assumed, links, strict=True):
+        if contact.unknowns and assumed:
+            first.setdefault(merged[k], own[k])
+        elif contact.unknowns:
+            reported.add(merged[k])
+    stays = []
+    for c, (contact, k) in enumerate(zip(contacts.contacts, links, strict=True)):
+        gives_way = contact.unknowns and contacts.assumed[c]
+        if not gives_way or (merged[k] not in reported and first[merged[k]] == own[k]):
+            stays.append(c)
+    return stays

@@ -29,10 +29,10 @@ from inertial_estimation.model.representations import (
     as_representation,
     convert_acceleration,
     convert_velocity,
+    coriolis_matrix,
     gravity_acceleration,
     pose_of_base,
 )
-from inertial_estimation.model.rigid_body import coriolis_matrix
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import read_only
 from inertial_estimation.model.spatial import inverse_pose, motion_cross, motion_transform

@@ -1,10 +1,11 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Representations of velocity, acceleration and wrench of one frame [T chapter 2].
+Representations of velocity, acceleration and wrench of one frame, and one body [T chapter 2].
 
 B moves with the body, A is inertial, B[A] has the origin of B and the axes of A. Every function
-takes six-vectors (..., 6), or stacks of them with a stack of poses A_H_B (..., 4, 4).
+takes six-vectors (..., 6), or stacks of them with a stack of poses A_H_B (..., 4, 4). Inertial
+parameters (..., 10) are those of `model.inertia`, about the origin of B.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
+from inertial_estimation.model.inertia import inertia_seen_from, spatial_inertia
 from inertial_estimation.model.spatial import (
     apply,
+    hat,
     inverse_pose,
+    motion_cross,
     motion_transform,
+    wrench_cross,
     wrench_transform,
 )
 
@@ -121,3 +126,58 @@ def _between(
     """Move a six-vector from the frame of one representation to that of another."""
     given_H_B, wanted_H_B = pose_of_base(A_H_B, given), pose_of_base(A_H_B, wanted)
     return apply(transform(wanted_H_B @ inverse_pose(given_H_B)), six)
+
+
+def external_wrench(
+    parameters: Array,
+    A_H_B: Array,
+    velocity: Array,
+    acceleration: Array,
+    gravity: Array,
+    representation: Representation,
+) -> Array:
+    """Return the wrench that moves a body as given, its weight aside [N, Nm] [T 2.76-2.79]."""
+    M = inertia_seen_from(spatial_inertia(parameters), pose_of_base(A_H_B, representation))
+    v = np.array(velocity)
+    if representation in (Representation.MIXED, Representation.SENSOR):
+        v[..., :3] = 0.0
+    fall = gravity_acceleration(A_H_B, gravity, representation)
+    return _newton_euler(M, v, acceleration - fall)
+
+
+def net_wrench(parameters: Array, angular_velocity: Array, proper_acceleration: Array) -> Array:
+    """
+    Return the wrench that moves a body, from the readings of an IMU in it [N, Nm] [T 2.80].
+
+    angular_velocity (..., 3) [rad/s]; proper_acceleration (..., 6) [m/s^2, rad/s^2].
+    """
+    v = np.zeros(proper_acceleration.shape)
+    v[..., 3:] = angular_velocity
+    return _newton_euler(spatial_inertia(parameters), v, proper_acceleration)
+
+
+def coriolis_matrix(M: Array, v: Array) -> Array:
+    """Return the skew matrix N with N v = v ×* M v [T 3.58b]."""
+    h = apply(M, v)
+    with_momentum = np.zeros_like(M)
+    with_momentum[..., :3, 3:] = with_momentum[..., 3:, :3] = -hat(h[..., :3])
+    with_momentum[..., 3:, 3:] = -hat(h[..., 3:])
+    return np.asarray((wrench_cross(v) @ M + M @ motion_cross(v) + with_momentum) / 2)
+
+
+def momentum(
+    parameters: Array, A_H_B: Array, velocity: Array, representation: Representation
+) -> Array:
+    """
+    Return the momentum of a body [N s, Nm s] [T 2.83].
+
+    With `RIGHT` its rate is the sum of weight and external wrench [T 2.84]; with `MIXED` if the
+    origin of B is the centre of mass [T 2.85].
+    """
+    M = inertia_seen_from(spatial_inertia(parameters), pose_of_base(A_H_B, representation))
+    return apply(M, velocity)
+
+
+def _newton_euler(M: Array, v: Array, a: Array) -> Array:
+    """Return M a + v ×* M v."""
+    return apply(M, a) + apply(wrench_cross(v), apply(M, v))

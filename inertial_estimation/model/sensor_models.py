@@ -18,8 +18,11 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.errors import NameNotFound
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.free_floating import EquationsOfMotion, State
-from inertial_estimation.model.representations import Representation, proper_acceleration
-from inertial_estimation.model.rigid_body import net_wrench
+from inertial_estimation.model.representations import (
+    Representation,
+    net_wrench,
+    proper_acceleration,
+)
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor, Imu, LinkSensor
 from inertial_estimation.model.spatial import apply, inverse_pose, wrench_transform

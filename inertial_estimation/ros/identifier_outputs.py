@@ -14,8 +14,8 @@ from inertial_estimation.identification.recursion.base_values import BaseValues
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.update_policy import Refit
-from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.outputs.table import Layout, ft_frames
 from inertial_estimation.ros.conversions import ns_to_stamp, wrench_to_message

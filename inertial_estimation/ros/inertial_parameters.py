@@ -17,10 +17,10 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.unknowns import INERTIAL
-from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import check_usable
 from inertial_estimation.model.parameter_update import calibration_fingerprint, fingerprint
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
 
 TOPIC = 'inertial_parameters'
 UNCERTAINTY_TOPIC = 'inertial_parameters_uncertainty'

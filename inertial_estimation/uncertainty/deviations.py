@@ -28,8 +28,11 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 from inertial_estimation.signals.stream import StreamRates
-from inertial_estimation.uncertainty.link_motion_noise import LinkMotionNoise
-from inertial_estimation.uncertainty.motion_noise import ParameterNoise, independent_parts
+from inertial_estimation.uncertainty.motion_noise import (
+    LinkMotionNoise,
+    ParameterNoise,
+    independent_parts,
+)
 from inertial_estimation.uncertainty.sensitivities import Disturbances, Roots, Sensitivities
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
 from inertial_estimation.uncertainty.stream_noise import (

@@ -1,23 +1,225 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Changes of the generalised forces of the forest by noise of the motion and parameter errors."""
+"""
+Changes of the generalised forces of the forest by noise of the motion and parameter errors.
+
+Where a link does not have just one whole IMU, several sensors are averaged, and what a link lacks
+comes through the joints: the noise of one reading reaches several links, and that of a joint too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
 from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.estimation.forest import Dynamics
+from inertial_estimation.estimation.forest import Dynamics, Forest
+from inertial_estimation.estimation.link_motion import MotionPlan, Motions, Walk
+from inertial_estimation.estimation.sensor_arrays import ImuLink, array_of, mean_of
 from inertial_estimation.model.inertia import inertia_seen_from, parameters_of, spatial_inertia
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.uncertainty.link_motion_noise import LinkChanges
+from inertial_estimation.model.spatial import hat
+from inertial_estimation.sample import Sample
 
 Parts = Sequence[tuple[Indices, Array]]
 """Links of each submodel with uncertain parameters, and a root of their covariance."""
+V_BY_Q, A_BY_Q, A_BY_V, BY_A, NOTHING = range(5)
+"""Derivatives in Pinocchio's order; a velocity has by v what acceleration has by a."""
+TURN, SHIFT, SPIN = (slice(k, k + 3) for k in (0, 3, 6))
+"""Signals of an IMU and of a link, in the order of their covariances."""
+IMU_FIELDS = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
+
+
+class WalkDerivatives(Walk):
+    """A walk and its derivatives; Pinocchio has those of the motions of joints."""
+
+    def __init__(
+        self, robot: Robot, imu_links: Sequence[ImuLink], forest: Forest, known: Indices
+    ) -> None:
+        super().__init__(robot, imu_links, forest, known)
+        self.sources, self.inside = self._known, self._inside
+        # Nine numbers of each source, three of each joint: where their derivatives are.
+        angular, linear = self._angular.reshape(-1, 3), self._linear.reshape(-1, 3)
+        columns = np.stack([angular, linear, angular], 1).ravel()
+        columns = np.concatenate([columns, np.repeat(self._v_rows, 3)])
+
+        def places(of_links: tuple[int, ...], of_joints: tuple[int, ...]) -> Indices:
+            links = np.tile(np.repeat(of_links, 3), len(angular))
+            kinds = np.concatenate([links, np.tile(of_joints, len(self._v_rows))])
+            return np.asarray(self._model.nv * kinds.astype(np.intp) + columns)
+
+        self._by_velocity = places((BY_A, NOTHING, NOTHING), (V_BY_Q, BY_A, NOTHING))
+        self._by_acceleration = places((A_BY_V, BY_A, BY_A), (A_BY_Q, A_BY_V, BY_A))
+
+    def differentiate(self, sample: Sample, motion: Motions) -> tuple[Array, Array]:
+        """
+        Return the derivatives of the motions of the links that are reached, (n_given, n_to, 9).
+
+        By angular velocity, acceleration and angular acceleration of each source, and by position,
+        velocity and acceleration of each joint inside.
+        """
+        self.run(sample, motion)
+        model, data, frame = self._model, self._data, pin.ReferenceFrame.LOCAL
+        pin.computeForwardKinematicsDerivatives(model, data, self._q, self._v, self._a)
+        n_to = len(self._at)
+        parts = np.zeros((n_to, NOTHING + 1, 6, model.nv))
+        for part, at in zip(parts, self._at.tolist()):
+            part[:NOTHING] = pin.getJointAccelerationDerivatives(model, data, at, frame)
+        parts = (self._B_X_J[:, None] @ parts).transpose(1, 3, 0, 2).reshape(-1, n_to, 6)
+        v = (self._B_X_J @ self._views[0][self._at][..., None])[..., 0]
+        dv, da = parts.take(self._by_velocity, axis=0), parts.take(self._by_acceleration, axis=0)
+        # The sensor acceleration is the spatial one plus w x v.
+        bend = np.concatenate([-hat(v[:, 3:]), hat(v[:, :3])], axis=2).swapaxes(1, 2)
+        da[..., :3] -= (dv.swapaxes(0, 1) @ bend).swapaxes(0, 1)
+        changes = np.concatenate([dv[..., 3:], da], axis=2)
+        n_sources = 9 * len(self.sources)
+        return changes[:n_sources], changes[n_sources:]
+
+
+class LinkChanges(NamedTuple):
+    """Changes of the motions of links by one standard deviation of each source."""
+
+    joints: Indices
+    """Joints through which a motion comes."""
+    changes: Array
+    """
+    First of three sources for each of these joints, then of those of the IMUs in threes, shape
+    (n_joints + n, 3, 3 n_serving, 3): axes of the links; angular velocity, proper and angular
+    acceleration.
+    """
+
+
+class LinkMotionNoise:
+    """Noise of the motions of the links of one plan; imu_roots (n_imus, 3, 3)."""
+
+    def __init__(
+        self, robot: Robot, plan: MotionPlan, arrays: bool, imu_roots: Array, *, combined: bool
+    ) -> None:
+        links = plan.layout.imu_links
+        self._leads = np.array([link.lead for link in links])
+        self._joints = np.array(sorted(plan.joints), dtype=np.intp)
+        self._sources = _sources(robot, links, arrays, imu_roots, combined)
+        self._arrays = arrays
+        turning = [bool(link.gyroscopes) for link in links]
+        shaken = [bool(link.accelerometers) for link in links]
+        spun = [link.is_array for link in links]
+        self._walks = [
+            None if forest is None else WalkDerivatives(robot, links, forest, np.flatnonzero(own))
+            for forest, own in zip(plan.layout.forests, (turning, spun, shaken), strict=True)
+        ]
+        self._shaken = np.flatnonzero(shaken)
+        self._levers = _Points(
+            [mean_of(links[k], robot, 'accelerometer')[1] for k in self._shaken]
+        )
+        self._spun = np.flatnonzero(spun) if arrays else np.zeros(0, dtype=np.intp)
+        self._array_levers = np.array(
+            [array_of(links[k], robot)[1].reshape(3, 3, 3) for k in self._spun]
+        )
+        last = self._walks[2]
+        # Origins of the frames from those of the links, in the axes of the frames.
+        origins = [link.L_H_B[:3, :3].T @ link.L_H_B[:3, 3] for link in links]
+        self._origins = None if last is None else _Points([origins[k] for k in last.to])
+
+    def changes(self, sample: Sample, serving: Indices, joint_roots: Array) -> LinkChanges:
+        """Return the changes of the links whose IMUs serve; joint_roots (n_joints, 3, 3)."""
+        m = len(self._joints)
+        joints: Array = np.zeros((m, 3, m, 3))
+        joints[np.arange(m), :, np.arange(m)] = joint_roots[self._joints].swapaxes(1, 2)
+        joints = joints.reshape(3 * m, m, 3)
+        moved = np.concatenate([np.zeros((len(self._leads), 3 * m, 9)), self._sources], axis=1)
+        turn, shift, spin = (getattr(sample, name)[self._leads] for name in IMU_FIELDS)
+        motion, spun, shaken = Motions(turn, spin, shift), self._spun, self._shaken
+
+        def carry(number: int, *signals: slice) -> None:
+            """Carry changes of some signals through the joints of a walk."""
+            walk = self._walks[number]
+            if walk is None:
+                return
+            inside, n_to = np.searchsorted(self._joints, walk.inside), len(walk.to)
+            by_links, by_joints = (
+                each.reshape(len(each), 9 * n_to) for each in walk.differentiate(sample, motion)
+            )
+            given = moved[walk.sources].swapaxes(0, 1).reshape(moved.shape[1], len(by_links))
+            reached = given @ by_links
+            given = joints[:, inside].reshape(len(joints), len(by_joints))
+            reached[: len(joints)] += given @ by_joints
+            found = reached.reshape(len(reached), n_to, 9).swapaxes(0, 1)
+            for signal in signals:
+                moved[walk.to, :, signal] = found[..., signal]
+
+        if self._arrays:
+            carry(0, TURN)
+            by_turn = _swings(self._array_levers, turn[spun])
+            moved[spun, :, SPIN] -= moved[spun, :, TURN] @ by_turn.swapaxes(1, 2)
+            carry(1, SPIN)
+        else:
+            carry(0, TURN, SPIN)
+        moved[shaken, :, SHIFT] -= self._levers.leap(turn[shaken], moved[shaken])
+        carry(2, SHIFT)
+        if self._origins is not None and (walk := self._walks[2]) is not None:
+            moved[walk.to, :, SHIFT] += self._origins.leap(turn[walk.to], moved[walk.to])
+        at = [self._leads.tolist().index(row) for row in serving.tolist()]
+        asked = moved[at].reshape(len(at), -1, 3, 3, 3).transpose(1, 2, 0, 4, 3)
+        return LinkChanges(self._joints, asked.reshape(-1, 3, 3 * len(at), 3))
+
+
+class _Points:
+    """One point of each of some links, from the origin, in the axes of its frame [m]."""
+
+    def __init__(self, positions: Sequence[Array]) -> None:
+        self._positions = np.array(positions)
+        self._by_signals = np.zeros((len(positions), 9, 3))
+        self._by_signals[:, SPIN] = hat(self._positions)
+
+    def leap(self, turn: Array, moved: Array) -> Array:
+        """Return the change of ``dw x r + w x (w x r)`` with both motions, (n_links, n, 3)."""
+        outer = turn[:, :, None] * self._positions[:, None]
+        along = np.einsum('bii->b', outer)[:, None, None] * np.eye(3)
+        self._by_signals[:, TURN] = along + outer.swapaxes(1, 2) - 2.0 * outer
+        return np.asarray(moved @ self._by_signals)
+
+
+def _sources(
+    robot: Robot, links: Sequence[ImuLink], arrays: bool, roots: Array, combined: bool
+) -> Array:
+    """Return the changes of the means of the links' sensors, shape (n_links, n, 9)."""
+    # Link; IMU, axis of it, source; signal and axis of the link.
+    found = np.zeros((len(links), len(robot.imus), 3, 3, 9))
+    for k, link in enumerate(links):
+        parts = [(TURN, 0, 'gyroscope'), (SHIFT, 1, 'accelerometer')]
+        if not arrays:
+            parts.append((SPIN, 2, 'gyroscope'))
+        elif link.is_array:
+            parts.append((SPIN, 1, 'array'))
+        for signal, of, kind in parts:
+            rows = list(link.gyroscopes if kind == 'gyroscope' else link.accelerometers)
+            if rows:
+                mean = array_of(link, robot) if kind == 'array' else mean_of(link, robot, kind)
+                blocks = np.einsum('kia,kc->kaci', mean[0], roots[rows, of])
+                found[k, rows, :, :, signal] += blocks
+    each: Array = found.reshape(len(links), -1, 9)
+    if not combined:
+        return each
+    # As few sources as disturb each link alike: a triangular root of its covariance.
+    pieces = []
+    for k, own in enumerate(each):
+        measured = np.repeat(own.reshape(-1, 3, 3).any(axis=(0, 2)), 3)
+        piece = np.zeros((len(links), measured.sum(), 9))
+        piece[k][:, measured] = np.linalg.qr(own[:, measured], mode='r')
+        pieces.append(piece)
+    return np.concatenate(pieces, axis=1)
+
+
+def _swings(levers: Array, turn: Array) -> Array:
+    """Return the derivative of ``lever : w x w x`` by w, (n, 3, 3, 3) and (n, 3)."""
+    w = turn[:, None, None]
+    ahead, behind = (levers * w).sum(axis=3), (levers * w.swapaxes(2, 3)).sum(axis=2)
+    traces = np.trace(levers, axis1=2, axis2=3)
+    return np.asarray(ahead + behind - 2.0 * traces[:, :, None] * turn[:, None])
 
 
 class MotionDerivatives:

@@ -21,8 +21,7 @@ from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.model.spatial import compose, cross_matrix
-from inertial_estimation.uncertainty.link_motion_noise import LinkChanges
-from inertial_estimation.uncertainty.motion_noise import MotionDerivatives
+from inertial_estimation.uncertainty.motion_noise import LinkChanges, MotionDerivatives
 from inertial_estimation.uncertainty.shares import Placement, Shares, Sharing, find_loads
 
 

@@ -21,10 +21,10 @@ from inertial_estimation.identification.recursion.parameter_roots import paramet
 from inertial_estimation.identification.recursion.refit import JointRefit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.submodel_identifier import SubmodelIdentifier
-from inertial_estimation.model.ft_calibration import FtCalibration
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
 
 MAX_OFFSET_DEVIATION = np.repeat([2.0, 0.2], 3)
 """Standard deviation up to which an offset is determined [N, Nm]."""
