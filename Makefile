@@ -14,9 +14,11 @@ ARGS ?=
 BIN := .venv/bin
 COLCON := .venv-colcon/bin/colcon
 
-# Everything that talks DDS stays on this machine and in a domain of its own; 1 to 101 are the
-# domains whose ports no operating system hands out to others.
+# Everything that talks DDS stays on this machine and in a domain of its own unless one is
+# given; 1 to 101 are the domains whose ports no operating system hands out to others.
+ifndef ROS_DOMAIN_ID
 ROS_DOMAIN_ID := $(shell echo $$(( $$$$ % 101 + 1 )))
+endif
 export ROS_DOMAIN_ID
 export ROS_AUTOMATIC_DISCOVERY_RANGE := LOCALHOST
 # The wheels bring Fast DDS alone, and lay out a ROS prefix inside the environment.

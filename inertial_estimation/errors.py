@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 
 SHOWN = 3
 """Largest number of names in a message."""
@@ -136,4 +135,6 @@ def is_wrong_call(error: InertialEstimationError, names: Mapping[str, str]) -> b
 
 def closest_names(name: str, known: Iterable[str]) -> list[str]:
     """Return the known names that are close to an unknown one."""
+    from difflib import get_close_matches
+
     return get_close_matches(name, list(known), SHOWN)

@@ -15,6 +15,7 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from inertial_estimation.cli import _parser
@@ -66,6 +67,20 @@ def test_python_block_imports_what_exists(page, source):
         if isinstance(node, ast.ImportFrom) and node.module.startswith('inertial_estimation'):
             module = import_module(node.module)
             assert all(hasattr(module, alias.name) for alias in node.names), page
+
+
+def test_python_of_the_readme_runs():
+    pytest.importorskip('icub_models')
+    for page, source in blocks('python'):
+        if page == 'README.md':
+            found = {}
+            exec(compile(source, page, 'exec'), found)
+            estimate, robot = found['estimate'], found['robot']
+            masses = {one.name: robot.parameters[list(one.links), 0] for one in robot.submodels}
+            for row, foot in enumerate(('l_foot', 'r_foot'), 1):
+                force = 150.0 + 9.81 * masses[foot].sum()
+                np.testing.assert_allclose(estimate.wrenches[row, :3], (0, 0, force), atol=1e-9)
+            assert np.isfinite(estimate.torques).all()
 
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda page: page.stem)

@@ -10,10 +10,14 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from inertial_estimation.cli.arguments import EXTRAS, INTERRUPTED, PIPE_BROKEN, WRONG_CALL
+from inertial_estimation.cli.arguments import (
+    COMMANDS,
+    EXTRAS,
+    INTERRUPTED,
+    PIPE_BROKEN,
+    WRONG_CALL,
+)
 from inertial_estimation.errors import InertialEstimationError, is_wrong_call
-
-COMMANDS = ('check', 'replay', 'calibrate', 'excite', 'identify', 'demo')
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     """Run a subcommand and print errors in one line."""
-    parser = _parser()
+    words = sys.argv[1:] if arguments is None else arguments
+    parser = _parser(words[:1])
     chosen = parser.parse_args(arguments)
     if chosen.command is None:
         parser.print_help(sys.stderr)
@@ -80,8 +85,8 @@ class _Version(argparse.Action):
         parser.exit(message=f'{parser.prog} {version("inertial_estimation")}\n')
 
 
-def _parser() -> argparse.ArgumentParser:
-    """Return the parser of all subcommands."""
+def _parser(wanted: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
+    """Return the parser; only the wanted subcommands are imported, for a fast ``--help``."""
     parser = argparse.ArgumentParser(
         prog='inertial-estimation',
         description='External wrenches and joint torques from embedded force-torque sensors, '
@@ -90,8 +95,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument('--version', action=_Version, nargs=0, help='print the version')
     commands = parser.add_subparsers(dest='command', metavar='COMMAND')
-    for name in COMMANDS:
-        import_module(f'inertial_estimation.cli.{name}').add(commands)
+    for name, job in COMMANDS.items():
+        if name in wanted:
+            import_module(f'inertial_estimation.cli.{name}').add(commands)
+        else:
+            commands.add_parser(name, help=job)
     return parser
 
 

@@ -13,10 +13,17 @@ WRONG_CALL = 2
 """Exit code of argparse for a wrong option."""
 INTERRUPTED, PIPE_BROKEN = 130, 141
 """Exit codes that a shell reports after SIGINT and SIGPIPE."""
+COMMANDS = {
+    'check': 'describe a robot: sensors, submodels, dependence, consistency',
+    'replay': 'run the estimator over a ROS 2 bag, without ROS',
+    'calibrate': 'calibrate FT sensors',
+    'excite': 'design an exciting motion for identification',
+    'identify': 'identify inertial parameters from logs',
+    'demo': 'estimate the wrenches of a simulated iCub that is pushed and carries a load',
+}
+"""Subcommands, and what they do."""
 EXTRAS = {'replay': 'bags', 'calibrate': 'bags', 'identify': 'identification,bags', 'demo': 'demo'}
 """Optional dependencies of the subcommands."""
-
-
 MAX_CHOICES = 40
 """Characters of choices in the name of an option; longer ones are part of its text."""
 
@@ -56,12 +63,17 @@ def _has_many(action: argparse.Action) -> bool:
     return action.metavar is None and len(','.join(action.choices or ())) > MAX_CHOICES
 
 
+def sentence(text: str) -> str:
+    """Return a clause with a capital and a full stop."""
+    return f'{text[0].upper()}{text[1:]}.'
+
+
 def add_verb(
     commands: Any, name: str, job: str, example: str, of: str = '', *, full: bool = False
 ) -> argparse.ArgumentParser:
     """Add a subcommand that may write JSON, and print more with ``--full``."""
     command: argparse.ArgumentParser = commands.add_parser(
-        name, help=job, description=job, formatter_class=_Help,
+        name, help=job, description=sentence(job), formatter_class=_Help,
         epilog=f'Example: inertial-estimation {f"{of} {name}".strip()} {example}',
     )  # fmt: skip
     command.add_argument('--json', type=Path, metavar='FILE', help='write all figures as JSON')
@@ -80,7 +92,7 @@ def add_options(command: argparse.ArgumentParser, *options: tuple[Any, ...]) -> 
 def add_ways(commands: Any, name: str, job: str) -> Any:
     """Add a subcommand with subcommands of its own, one of which is required."""
     command: argparse.ArgumentParser = commands.add_parser(
-        name, help=job, description=job, formatter_class=_Help,
+        name, help=job, description=sentence(job), formatter_class=_Help,
         epilog=f'Options of a method: inertial-estimation {name} METHOD --help',
     )  # fmt: skip
     return command.add_subparsers(dest='way', metavar='METHOD', required=True)

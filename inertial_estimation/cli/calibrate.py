@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import calibrate_log, files
 from inertial_estimation.cli import calibrate_options as options
-from inertial_estimation.cli.arguments import add_verb, add_ways
+from inertial_estimation.cli.arguments import COMMANDS, add_verb, add_ways
 from inertial_estimation.cli.calibrate_options import (
     AXES,
     KEPT_SLOPES,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    ways = add_ways(commands, 'calibrate', 'calibrate FT sensors')
+    ways = add_ways(commands, 'calibrate', COMMANDS['calibrate'])
     calibrate_log.add(ways)
     names = {'type': _names, 'default': ()}
     shared = (

@@ -8,7 +8,7 @@ import argparse
 from typing import Any
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import add_options, add_verb
+from inertial_estimation.cli.arguments import COMMANDS, add_options, add_verb
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
     all_tables,
@@ -27,7 +27,7 @@ FULL_COLUMNS = ('xyz_m', 'rpy_rad', 'frame')
 def add(commands: Any) -> None:
     """Add the subcommand."""
     command = add_verb(
-        commands, 'check', 'describe a robot: sensors, submodels, dependence, consistency',
+        commands, 'check', COMMANDS['check'],
         'robot.urdf --imu torso_imu --contacts l_foot r_foot',
     )  # fmt: skip
     command.description = (

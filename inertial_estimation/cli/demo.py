@@ -8,19 +8,19 @@ import argparse
 from typing import Any
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import add_verb
+from inertial_estimation.cli.arguments import COMMANDS, add_verb
 from inertial_estimation.cli.render import write_json
 
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
     command = add_verb(
-        commands, 'demo', 'a simulated iCub is pushed, and carries something: estimates and truth',
+        commands, 'demo', COMMANDS['demo'],
         '--duration 20 --json demo.json',
     )  # fmt: skip
     command.add_argument(
         '--duration', type=float, default=60.0, metavar='S',
-        help='of all scenes [s]; the load needs 29 (default: %(default)g)',
+        help='of all scenes [s]; from 29 on with a load to pick up (default: %(default)g)',
     )  # fmt: skip
     command.add_argument(
         '--seed', type=int, default=0, help='of motion, pushes and noise (default: %(default)d)'

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import add_options, add_verb
+from inertial_estimation.cli.arguments import COMMANDS, add_options, add_verb
 from inertial_estimation.cli.render import (
     Columns,
     findings_lines,
@@ -48,7 +48,7 @@ CLEARANCE: Columns = {
 def add(commands: Any) -> None:
     """Add the subcommand."""
     verb = add_verb(
-        commands, 'excite', 'design an exciting motion for identification',
+        commands, 'excite', COMMANDS['excite'],
         '--robot arm.urdf --acceleration 3 --out-csv motion.csv',
     )  # fmt: skip
     verb.description = (

@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from inertial_estimation.cli.render import write_json as write_json
-from inertial_estimation.config.files import check_writable
 from inertial_estimation.errors import CallError, ConfigError, ModelError
 
 BAG_FILES = ('.yaml', '.mcap', '.db3', '.zstd')
@@ -46,6 +45,8 @@ def naming(path: str) -> Iterator[None]:
 
 def check_outputs(outputs: Sequence[Path | None], inputs: Iterable[str | Path | None]) -> None:
     """Refuse outputs that cannot be written, or would replace an input or each other."""
+    from inertial_estimation.config.files import check_writable
+
     asked = [path for path in outputs if path is not None]
     read = [one for path in inputs if path for one in _files_of(Path(path))]
     for k, path in enumerate(asked):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import add_options, add_verb
+from inertial_estimation.cli.arguments import COMMANDS, add_options, add_verb
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
     Columns,
@@ -56,7 +56,7 @@ ERRORS: Columns = {
 def add(commands: Any) -> None:
     """Add the subcommand."""
     command = add_verb(
-        commands, 'identify', 'identify inertial parameters from logs',
+        commands, 'identify', COMMANDS['identify'],
         'run1.npz run2.npz --robot arm.urdf --config arm_logs.yaml --validate run3.npz '
         '--out-urdf identified.urdf', full=True,
     )  # fmt: skip

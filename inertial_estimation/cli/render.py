@@ -4,15 +4,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from inertial_estimation.findings import Finding, Level
+if TYPE_CHECKING:
+    from inertial_estimation.findings import Finding
 
 Columns = Mapping[str, str | Callable[[Any], Any]]
 """By heading, the key of the values of a record, or a function of it."""
@@ -26,7 +26,8 @@ NAMES = {
 MAX_LIST = 4
 """Names in a cell without ``full``."""
 WIDTH, FULL_WIDTH = 80, 120
-COLOURS = {Level.INFO: 'cyan', Level.WARNING: 'yellow', Level.ERROR: 'red'}
+COLOURS = ('cyan', 'yellow', 'red')
+"""Of findings, by level."""
 
 
 def show(*items: Any, width: int | None = None) -> None:
@@ -170,7 +171,7 @@ def findings_lines(findings: Sequence[Finding], *, full: bool = True) -> list[st
 
 def plain(value: Any) -> Any:
     """Return a value as JSON has it: null for what is not finite."""
-    if isinstance(value, Finding):
+    if hasattr(value, 'as_dict'):
         return plain(value.as_dict())
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
@@ -185,9 +186,11 @@ def plain(value: Any) -> Any:
 
 def write_json(path: Path | None, data: Any) -> None:
     """Write figures as JSON, if a file is named."""
-    from inertial_estimation.config.files import write_whole
-
     if path is not None:
+        import json
+
+        from inertial_estimation.config.files import write_whole
+
         write_whole(path, json.dumps(plain(data), indent=2) + '\n')
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import add_options, add_verb
+from inertial_estimation.cli.arguments import COMMANDS, add_options, add_verb
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
     Columns,
@@ -47,7 +47,7 @@ CONTACTS: Columns = {
 def add(commands: Any) -> None:
     """Add the subcommand."""
     command = add_verb(
-        commands, 'replay', 'run the estimator over a ROS 2 bag, without ROS',
+        commands, 'replay', COMMANDS['replay'],
         'walk.mcap --robot robot.urdf --config robot.yaml --range 5 20 --out results', full=True,
     )  # fmt: skip
     needed, several = {'required': True}, {'nargs': '+', 'default': []}

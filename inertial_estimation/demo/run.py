@@ -69,7 +69,7 @@ def run(
     if load_scene:
         scenes.append((carrying(load_scene, seed), CARRYING, load_scene))
     else:
-        say(f'no load: that takes {LOAD_SCENE + SHORTEST:g} s')
+        say(f'without the scene with a load, which needs --duration {LOAD_SCENE + SHORTEST:g}')
     figures: dict[str, Any] = {}
     goals: list[Goal] = []
     with _interruptible(), TemporaryDirectory() as folder:

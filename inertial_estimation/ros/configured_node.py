@@ -85,9 +85,9 @@ class ConfiguredNode(PollingNode, LifecycleNode):
             self.get_logger().warning(f'parameters of no listed name: {", ".join(groups)}')
         self._declared.take_over = self._change
         self.get_logger().info(
-            f"robot '{robot.name}': {robot.mass:.2f} kg, {len(robot.joint_names)} joints, "
-            f'{len(robot.ft_sensors)} FT sensors, {len(robot.imus)} IMUs, '
-            f'{len(robot.submodels)} submodels'
+            f"robot '{robot.name}': {robot.mass:.2f} kg; joints: {len(robot.joint_names)}, "
+            f'FT sensors: {len(robot.ft_sensors)}, IMUs: {len(robot.imus)}, '
+            f'submodels: {len(robot.submodels)}'
         )
         return super().on_configure(state)
 

@@ -193,7 +193,7 @@ def given(tmp_path):
     return f'params_file:={parameters}', f'robot_description_file:={urdf}'
 
 
-READY = '6 joints, 3 FT sensors, 1 IMUs, 4 submodels'
+READY = 'joints: 6, FT sensors: 3, IMUs: 1, submodels: 4'
 
 
 def test_estimation_alone(start, given):
