@@ -156,13 +156,13 @@ def test_verdict_does_not_depend_on_the_size_of_links(size):
     unknowns = Unknowns(('near', 'middle', 'far'))
     ball = np.array([1.0, 0.5, 0.0, 0.0, 0.01, 0.0, 0.26, 0.0, 0.0, 0.26])
     ball *= 2.0 * size**3 * np.array([1.0, *[size] * 3, *[size**2] * 6])
-    scale = np.tile(ball, (3, 1))
+    scale, mass, moment = np.tile(ball, (3, 1)), ball[0], 0.01 * ball[0] * size**2
     rows = np.eye(30)[[0, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 29, 25]]
     base = BaseParameters.of_regressor(rows)
 
     def check(x, **options):
         return check_base_parameters(
-            base, base.of(x.reshape(-1)), unknowns, scale=scale, **options
+            base, base.of(x.reshape(-1)), unknowns, mass=mass, moment=moment, **options
         )
 
     found = check(scale)

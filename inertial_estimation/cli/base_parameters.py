@@ -62,7 +62,7 @@ def check_base_parameters(text: str, robot: Robot) -> tuple[Record, list[Any], b
         names[k]: {
             'value': float(stated.values[k]),
             'deviation': float(stated.deviations[k]) or None,
-            'may_be_zero': bool(stated.may_be_zero[k]),
+            'may_be_zero': bool(stated.values[k] >= -stated.deviations[k]),
         }
         for k in np.flatnonzero(stated.below_zero)
     }

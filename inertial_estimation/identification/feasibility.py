@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from enum import Enum
 from io import StringIO
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,8 +88,7 @@ class Verdict(str, Enum):
     """On the boundary up to round-off, or the solver failed."""
 
 
-@dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(NamedTuple):
     """Base parameters b of links within the bounds have ``normal @ b >= offset``."""
 
     normal: Array
@@ -104,8 +103,7 @@ class Certificate:
     """Largest difference of the two sides by unit unknowns: what the proof is exact to."""
 
 
-@dataclass(frozen=True, eq=False)
-class BaseParameterCheck:
+class BaseParameterCheck(NamedTuple):
     """The answer of `check_base_parameters`."""
 
     verdict: Verdict
@@ -134,21 +132,20 @@ def check_base_parameters(
     consistency: Consistency = Consistency.FULL,
     bounds: Bounds | None = None,
     rounding: Array | None = None,
-    scale: Array | None = None,
+    mass: float = 1.0,
+    moment: float = 0.01,
 ) -> BaseParameterCheck:
     """
     Check whether consistent links have given base parameters, and find the nearest that some have.
 
-    values (n_base,); rounding (n_base,); scale: consistent links of about the right size, by
-    default balls of one kilogramme, (n_links, 10).
+    values (n_base,); rounding (n_base,); mass [kg] and moment [kg m^2] of links like balls of
+    about the right size.
     """
-    if scale is None:
-        scale = np.tile(_ball(1.0, 0.01), (len(unknowns.links), 1))
-    test = _Test(base, values, rounding, unknowns, consistency, bounds or Bounds(), scale)
+    test = _Test(base, values, rounding, unknowns, consistency, bounds or Bounds(), mass, moment)
     solution = test.widest()
     margin = test.unit * float(solution.x[-1]) if solution.feasible else -np.inf
     # In proportion to the largest base parameter over the mass of links.
-    size = max(1.0, float(np.abs(values).max(initial=0.0) / scale[:, 0].max()))
+    size = max(1.0, float(np.abs(values).max(initial=0.0) / mass))
     resolution, aimed = RESOLUTION * test.unit * size, MARGIN * test.unit / BALL
     verdict, certificate = Verdict.UNDECIDED, None
     if margin > resolution and solution.grade is Grade.OPTIMAL:
@@ -159,14 +156,11 @@ def check_base_parameters(
     near = test.nearest(aimed)
     x = test.sizes * near.x[:-1]
     if margin < -resolution:
-        certificate = test.certificate(solution)
-        beyond = certificate.offset - certificate.normal @ values
-        if rounding is not None:
-            beyond -= np.abs(certificate.normal) @ rounding
-        proven = beyond > LARGER * certificate.mismatch * np.abs(x).sum()
-        verdict, certificate = (
-            (Verdict.INFEASIBLE, certificate) if proven else (Verdict.UNDECIDED, None)
-        )
+        proof = test.certificate(solution)
+        off = 0.0 if rounding is None else np.abs(proof.normal) @ rounding
+        missed = proof.offset - proof.normal @ values - off
+        if missed > LARGER * proof.mismatch * np.abs(x).sum():
+            verdict, certificate = Verdict.INFEASIBLE, proof
     nearest = base.of(x)
     distance = float(np.linalg.norm(nearest - values))
     return BaseParameterCheck(verdict, margin, certificate, nearest, distance, x, near.grade)
@@ -183,30 +177,30 @@ class _Test:
         unknowns: Unknowns,
         consistency: Consistency,
         bounds: Bounds,
-        scale: Array,
+        mass: float,
+        moment: float,
     ) -> None:
         self.base, self.values, self.rounding = base, values, rounding
-        mass, second = scale[:, :1], (scale[:, 4] + scale[:, 6] + scale[:, 9])[:, None] / 2
-        of_links = mass * np.sqrt(second / mass) ** np.repeat([0, 1, 2], [1, 3, 6])
-        self.sizes = np.append(of_links, np.ones(len(unknowns.extras)))
-        self.unit = float(Consistency.FULL.margins(scale).min())
-        none = np.zeros((0, len(unknowns)))
+        ball = np.array([mass, 0, 0, 0, moment, 0, moment, 0, 0, moment], dtype=np.float64)
+        of_link = mass * np.sqrt(1.5 * moment / mass) ** np.repeat([0, 1, 2], [1, 3, 6])
+        self.links, extras = unknowns.links, np.ones(len(unknowns.extras))
+        self.sizes = np.append(np.tile(of_link, len(self.links)), extras)
+        self.unit = float(Consistency.FULL.margins(ball))
+        prior, none = np.tile(ball, (len(self.links), 1)), np.zeros((0, len(unknowns)))
         self.bounds = LinearBounds.of(
-            Problem(unknowns, none, np.zeros(0), 0.0, 1.0, scale, bounds=bounds)
+            Problem(unknowns, none, np.zeros(0), 0.0, 1.0, prior, bounds=bounds)
         )
-        diagonals = np.diagonal(consistency.matrix(scale), axis1=1, axis2=2)
-        self.roots = np.eye(diagonals.shape[1]) / np.sqrt(diagonals)[:, None]
-        self.links, self.of_link = unknowns.links, consistency.rows(self.roots)
+        self.root = np.diag(np.diagonal(consistency.matrix(ball)) ** -0.5)
+        self.of_link = consistency.rows(self.root[None])[0]
         self.largest = np.asarray(np.abs(base.grouping * self.sizes).max(axis=1))
         """By which equations of scaled unknowns are divided, shape (n_base,)."""
 
     def cone(self, margin: float | None) -> list[Block]:
         """Return consistency and bounds, with a margin or with the last variable as such."""
-        from scipy.linalg import block_diag
         from scipy.sparse import csc_array
 
-        unit = vector(self.roots @ self.roots).reshape(-1)
-        matrices = block_diag(*self.of_link) * self.sizes[: 10 * len(self.links)]
+        unit = np.tile(vector(self.root @ self.root), len(self.links))
+        matrices = np.kron(np.eye(len(self.links)), self.of_link * self.sizes[:10])
         G = np.zeros((len(unit), len(self.sizes) + 1))
         G[:, : matrices.shape[1]] = matrices
         G[:, -1] = -unit * self.unit if margin is None else 0.0
@@ -263,14 +257,9 @@ class _Test:
         normal = (sum(less) - normal) / self.largest
         offset = -float(sum(z @ block.h for block, z in zip(cone[1:], shares[1:], strict=False)))
         seen = sum(block.G.T @ z for block, z in zip(cone, shares, strict=False))
-        multipliers = self.roots @ matrix(shares[0].reshape(len(self.links), -1)) @ self.roots
+        multipliers = self.root @ matrix(shares[0].reshape(len(self.links), -1)) @ self.root
         mismatch = np.abs(self.base.grouping.T @ normal - seen[:-1] / self.sizes).max()
         return Certificate(normal, offset, multipliers, float(mismatch))
-
-
-def _ball(mass: float, moment: float) -> Array:
-    """Return the parameters of a ball about the origin, (10,)."""
-    return np.array([mass, 0, 0, 0, moment, 0, moment, 0, 0, moment], dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,11 +289,6 @@ class StatedBaseParameters:
         asked = ~self.of_links & (extras >= 0.0).all(axis=1) & ~extras[:, allowed].any(axis=1)
         return np.asarray(asked & (self.values < -self.rounding))
 
-    @property
-    def may_be_zero(self) -> NDArray[np.bool_]:
-        """Values that are at most one deviation below zero, shape (n_base,)."""
-        return self.values >= -self.deviations
-
 
 def check_stated(
     robot: Robot, stated: StatedBaseParameters, consistency: Consistency = Consistency.FULL
@@ -317,7 +301,6 @@ def check_stated(
         for extra, among in zip(stated.unknowns.extras, with_links, strict=True)
     ]
     mean = widened(robot.link_names, robot.parameters)[0].mean(axis=0)
-    ball = _ball(mean[0], mean[[4, 6, 9]].mean())
     return check_base_parameters(
         stated.base,
         stated.values,
@@ -325,7 +308,8 @@ def check_stated(
         consistency=consistency,
         bounds=Bounds(extras=np.array(limits).reshape(-1, 2)),
         rounding=stated.rounding,
-        scale=np.tile(ball, (len(robot.links), 1)),
+        mass=float(mean[0]),
+        moment=float(mean[[4, 6, 9]].mean()),
     )
 
 
@@ -346,17 +330,12 @@ def read_base_parameters(text: str, robot: Robot) -> StatedBaseParameters:
                 f"'{combinations[bad[0]]}' ({len(bad)} in all) is no base parameter of "
                 f"'{robot.name}': it depends on parameters that no sensor determines"
             )
-    numbers = [_number(row['value'], row['combination']) for row in rows]
-    values, rounding = (np.array(column) for column in zip(*numbers, strict=True))
-    deviations = [
-        _number(text, row['combination'])[0] if (text := (row.get(DEVIATION) or '').strip()) else 0
-        for row in rows
-    ]
+    values, rounding = np.array([_number(row['value'], row['combination']) for row in rows]).T
+    stated = [(row.get(DEVIATION) or '0').strip() or '0' for row in rows]
+    deviations = [_number(text, name)[0] for text, name in zip(stated, combinations, strict=True)]
     if (least := min(deviations)) < 0.0:
         raise ModelError(f"the deviation {least:g} of '{combinations[deviations.index(least)]}'")
-    return StatedBaseParameters(
-        unknowns, base, values, rounding, np.array(deviations, dtype=np.float64)
-    )
+    return StatedBaseParameters(unknowns, base, values, rounding, np.array(deviations))
 
 
 def _table(text: str) -> tuple[list[dict[str, str]], tuple[str, ...]]:
@@ -368,12 +347,8 @@ def _table(text: str) -> tuple[list[dict[str, str]], tuple[str, ...]]:
             records = [one for block in found['submodels'] for one in block['base_parameters']]
             # Both neighbours of an FT sensor state its offset.
             rows = [
-                {
-                    'combination': name,
-                    'value': repr(one['value']),
-                    DEVIATION: '' if one[DEVIATION] is None else repr(one[DEVIATION]),
-                }
-                for name, one in {one['combination']: one for one in records}.items()
+                {key: '' if one[key] is None else str(one[key]) for key in (*COLUMNS, DEVIATION)}
+                for one in {one['combination']: one for one in records}.values()
             ]
             payloads = tuple(found.get('payloads') or ())
         except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -393,26 +368,25 @@ def _extras(
 ) -> tuple[Extra, ...]:
     """Return the unknowns of joints, sensors and payloads that combinations name."""
     inertial, terms = set(Unknowns(robot.link_names).names), {term.value for term in Term}
-    owners = [*robot.joint_names, *(sensor.name for sensor in robot.ft_sensors)]
     found: dict[Extra, None] = {}
     for name in (name for text in combinations for name in parse_combination(text)):
         if name in inertial:
             continue
         owner, _, term = name.rpartition('.')
-        stated = f"'{name}' is stated"
+        stated, parts = f"'{name}' is stated", [owner]
         if term in INERTIAL and owner not in payloads:
             raise NameNotFound('link', owner, robot.link_names, stated)
         if term not in terms:
             raise NameNotFound('parameter', term, [*INERTIAL, *(terms - {*INERTIAL})], stated)
-        if owner not in payloads and owner not in owners:
+        known = (*payloads, *robot.joint_names, *(sensor.name for sensor in robot.ft_sensors))
+        if owner not in known and owner.count('+') == 1:
             # A coupling, between two joints.
-            parts = owner.split('+')
-            known = robot.joint_names if len(parts) == 2 else owners
-            for part in parts if len(parts) == 2 else [owner]:
-                if part not in known:
-                    raise NameNotFound('joint', part, known, stated)
-            if parts[0] == parts[-1]:
+            parts, known = owner.split('+'), robot.joint_names
+            if parts[0] == parts[1]:
                 raise ModelError(f'{stated}, but a coupling is of two joints')
+        for part in parts:
+            if part not in known:
+                raise NameNotFound('joint', part, known, stated)
         found[Extra(owner, Term(term))] = None
     return tuple(found)
 
