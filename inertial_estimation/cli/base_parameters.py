@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.cli.render import Columns, records_table
 from inertial_estimation.identification.feasibility import (
     BaseParameterCheck,
-    StatedBaseParameters,
     Verdict,
     check_stated,
     read_base_parameters,
@@ -28,22 +28,14 @@ CONES = {
     Consistency.FULL: 'fully consistent (4x4 pseudo-inertia)',
     Consistency.PHYSICAL: 'positive mass and inertia (6x6)',
 }
-FEASIBLE = Verdict.FEASIBLE.value
 VERDICTS: Columns = {
-    'cone': 'cone', 'verdict': 'verdict', 'margin': lambda one: f'{one["margin"]:.2e}',
-    'distance': lambda one: f'{one["distance"]:.3e}', 'search': 'grade',
-}  # fmt: skip
-BELOW_ZERO: Columns = {
-    'combination': 'combination', 'stated': lambda one: f'{one["value"]:.3g}',
-    'deviation': lambda one: f'{one["deviation"]:.2g}' if one['deviation'] else '',
-    'verdict': lambda one: 'may be zero' if one['may_be_zero'] else 'infeasible',
+    'cone': 'cone', 'verdict': 'verdict', 'margin': 'margin', 'distance': 'distance',
+    'search': 'grade',
 }  # fmt: skip
 NEAREST: Columns = {
     'combination': 'combination', 'stated': lambda one: f'{one["stated"]:.6g}',
-    'nearest': lambda one: f'{one["nearest"]:.6g}',
-    'change': lambda one: f'{one["nearest"] - one["stated"]:+.2e}',
+    'nearest': lambda one: f'{one["nearest"]:.6g}', 'change': 'change',
 }  # fmt: skip
-WEIGHTS: Columns = {'combination': 'combination', 'weight': lambda one: f'{one["weight"]:+.4g}'}
 
 
 def check_base_parameters(text: str, robot: Robot) -> tuple[Record, list[Any], bool]:
@@ -53,26 +45,26 @@ def check_base_parameters(text: str, robot: Robot) -> tuple[Record, list[Any], b
     Returns the figures, their tables, and whether consistent parameters and passive drives exist.
     """
     stated = read_base_parameters(text, robot)
-    names = stated.base.combinations(stated.unknowns.names)
+    names, values = stated.base.combinations(stated.unknowns.names), stated.values
     found: Record = {
-        kind.value: _record(check_stated(robot, stated, consistency=kind), stated, names)
+        kind.value: _record(check_stated(robot, stated, consistency=kind), names, values)
         for kind in CONES
     }
-    found['below_zero'] = {
+    below = {
         names[k]: {
-            'value': float(stated.values[k]),
+            'value': float(values[k]),
             'deviation': float(stated.deviations[k]) or None,
-            'may_be_zero': bool(stated.values[k] >= -stated.deviations[k]),
+            'may_be_zero': bool(values[k] >= -stated.deviations[k]),
         }
         for k in np.flatnonzero(stated.below_zero)
     }
-    feasible = found[Consistency.FULL.value]['verdict'] == FEASIBLE
-    passive = all(one['may_be_zero'] for one in found['below_zero'].values())
-    values = dict(zip(names, stated.values.tolist(), strict=True))
-    return found, list(_tables(found, values)), feasible and passive
+    feasible = found[Consistency.FULL.value]['verdict'] == Verdict.FEASIBLE.value
+    passive = all(one['may_be_zero'] for one in below.values())
+    tables = list(_tables(found, below, dict(zip(names, values.tolist(), strict=True))))
+    return found | {'below_zero': below}, tables, feasible and passive
 
 
-def _record(check: BaseParameterCheck, stated: StatedBaseParameters, names: list[str]) -> Record:
+def _record(check: BaseParameterCheck, names: list[str], values: Array) -> Record:
     """Return the verdict for one cone; a certificate is a sum that consistent ones exceed."""
     proof = check.certificate
     return {
@@ -81,44 +73,36 @@ def _record(check: BaseParameterCheck, stated: StatedBaseParameters, names: list
         'distance': check.distance,
         'grade': check.grade.value,
         'nearest': dict(zip(names, check.nearest.tolist(), strict=True)),
-        'certificate': None if proof is None else {
+        'certificate': proof and {
             'weights': dict(zip(names, proof.normal.tolist(), strict=True)),
             'least': proof.offset,
-            'stated': float(proof.normal @ stated.values),
+            'stated': float(proof.normal @ values),
         },
     }  # fmt: skip
 
 
-def _tables(found: Record, values: dict[str, float]) -> Iterator[Any]:
+def _tables(found: Record, below: Record, values: dict[str, float]) -> Iterator[Any]:
     """Yield verdicts, the nearest consistent base parameters, and the proof."""
     verdicts = [{'cone': text, **found[kind.value]} for kind, text in CONES.items()]
     yield records_table('Base parameters', verdicts, VERDICTS)
-    below = [{'combination': name, **one} for name, one in found['below_zero'].items()]
-    yield records_table('Negative friction and drives', below, BELOW_ZERO)
+    negative = [{'combination': name, **one} for name, one in below.items()]
+    yield records_table('Negative friction and drives', negative)
     full = found[Consistency.FULL.value]
-    if full['verdict'] != FEASIBLE:
+    if full['verdict'] != Verdict.FEASIBLE.value:
         nearest = [
-            {'combination': name, 'stated': values[name], 'nearest': value}
+            {'combination': name, 'stated': values[name], 'nearest': value, 'change': change}
             for name, value in full['nearest'].items()
-            if abs(value - values[name]) > ROUND_OFF * full['distance']
+            if abs(change := value - values[name]) > ROUND_OFF * full['distance']
         ]
-        title = f'Nearest feasible base parameters{_others(nearest, values)}'
+        title = f'Nearest feasible base parameters ({len(nearest)} of {len(values)} change)'
         yield records_table(title, nearest, NEAREST)
     if (proof := full['certificate']) is not None:
-        least, sum_ = proof['least'], proof['stated']
-        largest = np.abs(list(proof['weights'].values())).max()
         heaviest = sorted(proof['weights'].items(), key=lambda item: -abs(item[1]))
+        largest, gap = abs(heaviest[0][1]), proof['least'] - proof['stated']
         weights = [
             {'combination': name, 'weight': weight}
             for name, weight in heaviest
-            if abs(weight) > ROUND_OFF * largest
-            or abs(weight * values[name]) > ROUND_OFF * (least - sum_)
+            if abs(weight) > ROUND_OFF * largest or abs(weight * values[name]) > ROUND_OFF * gap
         ]
-        title = f'Proof: this sum is at least {least:.4g}, stated is {sum_:.4g}'
-        yield records_table(f'{title}{_others(weights, values)}', weights, WEIGHTS)
-
-
-def _others(shown: list[Record], values: dict[str, float]) -> str:
-    """Return the number of rows that a table leaves out."""
-    left = len(values) - len(shown)
-    return f' ({left} more: --json)' if left else ''
+        title = f'Proof: this sum is at least {proof["least"]:.4g}, stated {proof["stated"]:.4g}'
+        yield records_table(f'{title} ({len(weights)} of {len(values)} terms)', weights)

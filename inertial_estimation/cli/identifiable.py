@@ -52,22 +52,17 @@ def check_identifiable(source: EquationSource) -> Record:
     unusable = {robot.submodel_of(frame) for frame in source.contacts}
     submodels: list[Record] = []
     for k, (block, base) in enumerate(zip(builder.blocks, builder.base_parameters(), strict=True)):
-        names = block.unknowns.names
+        names, kinds = block.unknowns.names, list(block.kinds)
         if k in unusable:
-            base = BaseParameters.of_null_space(np.eye(len(names)))
+            base, kinds = BaseParameters.of_null_space(np.eye(len(names))), []
         records = base.records(names)
-        submodels.append(
-            {
-                'name': block.submodel.name,
-                'rows': [] if k in unusable else list(block.kinds),
-                'links': list(block.unknowns.links),
-                'unknowns': len(names),
-                'rank': base.rank,
-                'base_parameters': records,
-                'alone': [one['kept'] for one in records if not one['terms']],
-                'never': [names[k] for k in base.undetermined().tolist()],
-            }
-        )
+        one = {
+            'name': block.submodel.name, 'rows': kinds, 'links': list(block.unknowns.links),
+            'unknowns': len(names), 'rank': base.rank, 'base_parameters': records,
+            'alone': [record['kept'] for record in records if not record['terms']],
+            'never': [names[k] for k in base.undetermined()],
+        }  # fmt: skip
+        submodels.append(one)
     lacking = predictability(
         robot,
         efforts=choice.efforts,
@@ -184,8 +179,6 @@ def _chosen(kind: str, names: Sequence[str], known: Sequence[str]) -> tuple[str,
     if list(names) in ([ALL], [NONE]):
         return tuple(known) if names[0] == ALL else ()
     for name in names:
-        if name in (ALL, NONE) and name not in known:
-            raise ConfigError(f"'{name}' goes without names of {kind}s")
         if name not in known:
             raise NameNotFound(kind, name, known)
     return tuple(name for name in known if name in names)
@@ -195,28 +188,19 @@ def _floating(robot: Robot, choice: EquationChoice, *, known: bool = False) -> t
     """Return the assumptions about a robot without a fixed link."""
     if robot.fixed_frame:
         return ()
-    notes = ('the robot floats: name the link that is fixed, if there is one',)
-    if known or robot.ft_sensors or choice.efforts:
-        return notes
-    return (*notes, 'without a force sensor all parameters share one unknown common factor')
+    notes = ['the robot floats: name the link that is fixed, if there is one']
+    if not (known or robot.ft_sensors or choice.efforts):
+        notes.append('without a force sensor all parameters share one unknown common factor')
+    return tuple(notes)
 
 
 def readable(base: Record, *, full: bool = False) -> str:
-    """Return a base parameter with four digits, names of one factor together."""
-    terms = [(factor, name) for name, factor in base['terms'].items()]
-    if not full:
-        terms = [term for term in terms if abs(term[0]) >= MIN_FACTOR]
+    """Return a base parameter with four digits."""
+    terms = [term for term in base['terms'].items() if full or abs(term[1]) >= MIN_FACTOR]
     shown = terms if full else terms[:MAX_TERMS]
-    shared: dict[str, list[str]] = {}
-    for factor, name in shown:
-        shared.setdefault(f'{factor:+.4g}', []).append(name)
     text = str(base['kept'])
-    for signed, names in shared.items():
-        sign, size = signed[0], signed[1:]
-        if size == '1':
-            text += ''.join(f' {sign} {name}' for name in names)
-        else:
-            inner = ' + '.join(names)
-            text += f' {sign} {size} ' + (inner if len(names) == 1 else f'({inner})')
+    for name, factor in shown:
+        size = '' if (digits := f'{abs(factor):.4g}') == '1' else f'{digits} '
+        text += f' {"-" if factor < 0 else "+"} {size}{name}'
     more = len(terms) - len(shown)
     return f'{text} and {more} more' if more else text

@@ -45,14 +45,14 @@ class Rows(str, Enum):
     """The torques of its joints only [T 7.5]."""
 
 
-def null_space(robot: Robot, submodel: Submodel, rows: Rows = Rows.WRENCH, seed: int = 0) -> Array:
+def null_space(robot: Robot, submodel: Submodel, rows: Rows = Rows.WRENCH) -> Array:
     """
     Return directions of the parameters of a submodel's links that change no equation.
 
     Returns orthonormal columns, (10 n_links, n - rank).
     """
     n = 10 * len(submodel.links)
-    samples = random_states(robot, int(np.ceil(STATES_PER_COLUMN * n)) + 8, seed)
+    samples = random_states(robot, int(np.ceil(STATES_PER_COLUMN * n)) + 8)
     found = submodel_regressors(excitable(robot), samples, [submodel], _ground(robot))[0]
     Y = (found.wrench if rows is Rows.WRENCH else found.torques).reshape(-1, n)
     # A column of round-off must not be scaled up to the others.
@@ -81,9 +81,9 @@ def base_parameters(robot: Robot, submodel: Submodel | None = None) -> BaseParam
     return BaseParameters.of_null_space(null_space(robot, chosen))
 
 
-def random_states(robot: Robot, n: int, seed: int = 0) -> SampleBatch:
+def random_states(robot: Robot, n: int) -> SampleBatch:
     """Return motions that excite all that can be excited, for the robot of `excitable`."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     joints = len(robot.joint_names)
     floating = 0 if robot.fixed_frame else 1
     return SampleBatch(
@@ -122,82 +122,65 @@ class Predictability:
 def predictability(
     robot: Robot,
     *,
-    ft_sensors: Iterable[str] | None = None,
     efforts: Iterable[str] = (),
-    base_wrench: bool = False,
     wrenches: Collection[str] | None = None,
     contacts: Iterable[str] = (),
-    seed: int = 0,
 ) -> Predictability:
     """
     Return what can be predicted once all that some sensors determine was identified.
 
-    ft_sensors, efforts, wrenches: names of sensors, joints and submodels that are measured, by
-    default all FT sensors and every submodel but a bolted one; contacts: frames that are always
-    touched; base_wrench: the bolted base stands on a force plate.
+    efforts, wrenches: joints and submodels that are measured, by default every submodel but a
+    bolted one; contacts: frames that are always touched.
     """
-    names = [sensor.name for sensor in robot.ft_sensors]
-    used = names if ft_sensors is None else ft_sensors
-    submodels = decompose(robot.links, robot.ft_sensors, indices('fts', used, 'FT sensor', names))
     measured = indices('efforts', efforts, 'joint', robot.joint_names)
     touched = {robot.frame(frame)[0] for frame in contacts}
-    whole = decompose(robot.links, robot.ft_sensors, ())
-    samples = random_states(robot, max(MIN_STATES, 5 * len(robot.links)), seed)
-    ground = _ground(robot)
-    every = [*submodels, *whole]
+    ground, whole = _ground(robot), decompose(robot.links, robot.ft_sensors, ())[0]
+    samples = random_states(robot, max(MIN_STATES, 5 * len(robot.links)))
+    every = [*robot.submodels, whole]
     *parts, undivided = submodel_regressors(excitable(robot), samples, every, ground)
-    bolted = -1 if base_wrench else ground
-    free = [submodel.name for submodel in submodels if bolted not in submodel.links]
-    summed = free if wrenches is None else wrenches
+    if wrenches is None:
+        wrenches = [one.name for one in robot.submodels if ground not in one.links]
     invisible = []
-    for submodel, equations in zip(submodels, parts, strict=True):
+    for submodel, equations in zip(robot.submodels, parts, strict=True):
         n = 10 * len(submodel.links)
         chosen = [k for k, side in enumerate(equations.sides) if side.joint in measured]
-        if touched.intersection(submodel.links):
-            null = np.eye(n)
-        elif submodel.name in summed:
-            null = null_space(robot, submodel)
-        elif chosen:
-            null = unexcited_directions(equations.torques[:, chosen].reshape(-1, n))
-        else:
-            null = np.eye(n)
-        placed = np.zeros((10 * len(robot.links), null.shape[1]))
-        placed[[10 * k + i for k in submodel.links for i in range(10)]] = null
+        null = np.eye(n)
+        if not touched.intersection(submodel.links):
+            if submodel.name in wrenches:
+                null = null_space(robot, submodel)
+            elif chosen:
+                null = unexcited_directions(equations.torques[:, chosen].reshape(-1, n))
+        placed = np.zeros((len(robot.links), 10, null.shape[1]))
+        placed[list(submodel.links)] = null.reshape(len(submodel.links), 10, -1)
         invisible.append(placed)
-    N = np.hstack(invisible)
-    torques: dict[str, int] = {}
-    for submodel, equations in zip(submodels, parts, strict=True):
-        torques |= _lacking_torques(robot, submodel, equations, N)
+    N = np.concatenate(invisible, axis=2)
+
+    def lacking(submodel: Submodel, Y: Array) -> int:
+        """Return the number of invisible combinations that equations depend on."""
+        effects = Y.reshape(-1, Y.shape[-1]) @ N[list(submodel.links)].reshape(Y.shape[-1], -1)
+        if not effects.size:
+            return 0
+        values = np.linalg.svd(effects, compute_uv=False)
+        return int(np.sum(values > ROUND_OFF * np.linalg.norm(Y)))
+
+    def torques(submodel: Submodel, equations: SubmodelRegressor) -> dict[str, int]:
+        return {
+            robot.joint_names[side.joint]: lacking(submodel, equations.torques[:, k])
+            for k, side in enumerate(equations.sides)
+        }
+
+    found: dict[str, int] = {}
+    for submodel, equations in zip(robot.submodels, parts, strict=True):
+        found |= torques(submodel, equations)
     return Predictability(
-        rank=len(N) - N.shape[1],
-        torques={name: torques[name] for name in robot.joint_names},
-        torques_without_fts=_lacking_torques(robot, whole[0], undivided, N),
+        rank=10 * len(robot.links) - N.shape[2],
+        torques={name: found[name] for name in robot.joint_names},
+        torques_without_fts=torques(whole, undivided),
         wrenches={
-            submodel.name: _lacking(robot, submodel, equations.wrench, N)
-            for submodel, equations in zip(submodels, parts, strict=True)
+            submodel.name: lacking(submodel, equations.wrench)
+            for submodel, equations in zip(robot.submodels, parts, strict=True)
         },
     )
-
-
-def _lacking_torques(
-    robot: Robot, submodel: Submodel, equations: SubmodelRegressor, N: Array
-) -> dict[str, int]:
-    """Return what is lacking for the torque of each joint of a submodel."""
-    return {
-        robot.joint_names[side.joint]: _lacking(robot, submodel, equations.torques[:, k], N)
-        for k, side in enumerate(equations.sides)
-    }
-
-
-def _lacking(robot: Robot, submodel: Submodel, Y: Array, N: Array) -> int:
-    """Return the number of invisible combinations N that equations over a submodel depend on."""
-    n, k = Y.shape[-1], N.shape[1]
-    invisible = N.reshape(len(robot.links), 10, k)[list(submodel.links)].reshape(n, k)
-    effects = Y.reshape(-1, n) @ invisible
-    if not effects.size:
-        return 0
-    values = np.linalg.svd(effects, compute_uv=False)
-    return int(np.sum(values > ROUND_OFF * np.linalg.norm(Y)))
 
 
 def _ground(robot: Robot) -> int:
