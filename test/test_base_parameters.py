@@ -23,7 +23,6 @@ from inertial_estimation.model.base_parameters import (
     BaseParameters,
     conditioning_order,
     parse_combination,
-    unexcited_directions,
 )
 from inertial_estimation.model.identifiable import (
     Rows,
@@ -253,8 +252,6 @@ def test_bad_input_is_refused(names, Y):
         BaseParameters.parse(['foo'], names)
     with pytest.raises(ShapeError):
         BaseParameters.of_regressor(Y, order=[0, 0, 1])
-    with pytest.raises(ShapeError):
-        unexcited_directions(np.zeros(3))
     with pytest.raises(InertialEstimationError):
         BaseParameters.of_null_space(np.ones((10, 2)))
 

@@ -138,15 +138,6 @@ class BaseParameters:
         """Return the columns that are in no base parameter, (k,)."""
         return np.flatnonzero(np.abs(self.grouping).max(axis=0, initial=0.0) <= SHOWN)
 
-    def terms(self, names: Sequence[str]) -> list[list[tuple[float, str]]]:
-        """Return for each base parameter the factors and names of the columns grouped with it."""
-        shown = np.abs(self.grouping) > SHOWN
-        shown[np.arange(self.rank), self.independent] = False
-        return [
-            [(float(row[k]), names[k]) for k in np.flatnonzero(chosen).tolist()]
-            for row, chosen in zip(self.grouping, shown, strict=True)
-        ]
-
     def combinations(self, names: Sequence[str]) -> list[str]:
         """Return each base parameter as ``upper.Ixx - 0.25 lower.m``, the kept column first."""
         return [record['combination'] for record in self.records(names)]
@@ -154,13 +145,17 @@ class BaseParameters:
     def records(self, names: Sequence[str]) -> list[dict[str, Any]]:
         """Return for each base parameter ``kept``, ``terms`` and ``combination`` (as text)."""
         found = []
-        for k, terms in zip(self.independent.tolist(), self.terms(names), strict=True):
+        for k, row in zip(self.independent.tolist(), self.grouping.tolist(), strict=True):
+            terms = {
+                name: factor
+                for j, (name, factor) in enumerate(zip(names, row, strict=True))
+                if abs(factor) > SHOWN and j != k
+            }
             text = names[k]
-            for factor, name in terms:
+            for name, factor in terms.items():
                 size = f'{abs(factor):.9g} ' if abs(abs(factor) - 1.0) > SHOWN else ''
                 text += f' {"-" if factor < 0 else "+"} {size}{name}'
-            by_name = {name: factor for factor, name in terms}
-            found.append({'kept': names[k], 'terms': by_name, 'combination': text})
+            found.append({'kept': names[k], 'terms': terms, 'combination': text})
         return found
 
 
@@ -197,8 +192,6 @@ def conditioning_order(n_links: int, n_extras: int = 0) -> NDArray[np.intp]:
 
 def unexcited_directions(Y: Array, tolerance: float = EXCITED) -> Array:
     """Return orthonormal directions (n, n - rank) that equations Y (m, n) do not determine."""
-    if Y.ndim != 2:
-        raise ShapeError('Y', ('m', 'n'), Y.shape)
     scales = np.linalg.norm(Y, axis=0)
     largest = scales.max(initial=0.0) or 1.0
     scales[scales < np.finfo(float).eps * largest] = largest
