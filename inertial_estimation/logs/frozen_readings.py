@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from scipy.integrate import cumulative_trapezoid
 
 from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.findings import Finding, finding
-from inertial_estimation.logs.checks import MIN_MOTION, joints_around, span
+from inertial_estimation.logs.checks import MIN_MOTION, signals
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -49,47 +48,28 @@ def without_frozen_readings(
         return samples, []
     t = np.asarray(samples.stamp_ns * 1e-9, dtype=np.float64)
     q, v = samples.positions, samples.velocities
-    efforts = None if samples.efforts is None else samples.efforts.copy()
     kept = replace(
         samples, positions=q.copy(), velocities=v.copy(), ft_readings=samples.ft_readings.copy(),
-        efforts=efforts,
+        efforts=None if samples.efforts is None else samples.efforts.copy(),
     )  # fmt: skip
-
-    def moves(around: Sequence[int], part: slice) -> bool:
-        return any(span(one) > MIN_MOTION for one in q[part][:, around].T)
-
-    def contradicts(k: int, part: slice) -> bool:
-        return _contradicts(t, q[:, k], v[:, k], part)
-
-    # Subject, what, the values to look at, and whether a long run of them is a fault.
-    signals = []
-    if efforts is not None:
-        for k in map(robot.joint_names.index, joints):
-            signals.append(
-                (robot.joint_names[k], 'effort', efforts[:, k, None], partial(moves, [k]))
-            )
-    for s, sensor in enumerate(robot.ft_sensors):
-        around = partial(moves, joints_around(robot, sensor))
-        signals.append((sensor.name, 'wrench', kept.ft_readings[:, s], around))
-    for k, name in enumerate(robot.joint_names):
-        wrong = partial(contradicts, k)
-        signals.append((name, 'position', kept.positions[:, k, None], wrong))
-        if velocities:
-            signals.append((name, 'velocity', kept.velocities[:, k, None], wrong))
     found = []
-    for subject, what, values, is_fault in signals:
-        least = after
-        if what in ('effort', 'wrench'):
-            least = max(after, USUAL_FACTOR * _usual_time(t, values, after))
-        starts, ends = runs(values)
+    for one in signals(robot, kept, joints, velocities=velocities):
+        of_motion = one.what in ('position', 'velocity')
+        usual = 0.0 if of_motion else _usual_time(t, one.values, after)
+        least = max(after, USUAL_FACTOR * usual)
         frozen = np.zeros(len(t), dtype=bool)
-        for first, last in zip(starts, ends, strict=True):
-            long = last - first >= MIN_REPEATS and t[last] - t[first] >= least
-            if long and is_fault(slice(first, last + 1)):
-                frozen[first + 1 : last + 1] = True
-        values[frozen] = np.nan
+        for first, last in zip(*runs(one.values), strict=True):
+            part = slice(first, last + 1)
+            if last - first >= MIN_REPEATS and t[last] - t[first] >= least:
+                frozen[first + 1 : last + 1] = (
+                    _contradicts(t, q[:, one.joints[0]], v[:, one.joints[0]], part)
+                    if of_motion
+                    else one.moves(q[part])
+                )
+        one.values[frozen] = np.nan
         if frozen.any():
-            found.append(finding('frozen', subject, what=what, share=float(frozen.mean())))
+            share = float(frozen.mean())
+            found.append(finding('frozen', one.subject, what=one.what, share=share))
     return kept, found
 
 

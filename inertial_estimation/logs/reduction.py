@@ -199,7 +199,9 @@ class LogReduction:
             if share := float((~np.isfinite(wrench).all(axis=1)).mean()):
                 findings.append(finding('missing', frame, what='external wrench', share=share))
         frozen = read.frozen([sensor.name for sensor in robot.ft_sensors])
-        findings += checks.frozen_wrenches(robot, frozen)
+        for sensor, share in zip(robot.ft_sensors, frozen.mean(axis=0), strict=False):
+            if share:
+                findings.append(finding('frozen', sensor.name, what='wrench', share=float(share)))
         there = np.tile([float(one.is_in(log)) for one in settings.payloads], (len(samples), 1))
         observed = Observed(samples, external, free, there)
         return _Read(len(read.samples), prepared, observed, findings, constant)

@@ -62,7 +62,7 @@ def joint_limits(
     rows, wider = [], list[WiderLimit]()
     tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}
     for name in robot.joint_names:
-        own, described = stated.get(name, {}), _of_tag(name, tags[name])
+        own, described = stated.get(name, {}), limits_of(name, tags[name])
         default = {} if acceleration is None else {'acceleration': float(acceleration)}
         limits = default | described | own
         for key in KEYS:
@@ -84,7 +84,7 @@ def joint_limits(
     return JointLimits(robot.joint_names, lower, upper, velocity, most, effort, tuple(wider))
 
 
-def _of_tag(name: str, tag: Element) -> dict[str, float]:
+def limits_of(name: str, tag: Element) -> dict[str, float]:
     """Return the limits of a joint in the URDF; those of a continuous joint mean nothing."""
     limit = tag.find('limit')
     stated = {} if limit is None else limit.attrib
