@@ -90,8 +90,8 @@ def test_unknown_name_is_refused(given, name):
     ('name', 'value'),
     [
         ('contact_timeout', 1),
-        ('queue_depth', True),
-        ('queue_depth', 1001),
+        ('autostart', 1),
+        ('filter.delay', 0.6),
         ('fixed_link', None),
         ('joints', ['knee', 3]),
         ('gravity', [0.0, 0, -9.81]),

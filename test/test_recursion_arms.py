@@ -22,7 +22,7 @@ from inertial_estimation.identification.recursion.identifier import RecursiveIde
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.settings import recursion_settings
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, SampleWindows
+from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, SAMPLE_RATE, SampleWindows
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
 
@@ -49,7 +49,7 @@ class Arm:
         self.robot = build_robot(settings, urdf or recorded.description())
         self.identifier = RecursiveIdentifier(self.robot, recursion_settings(settings, self.robot))
         self._assembler = SampleAssembler(self.robot, settings)
-        self._windows = SampleWindows(self.robot, settings.sample_rate, CONTACT_MARGIN, ())
+        self._windows = SampleWindows(self.robot, SAMPLE_RATE, CONTACT_MARGIN, ())
         self._gains = np.array(settings.efforts.gains) if settings.efforts.gains else 1.0
         self.changes, self.refits = [], []
 

@@ -203,9 +203,6 @@ class ModelSettings(Group):
         range=(0.0, 1e6),
         live=True,
     )
-    blend_time: float = setting(
-        0.5, 'Time over which parameters change to an update; 0: one cycle [s]', range=(0.0, 60.0)
-    )
     file: str = setting('', 'File of parameters for ~/save_model and ~/restore_model; empty: none')
 
 

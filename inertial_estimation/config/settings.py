@@ -77,7 +77,6 @@ class EstimatorSettings(Group):
         'accelerometers or more that are not on one line, or neglected',
         choices=('filter', 'array', 'zero'),
     )
-    queue_depth: int = setting(20, 'History depth of the subscriptions', range=(1, 1000))
     autostart: bool = setting(True, 'Configure and activate at start')
     joint_states: JointStateSettings = field(default_factory=JointStateSettings)
     filter: FilterSettings = field(default_factory=FilterSettings)
@@ -177,9 +176,6 @@ class IdentifierSettings(EstimatorSettings):
 
     """
 
-    sample_rate: float = setting(
-        100.0, 'Rate of the samples that give equations [Hz]', range=(1.0, 1000.0)
-    )
     loaded_frames: tuple[str, ...] = setting(
         (), 'Links or frames with an unknown wrench at all times, such as standing feet'
     )
@@ -189,15 +185,10 @@ class IdentifierSettings(EstimatorSettings):
     half_life: float = setting(
         600.0, 'Time with data after which equations count half [s]', range=(1.0, 1e9)
     )
-    force_walk: float = setting(0.3, 'Random walk of force offsets [N/sqrt(s)]', range=(0.0, 1e3))
-    moment_walk: float = setting(
-        0.03, 'Random walk of moment offsets [Nm/sqrt(s)]', range=(0.0, 1e3)
-    )
-    innovation_gate: float = setting(
-        4.0,
-        'Residual over the usual one from which equations are rejected; 0: never; else >= 2',
+    force_walk: float = setting(
+        0.3, 'Random walk of force offsets; that of moments is 0.1 m times it [N/sqrt(s)]',
         range=(0.0, 1e3),
-    )
+    )  # fmt: skip
     state_file: str = setting('', 'File of the state of the identification; empty: none')
     efforts: EffortSettings = field(default_factory=EffortSettings)
     refit: RefitSettings = field(default_factory=RefitSettings)

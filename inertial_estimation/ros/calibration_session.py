@@ -160,7 +160,6 @@ class RobotFeed:
                 settings.joint_states, acceleration_source='zero', velocity_source='message'
             ),
             angular_acceleration_source='zero',
-            queue_depth=POLLED_QUEUE,
         )
         self.robot = build_robot(settings, urdf)
         self.body = BodyReadings(self.robot, sensor, imu)
@@ -174,7 +173,7 @@ class RobotFeed:
         self._temperatures: list[float] = []
         self._readings: list[Reading] = []
         self.destroy = PolledSubscriptions(
-            node, inputs.router, inputs.assembler, settings, self._take
+            node, inputs.router, inputs.assembler, self._take
         ).destroy
 
     @property

@@ -38,6 +38,9 @@ from inertial_estimation.ros.subscriptions import Inputs, Subscriptions
 from inertial_estimation.ros.taring import Taring, find_supports
 from inertial_estimation.sample import Sample
 
+BLEND_TIME = 0.5
+"""Time over which inertial parameters change to an update [s]."""
+
 
 class EstimatorNode(ConfiguredNode):
     """Estimates external wrenches and joint torques from sensor topics."""
@@ -70,14 +73,13 @@ class Pipeline:
             self._dependence.uninformed_joints, lambda: self._momentum.warning,
         )  # fmt: skip
         self._model = ModelInUse(
-            estimator, settings.model.blend_time, [self._momentum.set_parameters],
+            estimator, BLEND_TIME, [self._momentum.set_parameters],
             self.publishers.announce,
         )  # fmt: skip
         try:
             self._subscriptions = Subscriptions(
-                node, inputs.router, settings.queue_depth, self._on_sample,
-                polled=not has_events_executor(),
-            )  # fmt: skip
+                node, inputs.router, self._on_sample, polled=not has_events_executor()
+            )
         except InertialEstimationError:
             self.publishers.destroy()
             raise

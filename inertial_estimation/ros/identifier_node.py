@@ -27,7 +27,12 @@ from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
 from inertial_estimation.ros.executors import SteadyTimer
 from inertial_estimation.ros.identifier_outputs import IdentifierOutputs
 from inertial_estimation.ros.identifier_status import IdentifierStatus
-from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, SampleWindow, SampleWindows
+from inertial_estimation.ros.sample_windows import (
+    CONTACT_MARGIN,
+    SAMPLE_RATE,
+    SampleWindow,
+    SampleWindows,
+)
 from inertial_estimation.ros.services import create_service
 from inertial_estimation.ros.state_file import StateFile
 from inertial_estimation.ros.subscriptions import Inputs, PolledSubscriptions
@@ -76,14 +81,13 @@ class IdentifierPipeline:
         self.refit: Refit | None = None
         self._refitted_ns = 0
         self._published: tuple[str, ...] = ()
-        frames, rate = settings.loaded_frames, settings.sample_rate
-        self._windows = SampleWindows(robot, rate, CONTACT_MARGIN, frames)
+        self._windows = SampleWindows(robot, SAMPLE_RATE, CONTACT_MARGIN, settings.loaded_frames)
         self.state = StateFile(settings.state_file, self.identifier)
         self._inputs = inputs = Inputs(node, settings, robot)
         self._outputs = IdentifierOutputs(node, robot)
         try:
             self._subscriptions = PolledSubscriptions(
-                node, inputs.router, inputs.assembler, settings, self.take
+                node, inputs.router, inputs.assembler, self.take
             )
         except InertialEstimationError:
             self._outputs.destroy()

@@ -14,6 +14,8 @@ from inertial_estimation.sample import Sample, SampleBatch, SensorState
 
 WINDOW_NS = 1_000_000_000
 """Length of a window [ns]."""
+SAMPLE_RATE = 100.0
+"""Rate of the samples that give equations [Hz]."""
 CONTACT_MARGIN = 0.2
 """Time before and after a reported contact that gives no equations [s]."""
 LATE = (SensorState.STALE, SensorState.FROZEN)

@@ -25,8 +25,8 @@ from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import Backlog, Router, Source
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-POLLED_DEPTH = 100
-"""Messages of a sensor that are kept between two joint states."""
+QUEUE_DEPTH = 250
+"""Messages of a topic that wait while the processors are busy: a quarter of a second at 1 kHz."""
 POLL_PERIOD = 0.05
 """Time between two looks at polled topics [s]; a second of messages fits into each history."""
 POLLED_QUEUE = 1000
@@ -126,7 +126,6 @@ class Subscriptions:
         self,
         node: Node,
         router: Router,
-        depth: int,
         on_sample: Callable[[Sample], None],
         *,
         polled: bool,
@@ -136,14 +135,13 @@ class Subscriptions:
         self._drained: list[tuple[Subscription, Callable[[bytes], Any]]] = []
         *others, self._leading = router.sources
         group = PolledGroup() if polled else None
-        depth_of_others = max(depth, POLLED_DEPTH) if polled else depth
         try:
             for source in others:
-                found = subscribe(node, source, depth_of_others, source.handle, group)
+                found = subscribe(node, source, QUEUE_DEPTH, source.handle, group)
                 self._subscriptions.append(found)
                 if polled:
                     self._drained.append((found, source.handle))
-            found = subscribe(node, self._leading, depth, self._on_joints, None)
+            found = subscribe(node, self._leading, QUEUE_DEPTH, self._on_joints, None)
             self._subscriptions.append(found)
         except ConfigError:
             self.destroy()
@@ -176,17 +174,16 @@ class PolledSubscriptions:
         node: Node,
         router: Router,
         assembler: SampleAssembler,
-        settings: EstimatorSettings,
         on_sample: Callable[[Sample], None],
     ) -> None:
         self._node, self._on_sample = node, on_sample
         self._backlog = Backlog(router, assembler)
         self._timer: SteadyTimer | None = None
         self._subscriptions: dict[int, Subscription] = {}
-        depth, group = max(settings.queue_depth, POLLED_QUEUE), PolledGroup()
+        group = PolledGroup()
         try:
             for source in router.sources:
-                found = subscribe(node, source, depth, source.handle, group)
+                found = subscribe(node, source, POLLED_QUEUE, source.handle, group)
                 self._subscriptions[id(source)] = found
         except ConfigError:
             self.destroy()

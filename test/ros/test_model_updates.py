@@ -27,7 +27,7 @@ from inertial_estimation.calibration.configured_estimator import (
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.ros import publishers
+from inertial_estimation.ros import estimator_node, publishers
 from inertial_estimation.ros.inertial_parameters import (
     OFFSETS_TOPIC,
     TOPIC,
@@ -50,9 +50,6 @@ SQUARES = 1e-9
 
 class Bench(RepeatingRobot):
     """Compares the torques with those of the library."""
-
-    def __init__(self, context, **parameters):
-        super().__init__(context, **{'model.blend_time': 0.0} | parameters)
 
     def expected(self, parameters=None, offsets=0.0):
         """Return the torques by the library."""
@@ -81,6 +78,12 @@ class Bench(RepeatingRobot):
 
     def model(self, *keys):
         return tuple(figure(self.next_status('model'), key) for key in keys)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Take over updates within one cycle."""
+    monkeypatch.setattr(estimator_node, 'BLEND_TIME', 0.0)
 
 
 @pytest.fixture

@@ -68,10 +68,10 @@ def test_exactly_the_settings_are_declared(make_node, kind, settings):
 
 def test_files_of_both_nodes_and_command_line_are_merged(make_node):
     files = CONFIG / 'icub.yaml', CONFIG / 'identifier.yaml'
-    words = '--params-file', files[0], '--params-file', files[1], '-p', 'sample_rate:=50.0'
+    words = '--params-file', files[0], '--params-file', files[1], '-p', 'half_life:=50.0'
     node = make_node(*words, kind=IdentifierNode)
     given = {name: v for f in files for name, v in load_parameters(f, IDENTIFIER_NAME).items()}
-    given |= {'autostart': False, 'sample_rate': 50.0}
+    given |= {'autostart': False, 'half_life': 50.0}
     assert node.settings == IdentifierSettings.from_dict(given)
     with pytest.raises(NameNotFound):
         make_node(*words)

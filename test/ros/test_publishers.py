@@ -35,7 +35,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
-from inertial_estimation.ros import publishers
+from inertial_estimation.ros import estimator_node, publishers
 from inertial_estimation.ros.conversions import point_to_message, stamp_to_ns
 from inertial_estimation.ros.inertial_parameters import TOPIC, to_message
 from inertial_estimation.ros.publishers import RateLimiter
@@ -228,8 +228,9 @@ def test_markers_show_deviations(bench, rng):
     assert len(set(stamps_of(arrays[-1].markers))) == 1
 
 
-def test_inertia_markers_come_when_the_model_changes(bench, rng):
-    robot = bench(**{'model.blend_time': 0.0}, **NO_FILTERS)
+def test_inertia_markers_come_when_the_model_changes(bench, rng, monkeypatch):
+    monkeypatch.setattr(estimator_node, 'BLEND_TIME', 0.0)
+    robot = bench(**NO_FILTERS)
     heard = robot.heard['wrench_estimator/inertia_markers']
     robot.listen(MarkerArray, 'wrench_estimator/inertia_markers', LATCHED)
     seconds = [START_NS + k * 1_100_000_000 for k in range(5)]

@@ -28,6 +28,7 @@ from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
+from inertial_estimation.ros import estimator_node
 from inertial_estimation.ros.identifier_node import IdentifierNode
 from inertial_estimation.ros.inertial_parameters import (
     OFFSETS_TOPIC,
@@ -49,12 +50,13 @@ SEEN = 1e-3
 
 
 @pytest.fixture
-def ran(context):
+def ran(context, monkeypatch):
     """Return the torques of a running pair, and a function that predicts them by the library."""
     truth = Robot.from_urdf(nested_humanoid_urdf(), fixed_link='root')
     urdf = export_urdf(truth, wrong_robot(truth, np.random.default_rng(3), 0.1).parameters)
     given = {'robot_description': urdf, 'fixed_link': 'root'}
-    own = given | {'contacts': ['root', 'hand', 'thigh', 'sole'], 'model.blend_time': 0.0}
+    monkeypatch.setattr(estimator_node, 'BLEND_TIME', 0.0)
+    own = given | {'contacts': ['root', 'hand', 'thigh', 'sole']}
     settings = EstimatorSettings.from_dict(own)
     robot, names = build_robot(settings, urdf), truth.joint_names
     samples = with_readings(truth, smooth_motion(truth, SECONDS, swing=0.8), truth.parameters)

@@ -21,6 +21,10 @@ from inertial_estimation.model.robot import Robot
 
 DRIFT = 0.15
 """Fastest drift of offsets that the estimator follows, over their random walk [1/sqrt(s)]."""
+LEVER = 0.1
+"""Random walk of moment offsets over that of force offsets [m]."""
+INNOVATION_GATE = 4.0
+"""Residual over the usual one from which equations are rejected."""
 WARM_UP = 3.0
 """Time with data before their noise is estimated [s]."""
 FRICTION = (Term.VISCOUS, Term.COULOMB, Term.OFFSET, Term.DRIVE_INERTIA)
@@ -116,12 +120,12 @@ def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionS
         method=settings.refit.method,
         half_life=settings.half_life,
         force_walk=settings.force_walk,
-        moment_walk=settings.moment_walk,
+        moment_walk=LEVER * settings.force_walk,
         force_drift=DRIFT * settings.force_walk,
-        moment_drift=DRIFT * settings.moment_walk,
+        moment_drift=DRIFT * LEVER * settings.force_walk,
         warm_up=WARM_UP,
         effort_gains=dict(zip(efforts, chosen.gains)),
-        gate=settings.innovation_gate,
+        gate=INNOVATION_GATE,
         payload_links=settings.payload_links,
         excited=settings.refit.min_determined,
     )
