@@ -20,7 +20,7 @@ from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.simulation.description import icub_urdf
 from inertial_estimation.simulation.noise import NoiseLevels
 from inertial_estimation.uncertainty.deviations import Uncertainty
-from inertial_estimation.uncertainty.sensor_noise import NoiseModel, independent
+from inertial_estimation.uncertainty.sensor_noise import NoiseModel
 
 ROUNDS, BLOCK, SAMPLES, BATCH = 100, 50, 64, 1000
 PEER, TUNED, NATIVE = 'iDynTree, Python step', 'iDynTree, tuned Python step', 'iDynTree, C++ calls'
@@ -127,7 +127,7 @@ def _touched(robot: Robot) -> Step:
 def _deviations(robot: Robot) -> Step:
     """Return a step that computes standard deviations."""
     levels = NoiseLevels()
-    joint = independent(levels.encoder, 0.05, 1.0)
-    imu = independent(levels.gyroscope, levels.accelerometer, 1.0)
+    joint = np.diag([levels.encoder**2, 0.05**2, 1.0])
+    imu = np.diag([levels.gyroscope**2, levels.accelerometer**2, 1.0])
     noise = NoiseModel.uniform(robot, joint=joint, imu=imu, ft=np.full(6, 0.1))
     return Uncertainty(WrenchEstimator(robot, CONTACTS), noise).of

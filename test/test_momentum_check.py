@@ -116,6 +116,7 @@ def test_doubtful_is_what_neither_noise_nor_a_good_filter_leaves(
     report = MomentumReport(windows, np.array([unexplained, 0.0]), np.array([change, 1.0]))
     assert is_doubtful(report, np.array([1.0, 1.0])) == doubtful
     assert not is_doubtful(report, np.array([2.0, 1.0]))
+    assert not is_doubtful(report, np.full(2, np.nan))
 
 
 def test_late_accelerations_show(case):

@@ -9,9 +9,8 @@ Not covered: noise, offsets and calibration, which are no part of the models.
 import numpy as np
 import pytest
 from consistent_readings import ConsistentReadings, random_motion
-from floating_states import after, random_state
+from floating_states import random_state
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
-from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import FrameNotFound, ShapeError
 from inertial_estimation.model.free_floating import FreeFloatingModel
@@ -72,23 +71,6 @@ def test_reaction_holds_a_fixed_robot(held, rng):
         theirs, _, reaction = ConsistentReadings(robot).sample(motion, {})
         assert_same_readings(models.sample(), theirs)
         np.testing.assert_allclose(models.reaction, reaction, rtol=0, atol=ROUND_OFF)
-
-
-def test_orientation_turns_as_the_gyroscope_reads(rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    state, step = random_state(robot, rng), 1e-4
-    ref_R_A, field = Rotation.random(random_state=4).as_matrix(), rng.normal(size=3)
-
-    def models(moved):
-        equations = moved.equations('', LEFT)
-        return SensorModels(moved, equations, np.zeros(equations.velocity.size))
-
-    before, then = (models(after(state, t)).orientation('head', ref_R_A) for t in (-step, step))
-    turned = Rotation.from_matrix(before.T @ then).as_rotvec() / (2 * step)
-    now = models(state)
-    np.testing.assert_allclose(turned, now.gyroscope('head'), rtol=0, atol=1e-4)
-    ref_R_S = now.orientation('head', ref_R_A)
-    np.testing.assert_allclose(now.magnetometer('head', field), field @ ref_R_A.T @ ref_R_S)
 
 
 def test_wrong_shapes_and_frames_are_refused(nested_humanoid, rng):

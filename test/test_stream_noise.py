@@ -15,12 +15,7 @@ from robots import nested_humanoid_urdf, random_sample
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.momentum_check import (
-    LEAST_WINDOWS,
-    MomentumCheck,
-    MomentumReport,
-    is_doubtful,
-)
+from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SensorState
@@ -234,13 +229,3 @@ def test_momentum_noise_is_that_of_the_imu_in_use(rng):
         wanted = check.deviation(gyroscope, noise.velocities(rates))
         np.testing.assert_array_equal(noise.deviation(check, rates), wanted)
         sample.angular_velocities[0] = np.nan
-
-
-def test_momentum_is_doubtful_beyond_noise_motion_and_windows():
-    report = MomentumReport(LEAST_WINDOWS, np.array([1.0, 0.1]), np.array([2.0, 1.0]))
-    small = np.array([0.2, 0.2])
-    assert is_doubtful(report, small)
-    assert not is_doubtful(report, 2.0 * small)
-    assert not is_doubtful(report, np.full(2, np.nan))
-    assert not is_doubtful(report._replace(windows=LEAST_WINDOWS - 1), small)
-    assert not is_doubtful(report._replace(change=np.array([5.0, 1.0])), small)

@@ -19,7 +19,12 @@ import numpy as np
 import pinocchio as pin
 
 from inertial_estimation.arrays import Array, Indices
-from inertial_estimation.model.pinocchio_model import joint_model, make_inertia
+from inertial_estimation.model.pinocchio_model import (
+    add_joints,
+    joint_model,
+    make_inertia,
+    supports,
+)
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import read_only
 from inertial_estimation.model.spatial import inverse_pose, motion_transform
@@ -174,20 +179,10 @@ class Geometry:
 
 def build_geometry(robot: Robot) -> Geometry:
     """Build the model that is rooted at the URDF root; its columns are the robot's joints."""
-    model = pin.Model()
-    support = [0] * len(robot.links)
-    poses = [np.eye(4)] * len(robot.links)
-    for k, link in enumerate(robot.links):
-        if link.parent < 0:
-            continue
-        placement = poses[link.parent] @ link.P_H_L
-        if link.joint < 0:
-            support[k], poses[k] = support[link.parent], placement
-            continue
-        name = robot.joint_names[link.joint]
-        joint = joint_model(link.motion)
-        support[k] = model.addJoint(support[link.parent], joint, pin.SE3(placement), name)
-    return Geometry(model, np.array(support, dtype=np.intp), read_only(poses))
+    model, (joint_of, support_H_L) = pin.Model(), supports(robot)
+    # The root link is the world here.
+    add_joints(model, robot, (joint_of - 1, support_H_L))
+    return Geometry(model, joint_of - 1, read_only(support_H_L))
 
 
 def pose_view(data: pin.Data) -> Array:

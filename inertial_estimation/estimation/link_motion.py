@@ -74,9 +74,7 @@ class Levers:
 class Walk:
     """Carries motions from links to others through the joints."""
 
-    def __init__(
-        self, robot: Robot, imu_links: Sequence[ImuLink], forest: Forest, known: Indices
-    ) -> None:
+    def __init__(self, imu_links: Sequence[ImuLink], forest: Forest, known: Indices) -> None:
         self.to = np.setdiff1d(np.arange(len(imu_links)), known)
         """The links that are reached."""
         links = [imu_links[b].link for b in self.to]
@@ -279,7 +277,7 @@ class MotionPlan:
             self._array = SensorSum([imu_link.accelerometers for imu_link in array_links], blocks)
             self._array_lever = np.array(levers)
         self._walks = [
-            None if forest is None else Walk(robot, imu_links, forest, rows)
+            None if forest is None else Walk(imu_links, forest, rows)
             for forest, rows in zip(self.layout.forests, known, strict=True)
         ]
 

@@ -46,14 +46,20 @@ def free_floating_model(robot: Robot) -> pin.Model:
     model = pin.Model()
     model.gravity = pin.Motion.Zero()
     model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), 'root')
-    joint_of, J_H_L = supports(robot)
+    where = supports(robot)
+    add_joints(model, robot, where)
+    set_carried_inertias(model, robot, where)
+    return model
+
+
+def add_joints(model: pin.Model, robot: Robot, where: Supports) -> None:
+    """Add the joints of a robot to a model that has the joint of the root link."""
+    joint_of, J_H_L = where
     for link in robot.links:
         if link.joint >= 0:
             placement = pin.SE3(J_H_L[link.parent] @ link.P_H_L)
             name = robot.joint_names[link.joint]
             model.addJoint(int(joint_of[link.parent]), joint_model(link.motion), placement, name)
-    set_carried_inertias(model, robot, (joint_of, J_H_L))
-    return model
 
 
 def set_carried_inertias(model: pin.Model, robot: Robot, where: Supports) -> None:

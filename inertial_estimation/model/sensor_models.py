@@ -92,14 +92,6 @@ class SensorModels:
         velocities, accelerations = self._motions
         return accelerometer(velocities[found.link], accelerations[found.link], found.L_H_S)
 
-    def magnetometer(self, sensor: LinkSensor | Imu | str, A_field: Array) -> Array:
-        """Return the reading of a magnetometer, (3,); A_field (3,) [T 4.5]."""
-        return np.asarray(numbers('A_field', A_field, (3,), finite=False) @ self._A_R_S(sensor))
-
-    def orientation(self, sensor: LinkSensor | Imu | str, ref_R_A: Array) -> Array:
-        """Return the orientation that an IMU reports, (3, 3); ref_R_A (3, 3) [T 4.6]."""
-        return np.asarray(numbers('ref_R_A', ref_R_A, (3, 3), finite=False) @ self._A_R_S(sensor))
-
     def force_torque(self, sensor: FtSensor | str) -> Array:
         """
         Return the reading of an FT sensor, (6,), from the balance of one of its sides.
@@ -168,12 +160,6 @@ class SensorModels:
             link, L_H_F = self._robot.frame(frame)
             rows[link] -= wrench_transform(self._root_H_L[link] @ L_H_F) @ wrench
         return rows
-
-    def _A_R_S(self, sensor: LinkSensor | Imu | str) -> Array:
-        """Return the axes of a sensor in A."""
-        found = find_inertial(self._robot, sensor, 'imus')
-        pose = self.state.pose(self._robot.link_names[found.link]) @ found.L_H_S
-        return np.asarray(pose[:3, :3])
 
 
 def find_inertial(robot: Robot, given: str | LinkSensor | Imu, group: str) -> LinkSensor | Imu:

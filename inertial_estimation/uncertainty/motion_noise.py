@@ -37,10 +37,8 @@ IMU_FIELDS = ('angular_velocities', 'proper_accelerations', 'angular_acceleratio
 class WalkDerivatives(Walk):
     """A walk and its derivatives; Pinocchio has those of the motions of joints."""
 
-    def __init__(
-        self, robot: Robot, imu_links: Sequence[ImuLink], forest: Forest, known: Indices
-    ) -> None:
-        super().__init__(robot, imu_links, forest, known)
+    def __init__(self, imu_links: Sequence[ImuLink], forest: Forest, known: Indices) -> None:
+        super().__init__(imu_links, forest, known)
         self.sources, self.inside = self._known, self._inside
         # Nine numbers of each source, three of each joint: where their derivatives are.
         angular, linear = self._angular.reshape(-1, 3), self._linear.reshape(-1, 3)
@@ -108,7 +106,7 @@ class LinkMotionNoise:
         shaken = [bool(link.accelerometers) for link in links]
         spun = [link.is_array for link in links]
         self._walks = [
-            None if forest is None else WalkDerivatives(robot, links, forest, np.flatnonzero(own))
+            None if forest is None else WalkDerivatives(links, forest, np.flatnonzero(own))
             for forest, own in zip(plan.layout.forests, (turning, spun, shaken), strict=True)
         ]
         self._shaken = np.flatnonzero(shaken)

@@ -20,6 +20,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.plan import Plan
+from inertial_estimation.estimation.step import NEARLY
 from inertial_estimation.model.spatial import compose, cross_matrix
 from inertial_estimation.uncertainty.motion_noise import LinkChanges, MotionDerivatives
 from inertial_estimation.uncertainty.shares import Placement, Shares, Sharing, find_loads
@@ -115,8 +116,10 @@ class Sensitivities:
         if roots.parameter_changes is not None:
             parameters = self._through(by_term, roots.parameter_changes)
         undetermined = np.zeros(len(covectors), dtype=bool)
-        for one in () if shares is None else shares.undetermined:
-            undetermined |= one.touches(covectors, self._row_shared)
+        for units, shared, combinations in () if shares is None else shares.undetermined:
+            held = (self._row_shared[:, shared] * (covectors @ units.T)) @ combinations
+            size = (covectors**2).sum(axis=1) * (units**2).sum()
+            undetermined |= (held**2).sum(axis=1) > NEARLY * size
         return Disturbances(values, by_reading, undetermined, parameters)
 
     def _place(self, dynamics: Dynamics, readings: Array) -> tuple[Array, Placement]:

@@ -146,11 +146,6 @@ MIN_ANSWERS = 16
 MAX_SAMPLES = 1 << 16
 
 
-def independent(*deviations: float) -> Array:
-    """Return the covariance (n, n) of signals that err independently."""
-    return np.diag(np.square(deviations))
-
-
 def filter_weights(
     differentiator: Differentiator, rate: float, *, delay: float = 0.0, smooth: bool = False
 ) -> Array:
@@ -219,7 +214,7 @@ def imu_covariance(gyroscope: float, accelerometer: float, weights: Array | None
 
     gyroscope [rad/s]; accelerometer [m/s^2]; weights (3, count); returns (3, 3).
     """
-    covariance = independent(gyroscope, accelerometer, 0.0)
+    covariance = np.diag(np.square([gyroscope, accelerometer, 0.0]))
     if weights is not None:
         covariance[::2, ::2] = gyroscope**2 * (weights[:2] @ weights[:2].T)
     return covariance

@@ -26,9 +26,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array, Indices, Mask
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.estimation.plan import Plan, Split
-from inertial_estimation.estimation.step import NEARLY, split_wrench
+from inertial_estimation.estimation.step import split_wrench
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,18 +108,16 @@ class Problem(NamedTuple):
     """Shape (n, n_noise, n_joints, 6); None if they rest."""
 
 
-class Solution(NamedTuple):
-    """Unknowns, their derivative by the positions, and ``unknowns = inverse @ total``."""
+def solve(
+    problem: Problem, rank_tolerance: float
+) -> tuple[Array, Array, Array, tuple[Array, ...]]:
+    """
+    Solve as `step.split_wrench` does, and differentiate.
 
-    unknowns: Array
-    dunknowns: Array
-    inverse: Array
-    undetermined: tuple[Array, ...]
-    """Undetermined combinations of each submodel, shape (n_unknowns, n_combinations)."""
-
-
-def solve(problem: Problem, rank_tolerance: float) -> Solution:
-    """Solve as `step.split_wrench` does, and differentiate."""
+    Returns unknowns (n, n_unknowns); their derivative by the positions (n, n_unknowns, n_joints);
+    the inverse in ``unknowns = inverse @ total`` (n, n_unknowns, 6); undetermined combinations of
+    each submodel (n_unknowns, n_combinations).
+    """
     totals, columns, noise = problem.totals, problem.columns, problem.noise
     # Rows times `whiten` have unit noise: whiten whiten' is the inverse of noise' noise.
     whiten = np.linalg.inv(np.linalg.qr(noise, mode='r'))
@@ -132,16 +130,13 @@ def solve(problem: Problem, rank_tolerance: float) -> Solution:
     total = (totals[:, None] @ turned)[:, 0]
     n = s.shape[1]
     kept = np.arange(n) < rank[:, None]
-    inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
+    s_inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
     bent = _bent(s, rank, drows[:, :-1], total)
-    bent[:, :n] += inverse[..., None] * drows[:, -1, :, :n].swapaxes(1, 2)
-    u_inverse = u[..., :n] * inverse[:, None]
-    return Solution(
-        unknowns=(u_inverse @ total[:, :n, None])[..., 0],
-        dunknowns=u @ bent,
-        inverse=u_inverse @ turned[..., :n].swapaxes(1, 2),
-        undetermined=tuple(own[:, r:] for own, r in zip(u, rank)),
-    )
+    bent[:, :n] += s_inverse[..., None] * drows[:, -1, :, :n].swapaxes(1, 2)
+    u_inverse = u[..., :n] * s_inverse[:, None]
+    unknowns = (u_inverse @ total[:, :n, None])[..., 0]
+    inverse = u_inverse @ turned[..., :n].swapaxes(1, 2)
+    return unknowns, u @ bent, inverse, tuple(own[:, r:] for own, r in zip(u, rank))
 
 
 def _changes(problem: Problem, u: Array, rows: Array, whiten: Array, turned: Array) -> Array:
@@ -194,23 +189,6 @@ def _bent(s: Array, rank: NDArray[np.int64], change: Array, total: Array) -> Arr
     return bent[:, :n_unknowns]
 
 
-class Undetermined(NamedTuple):
-    """Combinations of unknowns of one submodel that its sensors do not determine."""
-
-    columns: Array
-    """Wrench of a unit of each unknown about the root link's origin, shape (n_unknowns, 6)."""
-    shared: Indices
-    """The shared contact that each unknown belongs to, shape (n_unknowns,)."""
-    combinations: Array
-    """Orthonormal columns, shape (n_unknowns, n_combinations)."""
-
-    def touches(self, covectors: Array, factors: Array) -> Mask:
-        """Return the results that hold some of them; (n_rows, 6), (n_rows, n_shared)."""
-        held = (factors[:, self.shared] * (covectors @ self.columns.T)) @ self.combinations
-        size = (covectors * covectors).sum(axis=1) * (self.columns * self.columns).sum()
-        return np.asarray((held * held).sum(axis=1) > NEARLY * size)
-
-
 class Shares(NamedTuple):
     """The shared contacts of one sample; all about the root link's origin."""
 
@@ -220,7 +198,12 @@ class Shares(NamedTuple):
     """Its derivative by the positions, the net wrenches kept, shape (n_shared, n_joints, 6)."""
     parts: Array
     """``wrench = part @ sum`` of its submodel, zero for known ones, shape (n_shared, 6, 6)."""
-    undetermined: tuple[Undetermined, ...]
+    undetermined: list[tuple[Array, Indices, Array]]
+    """
+    Of each submodel with undetermined combinations of its unknowns: wrenches of a unit of each
+    unknown (n_unknowns, 6), their shared contacts (n_unknowns,), and orthonormal combinations
+    (n_unknowns, n_combinations).
+    """
 
 
 class Placement(NamedTuple):
@@ -241,18 +224,6 @@ class Placement(NamedTuple):
         return np.asarray(change.reshape(len(wrenches), len(self.axes), 6))
 
 
-class _Layout(NamedTuple):
-    """The constant part of a split."""
-
-    split: Split
-    shared: Indices
-    """The shared contact of each unknown, shape (n, n_unknowns)."""
-    factors: Array
-    """Of the measured terms in the sums, shape (n, n_measured)."""
-    known: Array
-    """1 where a shared contact is known and in the submodel, shape (n, n_shared)."""
-
-
 class Sharing:
     """The shared contacts of one plan."""
 
@@ -263,13 +234,15 @@ class Sharing:
         self._known_wrenches = plan.known_wrenches
         owners = np.array(plan.balance.contact_submodel, dtype=np.intp)[loads.shared_contacts]
         known = np.isin(np.arange(len(owners)), self._known)
-        self._splits = []
+        # With each split the shared contacts of its unknowns (n, n_unknowns), the factors of the
+        # measured terms in the sums (n, n_measured), and of the known contacts (n, n_shared).
+        self._splits: list[tuple[Split, Indices, Array, Array]] = []
         for split in plan.splits:
             active = split.owner.argmax(axis=0)
             shared = np.searchsorted(loads.shared_contacts, active).reshape(len(split.rows), -1)
             minus = np.equal.outer(split.rows, owners) & known
             factors = loads.shared_sums[shared[:, 0]]
-            self._splits.append(_Layout(split, shared, factors, minus.astype(np.float64)))
+            self._splits.append((split, shared, factors, minus.astype(np.float64)))
 
     def evaluate(
         self, placed: Placement, columns: Sequence[Array], terms: Array, dterms: Array
@@ -283,27 +256,22 @@ class Sharing:
             wrenches[self._known] = (self._known_wrenches[:, None] @ placed.to_root[at])[:, 0]
             moved = self._moved[at, :, None]
             changes[self._known] = placed.turned(wrenches[self._known]) * moved
-        for layout, local in zip(self._splits, columns, strict=True):
-            totals = layout.factors @ terms - layout.known @ wrenches
-            dtotals = np.tensordot(layout.factors, dterms, 1)
-            dtotals -= np.tensordot(layout.known, changes, 1)
-            problem = self._problem(placed, layout.split, local, totals, dtotals)
-            found = solve(problem, self._rank_tolerance)
-            belongs = 1.0 * np.equal.outer(np.arange(n), layout.shared.ravel())
+        for (split, shared, factors, known), local in zip(self._splits, columns, strict=True):
+            totals = factors @ terms - known @ wrenches
+            dtotals = np.tensordot(factors, dterms, 1) - np.tensordot(known, changes, 1)
+            problem = self._problem(placed, split, local, totals, dtotals)
+            unknowns, dunknowns, inverse, open_ = solve(problem, self._rank_tolerance)
+            belongs = 1.0 * np.equal.outer(np.arange(n), shared.ravel())
             units = problem.columns.reshape(-1, 6)
-            own = belongs @ (found.unknowns.reshape(-1, 1) * units)
-            dunknowns = found.dunknowns.reshape(len(units), -1, 1)
+            own = belongs @ (unknowns.reshape(-1, 1) * units)
             wrenches += own
-            changes += np.tensordot(belongs, dunknowns * units[:, None], 1)
+            bent = dunknowns.reshape(len(units), -1, 1) * units[:, None]
+            changes += np.tensordot(belongs, bent, 1)
             changes += placed.turned(own) * self._moved[self._contacts][..., None]
-            inverse = found.inverse.reshape(-1, 1, 6)
-            parts += np.tensordot(belongs, units[:, :, None] * inverse, 1)
-            undetermined += [
-                Undetermined(problem.columns[k], layout.shared[k], combinations)
-                for k, combinations in enumerate(found.undetermined)
-                if combinations.shape[1]
-            ]
-        return Shares(wrenches, changes, parts, tuple(undetermined))
+            parts += np.tensordot(belongs, units[:, :, None] * inverse.reshape(-1, 1, 6), 1)
+            each = zip(problem.columns, shared, open_, strict=True)
+            undetermined += [one for one in each if one[2].shape[1]]
+        return Shares(wrenches, changes, parts, undetermined)
 
     def _problem(
         self, placed: Placement, split: Split, local: Array, totals: Array, dtotals: Array
