@@ -73,14 +73,20 @@ def test_offset_of_the_thesis(rng):
 
 @pytest.mark.parametrize(('n', 'swings'), [(30, False), (1000, False), (1000, True)])
 def test_deviations_are_those_of_many_draws(rng, n, swings):
-    errors = []
+    errors, ratios = [], []
     for _ in range(40):
         raw, a = noisy(rng, n, swinging(n) if swings else None)
-        found, deviations = in_situ_offset(raw, a, matrix=MATRIX).in_wrench(MATRIX)
+        fit = in_situ_offset(raw, a, matrix=MATRIX)
+        found, deviations = fit.in_wrench(MATRIX)
         errors.append((found - OFFSET) / deviations)
+        rows, of = np.column_stack([a, np.ones(n)]), fit.slopes
+        white = np.kron(np.linalg.inv(rows.T @ rows), of.noise)
+        ratios.append(np.diagonal(of.covariance) / np.diagonal(white))
     # 240 numbers, correlated by sixes; with 26 degrees of freedom a square is 8 % larger.
     assert 0.75 < np.sqrt(np.mean(np.square(errors))) < 1.3
     assert np.abs(errors).max() < FIVE + 1.0
+    # Of 960 numbers, with 36 degrees of freedom each if they are by blocks.
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.08)
 
 
 def refused_logs(rng, n=500):

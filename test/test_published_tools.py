@@ -15,10 +15,7 @@ from shared_data import SHARED
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
-from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.priors import PriorRows
-from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.solvers.least_squares import solve_least_squares
 from inertial_estimation.model.inertia import (
     consistency_margin,
     inertia_seen_from,
@@ -104,13 +101,6 @@ def evidence(builder, stamps, signals, level, rng):
     return gather(builder, samples, external={'tool': np.hstack([force, torque])})
 
 
-def ordinary(robot, seen):
-    """Return least squares without weights."""
-    (one,) = seen
-    rows = weighted_sum(one.kinds.values(), [1.0] * len(one.kinds))
-    return solve_least_squares(Problem.of(one.block.unknowns, rows, robot.parameters))
-
-
 def placed(robot, seen):
     """Return the answer with a ball as prior: where least squares state, back to the sensor."""
     mass, *first = fit(robot, seen, 'least_squares').parameters[0, :4]
@@ -120,8 +110,7 @@ def placed(robot, seen):
 
 
 METHODS = {
-    'OLS': ordinary,
-    'WLS': lambda robot, seen: fit(robot, seen, 'least_squares'),
+    'least squares': lambda robot, seen: fit(robot, seen, 'least_squares'),
     'default': lambda robot, seen: fit(robot, seen, 'entropic'),
     'placed': placed,
 }
@@ -149,23 +138,22 @@ def scores():
 def test_truth_is_found_without_noise(scores):
     for (_, level, method), (_, errors) in scores.items():
         if level == 'none':
-            assert errors.max() <= (1e-9 if method in ('OLS', 'WLS') else 1e-6)
+            assert errors.max() <= (1e-9 if method == 'least squares' else 1e-6)
 
 
 def test_answers_with_a_prior_are_consistent(scores):
     squares = []
     for (_, level, method), (consistent, _) in scores.items():
-        if method not in ('OLS', 'WLS'):
+        if method != 'least squares':
             assert consistent.all()
         elif level != 'none':
             squares.append(consistent)
     assert np.mean(squares) < 0.3
 
 
-@pytest.mark.parametrize('reference', ['OLS', 'WLS'])
-def test_errors_are_no_larger_than_of_least_squares(scores, reference):
+def test_errors_are_no_larger_than_of_least_squares(scores):
     for tool in TOOLS:
         for level in ('low', 'moderate', 'high'):
-            more = scores[tool, level, 'placed'][1] - scores[tool, level, reference][1]
+            more = scores[tool, level, 'placed'][1] - scores[tool, level, 'least squares'][1]
             chance = more.std(axis=0, ddof=1) / np.sqrt(DRAWS)
             assert (more.mean(axis=0) <= CERTAIN * chance).all(), (tool, level)

@@ -10,8 +10,8 @@ from types import MappingProxyType
 import numpy as np
 
 from inertial_estimation.calibration.calibration_file import (
+    SENSOR,
     SensorCalibration,
-    require_sensor_axes,
     stack_calibrations,
 )
 from inertial_estimation.errors import ConfigError, NameNotFound
@@ -80,7 +80,10 @@ class ActiveCalibration:
 
 def require_usable(name: str, sensor: SensorCalibration) -> None:
     """Refuse a matrix that is close to singular, or not in the sensor's axes."""
-    require_sensor_axes(name, sensor.axes)
+    if sensor.axes != SENSOR:
+        raise ConfigError(
+            f"wrenches of '{name}' are in the axes of an {sensor.axes}, not the sensor's"
+        )
     with np.errstate(invalid='ignore', divide='ignore'):
         scaled = sensor.matrix / np.linalg.norm(sensor.matrix, axis=1, keepdims=True)
         scaled = scaled / np.linalg.norm(scaled, axis=0)

@@ -205,7 +205,9 @@ def fit_affine(
         raise LogError(
             f'the predicted load of {name} spreads by {spread:.2g} N, noise {noise:.2g} N'
         )
-    used = _undisturbed(w, missing, times, present) if usable is None else usable & present
+    if usable is None:
+        usable = undisturbed_samples(raw, predicted, times, prior, name)
+    used = usable & present
     require_mostly_undisturbed(n - int(used.sum()), n, name)
     w, missing, times = w[used], missing[used], times[used]
     blocks, ridge, held_out = contiguous_blocks(times, N_BLOCKS), Ridge.of(w, missing), None
@@ -218,11 +220,8 @@ def fit_affine(
             f"with 'weight' {weight:g} N^2 the smallest gain of the matrix of {name} over "
             f'the prior is {gains[-1]:.2g}, limit {MIN_GAIN:g}', about=('weight',),
         )  # fmt: skip
-    left, shares, scale = (
-        w @ D.T - offset - missing,
-        ridge.shares(weight),
-        np.outer(UNITS, 1 / UNITS),
-    )
+    left, shares = w @ D.T - offset - missing, ridge.shares(weight)
+    scale = np.outer(UNITS, 1.0 / UNITS)
     deviations, offset_deviations = _deviations(w, ridge, D, left, shares, blocks)
     correction = np.eye(6) + D * scale
     return AffineFit(
@@ -253,7 +252,14 @@ def undisturbed_samples(
 ) -> Mask:
     """Return the samples (n,) in which nothing acts but the predicted wrench."""
     w, missing, present = _in_newtons(raw, predicted, times, prior, name)
-    return _undisturbed(w, missing, times, present)
+    here, gone = w[present], missing[present]
+
+    def residuals(weights: Array) -> Array:
+        D, offset = Ridge.of(here, gone, weights).solve(START_WEIGHT)
+        return here @ D.T - offset - gone
+
+    present[present] = robustly_undisturbed(residuals, times[present], REACH, MIN_TOUCH)
+    return present
 
 
 def _in_newtons(
@@ -271,19 +277,6 @@ def _in_newtons(
         raise LogError(f'no sample has both a reading of {name} and a predicted wrench')
     w = raw @ matrix.T / UNITS
     return w, predicted / UNITS - w, present
-
-
-def _undisturbed(w: Array, missing: Array, times: Array, present: Mask) -> Mask:
-    """Return the samples (n,) that fit one correction with the others."""
-    here, gone = w[present], missing[present]
-
-    def residuals(weights: Array) -> Array:
-        D, offset = Ridge.of(here, gone, weights).solve(START_WEIGHT)
-        return here @ D.T - offset - gone
-
-    found = present.copy()
-    found[present] = robustly_undisturbed(residuals, times[present], REACH, MIN_TOUCH)
-    return found
 
 
 class Ridge(NamedTuple):

@@ -101,24 +101,24 @@ def stack_calibrations(sensors: Iterable[SensorCalibration]) -> FtCalibration:
     )
 
 
-def require_sensor_axes(name: str, axes: str) -> None:
-    """Refuse wrenches that are not in the axes that the URDF places."""
-    if axes != SENSOR:
-        raise ConfigError(f"wrenches of '{name}' are in the axes of an {axes}, not the sensor's")
+def as_content(robot: str, sensors: Mapping[str, SensorCalibration]) -> dict[str, Any]:
+    """Return the content of a file."""
+    entries = {name: as_entry(sensor) for name, sensor in sensors.items()}
+    return {KIND: {'version': VERSION, 'robot': robot, 'sensors': entries}}
 
 
 def to_text(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:
     """Return calibrations as YAML with every digit."""
     import yaml
 
-    content = _content(robot, sensors)
+    content = as_content(robot, sensors)
     text: str = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=99)
     return HEAD + text
 
 
 def to_json(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:
     """Return calibrations as JSON, which takes a hundredth of the time of YAML."""
-    return json.dumps(_content(robot, sensors))
+    return json.dumps(as_content(robot, sensors))
 
 
 def write(
@@ -183,20 +183,12 @@ def as_entry(sensor: SensorCalibration) -> dict[str, Any]:
     entry['provenance'] = steps = []
     for step in sensor.provenance:
         known = {
-            'samples': step.n_samples,
+            'method': step.method, 'date': step.date, 'samples': step.n_samples or None,
             'temperature': float(step.temperature) if np.isfinite(step.temperature) else None,
-            'spread': list(map(float, step.spread)),
-            'notes': list(step.notes),
-        }
-        filled = {key: value for key, value in known.items() if value not in (0, None, [])}
-        steps.append({'method': step.method, 'date': step.date, **filled})
+            'spread': list(map(float, step.spread)) or None, 'notes': list(step.notes) or None,
+        }  # fmt: skip
+        steps.append({key: value for key, value in known.items() if value is not None})
     return entry
-
-
-def _content(robot: str, sensors: Mapping[str, SensorCalibration]) -> dict[str, Any]:
-    """Return the content of a file."""
-    entries = {name: as_entry(sensor) for name, sensor in sensors.items()}
-    return {KIND: {'version': VERSION, 'robot': robot, 'sensors': entries}}
 
 
 def _read(given: Any, where: str) -> tuple[str, dict[str, SensorCalibration]]:
@@ -208,24 +200,21 @@ def _read(given: Any, where: str) -> tuple[str, dict[str, SensorCalibration]]:
         raise ConfigError(f'{where} is of version {content.get("version")}, expected {VERSION}')
     sensors = {}
     for name, one in _mapping(f'{where}: sensors', content.get('sensors')).items():
-        place = f'{where}: {name}'
-        entry = dict(_mapping(place, one, (*_NUMBERS, 'axes', 'provenance')))
-        steps = _list(f'{place}: provenance', entry.pop('provenance', None))
+        entry = _mapping(f'{where}: {name}', one, (*_NUMBERS, 'axes', 'provenance'))
         try:
-            provenance = tuple(_step(f'{place}: a step of provenance', step) for step in steps)
-            sensors[str(name)] = SensorCalibration(**entry, provenance=provenance)
-        except ConfigError:
-            raise
+            steps = tuple(map(_step, _list('provenance', entry.pop('provenance', None))))
+            sensors[str(name)] = SensorCalibration(**entry, provenance=steps)
         except InertialEstimationError as error:
-            raise ConfigError(f'{place}: {error}') from error
+            raise ConfigError(f'{where}: {name}: {error}') from error
     return str(content.get('robot', '')), sensors
 
 
-def _step(where: str, given: Any) -> Provenance:
+def _step(given: Any) -> Provenance:
     """Return a step of the provenance."""
-    step = _mapping(where, given, ('method', 'date', 'samples', 'temperature', 'spread', 'notes'))
+    known = ('method', 'date', 'samples', 'temperature', 'spread', 'notes')
+    step = _mapping('a step of provenance', given, known)
     if 'method' not in step:
-        raise ConfigError(f"{where} has no 'method'")
+        raise ConfigError("a step of provenance has no 'method'")
     spread = step.get('spread')
     return Provenance(
         str(step['method']),
@@ -233,21 +222,21 @@ def _step(where: str, given: Any) -> Provenance:
         int(numbers('samples', step.get('samples', 0), ())),
         float(numbers('temperature', step.get('temperature', NO_TEMPERATURE), (), finite=False)),
         () if spread is None else tuple(numbers('spread', spread, (6,), finite=False).tolist()),
-        tuple(map(str, _list(f'{where}: notes', step.get('notes')))),
+        tuple(map(str, _list('notes', step.get('notes')))),
     )
 
 
-def _list(where: str, given: Any) -> list[Any]:
+def _list(what: str, given: Any) -> list[Any]:
     """Refuse anything but a list, or nothing."""
     if not isinstance(given or [], list):
-        raise ConfigError(f'{where} is {given!r}, expected a list')
+        raise ConfigError(f"'{what}' is {given!r}, expected a list")
     return given or []
 
 
-def _mapping(where: str, given: Any, known: Sequence[str] = ()) -> Mapping[str, Any]:
+def _mapping(where: str, given: Any, known: Sequence[str] = ()) -> dict[str, Any]:
     """Refuse anything but known names with values."""
     if not isinstance(given, Mapping):
         raise ConfigError(f'{where} is {given!r}, expected names and values')
     if known and (odd := [name for name in given if name not in known]):
         raise ConfigError(f"{where}: '{odd[0]}' is not known; known: {', '.join(known)}")
-    return given
+    return dict(given)

@@ -3,23 +3,18 @@
 """
 Calibration matrix of an FT sensor from masses added to the body beyond it [T 5.11].
 
-Gravity g acts on the body and on what is added, an accelerometer at rest reads a = -g, and a
-sensor that reads the wrench of the body on itself obeys in each data set j
+In each data set j a sensor that reads the wrench of the body on itself obeys, with g = -a at rest,
 
     C (raw - b_j) = (M_b + M_j) g,    M = [m 1; hat(m c)].
 
 C and M_b of the body are unknown, 36 + 4 numbers, M_j is known. Each data set has an offset b_j of
-its own and is reduced to its slopes H_j by gravity first (`raw_slopes`), which shrinks the noise
-of the regressors by the root of the number of samples:
+its own and is reduced to its slopes H_j by gravity first (`raw_slopes`):
 
     (W C F) (F^-1 H_j L_j) - W M_b L_j = W M_j L_j
 
 with L_j the root of the sum of squares of gravity, F F' the noise of the raw channels and W the
-inverse of the noise of the wrenches. The unknowns are scaled so that noise adds numbers of size 1
-to the coefficients: the rank counts singular values above noise, whatever the raw units.
-
-The answer is unique if and only if the total masses are not all equal and the total centres of
-mass are not on one line [T Lemma 5.2 asks for three data sets, which both need].
+inverse of the noise of the wrenches, so that noise adds numbers of size 1 to the coefficients: the
+rank counts singular values above noise, whatever the raw units.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from inertial_estimation.errors import LogError, ModelError, ShapeError
 
 Blocks = NDArray[np.intp]
 
-MIN_BLOCKS, MIN_BLOCK_SAMPLES = 3, 5
+MIN_BLOCK_SAMPLES = 5
 MAX_BLOCK_SHARE = 0.95
 """Share of a direction above which one block holds too much of it to show its own errors."""
 QUANTILE, NORMAL_QUANTILE = 0.8, 1.2816
@@ -108,17 +108,11 @@ def require_mostly_undisturbed(n_disturbed: int, n: int, name: str) -> None:
 
 def contiguous_blocks(times: Array, n_blocks: int) -> Blocks:
     """Return the block of each sample, equally many samples in each; times (n,) [s]."""
-    if n_blocks < MIN_BLOCKS:
-        raise ModelError(
-            f"'n_blocks' is {n_blocks}, expected {MIN_BLOCKS} or more", about=('n_blocks',)
-        )
     if not np.isfinite(times).all() or (np.diff(times) < 0.0).any():
         raise ModelError("'times' go back or are not finite")
     if len(times) < n_blocks * MIN_BLOCK_SAMPLES:
-        raise LogError(
-            f'{len(times)} usable samples, {n_blocks} blocks need '
-            f'{n_blocks * MIN_BLOCK_SAMPLES}', about=('n_blocks',),
-        )  # fmt: skip
+        least = n_blocks * MIN_BLOCK_SAMPLES
+        raise LogError(f'{len(times)} usable samples, {n_blocks} blocks need {least}')
     return np.arange(len(times)) * n_blocks // len(times)
 
 

@@ -214,25 +214,34 @@ def fit_tool(
     x, rank = problem.solve(sizes, weights, delay)
     at_once = problem.solve(sizes, weights, 0.0)[0]
     kept = problem.where(used)
-    if at_edge or abs(delay) == most > 0.0:
-        # With wrong axes no delay fits, which shows without a delay as well.
-        _require_plausible(at_once, kept.misalignment(at_once, 0.0), name)
+    at_edge |= abs(delay) == most > 0.0
+    if not at_edge:
+        if rank < len(x):
+            raise LogError(
+                f'the log determines {rank} of {len(x)} unknowns of the tool and offset of {name}',
+                about=('inertia',),
+            )
+        require_mostly_undisturbed(int((~used).sum()), len(used), name)
+    # With wrong axes no delay fits, which shows without a delay as well.
+    shown = (at_once, 0.0) if at_edge else (x, delay)
+    misalignment = kept.misalignment(*shown)
+    if shown[0][0] <= 0.0:
+        raise LogError(
+            f'the mass on {name} is {shown[0][0]:.3g} kg: wrong direction of its readings, or IMU '
+            'axes'
+        )
+    if misalignment > MAX_MISALIGNMENT:
+        raise LogError(
+            f'forces on {name} fit best with the axes of the IMU turned by '
+            f'{np.degrees(misalignment):.0f} degrees'
+        )
+    if at_edge:
         raise LogError(
             f"the streams fit best with a delay at the limit 'max_delay', {most:.3g} s",
             about=('max_delay',),
         )
-    if rank < len(x):
-        raise LogError(
-            f'the log determines {rank} of {len(x)} unknowns of the tool and offset of {name}',
-            about=('inertia',),
-        )
-    require_mostly_undisturbed(int((~used).sum()), len(used), name)
-    misalignment = kept.misalignment(x, delay)
-    _require_plausible(x, misalignment, name)
     covariance = kept.covariance(sizes, x, delay, most > 0.0)
-    deviations = np.sqrt(np.diag(covariance))
-    mass = float(x[0])
-    centre = x[1:4] / mass
+    deviations, mass, centre = np.sqrt(np.diag(covariance)), float(x[0]), x[1:4] / x[0]
     # c = h / m, to first order.
     to_centre = np.column_stack([-centre, np.eye(3)]) / mass
     residuals = problem.residuals(x, delay)
@@ -423,16 +432,3 @@ class _Problem(NamedTuple):
         wanted = self.measured[:, :3] - Y[..., 1:] @ x[1:]
         a, f = explained - explained.mean(axis=0), wanted - wanted.mean(axis=0)
         return float(Rotation.align_vectors(f, a)[0].magnitude())
-
-
-def _require_plausible(x: Array, misalignment: float, name: str) -> None:
-    """Refuse a negative mass, and axes of the IMU that do not fit."""
-    if x[0] <= 0.0:
-        raise LogError(
-            f'the mass on {name} is {x[0]:.3g} kg: wrong direction of its readings, or IMU axes'
-        )
-    if misalignment > MAX_MISALIGNMENT:
-        raise LogError(
-            f'forces on {name} fit best with the axes of the IMU turned by '
-            f'{np.degrees(misalignment):.0f} degrees'
-        )
