@@ -81,14 +81,14 @@ def test_links_without_equations_keep_every_bit(arm, method):
 def test_answer_that_fits_much_worse_than_the_prior_is_refused(arm, monkeypatch, ratio):
     plain = SOLVERS['least_squares']
 
-    def failed(problem):
-        found = plain(problem)
+    def failed(problem, weight):
+        found = plain.solve(problem, weight)
         step = np.full(len(found.x), 1e6)
         most = np.sqrt(ratio * max(1.0, problem.mean_square(problem.fitted_extras())))
         moved = found.x + step * most * np.sqrt(problem.count) / np.linalg.norm(
             problem.factor @ step
         )
-        return replace(found, x=moved)
+        return found._replace(x=moved)
 
     monkeypatch.setitem(SOLVERS, 'least_squares', replace(plain, solve=failed))
     if ratio < 100.0:

@@ -100,10 +100,10 @@ def scores(experiment):
     """Return errors and consistency of the four columns of A's Table V."""
     problem, grids, truth = experiment.problem, experiment.grids, experiment.truth
     found = (
-        solve_mass_points(problem, grids).parameters,
+        solve_mass_points(problem, grids=grids).parameters,
         solve_least_squares(problem).parameters,
         problem.prior,
-        solve_mass_points(problem, grids, weight=None).parameters,
+        solve_mass_points(problem, grids=grids, weight=None).parameters,
     )
 
     def rms(rows, x):

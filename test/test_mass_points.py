@@ -160,11 +160,13 @@ def test_compact_links_off_centre_cannot_be_represented():
     compact = even_bodies(np.ones(1), np.array([[0.05, 0.0, 0.0]]), np.full((1, 3), 1e-5))
     rows = Information.of(1e3 * np.eye(10), 1e3 * compact[0])
     problem = Problem.of(Unknowns(('arm',)), rows, compact)
-    result = solve_mass_points(problem, [box_grid(box)])
+    result = solve_mass_points(problem, grids=[box_grid(box)])
     assert result.consistent and result.grade is Grade.OPTIMAL
     spread = pseudo_inertia(result.parameters[0])[0, 0]
     mass, first = result.parameters[0, :2]
     share = first / mass / 0.1
     assert spread - first**2 / mass >= mass * share * (1 - share) * 0.01 - ROUND_OFF
     assert len(result.notes) == 2 and 'arm' in result.notes[0]
-    assert solve_mass_points(problem, [box_grid(box, 9)]).mean_square < 0.1 * result.mean_square
+    assert (
+        solve_mass_points(problem, grids=[box_grid(box, 9)]).mean_square < 0.1 * result.mean_square
+    )

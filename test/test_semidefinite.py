@@ -13,12 +13,12 @@ from identification_problems import humanoid_case
 
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Grade, Problem
-from inertial_estimation.identification.solvers.consistency_lmi import Consistency
 from inertial_estimation.identification.solvers.least_squares import (
     solve_euclidean,
     solve_pullback,
 )
 from inertial_estimation.identification.solvers.semidefinite import (
+    Consistency,
     solve_semidefinite,
 )
 from inertial_estimation.identification.unknowns import Unknowns

@@ -185,13 +185,12 @@ def test_active_bounds_of_every_kind_are_kept(bounded, case, noise):
     mass[0, 0], mass[2, 1] = parameters[0, 0] + 0.3, 0.8 * parameters[2, 0]
     center = np.tile([[-np.inf] * 3, [np.inf] * 3], (n, 1, 1))
     center[1, 0, 0] = parameters[1, 1] / parameters[1, 0] + 0.01
-    bounds = Bounds(mass, center, extras=np.array([[-np.inf, free.x[-2] - 0.1], [0.2, 0.2]]))
-    if bounded is not SOLVERS['manifold']:
-        Q = np.full((n, 4, 4), np.nan)
-        J = pseudo_inertia(parameters[4])
-        Q[4] = np.diag([-1.0, -1.0, -1.0, 0.9 * np.trace(J[:3, :3]) / J[3, 3]])
-        total = np.array([1.02 * parameters[:, 0].sum(), np.inf])
-        bounds = replace(bounds, ellipsoids=Q, total_mass=total)
+    extras = np.array([[-np.inf, free.x[-2] - 0.1], [0.2, 0.2]])
+    Q = np.full((n, 4, 4), np.nan)
+    J = pseudo_inertia(parameters[4])
+    Q[4] = np.diag([-1.0, -1.0, -1.0, 0.9 * np.trace(J[:3, :3]) / J[3, 3]])
+    total = np.array([1.02 * parameters[:, 0].sum(), np.inf])
+    bounds = Bounds(mass, center, Q, total, extras)
     within = replace(problem, bounds=bounds)
     found, slack = bounded(within), LinearBounds.of(within).slack
     assert (slack(free.x) < 0.0).sum() >= len(slack(free.x)) - 1

@@ -18,7 +18,7 @@ from inertial_estimation.identification.feasibility import (
     check_stated,
     read_base_parameters,
 )
-from inertial_estimation.identification.solvers.consistency_lmi import Consistency
+from inertial_estimation.identification.solvers.semidefinite import Consistency
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import Rows, null_space

@@ -13,8 +13,7 @@ from wam import WAM, WamArm
 from inertial_estimation.identification.feasibility import Verdict, check_base_parameters
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.solvers.consistency_lmi import Consistency
-from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
+from inertial_estimation.identification.solvers.semidefinite import Consistency, solve_semidefinite
 from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 
 pytestmark = pytest.mark.skipif(not WAM.is_dir(), reason='needs ../shared/data')

@@ -17,7 +17,7 @@ from inertial_estimation.identification.feasibility import (
     check_stated,
     read_base_parameters,
 )
-from inertial_estimation.identification.solvers.consistency_lmi import Consistency
+from inertial_estimation.identification.solvers.semidefinite import Consistency
 from inertial_estimation.model.robot import Robot
 
 Record = dict[str, Any]

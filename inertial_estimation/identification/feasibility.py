@@ -49,8 +49,8 @@ from inertial_estimation.identification.solvers.conic import (
     minimise,
     vector,
 )
-from inertial_estimation.identification.solvers.consistency_lmi import Consistency
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.solvers.semidefinite import Consistency
 from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, parse_combination
 from inertial_estimation.model.identifiable import null_space

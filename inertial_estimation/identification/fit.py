@@ -49,8 +49,8 @@ from inertial_estimation.identification.priors import (
 )
 from inertial_estimation.identification.problem import Bounds, Identification, Problem
 from inertial_estimation.identification.row_space import eliminated
-from inertial_estimation.identification.solvers.coordinates import require_weight
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.solvers.method import require_weight
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns, gain_columns
 from inertial_estimation.model.robot import Robot

@@ -21,17 +21,17 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, ModelError, ShapeError
 from inertial_estimation.identification.arguments import choice
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.solvers.coordinates import (
-    MAX_WEIGHT,
-    MIN_WEIGHT,
-    require_weight,
-)
 from inertial_estimation.identification.solvers.divergence import (
     Distance,
     entropic_gradient,
     entropic_roots,
     symmetric,
     whitening,
+)
+from inertial_estimation.identification.solvers.method import (
+    MAX_WEIGHT,
+    MIN_WEIGHT,
+    require_weight,
 )
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import LARGEST_ARM

@@ -15,7 +15,7 @@ from inertial_estimation.config.settings import IdentifierSettings
 from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.identification.equations.builder import EquationChoice
 from inertial_estimation.identification.equations.friction import JointModel
-from inertial_estimation.identification.solvers.coordinates import require_weight
+from inertial_estimation.identification.solvers.method import require_weight
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.robot import Robot
 

@@ -1,12 +1,11 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Bounded least squares to round-off, by an active set.
+Bounded least squares to round-off.
 
     minimise  1/2 |A x - b|^2 + 1/2 sum d (v - v0)^2,   x = X v,   v >= floor,  C v >= limits
 
-From no active bounds, all bounds that are violated or pull change at once [block pivoting], which
-mostly ends within ten rounds. Where it cycles, Clarabel finds the active set.
+Clarabel finds the active bounds, with which as equations the answer is exact.
 """
 
 from __future__ import annotations
@@ -24,11 +23,10 @@ from inertial_estimation.identification.solvers.linear_bounds import (
     require_compatible,
 )
 
-ROUNDS = 20
+ROUNDS = 5
+"""Of active sets: the first or second is mostly right."""
 ROUND_OFF = 1e-11
 """Of scaled variables at a bound."""
-SETTLED = 1e-9
-"""Violation of the conditions of optimality below which an active set is right."""
 INTERIOR_POINT = 1e-12
 """Tolerance of Clarabel, for which multipliers and slacks are far apart."""
 DEPENDENT = 1e-12
@@ -103,29 +101,13 @@ class Fitted(NamedTuple):
 
 def fit_bounded(problem: BoundedProblem) -> Fitted:
     """Minimise."""
-    none = np.zeros(len(problem.d), dtype=np.bool_), np.zeros(len(problem.limits), dtype=np.bool_)
-    best = _pivot(problem, *none, exact=False)
-    if best.optimality > SETTLED:
-        pressed, active, inner = _interior_point(problem)
-        final = _pivot(problem, pressed, active, exact=True)
-        used = best.iterations + inner.iterations + final.iterations
-        best = min(best, inner, final, key=lambda fitted: fitted.optimality)
-        best = best._replace(iterations=used)
-    return best
-
-
-def _pivot(problem: BoundedProblem, pressed: Mask, active: Mask, *, exact: bool) -> Fitted:
-    """Exchange bounds until none is wrong; pressed (k,) at the floor, active (m,) at a limit."""
-    best, used = problem.rated(problem.v0, np.zeros(len(problem.limits))), 0
-    while used < ROUNDS:
+    best, pressed, active = _interior_point(problem)
+    used = best.iterations
+    for _ in range(ROUNDS):
         used += 1
-        try:
-            v, y = _solve(problem, pressed, active, exact)
-        except np.linalg.LinAlgError:
-            break  # weights of equations beyond what a Cholesky factor can hold
+        v, y = _solve(problem, pressed, active)
         best = min(best, problem.rated(v, y), key=lambda fitted: fitted.optimality)
-        pulls = problem.gradient(v, y)
-        at_floor = np.where(pressed, pulls > 0.0, v < problem.floor - ROUND_OFF)
+        at_floor = np.where(pressed, problem.gradient(v, y) > 0.0, v < problem.floor - ROUND_OFF)
         at_limit = np.where(active, y > 0.0, problem.C @ v < problem.limits - ROUND_OFF)
         if (at_floor == pressed).all() and (at_limit == active).all():
             break
@@ -133,14 +115,12 @@ def _pivot(problem: BoundedProblem, pressed: Mask, active: Mask, *, exact: bool)
     return best._replace(iterations=used)
 
 
-def _solve(
-    problem: BoundedProblem, pressed: Mask, active: Mask, exact: bool
-) -> tuple[Array, Array]:
+def _solve(problem: BoundedProblem, pressed: Mask, active: Mask) -> tuple[Array, Array]:
     """
     Return variables (k,) and multipliers (m,) with the active bounds as equations.
 
     Free variables s, in units of 1 / sqrt(d), minimise ``|W s - r|^2 + |s|^2`` with ``G s = g``,
-    by a factor of ``1 + W W'``: of that matrix, or, exact, by QR of [W'; 1].
+    by QR of [W'; 1].
     """
     from scipy.linalg import solve_triangular
 
@@ -154,23 +134,17 @@ def _solve(
     left, sizes, axes = left[:, :rank], sizes[:rank], axes[:rank]
     fixed = (left.T @ g) / sizes
     s = fixed @ axes
-    r = r - W @ s
     inside = W - (W @ axes.T) @ axes
-    if exact:
-        Q, R = np.linalg.qr(np.vstack([inside.T, np.eye(len(W))]))
-        s = s + Q[: len(s)] @ solve_triangular(R, r, trans='T')
-        s = s + (fixed - axes @ s) @ axes
-    else:
-        R = np.linalg.cholesky(np.eye(len(W)) + inside @ inside.T).T
-        s = s + inside.T @ solve_triangular(R, solve_triangular(R, r, trans='T'))
-    v[free] += s / root
+    Q, R = np.linalg.qr(np.vstack([inside.T, np.eye(len(W))]))
+    s = s + Q[: len(s)] @ solve_triangular(R, r - W @ s, trans='T')
+    v[free] += (s + (fixed - axes @ s) @ axes) / root
     y = np.zeros(len(active))
     y[active] = left @ ((axes @ (problem.gradient(v, y)[free] / root)) / sizes)
     return v, y
 
 
-def _interior_point(problem: BoundedProblem) -> tuple[Mask, Mask, Fitted]:
-    """Return floors and bounds that hold by Clarabel, and its variables."""
+def _interior_point(problem: BoundedProblem) -> tuple[Fitted, Mask, Mask]:
+    """Return what Clarabel finds, with the floors and bounds that hold there."""
     from scipy.sparse import block_diag, csc_array, diags, hstack, identity
 
     n, k = problem.X.shape
@@ -199,4 +173,4 @@ def _interior_point(problem: BoundedProblem) -> tuple[Mask, Mask, Fitted]:
     pressed[floored] = found.multipliers[1] > found.slacks[1]
     active = found.multipliers[2] > found.slacks[2]
     y = np.maximum(found.multipliers[2], 0.0)
-    return pressed, active, problem.rated(found.x[n:], y, found.iterations)
+    return problem.rated(found.x[n:], y, found.iterations), pressed, active

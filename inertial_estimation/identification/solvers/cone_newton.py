@@ -23,15 +23,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.identification.problem import Grade
-from inertial_estimation.identification.solvers.coordinates import (
-    Coordinates,
-    Curvature,
-    solve_root,
-)
+from inertial_estimation.identification.solvers.coordinates import Coordinates, solve_root
 from inertial_estimation.identification.solvers.divergence import (
     components,
     edge,
@@ -73,10 +68,8 @@ class Minimum:
     """To the least objective, over the objective plus the weight."""
     grade: Grade
     iterations: int
-    missed: NDArray[np.intp]
+    missed: Indices
     """Indices of bounds that are not kept."""
-    curvature: Curvature
-    """Without the bounds."""
 
 
 class _Bodies(NamedTuple):
@@ -155,7 +148,7 @@ class ConeNewton:
 
     def _bodies(self, u: Array) -> _Bodies | None:
         """Return the bodies at some coordinates, None where round-off leaves one outside."""
-        S = self._symmetric(u)
+        S = self.coordinates.shapes(u)
         root = cholesky(np.eye(4) + S)
         inertial = self.coordinates.unknowns(u)[: self.size].reshape(-1, 10)
         # Round-off may take either away first: steps need the root, the objective eigenvalues.
@@ -165,10 +158,6 @@ class ConeNewton:
         if not shares.min() > -1.0:
             return None
         return _Bodies(S, shares, root, np.asarray(np.linalg.inv(np.eye(4) + S)))
-
-    def _symmetric(self, u: Array) -> Array:
-        """Return the matrix S of each link."""
-        return symmetric(u[: self.size].reshape(-1, 10))
 
     def _objective(self, u: Array, bodies: _Bodies) -> tuple[float, Array]:
         """Return objective and gradient, (n_u,), without the bounds."""
@@ -190,7 +179,7 @@ class ConeNewton:
             Y, Y_root = product * bodies.inverse, np.sqrt(product) * root_of_inverse
             state = _State(u, bodies, Y, Y_root, slack, product / slack)
             root = self._root(state)
-            reach = edge(bodies.root, self._symmetric(-solve_root(root, gradient)))
+            reach = edge(bodies.root, self.coordinates.shapes(-solve_root(root, gradient)))
             if reach >= FIRST_STEP:
                 return state, root
             product *= max(3.0, 1.0 / reach)
@@ -220,7 +209,7 @@ class ConeNewton:
         root, failed = dpotrf(H.T, lower=0, overwrite_a=1)
         if failed:
             S, mean = state.bodies.S, state.mean_product
-            return Curvature.of(self.coordinates, self.gram, S, mean).root
+            return self.coordinates.curvature_root(self.gram, S, mean)
         return np.asarray(root)
 
     def _step(
@@ -239,7 +228,7 @@ class ConeNewton:
         force[: self.size] -= (aim - self.weight) * components(bodies.inverse).reshape(-1)
         force -= (slack_aim / s - y / s * missing) @ self.A
         du = -solve_root(root, force)
-        change = self._symmetric(du)
+        change = self.coordinates.shapes(du)
         product = bodies.inverse @ change @ Y
         dY = aim * bodies.inverse - Y - (product + np.swapaxes(product, -1, -2)) / 2
         ds = self.A @ du + missing
@@ -262,9 +251,9 @@ class ConeNewton:
         self, state: _State, value: float, gradient: Array, steps: int, exhausted: bool
     ) -> Minimum:
         """Return the answer with its grade."""
-        curvature = Curvature.of(self.coordinates, self.gram, state.bodies.S, self.weight)
+        root = self.coordinates.curvature_root(self.gram, state.bodies.S, self.weight)
         force = gradient - state.y @ self.A
-        squared = max(0.0, float(force @ solve_root(curvature.root, force)))
+        squared = max(0.0, float(force @ solve_root(root, force)))
         gap = 0.5 * squared + float(state.s @ state.y)
         if squared > CERTAIN_DECREMENT**2 * self.weight:
             # Too far for the decrement to bound the gap: take the duality gap.
@@ -274,7 +263,7 @@ class ConeNewton:
         grade = Grade.STOPPED if exhausted else Grade.INACCURATE
         if gap <= OPTIMAL and not missed.any():
             grade = Grade.OPTIMAL
-        return Minimum(state.u, gap, grade, steps, np.flatnonzero(missed), curvature)
+        return Minimum(state.u, gap, grade, steps, np.flatnonzero(missed))
 
 
 def cholesky(matrices: Array) -> Array | None:

@@ -14,34 +14,22 @@ The Euclidean distance depends on units and link frames, the pullback does not [
 from __future__ import annotations
 
 from functools import partial
-from time import perf_counter
 
 import numpy as np
 
-from inertial_estimation.identification.arguments import require_noise
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.problem import Grade, Identification, Problem
+from inertial_estimation.identification.problem import Grade, Problem
 from inertial_estimation.identification.row_space import RowSpace, numerical_rank
-from inertial_estimation.identification.solvers.coordinates import (
-    Coordinates,
-    Curvature,
-    deviations,
-    deviations_of_equations,
-    require_weight,
-)
+from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import Distance
+from inertial_estimation.identification.solvers.method import Answer, Method
 
 OPTIMAL = 1e-10
 """Greatest relative gradient of an optimal answer."""
 
 
-@one_thread()
-def solve_least_squares(problem: Problem, *, noise: float | None = None) -> Identification:
+def _least_squares(problem: Problem, weight: float) -> Answer:
     """Minimise the residual; of all answers return the nearest to the prior, in SI units."""
-    start = perf_counter()
-    require_noise(noise)
-    problem.require_consistent_prior()
     space = RowSpace.of(problem.factor)
     x = space.solve(problem.target)
     null = space.invisible()
@@ -51,57 +39,40 @@ def solve_least_squares(problem: Problem, *, noise: float | None = None) -> Iden
     seen = lengths > 0.0
     size = float(np.linalg.norm(problem.target)) or 1.0
     optimality = float(np.linalg.norm(gradient[seen] / lengths[seen])) / size
-    return Identification(
-        method='least_squares',
-        unknowns=problem.unknowns,
-        x=x,
-        deviations=deviations_of_equations(problem, x, noise),
-        rank=space.rank,
-        mean_square=problem.mean_square(x),
-        optimality=optimality,
-        grade=Grade.OPTIMAL if optimality <= OPTIMAL else Grade.INACCURATE,
-        iterations=1,
-        solve_time=perf_counter() - start,
-    )
+    return Answer(x, optimality, _grade(optimality), rank=space.rank)
 
 
-@one_thread()
-def solve_quadratic(
-    problem: Problem, distance: Distance, *, weight: float = 1e-2, noise: float | None = None
-) -> Identification:
+def _quadratic(distance: Distance, problem: Problem, weight: float) -> Answer:
     """Minimise residual and distance to the prior, Euclidean or pullback."""
     from scipy.linalg import solve_triangular
 
-    start = perf_counter()
-    require_weight(weight)
-    require_noise(noise)
     eye = np.broadcast_to(np.eye(10), (len(problem.unknowns.links), 10, 10))
-    coordinates = Coordinates.of(problem, eye if distance is Distance.EUCLIDEAN else None)
-    drawn = coordinates.drawn
-    equations = Information.of(coordinates.factor, coordinates.target)
-    equations = equations.add(np.diag(np.sqrt(weight * drawn)), np.zeros(len(drawn)))
+    at = Coordinates.of(problem, eye if distance is Distance.EUCLIDEAN else None)
+    pull = np.diag(np.sqrt(weight * at.drawn))
+    equations = Information.of(at.factor, at.target).add(pull, np.zeros(len(pull)))
     u = solve_triangular(equations.R, equations.rho)
-    residual = coordinates.factor @ u - coordinates.target
-    gradient = coordinates.factor.T @ residual + weight * drawn * u
-    size = np.linalg.norm(coordinates.factor) * np.linalg.norm(coordinates.target)
+    gradient = at.factor.T @ (at.factor @ u - at.target) + pull @ pull @ u
+    size = np.linalg.norm(at.factor) * np.linalg.norm(at.target)
     optimality = float(np.linalg.norm(gradient) / size) if size > 0.0 else 0.0
-    x = coordinates.unknowns(u)
-    curvature = Curvature(
-        equations.R, np.zeros((len(eye), 4, 4)), drawn[coordinates.n_inertial :], weight
-    )
-    return Identification(
-        method=distance.value,
-        unknowns=problem.unknowns,
-        x=x,
-        deviations=deviations(problem, x, coordinates, curvature, noise),
-        rank=numerical_rank(coordinates.factor.T @ coordinates.factor),
-        mean_square=problem.mean_square(x),
-        optimality=optimality,
-        grade=Grade.OPTIMAL if optimality <= OPTIMAL else Grade.INACCURATE,
-        iterations=1,
-        solve_time=perf_counter() - start,
-    )
+    return Answer(
+        at.unknowns(u), optimality, _grade(optimality), coordinates=at, prior_rows=pull,
+        rank=numerical_rank(at.factor.T @ at.factor),
+    )  # fmt: skip
 
 
-solve_euclidean = partial(solve_quadratic, distance=Distance.EUCLIDEAN)
-solve_pullback = partial(solve_quadratic, distance=Distance.PULLBACK)
+def _grade(optimality: float) -> Grade:
+    return Grade.OPTIMAL if optimality <= OPTIMAL else Grade.INACCURATE
+
+
+solve_least_squares = Method(
+    'least_squares', _least_squares, Distance.NONE, 1e-9, weighted=False, invariant=False,
+    consistent=False, bounded=False,
+)  # fmt: skip
+solve_euclidean = Method(
+    'euclidean', partial(_quadratic, Distance.EUCLIDEAN), Distance.EUCLIDEAN, 1e-9,
+    invariant=False, consistent=False, bounded=False,
+)  # fmt: skip
+solve_pullback = Method(
+    'pullback', partial(_quadratic, Distance.PULLBACK), Distance.PULLBACK, 1e-9,
+    consistent=False, bounded=False,
+)  # fmt: skip

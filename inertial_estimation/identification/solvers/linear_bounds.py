@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,10 +18,8 @@ from inertial_estimation.identification.solvers.conic import (
     Kind,
     minimise,
 )
+from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.model.inertia import pseudo_inertia
-
-if TYPE_CHECKING:
-    from scipy.sparse import sparray
 
 ROUND_OFF = 1e-12
 """Share of a total by which a sum of masses may be off."""
@@ -125,20 +122,16 @@ def contradicting(names: Sequence[str]) -> ModelError:
     return ModelError(f'no consistent parameters keep these bounds: {", ".join(names)}')
 
 
-def bound_blocks(bounds: LinearBounds, origin: Array, to_x: sparray) -> list[Block]:
-    """
-    Return the rows of bounds, each scaled to factors of at most one.
-
-    origin (n_unknowns,); to_x (n_unknowns, n).
-    """
+def bound_blocks(bounds: LinearBounds, at: Coordinates) -> list[Block]:
+    """Return the rows of bounds, each scaled to factors of at most one."""
     from scipy.sparse import csc_array
 
     if not bounds.names:
         return []
-    rows = np.asarray(to_x.T @ bounds.rows.T).T
+    rows = at.rows(bounds.rows)
     sizes = np.abs(rows).max(axis=1)
     sizes[sizes == 0.0] = 1.0
-    h = bounds.slack(origin) / sizes
+    h = bounds.slack(at.origin) / sizes
     return [Block(bounds.names, Kind.NONNEGATIVE, csc_array(rows / sizes[:, None]), h)]
 
 

@@ -20,25 +20,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from time import perf_counter
 
 import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import InertialEstimationError, ModelError, ShapeError
-from inertial_estimation.identification.arguments import require_noise
-from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.problem import Grade, Identification, Problem
+from inertial_estimation.identification.problem import Grade, Problem
 from inertial_estimation.identification.row_space import RANK_TOLERANCE, RowSpace
 from inertial_estimation.identification.solvers.bounded_least_squares import (
     BoundedProblem,
     fit_bounded,
 )
-from inertial_estimation.identification.solvers.coordinates import (
-    deviations_of_equations,
-    require_weight,
-)
+from inertial_estimation.identification.solvers.divergence import Distance
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.solvers.method import Answer, Method
 from inertial_estimation.model.geometry import Box, Shape
 from inertial_estimation.model.inertia import (
     inertia_seen_from,
@@ -193,20 +188,10 @@ def prior_roots(grids: Sequence[PointGrid], prior: Array) -> list[Array]:
     return found
 
 
-@one_thread()
-def solve_mass_points(
-    problem: Problem,
-    grids: Sequence[PointGrid] | None = None,
-    *,
-    weight: float | None = 1e-2,
-    noise: float | None = None,
-) -> Identification:
+def _mass_points(
+    problem: Problem, weight: float | None, grids: Sequence[PointGrid] | None = None
+) -> Answer:
     """Minimise the objective over positive masses at points [A 9-32 corrected]."""
-    start = perf_counter()
-    if weight is not None:
-        require_weight(weight)
-    require_noise(noise)
-    problem.require_consistent_prior()
     links, prior = problem.unknowns.links, problem.prior
     if grids is None:
         grids = link_grids(links, prior, {})
@@ -215,11 +200,10 @@ def solve_mass_points(
     roots = prior_roots(grids, prior)
     even = [np.full(len(g.points), m / len(g.points)) for g, m in zip(grids, prior[:, 0])]
     reference, misfits = _reference(grids, prior, roots, even)
-    prior_rows = None if weight is None else _prior_rows(problem, roots)
-    posed = _posed(problem, grids, even, reference, prior_rows, weight or 0.0)
+    pull = np.sqrt(weight or 0.0) * _prior_rows(problem, roots)
+    posed = _posed(problem, grids, even, reference, pull)
     fitted = fit_bounded(posed)
-    x = posed.X @ fitted.v
-    space = RowSpace.of(problem.factor)
+    x, space = posed.X @ fitted.v, RowSpace.of(problem.factor)
     far = [f'{link} ({gap:.0%})' for link, gap in zip(links, misfits) if gap > MAX_MISFIT]
     notes = far and [f'point masses cannot represent the prior of {", ".join(far)}']
     mean_square, least = problem.mean_square(x), problem.mean_square(space.solve(problem.target))
@@ -228,19 +212,16 @@ def solve_mass_points(
         notes.append(
             f'the mean squared residual is {mean_square:.3g}, without constraints {least:.3g}'
         )
-    return Identification(
-        method=METHOD,
-        unknowns=problem.unknowns,
-        x=x,
-        deviations=deviations_of_equations(problem, x, noise, prior_rows, weight or 0.0),
-        rank=space.rank,
-        mean_square=mean_square,
-        optimality=fitted.optimality,
-        grade=Grade.OPTIMAL if fitted.optimality <= OPTIMAL else Grade.INACCURATE,
-        iterations=fitted.iterations,
-        solve_time=perf_counter() - start,
-        notes=tuple(notes),
+    grade = Grade.OPTIMAL if fitted.optimality <= OPTIMAL else Grade.INACCURATE
+    return Answer(
+        x, fitted.optimality, grade, fitted.iterations, tuple(notes), space.rank, prior_rows=pull
     )
+
+
+solve_mass_points = Method(
+    METHOD, _mass_points, Distance.NONE, 1e-4, weighted=False, prior_optional=True,
+    invariant=False,
+)  # fmt: skip
 
 
 def _reference(
@@ -284,14 +265,12 @@ def _posed(
     grids: Sequence[PointGrid],
     even: Sequence[Array],
     reference: Sequence[Array],
-    prior_rows: Array | None,
-    weight: float,
+    pull: Array,
 ) -> BoundedProblem:
     """Return the problem of the masses, as shares of even ones, and of the other unknowns."""
     from scipy.linalg import block_diag
 
     origin, n, root = problem.prior_point(), problem.unknowns.n_inertial, np.sqrt(problem.count)
-    pull = np.sqrt(weight) * (problem.factor[:0] if prior_rows is None else prior_rows)
     rows = np.vstack([problem.factor / root, pull])
     right = np.append(problem.target / root, pull @ origin)
     triangle = np.asarray(np.linalg.qr(np.column_stack([rows, right]), mode='r'))[: len(origin)]

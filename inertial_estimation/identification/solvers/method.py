@@ -1,0 +1,135 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""A method of identification: a solver with its properties, and standard deviations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from inertial_estimation.arrays import Array
+from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.arguments import require_noise, require_number
+from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.identification.problem import Grade, Identification, Problem
+from inertial_estimation.identification.row_space import RowSpace, numerical_rank
+from inertial_estimation.identification.solvers.coordinates import Coordinates
+from inertial_estimation.identification.solvers.divergence import Distance
+
+MIN_WEIGHT, MAX_WEIGHT = 1e-12, 1e12
+"""
+Of a prior, over a mean squared residual of one. On logs of real arms a smaller one changes no
+residual in five digits, and Newton steps end in round-off; from 1e14 on unknowns without a prior,
+as offsets, are lost in it. At 1e12 the parameters are the prior's to 9 digits.
+"""
+
+
+def require_weight(weight: float | None) -> None:
+    """Raise unless round-off leaves the weight of a prior an effect."""
+    require_number('weight', weight)
+    if weight is not None and not MIN_WEIGHT <= weight <= MAX_WEIGHT:
+        raise ModelError(f"'weight' is {weight:g}, expected {MIN_WEIGHT:g} to {MAX_WEIGHT:g}")
+
+
+class Answer(NamedTuple):
+    """Unknowns that a solver found, see `Identification`."""
+
+    x: Array
+    optimality: float
+    grade: Grade
+    iterations: int = 1
+    notes: tuple[str, ...] = ()
+    rank: int | None = None
+    """None: by products of the equations."""
+    coordinates: Coordinates | None = None
+    """In which deviations are computed; None: the unknowns."""
+    prior_rows: Array | None = None
+    """Root of the curvature of the weighted prior by these, shape (k, n_u); None: no prior."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A solver with its properties."""
+
+    name: str
+    solve: Callable[..., Answer]
+    """``solve(problem, weight, **options)``."""
+    distance: Distance
+    exactness: float
+    """Relative error of predicted wrenches without noise, with next to no weight of the prior."""
+    weighted: bool = True
+    """Equations are weighed against a prior."""
+    prior_optional: bool = False
+    """``weight`` may be None."""
+    consistent: bool = True
+    """Every answer is fully physically consistent."""
+    invariant: bool = True
+    """Another frame of a link only rotates and moves its answer."""
+    bounded: bool = True
+    """Bounds are kept."""
+
+    def __call__(
+        self,
+        problem: Problem,
+        *,
+        weight: float | None = 1e-2,
+        noise: float | None = None,
+        with_deviations: bool = True,
+        **options: Any,
+    ) -> Identification:
+        """Solve; noise: of the equations, estimated by default."""
+        start = perf_counter()
+        require_noise(noise)
+        if not (weight is None and self.prior_optional):
+            require_weight(weight)
+        problem.require_consistent_prior()
+        with one_thread():
+            found = self.solve(problem, weight, **options)
+            rank = found.rank
+            if rank is None:
+                rank = numerical_rank(problem.factor.T @ problem.factor)
+            stated = np.full(len(found.x), np.nan)
+            if with_deviations:
+                stated = deviations(problem, found, weight or 0.0, noise)
+        return Identification(
+            self.name, problem.unknowns, found.x, stated, rank, problem.mean_square(found.x),
+            found.optimality, found.grade, found.iterations, perf_counter() - start, found.notes,
+        )  # fmt: skip
+
+
+def deviations(problem: Problem, found: Answer, weight: float, noise: float | None) -> Array:
+    """
+    Return the standard deviations of all unknowns by the curvature at an answer, (n,) [S 81-83].
+
+    Constraints are ignored: where a link is at the edge of consistency or a bound is active, the
+    answer is more certain, since projection on a convex set never increases a distance. NaN if the
+    noise is to be estimated and the fit uses up all equations.
+    """
+    from scipy.linalg import solve_triangular
+
+    at = found.coordinates
+    factor = problem.factor / np.sqrt(problem.count) if at is None else at.factor
+    prior = factor[:0] if found.prior_rows is None else found.prior_rows
+    R = np.asarray(np.linalg.qr(np.vstack([factor, prior]), mode='r'))
+    if at is None:
+        space = RowSpace.of(R)
+        V = moved = space.inverse_root()
+        undetermined = ~space.determined
+    else:
+        V = solve_triangular(R, np.eye(len(R)))
+        moved = at.directions(V)
+        undetermined = np.append(np.zeros(at.n_inertial, dtype=np.bool_), at.undetermined)
+    seen, held = factor @ V, prior @ V
+    if noise is None:
+        freedom = problem.count - float(np.sum(seen**2))
+        # Less than half an equation is round-off of a fit that uses up all of them.
+        variance = problem.mean_square(found.x) / freedom if freedom >= 0.5 else np.nan
+    else:
+        variance = noise**2 / problem.count
+    by_noise, by_prior = (np.sum((moved @ part.T) ** 2, axis=1) for part in (seen, held))
+    stated = np.sqrt(variance * by_noise + weight * by_prior)
+    return np.where(undetermined, np.inf, stated)
