@@ -29,7 +29,7 @@ from pinocchio.rpy import rpyToMatrix
 from robots import nested_humanoid_urdf
 from sensor_msgs.msg import Imu
 from std_srvs.srv import Trigger
-from test_collection import at_rest, humanoid
+from test_body_readings import at_rest, humanoid
 from turned_body import TurnedBody
 
 from inertial_estimation.calibration.body_readings import BodyReadings

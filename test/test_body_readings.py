@@ -1,27 +1,22 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Still poses of a body that is turned, and gravity at an FT sensor from an IMU anywhere on a robot.
+Gravity at an FT sensor from an IMU anywhere on a robot.
 
-The oracle of gravity is Pinocchio's forward kinematics of the URDF.
+The oracle is Pinocchio's forward kinematics of the URDF.
 """
 
 import numpy as np
 import pinocchio as pin
 import pytest
-from hanging_body import GRAVITY
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
-from turned_body import AROUND, RATE, TurnedBody
 
-from inertial_estimation.calibration.accelerometer import MOVING, NOT_FINITE, TOUCHED
+from inertial_estimation.calibration.accelerometer import NOT_FINITE
 from inertial_estimation.calibration.body_readings import FIXED_LINK, BodyReadings
 from inertial_estimation.calibration.session import (
     CONTACT,
-    DIRECTIONS,
     JOINTS,
-    KEPT,
     MAX_JOINT_CHANGE,
-    NAMES,
     SETTLING,
     Collection,
 )
@@ -29,79 +24,8 @@ from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 
-DOWN = np.array([0.0, 0.0, -GRAVITY])
-POSE = 21
-"""Readings of a pose: 0.2 s and the one at its start."""
 G = np.array([0.3, -0.4, -9.79])
 ROUND_OFF = 1e-12
-
-
-@pytest.fixture
-def body(rng):
-    return TurnedBody(rng)
-
-
-def states(collection, readings):
-    """Return the use of each reading."""
-    return ['pose' if collection.update(one) else collection.state for one in readings]
-
-
-def test_motion_is_left_out_until_the_body_has_settled(body):
-    found = Collection()
-    states(found, body.still(DOWN, 60))
-    (pose,) = found.poses
-    assert pose.n_readings == POSE
-    np.testing.assert_allclose(pose.acceleration, -DOWN, atol=5 * 0.02 / np.sqrt(POSE))
-    assert set(states(found, body.moving())) == {MOVING}
-    uses = states(found, body.still(DOWN, 100))
-    # The first reading after the motion is one step after its end.
-    assert uses[:29] == 29 * [SETTLING] and set(uses[29:]) == {KEPT, 'pose'}
-    assert uses.index('pose') == 29 + POSE - 1
-    one = next(body.still(DOWN, 1))
-    one.raw[0] = np.nan
-    assert not found.update(one) and found.state == NOT_FINITE
-    # Neither a gap nor a clock that is set back is part of a pose.
-    for step in (10**9, -(10**10)):
-        body.stamp_ns += step
-        assert states(found, body.still(DOWN, 30)) == 30 * [SETTLING]
-    assert found.counts() == {KEPT: 4 * POSE, MOVING: 20, SETTLING: 30 + 29 + 60, NOT_FINITE: 1}
-
-
-def test_slow_tilt_is_seen_without_a_gyroscope(body):
-    found = Collection()
-    for angle in 0.5 * np.arange(200) / RATE:
-        gravity = GRAVITY * np.array([np.sin(angle), 0.0, -np.cos(angle)])
-        found.update(next(body.still(gravity, 1))._replace(turning=None))
-    assert found.left_out[MOVING] >= POSE and not found.poses
-
-
-def test_touched_poses_are_left_out(body):
-    found = Collection()
-    body.go_through(found.update, AROUND[:40])
-    assert found.offset.kept.all() and not found.lacking
-    # 3 N on a body of 2.9 kg, which is then let go.
-    body.touch = np.array([3.0, 0.0, 0.0, 0.0, 0.3, 0.0])
-    body.go_through(found.update, AROUND[:5])
-    assert not found.offset.kept[-5:].any() and found.offset.kept[:-10].all()
-    assert found.counts()[TOUCHED] >= 5 * POSE
-    body.touch = np.zeros(6)
-    body.go_through(found.update, AROUND[:1])
-    assert found.offset.kept[-1]
-
-
-def test_following_the_suggestions_is_enough(body):
-    found, gravity, reached = Collection(), DOWN, []
-    assert found.suggestions() and found.lacking
-    for _ in range(26):
-        body.go_through(found.update, [gravity], 1.3)
-        reached.append(gravity / GRAVITY)
-        if not found.lacking:
-            break
-        asked = DIRECTIONS[NAMES.index(found.suggestions()[0])]
-        # Near to one that was reached, and new.
-        assert 0.49 < (reached @ asked).max() < 0.9
-        gravity = GRAVITY * asked
-    assert not found.lacking and len(reached) < 20
 
 
 def humanoid(*imus, **more):
