@@ -22,7 +22,6 @@ from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Level, finding
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.outputs.cycle_times import CAPACITY, CycleReport, Cycles
 from inertial_estimation.outputs.diagnostics import (
     REPORTS_TO_END,
     FindingLog,
@@ -32,7 +31,6 @@ from inertial_estimation.outputs.diagnostics import (
     clock_status,
     common_skew,
     contacts_status,
-    cycle_status,
     known_joints_status,
 )
 from inertial_estimation.outputs.markers import (
@@ -51,7 +49,14 @@ from inertial_estimation.outputs.markers import (
     uninformed_markers,
     wrench_markers,
 )
-from inertial_estimation.outputs.result_checks import DependenceStatus, MomentumStatus
+from inertial_estimation.outputs.result_checks import (
+    CAPACITY,
+    CycleReport,
+    Cycles,
+    DependenceStatus,
+    MomentumStatus,
+    cycle_status,
+)
 from inertial_estimation.sample import SensorState
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import Source

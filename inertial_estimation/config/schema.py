@@ -190,36 +190,22 @@ def setting_of(group: type[Group], name: str) -> Setting | None:
 
 def read(group: type[Group], data: Mapping[str, Any]) -> Any:
     """Return the group that nested mappings or dotted names describe."""
-    values = {}
+    found: dict[str, Any] = {}
+    below: dict[str, dict[str, dict[str, Any]]] = {}
     for name, value in leaves(data).items():
         item = setting_of(group, name)
         if item is None:
             raise NameNotFound('parameter', name, _by_name(group))
-        values[name] = item.read(value, name)
-    return _build(group, values)
-
-
-def _build(group: type[Group], values: Mapping[str, Any]) -> Any:
-    """Return a group with values by dotted names."""
-    found: dict[str, Any] = {}
-    below: dict[str, dict[str, Any]] = {}
-    for name, value in values.items():
         first, _, rest = name.partition('.')
-        if rest:
-            below.setdefault(first, {})[rest] = value
+        owner, _, key = rest.rpartition('.')
+        values = below.setdefault(first, {}).setdefault(owner, {}) if rest else found
+        values[key or name] = item.read(value, name)
+    for first, owners in below.items():
+        kind: Any = _members(group)[first]
+        if isinstance(kind, Named):
+            found[first] = {owner: kind.kind(**values) for owner, values in owners.items()}
         else:
-            found[name] = value
-    for first, inner in below.items():
-        item = _members(group)[first]
-        if isinstance(item, Named):
-            owners: dict[str, dict[str, Any]] = {}
-            for name, value in inner.items():
-                owner, _, key = name.rpartition('.')
-                owners.setdefault(owner, {})[key] = value
-            found[first] = {owner: _build(item.kind, one) for owner, one in owners.items()}
-        else:
-            assert isinstance(item, type)
-            found[first] = _build(item, inner)
+            found[first] = kind(**owners[''])
     return group(**found)
 
 

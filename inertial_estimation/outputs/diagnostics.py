@@ -13,7 +13,6 @@ from inertial_estimation.estimation.contact_stream import ContactStatistics, Slo
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.findings import Finding, Level, finding
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.outputs.cycle_times import CycleReport
 from inertial_estimation.sample import Sample, SensorState
 from inertial_estimation.signals.cdr import Writer
 from inertial_estimation.signals.router import Source
@@ -244,36 +243,6 @@ def contacts_status(
         **{f'period of {one.frame} [ms]': f'{1e3 * one.period:.3f}' for one in slow},
     }
     return Status('contacts', tuple(found), values)
-
-
-def cycle_status(
-    report: CycleReport, totals: Mapping[str, int], failure: str, *, active: bool
-) -> Status:
-    """Return the status of the cycle; totals since the start are shown as they are."""
-    found = []
-    if failure:
-        found.append(finding('suboptimal', 'cycle', level=Level.ERROR, what=failure))
-    elif active and not report.count:
-        what = 'joint states'
-        found.append(finding('missing', 'cycle', level=Level.ERROR, what=what, share=1.0))
-    if report.jumped:
-        what = f'stamps of joint states jump forward by {report.jumped:.1f} s'
-        found.append(finding('clock', 'cycle', what=what))
-    elif report.stopped:
-        what = f'no joint states for {report.stopped:.1f} s'
-        found.append(finding('clock', 'cycle', what=what))
-    elif report.missed:
-        found.append(finding('late_cycle', 'cycle', count=report.missed))
-    values = {
-        'cycles': report.count,
-        'interval of the stamps [ms]': f'{1e3 * report.interval:.3f}',
-        'cycle time p50 [us]': f'{1e6 * report.duration_p50:.0f}',
-        'cycle time p99 [us]': f'{1e6 * report.duration_p99:.0f}',
-        'cycle time max [us]': f'{1e6 * report.duration_max:.0f}',
-        'missed cycles': report.missed,
-        **{f'{what}, total': count for what, count in totals.items()},
-    }
-    return Status('cycle', tuple(found), values, 'running' if active else 'inactive')
 
 
 def known_joints_status(

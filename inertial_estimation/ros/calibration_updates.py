@@ -34,7 +34,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.background import Background
-from inertial_estimation.ros.services import create_service
+from inertial_estimation.ros.executors import create_service
 from inertial_estimation.ros.subscriptions import LATCHED
 from inertial_estimation.sample import Sample
 

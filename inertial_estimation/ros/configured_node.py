@@ -23,9 +23,8 @@ from inertial_estimation.config.files import read_regular
 from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
 from inertial_estimation.model.urdf import decoded, is_xml
-from inertial_estimation.ros.executors import PollingNode, init, note_signals, spin
+from inertial_estimation.ros.executors import PollingNode, create_service, init, note_signals, spin
 from inertial_estimation.ros.parameters import Parameters, command_line, empty_lists
-from inertial_estimation.ros.services import create_service
 from inertial_estimation.ros.subscriptions import LATCHED
 
 SWITCH_INTERVAL = 5e-4

@@ -20,13 +20,16 @@ from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.model_update import ModelInUse
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.outputs.cycle_times import Cycles
 from inertial_estimation.outputs.diagnostics import (
     Status,
-    cycle_status,
     submodel_statuses,
 )
-from inertial_estimation.outputs.result_checks import DependenceStatus, MomentumStatus
+from inertial_estimation.outputs.result_checks import (
+    Cycles,
+    DependenceStatus,
+    MomentumStatus,
+    cycle_status,
+)
 from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.calibration_updates import CalibrationUpdates
 from inertial_estimation.ros.configured_node import ConfiguredNode, run_node

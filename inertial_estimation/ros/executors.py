@@ -1,23 +1,29 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Command line, executors, signals that end a node, and timers on the steady clock."""
+"""Command line, executors, signals that end a node, timers on the steady clock, and services."""
 
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import traceback
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from inspect import isawaitable
+from typing import Any
 
 import rclpy
-from rclpy.callback_groups import CallbackGroup
+from rclpy._rclpy_pybind11 import InvalidHandle
+from rclpy.callback_groups import CallbackGroup, ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.service import Service
 from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
 from rclpy.task import Future
 from rclpy.utilities import remove_ros_args
+from std_srvs.srv import SetBool
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import ConfigError, InertialEstimationError
 
 # Without a timeout some builds of the events executor wait for ever and ignore signals.
 LONG = 1e6
@@ -139,3 +145,46 @@ def spin(
         timer.destroy()
         executor.remove_node(node)
         executor.shutdown()
+
+
+def create_service(
+    node: Node, kind: type, name: str, work: Callable[..., str | Awaitable[str]], refusal: str = ''
+) -> Service:
+    """
+    Create a service that answers with the text of some work, or with the reason of its refusal.
+
+    An exception that left its callback would end the node.
+
+    `work` gets the ``data`` of a SetBool, and nothing of a Trigger.
+    """
+
+    async def answer(request, response):
+        response.success, text = False, ''
+        try:
+            found = work(request.data) if kind is SetBool else work()
+            text, response.success = (await found if isawaitable(found) else found), True
+        except InertialEstimationError as error:
+            text = f'{refusal}: {error}' if refusal else str(error)
+        except Exception as error:
+            node.get_logger().error(_sendable(f'{name}: {traceback.format_exc()}'))
+            text = f'{type(error).__name__}: {error}; see the log'
+        response.message = _sendable(text)
+        return response
+
+    # Members of another kind of group, such as the default one, wait for each other.
+    service = node.create_service(kind, name, answer, callback_group=ReentrantCallbackGroup())
+    send = service.send_response
+
+    def send_if_there(response: Any, header: Any) -> None:
+        try:
+            send(response, header)
+        except InvalidHandle:
+            node.get_logger().warning(f'{name} was cleaned up before it could be answered')
+
+    service.send_response = send_if_there
+    return service
+
+
+def _sendable(text: str) -> str:
+    """Return a text without single surrogates, as files may hold: ROS takes none."""
+    return text.encode(errors='replace').decode()

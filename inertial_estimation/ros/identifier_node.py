@@ -24,7 +24,7 @@ from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.calibration_updates import CalibrationFollower
 from inertial_estimation.ros.configured_node import ConfiguredNode, reported, run_node
 from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
-from inertial_estimation.ros.executors import SteadyTimer
+from inertial_estimation.ros.executors import SteadyTimer, create_service
 from inertial_estimation.ros.identifier_outputs import IdentifierOutputs
 from inertial_estimation.ros.identifier_status import IdentifierStatus
 from inertial_estimation.ros.sample_windows import (
@@ -33,7 +33,6 @@ from inertial_estimation.ros.sample_windows import (
     SampleWindow,
     SampleWindows,
 )
-from inertial_estimation.ros.services import create_service
 from inertial_estimation.ros.state_file import StateFile
 from inertial_estimation.ros.subscriptions import Inputs, PolledSubscriptions
 from inertial_estimation.sample import Sample

@@ -20,6 +20,7 @@ from inertial_estimation.identification.parameter_file import from_text, recogni
 from inertial_estimation.model.parameter_update import ParameterUpdate
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.outputs.diagnostics import Status
+from inertial_estimation.ros.executors import create_service
 from inertial_estimation.ros.inertial_parameters import (
     OFFSETS_TOPIC,
     TOPIC,
@@ -28,7 +29,6 @@ from inertial_estimation.ros.inertial_parameters import (
     offsets_from_message,
     roots_from_message,
 )
-from inertial_estimation.ros.services import create_service
 from inertial_estimation.ros.subscriptions import LATCHED
 
 

@@ -24,7 +24,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.calibration_updates import UNCHANGED, CalibrationUpdates
-from inertial_estimation.ros.services import create_service
+from inertial_estimation.ros.executors import create_service
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.messages import topic_names
 
