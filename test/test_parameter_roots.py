@@ -132,12 +132,3 @@ def test_draws_scatter_as_stated(robot):
     assert determined == pytest.approx(1.0, abs=0.3)
     # About ten combinations show OFF^2, and one of variance one is added to them.
     assert 0.5 < drawn < 1.3
-
-
-def test_inconsistent_submodel_keeps_roots_of_others(robot, prior):
-    chosen = settings(robot, method='pullback', weight=1e-6, warm_up=1.0)
-    identifier = RecursiveIdentifier(robot.with_parameters(prior), chosen)
-    identifier.add(log(robot, 2.0)[0])
-    found = identifier.refit()
-    assert found.least_margin < 0.0
-    assert np.isfinite(found.parameter_roots).all()

@@ -171,14 +171,6 @@ def test_parameters_and_offsets_are_recovered(robot, prior):
         assert found.parameters[links, 0].sum() == pytest.approx(mass, rel=0.01)
 
 
-def test_drift_is_followed(robot, prior):
-    samples, offsets = log(robot, 60.0, offset_rate=20.0 / 600.0)
-    found = identify(robot, prior, samples, weight=0.1, **LIVE).refit()
-    assert len(found.refitted) == 6
-    for k, sensor in enumerate(robot.ft_sensors):
-        np.testing.assert_allclose(found.offsets[sensor.name][:3], offsets[k, :3], atol=0.3)
-
-
 def run_with_changes(robot, prior, samples):
     identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot, **LIVE))
     changes, refits = [], []

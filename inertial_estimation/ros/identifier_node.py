@@ -178,7 +178,6 @@ class IdentifierPipeline:
         start = perf_counter()
         self._update_noise()
         changes = self.identifier.add(window.samples, free=window.free)
-        self.report.note_window(start)
         for name, change in changes:
             self._node.get_logger().info(f'{name}: {CHANGES[change]}')
         # Time may have been set back since, or the state was saved later than it is now.
@@ -186,6 +185,7 @@ class IdentifierPipeline:
         due = not 0.0 <= gone < REFIT_PERIOD
         if due or any(change is Change.BODY for _, change in changes):
             self._refit()
+        self.report.note_window(perf_counter() - start)
         self.state.keep(now=False)
 
     def _update_noise(self) -> None:
@@ -209,7 +209,6 @@ class IdentifierPipeline:
 
     def _refit(self) -> None:
         """Identify the parameters, and publish those that the equations determine."""
-        start = perf_counter()
         self._refitted_ns = self.identifier.stamp_ns
         self.refit = refit = self.identifier.refit()
         values = self._table.values(self.identifier.memories, self.identifier.found)
@@ -225,7 +224,7 @@ class IdentifierPipeline:
                 refusal, self._published = '', refit.refitted
             except ModelError as error:
                 refusal = str(error)
-        self.report.note_refit(start, refit, values, refusal)
+        self.report.note_refit(refit, values, refusal)
 
     def forget(self) -> None:
         """Empty filters and buffers; the state stays."""

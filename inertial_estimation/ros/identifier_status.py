@@ -4,7 +4,6 @@
 
 from collections.abc import Iterator, Sequence
 from math import isfinite
-from time import perf_counter
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from inertial_estimation.identification.equations.wrenches import EFFORT
 from inertial_estimation.identification.recursion.base_values import BaseValues
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.update_policy import Refit
-from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.tree import Submodel
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.identifier_outputs import GROUPS, progress
@@ -37,7 +35,7 @@ class IdentifierStatus:
             robot.submodels[robot.submodel_of(frame)].name for frame in settings.loaded_frames
         }
         self.refits = self.updates = self.windows = self._failures = self._refused = 0
-        self._spent = self._busiest = 0.0
+        self._busiest = 0.0
         self._failure = self._refusal = ''
         self._base: dict[str, BaseValues] = {}
         self._waiting: dict[str, int] = {}
@@ -58,18 +56,15 @@ class IdentifierStatus:
             self._first_ns = sample.stamp_ns
         self._last_ns = sample.stamp_ns
 
-    def note_window(self, start: float) -> None:
-        """Note that a window was added, which began then."""
-        self._spent = perf_counter() - start
-        self._busiest = max(self._busiest, self._spent)
+    def note_window(self, seconds: float) -> None:
+        """Note that a window was added, and the time that this and a refit took [s]."""
+        self._busiest = max(self._busiest, seconds)
         self.windows += 1
 
     def note_refit(
-        self, start: float, refit: Refit | None, values: Sequence[BaseValues], refusal: str | None
+        self, refit: Refit | None, values: Sequence[BaseValues], refusal: str | None
     ) -> None:
-        """Note a refit, which began then; refusal: None if nothing was to be published."""
-        spent = perf_counter() - start
-        self._busiest, self._spent = max(self._busiest, self._spent + spent), 0.0
+        """Note a refit; refusal: None if nothing was to be published."""
         self.refits += refit is not None
         self._base = {one.submodel: one for one in values}
         self._refusal = refusal or ''
@@ -165,12 +160,27 @@ class IdentifierStatus:
 
     def _lost_sensors(self, submodel: Submodel) -> list[str]:
         """Return the sensors that a submodel without equations for some time lacks."""
-        if self.sample is None or submodel.name in self._loaded:
+        sample, robot = self.sample, self._identifier.robot
+        if sample is None or submodel.name in self._loaded:
             return []
         since = max(self._identifier.equations_ns.get(submodel.name, 0), self._first_ns)
-        if 1e-9 * (self.sample.stamp_ns - since) <= MAX_SILENCE + CONTACT_MARGIN:
+        if 1e-9 * (sample.stamp_ns - since) <= MAX_SILENCE + CONTACT_MARGIN:
             return []
-        return lost_sensors(self._identifier.robot, submodel, self.sample)
+        names = [sensor.name for sensor in robot.ft_sensors]
+        absent = np.isnan(sample.ft_readings).any(axis=1)
+        fts = [k for k in submodel.sensors if absent[k]]
+        if fts:
+            return [_named('FT sensor', names, k, sample.ft_states) for k in fts]
+        # An IMU that measures one quantity has only this, and is not lost.
+        turning = np.isnan(sample.angular_velocities).any(axis=1)
+        if sample.imu_states is not None:
+            turning &= sample.imu_states != SensorState.FRESH
+        imus, joints = [imu.name for imu in robot.imus], robot.joint_names
+        motion = np.isnan([sample.positions, sample.velocities, sample.accelerations]).any(axis=0)
+        return [
+            *(_named('IMU', imus, k, sample.imu_states) for k in np.flatnonzero(turning)),
+            *(_named('joint', joints, k, sample.joint_states) for k in np.flatnonzero(motion)),
+        ]
 
     def _without_efforts(self, kinds: Sequence[str]) -> list[str]:
         """Return the joints with equations of efforts that are not in the newest sample."""
@@ -179,26 +189,6 @@ class IdentifierStatus:
         names, efforts = self._identifier.robot.joint_names, self.sample.efforts
         lost = [efforts is None or not isfinite(efforts[k]) for k in range(len(names))]
         return [name for name, one in zip(names, lost) if one and f'{EFFORT}{name}' in kinds]
-
-
-def lost_sensors(robot: Robot, submodel: Submodel, sample: Sample) -> list[str]:
-    """Return the sensors without which a submodel has no equations, with their states."""
-    names = [sensor.name for sensor in robot.ft_sensors]
-    fts = sorted({submodel.root_sensor, *submodel.child_sensors} - {-1})
-    absent = np.isnan(sample.ft_readings).any(axis=1)
-    if found := [_named('FT sensor', names, k, sample.ft_states) for k in fts if absent[k]]:
-        return found
-    # An IMU that measures one quantity has only this, and is not lost.
-    turning = np.isnan(sample.angular_velocities).any(axis=1)
-    if sample.imu_states is not None:
-        turning &= sample.imu_states != SensorState.FRESH
-    imus = [imu.name for imu in robot.imus]
-    motion = np.isnan([sample.positions, sample.velocities, sample.accelerations]).any(axis=0)
-    return [
-        *(_named('IMU', imus, k, sample.imu_states) for k in np.flatnonzero(turning)),
-        *(_named('joint', robot.joint_names, k, sample.joint_states)
-          for k in np.flatnonzero(motion)),
-    ]  # fmt: skip
 
 
 def _named(kind: str, names: Sequence[str], index: int, states: np.ndarray | None) -> str:

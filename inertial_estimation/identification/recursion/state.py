@@ -71,6 +71,8 @@ def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
         offsets = np.array(start, dtype=float).reshape(-1, 6)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ModelError(f'the saved state is damaged: {error!r}') from error
+    if not np.isfinite(offsets).all():
+        raise ModelError('the saved state is damaged: offsets are not finite')
     if not 0 <= stamp_ns < MAX_STAMP_NS:
         raise ModelError(f'the saved state is damaged: stamp {shown(stamp_ns)} ns')
     identifier.reset()
