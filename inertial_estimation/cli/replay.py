@@ -80,7 +80,7 @@ def _run(chosen: argparse.Namespace) -> None:
     from inertial_estimation.logs.log import TimeRange
     from inertial_estimation.logs.offsets import OffsetRequest
     from inertial_estimation.logs.open_log import open_log
-    from inertial_estimation.logs.replay import check_settings, replay
+    from inertial_estimation.logs.replay import replay
     from inertial_estimation.model.configured_robot import build_robot
 
     if chosen.offsets_from == 'settings' and (chosen.support or chosen.offset_range[0] > -inf):
@@ -95,10 +95,12 @@ def _run(chosen: argparse.Namespace) -> None:
     layout = IdentifySettings.from_yaml(chosen.layout).layout if chosen.layout else None
     with progress_bars() as progress:
         robot = build_robot(settings, urdf)
-        check_settings(robot, settings, chosen.through, chosen.net)
+        log: Any = chosen.bag
+        if layout is not None:
+            log = open_log(log, robot, settings, layout=layout, progress=progress)
         found = replay(
             robot,
-            open_log(chosen.bag, robot, settings, layout=layout, progress=progress),
+            log,
             settings,
             time_range=TimeRange(*chosen.range),
             offsets=OffsetRequest(

@@ -125,9 +125,7 @@ def check_robot(
             'imus': [imu.name for imu in robot.imus],
             'fixed_link': robot.fixed_frame or None,
         },
-        'ft_sensors': list(_ft_sensors(robot)),
-        'inertial_sensors': list(_inertial_sensors(robot)),
-        'submodels': list(_submodels(robot)),
+        **_sensors_and_submodels(robot),
         'clusters': [],
     }
     found = [*findings, *inertia_findings(robot), *_presumed_imus(robot)]
@@ -189,11 +187,11 @@ def inertia_findings(robot: Robot) -> Iterator[Finding]:
 
 def _presumed_imus(robot: Robot) -> Iterator[Finding]:
     """Yield IMUs with a tag of one kind only, which are taken to measure both quantities."""
-    for kind, presumed in (KINDS, tuple(reversed(KINDS))):
-        for imu in robot.imus:
-            if imu.presumed == presumed:
-                what = f'the URDF shows only a {kind}: set imu.{imu.name}.measures'
-                yield finding('suboptimal', imu.name, what=what)
+    for imu in robot.imus:
+        if imu.presumed in KINDS:
+            (kind,) = set(KINDS) - {imu.presumed}
+            what = f'the URDF shows only a {kind}: set imu.{imu.name}.measures'
+            yield finding('suboptimal', imu.name, what=what)
 
 
 def _refusal(build: Callable[[], object]) -> str:
@@ -207,28 +205,18 @@ def _refusal(build: Callable[[], object]) -> str:
 
 def _pose(matrix: Array) -> Record:
     """Return a pose (4, 4) [m] as position and roll, pitch, yaw about fixed axes."""
-    rpy = matrixToRpy(matrix[:3, :3])
-    return {
-        'xyz_m': (matrix[:3, 3].round(9) + 0.0).tolist(),
-        'rpy_rad': (rpy.round(9) + 0.0).tolist(),
-    }
+    parts = (('xyz_m', matrix[:3, 3]), ('rpy_rad', matrixToRpy(matrix[:3, :3])))
+    return {key: (part.round(9) + 0.0).tolist() for key, part in parts}
 
 
-def _ft_sensors(robot: Robot) -> Iterator[Record]:
-    """Yield joint, sign and pose in the child link of each FT sensor."""
-    for sensor in robot.ft_sensors:
-        links = [robot.link_names[sensor.parent], robot.link_names[sensor.child]]
-        acting, other = links[:: -1 if sensor.direction > 0 else 1]
-        yield {
-            'sensor': sensor.name,
-            'joint': sensor.joint,
-            'reads': f'{acting} on {other}',
-            **_pose(sensor.child_H_sensor),
-        }
-
-
-def _inertial_sensors(robot: Robot) -> Iterator[Record]:
-    """Yield kind and pose in the link of each accelerometer, gyroscope and IMU."""
+def _sensors_and_submodels(robot: Robot) -> Record:
+    """Return joint, sign and pose of each sensor, and sensors, mass and links of submodels."""
+    links, fts, inertial = robot.link_names, [], []
+    for ft in robot.ft_sensors:
+        acting, other = (ft.child, ft.parent) if ft.direction > 0 else (ft.parent, ft.child)
+        reads = f'{links[acting]} on {links[other]}'
+        fts.append({'sensor': ft.name, 'joint': ft.joint, 'reads': reads})
+        fts[-1] |= _pose(ft.child_H_sensor)
     for kind, sensors in (
         ('accelerometer', robot.accelerometers),
         ('gyroscope', robot.gyroscopes),
@@ -236,25 +224,21 @@ def _inertial_sensors(robot: Robot) -> Iterator[Record]:
     ):
         for sensor in sensors:
             measures = getattr(sensor, 'measures', 'both')
-            yield {
-                'sensor': sensor.name,
-                'kind': kind if measures == 'both' else f'{kind}, {measures} only',
-                'on_link': robot.link_names[sensor.link],
-                **_pose(sensor.L_H_S),
-            }
-
-
-def _submodels(robot: Robot) -> Iterator[Record]:
-    """Yield sensors, mass and links of each submodel."""
-    for one in robot.submodels:
-        root = robot.ft_sensors[one.root_sensor].name if one.root_sensor >= 0 else None
-        yield {
+            what = kind if measures == 'both' else f'{kind}, {measures} only'
+            inertial.append({'sensor': sensor.name, 'kind': what, 'on_link': links[sensor.link]})
+            inertial[-1] |= _pose(sensor.L_H_S)
+    names = [*(ft.name for ft in robot.ft_sensors), None]
+    submodels = [
+        {
             'submodel': one.name,
-            'sensor_towards_root': root,
-            'sensors_beyond': [robot.ft_sensors[k].name for k in one.child_sensors],
+            'sensor_towards_root': names[one.root_sensor],
+            'sensors_beyond': [names[k] for k in one.child_sensors],
             'mass_kg': float(robot.parameters[list(one.links), 0].sum()),
-            'links': [robot.link_names[k] for k in one.links],
+            'links': [links[k] for k in one.links],
         }
+        for one in robot.submodels
+    ]
+    return {'ft_sensors': fts, 'inertial_sensors': inertial, 'submodels': submodels}
 
 
 def _clusters(robot: Robot, plan: MotionPlan) -> Iterator[Record]:

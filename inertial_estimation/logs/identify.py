@@ -287,28 +287,21 @@ def _without_equations(
     """Yield assumed joints and contacts, with the equations that they cost."""
     names = [block.submodel.name for block in builder.blocks]
     if assumed:
-        costs = ', '.join(_depending(builder, assumed)) or 'nothing'
-        what = f'assumed position: no equations of {costs}'
+        # What depends on their positions has no values either.
+        samples = builder.random_samples()
+        lost = np.isin(builder.robot.joint_names, assumed)
+        samples = replace(samples, positions=np.where(lost, np.nan, samples.positions))
+        costs = [
+            f'{kind} of {name}'
+            for name, kinds in zip(names, builder.equations(samples), strict=True)
+            for kind, rows in kinds.items()
+            if not len(rows.y)
+        ]
+        what = f'assumed position: no equations of {few(costs) or "nothing"}'
         yield finding('unexcited', ', '.join(assumed), what=what)
     for frame in contacts:
         name = names[builder.robot.submodel_of(frame)]
         yield finding('unexcited', frame, what=f'unknown contact: no equations of {name}')
-
-
-def _depending(builder: EquationBuilder, assumed: Sequence[str]) -> list[str]:
-    """Return the submodels, or kinds of their equations, that depend on some joints."""
-    samples = builder.random_samples()
-    positions = samples.positions.copy()
-    positions[:, [builder.robot.joint_names.index(name) for name in assumed]] = np.nan
-    found = []
-    systems = builder.equations(replace(samples, positions=positions))
-    for block, kinds in zip(builder.blocks, systems, strict=True):
-        lost = [kind for kind, rows in kinds.items() if not len(rows.y)]
-        if lost and len(lost) == len(kinds):
-            found.append(block.submodel.name)
-        else:
-            found += [f'{kind} of {block.submodel.name}' for kind in lost]
-    return found
 
 
 def _unexcited(

@@ -86,19 +86,16 @@ def _submodel(block: BlockFit, known: Determined, unseen: Evidence | None) -> di
         known.deviations.tolist(),
         strict=True,
     )
-    rows: dict[str, dict[str, float]] = {
-        kind: {'count': evidence.used[kind], 'independent': part.count}
+    columns = dict(zip(FITTED, _errors(evidence, block), strict=True))
+    columns |= dict(zip(UNSEEN, ({},) * 3 if unseen is None else _errors(unseen, block)))
+    rows = {
+        kind: {
+            'count': evidence.used[kind],
+            'independent': part.count,
+            **{key: errors.get(kind, np.nan) for key, errors in columns.items()},
+        }
         for kind, part in evidence.kinds.items()
     }
-    for keys, one in ((FITTED, evidence), (UNSEEN, unseen)):
-        measured, before, after = (
-            (one.signals(answer.x), one.residuals(block.before), one.residuals(answer.x))
-            if one is not None
-            else ({}, {}, {})
-        )
-        for kind, row in rows.items():
-            errors = (of.get(kind, np.nan) for of in (measured, before, after))
-            row.update(zip(keys, errors, strict=True))
     return {
         'name': block.name,
         'rank': answer.rank,
@@ -121,6 +118,12 @@ def _submodel(block: BlockFit, known: Determined, unseen: Evidence | None) -> di
         'extras': answer.extras,
         'deviations': dict(zip(answer.unknowns.names, answer.deviations.tolist(), strict=True)),
     }
+
+
+def _errors(evidence: Evidence, block: BlockFit) -> tuple[dict[str, float], ...]:
+    """Return signal, residual of the URDF and residual of the fit, by kind of equations."""
+    x = block.answer.x
+    return evidence.signals(x), evidence.residuals(block.before), evidence.residuals(x)
 
 
 def extra_values(report: RobotIdentification) -> dict[Extra, tuple[float, float, str]]:

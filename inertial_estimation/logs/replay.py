@@ -91,7 +91,14 @@ def replay(
         If log, robot and settings do not fit together.
 
     """
-    joints, links = check_settings(robot, settings, through, net)
+    require_temperatures(robot, settings)
+    joints = tuple(dict.fromkeys((*settings.outputs.internal_wrench_joints, *through)))
+    links = tuple(dict.fromkeys((*settings.outputs.net_wrench_links, *net)))
+    if joints or links:
+        build_internal_wrenches(settings, build_estimator(settings, robot)).frames(joints)
+    for link in net:
+        if link not in robot.link_names:
+            raise NameNotFound('link', link, robot.link_names)
     if not isinstance(log, Log):
         log = open_log(log, robot, settings, progress=progress)
     request = OffsetRequest() if offsets is None else offsets
@@ -242,21 +249,3 @@ def with_deviations(found: Replay, rows: Indices, progress: Progress = no_progre
     progress('standard deviations', 1.0)
     deviations = LogDeviations(rows, wrenches, torques, external, residuals, lack)
     return replace(found, deviations=deviations)
-
-
-def check_settings(
-    robot: Robot,
-    settings: EstimatorSettings,
-    joints: Sequence[str] = (),
-    links: Sequence[str] = (),
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return joints and links whose wrenches are computed; raise for unknown names."""
-    require_temperatures(robot, settings)
-    all_joints = tuple(dict.fromkeys((*settings.outputs.internal_wrench_joints, *joints)))
-    all_links = tuple(dict.fromkeys((*settings.outputs.net_wrench_links, *links)))
-    if all_joints or all_links:
-        build_internal_wrenches(settings, build_estimator(settings, robot)).frames(all_joints)
-    for link in links:
-        if link not in robot.link_names:
-            raise NameNotFound('link', link, robot.link_names)
-    return all_joints, all_links
