@@ -21,7 +21,6 @@ from inertial_estimation.errors import (
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import (
     BaseParameters,
-    conditioning_order,
     parse_combination,
 )
 from inertial_estimation.model.identifiable import (
@@ -213,22 +212,6 @@ def test_kept_columns_and_groups_give_all_equations(base, Y, rng):
     np.testing.assert_allclose(null @ found, null @ prior, atol=ROUND_OFF)
 
 
-def test_still_poses_determine_no_rotational_inertia(nested_humanoid, submodel, base, Y, rng):
-    samples = random_states(nested_humanoid, 40)
-    for array in (samples.velocities, samples.accelerations):
-        array[:] = 0.0
-    samples.angular_velocities[:] = samples.angular_accelerations[:] = 0.0
-    static = submodel_regressors(excitable(nested_humanoid), samples, [submodel])[0]
-    rows = static.wrench.reshape(-1, Y.shape[1])
-    poor = BaseParameters.of_regressor(rows)
-    assert poor.rank < base.rank
-    x, prior = rng.normal(size=(2, Y.shape[1]))
-    found = poor.standard(poor.of(x), prior)
-    np.testing.assert_allclose(rows @ found, rows @ x, atol=1e-9)
-    inertias = found.reshape(-1, 10)[:, 4:]
-    np.testing.assert_allclose(inertias, prior.reshape(-1, 10)[:, 4:], atol=ROUND_OFF)
-
-
 def test_combinations_can_be_read_back(base, names):
     again = BaseParameters.parse(base.combinations(names), names)
     np.testing.assert_array_equal(again.independent, base.independent)
@@ -268,9 +251,3 @@ def test_columns_that_barely_take_part_or_differ(rng):
     ):  # fmt: skip
         Y[:, 6] = column
         assert BaseParameters.of_regressor(Y).rank == rank
-
-
-def test_columns_of_other_unknowns_come_last_in_their_order():
-    order = conditioning_order(2, 3)
-    assert sorted(order) == list(range(23)) and order[20:].tolist() == [20, 21, 22]
-    assert order[0] % 10 > 3 and order[19] == 10

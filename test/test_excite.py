@@ -11,7 +11,6 @@ import json
 import numpy as np
 import pytest
 import yaml
-from robots import arm_with_wrist_sensor_urdf
 from scipy.interpolate import BPoly
 from test_geometry import folding_urdf
 from wam import WAM, WamArm
@@ -35,13 +34,6 @@ KEYS = ('positions', 'velocities', 'accelerations')
 def urdf(tmp_path):
     path = tmp_path / 'folding.urdf'
     path.write_text(folding_urdf())
-    return path
-
-
-@pytest.fixture
-def arm(tmp_path):
-    path = tmp_path / 'arm.urdf'
-    path.write_text(arm_with_wrist_sensor_urdf())
     return path
 
 
@@ -162,16 +154,6 @@ def test_arm_does_not_fold_onto_itself(urdf, tmp_path):
 )
 def test_impossible_call_is_refused(urdf, capsys, more, code):
     refusal(capsys, urdf, *FAST, *more, code=code)
-
-
-@pytest.mark.parametrize(
-    ('text', 'name'),
-    [('shoulder: {lower: 0.0, upper: 1.0, velocity: 1.0}', 'acceleration'), ('knee: {}', 'knee')],
-)
-def test_missing_limit_or_unknown_joint_is_named(arm, tmp_path, capsys, text, name):
-    limits = tmp_path / 'limits.yaml'
-    limits.write_text(text)
-    assert name in refusal(capsys, arm, *FAST, '--limits', limits)
 
 
 @pytest.mark.parametrize(

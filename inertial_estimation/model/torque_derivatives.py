@@ -39,6 +39,7 @@ from inertial_estimation.model.spatial import (
 _LINEAR = spatial_inertia(np.eye(10)).swapaxes(0, 1)
 """T with M(x) v = T_ikm x_k v_m, shape (6, 10, 6)."""
 _QUADRATIC = np.einsum('aij,jpb->ipab', wrench_cross(np.eye(6)), _LINEAR)
+_QUADRATIC = (_QUADRATIC + _QUADRATIC.swapaxes(2, 3)) / 2
 """Q with v x* M(x) v = Q_ipab x_p v_a v_b, shape (6, 10, 6, 6)."""
 
 
@@ -99,9 +100,7 @@ class TorqueRegressor:
             of_B = of_B.reshape(*A.shape[:2], 60)
             of_A = apply(to_link.swapaxes(-1, -2), of_B @ _LINEAR.reshape(60, 6))
             squares = (of_B @ _QUADRATIC.reshape(60, 36)).reshape(*A.shape, 6)
-            of_V = apply(
-                to_link.swapaxes(-1, -2), apply(squares + squares.swapaxes(-1, -2), V_link)
-            )
+            of_V = apply(to_link.swapaxes(-1, -2), 2.0 * apply(squares, V_link))
             crossed = carried @ apply(motion_cross(V).swapaxes(-1, -2), of_A)
             of_A, of_V = carried @ of_A, carried @ of_V
             of_axes = np.einsum('nrkp,nksp->nrks', of_Y, B, optimize=True)
