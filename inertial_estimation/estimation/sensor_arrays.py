@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.forest import Forest, build_forest
@@ -92,12 +93,11 @@ def lay_out(robot: Robot, bits: Bits, *, arrays: bool) -> Layout:
         imu_link.accelerometers == imu_link.gyroscopes == (imu_link.lead,)
         for imu_link in imu_links
     )
-    forests: list[Forest | None] = [
-        _forest(robot, imu_links, known) if len(known) < len(imu_links) else None
-        for known in (gyro_links, array_links, acc_links)
-    ]
-    if not arrays:
-        forests[1] = None
+    forests: list[Forest | None] = [None] * 3
+    for k, known in enumerate((gyro_links, array_links, acc_links)):
+        if len(known) < len(imu_links) and (arrays or k != 1):
+            sources = [Source('', imu_links[b].link, imu_links[b].L_H_B) for b in known]
+            forests[k] = build_forest(robot, sources, rigid_sensors=True)
     found = dict(zip((one.link for one in imu_links), _sources(imu_links, forests, arrays)))
     rows = {link: imus for link, (imus, _) in found.items()}
     ways = {link: joints for link, (_, joints) in found.items()}
@@ -129,23 +129,13 @@ def positions_in(
     return poses[:, :3, :3], poses[:, :3, 3]
 
 
-def weights(noise: Sequence[float]) -> Array:
+def weights(noise: ArrayLike) -> Array:
     """Return by how much each of several sensors counts in their mean; returns (n,)."""
     deviations = np.array(noise)
     exact = deviations == 0.0
     raw = exact.astype(np.float64) if exact.any() else (deviations.min() / deviations) ** 2
     shares: Array = raw / raw.sum()
     return shares
-
-
-def array_weights(noise: Sequence[float]) -> Array:
-    """
-    Return by how much each accelerometer of an array counts; none counts nothing.
-
-    Returns (n,).
-    """
-    deviations = np.array(noise)
-    return weights(np.maximum(deviations, LEAST_NOISE * deviations.max()).tolist())
 
 
 def spread(positions: Array) -> float:
@@ -166,26 +156,12 @@ def _imu_links(robot: Robot, bits: Bits) -> tuple[ImuLink, ...]:
         gyroscopes = tuple(k for k in rows if bits[k] & GYROSCOPE)
         if accelerometers or gyroscopes:
             lead = robot.imus[rows[0]]
-            imu_link = ImuLink(
-                link, rows[0], lead.L_H_S, accelerometers, gyroscopes, is_array=False
-            )
-            found.append(replace(imu_link, is_array=_is_array(robot, imu_link)))
+            one = ImuLink(link, rows[0], lead.L_H_S, accelerometers, gyroscopes, is_array=False)
+            if len(accelerometers) >= 3:
+                _, positions = positions_in(one, robot.imus, accelerometers)
+                one = replace(one, is_array=spread(positions) >= ARRAY_SPREAD)
+            found.append(one)
     return tuple(found)
-
-
-def _is_array(robot: Robot, imu_link: ImuLink) -> bool:
-    """Return whether the accelerometers of a link determine its angular acceleration."""
-    rows = imu_link.accelerometers
-    if len(rows) < 3:
-        return False
-    _, positions = positions_in(imu_link, robot.imus, rows)
-    return spread(positions) >= ARRAY_SPREAD
-
-
-def _forest(robot: Robot, imu_links: Sequence[ImuLink], known: Sequence[int]) -> Forest:
-    """Return trees rooted in the frames of links."""
-    sources = [Source('', imu_links[b].link, imu_links[b].L_H_B) for b in known]
-    return build_forest(robot, sources, rigid_sensors=True)
 
 
 _Sources = tuple[frozenset[int], frozenset[int]]
@@ -271,7 +247,9 @@ def array_of(imu_link: ImuLink, robot: Robot) -> tuple[Array, Array]:
     """
     rows = imu_link.accelerometers
     rotations, positions = positions_in(imu_link, robot.imus, rows)
-    shares = array_weights([robot.imus[k].accelerometer_noise for k in rows])
+    noise = np.array([robot.imus[k].accelerometer_noise for k in rows])
+    # None counts nothing: the array would shrink.
+    shares = weights(np.maximum(noise, LEAST_NOISE * noise.max()))
     apart = positions - shares @ positions
     normal = np.einsum('i,iab,iac->bc', shares, hat(apart), hat(apart))
     each = np.linalg.solve(normal, np.einsum('i,iab->iab', shares, hat(apart)))

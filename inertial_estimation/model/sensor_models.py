@@ -34,7 +34,6 @@ class SensorModels:
     The readings of the sensors of a robot at one instant.
 
     acceleration (6 + n_joints,) in these variables; wrenches (6,) in and about frames [N, Nm].
-    Sensors are given by name, or as they are in the robot.
     """
 
     def __init__(
@@ -76,29 +75,25 @@ class SensorModels:
             acceleration[:6] += np.linalg.solve(equations.mass_matrix[:6, :6], lack)
         return cls(state, equations, acceleration, given)
 
-    def gyroscope(self, sensor: LinkSensor | Imu | str) -> Array:
+    def gyroscope(self, sensor: LinkSensor | Imu) -> Array:
         """Return the angular velocity that a gyroscope reads, (3,) [rad/s] [T 4.4]."""
-        found = find_inertial(self._robot, sensor, 'gyroscopes')
-        return gyroscope(self._motions[0][found.link], found.L_H_S)
+        return gyroscope(self._motions[0][sensor.link], sensor.L_H_S)
 
-    def angular_accelerometer(self, sensor: LinkSensor | Imu | str) -> Array:
+    def angular_accelerometer(self, sensor: LinkSensor | Imu) -> Array:
         """Return the rate of the reading of a gyroscope, (3,) [rad/s^2]."""
-        found = find_inertial(self._robot, sensor, 'gyroscopes')
-        return gyroscope(self._motions[1][found.link, 3:], found.L_H_S)
+        return gyroscope(self._motions[1][sensor.link, 3:], sensor.L_H_S)
 
-    def accelerometer(self, sensor: LinkSensor | Imu | str) -> Array:
+    def accelerometer(self, sensor: LinkSensor | Imu) -> Array:
         """Return the reading of an accelerometer, (3,) [m/s^2] [T 4.2]."""
-        found = find_inertial(self._robot, sensor, 'accelerometers')
         velocities, accelerations = self._motions
-        return accelerometer(velocities[found.link], accelerations[found.link], found.L_H_S)
+        return accelerometer(velocities[sensor.link], accelerations[sensor.link], sensor.L_H_S)
 
-    def force_torque(self, sensor: FtSensor | str) -> Array:
+    def force_torque(self, sensor: FtSensor) -> Array:
         """
         Return the reading of an FT sensor, (6,), from the balance of one of its sides.
 
         See [T 4.1, 4.23].
         """
-        sensor = find_ft(self._robot, sensor)
         fixed = self._robot.frame(self._robot.fixed_frame)[0] if self._robot.fixed_frame else 0
         beyond = np.zeros(len(self._robot.links), dtype=bool)
         for k, link in enumerate(self._robot.links):
@@ -160,18 +155,6 @@ class SensorModels:
             link, L_H_F = self._robot.frame(frame)
             rows[link] -= wrench_transform(self._root_H_L[link] @ L_H_F) @ wrench
         return rows
-
-
-def find_inertial(robot: Robot, given: str | LinkSensor | Imu, group: str) -> LinkSensor | Imu:
-    """Return an accelerometer, gyroscope or IMU, of equal names the one of a group."""
-    if not isinstance(given, str):
-        return given
-    groups = (getattr(robot, group), robot.imus, robot.accelerometers, robot.gyroscopes)
-    known = {sensor.name: sensor for sensors in reversed(groups) for sensor in sensors}
-    if given not in known:
-        raise NameNotFound('accelerometer, gyroscope or IMU', given, known)
-    found: LinkSensor | Imu = known[given]
-    return found
 
 
 def find_ft(robot: Robot, given: str | FtSensor, where: str = '') -> FtSensor:
