@@ -200,6 +200,9 @@ def test_bias_of_the_accelerometer(rng):
     assert (np.abs(estimate - bias) <= FIVE * deviations).all()
     offset, deviations = found.in_wrench(MATRIX)
     assert (np.abs(offset - OFFSET) <= FIVE * deviations + 1e-8).all()
+    a[:60] += [1.5, 0.0, 0.0]
+    moved, deviations = accelerometer_bias(a)
+    assert (np.abs(moved - bias) <= FIVE * deviations).all() and deviations.max() < 0.01
     # wrench = -M a, so that a bias d of a, if it stays, moves the offset by M d.
     found = in_situ_offset(counts(wrenches(g)), -g + 0.1 * bias, bias=np.zeros(3))
     expected = OFFSET + Weighed(MASS, MASS * CENTRE).matrix @ (0.1 * bias)
