@@ -15,8 +15,9 @@ pytest.importorskip('rosbags')
 from bag_messages import JOINT_STATE, STORE, WRENCH, imu, joint_state, wrench, write_bag
 
 from inertial_estimation.errors import LogError
-from inertial_estimation.logs.bag import BagReader, BagWriter, MessageReader
+from inertial_estimation.logs.bag import BagReader, BagWriter, bag_deserializer
 from inertial_estimation.signals.messages import Encoder
+from inertial_estimation.signals.router import Source
 
 START = 1_700_000_000_000_000_000
 
@@ -93,19 +94,21 @@ def test_what_is_written_can_be_read_with_rosbags(tmp_path):
 def test_any_encoding_is_read(little_endian):
     names = ['hip', 'knee']
     data = joint_state(START, names, [1.0, 2.0], [], [3.0, 4.0], little_endian=little_endian)
-    joints = MessageReader('joints')
+    joints = Source('joints', '', '', bag_deserializer())
     reading = joints.read(data)
     assert (reading.stamp_ns, reading.names) == (START, ('hip', 'knee'))
     np.testing.assert_array_equal(reading.positions, [1.0, 2.0])
     assert len(reading.velocities) == 0
     np.testing.assert_array_equal(reading.efforts, [3.0, 4.0])
     assert joints.fallbacks == (0 if little_endian else 1)
-    reading = MessageReader('ft').read(wrench(START, 'leg', range(6), little_endian=little_endian))
+    reading = Source('ft', '', '', bag_deserializer()).read(
+        wrench(START, 'leg', range(6), little_endian=little_endian)
+    )
     assert (reading.stamp_ns, reading.frame_id) == (START, 'leg')
     np.testing.assert_array_equal(reading.values, np.arange(6.0))
     data = imu(
         START, 'head', [1, 2, 3], [4, 5, 6], measures_rate=False, little_endian=little_endian
     )
-    reading = MessageReader('imu').read(data)
+    reading = Source('imu', '', '', bag_deserializer()).read(data)
     assert np.isnan(reading.angular_velocity).all()
     np.testing.assert_array_equal(reading.linear_acceleration, [4.0, 5.0, 6.0])

@@ -21,7 +21,7 @@ from inertial_estimation.logs import reduction
 from inertial_estimation.logs.identify import identify as whole_job
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import LogSlice, no_progress
-from inertial_estimation.logs.log_reader import open_logs
+from inertial_estimation.logs.log_reader import LogReader
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / 'shared' / 'data'
@@ -153,7 +153,7 @@ def test_pushes_on_a_real_log_are_rejected(tmp_path, run):
     """Friction, filters and the description are what they are; only the pushes are made up."""
     log, urdf = PANDA[0], PANDA[1].read_text()
     plain = panda(tmp_path, 0)
-    reader = open_logs(urdf, plain, (), LogSlice.parse(log), no_progress)
+    reader = LogReader(urdf, plain, (), LogSlice.parse(log), no_progress)
     raw = reader.read(LogSlice.parse(log)).samples
     still = np.zeros_like(raw.positions)
     still = replace(raw, velocities=still, accelerations=still, efforts=still)

@@ -21,10 +21,10 @@ from inertial_estimation.cli import main
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.logs.known_wrenches import at_instants
 from inertial_estimation.logs.log import LogSlice, Touches
-from inertial_estimation.logs.log_reader import open_logs
+from inertial_estimation.logs.log_reader import LogReader
 from inertial_estimation.logs.reduction import free_submodels
+from inertial_estimation.logs.streams import Stream
 from inertial_estimation.model.robot import Robot
 
 EXACT = 1e-9
@@ -218,7 +218,7 @@ def test_base_link_equations_of_a_bag_give_the_truth(bag):
     ('external', 'name'),
     [
         ({'l_sole': 'plate/left', 'r_sole': 'plate/rihgt'}, "'/plate/rihgt'"),
-        ({'l_sole': 'plate/left', 'r_sole': 'plate/right'}, "header.frame_id 'plate'"),
+        ({'l_sole': 'plate/left', 'r_sole': 'plate/right'}, "header.frame_id is 'plate'"),
         ({'l_sole': 'imu/body'}, 'geometry_msgs/msg/WrenchStamped'),
         ({'l_sole': {'topic': 'plate/left', 'xyz': [0, 0, 1]}}, 'l_sole.frame_id'),
         ({'l_sol': 'plate/left'}, "'rows.external.l_sol'"),
@@ -241,12 +241,11 @@ def test_messages_are_interpolated_between_near_ones_only():
     stamps = np.array([0, 10, 40, 50]) * 1_000_000
     values = np.array([[0.0], [1.0], [4.0], [np.nan]]) * np.ones(6)
     instants = np.array([-1, 0, 4, 10, 12, 40, 45, 50, 51]) * 1_000_000
-    found = at_instants(instants, stamps, values, max_age=0.02)[:, 0]
+    stream = Stream('/plate', stamps, values)
+    found = stream.at(instants, max_age=0.02)[:, 0]
     nan = np.nan
     np.testing.assert_allclose(found, [nan, 0.0, 0.4, 1.0, nan, 4.0, nan, nan, nan])
-    far = at_instants(instants, stamps, values, max_age=0.03)[:, 0]
-    assert far[4] == pytest.approx(1.2)
-    assert np.isnan(at_instants(instants, stamps[:0], values[:0], max_age=1.0)).all()
+    assert stream.at(instants, max_age=0.03)[4, 0] == pytest.approx(1.2)
 
 
 def walker_log(folder, known, **settings):
@@ -254,7 +253,7 @@ def walker_log(folder, known, **settings):
     write(folder, of_bag(known) | settings)
     given = IdentifySettings.from_yaml(folder / 'logs.yaml')
     first = LogSlice.parse(folder / 'log')
-    return open_logs(walker_urdf(), given, (), first, lambda *_: None).read(first)
+    return LogReader(walker_urdf(), given, (), first, lambda *_: None).read(first)
 
 
 @pytest.mark.parametrize(('limit', 'known'), [(0.05, 1), (0.0, 20)])
@@ -283,7 +282,7 @@ def test_constant_wrench_in_axes_of_the_base(tmp_path, rng):
     (tmp_path / 'logs.yaml').write_text(yaml.safe_dump(given))
     settings = IdentifySettings.from_yaml(tmp_path / 'logs.yaml')
     first = LogSlice.parse(tmp_path / 'log.npz')
-    found = open_logs(urdf, settings, (), first, lambda *_: None).read(first).external['tip']
+    found = LogReader(urdf, settings, (), first, lambda *_: None).read(first).external['tip']
     limit = '<limit lower="-3" upper="3" effort="1" velocity="1"/></joint>'
     turning = urdf.replace('"continuous"', '"revolute"').replace('</joint>', limit, 1)
     model = pin.buildModelFromXML(turning)

@@ -8,6 +8,8 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.logs.layout import Layout
+from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.logs.setting_values import read
 from inertial_estimation.model.robot import Robot
 
 N = 5
@@ -21,7 +23,7 @@ def arm():
 def layout(**changes):
     """Return a layout of a log of two joints."""
     given = {'time': 't', 'joints': ['elbow', 'shoulder'], 'positions': 'q'}
-    return Layout.read(given | changes)
+    return read(Layout, given | changes, 'log')
 
 
 @pytest.fixture
@@ -43,7 +45,9 @@ def npz(tmp_path, rng):
 
 def test_columns_go_to_their_joints_and_the_rest_is_missing(arm, npz):
     path, arrays = npz
-    found = layout(velocities={'columns': ['v1', 'v2'], 'unit': 'deg/s'}).samples(path, arm)
+    found = open_log(
+        path, arm, layout=layout(velocities={'columns': ['v1', 'v2'], 'unit': 'deg/s'})
+    ).samples
     elbow, shoulder, lift = (arm.joint_names.index(j) for j in ('elbow', 'shoulder', 'lift'))
     np.testing.assert_array_equal(found.stamp_ns, np.arange(N) * 10_000_000)
     np.testing.assert_array_equal(found.positions[:, [elbow, shoulder]], arrays['q'])
@@ -56,10 +60,11 @@ def test_columns_go_to_their_joints_and_the_rest_is_missing(arm, npz):
 def test_gears_and_couplings(arm, npz):
     path, arrays = npz
     matrix = [[2.0, 0.0], [3.0, 4.0]]
-    found = layout(
+    given = layout(
         positions={'columns': 'q', 'divided_by': matrix, 'offset': [0.0, 1.5]},
         efforts={'columns': 'i', 'unit': 'mA', 'scale': [10.0, 20.0]},
-    ).samples(path, arm)
+    )
+    found = open_log(path, arm, layout=given).samples
     rows = [arm.joint_names.index(j) for j in ('elbow', 'shoulder')]
     np.testing.assert_allclose(
         (found.positions[:, rows] - [0.0, 1.5]) @ np.array(matrix).T, arrays['q']
@@ -70,13 +75,13 @@ def test_gears_and_couplings(arm, npz):
 def test_units_of_joints_that_turn_and_that_slide(arm, npz):
     path, arrays = npz
     given = {'joints': ['elbow', 'lift'], 'positions': {'columns': 'q', 'unit': ['deg', 'mm']}}
-    found = layout(**given).samples(path, arm)
+    found = open_log(path, arm, layout=layout(**given)).samples
     rows = [arm.joint_names.index(j) for j in ('elbow', 'lift')]
     np.testing.assert_allclose(found.positions[:, rows], arrays['q'] * [np.pi / 180, 1e-3])
     for unit in ('deg', ['deg', 'deg'], 'm'):
         given['positions'] = {'columns': 'q', 'unit': unit}
         with pytest.raises(ConfigError):
-            layout(**given).samples(path, arm)
+            open_log(path, arm, layout=layout(**given))
 
 
 def test_csv_with_sensors(tmp_path, rng):
@@ -100,7 +105,7 @@ def test_csv_with_sensors(tmp_path, rng):
             }
         },
     }
-    found = Layout.read(given).samples(path, robot)
+    found = open_log(path, robot, layout=read(Layout, given, 'log')).samples
     n = len(joints)
     leg = [ft.name for ft in robot.ft_sensors].index('leg_sensor')
     np.testing.assert_allclose(found.ft_readings[:, leg], values[:, n + 1 : n + 7])
@@ -142,13 +147,13 @@ def test_logs_without_the_columns_are_refused(arm, npz, tmp_path):
         layout(ft_sensors={'wrist': 'q'}),
     ):
         with pytest.raises((LogError, NameNotFound)):
-            one.samples(path, arm)
+            open_log(path, arm, layout=one)
     for name, text in (
         ('no.csv', 't,q\n1,2\n1\n'), ('empty.csv', ''), ('words.csv', 't\nx\n'),
         ('no.npz', 't,q'), ('log.mat', 't'),
     ):  # fmt: skip
         (tmp_path / name).write_text(text)
-        with pytest.raises(LogError):
-            layout().samples(tmp_path / name, arm)
+        with pytest.raises((LogError, ConfigError)):
+            open_log(tmp_path / name, arm, layout=layout())
     with pytest.raises(LogError):
-        layout().samples(tmp_path / 'none.csv', arm)
+        open_log(tmp_path / 'none.csv', arm, layout=layout())

@@ -26,9 +26,10 @@ from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.log import LogSlice, TimeRange, no_progress
-from inertial_estimation.logs.log_reader import open_logs
+from inertial_estimation.logs.log_reader import LogReader
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import replay
+from inertial_estimation.logs.setting_values import read
 from inertial_estimation.model.configured_robot import build_robot
 
 FTS = tuple(SETTINGS['ft_sensors'])
@@ -78,7 +79,7 @@ def files(tmp_path):
 
 def test_table_gives_the_samples_of_a_bag(files):
     bag, table, robot, settings = files
-    layout = Layout.read(layout_of(robot))
+    layout = read(Layout, layout_of(robot), 'log')
     one = open_log(bag, robot, settings)
     other = open_log(table, robot, settings, layout=layout)
     for name in ('positions', 'velocities', 'accelerations', 'angular_accelerations',
@@ -183,7 +184,7 @@ def opened(folder, lock=(), column='turned'):
     (folder / 'logs.yaml').write_text(yaml.safe_dump(settings))
     log = LogSlice.parse(folder / 'log.npz')
     given = IdentifySettings.from_yaml(folder / 'logs.yaml')
-    reader = open_logs(arm_with_wrist_sensor_urdf(), given, lock, log, no_progress)
+    reader = LogReader(arm_with_wrist_sensor_urdf(), given, lock, log, no_progress)
     return reader, reader.read(log)
 
 

@@ -114,9 +114,9 @@ def test_gains_from_a_payload_predict_better_than_published_ones():
     (payload,), meta = settings.payloads, json.loads((DATA / 'ur10e/meta.json').read_text())
 
     def with_gains(gains):
-        efforts = replace(settings.layout.efforts, scale=np.array(gains), scaled=True)
-        layout = replace(settings.layout, efforts=efforts)
-        return replace(settings, layout=layout, rows=replace(settings.rows, gains=()))
+        efforts = replace(settings.log.efforts, scale=np.array(gains))
+        log = replace(settings.log, efforts=efforts)
+        return replace(settings, log=log, rows=replace(settings.rows, gains=()))
 
     def held_out(settings):
         found = identify(urdf, [unloaded, f'{loaded}@:27'], settings, validate=[f'{loaded}@27:'])

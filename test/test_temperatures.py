@@ -30,6 +30,7 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError, NameNotFound, ShapeError
 from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.logs.setting_values import read
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -131,9 +132,11 @@ def test_tables_have_them(tmp_path):
     path = tmp_path / 'log.npz'
     np.savez(path, t=np.arange(5.0), q=np.zeros(5), warm=np.arange(20.0, 25.0))
     layout = {'time': 't', 'joints': ['knee'], 'positions': 'q'}
-    assert Layout.read(layout).samples(path, robot).ft_temperatures is None
+    assert (
+        open_log(path, robot, layout=read(Layout, layout, 'log')).samples.ft_temperatures is None
+    )
     layout['temperatures'] = {'leg_sensor': {'columns': 'warm', 'unit': 'degC', 'offset': 1.0}}
-    found = Layout.read(layout).samples(path, robot).ft_temperatures
+    found = open_log(path, robot, layout=read(Layout, layout, 'log')).samples.ft_temperatures
     leg = [ft.name for ft in robot.ft_sensors].index('leg_sensor')
     np.testing.assert_array_equal(found[:, leg], np.arange(21.0, 26.0))
     assert np.isnan(np.delete(found, leg, axis=1)).all()

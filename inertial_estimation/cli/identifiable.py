@@ -160,14 +160,9 @@ def source_of_file(path: str | Path, urdf: str, efforts: Sequence[str] = ()) -> 
     if efforts:
         raise ConfigError(f"--efforts does not go with '{path}', which names them under 'rows'")
     settings = IdentifySettings.from_yaml(path)
-    if settings.parameters is not None:
-        node = EstimatorSettings.from_yaml(settings.parameters)
-        robot = build_robot(node, urdf, cut=not settings.rows.base_link)
-    else:
-        cuts: dict[str, Any] = {'ft_sensors': []} if settings.rows.base_link else {}
-        robot = Robot.from_urdf(urdf, **dict(settings.robot) | cuts)
+    robot = settings.build_robot(urdf)
     choice = settings.choice(robot)
-    known = settings.rows.external or (settings.layout is not None and settings.layout.external)
+    known = settings.rows.external or (settings.log is not None and settings.log.external)
     notes = _floating(robot, choice, known=bool(known))
     if (choice.efforts and choice.joint.terms) or choice.gains or choice.offsets:
         notes = (*notes, 'predictions take friction, drives and FT offsets as known')

@@ -64,7 +64,7 @@ def add(commands: Any) -> None:
     method = {'default': 'entropic', 'type': _method}
     add_options(
         command,
-        ('logs', 'LOG', 'npz, csv or bag; LOG@FROM:TO for a part [s]', {'nargs': '+'}),
+        ('logs', 'LOG', 'bag or table of numbers; LOG@FROM:TO for a part [s]', {'nargs': '+'}),
         ('--robot', 'URDF', 'robot description', needed),
         ('--config', 'YAML', 'columns, filter and equations; or the parameter file of the node, '
          'for bags', needed),
@@ -76,7 +76,7 @@ def add(commands: Any) -> None:
         ('--out-urdf', 'FILE', 'write the URDF; exit code 1 if inconsistent', file),
         ('--out-yaml', 'FILE', 'write friction, drives and FT offsets', file),
     )  # fmt: skip
-    command.set_defaults(run=_run)
+    command.set_defaults(run=_run, names={'lock': '--lock'})
 
 
 def _method(text: str) -> str:

@@ -55,10 +55,10 @@ def add(commands: Any) -> None:
     ends, source = ('FROM', 'TO'), {'choices': OFFSETS, 'default': 'settings'}
     add_options(
         command,
-        ('bag', 'LOG', 'bag (folder, mcap, db3), npz or csv'),
+        ('bag', 'LOG', 'bag (folder, mcap, db3) or table of numbers'),
         ('--robot', 'URDF', 'robot description', needed),
         ('--config', 'YAML', 'parameter file of the node', needed),
-        ('--layout', 'YAML', "columns of an npz or csv, as 'log' of identify's file"),
+        ('--layout', 'YAML', "columns of a table, as 'log' of identify's file"),
         ('--range', ends, 'part to estimate [s after the first FT message]', span),
         ('--offsets-from', None, 'origin of the FT offsets (default: %(default)s)', source),
         ('--offset-range', ends, 'part that the offsets are computed from [s]', span),
@@ -92,7 +92,7 @@ def _run(chosen: argparse.Namespace) -> None:
         raise LogError(f"'{chosen.out}' exists already")
     urdf = files.load_urdf(chosen.robot)
     settings = EstimatorSettings.from_yaml(chosen.config)
-    layout = IdentifySettings.from_yaml(chosen.layout).layout if chosen.layout else None
+    layout = IdentifySettings.from_yaml(chosen.layout).log if chosen.layout else None
     with progress_bars() as progress:
         robot = build_robot(settings, urdf)
         log: Any = chosen.bag

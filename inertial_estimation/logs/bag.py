@@ -9,11 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from inertial_estimation.errors import LogError, NameNotFound
-from inertial_estimation.signals.messages import Decoder
 
 if TYPE_CHECKING:
     from rosbags.interfaces import Connection
@@ -72,8 +68,8 @@ class BagReader:
     def require(self, topic: str, type_: str) -> BagTopic:
         """Return type and number of messages of a topic; raise if it lacks or differs."""
         if topic not in self.topics:
-            same_type = [name for name, found in self.topics.items() if found.type == type_]
-            raise NameNotFound('topic of the bag', topic, same_type or self.topics)
+            known = [name for name, found in self.topics.items() if found.type == type_]
+            raise NameNotFound(f'topic of {type_} in the bag', topic, known)
         found = self.topics[topic]
         if found.type != type_:
             raise LogError(f"topic '{topic}' of the bag holds {found.type}, expected {type_}")
@@ -157,42 +153,9 @@ def bag_deserializer() -> Callable[[bytes, str], Any]:
     return deserialize
 
 
-class MessageReader:
-    """Reads messages of one kind: a key of `messages.READINGS`."""
-
-    def __init__(self, kind: str) -> None:
-        self._decoder, self._deserialize = Decoder(kind), bag_deserializer()
-        self.fallbacks = 0
-        """Messages that are not plain little-endian CDR."""
-
-    def read(self, data: bytes) -> Any:
-        """Return the reading of a message."""
-        reading = self._decoder.decode(data)
-        if reading is None:
-            self.fallbacks += 1
-            reading = self._decoder.read(self._deserialize(data, self._decoder.type))
-        return reading
-
-
 def resolve(topic: str) -> str:
     """Return the full name that a topic has without namespace and remapping."""
     return topic if topic.startswith('/') else f'/{topic}'
-
-
-def read_in_order(
-    reader: BagReader, topic: str, type_: str, kind: str
-) -> tuple[NDArray[np.int64], list[Any]]:
-    """Return increasing stamps (n,) [ns] and readings of a topic, of equal stamps the first."""
-    reader.require(topic, type_)
-    read = MessageReader(kind).read
-    readings = [read(message.data) for message in reader.messages([topic])]
-    stamps = np.array([one.stamp_ns for one in readings], dtype=np.int64)
-    steps = np.diff(stamps)
-    if (steps < 0).any():
-        back = int(np.argmax(steps < 0)) + 2
-        raise LogError(f"topic '{topic}': stamps go back at message {back} of {len(stamps)}")
-    kept = np.flatnonzero(np.append(True, steps > 0)[: len(stamps)])
-    return stamps[kept], [readings[k] for k in kept.tolist()]
 
 
 def _check_exists(path: Path) -> None:

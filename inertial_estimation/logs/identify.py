@@ -34,7 +34,7 @@ from inertial_estimation.logs.identify_settings import (
     submodel_bounds,
 )
 from inertial_estimation.logs.log import Log, LogSlice, Progress, no_progress
-from inertial_estimation.logs.log_reader import open_logs
+from inertial_estimation.logs.log_reader import LogReader
 from inertial_estimation.logs.reduction import (
     LogPart,
     LogReduction,
@@ -158,7 +158,7 @@ def identify(
     ]
     tested = [*map(LogSlice.parse, validate)]
     settings.require_logs((*fitted, *tested))
-    reader = open_logs(robot, settings, lock, fitted[0], progress, given)
+    reader = LogReader(robot, settings, lock, fitted[0], progress, given)
     builder = EquationBuilder(reader.robot, settings.choice(reader.robot), reader.calibration)
     bounds = submodel_bounds(settings.bounds, builder.blocks)
     points, notes = _link_points(reader.robot, method, settings.shapes, mesh_folders)

@@ -4,7 +4,7 @@
 Settings of ``identify``: how logs become equations.
 
     robot: {fixed_link: base}            # as Robot.from_urdf takes it; for tables of numbers
-    log: {time: t, joints: [...], ...}   # the columns of an npz or csv, see `layout`
+    log: {time: t, joints: [...], ...}   # the columns of a table, see `layout`
     parameters: robot.yaml               # the node's parameter file, for bags, instead of both
     preparation: {cutoff: 10.0}          # see `Preparation`
     rows: {efforts: all, friction: [viscous, coulomb], external: {tip: [0, 0, 0, 0, 0, 0]}}
@@ -13,7 +13,6 @@ Settings of ``identify``: how logs become equations.
       center_of_mass: {hand: {lower: [-0.1, -0.1, 0], upper: [0.1, 0.1, 0.2]}}   # box [m]
       ellipsoids:                          # that hold all mass of a link, in its axes [m]
         hand: {center: [0, 0, 0.1], semi_axes: [0.1, 0.1, 0.2]}
-        upper_arm: [[-25, 0, 0, 0], [0, -25, 0, 0], [0, 0, -4, 0], [0, 0, 0, 1]]   # see below
       total_mass: [4.0, 6.0]               # of a submodel, or {submodel: [4.0, 6.0]} [kg]
       extras: {viscous: [0, .inf], elbow.coulomb: [0, 5]}  # a term of all joints, or one unknown
     shapes:                              # of mass_points
@@ -28,52 +27,40 @@ Settings of ``identify``: how logs become equations.
         logs: ['*_payload.npz']          # names of files or folders; * stands for anything
         center_of_mass: [0, 0, 0.05]     # in the frame [m]; likewise
         inertia: {ixx: 0.01, iyy: 0.01, izz: 0.01}   # about it, in the frame's axes; likewise
-
-Of four rows of four numbers Q, the points x with ``[x; 1]' Q [x; 1] >= 0`` are inside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from inertial_estimation.arrays import Array
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.files import is_parameter_file, load_mapping
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import Block, EquationChoice
-from inertial_estimation.identification.equations.friction import (
-    OF_A_COUPLING,
-    Coupling,
-    JointModel,
-)
+from inertial_estimation.identification.equations.friction import OF_A_JOINT, Coupling, JointModel
 from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.identification.preparation import Preparation
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.solvers.mass_points import PER_AXIS
 from inertial_estimation.identification.unknowns import Term
-from inertial_estimation.logs.known_wrenches import KnownWrench, knows_ground
+from inertial_estimation.logs.known_wrenches import (
+    ConstantWrench,
+    WrenchTopic,
+    knows_ground,
+    read_known,
+)
 from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.log import LogSlice
-from inertial_estimation.logs.setting_values import (
-    anything,
-    box,
-    dataclass_of,
-    each,
-    flag,
-    interval,
-    list_of,
-    number,
-    numbers,
-    one_or_each,
-    record,
-    text,
-    whole,
-)
+from inertial_estimation.logs.setting_values import NotNegative, Vector, numbers, read, record
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.geometry import Box
 from inertial_estimation.model.robot import Robot
 
@@ -82,12 +69,9 @@ FROZEN_AFTER = 0.2
 """Default time from which a reading of a table that is equal to the bit is frozen [s]."""
 MIN_REJECT = 2.0
 """Standard deviations below which noise would be rejected."""
-TENSOR = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
-
-
-def _names(value: object, name: str) -> Any:
-    """Read a list of names, or `ALL`."""
-    return ALL if value == ALL else list_of(text)(value, name)
+ROBOT = ('joints', 'locked_positions', 'ft_sensors', 'imus', 'fixed_link', 'gravity')
+FREE = np.array([[-np.inf] * 3, [np.inf] * 3])
+"""Corners of a box without limits."""
 
 
 def _chosen(
@@ -100,93 +84,140 @@ def _chosen(
     return tuple(known) if given == ALL else tuple(given)
 
 
-def _terms(given: Any, name: str, known: Iterable[Term]) -> tuple[Term, ...]:
-    """Return terms of friction and drives by their names."""
-    return tuple(map(Term, _chosen(given, 'term', name, [term.value for term in known])))
+# ---- Values -------------------------------------------------------------------------------------
 
 
-def _coupling(value: object, name: str) -> Coupling:
-    """Read a drive that loads two joints."""
-    body = record({'joints': list_of(text), 'terms': _names}, ['joints'])(value, name)
-    terms = _terms(body.get('terms', ALL), f'{name}.terms', OF_A_COUPLING)
-    return Coupling(body['joints'], terms)
+def _names(value: Any, name: str) -> Any:
+    """Read a list of names, or `ALL`."""
+    return ALL if value == ALL else read(tuple[str, ...], value, name)
 
 
-def _tensor(value: object, name: str) -> tuple[float, ...]:
-    """Read moments and products of inertia."""
-    entries = record(dict.fromkeys(TENSOR, number()), ('ixx', 'iyy', 'izz'))(value, name)
-    return tuple(entries.get(key, 0.0) for key in TENSOR)
+def _interval(value: Any, name: str) -> Array:
+    """Read a least and a greatest value, (2,)."""
+    found: Array = numbers((2,), infinite=True)(value, name)
+    _require_order(found[0], found[1], name)
+    return found
 
 
-def _mass(value: object, name: str) -> Array:
+def _mass(value: Any, name: str) -> Array:
     """Read a least and a greatest mass."""
-    found = interval(value, name)
+    found = _interval(value, name)
     if found[1] <= 0.0:
         raise ConfigError(f"'{name}' ends at {found[1]:g} kg, and no body has a mass like that")
     return found
 
 
-def _corners(value: object, name: str) -> Array:
-    """Read a box."""
-    corners = dict.fromkeys(('lower', 'upper'), numbers((3,), infinite=True))
-    body = record(corners, corners)(value, name)
-    return box([body[key] for key in corners], name, infinite=True)
-
-
-def _ellipsoid(value: object, name: str) -> Array:
-    """Read an ellipsoid as the matrix Q, (4, 4)."""
+def _corners(value: Any, name: str) -> Array:
+    """Read the lower and the upper corner of a box, (2, 3) [m]."""
     if isinstance(value, Mapping):
-        keys = dict.fromkeys(('center', 'semi_axes'), numbers((3,)))
-        center, axes = (record(keys, keys)(value, name)[key] for key in keys)
-        if not (axes > 0.0).all():
-            raise ConfigError(f"'{name}.semi_axes' is {axes.tolist()}, expected numbers above 0")
-        # (x - center) in semi-axes has a length of one at most.
-        to_ball = np.column_stack([np.diag(1.0 / axes), -center / axes])
-        return np.asarray(np.diag([0.0, 0.0, 0.0, 1.0]) - to_ball.T @ to_ball)
-    Q: Array = numbers((4, 4))(value, name)
-    # One direction that grows, three that shrink, and these fill the space of points.
-    shrinks = bool((np.linalg.eigvalsh(Q[:3, :3]) < 0.0).all())
-    if not (np.array_equal(Q, Q.T) and shrinks and np.linalg.eigvalsh(Q)[-1] > 0.0):
-        raise ConfigError(
-            f"'{name}' is no ellipsoid: its first three rows and columns must be negative "
-            "definite, and somewhere inside [x; 1]' Q [x; 1] above 0"
-        )
-    return Q
+        value = vars(record(_Corners, value, name)).values()
+    corners: Array = numbers((2, 3), infinite=True)([*value], name)
+    for axis, low, high in zip('xyz', *corners, strict=True):
+        _require_order(low, high, f'{name} along {axis}')
+    return corners
 
 
-BOUNDS = {
-    'mass': each(_mass),
-    'center_of_mass': each(_corners),
-    'ellipsoids': each(_ellipsoid),
-    'total_mass': one_or_each(_mass),
-    'extras': each(interval),
-}
-PAYLOAD = {
-    'frame': text, 'logs': list_of(text), 'mass': number(),
-    'center_of_mass': lambda value, name: tuple(numbers((3,))(value, name).tolist()),
-    'inertia': _tensor,
-}  # fmt: skip
+def _require_order(low: float, high: float, name: str) -> None:
+    """Raise unless a range leaves something."""
+    if not low < high:
+        raise ConfigError(f"'{name}' leaves nothing between {low:g} and {high:g}")
+
+
+def _ellipsoid(value: Any, name: str) -> Array:
+    """Read an ellipsoid as the matrix Q, (4, 4): [x; 1]' Q [x; 1] >= 0 inside."""
+    given = record(_Ellipsoid, value, name)
+    center, axes = given.center, given.semi_axes
+    if not (axes > 0.0).all():
+        raise ConfigError(f"'{name}.semi_axes' is {axes.tolist()}, expected numbers above 0")
+    # (x - center) in semi-axes has a length of one at most.
+    to_ball = np.column_stack([np.diag(1.0 / axes), -center / axes])
+    return np.asarray(np.diag([0.0, 0.0, 0.0, 1.0]) - to_ball.T @ to_ball)
+
+
+@dataclass(frozen=True, eq=False)
+class _Corners:
+    lower: Annotated[Array, numbers((3,), infinite=True)]
+    upper: Annotated[Array, numbers((3,), infinite=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Ellipsoid:
+    center: Vector
+    semi_axes: Vector
 
 
 @dataclass(frozen=True)
-class LoggedPayload:
+class _Inertia:
+    ixx: float
+    iyy: float
+    izz: float
+    ixy: float = 0.0
+    ixz: float = 0.0
+    iyz: float = 0.0
+
+
+def _inertia(value: Any, name: str) -> tuple[float, ...]:
+    """Read moments and products of inertia."""
+    found = vars(record(_Inertia, value, name))
+    return tuple(found[key] for key in ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz'))
+
+
+def _point(value: Any, name: str) -> tuple[float, ...]:
+    """Read a point [m]."""
+    x, y, z = numbers((3,))(value, name).tolist()
+    return x, y, z
+
+
+def _box(value: Any, name: str) -> Box:
+    """Read a box."""
+    corners = _corners(value, name)
+    if np.isinf(corners).any():
+        raise ConfigError(f"'{name}' is {value!r}, expected finite corners")
+    return Box.around(corners)
+
+
+def _robot(value: Any, name: str) -> dict[str, Any]:
+    """Read arguments of `Robot.from_urdf`, which checks their values."""
+    found: dict[str, Any] = read(Mapping[str, Any], value, name)
+    _chosen(found, f"setting below '{name}'", '', ROBOT)
+    if 'joints' in found:
+        read(tuple[str, ...], found['joints'], f'{name}.joints')
+    return found
+
+
+def _payloads(value: Any, name: str) -> tuple[LoggedPayload, ...]:
+    """Read payloads by name."""
+    found = read(Mapping[str, Any], value, name)
+    return tuple(record(LoggedPayload, v, f'{name}.{k}', name=k) for k, v in found.items())
+
+
+Chosen = Annotated[tuple[str, ...] | str, _names]
+Interval = Annotated[Array, _interval]
+MassRange = Annotated[Array, _mass]
+Corners = Annotated[Array, _corners]
+Ellipsoid = Annotated[Array, _ellipsoid]
+
+
+# ---- Groups -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LoggedPayload(Payload):
     """A payload, and the logs that it is in."""
 
-    payload: Payload
-    logs: tuple[str, ...]
+    center_of_mass: Annotated[tuple[float, ...] | None, _point] = None
+    inertia: Annotated[tuple[float, ...] | None, _inertia] = None
+    logs: tuple[str, ...] = ()
     """Names of files or folders, in which * stands for anything."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.logs:
+            raise ConfigError('logs names none')
 
     def is_in(self, log: LogSlice) -> bool:
         """Return true if the robot carried it while a log was recorded."""
         return any(fnmatchcase(log.path.name, pattern) for pattern in self.logs)
-
-    @classmethod
-    def read(cls, value: object, name: str) -> LoggedPayload:
-        """Read a payload."""
-        body = record(PAYLOAD, ('frame', 'logs'))(value, name)
-        if not (logs := body.pop('logs')):
-            raise ConfigError(f"'{name}.logs' is empty")
-        return cls(Payload(name.partition('.')[2], **body), logs)
 
 
 @dataclass(frozen=True)
@@ -196,20 +227,22 @@ class EquationSettings:
     wrenches: bool | tuple[str, ...] = True
     base_link: bool = False
     """Use the six equations of the whole robot's base link alone [A 33]."""
-    efforts: tuple[str, ...] | str = ()
-    friction: tuple[str, ...] | str = ()
-    gains: tuple[str, ...] | str = ()
-    offsets: tuple[str, ...] | str = ()
+    efforts: Chosen = ()
+    friction: Chosen = ()
+    gains: Chosen = ()
+    offsets: Chosen = ()
     sign_width: float = 0.0
     dead_zone: float | Mapping[str, float] = 0.0
     couplings: tuple[Coupling, ...] = ()
     contacts: tuple[str, ...] = ()
     """Frames where an unknown wrench acts throughout the logs."""
-    external: Mapping[str, KnownWrench] = field(default_factory=dict)
+    external: Mapping[str, Annotated[ConstantWrench | WrenchTopic, read_known]] = field(
+        default_factory=dict
+    )
     """Wrenches of the environment that are known, by frame, but for those of the layout."""
-    reject: float = 0.0
+    reject: NotNegative = 0.0
     """Standard deviations from which equations are rejected as disturbed; 0: none are."""
-    frozen_after: float | None = None
+    frozen_after: NotNegative | None = None
     """Time from which repeated readings of tables are frozen [s]; 0: never; None: default."""
 
     def __post_init__(self) -> None:
@@ -220,9 +253,18 @@ class EquationSettings:
                     f"'rows.{name}' is {getattr(self, name)!r}"
                 )
         if 0.0 < self.reject < MIN_REJECT:
-            raise ConfigError(
-                f"'rows.reject' is {self.reject:g}, expected 0 or from {MIN_REJECT:g}"
-            )
+            raise ConfigError(f'reject is {self.reject:g}, expected 0 or from {MIN_REJECT:g}')
+
+
+@dataclass(frozen=True, eq=False)
+class BoundSettings:
+    """Bounds of parameters by link, submodel or unknown; see `Bounds`."""
+
+    mass: Mapping[str, MassRange] = field(default_factory=dict)
+    center_of_mass: Mapping[str, Corners] = field(default_factory=dict)
+    ellipsoids: Mapping[str, Ellipsoid] = field(default_factory=dict)
+    total_mass: MassRange | Mapping[str, MassRange] = field(default_factory=dict)
+    extras: Mapping[str, Interval] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -230,60 +272,30 @@ class ShapeSettings:
     """Where the links of `mass_points` may have their mass."""
 
     mesh_folders: tuple[Path, ...] = ()
-    boxes: Mapping[str, Box] = field(default_factory=dict)
+    boxes: Mapping[str, Annotated[Box, _box]] = field(default_factory=dict)
     """By link, for those without geometry."""
     points: int = PER_AXIS
     hulls: bool = False
 
-
-ROWS = {
-    'wrenches': lambda value, name: (
-        value if isinstance(value, bool) else list_of(text)(value, name)
-    ),
-    'base_link': flag,
-    **dict.fromkeys(('efforts', 'friction', 'gains', 'offsets'), _names),
-    'sign_width': number(),
-    'dead_zone': one_or_each(number()),
-    'couplings': list_of(_coupling),
-    'contacts': list_of(text),
-    'external': each(KnownWrench.read),
-    'reject': number(0.0),
-    'frozen_after': number(0.0),
-}
-ROBOT = {
-    'joints': list_of(text),
-    **dict.fromkeys(('locked_positions', 'ft_sensors', 'imus', 'fixed_link', 'gravity'), anything),
-}
-SHAPES = {
-    'mesh_folders': list_of(text),
-    'boxes': each(lambda value, name: Box.around(box(value, name))),
-    'points': whole(PER_AXIS),
-    'hulls': flag,
-}
-GROUPS = {
-    'robot': record(ROBOT),
-    'preparation': dataclass_of(Preparation),
-    'rows': lambda value, name: EquationSettings(**record(ROWS)(value, name)),
-    'bounds': record(BOUNDS),
-    'shapes': record(SHAPES),
-    'payloads': each(LoggedPayload.read),
-}
+    def __post_init__(self) -> None:
+        if self.points < PER_AXIS:
+            raise ConfigError(f'points is {self.points}, expected {PER_AXIS} or more')
 
 
 @dataclass(frozen=True, eq=False)
 class IdentifySettings:
     """Settings of ``identify``."""
 
-    robot: Mapping[str, Any] = field(default_factory=dict)
-    layout: Layout | None = None
+    robot: Annotated[Mapping[str, Any], _robot] = field(default_factory=dict)
+    log: Layout | None = None
     """Columns of tables of numbers; None: the logs are bags."""
     parameters: Path | None = None
     """The node's parameter file, for bags."""
     preparation: Preparation = field(default_factory=Preparation)
     rows: EquationSettings = field(default_factory=EquationSettings)
-    bounds: Mapping[str, Any] = field(default_factory=dict)
+    bounds: BoundSettings = field(default_factory=BoundSettings)
     shapes: ShapeSettings | None = None
-    payloads: tuple[LoggedPayload, ...] = ()
+    payloads: Annotated[tuple[LoggedPayload, ...], _payloads] = ()
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> IdentifySettings:
@@ -293,41 +305,64 @@ class IdentifySettings:
         if is_parameter_file(entries) and not {'log', 'parameters'}.intersection(entries):
             return cls(parameters=path)
         try:
-            return cls._of(entries, path.parent)
+            found: IdentifySettings = record(cls, entries, '')
+            return found._in_folder(path.parent)
         except (ConfigError, NameNotFound) as error:
             raise ConfigError(f'{path}: {error}') from error
 
-    @classmethod
-    def _of(cls, entries: Mapping[str, Any], folder: Path) -> IdentifySettings:
-        """Return the settings of a mapping."""
-        _chosen(list(entries), 'setting of the file', '', ('log', 'parameters', *GROUPS))
-        if ('log' in entries) == ('parameters' in entries):
+    def _in_folder(self, folder: Path) -> IdentifySettings:
+        """Return the settings with files beside their own, or refuse what contradicts itself."""
+        if (self.log is None) == (self.parameters is None):
             raise ConfigError("expected either 'log', for tables, or 'parameters', for bags")
-        if 'parameters' in entries and 'robot' in entries:
+        if self.parameters is not None and self.robot:
             raise ConfigError("'robot' and 'parameters' exclude each other")
-        groups = {key: read(entries.get(key) or {}, key) for key, read in GROUPS.items()}
-        payloads, shapes = tuple(groups.pop('payloads').values()), groups.pop('shapes')
-        folders = tuple(folder / name for name in shapes.get('mesh_folders', ()))
-        for one in folders:
-            if not one.is_dir():
-                raise ConfigError(f"'shapes.mesh_folders' names {one}, which is no folder")
-        if shapes:
-            groups['shapes'] = ShapeSettings(**shapes | {'mesh_folders': folders})
-        if 'log' in entries:
-            for wrench in groups['rows'].external.values():
-                if wrench.topic:
-                    raise ConfigError(
-                        f"'{wrench.name}' names topic '{wrench.topic}', but the logs are no bags"
-                    )
-            return cls(**groups, payloads=payloads, layout=Layout.read(entries['log']))
-        if groups['rows'].frozen_after is not None:
+        for wrench in self.rows.external.values():
+            if self.log is not None and isinstance(wrench, WrenchTopic):
+                raise ConfigError(
+                    f"'{wrench.name}' names topic '{wrench.topic}', but the logs are no bags"
+                )
+        if self.log is None and self.rows.frozen_after is not None:
             raise ConfigError("'rows.frozen_after' is for tables, ft.<name>.frozen_after for bags")
-        return cls(**groups, payloads=payloads, parameters=folder / str(entries['parameters']))
+        shapes = self.shapes
+        if shapes is not None:
+            shapes = replace(shapes, mesh_folders=tuple(folder / x for x in shapes.mesh_folders))
+            for one in shapes.mesh_folders:
+                if not one.is_dir():
+                    raise ConfigError(f"'shapes.mesh_folders' names {one}, which is no folder")
+        parameters = self.parameters and folder / self.parameters
+        return replace(self, shapes=shapes, parameters=parameters)
+
+    @cached_property
+    def node(self) -> EstimatorSettings | None:
+        """Settings of the node, for bags."""
+        return EstimatorSettings.from_yaml(self.parameters) if self.parameters else None
+
+    def build_robot(
+        self,
+        urdf: str,
+        joints: Sequence[str] | None = None,
+        locked: Mapping[str, float] | None = None,
+    ) -> Robot:
+        """Return the robot of a URDF, with some of its joints, and the positions of others."""
+        cut, node = not self.rows.base_link, self.node
+        if node is None:
+            given = dict(self.robot) | ({} if cut else {'ft_sensors': []})
+            if joints is not None:
+                positions = {**(self.robot.get('locked_positions') or {}), **(locked or {})}
+                given |= {'joints': joints, 'locked_positions': positions}
+            return Robot.from_urdf(urdf, **given)
+        if joints is not None:
+            states = node.joint_states
+            assumed = dict(zip(states.assumed, states.assumed_positions, strict=True))
+            kept = {name: position for name, position in assumed.items() if name in joints}
+            left = replace(states, assumed=tuple(kept), assumed_positions=tuple(kept.values()))
+            node = replace(node, joints=tuple(joints), joint_states=left)
+        return build_robot(node, urdf, locked_positions=locked, cut=cut)
 
     def choice(self, robot: Robot) -> EquationChoice:
         """Return the equations to build."""
         rows, zone = self.rows, self.rows.dead_zone
-        external = (*rows.external, *(self.layout.external if self.layout else ()))
+        external = (*rows.external, *(self.log.external if self.log else ()))
         ground_known = knows_ground(robot, external)
         if rows.base_link and robot.fixed_frame and not ground_known:
             raise ConfigError(
@@ -339,18 +374,19 @@ class IdentifySettings:
             raise ConfigError("'rows.offsets' is all, but there is no FT sensor")
         efforts = _chosen(rows.efforts, 'joint', 'rows.efforts', robot.joint_names)
         gains = _chosen(rows.gains, 'joint', 'rows.gains', robot.joint_names)
-        if self.layout is not None:
-            self.layout.require_torques([name for name in efforts if name not in gains])
+        if self.log is not None:
+            self.log.require_torques([name for name in efforts if name not in gains])
         wrenches = rows.wrenches
         if not isinstance(wrenches, bool):
             submodels = [submodel.name for submodel in robot.submodels]
             wrenches = _chosen(wrenches, 'submodel', 'rows.wrenches', submodels)
+        terms = _chosen(rows.friction, 'term', 'rows.friction', [one.value for one in OF_A_JOINT])
         return EquationChoice(
             wrenches=wrenches,
             ground_known=ground_known,
             efforts=efforts,
             joint=JointModel(
-                _terms(rows.friction, 'rows.friction', Term),
+                tuple(map(Term, terms)),
                 rows.sign_width,
                 0.0 if isinstance(zone, Mapping) else zone,
             ),
@@ -358,7 +394,7 @@ class IdentifySettings:
             couplings=rows.couplings,
             gains=gains,
             offsets=_chosen(rows.offsets, 'FT sensor', 'rows.offsets', sensors),
-            payloads=tuple(one.payload for one in self.payloads),
+            payloads=self.payloads,
         )
 
     def require_logs(self, logs: Sequence[LogSlice]) -> None:
@@ -367,51 +403,47 @@ class IdentifySettings:
             if not any(map(one.is_in, logs)):
                 names = ', '.join(dict.fromkeys(log.path.name for log in logs))
                 raise ConfigError(
-                    f"payload '{one.payload.name}' is in {', '.join(one.logs)}, none of the logs "
-                    f'({names})'
+                    f"payload '{one.name}' is in {', '.join(one.logs)}, none of the logs ({names})"
                 )
 
 
-def submodel_bounds(bounds: Mapping[str, Any], blocks: Iterable[Block]) -> dict[str, Bounds]:
-    """Return the bounds of each submodel, of values that `BOUNDS` read."""
-    if not any(len(value) for value in bounds.values()):
+def submodel_bounds(bounds: BoundSettings, blocks: Iterable[Block]) -> dict[str, Bounds]:
+    """Return the bounds of each submodel."""
+    if not any(len(one) for one in vars(bounds).values()):
         return {}
     blocks = list(blocks)
-    totals, extras = bounds.get('total_mass', {}), bounds.get('extras', {})
+    totals, extras = bounds.total_mass, bounds.extras
     submodels = [block.submodel.name for block in blocks]
     if not isinstance(totals, Mapping):
         totals = dict.fromkeys(submodels, totals)
     links = [name for block in blocks for name in block.unknowns.links]
     unknowns = [extra for block in blocks for extra in block.unknowns.extras]
     terms = dict.fromkeys(extra.term.value for extra in unknowns)
-    of_links = ('mass', 'center_of_mass', 'ellipsoids')
     for kind, named, known in (
-        *(('link', bounds.get(key, {}), links) for key in of_links),
+        ('link', [*bounds.mass, *bounds.center_of_mass, *bounds.ellipsoids], links),
         ('submodel', totals, submodels),
         ('unknown', extras, [*map(str, unknowns), *terms]),
     ):
-        for name in named:
-            if name not in known:
-                raise NameNotFound(kind, name, known, "'bounds' names it")
+        _chosen([*named], kind, 'bounds', known)
 
-    def stacked(names: Iterable[str], given: Mapping[str, Array], free: Any) -> Array | None:
-        names = list(names)
+    def stacked(names: Sequence[str], given: Mapping[str, Array], free: Any) -> Array | None:
         if not set(names) & set(given):
             return None
         return np.array([given.get(name, free) for name in names], dtype=np.float64)
 
-    no_mass, no_box = (-np.inf, np.inf), np.array([[-np.inf] * 3, [np.inf] * 3])
     found = {}
     for block in blocks:
         own = block.unknowns
         # An unknown by its own name goes before its term.
-        named = {str(e): extras.get(str(e), extras.get(e.term.value, no_mass)) for e in own.extras}
+        named = {
+            str(e): extras.get(str(e), extras.get(e.term.value, FREE[:, 0])) for e in own.extras
+        }
         bounded = any(np.isfinite(one).any() for one in named.values())
         found[block.submodel.name] = Bounds(
-            mass=stacked(own.links, bounds.get('mass', {}), no_mass),
-            center_of_mass=stacked(own.links, bounds.get('center_of_mass', {}), no_box),
-            ellipsoids=stacked(own.links, bounds.get('ellipsoids', {}), np.full((4, 4), np.nan)),
+            mass=stacked(own.links, bounds.mass, FREE[:, 0]),
+            center_of_mass=stacked(own.links, bounds.center_of_mass, FREE),
+            ellipsoids=stacked(own.links, bounds.ellipsoids, np.full((4, 4), np.nan)),
             total_mass=totals.get(block.submodel.name),
-            extras=stacked(named, named, no_mass) if bounded else None,
+            extras=stacked([*named], named, FREE[:, 0]) if bounded else None,
         )
     return found

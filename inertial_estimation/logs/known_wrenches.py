@@ -18,105 +18,47 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from inertial_estimation.arrays import Array, Mask, Stamps
+from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.support_loads import link_poses
-from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.preparation import Preparation, Prepared, prepare
-from inertial_estimation.logs.bag import BagReader, read_in_order, resolve
-from inertial_estimation.logs.frozen_readings import runs
-from inertial_estimation.logs.setting_values import anything, number, numbers, record, text
-from inertial_estimation.logs.table import SETTINGS, Signal, Table, read_signal
+from inertial_estimation.logs.bag import BagReader
+from inertial_estimation.logs.columns import Scaling, Signal
+from inertial_estimation.logs.setting_values import NotNegative, Vector, numbers, record
+from inertial_estimation.logs.streams import read_stream
 from inertial_estimation.model.inertial_sensors import same_place
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import apply, wrench_transform
 from inertial_estimation.model.urdf import pose_from_xyz_rpy
 from inertial_estimation.sample import SampleBatch
-from inertial_estimation.signals.messages import WRENCH
-
-NANOSECONDS = 1e-9
-PLACE = {'xyz': numbers((3,)), 'rpy': numbers((3,)), 'axes': text}
-SCALING = dict.fromkeys(('scale', 'divided_by', 'offset'), anything)
-TOPIC = {
-    'topic': text, 'frame_id': text, 'max_age': number(0.0), 'time_offset': number(),
-    'frozen_after': number(0.0),
-}  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class KnownWrench:
-    """A wrench of the environment on the robot; one of `constant` and `signal` is given."""
+    """A wrench of the environment on the robot, [force; torque] [N, Nm]."""
 
     name: str
-    frame: str
-    """Where it acts."""
-    F_H_W: Array
-    """Pose in that frame of its point and axes, (4, 4) [m]."""
+    """Of the setting: two groups, and the frame where it acts."""
+    xyz: Vector | None = None
+    rpy: Vector | None = None
+    """Of its point and axes in that frame [m, rad]."""
     axes: str = ''
     """Frame whose axes it has instead; empty: none."""
-    constant: Array | None = None
-    """Shape (6,), [force; torque] [N, Nm]."""
-    signal: Signal | None = None
-    """Columns of a table, or scaling of the messages of a topic."""
-    topic: str = ''
-    frame_id: str = ''
-    """Expected header.frame_id; empty: any frame of the robot at its place."""
-    max_age: float = 0.05
-    """Largest distance to the messages before and after a sample [s]."""
-    time_offset: float = 0.0
-    frozen_after: float = 0.05
-    """Bit-equal messages for longer are frozen; 0: never [s]."""
 
-    @classmethod
-    def read(cls, value: object, name: str) -> KnownWrench:
-        """Read a constant, or a topic of a bag."""
-        if isinstance(value, str):
-            value = {'topic': value}
-        elif not isinstance(value, Mapping):
-            value = {'wrench': value}
-        if 'wrench' in value:
-            body = record({'wrench': numbers((6,)), **PLACE})(value, name)
-            return cls(name, **_place(body, name), constant=body['wrench'])
-        body = record({**TOPIC, **SCALING, **PLACE}, ['topic'])(value, name)
-        scaling = {key: body.pop(key) for key in SCALING if key in body}
-        signal = read_signal({'columns': body['topic'], **scaling}, name, 'wrench')
-        return cls(name, **_place(body, name), signal=signal, **body)
+    @property
+    def frame(self) -> str:
+        """Frame where it acts."""
+        return self.name.split('.', 2)[2]
 
-    @classmethod
-    def read_columns(cls, value: object, name: str) -> KnownWrench:
-        """Read columns of a table."""
-        body: dict[str, Any] = {'columns': value}
-        if isinstance(value, Mapping):
-            body = record({**dict.fromkeys(SETTINGS, anything), **PLACE})(value, name)
-        place = _place(body, name)
-        return cls(name, **place, signal=read_signal(body, name, 'wrench'))
-
-    def of_table(self, table: Table, robot: Robot, samples: SampleBatch, clock: str) -> Array:
-        """Return the wrench in a table about the origin of its frame, (n, 6) [N, Nm]."""
-        assert self.signal is not None
-        return self.at_frame(robot, samples, self.signal.read_at(table, 6, len(samples), clock))
-
-    def of_bag(self, reader: BagReader, robot: Robot, samples: SampleBatch) -> Array:
-        """Return the wrench of a topic, interpolated, (n, 6) [N, Nm]; NaN: unknown."""
-        assert self.signal is not None
-        topic, frames = resolve(self.topic), self._frame_ids(robot)
-        stamps, readings = read_in_order(reader, topic, WRENCH, 'ft')
-        for reading in readings:
-            if reading.frame_id not in frames:
-                raise LogError(
-                    f"topic '{topic}' has header.frame_id '{reading.frame_id}', expected "
-                    f"{' or '.join(sorted(frames)[:3])}, or '{self.name}.frame_id'"
-                )
-        raw = np.array([reading.values for reading in readings]).reshape(-1, 6)
-        values = self.signal.in_si(raw, 6)
-        values[_frozen(stamps, raw, self.frozen_after)] = np.nan
-        stamps = stamps + round(self.time_offset / NANOSECONDS)
-        return self.at_frame(
-            robot, samples, at_instants(samples.stamp_ns, stamps, values, self.max_age)
-        )
+    @property
+    def F_H_W(self) -> Array:
+        """Pose in that frame of its point and axes, (4, 4) [m]."""
+        xyz, rpy = (np.zeros(3) if one is None else one for one in (self.xyz, self.rpy))
+        return pose_from_xyz_rpy(xyz, rpy)
 
     def at_frame(self, robot: Robot, samples: SampleBatch, wrench: Array) -> Array:
         """Return wrenches (n, 6) about the origin of the frame in its axes."""
@@ -130,7 +72,43 @@ class KnownWrench:
             pose[:, :3, :3] = to.swapaxes(1, 2) @ of
         return apply(wrench_transform(pose), wrench)
 
-    def _frame_ids(self, robot: Robot) -> set[str]:
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConstantWrench(KnownWrench):
+    """A wrench that does not change."""
+
+    wrench: Annotated[Array, numbers((6,))]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WrenchColumns(Signal, KnownWrench):
+    """Columns of a table."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WrenchTopic(Scaling, KnownWrench):
+    """A topic of a bag."""
+
+    topic: str
+    frame_id: str = ''
+    """Expected header.frame_id; empty: any frame of the robot at its place."""
+    max_age: NotNegative = 0.05
+    """Largest distance to the messages before and after a sample [s]."""
+    time_offset: float = 0.0
+    frozen_after: NotNegative = 0.05
+    """Bit-equal messages for longer are frozen; 0: never [s]."""
+
+    def of_bag(self, reader: BagReader, robot: Robot, samples: SampleBatch) -> Array:
+        """Return the wrench, interpolated, (n, 6) [N, Nm]; NaN: unknown."""
+        raw = read_stream(reader, self.topic, 'ft', self.frame_ids(robot))
+        live = raw.without_frozen(self.frozen_after)
+        stream = live._replace(
+            stamps_ns=live.stamps_ns + round(self.time_offset * 1e9),
+            values=self.in_si(live.values, 6),
+        )
+        return self.at_frame(robot, samples, stream.at(samples.stamp_ns, self.max_age))
+
+    def frame_ids(self, robot: Robot) -> set[str]:
         """Return possible values of header.frame_id."""
         if self.frame_id:
             return {self.frame_id}
@@ -144,59 +122,35 @@ class KnownWrench:
         return names
 
 
-def _place(body: dict[str, Any], name: str) -> dict[str, Any]:
-    """Take frame, point and axes out of the settings of a wrench."""
-    if 'axes' in body and 'rpy' in body:
-        raise ConfigError(f"'{name}' has both axes and rpy")
-    xyz, rpy = (body.pop(key, np.zeros(3)) for key in ('xyz', 'rpy'))
-    _, _, frame = name.split('.', 2)
-    pose = pose_from_xyz_rpy(xyz, rpy)
-    return {'frame': frame, 'F_H_W': pose, 'axes': body.pop('axes', '')}
+def read_known(value: Any, name: str) -> ConstantWrench | WrenchTopic:
+    """Read a constant, or a topic of a bag."""
+    if not isinstance(value, Mapping):
+        value = {'topic' if isinstance(value, str) else 'wrench': value}
+    found: ConstantWrench | WrenchTopic = (
+        record(ConstantWrench, value, name, name=name)
+        if 'wrench' in value
+        else record(WrenchTopic, value, name, name=name, kind='wrench')
+    )
+    return found
 
 
 def known_wrenches(
-    known: Mapping[str, KnownWrench], path: Path, robot: Robot, samples: SampleBatch
+    known: Mapping[str, ConstantWrench | WrenchTopic],
+    path: Path,
+    robot: Robot,
+    samples: SampleBatch,
 ) -> dict[str, Array]:
     """Return constant wrenches, and those that a bag holds, by frame, (n, 6) [N, Nm]."""
     found = {
-        frame: one.at_frame(robot, samples, np.tile(one.constant, (len(samples), 1)))
+        frame: one.at_frame(robot, samples, np.tile(one.wrench, (len(samples), 1)))
         for frame, one in known.items()
-        if one.constant is not None
+        if isinstance(one, ConstantWrench)
     }
-    topics = {frame: one for frame, one in known.items() if one.topic}
+    topics = {frame: one for frame, one in known.items() if isinstance(one, WrenchTopic)}
     if topics:
         with BagReader(path) as reader:
             found |= {f: one.of_bag(reader, robot, samples) for f, one in topics.items()}
     return found
-
-
-def at_instants(instants: Stamps, stamps: Stamps, values: Array, max_age: float) -> Array:
-    """
-    Interpolate between the messages before and after each instant; NaN: one is too far away.
-
-    instants (n,) [ns]; stamps (k,) [ns], increasing; values (k, m); max_age [s]; returns (n, m).
-    """
-    found = np.full((len(instants), values.shape[1]), np.nan)
-    if not len(stamps):
-        return found
-    after = np.minimum(np.searchsorted(stamps, instants), len(stamps) - 1)
-    before = np.where(stamps[after] == instants, after, np.maximum(after - 1, 0))
-    ages = np.array([instants - stamps[before], stamps[after] - instants]) * NANOSECONDS
-    near: Mask = np.logical_and.reduce((ages >= 0.0) & (ages <= max_age), axis=0)
-    share = ages[0] / np.where(after > before, ages.sum(axis=0), 1.0)
-    change = share[:, None] * (values[after] - values[before])
-    return np.where(near[:, None], values[before] + change, found)
-
-
-def _frozen(stamps: Stamps, raw: Array, limit: float) -> Mask:
-    """Return the messages that repeat the one before, in runs that are too long."""
-    frozen = np.zeros(len(stamps), dtype=bool)
-    if limit and len(stamps):
-        starts, ends = runs(raw)
-        long = (stamps[ends] - stamps[starts]) * NANOSECONDS >= limit
-        frozen = np.repeat(long, ends - starts + 1)
-        frozen[starts] = False
-    return frozen
 
 
 def check_known(robot: Robot, known: Iterable[KnownWrench], contacts: Iterable[str]) -> None:
@@ -204,6 +158,8 @@ def check_known(robot: Robot, known: Iterable[KnownWrench], contacts: Iterable[s
     names: dict[str, str] = {}
     for one in known:
         robot.frame(one.frame, f"'{one.name}' is a wrench at '{one.frame}'")
+        if one.axes and one.rpy is not None:
+            raise ConfigError(f"'{one.name}' has both axes and rpy")
         if one.axes:
             robot.frame(one.axes, f"'{one.name}.axes' is '{one.axes}'")
         if one.frame in names:

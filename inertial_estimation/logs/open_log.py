@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Open a log: a ROS 2 bag, or a table of numbers as npz or csv.
+Open a log: a ROS 2 bag, or a table of numbers.
 
 A bag is read with the decoders, the router and the sample assembler of the node, so that its
 samples are those of the node. A table is taken as it is, or goes through the assembler as well.
@@ -21,6 +21,7 @@ from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.logs.bag import BagReader, bag_deserializer, resolve
+from inertial_estimation.logs.columns import TABLES, load_table
 from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.log import (
     Log,
@@ -30,7 +31,6 @@ from inertial_estimation.logs.log import (
     Touches,
     no_progress,
 )
-from inertial_estimation.logs.table import TABLES, load_table
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -53,7 +53,7 @@ def open_log(
     Parameters
     ----------
     path : str or Path
-        Folder, mcap or db3 file of a bag, or npz or csv file.
+        Bag (folder, mcap or db3 file) or table of numbers.
     robot : Robot
         Its joints and sensors give the order of the columns.
     settings : EstimatorSettings, optional
@@ -78,15 +78,15 @@ def open_log(
     """
     part = LogSlice.parse(path)
     if not part.path.exists():
-        raise LogError(f"'{part.path}' does not exist")
+        raise LogError(f"there is no log '{part.path}'")
     if part.path.suffix in TABLES:
         if layout is None:
             raise ConfigError(f"'{part.path}' is a table, whose columns no layout names")
         log = _table(part.path, robot, settings, layout)
+    elif layout is not None:
+        raise ConfigError(f"'{part.path}' is no table ({', '.join(TABLES)}), but has a layout")
     elif settings is None:
         raise ConfigError(f"'{part.path}' is a bag, whose topics no settings name")
-    elif layout is not None:
-        raise ConfigError(f"'{part.path}' is a bag: a layout is for {', '.join(TABLES)}")
     else:
         log = _bag(part.path, robot, settings, progress)
     return log if part.is_whole else log.take(part.rows(log.samples.stamp_ns))
@@ -137,7 +137,7 @@ def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout:
     table = load_table(path)
     samples = layout.of_table(table, robot)
     external = {
-        frame: one.of_table(table, robot, samples, layout.time.name)
+        frame: one.at_frame(robot, samples, one.read(table, 6, len(samples), layout.time.name))
         for frame, one in layout.external.items()
     }
     if settings is None:

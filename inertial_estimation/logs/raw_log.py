@@ -9,7 +9,7 @@ a tool keep their own stamps; temperatures are interpolated at the stamps of a l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,14 +21,13 @@ from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.calibration.tool import ToolMotion
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CallError, ConfigError, LogError, NameNotFound
-from inertial_estimation.logs.bag import BagReader, read_in_order, resolve
-from inertial_estimation.logs.known_wrenches import at_instants
-from inertial_estimation.logs.layout import MAX_TIME
+from inertial_estimation.logs.bag import BagReader
+from inertial_estimation.logs.columns import TABLES, load_table, signal
 from inertial_estimation.logs.log import LogSlice, TimeRange
-from inertial_estimation.logs.table import TABLES, load_table, read_signal
+from inertial_estimation.logs.streams import Stream, read_stream
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import inverse_pose
-from inertial_estimation.signals.messages import IMU, TEMPERATURE, WRENCH
+from inertial_estimation.signals.messages import READINGS
 from inertial_estimation.signals.router import accepted_frame_ids
 
 MAX_IMU_DISTANCE = 0.1
@@ -39,7 +38,6 @@ MAX_EXTRAPOLATION = 10.0
 """Time before the first and after the last temperature in which it is known [s]."""
 FROZEN_AFTER = 0.05
 """Duration of bit-equal values of a frozen sensor [s]."""
-TYPES = {'ft': WRENCH, 'imu': IMU, 'temperature': TEMPERATURE}
 
 
 class RawSignals(NamedTuple):
@@ -88,38 +86,33 @@ def _of_table(part: LogSlice, signals: RawSignals) -> RawLog:
     """Read a table."""
     if signals.imu:
         raise CallError('--imu is for bags: name columns of a table with --accelerometer')
-    table, columns = load_table(part.path), {}
-    wanted: list[tuple[str, Sequence[str], str, int]] = [
-        ('readings', signals.readings or ('raw',), 'wrench', 6),
-        ('accelerometer', signals.accelerometer or ('accelerometer',), 'accelerometer', 3),
-    ]
-    if signals.gyroscope or 'gyroscope' in table.columns:
-        wanted.append(('gyroscope', signals.gyroscope or ('gyroscope',), 'gyroscope', 3))
-    if signals.time in table.columns or signals.time != 'time' or not part.is_whole:
-        wanted.append(('time', (signals.time,), 'time', 1))
-    for option, names, kind, width in wanted:
-        given: dict[str, Any] = {'columns': list(names)}
+    table, found = load_table(part.path), dict[str, Array]()
+    for option, kind, width, needed in (
+        ('readings', 'wrench', 6, True),
+        ('accelerometer', 'accelerometer', 3, True),
+        ('gyroscope', 'gyroscope', 3, False),
+        ('time', 'time', 1, signals.time != 'time' or not part.is_whole),
+    ):
+        default = 'raw' if option == 'readings' else option
+        given: dict[str, Any] = {'columns': getattr(signals, option) or default}
+        if given['columns'] == default and not needed and default not in table.columns:
+            continue
         if option == 'accelerometer':
             given['unit'] = signals.accelerometer_unit
-        columns[option] = read_signal(given, f'--{option}', kind).read(table, width)
-        n, expected = len(columns[option]), len(columns['readings'])
-        if n != expected:
-            raise LogError(f'{table.path}: --{option} has {n} samples, --readings {expected}')
+        n = len(found['readings']) if found else None
+        found[option] = signal(kind)(given, f'--{option}').read(table, width, n, '--readings')
     rows, stamp_ns = slice(None), 1e9 * part.path.stat().st_mtime
-    if 'time' in columns:
-        seconds = columns['time'][:, 0]
-        if not (np.abs(seconds) <= MAX_TIME).all() or (np.diff(seconds) < 0.0).any():
+    if 'time' in found:
+        seconds = found['time'][:, 0]
+        if not np.isfinite(seconds).all() or (np.diff(seconds) < 0.0).any():
             raise LogError(
-                f"{table.path}: column '{signals.time}' for --time holds NaN, more than "
-                f'{MAX_TIME:g} s, or goes back'
+                f"{table.path}: column '{signals.time}' for --time holds NaN, or goes back"
             )
         rows = part.rows(np.round(seconds * 1e9).astype(np.int64))
         stamp_ns = 1e9 * seconds[0] if seconds[0] > MIN_ABSOLUTE_TIME else stamp_ns
-    turning = columns['gyroscope'][rows] if 'gyroscope' in columns else None
-    return RawLog(
-        str(part), columns['readings'][rows], columns['accelerometer'][rows], turning,
-        iso_date(stamp_ns),
-    )  # fmt: skip
+    turning = found['gyroscope'][rows] if 'gyroscope' in found else None
+    raw, accelerations = found['readings'][rows], found['accelerometer'][rows]
+    return RawLog(str(part), raw, accelerations, turning, iso_date(stamp_ns))
 
 
 def _of_bag(part: LogSlice, signals: RawSignals) -> RawLog:
@@ -127,64 +120,27 @@ def _of_bag(part: LogSlice, signals: RawSignals) -> RawLog:
     for option in ('accelerometer', 'gyroscope'):
         if getattr(signals, option):
             raise CallError(f'--{option} is for tables: name the topic of the IMU with --imu')
+    imu = (signals.imu,) if signals.imu else ()
     with BagReader(part.path) as reader:
-        fts = _read(reader, _topic(reader, signals.readings, 'ft', 'readings'), 'ft')
-        imus = _read(
-            reader, _topic(reader, (signals.imu,) * bool(signals.imu), 'imu', 'imu'), 'imu'
-        )
-    held = at_instants(fts.stamps_ns, imus.stamps_ns, imus.values, MAX_IMU_DISTANCE)
-    rows = part.rows(fts.stamps_ns)
+        fts = _only_stream(reader, signals.readings, 'ft', 'readings')
+        imus = _only_stream(reader, imu, 'imu', 'imu')
+    held, rows = imus.at(fts.stamps_ns, MAX_IMU_DISTANCE), part.rows(fts.stamps_ns)
     date = iso_date(fts.stamps_ns[0])
     return RawLog(str(part), fts.values[rows], held[rows, :3], held[rows, 3:], date)
 
 
-def _topic(reader: BagReader, named: tuple[str, ...], kind: str, option: str) -> str:
-    """Return the topic that is named, or the only one of its type."""
+def _only_stream(reader: BagReader, named: tuple[str, ...], kind: str, option: str) -> Stream:
+    """Return the stream of a topic that is named, or of the only one of its type."""
     if len(named) > 1:
         raise CallError(f'--{option} names {len(named)} topics, expected one')
-    if named:
-        return resolve(named[0])
-    known = sorted(name for name, found in reader.topics.items() if found.type == TYPES[kind])
+    type_, _ = READINGS[kind]
+    known = named or sorted(name for name, one in reader.topics.items() if one.type == type_)
     if len(known) != 1:
         raise LogError(
-            f"'{reader.path}' has {len(known)} topics of {TYPES[kind]} ({', '.join(known)}): name "
-            f'one with --{option}'
+            f"'{reader.path}' has {len(known)} topics of {type_} ({', '.join(known)}): name one "
+            f'with --{option}'
         )
-    return known[0]
-
-
-class _Stream(NamedTuple):
-    """One topic with its own stamps."""
-
-    topic: str
-    stamps_ns: Stamps
-    """Of the headers, increasing, shape (n,) [ns]."""
-    values: Array
-    """Of each message, shape (n, m)."""
-    frame_ids: frozenset[str]
-
-    def without_frozen(self) -> _Stream:
-        """Return a stream with NaN where it repeats itself for longer than a live sensor."""
-        same = np.zeros(len(self.values), dtype=bool)
-        same[1:] = (self.values[1:] == self.values[:-1]).all(axis=1)
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(int)))
-        values = self.values.copy()
-        for first, end in edges.reshape(-1, 2):
-            if self.stamps_ns[end - 1] - self.stamps_ns[first - 1] > FROZEN_AFTER * 1e9:
-                values[first:end] = np.nan
-        return self._replace(values=values)
-
-
-def _read(reader: BagReader, topic: str, kind: str) -> _Stream:
-    """Return the readings of a topic: wrench; acceleration and angular velocity; temperature."""
-    stamps, readings = read_in_order(reader, topic, TYPES[kind], kind)
-    if not readings:
-        raise LogError(f"topic '{topic}' of the bag has no message")
-    if kind == 'imu':
-        values = [[*one.linear_acceleration, *one.angular_velocity] for one in readings]
-    else:
-        values = [one.values for one in readings]
-    return _Stream(topic, stamps, np.array(values), frozenset(one.frame_id for one in readings))
+    return read_stream(reader, known[0], kind)
 
 
 def read_temperatures(
@@ -196,12 +152,11 @@ def read_temperatures(
         if name not in names:
             raise NameNotFound('FT sensor', name, names, f"'topics' names '{name}'")
         with BagReader(bag) as reader:
-            stream = _read(reader, topic, 'temperature')
+            stream = read_stream(reader, topic, 'temperature')
         known = np.isfinite(stream.values[:, 0])
         if not known.any():
             raise LogError(f"topic '{topic}' of the bag holds no finite temperature")
-        times = (stream.stamps_ns[known] - stamps_ns[0]) / 1e9
-        at = (stamps_ns - stamps_ns[0]) / 1e9
+        times, at = ((one - stamps_ns[0]) / 1e9 for one in (stream.stamps_ns[known], stamps_ns))
         near = (at > times[0] - MAX_EXTRAPOLATION) & (at < times[-1] + MAX_EXTRAPOLATION)
         found[near, names.index(name)] = np.interp(at[near], times, stream.values[known, 0])
     return found
@@ -220,10 +175,9 @@ class ToolSource(NamedTuple):
     """+1: the reading is the wrench of the tool on what carries it; -1: the opposite one."""
     imu_time_offset: float = 0.0
     """Added to the stamps of the IMU over what is added to those of the FT sensor [s]."""
-    ft_frames: frozenset[str] = frozenset()
-    """Frames that its messages may name; empty: any."""
-    imu_frames: frozenset[str] = frozenset()
-    """Likewise."""
+    ft_frames: Collection[str] | None = None
+    imu_frames: Collection[str] | None = None
+    """Frames that messages may name; None: any."""
 
 
 def source_on_robot(robot: Robot, settings: EstimatorSettings, ft: str, imu: str) -> ToolSource:
@@ -242,13 +196,13 @@ def source_on_robot(robot: Robot, settings: EstimatorSettings, ft: str, imu: str
         )
     of_ft, of_imu = settings.ft_of(ft), settings.imu_of(imu)
     return ToolSource(
-        resolve(of_ft.topic),
-        resolve(of_imu.topic),
+        of_ft.topic,
+        of_imu.topic,
         inverse_pose(sensor.child_H_sensor) @ source.L_H_S,
         sensor.direction,
         of_imu.time_offset - of_ft.time_offset,
-        frozenset(accepted_frame_ids(settings, robot, sensor)),
-        frozenset(accepted_frame_ids(settings, robot, source)),
+        accepted_frame_ids(settings, robot, sensor),
+        accepted_frame_ids(settings, robot, source),
     )
 
 
@@ -270,15 +224,15 @@ def read_tool_log(
     if calibration.temperature_coefficients.any():
         raise ConfigError('the sensor has temperature coefficients, which are not used here')
     with BagReader(bag) as reader:
-        ft = _read(reader, source.ft_topic, 'ft').without_frozen()
-        imu = _read(reader, source.imu_topic, 'imu').without_frozen()
-    origin, found = int(ft.stamps_ns[0]), []
-    for stream, frames in ((ft, source.ft_frames), (imu, source.imu_frames)):
-        if frames and (others := sorted(stream.frame_ids - frames)):
-            raise LogError(
-                f"topic '{stream.topic}' names frame '{others[0]}', expected "
-                f'{" or ".join(sorted(frames))}'
+        streams = [
+            read_stream(reader, topic, kind, frames).without_frozen(FROZEN_AFTER)
+            for topic, kind, frames in (
+                (source.ft_topic, 'ft', source.ft_frames),
+                (source.imu_topic, 'imu', source.imu_frames),
             )
+        ]
+    origin, found = int(streams[0].stamps_ns[0]), []
+    for stream in streams:
         times = (stream.stamps_ns - origin) / 1e9
         kept = time_range.mask(times)
         if not kept.any():

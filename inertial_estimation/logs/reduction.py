@@ -144,7 +144,7 @@ class LogReduction:
         ]
         if folded := folded_back(how, prepared.period):
             findings.append(finding('suboptimal', 'preparation', what=folded))
-        payloads = tuple(one.payload.name for one in self.settings.payloads if one.is_in(log))
+        payloads = tuple(one.name for one in self.settings.payloads if one.is_in(log))
         part = LogPart(
             str(log), recorded, len(samples), prepared.stretches, prepared.discarded, payloads
         )
@@ -156,7 +156,7 @@ class LogReduction:
         settings, robot = self.settings, self.reader.robot
         how, is_table, choice = (
             settings.preparation,
-            settings.layout is not None,
+            settings.log is not None,
             self.builder.choice,
         )
         read = self.reader.read(log)

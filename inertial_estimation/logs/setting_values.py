@@ -1,116 +1,108 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Readers of the values in a file of settings, from which the reader of a whole file is built.
+Settings in a file as frozen dataclasses, whose fields are read by their types.
 
-A reader takes a value and its full name; it returns the value or raises with that name.
+A type is a dataclass, a mapping of names to values of one type, a tuple of one type, a union, an
+enum, a plain value, or ``Annotated`` with its reader, a function of the value and its full name.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
-from typing import Any
+from collections import abc
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, NameNotFound
 
 Reader = Callable[[Any, str], Any]
+PLAIN = {str: 'a name', bool: 'true or false', int: 'a whole number', float: 'a number'}
+_hints = cache(lambda kind: get_type_hints(kind, include_extras=True))
 
 
-def as_mapping(value: object, name: str) -> Mapping[str, Any]:
-    """Read names with values."""
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"'{name}' is {value!r}, expected names and values below it")
-    return {str(key): one for key, one in value.items()}
-
-
-def record(readers: Mapping[str, Reader], required: Iterable[str] = ()) -> Reader:
-    """Return the reader of a mapping with known keys."""
-
-    def read(value: object, name: str) -> dict[str, Any]:
-        body = as_mapping(value, name)
-        for key in body:
-            if key not in readers:
-                raise NameNotFound(f"setting below '{name}'", key, readers)
-        for key in required:
-            if key not in body:
-                raise ConfigError(f"'{name}' has no '{key}'")
-        return {key: readers[key](one, f'{name}.{key}') for key, one in body.items()}
-
-    return read
-
-
-def each(reader: Reader) -> Reader:
-    """Return the reader of a mapping of any names to values of one kind."""
-
-    def read(value: object, name: str) -> dict[str, Any]:
-        body = as_mapping({} if value is None else value, name)
-        return {key: reader(one, f'{name}.{key}') for key, one in body.items()}
-
-    return read
-
-
-def one_or_each(reader: Reader) -> Reader:
-    """Return the reader of one value, or of a mapping of any names to such values."""
-    return lambda value, name: (each(reader) if isinstance(value, Mapping) else reader)(
-        value, name
-    )
-
-
-def list_of(reader: Reader) -> Reader:
-    """Return the reader of a list."""
-
-    def read(value: object, name: str) -> tuple[Any, ...]:
+def read(kind: Any, value: Any, name: str) -> Any:
+    """Return a value of a type, or raise with its full name."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return inner[1](value, name)
+    if origin in (Union, UnionType):
+        return read(next((one for one in inner if _fits(one, value)), inner[0]), value, name)
+    if origin is abc.Mapping:
+        return {k: read(inner[1], one, f'{name}.{k}') for k, one in _names(value, name).items()}
+    if origin is tuple:
         if not isinstance(value, list | tuple):
             raise ConfigError(f"'{name}' is {value!r}, expected a list")
-        return tuple(reader(one, name) for one in value)
-
-    return read
-
-
-def dataclass_of(kind: Any) -> Reader:
-    """Return the reader of a dataclass of numbers and flags, by the types of its defaults."""
-    readers = {float: number(), int: whole(1), bool: flag}
-    read = record({one.name: readers[type(one.default)] for one in fields(kind)})
-    return lambda value, name: kind(**read(value, name))
-
-
-def anything(value: Any, name: str) -> Any:
-    """Read a value that is checked elsewhere."""
-    return value
-
-
-def _value(expected: str, fits: Callable[[Any], bool]) -> Reader:
-    """Return the reader of one value."""
-
-    def read(value: Any, name: str) -> Any:
-        if not fits(value):
-            raise ConfigError(f"'{name}' is {value!r}, expected {expected}")
+        return tuple(read(inner[0], one, name) for one in value)
+    if is_dataclass(kind):
+        return record(kind, value, name)
+    if kind in (Any, NoneType):
         return value
-
-    return read
-
-
-text = _value('a name', lambda value: isinstance(value, str))
-flag = _value('true or false', lambda value: isinstance(value, bool))
-
-
-def whole(least: int) -> Reader:
-    """Return the reader of a whole number."""
-    return _value(f'a whole number from {least}', lambda one: type(one) is int and one >= least)
-
-
-def number(least: float = -np.inf) -> Reader:
-    """Return the reader of a finite number."""
-    expected = 'a number' if least == -np.inf else f'a number from {least:g}'
-    read = _value(expected, lambda one: type(one) in (int, float) and least <= one < np.inf)
-    return lambda value, name: float(read(value, name))
+    if kind is Path:
+        return Path(read(str, value, name))
+    if issubclass(kind, Enum):
+        if value not in (known := [one.value for one in kind]):
+            raise NameNotFound(kind.__name__.lower(), str(value), known, f"'{name}' names it")
+        return kind(value)
+    fits = type(value) in ((int, float) if kind is float else (kind,))
+    if not fits or (kind is float and not np.isfinite(value)):
+        raise ConfigError(f"'{name}' is {value!r}, expected {PLAIN[kind]}")
+    return kind(value)
 
 
-def texts(value: object, name: str) -> tuple[str, ...]:
+def record(kind: Any, value: Any, name: str, /, **more: Any) -> Any:
+    """Return a dataclass of names and values; `more` are fields that the file does not state."""
+    body, known = _names(value, name), {one.name: one for one in fields(kind)}
+    below = f"below '{name}'" if name else 'of the file'
+    for key in body:
+        if key not in known or key in more:
+            raise NameNotFound(f'setting {below}', key, known.keys() - more)
+    for key, one in known.items():
+        if {one.default, one.default_factory} == {MISSING} and key not in {*body, *more}:
+            raise ConfigError(f"'{name}' has no '{key}'")
+    prefix, hints = f'{name}.' if name else '', _hints(kind)
+    given = {key: read(hints[key], one, prefix + key) for key, one in body.items()}
+    try:
+        return kind(**given, **more)
+    except ConfigError as error:
+        raise ConfigError(f"'{name}': {error}" if name else str(error)) from error
+
+
+def _names(value: Any, name: str) -> dict[str, Any]:
+    """Read names with values; nothing is none of them."""
+    if not isinstance(value, Mapping | NoneType):
+        raise ConfigError(f"'{name}' is {value!r}, expected names and values below it")
+    return {str(key): one for key, one in (value or {}).items()}
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    """Return true if a member of a union is the one for a value."""
+    if value is None or isinstance(value, bool):
+        return kind is type(value)
+    mapping = get_origin(kind) is abc.Mapping or is_dataclass(kind)
+    return kind not in (NoneType, bool) and mapping == isinstance(value, Mapping)
+
+
+def number(least: float) -> Reader:
+    """Return the reader of a finite number from a least one."""
+
+    def read_number(value: Any, name: str) -> float:
+        found: float = read(float, value, name)
+        if found < least:
+            raise ConfigError(f"'{name}' is {value!r}, expected a number from {least:g}")
+        return found
+
+    return read_number
+
+
+def texts(value: Any, name: str) -> tuple[str, ...]:
     """Read one name or several."""
     found = (value,) if isinstance(value, str) else value
     if not isinstance(found, list | tuple) or not all(isinstance(one, str) for one in found):
@@ -118,12 +110,12 @@ def texts(value: object, name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def names(value: object, name: str) -> tuple[str, ...]:
+def names(value: Any, name: str) -> tuple[str, ...]:
     """Read one name or several, none of them twice."""
     found = texts(value, name)
-    for one, count in Counter(found).items():
-        if count > 1:
-            raise ConfigError(f"'{name}' names '{one}' {count} times")
+    for one in found:
+        if found.count(one) > 1:
+            raise ConfigError(f"'{name}' names '{one}' {found.count(one)} times")
     return found
 
 
@@ -133,7 +125,7 @@ def numbers(shape: tuple[int, ...] | None = None, *, infinite: bool = False) -> 
     if shape is not None:
         expected = ' times '.join(map(str, shape)) + ' numbers without NaN'
 
-    def read(value: object, name: str) -> np.ndarray:
+    def read_numbers(value: Any, name: str) -> Array:
         try:
             values = np.array(value)
         except ValueError:
@@ -144,25 +136,11 @@ def numbers(shape: tuple[int, ...] | None = None, *, infinite: bool = False) -> 
             raise ConfigError(f"'{name}' is {value!r}, expected {expected}")
         return values.astype(np.float64)
 
-    return read
+    return read_numbers
 
 
-def interval(value: object, name: str) -> np.ndarray:
-    """Read a least and a greatest value, (2,)."""
-    found: np.ndarray = numbers((2,), infinite=True)(value, name)
-    require_order(found[0], found[1], name)
-    return found
-
-
-def box(value: object, name: str, *, infinite: bool = False) -> np.ndarray:
-    """Read a lower and an upper corner, (2, 3) [m]."""
-    corners: np.ndarray = numbers((2, 3), infinite=infinite)(value, name)
-    for axis, low, high in zip('xyz', *corners, strict=True):
-        require_order(low, high, f'{name} along {axis}')
-    return corners
-
-
-def require_order(low: float, high: float, name: str) -> None:
-    """Raise unless a range leaves something."""
-    if not low < high:
-        raise ConfigError(f"'{name}' leaves nothing between {low:g} and {high:g}")
+Names = Annotated[tuple[str, ...], names]
+Texts = Annotated[tuple[str, ...], texts]
+NotNegative = Annotated[float, number(0.0)]
+Numbers = Annotated[Array, numbers()]
+Vector = Annotated[Array, numbers((3,))]

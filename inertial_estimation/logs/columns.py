@@ -1,0 +1,201 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables of numbers, and the signals in their columns."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, is_zipfile
+
+import numpy as np
+
+from inertial_estimation.arrays import Array
+from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.logs.setting_values import Names, Numbers, Reader, Texts, record
+
+DEGREE = np.pi / 180
+UNITS: dict[str, dict[str, float]] = {
+    'time': {'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9},
+    'positions': {'rad': 1.0, 'deg': DEGREE, 'm': 1.0, 'mm': 1e-3},
+    'velocities': {'rad/s': 1.0, 'deg/s': DEGREE, 'm/s': 1.0, 'mm/s': 1e-3, 'rpm': np.pi / 30},
+    'efforts': {'N m': 1.0, 'N mm': 1e-3, 'N': 1.0, 'A': 1.0, 'mA': 1e-3},
+    'temperature': {'degC': 1.0},
+    'wrench': {'N, N m': 1.0},
+    'gyroscope': {'rad/s': 1.0, 'deg/s': DEGREE},
+    'accelerometer': {'m/s^2': 1.0, 'g': 9.80665},
+}
+"""Units of each kind of signal, in SI."""
+MAX_VALUE = 9e9
+"""Of any signal, in SI; stamps are nanoseconds in 64 bits."""
+Columns = list[tuple[str, Array]]
+SEPARATORS = {';': 'semicolons', '\t': 'tabs'}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of a file by name, each with one or more values a sample."""
+
+    path: str
+    columns: Mapping[str, Array]
+    twice: frozenset[str] = frozenset()
+
+    def column(self, name: str, wanted_by: str) -> Array:
+        """Return a column, shape (n, k)."""
+        if name not in self.columns:
+            known = ', '.join(self.columns)
+            raise LogError(f"{self.path} has no column '{name}' for {wanted_by}; it has {known}")
+        if name in self.twice:
+            raise LogError(f"{self.path} has several columns '{name}' for {wanted_by}")
+        values = self.columns[name]
+        if values.ndim > 2 or values.dtype.kind not in 'fiu' or not len(values):
+            raise LogError(f"{self.path}: column '{name}' for {wanted_by} holds no numbers")
+        return np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+
+
+def load_table(path: str | Path) -> Table:
+    """Read a table of numbers."""
+    path = Path(path)
+    try:
+        columns = TABLES[path.suffix](path)
+    except OSError as error:
+        raise LogError(f'cannot read {path}: {error.strerror or error}') from error
+    except (ValueError, BadZipFile) as error:
+        raise LogError(f'{path} is no {path.suffix[1:]} of numbers: {error}') from error
+    counts = Counter(name for name, _ in columns)
+    return Table(str(path), dict(columns), frozenset(name for name in counts if counts[name] > 1))
+
+
+def _load_npz(path: Path) -> Columns:
+    """Return the arrays that are no pickles."""
+    if path.is_file() and not is_zipfile(path):
+        raise ValueError('it is no zip archive')
+    found = []
+    with np.load(path, allow_pickle=False) as file:
+        for name in file.files:
+            with suppress(ValueError):
+                found.append((name, file[name]))
+    return [(name, one) for name, one in found if one.ndim]
+
+
+def _load_csv(path: Path) -> Columns:
+    """Return the columns of a file with a header."""
+    with path.open(newline='', encoding='utf-8-sig') as file:
+        rows = csv.reader(file)
+        header = [name.strip() for name in next(rows, [])]
+        for mark, name in SEPARATORS.items():
+            if len(header) == 1 and mark in header[0]:
+                raise ValueError(f'{name} separate its columns, expected commas')
+        values = []
+        for row in filter(None, rows):
+            if len(row) != len(header):
+                raise ValueError(f'line {rows.line_num} has {len(row)} cells, not {len(header)}')
+            try:
+                values.append([float(cell) if cell.strip() else np.nan for cell in row])
+            except ValueError as error:
+                raise ValueError(f'line {rows.line_num}: {error}') from error
+    if not header or not values:
+        raise ValueError('it holds no header and rows')
+    return list(zip(header, np.array(values).T, strict=True))
+
+
+TABLES: dict[str, Callable[[Path], Columns]] = {'.npz': _load_npz, '.csv': _load_csv}
+"""Readers of tables by file type. All other logs are bags."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scaling:
+    """Meaning of raw numbers, ``scale * raw * unit + offset``, as a file states it."""
+
+    name: str
+    kind: str
+    """Key of `UNITS`."""
+    unit: Texts = ()
+    """One for all channels, or one for each; none: SI."""
+    scale: Numbers | None = None
+    """A number, one for each channel, or a matrix from raw numbers to channels."""
+    divided_by: Numbers | None = None
+    """Inverse of `scale`, for gears of positions."""
+    offset: Numbers | None = None
+    """A number, or one for each channel, in SI."""
+
+    def __post_init__(self) -> None:
+        known = UNITS[self.kind]
+        for unit in self.unit:
+            if unit not in known:
+                raise ConfigError(f"unit is '{unit}', expected one of {', '.join(known)}")
+        if self.scale is not None and self.divided_by is not None:
+            raise ConfigError('both scale and divided_by are given')
+        if (divisor := self.divided_by) is not None and not (
+            np.linalg.det(divisor) if divisor.ndim == 2 else divisor.all()
+        ):
+            raise ConfigError('divided_by is zero or singular')
+        if self.offset is not None and self.offset.ndim == 2:
+            raise ConfigError('offset is a matrix, expected a number or a list of them')
+
+    @property
+    def factor(self) -> Array:
+        """Scale from raw numbers."""
+        if self.divided_by is None:
+            return np.array(1.0) if self.scale is None else self.scale
+        is_matrix = self.divided_by.ndim == 2
+        return np.asarray(np.linalg.inv(self.divided_by) if is_matrix else 1.0 / self.divided_by)
+
+    def units_of(self, n: int) -> tuple[str, ...]:
+        """Return the unit of each of n channels."""
+        return self.unit * n if len(self.unit) == 1 else self.unit
+
+    def in_si(self, raw: Array, size: int) -> Array:
+        """Return values in SI, shape (n, size), of raw (n, n_columns)."""
+        factor, unit = self.factor, np.array([UNITS[self.kind][one] for one in self.unit] or [1.0])
+        offset, is_matrix = np.zeros(()) if self.offset is None else self.offset, factor.ndim == 2
+        if (size, raw.shape[1]) != (factor.shape if is_matrix else (size, size)):
+            shape = f' by a matrix {factor.shape}' if is_matrix else ''
+            raise LogError(f'{self.name}: {raw.shape[1]} values{shape}, expected {size} channels')
+        for what, values in (('scale', factor), ('offset', offset), ('unit', unit)):
+            if values.ndim == 1 and len(values) != size and (what != 'unit' or len(values) != 1):
+                raise LogError(f'{self.name}: {len(values)} values in {what}, expected {size}')
+        scaled = raw @ factor.T if is_matrix else raw * factor
+        return np.asarray(scaled * unit + offset)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Signal(Scaling):
+    """Columns of a signal, and the meaning of their numbers."""
+
+    columns: Names
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.columns:
+            raise ConfigError('it names no columns')
+
+    def read(self, table: Table, size: int, n: int | None = None, clock: str = '') -> Array:
+        """Return the signal in SI, (n, size), of as many samples as another has, the clock."""
+        parts = [table.column(name, self.name) for name in self.columns]
+        if len({len(part) for part in parts}) > 1:
+            lengths = ', '.join(f"'{c}' {len(p)}" for c, p in zip(self.columns, parts))
+            raise LogError(f'{table.path}: columns of {self.name} differ in length: {lengths}')
+        values = self.in_si(np.concatenate(parts, axis=1), size)
+        largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+        if largest > MAX_VALUE:
+            raise LogError(f'{table.path}: {self.name} holds {largest:.3g} in SI units')
+        if n is not None and len(values) != n:
+            raise LogError(f'{table.path}: {self.name} has {len(values)} samples, {clock} has {n}')
+        return values
+
+
+def signal(kind: str, of: type[Signal] = Signal) -> Reader:
+    """Return the reader of a signal, or of its columns alone."""
+
+    def read_signal(value: Any, name: str) -> Signal:
+        body = value if isinstance(value, Mapping) else {'columns': value}
+        found: Signal = record(of, body, name, name=name, kind=kind)
+        return found
+
+    return read_signal
