@@ -1029,11 +1029,11 @@ def prepared_log(log: str, urdf: str, config: str) -> tuple[Any, Any, Any]:
     """Return robot, filtered samples and choice of rows of a log, as ``identify`` has them."""
     IdentifySettings = use('IdentifySettings')
     prepare_with = use('prepare_with')
-    open_logs = use('open_logs')
+    LogReader = use('LogReader')
     Stretch = use('LogSlice', 'Stretch', near='logs/')
 
     settings, stretch = IdentifySettings.from_yaml(configs() / config), Stretch.parse(log)
-    reader = open_logs(urdf, settings, (), stretch, lambda *_: None)
+    reader = LogReader(urdf, settings, (), stretch, lambda *_: None)
     raw = reader.read(stretch)
     prepared, _ = prepare_with(raw.samples, raw.external, settings.preparation)
     return reader.robot, prepared.samples, settings.choice(reader.robot)
