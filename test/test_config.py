@@ -190,6 +190,16 @@ def test_files_that_are_no_parameter_files_are_refused(tmp_path, text):
         EstimatorSettings.from_yaml(tmp_path / 'nowhere.yaml')
 
 
+@pytest.mark.parametrize(
+    ('body', 'key'), [('contact_timeout: 1', 'contact_'), ('windo: 1', 'windo')]
+)
+def test_wrong_setting_of_a_file_is_named_with_the_file(tmp_path, body, key):
+    path = write(tmp_path, f'/**: {{ros__parameters: {{{body}}}}}')
+    with pytest.raises((ConfigError, NameNotFound)) as info:
+        EstimatorSettings.from_yaml(path)
+    assert str(path) in str(info.value) and key in str(info.value)
+
+
 @pytest.mark.parametrize('text', ['a: 1\nb: {c: 2,\n  c: 3}\n', 'a: 1\nb: 2\n"a": 3\n'])
 def test_repeated_name_is_refused(tmp_path, text):
     with pytest.raises(ConfigError):

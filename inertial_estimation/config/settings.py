@@ -138,10 +138,17 @@ class EstimatorSettings(Group):
         Raises
         ------
         NameNotFound, ConfigError
-            As `from_dict`, and if the file is no such file.
+            As `from_dict`, with the name of the file, and if it is no such file.
 
         """
-        return cls.from_dict(load_parameters(path, node))
+        given = load_parameters(path, node)
+        try:
+            return cls.from_dict(given)
+        except NameNotFound as error:
+            where = f"'{path}' sets it"
+            raise NameNotFound(error.kind, error.name, error.known, where) from None
+        except ConfigError as error:
+            raise ConfigError(f'{path}: {error}') from error
 
     def to_parameters(self) -> dict[str, Value]:
         """Return every setting under its dotted name, tuples as lists; `from_dict` undoes it."""
