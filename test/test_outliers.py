@@ -73,6 +73,24 @@ def test_cleaner_half_is_found(rng, share, off, lever):
     np.testing.assert_allclose(other.x, found.x, atol=1e-12)
 
 
+def test_objective_weighs_noise_of_the_half_against_the_prior(rng):
+    window = np.repeat(np.arange(WINDOWS), EQUATIONS)
+    Y = rng.normal(size=(len(window), UNKNOWNS))
+    systems = {
+        kind: np.column_stack([Y, noise * rng.normal(size=len(window))])
+        for kind, noise in NOISE.items()
+    }
+    kinds = {kind: WindowEquations(rows, window) for kind, rows in systems.items()}
+    wrong = rng.normal(size=UNKNOWNS)
+    prior = Information.of(30.0 * np.eye(UNKNOWNS), 30.0 * wrong)
+    found = least_trimmed(kinds, WINDOWS, prior, prior)
+    count = EQUATIONS * found.kept.sum()
+    pull = 900.0 * np.sum((found.x - wrong) ** 2) / 2
+    assert pull > 0.01 * count
+    total = count * sum(np.log(level) for level in found.noise.values()) + pull
+    assert found.objective == pytest.approx(total / (2 * count), rel=1e-9)
+
+
 def test_reference_has_the_prior_of_half_of_the_equations(rng):
     """Of two windows that are the same, with so much noise that the prior prevails."""
     robot = Robot.from_urdf(two_link_urdf(), fixed_link='body')

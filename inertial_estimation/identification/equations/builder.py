@@ -28,11 +28,12 @@ from inertial_estimation.identification.equations.friction import (
     friction_columns,
 )
 from inertial_estimation.identification.equations.payloads import Payload
-from inertial_estimation.identification.equations.sparse_equations import Part, SparseEquations
 from inertial_estimation.identification.equations.wrenches import (
     COMPONENTS,
     EFFORT,
     Load,
+    Part,
+    SparseEquations,
     fixed_at,
     sensor_loads,
     wrench_columns,
