@@ -78,9 +78,9 @@ def test_descent_stays_where_the_function_is_finite():
         slopes = np.array([-2.0 * (1.0 - u) - 400.0 * bent * u, 200.0 * bent])
         return (1.0 - u) ** 2 + 100.0 * bent**2, slopes
 
-    found = descend(valley, np.array([-1.2, 1.0]), 1.0, lambda: False)
+    found = descend(valley, np.array([-1.2, 1.0]), np.eye(2), lambda: False)
     np.testing.assert_allclose(found, 1.0, atol=1e-2)
-    once = descend(valley, np.array([-1.2, 1.0]), 1.0, lambda: True)
+    once = descend(valley, np.array([-1.2, 1.0]), np.eye(2), lambda: True)
     assert valley(found)[0] < 1e-4 < valley(once)[0] < valley(np.array([-1.2, 1.0]))[0]
 
 

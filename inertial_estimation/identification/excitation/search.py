@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import CallError, ConfigError
@@ -54,8 +55,8 @@ MIN_STEP = 1e-8
 """Share of a step below which the search along it is given up."""
 MAX_STEPS, MIN_DECREASE = 200, 1e-5
 """Of a stage; decrease of the objective that ends it."""
-CURVATURE, BARRIER_CURVATURE = 0.3, 10.0
-"""First guess of second derivatives: of the condition number's logarithm, of the barrier."""
+CURVATURE = 0.3
+"""First guess of the second derivative of the condition number's logarithm."""
 
 Function = Callable[[Array], tuple[float, Array]]
 """Value, infinite where it must not go, and gradient."""
@@ -128,9 +129,8 @@ class FourierMotion:
         return np.asarray(self.basis.matrices(t) @ self.coefficients.T)
 
 
-def descend(function: Function, x: Array, curvature: float, stop: Callable[[], bool]) -> Array:
-    """Descend a function from x by quasi-Newton steps, from a guess of its curvature [BFGS]."""
-    inverse = np.eye(x.size) / curvature
+def descend(function: Function, x: Array, inverse: Array, stop: Callable[[], bool]) -> Array:
+    """Descend a function from x by quasi-Newton steps, the first with a given inverse [BFGS]."""
     value, gradient = function(x)
     for _ in range(MAX_STEPS):
         step, share = -(inverse @ gradient.reshape(-1)).reshape(x.shape), 1.0
@@ -223,8 +223,9 @@ class ExcitationSearch:
             for done, (sharpness, weight) in enumerate(STAGES):
                 progress('searching', (len(found) + done / len(STAGES)) / starts)
                 objective = partial(self.objective, sharpness=sharpness, weight=weight)
-                curvature = CURVATURE + BARRIER_CURVATURE * weight
-                x = descend(objective, x, curvature, lambda: time.monotonic() >= end)
+                x = descend(
+                    objective, x, self.first_inverse(x, weight), lambda: time.monotonic() >= end
+                )
                 if time.monotonic() >= end:
                     break
             motions = self.motion(start), self.motion(x)
@@ -263,6 +264,14 @@ class ExcitationSearch:
         bound, slopes = self.regressor.bound(states, sharpness, self.sign_widths)
         of_coefficients = np.einsum('dnj,dnk->jk', slopes, self.matrices)
         return value + bound, gradient + apply(self.coefficients, of_coefficients)
+
+    def first_inverse(self, x: Array, weight: float) -> Array:
+        """Return the inverse of the second derivative of the barrier of limits, and a guess."""
+        y = apply(self.A, x)
+        room = 1.0 - y**2
+        weights = weight / y.shape[1] * (2.0 / room + 4.0 * y**2 / room**2)
+        curvature = self.A.swapaxes(1, 2) @ (weights[..., None] * self.A)
+        return np.asarray(block_diag(*np.linalg.inv(curvature + CURVATURE * np.eye(x.shape[1]))))
 
     def random_start(self, rng: np.random.Generator) -> Array:
         """Return a random point within the limits and free of collisions."""
