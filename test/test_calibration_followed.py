@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-An identification whose FT calibration changes, against one that had the new one from the start.
-
-The node is in `ros/test_identifier_node.py`.
-"""
+"""An identification whose FT calibration changes, against one that had the new one at first."""
 
 from dataclasses import replace
 

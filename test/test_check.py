@@ -1,11 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-The subcommand ``check``.
-
-Not covered: how the robot is read (test_robot.py), whether the dependence is right
-(test_dependence.py).
-"""
+"""The subcommand ``check``."""
 
 from __future__ import annotations
 

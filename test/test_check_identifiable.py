@@ -1,11 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-``check URDF --identifiable``: ranks, groupings and predictions, as a user sees them.
-
-Not covered: the mathematics; `test_base_parameters`
-hold it against theorems.
-"""
+"""``check URDF --identifiable``: ranks, groupings and predictions, as a user sees them."""
 
 import json
 from pathlib import Path

@@ -1,11 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-How the command behaves as a command: help, wrong files, pipes, interrupts, files it writes.
-
-Not covered: what the subcommands find, which is in test_check, test_replay, test_benchmark and
-ros/test_demo; files that a user may not read, as tests may run as root.
-"""
+"""How the command behaves as a command: help, wrong files, pipes, interrupts, files it writes."""
 
 import json
 import os

@@ -1,11 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-``rows.reject`` through ``identify``: pushes that no log states, on simulated arms and real logs.
-
-Not covered: contacts that a log names, see `test_identify.py`; wrenches that act all the time,
-which no residual distinguishes from the robot.
-"""
+"""``rows.reject`` through ``identify``: pushes that no log states, on simulated and real arms."""
 
 from dataclasses import replace
 from pathlib import Path

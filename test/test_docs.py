@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-README and docs: commands parse, Python blocks compile and import, links lead somewhere.
-
-Not covered: what the commands do, and the figures.
-"""
+"""README and docs: commands parse, Python blocks compile and import, links lead somewhere."""
 
 from __future__ import annotations
 

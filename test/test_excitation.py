@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Fourier motions, the condition number of their equations with its gradient, and the search.
-
-Not covered: the command around it and the WAM, see `test_excite`.
-"""
+"""Fourier motions, the condition number of their equations with its gradient, the search."""
 
 import numpy as np
 import pytest

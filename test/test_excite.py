@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-``inertial-estimation excite``: an arm that could fold onto itself, and the WAM of S.
-
-Not covered: search, distances and the simulator by themselves, which have tests of their own.
-"""
+"""``inertial-estimation excite``: an arm that could fold onto itself, and the WAM of S."""
 
 import json
 

@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Base parameters of consistent parameters: Table 1 of S, certificates, corrections.
-
-Not covered: Table 6 of S, see `test_wam7`.
-"""
+"""Base parameters of consistent parameters: Table 1 of S, certificates, corrections."""
 
 import numpy as np
 import pytest

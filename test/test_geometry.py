@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Shapes of links, distances between them, and limits of joints, from URDFs.
-
-Not covered: the collision library itself, and formats of meshes beyond STL, which it reads.
-"""
+"""Shapes of links, distances between them, and limits of joints, from URDFs."""
 
 import numpy as np
 import pytest

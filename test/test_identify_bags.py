@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Identification from bags a simulated arm whose wrist sensor is off, and a real one.
-
-Not covered: how messages become samples (test_bag.py, test_replay.py), touches (test_touches.py).
-"""
+"""Identification from bags: a simulated arm whose wrist sensor is off, and a real robot."""
 
 import json
 from pathlib import Path

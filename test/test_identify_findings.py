@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Findings of ``inertial-estimation identify``: faults put into the log of a simulated arm.
-
-Not covered: bags, whose samples go through the same checks but for those of tables.
-"""
+"""Findings of ``identify``: faults put into the log of a simulated arm."""
 
 import json
 
@@ -14,9 +10,6 @@ import yaml
 from simulated_arm import LINKS, arm, arm_urdf, efforts_of, moving
 
 from inertial_estimation.cli import main
-from inertial_estimation.logs.identify import identify
-from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.model.robot import Robot
 
 JOINTS = [f'j_{link}' for link in LINKS]
 DEGREES = 180 / np.pi
@@ -111,10 +104,6 @@ def stuck(e):
 
 def some_missing(q):
     return np.where((np.arange(len(q)) % 100 < 5)[:, None], np.nan, q)
-
-
-def test_good_log_gives_no_finding(folder):
-    assert found_by(folder) == set()
 
 
 @pytest.mark.parametrize(
@@ -221,12 +210,3 @@ def test_negative_friction_is_found(folder):
         v = log['v']
     change(folder, e=lambda e: e - 1.5 * v * [0, 1, 0, 0])
     assert ('indefinite', 'j_seen.viscous') in found_by(folder)
-
-
-def test_identification_is_asked_and_exported(folder):
-    settings = IdentifySettings.from_yaml(folder / 'logs.yaml')
-    found = identify((folder / 'arm.urdf').read_text(), folder / 'log.npz', settings)
-    assert found.parameters.shape == (5, 10) and not found.findings
-    assert found.deviations['j_seen.viscous'] > 0.0
-    again = Robot.from_urdf(found.urdf(), fixed_link='base')
-    np.testing.assert_allclose(again.parameters, found.parameters, atol=1e-9)

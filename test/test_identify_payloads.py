@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Payloads in the file of ``identify``, and the command with logs with and without one.
-
-Not covered: what rows and gains become of it, which `test_drive_gains` does.
-"""
+"""Payloads in the file of ``identify``, and the command with logs with and without one."""
 
 import json
 

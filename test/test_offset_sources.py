@@ -1,18 +1,13 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-FT offsets of a replay: from the model with one support, and from a torque reference.
-
-The readings come from robots under known wrenches, computed without the engine. Not covered: real
-robots, whose models are wrong, in `test_replay`.
-"""
+"""FT offsets of a replay: from the model with one support, and from a torque reference."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from consistent_readings import ConsistentReadings, Motion, random_motion
-from robots import nested_humanoid_urdf
+from robots import _ft, _link, nested_humanoid_urdf
 from scipy.signal import savgol_coeffs
 
 from inertial_estimation.config import EstimatorSettings
@@ -118,10 +113,8 @@ def test_torques_determine_the_offsets_that_they_depend_on(humanoid, rng):
 
 def two_feet_urdf():
     """Return a chain from a left foot over a pelvis to a right foot at the same height."""
-    inertia = '<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/>'
-    text = ''
-    for name, mass in (('l_foot', 1), ('l_leg', 4), ('pelvis', 20), ('r_leg', 4), ('r_foot', 1)):
-        text += f'<link name="{name}"><inertial><mass value="{mass}"/>{inertia}</inertial></link>'
+    masses = {'l_foot': 1.0, 'l_leg': 4.0, 'pelvis': 20.0, 'r_leg': 4.0, 'r_foot': 1.0}
+    text = ''.join(_link(name, mass) for name, mass in masses.items())
     for name, parent, child, xyz in (
         ('l_ft', 'l_foot', 'l_leg', '0 0 0.1'), ('l_hip', 'l_leg', 'pelvis', '0 0 0.5'),
         ('r_hip', 'pelvis', 'r_leg', '0 -0.2 0'), ('r_ft', 'r_leg', 'r_foot', '0 0 -0.6'),
@@ -131,12 +124,7 @@ def two_feet_urdf():
             f'<parent link="{parent}"/><child link="{child}"/><origin xyz="{xyz}"/>'
             '<axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="9" velocity="9"/></joint>'
         )
-        if 'ft' in name:
-            text += (
-                f'<sensor name="{name}" type="force_torque"><parent joint="{name}"/><force_torque>'
-                '<frame>child</frame><measure_direction>child_to_parent</measure_direction>'
-                '</force_torque></sensor>'
-            )
+        text += _ft(name, name) if 'ft' in name else ''
     return f'<robot name="two_feet">{text}</robot>'
 
 

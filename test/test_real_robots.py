@@ -1,11 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Methods on logs of real arms: the default predicts as well as any other.
-
-Gains of drives from a known payload predict loaded logs better than published ones. Not covered:
-the table of all methods, which `python -m bench arms` prints.
-"""
+"""Methods on logs of real arms: the default predicts as well as any other."""
 
 import json
 from dataclasses import replace
@@ -124,9 +119,9 @@ def test_gains_from_a_payload_predict_better_than_published_ones():
 
     def mass(settings):
         """Return the identified mass of the payload, and its deviation."""
-        unknown = replace(payload, payload=replace(payload.payload, mass=None))
+        unknown = replace(payload, mass=None)
         found = identify(urdf, [unloaded, loaded], replace(settings, payloads=(unknown,)))
-        name = f'{payload.payload.name}.m'
+        name = f'{payload.name}.m'
         return found.fit.blocks[0].answer.extras[name], found.deviations[name]
 
     answer = identify(urdf, [unloaded, loaded], settings).fit.blocks[0].answer
@@ -136,10 +131,10 @@ def test_gains_from_a_payload_predict_better_than_published_ones():
     )  # fmt: skip
     value, deviation = mass(own)
     # These gains come from that mass.
-    assert abs(value - payload.payload.mass) < 2 * deviation
+    assert abs(value - payload.mass) < 2 * deviation
     for key in ('drive_gains_literature', 'drive_gains_peer'):
         published = with_gains([float(gain) for gain in meta[key]])
         assert held_out(settings) < held_out(published)
         # By several deviations: the mass scales with the gains.
         value, deviation = mass(published)
-        assert abs(value - payload.payload.mass) > 10 * deviation
+        assert abs(value - payload.mass) > 10 * deviation

@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Samples and batches of them.
-
-Not covered: how samples are made (test_streams.py).
-"""
+"""Samples and batches of them."""
 
 from dataclasses import fields
 

@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Errors of the measured motion in equations, and their removal.
-
-Not covered: their effect on a whole robot, which is in test_recursion_standing.py.
-"""
+"""Errors of the measured motion in equations, and their removal."""
 
 from dataclasses import replace
 

@@ -1,10 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Stated base parameters: reading, verdicts, and ``check URDF --base-parameters``.
-
-Not covered: the verdicts on published values, see `test_feasibility` and `test_wam7`.
-"""
+"""Stated base parameters: reading, verdicts, and ``check URDF --base-parameters``."""
 
 import json
 
