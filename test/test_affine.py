@@ -12,7 +12,6 @@ from shared_data import SHARED
 
 from inertial_estimation.calibration.affine import (
     fit_affine,
-    matrix_change,
     undisturbed_samples,
 )
 from inertial_estimation.errors import LogError, ModelError, ShapeError
@@ -119,13 +118,6 @@ def test_no_direction_is_lost(rng):
     assert fit_affine(raw, wrenches, times).gains[-1] >= 0.1
     with pytest.raises(LogError):
         fit_affine(raw, wrenches, times, weight=0.0)
-
-
-def test_change_of_a_matrix_is_that_of_the_worst_direction(rng):
-    R = np.linalg.qr(rng.normal(size=(6, 6)))[0]
-    for gain, change in ((1.0, 0.0), (1.5, 0.5), (0.5, 1.0)):
-        ratio = R @ np.diag([1.0, 1.0, 1.0, 1.0, 1.2, gain]) @ R.T
-        assert matrix_change(ratio) == pytest.approx(max(change, 0.2), abs=EXACT)
 
 
 @pytest.mark.parametrize(('unit', 'code'), [(1000.0, 'residual'), (1.0 / 9.81, 'matrix_change')])

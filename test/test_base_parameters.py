@@ -13,7 +13,6 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
 
 from inertial_estimation.errors import (
-    FrameNotFound,
     InertialEstimationError,
     NameNotFound,
     ShapeError,
@@ -165,13 +164,6 @@ def test_bolted_base_needs_efforts_or_a_force_plate(arm_with_wrist_sensor):
         arm.urdf.replace('xyz="0.3 0 0"', 'xyz="0.0001 0 0"'), fixed_link='base'
     )
     assert predictability(short, efforts=['elbow']) == elbow
-
-
-def test_unknown_names_are_refused(nested_humanoid):
-    with pytest.raises(NameNotFound):
-        predictability(nested_humanoid, efforts=['kne'])
-    with pytest.raises(FrameNotFound):
-        predictability(nested_humanoid, contacts=['nowhere'])
 
 
 # Base parameters

@@ -19,7 +19,6 @@ from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.information import weighted_sum
-from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.unknowns import gain_columns
 from inertial_estimation.logs.fit_findings import fit_findings
 from inertial_estimation.model.inertia import inertia_seen_from, parameters_of, spatial_inertia
@@ -185,19 +184,6 @@ def test_gains_need_a_payload_that_comes_or_goes(arm, rng, known):
     for carried in (np.ones_like(there), 0.0 * there):
         with pytest.raises(LogError):
             identified(builder, samples, carried)
-
-
-def test_bounds_of_gains_are_kept(arm, rng):
-    builder, samples, there = currents(arm, payload(), rng, noise=0.02)
-    extras = builder.blocks[0].unknowns.extras
-    limits = np.tile([-np.inf, np.inf], (len(extras), 1))
-    limits[[str(extra) for extra in extras].index('elbow.drive_gain')] = 0.8, 2.0
-    bounds = {builder.blocks[0].submodel.name: Bounds(extras=limits)}
-    free, kept = (
-        gains_of(identified(builder, samples, there, 'entropic', one))[0] for one in (None, bounds)
-    )
-    assert free[1] == pytest.approx(GAINS[1], rel=0.1)
-    assert kept[1] == pytest.approx(0.8, rel=1e-3)
 
 
 def test_payload_of_unknown_mass_needs_torques(arm, rng):

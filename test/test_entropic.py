@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The entropic prior: its divergence and derivatives, the minimum, bounds, and deviations.
+The entropic prior: its divergence, the minimum, bounds, and deviations.
 
 Not covered: what all methods have in common, in test_solver_contract.py; published answers, in
 test_human_lee.py; times.
@@ -17,12 +17,8 @@ from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Grade, Problem
 from inertial_estimation.identification.solvers.divergence import (
     entropic_divergence,
-    entropic_gradient,
-    entropic_hessian,
-    entropic_roots,
     parameters_of,
     pullback_distance,
-    symmetric,
     whitening,
 )
 from inertial_estimation.identification.solvers.entropic import solve_entropic
@@ -30,7 +26,6 @@ from inertial_estimation.identification.solvers.linear_bounds import LinearBound
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import pseudo_inertia
 
-STEP = 1e-6  # of differences, whose error is its square over the round-off: 1e-9
 NOISE = 20.0  # A fifth of the largest wrench: enough to push links to the edge of the cone
 KEPT = 1e-6  # share of the bounds' numbers: what iterations leave
 
@@ -61,21 +56,6 @@ def test_divergence_is_that_of_log_determinants(case, rng):
     expected = 0.5 * np.sum(moves**2, axis=(1, 2))
     np.testing.assert_allclose(pullback_distance(near, case.prior), expected, rtol=1e-7)
     np.testing.assert_allclose(entropic_divergence(near, case.prior), expected, rtol=1e-4)
-
-
-def test_derivatives_are_those_of_differences(rng):
-    z = 0.2 * rng.normal(size=(1, 10))
-    gradient, hessian = entropic_gradient(symmetric(z)), entropic_hessian(symmetric(z))
-    ahead, behind = (symmetric(z + sign * STEP * np.eye(10)) for sign in (1.0, -1.0))
-
-    def value(S):
-        return np.trace(S, axis1=1, axis2=2) - np.linalg.slogdet(np.eye(4) + S)[1]
-
-    np.testing.assert_allclose(gradient[0], (value(ahead) - value(behind)) / (2 * STEP), atol=1e-8)
-    slopes = (entropic_gradient(ahead) - entropic_gradient(behind)) / (2 * STEP)
-    np.testing.assert_allclose(hessian[0], slopes, atol=1e-8)
-    roots = entropic_roots(symmetric(z))[0]
-    np.testing.assert_allclose(roots.T @ roots, hessian[0], atol=1e-12)
 
 
 @pytest.mark.parametrize(('weight', 'steps'), [(1e-8, 40), (1e-5, 40), (1e-2, 20), (1.0, 20)])

@@ -277,16 +277,6 @@ def determined_by(builder, samples):
     ]
 
 
-def test_rank_of_a_moving_robot(humanoid):
-    """10 + 7 (links - 1) of each submodel without unknown wrenches [T Theorem 7.2]."""
-    builder = EquationBuilder(humanoid)
-    found = determined_by(builder, random_samples(humanoid, 300, seed=1))
-    for one, block in zip(found, builder.blocks, strict=True):
-        assert all(humanoid.links[k].motion[3:].any() for k in block.submodel.links[1:])
-        assert one.possible == 10 + 7 * (len(block.submodel.links) - 1)
-        assert (one.reached, one.missing) == (one.possible, ())
-
-
 def test_rank_of_a_joint_at_rest_and_of_one_pose():
     arm = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base', ft_sensors=[])
     friction = JointModel(terms=(Term.VISCOUS, Term.COULOMB))

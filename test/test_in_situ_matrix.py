@@ -52,14 +52,6 @@ def test_matrix_that_is_not_unique_is_refused(rng, noise):
             in_situ_matrix(data_sets(rng, added, noise=noise))
 
 
-def test_refusal_names_the_channel_of_noise_alone(rng):
-    sets = data_sets(rng, GOOD, noise=1.0)
-    for one in sets:
-        one.raw[:, 4] = one.raw[:, 4].mean() + rng.normal(size=len(one.raw))
-    with pytest.raises(LogError, match=r'channel 5 \(ty\)'):
-        in_situ_matrix(sets)
-
-
 def test_stacked_equations_of_the_thesis_have_the_same_solution_and_rank(rng):
     """Exact without noise, whatever the offset of each data set."""
     sets = data_sets(rng, (*GOOD, (1.0, (0.1, 0.1, 0.1))), n=40)

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Reduced equations: triangles, merging, forgetting, rank.
+Reduced equations: triangles, forgetting, rank.
 
 Not covered: speed.
 """
@@ -40,17 +40,6 @@ def test_squared_residual_is_that_of_the_equations(equations, rng, m):
     assert information.squared_residual(x) == pytest.approx(np.sum((Y @ x - y) ** 2), rel=1e-12)
     assert information.count == m
     np.testing.assert_array_equal(information.R, np.triu(information.R))
-
-
-def test_order_and_merging_do_not_matter(equations, rng):
-    Y, y = equations
-    together, order = Information.of(Y, y), rng.permutation(len(Y))
-    assert_same(Information.of(Y[order], y[order]), together)
-    for first in (0, 1, 59):
-        assert_same(Information.of(Y[:first], y[:first]).add(Y[first:], y[first:]), together)
-    a, b, c = (Information.of(Y[k : k + 20], y[k : k + 20]) for k in (0, 20, 40))
-    for merged in (a.merge(b).merge(c), a.merge(b.merge(c)), c.merge(a, b)):
-        assert_same(merged, together)
 
 
 def test_ill_conditioned_equations_against_exact_arithmetic():

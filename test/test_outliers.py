@@ -25,7 +25,6 @@ from inertial_estimation.identification.outliers import (
     cleanest,
     find_outliers,
     least_trimmed,
-    windowed_size,
 )
 from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.model.robot import Robot
@@ -122,18 +121,6 @@ def test_prior_decides_between_equal_halves(rng, nearer):
     prior, stiff = (Information.of(w * np.eye(UNKNOWNS), w * truths[nearer]) for w in (30.0, 1e6))
     found = least_trimmed(kinds, WINDOWS, prior, stiff)
     np.testing.assert_allclose(found.x, truths[nearer], atol=CLOSE)
-
-
-def test_windows_keep_the_edges_of_a_push():
-    stamps = np.arange(0, 6_000_000_000, 10_000_000)
-    pushed = (stamps >= 2_000_000_000) & (stamps < 4_000_000_000)
-    off = windowed_size(stamps, np.where(pushed, 30.0, 0.0)) > 3.0
-    # A hundredth of a window of squares is as much as this limit.
-    assert (off != pushed).sum() <= 2
-    np.testing.assert_allclose(windowed_size(stamps, np.ones(len(stamps))), 1.0)
-    # A single equation is divided by half of its window, of 51 samples.
-    alone = windowed_size(stamps, np.where(np.arange(len(stamps)) == 100, 1.0, np.nan))
-    assert alone.max() == pytest.approx(np.sqrt(2.0 / 51))
 
 
 RATE, PUSHED = 100, slice(400, 500)

@@ -19,7 +19,6 @@ from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.preparation import (
     Preparation,
-    derivative,
     folded_back,
     independent_share,
     prepare,
@@ -137,14 +136,6 @@ def test_friction_turns_as_slowly_as_filtered_efforts():
     assert np.abs(found.directions - np.sign(found.velocities)).max() > 0.9
 
 
-@pytest.mark.parametrize('degree', range(7))
-def test_derivatives_are_exact_to_the_sixth_degree(degree):
-    t = np.arange(9) * 0.5 - 1.0
-    truth = degree * t ** max(degree - 1, 0)
-    found = derivative(t[:, None] ** degree, 0.5)[:, 0]
-    np.testing.assert_allclose(found, truth, rtol=0, atol=1e-10 * max(truth.max(), 1.0))
-
-
 def test_joint_at_rest_has_no_velocity():
     t = np.arange(2000) * 0.001234567
     raw = joint_log(t, np.full((2000, 1), 2.345))
@@ -195,9 +186,3 @@ def test_deviations_are_those_of_many_logs(builder, motion, every, method, optio
         stated.append(answer.deviations[-len(TERMS) :])
     mean = np.sqrt(np.mean(np.square(stated), axis=0))
     np.testing.assert_allclose(mean / np.std(values, axis=0), 1.0, rtol=0, atol=SCATTER)
-
-
-def test_independent_share_is_one_for_samples_far_apart():
-    assert independent_share(Preparation(cutoff=0.0), STEP) == 1.0
-    assert independent_share(Preparation(every=200), STEP) == 1.0
-    assert independent_share(Preparation(), STEP) == pytest.approx(1.8 * 10 * STEP, rel=0.01)

@@ -13,11 +13,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from recorded_arms import PANDA, UR10E
+from simulated_arm import efforts_of
 
 from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
-from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
-from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.settings import recursion_settings
@@ -81,12 +80,8 @@ class Arm:
             np.arange(n), positions, still, still, none, none, none, np.zeros((n, 0, 6)),
             efforts=still,
         )  # fmt: skip
-        choice = EquationChoice(efforts=self.robot.joint_names, joint=JointModel(()))
-        push = np.tile([PUSH, 0.0, 0.0, 0.0, 0.0, 0.0], (n, 1))
-        (kinds,) = EquationBuilder(self.robot, choice).equations(
-            samples, external={self._recorded.tool: push}
-        )
-        return -np.stack([kinds[f'effort {name}'].y for name in self.robot.joint_names], axis=1)
+        push = {self._recorded.tool: np.tile([PUSH, 0.0, 0.0, 0.0, 0.0, 0.0], (n, 1))}
+        return efforts_of(self.robot, samples, push) - efforts_of(self.robot, samples)
 
     @property
     def seconds(self):

@@ -31,7 +31,6 @@ from inertial_estimation.identification.recursion.memory import (
 )
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.row_space import eliminated, wandered
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.robot import Robot
@@ -90,28 +89,6 @@ def foot(robot, rng):
 
 def covariance(information):
     return np.linalg.inv(information.R.T @ information.R)
-
-
-def test_elimination_keeps_solution_covariance_and_residual(rng):
-    Y, y, kept = rng.normal(size=(30, 7)), rng.normal(size=30), [0, 2, 3, 5, 6]
-    found = eliminated(Information.of(Y, y), np.array([1, 4]))
-    x, *_ = np.linalg.lstsq(Y, y, rcond=None)
-    np.testing.assert_allclose(np.linalg.solve(found.R, found.rho), x[kept], atol=1e-12)
-    wanted = np.linalg.inv(Y.T @ Y)[np.ix_(kept, kept)]
-    np.testing.assert_allclose(covariance(found), wanted, atol=1e-12)
-    assert found.energy == pytest.approx(np.sum((Y @ x - y) ** 2))
-
-
-def test_random_walks_add_variance_only(rng):
-    Y, y, kept = rng.normal(size=(30, 5)), rng.normal(size=30), [0, 1, 2, 4]
-    after = wandered(Information.of(Y, y), np.array([1, 3]), np.array([0.5, np.inf]))
-    known = eliminated(after, np.array([3]))
-    wanted = np.linalg.inv(Y.T @ Y)[np.ix_(kept, kept)]
-    wanted[1, 1] += 0.25
-    np.testing.assert_allclose(covariance(known), wanted, atol=1e-12)
-    x, *_ = np.linalg.lstsq(Y, y, rcond=None)
-    np.testing.assert_allclose(np.linalg.solve(known.R, known.rho), x[kept], atol=1e-12)
-    np.testing.assert_allclose(after.R[:, 3], 0.0, atol=1e-12)
 
 
 def test_offsets_walk_by_the_root_of_time(foot):

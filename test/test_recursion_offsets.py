@@ -98,14 +98,6 @@ def test_swaying_parameters_hide_no_push(tracker, rng, push):
     assert hidden < 20.0 * 0.1 + np.linalg.norm(np.ptp(sways[:, :3], axis=0))
 
 
-def test_tracker_moves_load_from_offset_to_parameters(tracker):
-    # Readings ask for five more, as if pushed, until parameters explain them.
-    for _ in range(4):
-        ask(tracker, 15.0, 15.0)
-    assert 10.0 < tracker.values[0] < 10.5
-    np.testing.assert_allclose(ask(tracker, 10.0, 15.0), 10.0, atol=ROUND_OFF)
-
-
 def test_undetermined_offsets_change_with_parameters_only(tracker):
     np.testing.assert_array_equal(ask(tracker, 25.0, 20.0, determined=NONE), 15.0)
     forces = np.arange(6) < 3

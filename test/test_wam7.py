@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The WAM of S: its base parameters, Table 6, and section 5.2 on simulated torques.
+The WAM of S: its base parameters and Table 6.
 
 Not covered: measured torques of the arm, which were never published.
 """
@@ -11,21 +11,15 @@ import pytest
 from wam import WAM, WamArm
 
 from inertial_estimation.identification.feasibility import Verdict, check_base_parameters
-from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.solvers.semidefinite import Consistency, solve_semidefinite
+from inertial_estimation.identification.solvers.semidefinite import Consistency
 from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 
 pytestmark = pytest.mark.skipif(not WAM.is_dir(), reason='needs ../shared/data')
 
 # Groupings are products of a few lengths with few digits.
 ROUND_OFF = 1e-12
-# Relative, of errors and costs of answers that a solver found to 1e-5.
-SOLVER = 1e-5
 FULL, PHYSICAL = Consistency.FULL, Consistency.PHYSICAL
 AS_S, MASSES_FIRST = conditioning_order(7, 28), np.arange(98)
-# Torque noise over the torques' root mean square, so that errors are as in Table 8.
-NOISE = 0.065
 
 
 @pytest.fixture(scope='module')
@@ -93,71 +87,3 @@ def test_published_ols_is_infeasible_at_the_published_distance(arm):
     assert found.verdict is Verdict.INFEASIBLE
     squared = arm.model['published']['notebook']['BPFC_squared_distance']
     assert found.distance**2 == pytest.approx(squared, rel=1e-3)
-
-
-def simulated(arm, number):
-    """Return equations and noisy torques of CAD parameters and the friction of Table 6."""
-    rows = {row['combination']: row for row in arm.table6}
-    printed = {symbol: float(row['fbpe_ols_extra']) for symbol, row in rows.items()}
-    x = np.append(arm.cad_parameters, [printed.get(symbol, 0.0) for symbol in arm.symbols[70:]])
-    # The drives of the first two joints are grouped with inertias: what CAD does not explain.
-    for joint, index in ((0, '1'), (1, '8')):
-        row = next(row for row in rows.values() if row['index'] == index)
-        x[70 + 4 * joint] = float(row['fbpe_ols_extra']) - float(row['cad_without_Ia'])
-    W = arm.equations(number)
-    torques, rng = W @ x, np.random.default_rng(51 + number)
-    return W, torques + rng.normal(0.0, NOISE * np.sqrt(np.mean(torques**2)), len(torques))
-
-
-def relative_error(data, x):
-    """Return the error of torques in per cent [S 84]."""
-    W, torques = data
-    return float(100 * np.linalg.norm(torques - W @ x) / np.linalg.norm(torques))
-
-
-@pytest.fixture(scope='module')
-def data(arm):
-    return simulated(arm, 1)
-
-
-@pytest.fixture(scope='module', params=Consistency)
-def estimates(request, arm, data):
-    """Return the unknowns of each column of Table 8."""
-    base, (W, torques) = arm.table3, data
-    ols = np.linalg.lstsq(W[:, base.independent], torques, rcond=None)[0]
-    checked = check_base_parameters(
-        base, ols, arm.unknowns, consistency=request.param, bounds=arm.bounds(False)
-    )
-    assert checked.verdict is Verdict.INFEASIBLE
-    found = {'OLS': base.standard(ols, np.zeros(98)), 'BPFC': checked.x}
-    information = Information.of(W, torques)
-    for column, everything in (('FBPE', False), ('FBPE with bounds', True)):
-        problem = Problem.of(
-            arm.unknowns, information, arm.cad_parameters, bounds=arm.bounds(everything)
-        )
-        answer = solve_semidefinite(problem, prior='none', consistency=request.param)
-        found[column] = answer.x
-    return found
-
-
-def test_table_8_orders_the_four_estimates(arm, data, estimates):
-    errors = {column: relative_error(data, x) for column, x in estimates.items()}
-    assert errors['OLS'] < errors['FBPE'] < errors['BPFC']
-    assert errors['FBPE'] <= errors['FBPE with bounds'] * (1 + SOLVER)
-    # S: all below 7 %, differences below 0.1 %.
-    assert all(6.0 < error < 7.0 for error in errors.values())
-    assert errors['BPFC'] - errors['OLS'] < 0.1
-    other = simulated(arm, 3)
-    for column in ('FBPE', 'FBPE with bounds'):
-        assert relative_error(other, estimates[column]) < relative_error(other, estimates['OLS'])
-
-
-def test_mass_matrices_of_feasible_estimates_are_positive(arm, estimates):
-    q = np.random.default_rng(0).uniform(-np.pi, np.pi, (300, 7))
-    zero = np.zeros_like(q)
-    at_rest = arm.regressor(q, zero, zero)
-    units = [arm.regressor(q, zero, zero + unit) - at_rest for unit in np.eye(7)]
-    for column, x in estimates.items():
-        M = np.stack([Y @ x for Y in units], axis=-1)
-        least = np.linalg.eigvalsh(M)[:, 0].min()
-        assert (least > 0) == (column != 'OLS')
