@@ -41,11 +41,11 @@ def estimate(robot, sample, contacts=(), *, imus=None, fts=None, arrays=False, l
         members = {k for k, own in enumerate(roots) if own == root}
         total = summed(robot, poses, root, members, net, through)
         rows = [c for c, one in enumerate(contacts) if robot.frame(one.frame)[0] in members]
-        sensors = [robot.ft_sensors[k] for k in fts]
-        borders = [s for s in sensors if {s.parent, s.child} & members]
+        borders = [robot.ft_sensors[k] for k in fts]
+        borders = [s for s in borders if {s.parent, s.child} & members]
         B_H_A = np.linalg.inv(poses[root])
-        factors = [wrench_transform(B_H_A @ poses[s.child] @ s.child_H_sensor) @ noise
-                   for s in borders] or [noise]  # fmt: skip
+        borders = [B_H_A @ poses[s.child] @ s.child_H_sensor for s in borders]
+        factors = [wrench_transform(pose) @ noise for pose in borders] or [noise]
         values, vectors = np.linalg.eigh(sum(F @ F.T for F in factors))
         white = (vectors / np.sqrt(values)) @ vectors.T
         places = [robot.frame(contacts[c].frame) for c in rows]
@@ -97,9 +97,9 @@ def joint_pose(link, q):
 
 def link_poses(robot, q):
     """Return the pose of every link in the root link."""
-    poses = []
-    for link in robot.links:
-        poses.append(np.eye(4) if link.parent < 0 else poses[link.parent] @ joint_pose(link, q))
+    poses = [np.eye(4)]
+    for link in robot.links[1:]:
+        poses.append(poses[link.parent] @ joint_pose(link, q))
     return poses
 
 
@@ -108,8 +108,9 @@ def link_poses(robot, q):
 
 def neighbours(robot, k):
     """Return the links next to link k: its parent first, then its children."""
+    parent = robot.links[k].parent
     children = [c for c, link in enumerate(robot.links) if link.parent == k]
-    return ([robot.links[k].parent] if robot.links[k].parent >= 0 else []) + children
+    return [parent] * (parent >= 0) + children
 
 
 def beyond(robot, k):
@@ -216,45 +217,43 @@ def body_motions(robot, sample, imus, *, arrays=False):
         if imu.measures != 'gyroscope' and not np.isnan(sample.proper_accelerations[k]).all():
             accs[imu.link].append(k)
     links = [link for link in gyros if gyros[link] or accs[link]]
+    turn, spin, shift = {}, {}, {}
 
     def average(values, rows, noise):
         weights = [getattr(robot.imus[k], noise) ** -2 for k in rows]
         turned = [robot.imus[k].L_H_S[:3, :3] @ values[k] for k in rows]
-        return sum(w * x for w, x in zip(weights, turned)) / sum(weights)
+        return np.average(turned, axis=0, weights=weights)
 
-    def carry(known, found, motion_at):
-        """Find what the links without a measurement of it get through the joints."""
+    def carried(known):
+        """Return the motion of the links where it is not known, reached through the joints."""
+        sources, found = list(known), {}
         for link in set(links) - set(known):
-            source = known[owners_of_motion(robot, known)[link]]
-            found[link] = walk(robot, sample, source, motion_at(source))[link]
+            s = sources[owners_of_motion(robot, sources)[link]]
+            motion = Motion(turn[s], shift.get(s, np.zeros(3)), spin[s])
+            found[link] = walk(robot, sample, s, motion)[link]
+        return found
 
-    turn, spin, shift = {}, {}, {}
-    turning, shaken = ([link for link in links if of[link]] for of in (gyros, accs))
-    for link in turning:
+    for link in (link for link in links if gyros[link]):
         turn[link] = average(sample.angular_velocities, gyros[link], 'gyroscope_noise')
         spin[link] = average(sample.angular_accelerations, gyros[link], 'gyroscope_noise')
-    reached = {}
-    carry(turning, reached, lambda s: Motion(turn[s], np.zeros(3), spin[s]))
+    reached = carried(turn)
     turn |= {link: motion.angular_velocity for link, motion in reached.items()}
-    spin |= {link: motion.angular_acceleration for link, motion in reached.items()}
     if arrays:
-        spinning = [link for link in links if is_array(robot, accs[link])]
         spin = {
-            link: array_acceleration(robot, sample, accs[link], turn[link]) for link in spinning
+            link: array_acceleration(robot, sample, accs[link], turn[link])
+            for link in links
+            if is_array(robot, accs[link])
         }
-        reached = {}
-        carry(spinning, reached, lambda s: Motion(turn[s], np.zeros(3), spin[s]))
-        spin |= {link: motion.angular_acceleration for link, motion in reached.items()}
-    for link in shaken:
+        reached = carried(spin)
+    spin |= {link: motion.angular_acceleration for link, motion in reached.items()}
+    for link in (link for link in links if accs[link]):
         moved = np.full_like(sample.proper_accelerations, np.nan)
         for k in accs[link]:
             R = robot.imus[k].L_H_S[:3, :3]
             reading = Motion(R.T @ turn[link], sample.proper_accelerations[k], R.T @ spin[link])
             moved[k] = R.T @ motion_of_link(robot.imus[k].L_H_S, reading).proper_acceleration
         shift[link] = average(moved, accs[link], 'accelerometer_noise')
-    reached = {}
-    carry(shaken, reached, lambda s: Motion(turn[s], shift[s], spin[s]))
-    shift |= {link: motion.proper_acceleration for link, motion in reached.items()}
+    shift |= {link: motion.proper_acceleration for link, motion in carried(shift).items()}
     return {link: Motion(turn[link], shift[link], spin[link]) for link in links}
 
 

@@ -5,11 +5,7 @@
 from __future__ import annotations
 
 import numpy as np
-from robots import (
-    arm_with_wrist_sensor_urdf,
-    nested_humanoid_urdf,
-    two_link_urdf,
-)
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 

@@ -17,12 +17,7 @@ from robots import assert_close
 from scipy.linalg import block_diag, sqrtm
 
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.estimation.contacts import (
-    Contact,
-    ContactKind,
-    noise_scale,
-    unit_scales,
-)
+from inertial_estimation.estimation.contacts import Contact, ContactKind, noise_scale, unit_scales
 from inertial_estimation.estimation.step import split_wrench
 
 LENGTH, TOLERANCE = 0.1, 1e-3
@@ -37,10 +32,8 @@ def test_basis_holds_the_moment_of_the_force_about_the_frame(kind, rng):
     assert contact == Contact('hand', str(kind), tuple(point), tuple(direction))
     basis, axis = contact.basis(), direction / np.linalg.norm(direction)
     assert basis.shape == (6, contact.unknowns)
-    forces = {'wrench': None, 'force': np.eye(3), 'axial_force': axis[:, None], 'known': None}[
-        kind
-    ]
-    if forces is not None:
+    if kind in ('force', 'axial_force'):
+        forces = np.eye(3) if kind == 'force' else axis[:, None]
         expected = np.vstack([forces, np.cross(point, forces.T).T])
         np.testing.assert_allclose(basis, expected, rtol=0, atol=1e-14)
     elif contact.unknowns:
@@ -52,24 +45,15 @@ def test_equal_contacts_are_one_key():
     first = Contact('hand', 'force', point=np.array([0.1, 0.2, 0.3]), direction=[0, 0, 2])
     second = Contact('hand', 'force', point=(0.1, 0.2, 0.3), direction=(0.0, 0.0, 1.0))
     assert first == second and len({first, second}) == 1
-    assert first != Contact('hand', 'force', point=(0.1, 0.2, 0.4))
-    moved = second.moved((0.1, 0.2, 0.4))
-    assert moved == Contact('hand', 'force', point=(0.1, 0.2, 0.4)) and hash(moved) != hash(second)
-    assert (first.name, Contact('hand', name='left').name) == ('hand', 'left')
+    assert first != second.moved((0.1, 0.2, 0.4)) == Contact('hand', 'force', (0.1, 0.2, 0.4))
 
 
-@pytest.mark.parametrize(
-    ('options', 'error'),
-    [
-        ({'kind': 'push'}, ModelError),
-        ({'point': (0.0, 0.0)}, ShapeError),
-        ({'point': (0.0, np.nan, 0.0)}, ModelError),
-        ({'direction': (0.0, 0.0, 0.0)}, ModelError),
-    ],
-)
-def test_values_that_a_contact_cannot_have_are_refused(options, error):
-    with pytest.raises(error):
-        Contact(**{'frame': 'hand', **options})
+def test_values_that_a_contact_cannot_have_are_refused():
+    for options in ({'kind': 'push'}, {'point': (0, np.nan, 0)}, {'direction': (0.0, 0.0, 0.0)}):
+        with pytest.raises(ModelError):
+            Contact('hand', **options)
+    with pytest.raises(ShapeError):
+        Contact('hand', point=(0.0, 0.0))
 
 
 # The split of a wrench
@@ -118,7 +102,7 @@ MIXES = [
 ]
 
 
-@pytest.mark.parametrize('length', [0.01, LENGTH, 1.0])
+@pytest.mark.parametrize('length', [0.01, 1.0])
 @pytest.mark.parametrize('n_sensors', [0, 1, 3])
 @pytest.mark.parametrize('kinds', MIXES)
 def test_split_is_the_shortest_weighted_least_squares(kinds, n_sensors, length, rng):

@@ -31,7 +31,6 @@ from inertial_estimation.model.sensors import LinkSensorSpec
 CHANGED = 1e-9
 ROBOTS = {
     'humanoid, imu at the head': (nested_humanoid_urdf(), {'imus': ['head']}),
-    'humanoid, imus at head and foot': (nested_humanoid_urdf(), {'imus': ['head', 'foot']}),
     'humanoid, imus around joints': (nested_humanoid_urdf(), {'imus': ['chest', 'hip', 'shank']}),
     'humanoid, fixed foot': (nested_humanoid_urdf(), {'fixed_link': 'foot'}),
     'humanoid without sensors': (nested_humanoid_urdf(), {'imus': ['root'], 'ft_sensors': []}),
@@ -40,18 +39,26 @@ ROBOTS = {
 }
 
 
-def with_known_wrenches(robot):
-    known = [Contact(name, 'known', wrench=(1, 2, 3, 4, 5, 6)) for name in robot.link_names]
-    return [*known, *at_ends(robot)]
-
-
 def split(robot):
     kinds = ['force', 'wrench', 'axial_force', 'known']
-    point = (0.1, 0.2, -0.1)
-    return [
-        Contact(name, kinds[k % 4], point, wrench=(1, 2, 3, 4, 5, 6))
-        for k, name in enumerate(robot.link_names)
-    ]
+    known = {'point': (0.1, 0.2, -0.1), 'wrench': (1, 2, 3, 4, 5, 6)}
+    return [Contact(name, kinds[k % 4], **known) for k, name in enumerate(robot.link_names)]
+
+
+def with_known_wrenches(robot):
+    return [*(c for c in split(robot) if c.kind == 'known'), *at_ends(robot)]
+
+
+def without(robot, sample, fts, imus):
+    """Return a sample in which some sensors are lost, and IMUs measure what they do."""
+    fields = {name: np.array(getattr(sample, name)) for name in (*PER_IMU, 'ft_readings')}
+    fields['ft_readings'][[s.name in fts for s in robot.ft_sensors]] = np.nan
+    for k, imu in enumerate(robot.imus):
+        for name in PER_IMU:
+            measured = imu.measures != ('gyroscope' if 'proper' in name else 'accelerometer')
+            if imu.name in imus or not measured:
+                fields[name][k] = np.nan
+    return sample._replace(**fields)
 
 
 def root_and_end(robot):
@@ -61,6 +68,7 @@ def root_and_end(robot):
 
 
 SETS = [at_roots, at_ends, with_known_wrenches, root_and_end, lambda robot: at_ends(robot)[::2]]
+PER_IMU = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
 THINGS = ('fts', 'imus', 'joints', 'links')
 
 
@@ -78,8 +86,7 @@ def disturbances(robot, sample, rng):
         readings[k] += rng.normal(0.0, 10.0, 6)
         yield 'fts', sensor.name, robot, sample._replace(ft_readings=readings)
     for k, imu in enumerate(robot.imus):
-        names = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
-        readings = {name: getattr(sample, name).copy() for name in names}
+        readings = {name: getattr(sample, name).copy() for name in PER_IMU}
         for rows in readings.values():
             rows[k] += rng.normal(size=3)
         yield 'imus', imu.name, robot, sample._replace(**readings)
@@ -87,19 +94,6 @@ def disturbances(robot, sample, rng):
         parameters = np.array(robot.parameters)
         parameters[k] += rng.uniform(0.5, 1.5, 10)
         yield 'links', name, robot.with_parameters(parameters), sample
-
-
-def without(robot, sample, fts, imus):
-    """Return a sample in which some sensors are lost, and IMUs measure what they do."""
-    names = ('angular_velocities', 'proper_accelerations', 'angular_accelerations', 'ft_readings')
-    rates, accelerations, spins, readings = (np.array(getattr(sample, name)) for name in names)
-    readings[[s.name in fts for s in robot.ft_sensors]] = np.nan
-    for k, imu in enumerate(robot.imus):
-        if imu.name in imus or imu.measures == 'accelerometer':
-            rates[k] = spins[k] = np.nan
-        if imu.name in imus or imu.measures == 'gyroscope':
-            accelerations[k] = np.nan
-    return sample._replace(**dict(zip(names, (rates, accelerations, spins, readings))))
 
 
 def what_moves(robot, contacts, rng, *, lost_fts=(), lost_imus=(), **options):
@@ -153,15 +147,13 @@ def test_exactly_what_is_named_moves_a_result(name, contacts, rng):
 @pytest.mark.parametrize(
     ('lost_fts', 'contacts'),
     [
-        (['arm_sensor'], ['chest', 'thigh', 'foot']),
         (['leg_sensor'], ['thigh', 'hand', 'foot']),
         (['foot_sensor'], ['chest', 'hand', 'sole']),
         (['arm_sensor', 'leg_sensor'], ['hand', 'foot']),
-        (['leg_sensor', 'foot_sensor'], ['shank']),
         (['arm_sensor', 'leg_sensor', 'foot_sensor'], ['root']),
     ],
 )
-@pytest.mark.parametrize('lost_imus', [[], ['head'], ['foot', 'hand']])
+@pytest.mark.parametrize('lost_imus', [[], ['foot', 'hand']])
 def test_exactly_what_is_named_moves_a_result_when_sensors_are_lost(
     lost_fts, lost_imus, contacts, rng
 ):
@@ -186,7 +178,7 @@ def test_exactly_what_is_named_moves_a_result_where_imus_measure_halves(
 
 
 @pytest.mark.parametrize('contacts', [*SETS, split])
-@pytest.mark.parametrize('lost', [[], [0], [0, 2], [0, 1, 2]])
+@pytest.mark.parametrize('lost', [[], [0, 2], [0, 1, 2]])
 def test_the_quick_answer_is_that_of_the_whole_table(lost, contacts):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'foot'])
     used = [k for k in range(3) if k not in lost]

@@ -7,8 +7,6 @@ Not covered: time jumps, which reset a filter from outside (test_streams.py), an
 suits a robot (bench/derivatives.py).
 """
 
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -63,15 +61,11 @@ def jittering_stamps(n, rng, period_ns=10 * MS):
     return START_NS + np.cumsum(steps)
 
 
-def stamps_of(kind, n, rng):
-    return regular_stamps(n) if kind == 'regular' else jittering_stamps(n, rng)
-
-
-@pytest.mark.parametrize('lag_ns', [0, 13_000_000, 31_400_000, 50_000_000])
+@pytest.mark.parametrize('lag_ns', [0, 31_400_000, 50_000_000])
 @pytest.mark.parametrize('order', [2, 3, 5])
 @pytest.mark.parametrize('kind', ['regular', 'jittering'])
 def test_polynomials_are_exact_at_any_instant_in_the_window(kind, order, lag_ns, rng):
-    stamps = stamps_of(kind, 300, rng)
+    stamps = regular_stamps(300) if kind == 'regular' else jittering_stamps(300, rng)
     t = 1e-9 * (stamps - stamps[-1])[:, None]
     polynomials = [np.polynomial.Polynomial(rng.normal(size=order + 1)) for _ in range(2)]
     filter_ = make(order=order)
@@ -95,7 +89,7 @@ def test_the_window_must_be_filled(order):
         assert (filter_.ready, filter_.lack == '') == (filled, filled)
 
 
-@pytest.mark.parametrize('gap_ms', [26, 30, 32, 60, 95, 1000])
+@pytest.mark.parametrize('gap_ms', [26, 30, 32, 95])
 def test_a_gap_does_not_amplify_noise(gap_ms, rng):
     """A fit that extrapolates to a single sample behind a gap of 95 ms has 500-fold noise."""
     stamps = regular_stamps(600)
@@ -131,25 +125,20 @@ def test_settings_reach_the_filter_they_are_for(kind, rng):
     stamps = regular_stamps(300, 4 * MS)
     values = np.sin(6.0e-9 * (stamps - stamps[0]))[:, None] + 1e-4 * rng.normal(size=(300, 1))
 
-    def roughness(new, **given):
-        filter_ = new(EstimatorSettings.from_dict({'filter.kind': kind, **given}))
-        found = run(filter_, stamps, np.tile(values, filter_.n_channels))
-        return np.nanstd(np.diff(found[:, 0, 0]))
-
-    def joints(settings):
-        return joint_differentiator(settings, 1)
-
-    def gyroscope(settings, noise=3e-3):
-        return gyroscope_differentiator(settings, noise)
+    def found(new, *arguments, **given):
+        filter_ = new(EstimatorSettings.from_dict({'filter.kind': kind, **given}), *arguments)
+        return np.nansum(np.abs(run(filter_, stamps, np.tile(values, filter_.n_channels))))
 
     noisy, kalman = {'joint_states.position_noise': 2e-2}, kind == 'kalman'
     has_noise = kind != 'savitzky_golay'
-    for name, new in (('joint', joints), ('gyroscope', gyroscope)):
-        usual = roughness(new)
-        assert (roughness(new, **{f'filter.{name}_jerk': 7.0}) != usual) == kalman
-        assert (roughness(new, **noisy) != usual) == (has_noise and name == 'joint')
-        assert (roughness(new, **{'filter.window': 0.2}) != usual) == (not kalman)
-    assert (roughness(partial(gyroscope, noise=2e-2)) != usual) == has_noise
+    for name, new, argument in (
+        ('joint', joint_differentiator, 1), ('gyroscope', gyroscope_differentiator, 3e-3)
+    ):  # fmt: skip
+        usual = found(new, argument)
+        assert (found(new, argument, **{f'filter.{name}_jerk': 7.0}) != usual) == kalman
+        assert (found(new, argument, **noisy) != usual) == (has_noise and name == 'joint')
+        assert (found(new, argument, **{'filter.window': 0.2}) != usual) == (not kalman)
+    assert (found(gyroscope_differentiator, 2e-2) != usual) == has_noise
 
 
 # Adaptive window: the longest all of whose samples lie within the band of the fit
@@ -172,7 +161,7 @@ def by_definition(times, values, degree):
         size = max(size + 1, int(GROWTH * size))
 
 
-@pytest.mark.parametrize('lag_ms', [0, 20, 33])
+@pytest.mark.parametrize('lag_ms', [0, 33])
 @pytest.mark.parametrize('kind', ['regular', 'jittering'])
 def test_the_adaptive_window_is_the_longest_that_fits(kind, lag_ms, rng):
     stamps = regular_stamps(120, 2 * MS)

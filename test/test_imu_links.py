@@ -7,6 +7,7 @@ What brute force (`brute_force.body_motions`) finds is taken for true. How messa
 with parts that are absent is in test_streams.
 """
 
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -30,8 +31,6 @@ from inertial_estimation.sample import SampleBatch
 ROUND_OFF = 1e-11
 # A batch: the order of sums alone.
 SUMS = 1e-12
-# Sizes of a change that is one, beside those of results.
-
 SENSORISED = Path(__file__).resolve().parents[2] / 'shared/data/models/icub_sensorised.urdf'
 MEASURED = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
 
@@ -44,10 +43,11 @@ def spec(name, link, xyz=(0.0, 0.0, 0.0), measures='both', noise=(1.0, 1.0)):
     return LinkSensorSpec(name, link, pose, measures, *noise)
 
 
-def nested_specs():
-    """Whole IMUs, parts, several on a link, and two arrays."""
+@cache
+def nested():
+    """Return a robot with whole IMUs, parts, several on a link, and two arrays."""
     acc, gyro = 'accelerometer', 'gyroscope'
-    return [
+    specs = [
         spec('h1', 'head', (0.1, 0.0, 0.05), acc, (0.02, 1.0)),
         spec('h2', 'head', (0.0, 0.1, 0.0), acc, (0.05, 1.0)),
         spec('h3', 'head', (-0.1, 0.0, 0.0), 'both', (0.03, 0.01)),
@@ -59,11 +59,7 @@ def nested_specs():
         spec('f2', 'foot', (-0.1, 0.02, 0.0), acc, (0.04, 1.0)),
         spec('f3', 'foot', (0.0, -0.05, 0.03), acc, (0.03, 1.0)),
     ]
-
-
-@cache
-def nested():
-    return Robot.from_urdf(nested_humanoid_urdf(), imus=nested_specs())
+    return Robot.from_urdf(nested_humanoid_urdf(), imus=specs)
 
 
 @cache
@@ -72,34 +68,27 @@ def sensorised():
     if not SENSORISED.is_file():
         pytest.skip('the shared data folder is not beside this checkout')
     robot = Robot.from_urdf(SENSORISED)
-    names = [s.name for s in (*robot.accelerometers, *robot.gyroscopes)]
-    kinds = ['accelerometer'] * 55 + ['gyroscope'] * 11
     rng = np.random.default_rng(3)
-    return Robot.from_urdf(
-        SENSORISED,
-        imus=[
-            LinkSensorSpec(name, '', None, kind, *rng.uniform(0.02, 0.06, 2))
-            for name, kind in zip(names, kinds, strict=True)
-        ],
-    )
+    tags = {'accelerometer': robot.accelerometers, 'gyroscope': robot.gyroscopes}
+    specs = [
+        LinkSensorSpec(tag.name, '', None, kind, *rng.uniform(0.02, 0.06, 2))
+        for kind, found in tags.items()
+        for tag in found
+    ]
+    return Robot.from_urdf(SENSORISED, imus=specs)
 
 
-ROBOTS = {'nested': nested, 'icub_sensorised': sensorised}
-
-
-@pytest.fixture(params=ROBOTS)
+@pytest.fixture(params=[nested, sensorised])
 def robot(request):
-    return ROBOTS[request.param]()
+    return request.param()
 
 
 def measured_only(robot, sample):
     """Put NaN where an IMU does not measure."""
-    fields = {name: getattr(sample, name).copy() for name in MEASURED}
-    for k, imu in enumerate(robot.imus):
-        if imu.measures == 'accelerometer':
-            fields['angular_velocities'][k] = fields['angular_accelerations'][k] = np.nan
-        if imu.measures == 'gyroscope':
-            fields['proper_accelerations'][k] = np.nan
+    kinds, fields = np.array([imu.measures for imu in robot.imus]), {}
+    for name in MEASURED:
+        other = 'gyroscope' if name == 'proper_accelerations' else 'accelerometer'
+        fields[name] = np.where((kinds == other)[:, None], np.nan, getattr(sample, name))
     return sample._replace(**fields)
 
 
@@ -107,28 +96,20 @@ def any_subset(robot, rng, *, arrays):
     """Return IMUs that deliver: enough of them to tell how one link moves."""
     while True:
         chosen = np.flatnonzero(rng.uniform(size=len(robot.imus)) < rng.choice([0.15, 0.5, 0.9]))
-        try:
-            some = Robot.from_urdf(
-                robot.urdf,
-                imus=[
-                    LinkSensorSpec(i.name, robot.link_names[i.link], i.L_H_S, i.measures)
-                    for i in (robot.imus[k] for k in chosen)
-                ],
-            )
-            LinkMotions(some, arrays=arrays)
-        except ModelError:
-            continue
-        if len(some.imus):
-            return chosen.tolist()
+        imus = [
+            LinkSensorSpec(i.name, robot.link_names[i.link], i.L_H_S, i.measures)
+            for i in (robot.imus[k] for k in chosen)
+        ]
+        with suppress(ModelError):
+            LinkMotions(some := Robot.from_urdf(robot.urdf, imus=imus), arrays=arrays)
+            if len(some.imus):
+                return chosen.tolist()
 
 
 def only(sample, rows):
     """Return the sample with the readings of some IMUs alone."""
-    fields = {}
-    for name in MEASURED:
-        values = np.full_like(getattr(sample, name), np.nan)
-        values[rows] = getattr(sample, name)[rows]
-        fields[name] = values
+    kept = np.isin(np.arange(len(sample.angular_velocities)), rows)[:, None]
+    fields = {name: np.where(kept, getattr(sample, name), np.nan) for name in MEASURED}
     return sample._replace(**fields)
 
 

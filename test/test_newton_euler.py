@@ -71,15 +71,15 @@ def any_contacts(frames, rng, largest=9):
 
 def compare(robot, sample, contacts, **options):
     estimate = WrenchEstimator(robot, contacts, **options).update(sample)
-    if 'calibration' in options:
-        sample = sample._replace(ft_readings=options['calibration'].apply(sample.ft_readings))
+    if calibration := options.get('calibration'):
+        own = np.einsum('kij,kj->ki', calibration.matrices, sample.ft_readings)
+        sample = sample._replace(ft_readings=own - calibration.offsets)
     answer = brute_force.estimate(robot, sample, contacts)
     roots = [submodel.root for submodel in robot.submodels]
     for name in ('wrenches', 'torques', 'external_torques'):
         assert_close(getattr(estimate, name), getattr(answer, name), ROUND_OFF, name)
     assert_close(estimate.residuals, [answer.residuals[k] for k in roots], ROUND_OFF)
     np.testing.assert_array_equal(estimate.ranks, [answer.ranks[k] for k in roots])
-    return estimate
 
 
 @pytest.mark.parametrize('seed', range(8))
@@ -114,42 +114,23 @@ def test_calibrated_readings(request, rng):
 # Motion sources
 
 
-def tree(parents, cuts=()):
-    """Return bare links: link k hangs from parents[k], by an FT sensor where k is cut."""
-    return [
-        Link(
-            name=f'l{k}',
-            parent=parent,
-            joint=-1 if parent < 0 or k in cuts else k,
-            ft_sensor=list(cuts).index(k) if k in cuts else -1,
-            P_H_L=np.eye(4),
-            motion=np.zeros(6),
-        )
-        for k, parent in enumerate(parents)
-    ]
-
-
-def owners(links, imu_links, **options):
-    return assign_owners(links, [Source(f'i{k}', k, np.eye(4)) for k in imu_links], **options)
-
-
 @pytest.mark.parametrize('seed', range(60))
 def test_sources_of_random_trees(seed):
     """Compare with the oracle, which walks distances instead of spreading from the IMUs."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 25))
-    links = tree(
-        [-1, *(int(rng.integers(0, k)) for k in range(1, n))],
-        tuple(k for k in range(1, n) if rng.random() < 0.25),
-    )
+    cuts, links = [k for k in range(1, n) if rng.random() < 0.25], []
+    for k in range(n):
+        parent = int(rng.integers(0, k)) if k else -1
+        sensor = cuts.index(k) if k in cuts else -1
+        joint = -1 if sensor >= 0 or k == 0 else k
+        links.append(Link(f'l{k}', parent, joint, sensor, np.eye(4), np.zeros(6)))
     imus = [int(k) for k in rng.integers(0, n, rng.integers(1, 6))]
-    cuts = [SimpleNamespace(child=k) for k, link in enumerate(links) if link.ft_sensor >= 0]
-    robot = SimpleNamespace(links=links, ft_sensors=cuts)
-    for found, expected in (
-        (owners(links, imus), brute_force.owners(robot, imus)),
-        (owners(links, imus, rigid_sensors=True), brute_force.owners_of_motion(robot, imus)),
-    ):
-        assert list(found) == expected
+    sources = [Source(f'i{k}', k, np.eye(4)) for k in imus]
+    robot = SimpleNamespace(links=links, ft_sensors=[SimpleNamespace(child=k) for k in cuts])
+    for rigid, oracle in ((False, brute_force.owners), (True, brute_force.owners_of_motion)):
+        found = assign_owners(links, sources, rigid_sensors=rigid)
+        assert list(found) == oracle(robot, imus)
         for s in set(found):  # the links of each IMU hang together
             members = [k for k, owner in enumerate(found) if owner == s]
             assert sum(links[k].parent < 0 or found[links[k].parent] != s for k in members) == 1

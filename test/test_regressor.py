@@ -9,14 +9,8 @@ Not covered: the speed of the two; `make bench` prints it.
 import numpy as np
 import pinocchio as pin
 import pytest
-from robots import (
-    arm_with_wrist_sensor_urdf,
-    nested_humanoid_urdf,
-    random_sample,
-    two_link_urdf,
-)
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample, two_link_urdf
 
-from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -48,8 +42,8 @@ def assert_near(got, expected):
     np.testing.assert_allclose(got, expected, rtol=0, atol=ROUND_OFF)
 
 
-def random_batch(robot, rng, n=N):
-    return SampleBatch.stack([random_sample(robot, rng) for _ in range(n)])
+def random_batch(robot, rng):
+    return SampleBatch.stack([random_sample(robot, rng) for _ in range(N)])
 
 
 @pytest.mark.parametrize('name', ROBOTS)
@@ -95,12 +89,6 @@ def test_missing_joint_costs_what_depends_on_it(rng):
         assert missing == ([2] if submodel.name in ('thigh', 'foot') else [])
 
 
-def test_robot_without_source_of_motion_is_refused(rng):
-    robot = Robot.from_urdf(two_link_urdf())
-    with pytest.raises(ModelError):
-        submodel_regressors(robot, random_batch(robot, rng, 1))
-
-
 # Rows and gradients for chosen motions
 
 
@@ -119,16 +107,14 @@ def test_torque_rows_are_those_of_logs(held, rng):
     samples = SampleBatch(np.arange(5), q, v, a, none, none, none, readings)
     regressor = TorqueRegressor(held)
     Y = regressor.rows(np.array([q, v, a]))[0].reshape(5, -1, len(held.links), 10)
-    for submodel, wanted in zip(
-        held.submodels, submodel_regressors(held, samples, ground=0), strict=True
-    ):
+    found = submodel_regressors(held, samples, ground=0)
+    for submodel, wanted in zip(held.submodels, found, strict=True):
         wrench = regressor.wrench_rows.get(submodel.root, ())
-        rows = [*(side.joint for side in wanted.sides), *wrench]
+        own = Y[:, [*(side.joint for side in wanted.sides), *wrench]]
         both = [wanted.torques] if submodel.root == 0 else [wanted.torques, wanted.wrench]
-        inner = Y[:, rows][:, :, list(submodel.links)].reshape(5, len(rows), -1)
-        assert_near(inner, np.concatenate(both, axis=1))
-        others = [k for k in range(len(held.links)) if k not in submodel.links]
-        assert not Y[:, rows][:, :, others].any()
+        expected = np.concatenate(both, axis=1)
+        assert_near(own[:, :, list(submodel.links)].reshape(expected.shape), expected)
+        assert not np.delete(own, submodel.links, axis=2).any()
 
 
 def test_torque_gradient_is_the_slope(held, rng):
@@ -138,12 +124,10 @@ def test_torque_gradient_is_the_slope(held, rng):
     slopes = rng.normal(size=Y.shape)
     found = gradient(slopes)
     for index in np.ndindex(states.shape):
-        values = []
-        for sign in (1, -1):
-            moved = states.copy()
-            moved[index] += sign * step
-            values.append(np.sum(slopes * regressor.rows(moved)[0]))
-        slope = (values[0] - values[1]) / (2 * step)
+        moved = np.zeros_like(states)
+        moved[index] = step
+        change = regressor.rows(states + moved)[0] - regressor.rows(states - moved)[0]
+        slope = np.sum(slopes * change) / (2 * step)
         np.testing.assert_allclose(found[index], slope, rtol=1e-5, atol=1e-5)
 
 
@@ -153,7 +137,6 @@ def test_torque_gradient_is_the_slope(held, rng):
 @pytest.mark.parametrize(
     ('along', 'names'),
     [
-        ((0.0, 0.0, 9.81), {'shoulder'}),
         ((0.001, 0.0, -9.81), {'shoulder'}),  # rounded angles of a URDF
         ((0.0, -9.81, 0.0), set()),  # on a wall
         ((0.0, 0.0, 0.0), {'shoulder', 'elbow', 'lift'}),

@@ -9,7 +9,6 @@ inertias of whole robots (test_floating_dynamics.py, test_against_idyntree.py).
 """
 
 import csv
-from xml.etree import ElementTree
 
 import brute_force
 import numpy as np
@@ -26,11 +25,9 @@ from inertial_estimation.errors import (
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration, FtSpec, LinkSensorSpec
-from inertial_estimation.model.tree import decompose
 
 ROUND_OFF = 1e-12  # chains of ten transforms of order one
 PANDA_JOINTS = [f'panda_joint{k}' for k in range(1, 8)]
-SHARED = ['icub_v2_5', 'icub_genova01', 'icub_sensorised', 'ergocub_sn001', 'panda_wrist_ft']
 ACC = '<sensor name="{}" type="accelerometer"><parent link="{}"/>{}</sensor>'
 GYRO = '<sensor name="{}" type="gyroscope"><parent link="{}"/>{}</sensor>'
 ARM = arm_with_wrist_sensor_urdf()
@@ -46,15 +43,6 @@ def shared_robot(folder, name, **options):
 
 def with_tags(text, *tags):
     return text.replace('</robot>', ''.join(tags) + '</robot>')
-
-
-def origin(tag):
-    found, pose = tag.find('origin'), np.eye(4)
-    if found is not None:
-        pose[:3, 3] = [float(x) for x in found.get('xyz', '0 0 0').split()]
-        rpy = [float(x) for x in found.get('rpy', '0 0 0').split()]
-        pose[:3, :3] = Rotation.from_euler('xyz', rpy).as_matrix()
-    return pose
 
 
 def assert_same_robot(robot, q, full, q_full):
@@ -92,31 +80,6 @@ def test_locked_joints_merge_their_links(kept, locked, rng):
     assert_same_robot(robot, q, full, [everywhere[name] for name in full.joint_names])
 
 
-@pytest.mark.parametrize('kind', ['planar', 'floating'])
-def test_joints_of_several_degrees_of_freedom_are_left_out(kind):
-    old = '<joint name="elbow" type="revolute">'
-    text = ARM.replace(old, old.replace('revolute', kind))
-    with pytest.raises(ModelError):
-        Robot.from_urdf(text)
-    assert Robot.from_urdf(text, joints=['lift']).joint_names == ('lift',)
-
-
-def test_names_and_orders_agree(nested_humanoid):
-    robot = nested_humanoid
-    assert robot.link_names[0] == 'root' and 'sole' not in robot.link_names
-    assert robot.frame('sole')[0] == robot.link_names.index('foot')
-    joints = [link.joint for link in robot.links if link.joint >= 0]
-    assert joints == list(range(len(robot.joint_names)))
-    assert all(link.parent < k for k, link in enumerate(robot.links))
-    for k, sensor in enumerate(robot.ft_sensors):
-        assert robot.links[sensor.child].ft_sensor == k
-        assert robot.links[sensor.child].parent == sensor.parent
-    arrays = [robot.parameters, robot.gravity, *(pose for _, pose in robot.frames.values())]
-    arrays += [a for link in robot.links for a in (link.P_H_L, link.motion)]
-    arrays += [s.child_H_sensor for s in robot.ft_sensors] + [i.L_H_S for i in robot.imus]
-    assert not any(array.flags.writeable for array in arrays)
-
-
 def test_submodels_of_nested_sensors(nested_humanoid):
     robot = nested_humanoid
     assert {s.name: {robot.link_names[k] for k in s.links} for s in robot.submodels} == {
@@ -125,35 +88,31 @@ def test_submodels_of_nested_sensors(nested_humanoid):
         'thigh': {'thigh', 'shank'},
         'foot': {'foot'},
     }
-    arm, leg, foot = range(3)
-    assert [sensor.name for sensor in robot.ft_sensors] == [
-        'arm_sensor', 'leg_sensor', 'foot_sensor'
-    ]  # fmt: skip
+    names = ['arm_sensor', 'leg_sensor', 'foot_sensor']
+    assert [sensor.name for sensor in robot.ft_sensors] == names
     borders = {s.name: (s.root_sensor, s.child_sensors) for s in robot.submodels}
     assert borders == {
-        'root': (-1, (arm, leg)), 'upper_arm': (arm, ()), 'thigh': (leg, (foot,)),
-        'foot': (foot, ()),
+        'root': (-1, (0, 1)), 'upper_arm': (0, ()), 'thigh': (1, (2,)), 'foot': (2, ()),
     }  # fmt: skip
-    (whole,) = decompose(robot.links, robot.ft_sensors, ())
-    assert whole.links == tuple(range(len(robot.links)))
+    assert all(link.parent < k for k, link in enumerate(robot.links))
+    for k, sensor in enumerate(robot.ft_sensors):
+        child = robot.links[sensor.child]
+        assert (child.ft_sensor, child.parent) == (k, sensor.parent)
 
 
-@pytest.mark.parametrize('old', ['shoulder', 'tip_joint', 'tip', 'base'])
+@pytest.mark.parametrize('old', ['tip_joint', 'base'])
 def test_frame_may_be_called_root_joint(old):
     robot, usual = Robot.from_urdf(ARM.replace(f'"{old}"', '"root_joint"')), Robot.from_urdf(ARM)
     np.testing.assert_array_equal(robot.parameters, usual.parameters)
     np.testing.assert_array_equal(robot.frame('root_joint')[1], usual.frame(old)[1])
 
 
-def test_parameters_of_any_kind(two_link, rng):
-    values = rng.normal(size=two_link.parameters.shape)
-    changed = two_link.with_parameters(values)
-    np.testing.assert_array_equal(changed.parameters, values)
-    assert changed.mass == values[:, 0].sum() != two_link.mass
-    with pytest.raises(ShapeError):
-        two_link.with_parameters(np.zeros((3, 10)))
-    massless = two_link_urdf().replace('<mass value="1.5"/>', '<mass value="0"/>')
-    np.testing.assert_array_equal(Robot.from_urdf(massless).parameters[1, :4], np.zeros(4))
+def test_joints_of_several_degrees_of_freedom_are_left_out():
+    old = '<joint name="elbow" type="revolute">'
+    text = ARM.replace(old, old.replace('revolute', 'planar'))
+    with pytest.raises(ModelError):
+        Robot.from_urdf(text)
+    assert Robot.from_urdf(text, joints=['lift']).joint_names == ('lift',)
 
 
 # FT sensors
@@ -182,9 +141,8 @@ def test_ft_frames_are_those_of_another_library(name, shared_models):
 def test_ft_sensors_are_chosen_by_name_or_specification(nested_humanoid, rng):
     text = nested_humanoid.urdf
     robot = Robot.from_urdf(text, ft_sensors=['foot_sensor', 'arm_sensor'])
-    assert [(s.name, s.direction) for s in robot.ft_sensors] == [
-        ('foot_sensor', -1), ('arm_sensor', 1)
-    ]  # fmt: skip
+    found = [(s.name, s.direction) for s in robot.ft_sensors]
+    assert found == [('foot_sensor', -1), ('arm_sensor', 1)]
     assert len(Robot.from_urdf(text, ft_sensors=[]).submodels) == 1
     pose = np.eye(4)
     pose[:3, 3] = rng.normal(size=3)
@@ -194,28 +152,7 @@ def test_ft_sensors_are_chosen_by_name_or_specification(nested_humanoid, rng):
     np.testing.assert_array_equal(sensor.child_H_sensor, pose)
 
 
-@pytest.mark.parametrize('lead', [(), (2, 3)])
-def test_calibration_is_matrix_then_offset(rng, lead):
-    matrices, offsets = rng.normal(size=(2, 6, 6)), rng.normal(size=(2, 6))
-    raw = rng.normal(0.0, 10.0, (*lead, 2, 6))
-    for M in (matrices, np.tile(np.eye(6), (2, 1, 1))):
-        found = FtCalibration(M, offsets).apply(raw)
-        expected = np.einsum('kij,...kj->...ki', M, raw) - offsets
-        np.testing.assert_allclose(found, expected, rtol=0, atol=ROUND_OFF)
-    assert not FtCalibration(matrices, offsets).offsets.flags.writeable
-    with pytest.raises(ShapeError):
-        FtCalibration(matrices, offsets[:, :5])
-    with pytest.raises(ModelError):
-        FtCalibration(matrices, offsets + np.nan)
-
-
 # Accelerometers, gyroscopes and IMUs
-
-
-def shifted(*xyz):
-    pose = np.eye(4)
-    pose[:3, 3] = xyz
-    return pose
 
 
 def test_tags_of_one_link_pair_where_their_frames_agree(shared_models):
@@ -233,20 +170,15 @@ def test_tags_of_one_link_pair_where_their_frames_agree(shared_models):
     )
     robot = Robot.from_urdf(text)
     assert [imu.name for imu in robot.imus] == ['a', 'b', 'second']
-    link, L_H_arm = robot.frame('arm')
-    pose = L_H_arm @ origin(ElementTree.fromstring(f'<s>{AT}</s>'))
+    link, pose = robot.frame('arm')
+    arm_H_a = np.eye(4)
+    arm_H_a[:3, :3], arm_H_a[0, 3] = Rotation.from_rotvec([0, 0, 1]).as_matrix(), 0.1
     assert robot.imus[0].link == link
-    np.testing.assert_allclose(robot.imus[0].L_H_S, pose, rtol=0, atol=ROUND_OFF)
+    np.testing.assert_allclose(robot.imus[0].L_H_S, pose @ arm_H_a, rtol=0, atol=ROUND_OFF)
     assert Robot.from_urdf(text, fixed_link='body').imus == ()
     icub = shared_robot(shared_models, 'icub_v2_5')
     counts = len(icub.accelerometers), len(icub.gyroscopes), len(icub.imus)
     assert counts == (62, 15, 15)
-
-
-def test_of_a_link_and_a_tag_of_one_name_the_tag_is_the_imu():
-    lifted = with_tags(two_link_urdf(), ACC.format('arm', 'arm', '<origin xyz="0 0 0.2"/>'))
-    (imu,) = Robot.from_urdf(lifted, imus=['arm']).imus
-    np.testing.assert_array_equal(imu.L_H_S[:3, 3], [0.0, 0.0, 0.2])
 
 
 def test_imu_measures_what_its_tags_show():
@@ -267,6 +199,9 @@ def test_imu_measures_what_its_tags_show():
     assert measures(LinkSensorSpec('a', measures='accelerometer')) == [('accelerometer', '')]
     assert measures('a', 'g') == [('accelerometer', ''), ('both', '')]
     assert measures('both', 'g') == [('accelerometer', ''), ('gyroscope', '')]
+    # Of a link and a tag of one name the tag is the IMU.
+    lifted = with_tags(two_link_urdf(), ACC.format('arm', 'arm', '<origin xyz="0 0 0.2"/>'))
+    assert Robot.from_urdf(lifted, imus=['arm']).imus[0].L_H_S[2, 3] == 0.2
 
 
 # Mistakes
@@ -278,33 +213,24 @@ def test_imu_measures_what_its_tags_show():
         ({'joints': ['elbw']}, NameNotFound),
         ({'joints': ['tip_joint']}, ModelError),
         ({'ft_sensors': ['wrist']}, NameNotFound),
-        ({'ft_sensors': [FtSpec('a', 'elbow')]}, ModelError),
         ({'ft_sensors': ['wrist_sensor', FtSpec('a', 'wrist_sensor_joint')]}, ModelError),
-        ({'ft_sensors': ['wrist_sensor', FtSpec('wrist_sensor', 'tip_joint')]}, ModelError),
         ({'imus': ['tup']}, FrameNotFound),
         ({'imus': ['tip', ('tip', 'tool')]}, ModelError),
         ({'fixed_link': 'bse'}, FrameNotFound),
         ({'gravity': (0.0, -9.81)}, ShapeError),
-        ({'gravity': (0.0, 0.0, -981.0)}, ModelError),
-        ({'joints': ['lift'], 'locked_positions': {'elbw': 1.0}}, NameNotFound),
         ({'locked_positions': {'elbow': 1.0}}, ModelError),
     ],
 )
 def test_impossible_arguments_are_refused(options, error):
-    with pytest.raises(error) as caught:
+    with pytest.raises(error):
         Robot.from_urdf(ARM, **options)
-    if isinstance(caught.value, NameNotFound):
-        assert str(caught.value.name) in str(options)
 
 
 def test_impossible_specifications_are_refused():
-    for options, error in (
-        ({'frame': 'hand', 'pose': np.full((4, 4), np.inf)}, ModelError),
-        ({'frame': 'hand', 'pose': np.zeros(6)}, ShapeError),
-        ({'measures': 'acc'}, ModelError),
-        ({'gyroscope_noise': np.nan}, ModelError),
-    ):
-        with pytest.raises(error):
+    for options in ({'pose': np.full((4, 4), np.inf)}, {'measures': 'acc'}):
+        with pytest.raises(ModelError):
             LinkSensorSpec('acc', **options)
     with pytest.raises(ModelError):
         FtSpec('ft', 'joint', frame='parent')
+    with pytest.raises(ShapeError):
+        FtCalibration(np.zeros((2, 6, 6)), np.zeros((2, 5)))

@@ -60,13 +60,9 @@ def assert_near(values, expected=0.0):
     np.testing.assert_allclose(values, np.broadcast_to(expected, values.shape), rtol=0, atol=EXACT)
 
 
-def test_exact_readings_leave_nothing(humanoid, rng):
-    samples = moving(humanoid, rng, ['root'])
-    for values in sensor_residuals(WrenchEstimator(humanoid), samples, [Contact('root')]):
-        assert_near(values)
-    assert np.abs(samples.proper_accelerations).max() > 10.0
+def test_one_sample_is_refused(humanoid, rng):
     with pytest.raises(InertialEstimationError):
-        sensor_residuals(WrenchEstimator(humanoid), samples.take(np.array([0]))[0])
+        sensor_residuals(WrenchEstimator(humanoid), moving(humanoid, rng).take(np.array([0]))[0])
 
 
 @pytest.mark.parametrize('held', ['base', 'tool'])
@@ -89,6 +85,8 @@ def test_errors_of_sensors_show_with_the_opposite_sign(humanoid, rng):
     error, offset = rng.normal(size=6), rng.normal(size=6)
     rates, linear = samples.angular_velocities.copy(), samples.proper_accelerations.copy()
     readings = samples.ft_readings.copy()
+    for values in sensor_residuals(WrenchEstimator(humanoid), samples, contacts):
+        assert_near(values)
     rates[:, 1] += error[:3]
     linear[:, 1] += error[3:]
     wrong = replace(samples, angular_velocities=rates, proper_accelerations=linear)

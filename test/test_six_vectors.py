@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Six-vectors, their representations [T chapter 2] and the Newton-Euler equations of one body.
+Representations of six-vectors [T chapter 2] and the Newton-Euler equations of one body.
 
 Against Pinocchio, and a body along its motion. Not covered:
 a whole robot (test_floating_dynamics.py).
@@ -25,40 +25,15 @@ from inertial_estimation.model.representations import (
     net_wrench,
     proper_acceleration,
 )
-from inertial_estimation.model.spatial import (
-    cross,
-    motion_cross,
-    motion_transform,
-    wrench_cross,
-    wrench_transform,
-)
 
 LEFT, RIGHT, MIXED, SENSOR = Representation
 PAIRS = list(product(Representation, repeat=2))
 ROUND_OFF = 1e-11  # of sums of products of numbers around ten
-FIRST, FIRST_ERROR = 1e-6, 1e-7  # step of differences [s], and round-off over it
 GRAVITY = np.array([0.3, -0.5, -9.7])
 
 
 def assert_near(got, expected, atol=ROUND_OFF):
     np.testing.assert_allclose(got, expected, rtol=0, atol=atol)
-
-
-# Transforms
-
-
-def test_transforms_and_cross_products_are_pinocchio_s(rng):
-    H, (v, w, f) = random_pose(rng), rng.normal(size=(3, 6))
-    twist = pin.Motion(v)
-    assert_near(motion_transform(H), pin.SE3(H).toActionMatrix())
-    assert_near(wrench_transform(H), pin.SE3(H).toDualActionMatrix())
-    assert_near(cross(v[:3], w[:3]), np.cross(v[:3], w[:3]))
-    assert_near(motion_cross(v) @ w, twist.cross(pin.Motion(w)).vector)
-    assert_near(wrench_cross(v) @ f, twist.cross(pin.Force(f)).vector)
-    later, before = (H @ pin.exp6(sign * FIRST * v).homogeneous for sign in (1, -1))
-    for transform, crossed in ((motion_transform, motion_cross), (wrench_transform, wrench_cross)):
-        rate = (transform(later) - transform(before)) / (2 * FIRST)
-        assert_near(rate, transform(H) @ crossed(v), FIRST_ERROR)
 
 
 # Representations

@@ -32,10 +32,7 @@ from inertial_estimation.uncertainty.sensor_noise import (
     imu_covariance,
     joint_covariance,
 )
-from inertial_estimation.uncertainty.stream_noise import (
-    MomentumNoise,
-    stream_noise,
-)
+from inertial_estimation.uncertainty.stream_noise import MomentumNoise, stream_noise
 
 JOINT_RATE, IMU_RATE, FT_RATE = 400.0, 200.0, 100.0
 FT_NOISE = [0.1, 0.2, 0.3, 0.004, 0.005, 0.006]
@@ -102,16 +99,36 @@ def test_an_adaptive_window_has_no_noise_stated():
     adapts = {'filter.kind': 'adaptive_window'}
     noise = noise_of(settings_of(**adapts))
     assert not noise.joints.any() and not noise.imus.any() and noise.fts.all()
-    adapts_imus = settings_of(**adapts, **{'joint_states.acceleration_source': 'zero'})
-    assert noise_of(adapts_imus).joints.all()
-    assert noise_of(settings_of(**adapts, angular_acceleration_source='zero')).imus.all()
+    zero = {'joint_states.acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
+    noise = noise_of(settings_of(**adapts, **zero))
+    assert noise.joints.all() and noise.imus.all()
 
 
-def test_velocities_of_messages_err_independently():
-    settings = settings_of(**{'joint_states.velocity_source': 'message'})
+def test_velocities_of_messages_and_imus_err_by_their_own_noise():
+    measures = {'joint_states.velocity_source': 'message', 'imu.hip.measures': 'accelerometer'}
+    settings = settings_of(**HIP, **measures)
+    robot = robot_of(settings)
+    rates = rates_of(robot)._replace(imus=np.array([IMU_RATE, 20.0]))
+    noise = stream_noise(settings, robot, rates)
     weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE)
-    wanted = joint_covariance(2e-4, weights, velocity=0.05)
-    assert_rows(noise_of(settings).model.joints, wanted)
+    assert_rows(noise.model.joints, joint_covariance(2e-4, weights, velocity=0.05))
+    weights = filter_weights(gyroscope_differentiator(settings, 4e-3), IMU_RATE)
+    assert_rows(noise.model.imus[:1], imu_covariance(4e-3, 0.07, weights))
+    # An accelerometer needs no filter.
+    assert_rows(noise.model.imus[1:, 1:, 1:], np.diag([0.04, 0.0]))
+    assert noise.imus.all()
+
+
+@pytest.mark.parametrize('rate', [np.nan, 30.0], ids=['unknown', 'too low for the window'])
+def test_noise_is_stated_only_where_the_filter_works(rate, rng):
+    settings = settings_of()
+    robot, noise = robot_of(settings), noise_of(settings, imu=rate)
+    assert noise.joints.all() and noise.fts.all() and not noise.imus.any()
+    sample = random_sample(robot, rng)
+    for state in (SensorState.FRESH, SensorState.WARMING):
+        states = np.full(len(robot.imus), state, dtype=np.uint8)
+        covered = noise.covers(sample._replace(imu_states=states))
+        assert covered == (state is SensorState.WARMING)
 
 
 def test_smoothed_readings_have_less_noise():
@@ -129,40 +146,9 @@ def test_smoothed_readings_have_less_noise():
 
 
 @pytest.mark.parametrize('source', ['array', 'zero'])
-@pytest.mark.parametrize('smooth', [False, True])
-def test_angular_accelerations_that_are_not_filtered_have_no_noise(source, smooth):
-    settings = settings_of(
-        angular_acceleration_source=source, **{'filter.smooth_readings': smooth}
-    )
-    weights = filter_weights(smoother(settings), IMU_RATE, smooth=True)
-    size = np.linalg.norm(weights[0]) if smooth else 1.0
-    wanted = np.diag([(4e-3 * size) ** 2, (0.07 * size) ** 2, 0.0])
-    assert_rows(noise_of(settings).model.imus, wanted)
-
-
-def test_each_imu_has_its_own_noise_and_rate():
-    settings = settings_of(**HIP, **{'imu.hip.measures': 'accelerometer'})
-    robot = robot_of(settings)
-    rates = rates_of(robot)._replace(imus=np.array([IMU_RATE, 20.0]))
-    noise = stream_noise(settings, robot, rates)
-    weights = filter_weights(gyroscope_differentiator(settings, 4e-3), IMU_RATE)
-    assert_rows(noise.model.imus[:1], imu_covariance(4e-3, 0.07, weights))
-    # An accelerometer needs no filter.
-    assert_rows(noise.model.imus[1:, 1:, 1:], np.diag([0.04, 0.0]))
-    assert noise.imus.all()
-
-
-@pytest.mark.parametrize('rate', [np.nan, 30.0], ids=['unknown', 'too low for the window'])
-def test_noise_is_stated_only_where_the_filter_works(rate, rng):
-    settings = settings_of()
-    robot, noise = robot_of(settings), noise_of(settings, imu=rate)
-    assert noise.joints.all() and noise.fts.all() and not noise.imus.any()
-    sample = random_sample(robot, rng)
-    for state, covered in (
-        (SensorState.FRESH, False), (SensorState.PARTIAL, False), (SensorState.WARMING, True),
-    ):  # fmt: skip
-        states = np.full(len(robot.imus), state, dtype=np.uint8)
-        assert noise.covers(sample._replace(imu_states=states)) == covered
+def test_angular_accelerations_that_are_not_filtered_have_no_noise(source):
+    noise = noise_of(settings_of(angular_acceleration_source=source))
+    assert_rows(noise.model.imus, np.diag([4e-3**2, 0.07**2, 0.0]))
 
 
 def test_live_deviations_follow_the_rates(rng):

@@ -57,19 +57,7 @@ def test_line_ends_and_encoding_are_kept(tmp_path, data):
     text = urdf.load_text(path)
     assert urdf.encoded(text) == data
     assert urdf.parse(text).get('name').startswith('r')
-
-
-@pytest.mark.parametrize(
-    'data',
-    [
-        b'\x7fELF\x00\x01',
-        b'<robot>\n<!-- \xfc --></robot>',
-        b'<?xml version="1.0" encoding="us-ascii"?><robot name="\xc3\xbc"/>',
-    ],
-)
-def test_files_that_are_no_text_or_no_urdf_are_refused(tmp_path, data):
-    path = tmp_path / 'robot.urdf'
-    path.write_bytes(data)
+    path.write_bytes(b'\x7fELF\x00\x01' + data)
     for given in (path, tmp_path / 'nowhere.urdf'):
         with pytest.raises(ModelError):
             urdf.load_text(given)
@@ -91,18 +79,8 @@ def test_sensor_frame_takes_rotation_and_position():
     assert (child.joint, child.frame, child.child_to_parent) == ('j', 'child', True)
     turned = ft_tag(inside='<measure_direction>\n parent_to_child\n</measure_direction>')
     assert not urdf.ft_specs(robot_with(turned))['ft'].child_to_parent
-
-
-@pytest.mark.parametrize(
-    'tag',
-    [
-        ft_tag(inside='<frame>parent</frame>'),
-        ft_tag(joint=''),
-        ft_tag(inside='<frame>sensor</frame>', origin='<origin xyz="0.1 0.2"/>'),
-    ],
-)
-def test_unusable_ft_tags_are_kept_as_their_error(tag):
-    assert isinstance(urdf.ft_specs(robot_with(tag))['ft'], ModelError)
+    for wrong in (ft_tag(inside='<frame>parent</frame>'), ft_tag(joint='')):
+        assert isinstance(urdf.ft_specs(robot_with(wrong))['ft'], ModelError)
 
 
 def test_tags_inside_gazebo_do_not_count_and_names_are_unique():
@@ -115,12 +93,6 @@ def test_tags_inside_gazebo_do_not_count_and_names_are_unique():
         urdf.ft_specs(robot_with(ft_tag(), ft_tag(joint='k')))
     with pytest.raises(ModelError):
         urdf.link_sensor_tags(robot_with(*[link_tag('accelerometer')] * 2), 'accelerometer')
-    wrong = link_tag('gyroscope', origin='<origin xyz="0 nan 0"/>')
-    with pytest.raises(ModelError):
-        urdf.link_sensor_tags(robot_with(wrong), 'gyroscope')
-
-
-# Numbers
 
 
 MASS = '<mass value="1.5"/>'
@@ -130,7 +102,6 @@ MASS = '<mass value="1.5"/>'
     ('old', 'new'),
     [
         (MASS, '<mass value="nan"/>'),
-        (MASS, '<mass value="1e400"/>'),
         (MASS, ''),
         ('xyz="0.02 -0.01 0.1"', 'xyz="0.02 0"'),
         ('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>'),
@@ -148,20 +119,13 @@ def test_impossible_numbers_and_trees_are_refused(old, new, capfd):
     assert not capfd.readouterr().err
 
 
-@pytest.mark.parametrize('mass', [' 1.5', '+1.5', '15e-1', '.15E1'])
-def test_numbers_may_be_written_in_any_way(mass):
-    robot = Robot.from_urdf(two_link_urdf().replace(MASS, f'<mass value="{mass}"/>'))
-    assert robot.parameters[1, 0] == 1.5
-
-
 # Export
 
 
-def heavier(robot, links, by=1.3):
-    """Return parameters of a robot some of whose links are heavier."""
+def heavier(robot, link, by=1.3):
+    """Return parameters of a robot one of whose links is heavier."""
     parameters = robot.parameters.copy()
-    for link in links:
-        parameters[robot.link_names.index(link)] *= by
+    parameters[robot.link_names.index(link)] *= by
     return parameters
 
 
@@ -176,10 +140,28 @@ def inertials(text):
     return {tag.get('name'): inertial_of(tag) for tag in urdf.parse(text).iter('link')}
 
 
-@pytest.mark.parametrize('text', [ARM, nested_humanoid_urdf()], ids=['arm', 'humanoid'])
+def massless(link):
+    """Return a robot one of whose links has no inertia."""
+    return (
+        f'<robot name="r"><link name="a">{INERTIAL.format(1, 1)}</link>{link}<joint name="j" '
+        'type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+    )
+
+
+TEXTS = {
+    'arm': ARM,
+    'humanoid': nested_humanoid_urdf(),
+    'empty link': massless('<link name="b"/>'),
+    'odd link': massless('<link note="> />" name="b"></link>'),
+}
+
+
+@pytest.mark.parametrize('text', TEXTS.values(), ids=TEXTS)
 def test_exported_parameters_are_read_again(text, rng):
     robot = Robot.from_urdf(text)
-    assert_read_again(robot, robot.parameters * rng.uniform(1.0, 2.0, (len(robot.links), 1)))
+    body = np.array([1.0, 0.1, 0, 0, 1, 0, 1, 0, 0, 1]) * (robot.parameters[:, :1] == 0.0)
+    scale = rng.uniform(1.0, 2.0, (len(robot.links), 1))
+    assert_read_again(robot, robot.parameters * scale + body)
     assert export_urdf(robot, robot.parameters) == text
     parameters = robot.parameters.copy()
     parameters[0, 4] *= 50.0
@@ -192,7 +174,7 @@ def test_export_changes_nothing_else(name):
     before = '<?xml version="1.0" encoding="latin-1"?>\n<!-- <link name="upper"> é -->\n'
     text = before + ARM.replace('  ', '\t').replace('"upper"', f'"{name}"')
     robot = Robot.from_urdf(text.replace('<inertial', '<inertial note="a > b"'))
-    new, old = assert_read_again(robot, heavier(robot, [name])), robot.urdf
+    new, old = assert_read_again(robot, heavier(robot, name)), robot.urdf
     start = old.index('<inertial', old.rindex(f'<link name="{name}">'))
     stop = old.index('</inertial>', start) + len('</inertial>')
     assert new.startswith(old[:start]) and new.endswith(old[stop:])
@@ -201,7 +183,7 @@ def test_export_changes_nothing_else(name):
 
 def test_links_of_a_light_lump_keep_an_equal_share():
     robot = Robot.from_urdf(ARM)
-    parameters = heavier(robot, ['tool'], by=0.1)  # 0.06 kg; its tip alone has 0.1
+    parameters = heavier(robot, 'tool', by=0.1)  # 0.06 kg; its tip alone has 0.1
     after = inertials(assert_read_again(robot, parameters))
     bodies = np.array([after['tool'], after['tip']])
     assert (consistency_margin(bodies) > 0).all()
@@ -232,22 +214,10 @@ def test_heaviest_link_takes_the_difference_where_the_topmost_is_a_frame(frame, 
         'link="base"/><child link="arm"/></joint></robot>'
     )
     robot = Robot.from_urdf(text)
-    parameters = heavier(robot, ['footprint'], by=factor)
+    parameters = heavier(robot, 'footprint', by=factor)
     before, after = inertials(text), inertials(assert_read_again(robot, parameters, 1e-12))
     assert lightened(robot, parameters) == {}
     for name in ('footprint', 'wheel', 'arm'):
         np.testing.assert_array_equal(after[name], before[name])
     change = (factor - 1.0) * robot.parameters[0, 0]
     assert after['base'][0] - before['base'][0] == pytest.approx(change)
-
-
-@pytest.mark.parametrize('link', ['<link name="b"/>', '<link note="> />" name="b"></link>'])
-def test_link_without_inertial_gets_one(link):
-    text = (
-        f'<robot name="r"><link name="a">{INERTIAL.format(1, 1)}</link>{link}<joint name="j" '
-        'type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
-    )
-    robot = Robot.from_urdf(text)
-    parameters = robot.parameters.copy()
-    parameters[1] = [1.0, 0.1, 0, 0, 1, 0, 1, 0, 0, 1]
-    assert_read_again(robot, parameters)

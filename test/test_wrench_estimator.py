@@ -116,44 +116,43 @@ def test_two_forces_on_a_link_never_blow_up(shared_models, rng):
     """
     icub = Robot.from_urdf(shared_models / 'icub_sensorised.urdf', imus=['root_link'])
     for _ in range(10):
-        points = {}
-        for frame in LIMBS:
-            half = rng.normal(size=3)
-            half *= rng.uniform(0.05, 0.1) / np.linalg.norm(half)
-            points[frame] = rng.uniform(-0.1, 0.1, 3) + np.array([-half, half])
+        half, middle = rng.normal(size=(len(LIMBS), 3)), rng.uniform(-0.1, 0.1, (len(LIMBS), 3))
+        half *= rng.uniform(0.05, 0.1) / np.linalg.norm(half, axis=1)[:, None]
+        points = np.stack([middle - half, middle + half], axis=1)
         contacts = [
             Contact(frame, 'force', point=tuple(point), name=f'{frame} {k}')
-            for frame in LIMBS
-            for k, point in enumerate(points[frame])
+            for frame, pair in zip(LIMBS, points)
+            for k, point in enumerate(pair)
         ]
         samples = SampleBatch.stack([random_sample(icub, rng) for _ in range(100)])
         estimate = WrenchEstimator(icub, contacts).batch(samples)
         assert (estimate.ranks == 5).all()
         assert ((estimate.contact_quality & Quality.UNDETERMINED) != 0).all()
         forces = estimate.wrenches.reshape(100, len(LIMBS), 2, 6)[..., :3]
-        axes = np.array([p[1] - p[0] for p in points.values()])
-        squeeze = np.einsum('nsi,si->ns', forces[:, :, 1] - forces[:, :, 0], axes)
+        squeeze = np.einsum('nsi,si->ns', forces[:, :, 1] - forces[:, :, 0], 2.0 * half)
         np.testing.assert_allclose(squeeze, 0.0, atol=EXACT)
 
 
 # Memory
 
 
-def test_contacts_may_change_at_every_step(rng):
+def test_contacts_may_change_and_earlier_estimates_stay(rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    estimator = WrenchEstimator(robot, at_ends(robot))
-    default = estimator.update(sample := random_sample(robot, rng))
+    estimator, sample = WrenchEstimator(robot, at_ends(robot)), random_sample(robot, rng)
+    for array in sample[1:8]:
+        array.flags.writeable = False
+    default = estimator.update(sample)
+    kept = WrenchEstimate(*(np.copy(v) if isinstance(v, np.ndarray) else v for v in default))
     for step in range(130):
-        frames = rng.choice(list(robot.frames), rng.integers(0, 6))
         contacts = tuple(
             Contact(str(frame), ('wrench', 'force')[step % 2], point=tuple(rng.normal(size=3)))
-            for frame in frames
+            for frame in rng.choice(list(robot.frames), rng.integers(0, 6))
         )
         got = estimator.update(sample, contacts)
-        assert got.contacts == contacts
         if step % 8 == 0:
             assert_same(got, WrenchEstimator(robot, contacts).update(sample))
     assert_same(estimator.update(sample), default)
+    assert_same(default, kept)
 
 
 def test_models_for_failed_imus_do_not_pile_up(rng):
@@ -175,20 +174,6 @@ def test_models_for_failed_imus_do_not_pile_up(rng):
         estimator.update(sample._replace(angular_velocities=readings))
     assert count_models() <= before + 3
     assert_same(estimator.update(sample), expected)
-
-
-def test_estimates_and_samples_are_left_alone(rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'hand'])
-    for contacts in (at_roots(robot), at_roots(robot)[1:]):
-        estimator = WrenchEstimator(robot, contacts)
-        sample = random_sample(robot, rng)
-        sample.ft_readings[1, 2] = sample.positions[0] = np.nan
-        for array in sample[1:8]:
-            array.flags.writeable = False
-        first = estimator.update(sample)
-        kept = WrenchEstimate(*(np.copy(v) if isinstance(v, np.ndarray) else v for v in first))
-        estimator.update(random_sample(robot, rng))
-        assert_same(first, kept)
 
 
 # Batches
@@ -253,55 +238,39 @@ def test_batch_of_several_chunks_is_its_steps(rng):
 # Inputs
 
 
-def test_parameters_that_cannot_be_used_are_refused(two_link):
-    for change in ({4: np.nan}, {0: np.inf}, {0: 0.0}, {0: 1e-9}, {0: -1e-9}):
+def test_parameters_and_options_that_cannot_be_used_are_refused(two_link):
+    for index, value in ((4, np.nan), (0, 0.0), (0, -1e-9)):
         parameters = two_link.parameters.copy()
-        for index, value in change.items():
-            parameters[1, index] = value
+        parameters[1, index] = value
         with pytest.raises(ModelError):
             WrenchEstimator(two_link.with_parameters(parameters))
+    for options in ({'length_scale': -1.0}, {'rank_tolerance': np.nan}, {'calibration': 'x'}):
+        with pytest.raises(InertialEstimationError):
+            WrenchEstimator(two_link, (), **options)
+
+
+def test_wrong_samples_and_contacts_do_not_spoil_the_next(nested_humanoid, rng):
+    estimator = WrenchEstimator(nested_humanoid, at_roots(nested_humanoid))
+    sample = random_sample(nested_humanoid, rng)
+    before, batch = estimator.update(sample), SampleBatch.stack([sample, sample])
+    for given in (sample._replace(positions=np.zeros(1)), batch):
+        with pytest.raises(InertialEstimationError):
+            estimator.update(given)
+    for method, given in ((estimator.update, sample), (estimator.batch, batch)):
+        with pytest.raises(FrameNotFound):
+            method(given, (Contact('hand'), Contact('hnd')))
+        with pytest.raises(InertialEstimationError):
+            method(given, ['sole'])
+    assert_same(estimator.update(sample), before)
 
 
 @pytest.mark.filterwarnings('error')
-@pytest.mark.parametrize('absurd', [1e200, -1e40])
 @pytest.mark.parametrize('name', ['velocities', 'ft_readings', 'positions'])
-def test_absurd_numbers_count_as_missing(name, absurd, nested_humanoid, rng):
+def test_absurd_numbers_count_as_missing(name, nested_humanoid, rng):
     estimator = WrenchEstimator(nested_humanoid, [Contact('sole'), Contact('hand')])
     sample, found = random_sample(nested_humanoid, rng), []
-    for value in (absurd, np.nan):
+    for value in (1e200, np.nan):
         array = np.array(getattr(sample, name))
         array.flat[2] = value
         found.append(estimator.update(sample._replace(**{name: array})))
     assert_same(*found)
-
-
-def test_wrong_samples_and_contacts_are_refused_and_do_not_spoil_the_next(nested_humanoid, rng):
-    estimator = WrenchEstimator(nested_humanoid, at_roots(nested_humanoid))
-    sample = random_sample(nested_humanoid, rng)
-    before, batch = estimator.update(sample), SampleBatch.stack([sample, sample])
-    for given in (
-        sample._replace(positions=np.zeros(1)),
-        sample._replace(velocities=np.array(['a'] * 6)),
-        batch,
-    ):
-        with pytest.raises(InertialEstimationError):
-            estimator.update(given)
-    with pytest.raises(InertialEstimationError):
-        estimator.batch(sample)
-    for call in (
-        lambda contacts: estimator.update(sample, contacts),
-        lambda contacts: estimator.batch(batch, contacts),
-        lambda contacts: WrenchEstimator(nested_humanoid, contacts),
-    ):
-        with pytest.raises(FrameNotFound):
-            call((Contact('hand'), Contact('hnd')))
-        with pytest.raises(InertialEstimationError):
-            call(['sole'])
-    assert_same(estimator.update(sample), before)
-
-
-@pytest.mark.parametrize('option', ['length_scale', 'rank_tolerance', 'calibration'])
-@pytest.mark.parametrize('given', ['x', -1.0, float('nan')])
-def test_options_out_of_range_are_refused(option, given, two_link):
-    with pytest.raises(InertialEstimationError):
-        WrenchEstimator(two_link, (), **{option: given})
