@@ -8,7 +8,7 @@ A finding has a code of `CODES`, which gives its level, limit, unit, text and re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -114,7 +114,7 @@ CODES: dict[str, Code] = {
     ),
     'joint_limit': Code(
         _W, 'position {value:.4g}, limits of the URDF {lower:.4g} and {upper:.4g}', 0.1,
-        'rad or m', 'wrong unit, gear or column, or wrong limits',
+        'rad or m', 'wrong unit (of tables `log.positions.unit`), gear or column, or wrong limits',
     ),
     'rating': Code(
         _W, '{what} up to {value:.4g}, limit of the URDF {limit:.4g}', 3.0, 'limits of the URDF',
@@ -224,8 +224,20 @@ def limit_of(code: str) -> float:
     return limit
 
 
+def alike(findings: Iterable[Finding]) -> Iterator[tuple[Finding, list[str]]]:
+    """Yield the first finding of each level and code with the subjects of the others."""
+    groups: dict[tuple[Level, str], list[Finding]] = {}
+    for one in findings:
+        groups.setdefault((one.level, one.code), []).append(one)
+    for first, *others in groups.values():
+        yield first, [*dict.fromkeys(one.subject for one in others)]
+
+
 def raise_errors(findings: Iterable[Finding]) -> None:
     """Raise `LogError` with the findings of level ERROR, if there are any."""
-    errors = [str(one) for one in findings if one.level >= Level.ERROR]
+    errors = []
+    for first, others in alike(one for one in findings if one.level >= Level.ERROR):
+        also = f' (also {", ".join(others)})' if others else ''
+        errors.append(f'{first}{also}: {CODES[first.code].reason}')
     if errors:
         raise LogError('; '.join(errors))

@@ -9,10 +9,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from inertial_estimation.findings import Finding
+from inertial_estimation.findings import Finding, alike
 
 Columns = Mapping[str, str | Callable[[Any], Any]]
 """By heading, the key of the values of a record, or a function of it."""
@@ -157,13 +156,9 @@ def _is_number(text: str) -> bool:
 
 def findings_lines(findings: Sequence[Finding], *, full: bool = True) -> list[str]:
     """Return lines with markup, the most severe first; full: also of the same code and level."""
-    alike: dict[Any, list[Finding]] = {}
-    for k, one in enumerate(sorted(findings, key=lambda one: -one.level)):
-        alike.setdefault(k if full else (one.level, one.code), []).append(one)
-    lines = []
-    for first, *others in alike.values():
-        names = [*dict.fromkeys(one.subject for one in others)]
-        also = f' (also {cell(names)})' if names else ''
+    ordered, lines = sorted(findings, key=lambda one: -one.level), []
+    for first, others in ((one, []) for one in ordered) if full else alike(ordered):
+        also = f' (also {cell(others)})' if others else ''
         text = escape(f'{first}{also}')
         lines.append(f'[{COLOURS[first.level]}]{first.level.name.lower()}[/] {text}')
     return lines

@@ -66,10 +66,8 @@ class Layout:
 
     def require_torques(self, joints: Sequence[str]) -> None:
         """Raise for currents without scale."""
-        if (efforts := self.efforts) is None or (efforts.scale, efforts.divided_by) != (
-            None,
-            None,
-        ):
+        efforts = self.efforts
+        if efforts is None or efforts.scale is not None or efforts.divided_by is not None:
             return
         for joint, unit in zip(self.joints, efforts.units_of(len(self.joints)), strict=False):
             if joint in joints and unit in CURRENTS:
