@@ -64,6 +64,7 @@ def test_gears_and_couplings(arm, npz):
         positions={'columns': 'q', 'divided_by': matrix, 'offset': [0.0, 1.5]},
         efforts={'columns': 'i', 'unit': 'mA', 'scale': [10.0, 20.0]},
     )
+    given.require_torques(('elbow', 'shoulder'))
     found = open_log(path, arm, layout=given).samples
     rows = [arm.joint_names.index(j) for j in ('elbow', 'shoulder')]
     np.testing.assert_allclose(
