@@ -62,16 +62,6 @@ def test_points_apart_are_contacts_of_their_own_whoever_sends_them():
             assert [frame for frame, _ in at(stream, ms)] == ['hand', 'hand', 'foot']
 
 
-def test_points_of_one_stamp_are_apart_and_the_next_belongs_to_the_nearest():
-    stream = make()
-    for ms in (0, 10):
-        push(stream, ms, 'hand', 0.0, 0.0, 0.0)
-        push(stream, ms, 'hand', 0.02, 0.0, 0.0)
-        assert len(at(stream, ms)) == 2
-    push(stream, 20, 'hand', 0.015, 0.0, 0.0)
-    assert at(stream, 20) == [('hand', (0.0, 0.0, 0.0)), ('hand', (0.015, 0.0, 0.0))]
-
-
 def test_two_senders_of_one_spot_are_one_contact_though_one_is_late():
     stream = make(
         contact_timeout=0.1,

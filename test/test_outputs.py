@@ -17,7 +17,6 @@ from test_set_parameters import others
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contact_stream import ContactStatistics, SlowSender
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.dependence import dependence_table
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Level, finding
@@ -38,9 +37,7 @@ from inertial_estimation.outputs.markers import (
     FORCE_SCALE,
     RED,
     SPHERE,
-    TEXT,
     WRENCH_LIFETIME_NS,
-    YELLOW,
     health_markers,
     inertia_markers,
     link_balls,
@@ -50,7 +47,6 @@ from inertial_estimation.outputs.markers import (
     wrench_markers,
 )
 from inertial_estimation.outputs.result_checks import (
-    CAPACITY,
     CycleReport,
     Cycles,
     DependenceStatus,
@@ -129,20 +125,6 @@ def test_links_are_spheres_in_the_colour_of_their_submodel(robot, estimate):
     np.testing.assert_allclose([m.position for m in markers], centers, atol=ROUND_OFF)
 
 
-def test_sensors_without_a_usable_reading_are_marked(robot, rng):
-    sample = random_sample(robot, rng)
-    assert sensor_markers(robot, sample) == []
-    fts = np.array([SensorState.FRESH, SensorState.STALE, SensorState.FRESH], dtype=np.uint8)
-    imus = np.array([SensorState.PARTIAL], dtype=np.uint8)
-    markers = sensor_markers(robot, sample._replace(ft_states=fts, imu_states=imus))
-    box, label, imu_box, imu_label = markers
-    sensor = robot.ft_sensors[1]
-    assert (box.shape, label.shape, box.colour, imu_box.colour) == (CUBE, TEXT, RED, YELLOW)
-    assert box.frame == robot.link_names[sensor.child]
-    np.testing.assert_array_equal(box.position, sensor.child_H_sensor[:3, 3])
-    assert sensor.name in label.text and 'head' in imu_label.text
-
-
 def test_every_namespace_is_in_the_rviz_file(robot, estimate, rng):
     yaml = pytest.importorskip('yaml', reason='needs PyYAML')
     rviz = yaml.safe_load((CONFIG / 'wrench_estimator.rviz').read_text())
@@ -159,21 +141,6 @@ def test_every_namespace_is_in_the_rviz_file(robot, estimate, rng):
     ]
     assert sorted(by_kind(markers)) == sorted(listed)
     assert uninformed_markers(robot, []) == momentum_markers(robot, '') == []
-
-
-def test_every_kind_of_result_and_contact_has_a_display_in_rviz():
-    yaml = pytest.importorskip('yaml', reason='needs PyYAML')
-    rviz = yaml.safe_load((CONFIG / 'wrench_estimator.rviz').read_text())
-    topics = [d['Topic'] for d in rviz['Visualization Manager']['Displays'] if 'Topic' in d]
-    names = [topic['Value'].removeprefix('wrench_estimator/') for topic in topics]
-    assert {name.partition('/')[0] for name in names} == {
-        'external_wrench', 'residual', 'internal_wrench', 'net_wrench', 'markers',
-        'inertia_markers', 'joint_torques', 'external_joint_torques',
-    }  # fmt: skip
-    shown = [name.partition('/')[2] for name in names if name.startswith('external_wrench/')]
-    assert shown == list(EstimatorSettings.from_yaml(CONFIG / 'icub.yaml').contacts)
-    latched = {t['Value'] for t in topics if t['Durability Policy'] == 'Transient Local'}
-    assert latched == {'wrench_estimator/inertia_markers'}
 
 
 def parameters_of(marker, mass):
@@ -341,25 +308,6 @@ def test_uninformed_torques_beyond_the_configured_are_warnings(rng):
     assert not dependence.status(estimator.update(sample)).findings
 
 
-def test_the_dependence_follows_lost_sensors(rng):
-    robot, estimator, dependence = humanoid('root', 'hand', 'foot', imus=('head', 'shank'))
-    sample = random_sample(robot, rng)
-    values = dependence.status(estimator.update(sample)).values
-    table = dependence_table(robot, estimator.contacts)
-    for kind, entries in (('torque', table.torques), ('wrench', table.wrenches)):
-        for entry in entries:
-            words = values[f'{kind} {entry.name}'].replace(';', '').split(' ')
-            assert set(words) >= {*entry.fts, *entry.imus, *entry.joints, *entry.links}
-    assert 'shank' in values['torque knee']
-    for readings in sample[4:7]:
-        readings[1] = np.nan
-    sample.ft_readings[0] = np.nan
-    estimate = estimator.update(sample)
-    assert 'motion head' in dependence.status(estimate).values['torque knee']
-    # Two submodels are merged, in which the first contact stays.
-    assert dependence.uninformed_joints(estimate) == ['waist', 'neck', 'shoulder_joint', 'elbow']
-
-
 RATE, OMEGA, START_NS = 100, 2.0 * np.pi * 0.8, 1_000_000_000_000
 
 
@@ -412,16 +360,6 @@ def fed(stamps, durations=None, clock=None):
         now = () if clock is None else (int(clock[k]),)
         cycles.add(round(stamp), 1e-4 if durations is None else durations[k], *now)
     return cycles
-
-
-def test_percentiles_of_the_newest_durations():
-    report = fed(PERIOD_NS * np.arange(1, 102), 1e-6 * np.arange(1, 102)).report()
-    found = [report.duration_p50, report.duration_p99, report.duration_max]
-    np.testing.assert_allclose(found, (51e-6, 100e-6, 101e-6))
-    assert (report.count, report.interval) == (101, pytest.approx(1e-9 * PERIOD_NS))
-    n = CAPACITY + 100
-    report = fed(PERIOD_NS * np.arange(1, n + 1), [1.0] * 50 + [0.0] * (n - 50)).report()
-    assert (report.count, report.duration_max) == (n, 0.0)
 
 
 @pytest.mark.parametrize(

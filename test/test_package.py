@@ -70,16 +70,6 @@ def test_setup_and_package_xml_agree(setup, package_xml):
     assert package_xml.findtext('export/build_type') == 'ament_python'
 
 
-def test_changelog_begins_with_unreleased_changes_or_this_version(package_xml):
-    text = (REPOSITORY / 'CHANGELOG.rst').read_text()
-    title, *sections = re.findall(r'^(.+)\n(?:\^+|-+)$', text, flags=re.MULTILINE)
-    assert title == f'Changelog for package {PACKAGE}'
-    released = [re.fullmatch(r'(\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)', one) for one in sections]
-    assert sections[0] == 'Forthcoming' or released[0]
-    assert all(released[1:])
-    assert [one[1] for one in released if one][:1] in ([], [package_xml.findtext('version')])
-
-
 def test_every_file_is_installed(setup):
     installed = {file: folder for folder, files in setup['data_files'] for file in map(str, files)}
     wanted = {'package.xml': '', f'resource/{PACKAGE}': None}
@@ -134,11 +124,3 @@ def test_lock_holds_every_requirement(setup):
     }
     assert all(re.match(r'[\w.-]+==[\w.+!]+( ;|$)', pin) for pin in lines['lock'])
     assert projects([*lines['txt'], *required(setup)]) <= projects(lines['lock'])
-
-
-def test_make_has_every_target_that_is_named():
-    rules = re.findall(r'^([\w-]+):', (REPOSITORY / 'Makefile').read_text(), flags=re.MULTILINE)
-    assert {'test', 'demo', 'bench', 'lint'} <= set(rules)
-    for name in ('README.md', '.ci/run'):
-        text = (REPOSITORY / name).read_text()
-        assert set(re.findall(r'(?:^|`)make ([a-z-]+)', text, flags=re.MULTILINE)) <= set(rules)

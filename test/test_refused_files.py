@@ -17,10 +17,7 @@ from free_air import smooth_motion, with_readings
 
 from inertial_estimation.calibration import calibration_file
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.config.files import (
-    load_mapping,
-    load_parameters,
-)
+from inertial_estimation.config.files import load_mapping, load_parameters
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification import parameter_file
 from inertial_estimation.identification.recursion import state
@@ -99,19 +96,19 @@ def changed(data, path, value):
     return copy
 
 
+def signed(file, content, checksum):
+    """Return the text of a file of parameters or of a state."""
+    version = getattr(file, 'VERSION', 1)
+    signature = {'kind': file.KIND, 'version': version, 'sha256': checksum}
+    return json.dumps(signature | {'content': content})
+
+
 def test_odd_parameters_are_refused(two_link):
     content = json.loads(parameter_file.to_text(two_link, two_link.parameters))['content']
     for path in list(places(content))[1:]:
         for value in ODD:
             odd = changed(content, path, value)
-            text = json.dumps(
-                {
-                    'kind': parameter_file.KIND,
-                    'version': 1,
-                    'sha256': sha256(json.dumps(odd).encode()).hexdigest(),
-                    'content': odd,
-                }
-            )
+            text = signed(parameter_file, odd, sha256(json.dumps(odd).encode()).hexdigest())
             # Whose it was is not asked; a mass of True is one of 1 kg.
             free = path == ('robot',) or value is True
             assert free or outcome(parameter_file.from_text, two_link, text), (path, value)
@@ -119,11 +116,8 @@ def test_odd_parameters_are_refused(two_link):
 
 def test_odd_states_are_refused_or_work(nested_humanoid):
     identifier = RecursiveIdentifier(nested_humanoid, RecursionSettings())
-    samples = with_readings(
-        nested_humanoid,
-        smooth_motion(nested_humanoid, 4.0, seed=0, swing=0.8),
-        nested_humanoid.parameters,
-    )
+    motion = smooth_motion(nested_humanoid, 4.0, seed=0, swing=0.8)
+    samples = with_readings(nested_humanoid, motion, nested_humanoid.parameters)
     stretches = equal_parts(samples, 1.0)
     for stretch in stretches:
         identifier.add(stretch)
@@ -134,14 +128,7 @@ def test_odd_states_are_refused_or_work(nested_humanoid):
     for path in list(places(content))[1:]:
         for value in ODD:
             odd = changed(content, path, value)
-            text = json.dumps(
-                {
-                    'kind': state.KIND,
-                    'version': state.VERSION,
-                    'sha256': state.checksum(json.dumps(odd)),
-                    'content': odd,
-                }
-            )
+            text = signed(state, odd, state.checksum(json.dumps(odd)))
             if not outcome(state.from_text, other, text):
                 other.add(stretches[-1])
                 assert other.refit() is None or np.isfinite(other.refit().parameters).all()

@@ -98,32 +98,7 @@ def assert_same(one, other):
         np.testing.assert_array_equal(value, getattr(other, field), err_msg=field)
 
 
-def test_messages_reach_the_sample_by_topic():
-    robot = Robot(HUMANOID)
-    wrench, rate, push, positions = np.arange(6.0), np.arange(3.0), np.full(3, 9.0), np.arange(6.0)
-    frames = {source.name: min(source.frames) for source in robot.router.sources if source.frames}
-    for topic, data in (
-        *((f'ft/{name}', bag_messages.wrench(START_NS, frames[name], wrench)) for name in SENSORS),
-        ('imu/head', bag_messages.imu(START_NS, frames['head'], rate, push)),
-        ('arm/temperature', bag_messages.temperature(START_NS, '', 31.0)),
-        ('contacts', bag_messages.point(START_NS, 'hand', (1.0, 2.0, 3.0))),
-    ):
-        assert robot.router.handle(topic, data) is None
-    data = bag_messages.joint_state(START_NS, JOINTS, positions, positions + 1, positions + 2)
-    sample = robot.router.handle('joint_states', data)
-    assert sample.stamp_ns == START_NS
-    np.testing.assert_array_equal(sample.ft_readings, [wrench] * 3)
-    np.testing.assert_array_equal(sample.angular_velocities, [rate])
-    np.testing.assert_array_equal(sample.proper_accelerations, [push])
-    np.testing.assert_array_equal(sample.ft_temperatures, [31.0, np.nan, np.nan])
-    assert robot.assembler.statistics().temperatures['arm_sensor'].restarts == 0
-    np.testing.assert_array_equal(np.sort(sample.positions), positions)
-    assert [contact.frame for contact in robot.contacts.at(START_NS)] == ['hand']
-    assert not any(source.problems for source in robot.router.sources)
-
-
 HEAD = b'\x00\x01\x00\x00'
-NAMED = bag_messages.joint_state(START_NS, JOINTS, np.zeros(6))
 REFUSED = [
     ('ft/arm_sensor', bag_messages.wrench(START_NS, 'hand', np.zeros(6))),
     *((topic, data)
@@ -143,33 +118,6 @@ def test_messages_that_cannot_be_used_are_refused_and_counted(topic, data):
     assert robot.received('arm_sensor') == robot.contacts.statistics().received == 0
     with pytest.raises(LogError):
         Robot(strict=True).router.handle(topic, data)
-
-
-@pytest.mark.parametrize(
-    ('topic', 'data'),
-    [
-        ('ft/arm_sensor', bag_messages.wrench(0, 'arm_sensor', np.zeros(6))),
-        ('contacts', bag_messages.point(0, 'hand', np.zeros(3))),
-        ('joint_states', bag_messages.joint_state(0, JOINTS, np.zeros(6))),
-        ('joint_states', bag_messages.joint_state(START_NS, JOINTS, np.zeros(2))),
-    ],
-)
-def test_stamps_of_zero_and_wrong_lengths_are_counted(topic, data):
-    robot = Robot(strict=True)
-    assert robot.router.handle(topic, data) is None
-    assert sum(robot.source[topic].problems.values()) == 1
-    assert robot.received('arm_sensor') == robot.contacts.statistics().received == 0
-
-
-def test_the_age_of_messages_is_measured_when_due():
-    robot = Robot()
-    robot.now_ns = START_NS + 20 * STEP_NS
-    for stamp_ns in (START_NS, START_NS + STEP_NS):
-        data = bag_messages.wrench(stamp_ns, 'arm_sensor', np.zeros(6))
-        robot.router.handle('ft/arm_sensor', data)
-    source = robot.source['ft/arm_sensor']
-    assert source.skew == pytest.approx(0.02)
-    assert not source.skew_due
 
 
 @pytest.mark.parametrize('batch', [7, 200])
@@ -198,18 +146,6 @@ def test_skipped_readings_do_not_make_a_sensor_frozen():
     robot.poll()
     assert len(robot.samples) == 2
     assert all((sample.ft_states == 0).all() for sample, _ in robot.samples)
-
-
-def test_messages_in_another_byte_order_are_read_as_well():
-    robot, rng = Robot(), np.random.default_rng(0)
-    for k in range(100):
-        for topic, message in messages(k, rng, little_endian=False):
-            robot.send(topic, message)
-        if k % 25 == 24:
-            robot.poll()
-    assert len(robot.samples) == 10
-    assert all((sample.ft_states == 0).all() for sample, _ in robot.samples)
-    assert robot.source['joint_states'].fallbacks == 100
 
 
 def test_a_clock_that_is_set_back_blocks_nothing():

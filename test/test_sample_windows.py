@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from robots import nested_humanoid_urdf
 
-from inertial_estimation.errors import FrameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.sample_windows import WINDOW_NS, SampleWindows
@@ -58,13 +57,6 @@ def test_samples_are_kept_once_in_order_at_the_rate(robot, rate, margin):
         assert np.ptp(stamps) < WINDOW_NS
 
 
-def test_a_gap_ends_a_window(robot):
-    before, after = regular(100.0, 1.55), regular(100.0, 5.0, START_NS + 600_000_000_000)
-    found = run(robot, [*before, *after])
-    assert all(np.ptp(stamps) < WINDOW_NS for stamps, _ in found)
-    assert np.isin(before, np.concatenate([stamps for stamps, _ in found])).all()
-
-
 @pytest.mark.parametrize('back', [1, 3_000_000_000, START_NS - 1])
 def test_time_set_back_begins_again(robot, back):
     first = regular(100.0, 3.0)
@@ -102,15 +94,6 @@ def test_a_contact_between_two_kept_samples_counts(robot):
     disturbed = np.concatenate([times[~free[:, foot]] for times, free in found])
     assert len(disturbed) == 4
     assert np.abs(disturbed - stamps[1504]).max() <= 20_000_000
-
-
-def test_held_frames_are_never_free(robot):
-    foot = robot.submodel_of('foot')
-    for _, free in run(robot, regular(100.0, 3.0), held=['sole']):
-        assert not free[:, foot].any()
-        assert np.delete(free, foot, axis=1).all()
-    with pytest.raises(FrameNotFound):
-        SampleWindows(robot, 100.0, 0.2, ['soel'])
 
 
 def test_readings_before_a_frozen_state_count_as_disturbed(robot):

@@ -11,23 +11,20 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from robots import nested_humanoid_urdf, two_link_urdf
 
 pytest.importorskip('mujoco', reason='the embedded robot runs in mujoco')
 pytest.importorskip('icub_models', reason='the embedded robot is the iCub of icub-models')
 
-from inertial_estimation.errors import ConfigError, FrameNotFound, ModelError, NameNotFound
+from inertial_estimation.errors import ConfigError, FrameNotFound, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
-from inertial_estimation.simulation.description import bodies_text
 from inertial_estimation.simulation.noise import NoiseLevels, SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot
-from inertial_estimation.simulation.scenario import SCENES, Load, Push, carrying, pole, standing
+from inertial_estimation.simulation.scenario import SCENES, Push, carrying, pole, standing
 
 GRAVITY = 9.81
-ROUND_OFF = 1e-14
 
 
 def run(robot, seconds, every=1, rate=500):
@@ -38,32 +35,7 @@ def run(robot, seconds, every=1, rate=500):
 # Bodies of a URDF
 
 
-def test_bodies_are_the_links_with_mass_and_nothing_else():
-    visual = '<visual><geometry><sphere radius="1"/></geometry></visual></link>'
-    text = bodies_text(Robot.from_urdf(nested_humanoid_urdf().replace('</link>', visual)))
-    assert '<visual' not in text and '<sensor' not in text and '"sole"' in text
-    urdf = two_link_urdf()
-    start = urdf.rindex('<inertial>')
-    stop = urdf.rindex('</inertial>') + len('</inertial>')
-    with pytest.raises(ModelError):
-        bodies_text(Robot.from_urdf(urdf[:start] + urdf[stop:]))
-
-
 # Scenes
-
-
-def test_a_push_is_smooth_and_has_its_full_strength_between_the_edges():
-    wrench = np.array([1.0, -2.0, 3.0, 0.1, 0.2, -0.3])
-    push = Push(1.0, 2.0, 'l_hand', tuple(wrench), edge=0.5)
-    assert push.at(1.0) is None and push.at(3.0) is None
-    for time, share in ((1.25, 0.5), (1.5, 1.0), (2.5, 1.0), (2.75, 0.5)):
-        np.testing.assert_allclose(push.at(time), share * wrench)
-    strength = np.array([push.at(time)[2] for time in np.arange(1.001, 3.0, 1e-3)])
-    assert np.abs(np.diff(strength)).max() <= 1e-3 * np.pi * 3.0 and 0.0 < strength[0] < 1e-4
-    with pytest.raises(ConfigError):
-        Push(0.0, 1.0, 'l_hand', (1.0,) * 3, 0.2)
-    with pytest.raises(ConfigError):
-        Load(1.0, 'l_hand', 0.0, (0.0,) * 3, 0.01)
 
 
 @pytest.mark.parametrize('name', list(SCENES))

@@ -70,22 +70,6 @@ def test_joint_values_are_mapped_by_name():
     assert assembler.statistics().ignored_joints == {'tail': 1}
 
 
-def test_joint_states_that_make_no_sample_fill_the_filters():
-    every, some = (make(**{'joint_states.velocity_source': 'filter'}) for _ in range(2))
-    for ms in range(40):
-        for assembler in (every, some):
-            ft(assembler, ms, ms)
-        wanted = joint_state(every, ms, positions=np.full(4, 1e-3 * ms**2))
-        some.wanted_ns = START + 10 * (ms // 10) * MS + 9 * MS
-        found = joint_state(some, ms, positions=np.full(4, 1e-3 * ms**2))
-        assert (found is not None) == (ms % 10 == 9)
-    for one, other in zip(found, wanted):
-        np.testing.assert_array_equal(one, other)
-    # A reset after a backward time jump also resets the stamp that is waited for.
-    some.wanted_ns = START + 1000 * MS
-    assert joint_state(some, 5) is not None
-
-
 def test_absent_and_stale_sensors():
     assembler = make(**{'ft_sensors': ['leg', 'foot'], 'ft.leg.max_age': 0.05})
     ft(assembler, 0, 1.0)
@@ -191,55 +175,6 @@ def test_joint_derivatives_use_the_stamps_of_their_topic(velocity_source, rng):
     np.testing.assert_allclose(sample.accelerations, [2.0, 4.0, 6.0, 6 * s], atol=STAMP_ROUND_OFF)
 
 
-def test_an_imu_warms_up_and_derives_the_reading_in_use():
-    assembler, states, samples = make(imus=('head', 'chest')), [], []
-    for ms in range(0, 200, 2):
-        for k, bad in enumerate((np.nan if ms == 100 else 0.0, 0.0)):
-            rate = 1e-6 * ms**2 * np.array([1.0, -1.5, 0.25])
-            imu(assembler, ms, rate * [1.0 + bad, 1.0, 1.0], ms, k)
-        samples.append(joint_state(assembler, ms + 1))
-        states.append(samples[-1].imu_states)
-    # 75 ms of the window are spanned at 76 ms; it holds the NaN of 100 ms until 200 ms.
-    chest = [WARMING] * 38 + [FRESH] * 62
-    head = [WARMING] * 38 + [FRESH] * 12 + [INVALID] + [WARMING] * 49
-    np.testing.assert_array_equal(np.array(states).T, [head, chest])
-    for sample, state in zip(samples, states):
-        known = np.isfinite(sample.angular_accelerations).all(axis=1)
-        np.testing.assert_array_equal(known, state == FRESH)
-    found, wanted = samples[-1].angular_accelerations[1], 0.198 * np.array([2.0, -3.0, 0.5])
-    np.testing.assert_allclose(found, wanted, atol=FILTER_ROUND_OFF)
-    statistics = assembler.statistics().imus['chest']
-    assert (statistics.used, statistics.unfiltered, statistics.filter_lack) == (62, 38, '')
-
-
-def test_a_stream_too_slow_for_the_filter_stays_warming():
-    assembler = make(**{'joint_states.acceleration_source': 'filter'}, imus=('head',))
-    for ms in range(0, 3000, 33):
-        imu(assembler, ms, 1e-3 * ms)
-        sample = joint_state(assembler, ms, velocities=np.zeros(4))
-        np.testing.assert_array_equal([*sample.joint_states, *sample.imu_states], [WARMING] * 5)
-    assert np.isfinite(sample.positions).all() and np.isnan(sample.accelerations).all()
-    statistics = assembler.statistics()
-    for stream in (*statistics.joints.values(), statistics.imus['head']):
-        assert (stream.used, stream.unfiltered) == (0, stream.received)
-        assert stream.filter_lack
-
-
-def test_a_frozen_imu_is_not_a_body_at_rest():
-    assembler, states, accelerations = make(imus=('head',)), [], []
-    for ms in range(0, 500, 2):
-        turning = 1e-3 * max(min(ms, 200), ms - 100)
-        imu(assembler, ms, turning, turning)
-        sample = joint_state(assembler, ms)
-        states.append(sample.imu_states[0])
-        accelerations.append(sample.angular_accelerations[0, 0])
-    np.testing.assert_array_equal(np.flatnonzero(np.array(states) == FROZEN), np.arange(125, 151))
-    assert np.isnan(accelerations[125:151]).all()
-    thawed = np.array(accelerations[151:])
-    np.testing.assert_allclose(thawed[np.isfinite(thawed)], 1.0, atol=FILTER_ROUND_OFF)
-    assert np.isfinite(thawed[-1])
-
-
 def test_a_backward_time_jump_resets_everything():
     assembler = make(**FILTERED, imus=('head',))
     for ms in range(1000, 1300, 5):
@@ -253,19 +188,6 @@ def test_a_backward_time_jump_resets_everything():
     ft(assembler, 501, 5.0)
     assert joint_state(assembler, 505).ft_readings[0, 0] == 5.0
     assert assembler.statistics().resets == 1
-
-
-def test_stamps_of_one_part_going_back_restart_that_part():
-    assembler = make(**FILTERED)
-    for ms in range(0, 300, 5):
-        # The publisher of the elbow swaps every tenth pair of messages.
-        for late in (4, -1) if ms % 50 == 0 and ms else (4,):
-            joint_state(assembler, ms + late, ('elbow',), [1e-3 * (ms + late)], source=1)
-        sample = joint_state(assembler, ms + 4, JOINTS[:3], np.full(3, 1e-3 * (ms + 4)))
-    np.testing.assert_array_equal(np.isfinite(sample.accelerations), [True, True, True, False])
-    statistics = assembler.statistics()
-    assert statistics.resets == 0
-    assert {n[0]: s.restarts for n, s in statistics.joints.items()} == {'0': 0, '1': 5}
 
 
 def test_earlier_zero_and_repeated_stamps():

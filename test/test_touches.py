@@ -55,15 +55,6 @@ def test_only_the_touched_submodel_leaves_its_default(estimator, robot, kind, rn
     assert np.isfinite(np.delete(got.wrenches, 2, axis=0)).all()
 
 
-def test_several_touches_of_one_link_have_names_of_their_own(estimator):
-    point = (0.0, 0.0, 0.1)
-    touches = [Contact('hand', 'force'), Contact('hand', 'force', point), Contact('shank')]
-    named = estimator.with_touches([*touches, touches[1]])
-    names = [contact.name for contact in named.contacts]
-    assert names == [*DEFAULTS, 'hand_2', 'shank', 'hand_3']
-    assert [contact.point for contact in named.contacts][4] == point
-
-
 @pytest.mark.parametrize('lost', ['leg_sensor', 'foot_sensor'])
 def test_where_submodels_merge_the_touch_stays(estimator, robot, lost, rng):
     """The thigh is touched; with a sensor lost its submodel swallows a neighbour's default."""

@@ -70,15 +70,6 @@ def background(node):
     assert not node.timers
 
 
-def test_work_is_done_in_order(node, background):
-    first, second = background.run(operator.add, 1, 2), background.run(np.sqrt, 9.0)
-    assert len(node.timers) == 1
-    assert node.wait_for(second) == 3.0 and first.done() and first.result() == 3
-    # Standard output of the work is not the outcome.
-    assert node.wait_for(background.run(print, 'said by a library')) is None
-    assert not node.timers
-
-
 def test_errors_come_back_and_a_dead_process_is_replaced(node, background, tmp_path):
     for error, work in (
         (CalibrationError, (read, tmp_path / 'nothing.yaml')),

@@ -19,21 +19,16 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 from bench_robot import HUMANOID, JOINTS, LATCHED, NO_FILTERS, START_NS, TIMEOUT
 from free_air import smooth_motion, with_readings
 from geometry_msgs.msg import WrenchStamped
-from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import Float64MultiArray
 
 from inertial_estimation.config.settings import NODE_NAME
-from inertial_estimation.errors import ConfigError
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.conversions import ns_to_stamp, stamp_to_ns, wrench_to_message
 from inertial_estimation.ros.parameters import command_line, empty_lists
 
-ANSWER = 2.0
-"""Time for the answer of a service [s]."""
 MAIN = 'import sys, inertial_estimation_nodes as nodes; sys.exit(nodes.{}())'
 # An exception that a signal handler raises in __del__ is printed and forgotten.
 INTERRUPTED = """
@@ -171,21 +166,6 @@ def test_signal_while_it_starts_ends_it(name, number, code):
     assert done.returncode == (-number if 'Finder' in code else 0)
 
 
-def test_lifecycle_manager_can_start_it(start, robot):
-    process, (node, executor) = start(**HUMANOID, autostart=False), robot
-    client = node.create_client(ChangeState, 'wrench_estimator/change_state')
-    for transition in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
-        request = ChangeState.Request(transition=Transition(id=transition))
-        deadline, answered = time.monotonic() + TIMEOUT, False
-        # While the two are still finding each other, a request or an answer may get lost.
-        while not answered and time.monotonic() < deadline:
-            future = client.call_async(request)
-            executor.spin_until_future_complete(future, timeout_sec=ANSWER)
-            answered = future.done()
-        assert answered
-    wait_for_estimate(process, robot)
-
-
 def run(*arguments):
     """Return exit code and text of the estimator with a command line."""
     command = [sys.executable, '-c', MAIN.format(NODE_NAME), *arguments]
@@ -241,8 +221,4 @@ def test_empty_list_is_the_last_word(tmp_path):
     assert emptied(*files) == {'imus', 'ft.leg.offset'}
     assert emptied(*files, '-p', 'imus:=[chest]') == {'ft.leg.offset'}
     assert emptied(*files[2:], *files[:2]) == set()
-    assert emptied('--params-file', str(full), '-p', 'imus:=[ ]') == {'imus'}
     assert emptied('-p', f'{NODE_NAME}:imus:=[]', '-p', 'other:contacts:=[]') == {'imus'}
-    full.write_text('/**:\n  ros__parameters:\n    autostart: true\n    autostart: false\n')
-    with pytest.raises(ConfigError, match='autostart'):
-        emptied(*files)
