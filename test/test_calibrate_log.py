@@ -27,6 +27,7 @@ from bag_messages import (
 from brute_force import link_poses
 from robots import arm_with_wrist_sensor_urdf
 from shared_data import SHARED
+from simulated_arm import swinging, tool_readings
 from standing_biped import biped, biped_urdf, standing
 from test_affine import OFFSET, UNITS, off_by
 
@@ -43,10 +44,7 @@ from inertial_estimation.logs.log import TimeRange
 from inertial_estimation.logs.offsets import in_hindsight, predict_wrenches
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.model.link_motions import link_motions, poses_in_parents
-from inertial_estimation.model.regressor import net_wrench_regressor
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 
 CONFIG = Path(__file__).resolve().parents[1] / 'config'
 DATA = SHARED / 'data'
@@ -217,19 +215,9 @@ def folder(tmp_path_factory):
     robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
     t = np.arange(round(SECONDS * RATE)) / RATE
     warmth = 25.0 + 6.0 * (1.0 - np.exp(-t / 12.0))
-    q, v, a = np.zeros((3, len(t), 3))
-    for f in (0.05, 0.13, 0.31):
-        size = np.array([1.2, 0.9, 0.1]) * rng.uniform(0.5, 1.0, 3)
-        phase, w = rng.uniform(0, 6, 3), 2 * np.pi * f
-        q += size * np.sin(w * t[:, None] + phase)
-        v += w * size * np.cos(w * t[:, None] + phase)
-        a -= w**2 * size * np.sin(w * t[:, None] + phase)
-    stamps = START + np.round(t * 1e9).astype(np.int64)
-    empty = np.zeros((len(t), 0, 3))
-    samples = SampleBatch(stamps, q, v, a, empty, empty, empty, np.zeros((len(t), 1, 6)))
-    tool = robot.link_names.index('tool')
-    motions = link_motions(robot, samples, poses_in_parents(robot, q))
-    wrenches = -net_wrench_regressor(motions[tool]) @ robot.parameters[tool]
+    samples = swinging(rng, SECONDS, RATE, n_fts=1, waves=((0.05, 0.13, 0.31), 0.5, 1.0))
+    q, stamps = samples.positions, START + samples.stamp_ns
+    wrenches = tool_readings(robot, samples)
     matrix = off_by(rng)
     np.savez(folder / 'truth.npz', matrix=matrix)
     noisy = wrenches + NOISE * rng.normal(size=wrenches.shape)

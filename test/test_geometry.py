@@ -183,17 +183,6 @@ def test_distance_of_a_tip_that_nearly_comes_home():
         assert len(folding(shape).near(np.array([[0.0, 2.2, 2.1]]), 0.3).distances)
 
 
-def test_slopes_of_distances(rng):
-    clearance, q = folding(), np.array([0.1, 2.0, 1.9]) + 0.1 * rng.normal(size=(4, 3))
-    near = clearance.near(q, 1.0)
-    for j, step in enumerate(STEP * np.eye(3)):
-        up, down = clearance.near(q + step, 1.0), clearance.near(q - step, 1.0)
-        np.testing.assert_array_equal(up.pairs, near.pairs)
-        slope = (up.distances - down.distances) / (2 * STEP)
-        np.testing.assert_allclose(near.slopes[:, j], slope, atol=1e-4)
-    assert np.abs(near.slopes[:, 1:]).max() > 0.1
-
-
 def test_links_beside_an_ft_sensor_are_one_body():
     urdf = folding_urdf().replace('name="joint_3" type="revolute"', 'name="joint_3" type="fixed"')
     sensor = '<sensor name="wrist" type="force_torque"><parent joint="joint_3"/></sensor></robot>'
