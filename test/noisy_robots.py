@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
+from robots import at_roots as at_roots
 
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
@@ -58,11 +59,6 @@ def make(name: str) -> Robot:
     """Return one of the robots."""
     text, options = ROBOTS[name]
     return Robot.from_urdf(text, **options)
-
-
-def at_roots(robot: Robot) -> tuple[Contact, ...]:
-    """Return a full wrench in each submodel."""
-    return tuple(Contact(submodel.name) for submodel in robot.submodels)
 
 
 def usual_noise(robot: Robot) -> NoiseModel:

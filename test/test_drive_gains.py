@@ -178,14 +178,6 @@ def test_light_payload_leaves_gains_uncertain(arm, rng):
     assert (spreads[1] > 10 * spreads[0]).all()
 
 
-@pytest.mark.parametrize('known', [{}, FULL])
-def test_gains_need_a_payload_that_comes_or_goes(arm, rng, known):
-    builder, samples, there = currents(arm, payload(**known), rng)
-    for carried in (np.ones_like(there), 0.0 * there):
-        with pytest.raises(LogError):
-            identified(builder, samples, carried)
-
-
 def test_payload_of_unknown_mass_needs_torques(arm, rng):
     builder, samples, there = currents(arm, payload(), rng)
     choice = replace(builder.choice, payloads=(payload(None),))

@@ -97,7 +97,7 @@ def test_equations_of_a_floating_robot_with_known_contacts(humanoid, rng):
     assert kinds == 6 * len(builder.blocks) + len(humanoid.joint_names)
 
 
-@pytest.mark.parametrize('held', ['root', 'foot', 'shank', 'hand'])
+@pytest.mark.parametrize('held', ['root', 'shank'])
 def test_submodel_that_the_ground_holds_has_no_wrench_equations(held, rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), fixed_link=held)
     samples, wrenches = moving(robot, rng, ['head'])
@@ -191,9 +191,10 @@ def test_wrong_choices_are_refused(arm, humanoid, rng):
     bare = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base', ft_sensors=[])
     with pytest.raises(ConfigError):
         EquationBuilder(bare)
-    samples = random_samples(humanoid, 3)
     with pytest.raises(ShapeError):
-        EquationBuilder(humanoid).equations(samples, external={'head': np.zeros(6)})
+        EquationBuilder(humanoid).equations(
+            random_samples(humanoid, 3), external={'head': np.zeros(6)}
+        )
 
 
 @pytest.fixture(params=['humanoid', 'arm'])

@@ -77,25 +77,16 @@ def test_links_without_equations_keep_every_bit(arm, method):
     assert not (found.parameters[1:] == robot.parameters[1:]).all(axis=1).any()
 
 
-@pytest.mark.parametrize('ratio', [80.0, 125.0])
-def test_answer_that_fits_much_worse_than_the_prior_is_refused(arm, monkeypatch, ratio):
+def test_answer_that_fits_much_worse_than_the_prior_is_refused(arm, monkeypatch):
     plain = SOLVERS['least_squares']
 
     def failed(problem, weight):
         found = plain.solve(problem, weight)
-        step = np.full(len(found.x), 1e6)
-        most = np.sqrt(ratio * max(1.0, problem.mean_square(problem.fitted_extras())))
-        moved = found.x + step * most * np.sqrt(problem.count) / np.linalg.norm(
-            problem.factor @ step
-        )
-        return found._replace(x=moved)
+        return found._replace(x=found.x + 1e6)
 
     monkeypatch.setitem(SOLVERS, 'least_squares', replace(plain, solve=failed))
-    if ratio < 100.0:
+    with pytest.raises(ModelError):
         fit(*arm, 'least_squares')
-    else:
-        with pytest.raises(ModelError):
-            fit(*arm, 'least_squares')
 
 
 def test_massless_links_without_equations_stay_massless(arm):

@@ -134,24 +134,18 @@ def test_equations_determine_all_base_parameters_of_33_links(experiment):
     assert strengths[233] > 1e-4 * strengths[0] > 1e6 * strengths[234]
 
 
-def test_links_are_consistent_and_in_their_boxes(scores):
+def test_relations_of_methods_are_those_of_table_5(scores):
     with_prior, plain, prior, without = scores
     for score in (with_prior, prior, without):
         assert score.consistent == score.inside == 33
     assert plain.consistent < 10 and plain.inside < 33
-
-
-def test_prior_does_not_disturb_the_fit(scores):
-    with_prior, plain, prior, without = scores
+    # The prior does not disturb the fit.
     for one, other in ((with_prior.seen, without.seen), (with_prior.unseen, without.unseen)):
         assert np.abs(one / other - 1.0).max() < WITH_AND_WITHOUT
     assert (with_prior.unseen < (1.0 + WORSE) * plain.unseen).all()
     # The masses that the prior lacks show most in the vertical force, as in A's table.
     assert prior.unseen[2] > 10.0 * with_prior.unseen[2]
-
-
-def test_another_motion_is_predicted_to_its_noise(scores):
-    with_prior, plain, prior, without = scores
+    # Another motion is predicted to its noise.
     np.testing.assert_allclose(with_prior.unseen, NOISE, rtol=NOISE_ERROR)
     assert (with_prior.exact < plain.exact).all()
     assert with_prior.mass_error < min(one.mass_error for one in (plain, prior, without))

@@ -139,7 +139,7 @@ def test_right_matrix_has_no_errors(rng):
         assert codes(found, MATRIX) == {'matrix_change'}
 
 
-@pytest.mark.parametrize('mistake', ['grams', 'millimetres', 'sign', 'order', 'centre'])
+@pytest.mark.parametrize('mistake', ['grams', 'millimetres', 'sign', 'order'])
 def test_wrong_statements_are_errors(rng, mistake):
     sets = data_sets(rng, (*GOOD, (0.7, (0.1, 0.1, 0.2))), noise=1.0)
     direction = -1 if mistake == 'sign' else 1
@@ -150,10 +150,8 @@ def test_wrong_statements_are_errors(rng, mistake):
     elif mistake == 'order':
         sets = [sets[0], replace(sets[1], centre=sets[2].centre),
                 replace(sets[2], centre=sets[1].centre)]  # fmt: skip
-    elif mistake == 'centre':
-        sets[1] = replace(sets[1], centre=sets[1].centre + np.array([0.1, 0.0, 0.0]))
     found = in_situ_matrix(sets, rotation=np.eye(3), direction=direction)
-    assert ('residual' if mistake == 'centre' else 'matrix_change') in codes(found, MATRIX)
+    assert 'matrix_change' in codes(found, MATRIX)
     # Without a former matrix an implausible body shows wrong units.
     assert ('inertia' in codes(found)) == (mistake in ('grams', 'millimetres'))
 

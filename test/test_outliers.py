@@ -15,18 +15,14 @@ from inertial_estimation.identification.equations.builder import (
     EquationChoice,
     Observed,
 )
-from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.outliers import (
-    SAMPLES_IN_WINDOW,
     WINDOW_NS,
     Reference,
     WindowEquations,
-    cleanest,
     find_outliers,
     least_trimmed,
 )
-from inertial_estimation.identification.priors import entropic_model
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -88,27 +84,6 @@ def test_objective_weighs_noise_of_the_half_against_the_prior(rng):
     assert pull > 0.01 * count
     total = count * sum(np.log(level) for level in found.noise.values()) + pull
     assert found.objective == pytest.approx(total / (2 * count), rel=1e-9)
-
-
-def test_reference_has_the_prior_of_half_of_the_equations(rng):
-    """Of two windows that are the same, with so much noise that the prior prevails."""
-    robot = Robot.from_urdf(two_link_urdf(), fixed_link='body')
-    builder = EquationBuilder(robot, EquationChoice(wrenches=False, efforts=('elbow',)))
-    n, empty = SAMPLES_IN_WINDOW, np.zeros((2 * SAMPLES_IN_WINDOW, 0, 3))
-    q, v, a, efforts = np.tile(rng.normal(size=(4, n, 1)), (1, 2, 1))
-    stamps = np.arange(2 * n) * (WINDOW_NS // n + 1)
-    samples = SampleBatch(
-        stamps, q, v + 3.0 * np.sign(v), a, empty, empty, empty, np.zeros((2 * n, 0, 6)),
-        efforts=100.0 * efforts,
-    )  # fmt: skip
-    (found,) = cleanest(builder, gather(builder, samples), [Observed(samples)], 1)
-    unknowns, parameters = builder.blocks[0].unknowns, robot.parameters
-    prior = entropic_model(unknowns, parameters, parameters, None, 1e-2 * n)
-    rows = builder.equations(samples)[0]['effort elbow']
-    Y, y = rows.Y[:n], rows.y[:n]
-    pull = prior.R.T @ (prior.rho - prior.R @ found.x)
-    force = Y.T @ (Y @ found.x - y) / found.noise['effort elbow'] ** 2
-    assert np.linalg.norm(pull - force) < 0.05 * np.linalg.norm(force)
 
 
 @pytest.mark.parametrize('nearer', [0, 1])

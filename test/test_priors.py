@@ -81,9 +81,7 @@ def test_frames_get_a_mass():
         widened('a', 1e5 * trace[None])
 
 
-@pytest.mark.parametrize(
-    ('index', 'value'), [(0, -1.0), (0, 0.0), (4, -0.1), (9, np.nan), (2, 1000.0 * BODY[0])]
-)
+@pytest.mark.parametrize(('index', 'value'), [(0, 0.0), (4, -0.1), (9, np.nan)])
 def test_impossible_parameters_are_refused_by_link(index, value):
     bad = BODY.copy()
     bad[index] = value

@@ -63,23 +63,17 @@ def axia(name):
     return turned, 9.80665 * S_R_B[:, :, 2]
 
 
-def test_axia_readings_span_three_dimensions():
+def test_axia_spectrum_offset_and_drift_are_the_published():
     found = in_situ_offset(*axia('poses7'))
     # As the description of the data prints them, with their last digits.
     singular_values = (18.2, 14.5, 5.28, 0.0051, 0.0012, 0.00003)
     digits = (0.05, 0.05, 0.005, 0.00005, 0.00005, 0.000005)
     assert (np.abs(found.subspace.singular_values - singular_values) <= digits).all()
     assert found.subspace.gap > 100.0
-
-
-def test_axia_offset_without_a_model_is_near_the_published():
     offset = in_situ_offset(*axia('poses7'), matrix=np.eye(6)).offset
     # Gains that differ by 8 % between axes go into an offset of the model.
     np.testing.assert_allclose(offset[:3], AXIA[1:4], atol=0.2)
     np.testing.assert_allclose(offset[3:], AXIA[5:], atol=0.002)
-
-
-def test_axia_drift_is_found():
     drift = in_situ_offset(*axia('poses60'), matrix=np.eye(6)).slopes.drift
     assert drift[2] == pytest.approx(-2.3, abs=0.1)
     assert np.abs(np.delete(drift, 2)).max() < 0.02

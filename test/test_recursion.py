@@ -12,7 +12,7 @@ import pytest
 from free_air import smooth_motion, with_readings
 
 from bench.live_robots import wrong_robot
-from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import EquationChoice
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.information import Information
@@ -26,7 +26,6 @@ from inertial_estimation.identification.recursion.memory import whitened
 from inertial_estimation.identification.recursion.payload import PayloadFit
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.recursion.state import from_text, to_text
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.simulation.description import icub_urdf
@@ -195,27 +194,6 @@ def test_a_push_changes_no_offset(robot, prior, moving):
         assert np.abs(refits[-1].offsets['l_arm_ft'] - offsets[4]).max() < 0.2
 
 
-def test_a_payload_is_detected_and_identified(robot, prior):
-    carrying, center = robot.parameters.copy(), np.array([0.05, 0.02, -0.08])
-    inertia = (center @ center) * np.eye(3) - np.outer(center, center) + 0.002 * np.eye(3)
-    carrying[robot.link_names.index('l_hand')] += [1.0, *center, *inertia[np.tril_indices(3)]]
-    samples, offsets = log(robot, 25.0)
-    loaded, _ = log(robot, 25.0, carrying)
-    samples.ft_readings[1250:] = loaded.ft_readings[1250:]
-    changes, refits, identifier = run_with_changes(robot, prior, samples)
-    assert [change for _, change in changes] == [Change.TOUCHED, Change.BODY]
-    links = list(next(s for s in robot.submodels if s.name == 'l_upper_arm').links)
-    gained = refits[-1].parameters[links, 0].sum() - refits[9].parameters[links, 0].sum()
-    assert gained == pytest.approx(1.0, abs=0.05)
-    payload = identifier.payloads()['l_upper_arm']
-    assert payload.link == 'l_hand'
-    assert payload.mass == pytest.approx(1.0, abs=0.01)
-    np.testing.assert_allclose(payload.center, center, atol=0.005)
-    # Within four deviations, which are no more than the tolerances above.
-    assert np.abs(payload.center - center).max() < 4 * payload.center_deviation.max() < 0.02
-    assert np.abs(refits[-1].offsets['l_arm_ft'] - offsets[4]).max() < 0.2
-
-
 def test_held_neighbour_releases_an_offset_that_jumps(robot, prior):
     samples, offsets = log(robot, 30.0)
     sensors = [sensor.name for sensor in robot.ft_sensors]
@@ -234,22 +212,6 @@ def test_held_neighbour_releases_an_offset_that_jumps(robot, prior):
     assert found.offsets['l_foot_ft'][1] == pytest.approx(offsets[foot, 1], abs=0.5)
     # The leg released that of its other sensor as well.
     np.testing.assert_allclose(found.offsets['l_leg_ft'][:3], offsets[leg, :3], atol=0.5)
-
-
-def test_state_survives_as_text(robot, prior):
-    first = identify(robot, prior, log(robot, 6.0)[0])
-    # It stays set where fading equations determine too little again.
-    known_of(first)[0].excited = True
-    text, given = to_text(first), first.robot
-    second = RecursiveIdentifier(given, settings(robot))
-    assert len(from_text(second, text)) == 6
-    assert [one.excited for one in second.memories] == [one.excited for one in first.memories]
-    np.testing.assert_array_equal(first.refit().parameters, second.refit().parameters)
-    for old, new in (('"energy": ', '"energy": 1'), ('"version": 2', '"version": 9')):
-        with pytest.raises(ModelError):
-            from_text(second, text.replace(old, new, 1))
-    with pytest.raises(ModelError):
-        from_text(RecursiveIdentifier(robot, settings(robot)), text)
 
 
 def test_impossible_settings_are_refused(robot):
