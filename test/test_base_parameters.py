@@ -211,14 +211,6 @@ def test_combinations_can_be_read_back(base, names):
     np.testing.assert_allclose(again.grouping, base.grouping, rtol=1e-8, atol=1e-9)
 
 
-def test_combinations_as_papers_write_them():
-    found = parse_combination('L - 1.1 l + 0.3 (m_3 + m_4 - a)')
-    assert found == {'L': 1.0, 'l': -1.1, 'm_3': 0.3, 'm_4': 0.3, 'a': -0.3}
-    # The factor of a parenthesis ends with it.
-    assert parse_combination('a + 2 (b + c) - d') == {'a': 1.0, 'b': 2.0, 'c': 2.0, 'd': -1.0}
-    assert parse_combination('- a - (b - 2 c)') == {'a': -1.0, 'b': -1.0, 'c': 2.0}
-
-
 def test_bad_input_is_refused(names, Y):
     for text in ('', '3', 'a b', 'a +'):
         with pytest.raises(InertialEstimationError):

@@ -25,7 +25,6 @@ from inertial_estimation.identification.solvers.divergence import parameters_of
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.mass_points import (
     box_grid,
-    hull_grid,
     link_grids,
     solve_mass_points,
 )
@@ -58,20 +57,6 @@ def even(box, mass):
 @pytest.fixture
 def case(rng):
     return humanoid_case(rng)
-
-
-def test_points_fill_a_box_and_a_hull(box):
-    grid = box_grid(box, 4)
-    assert len(grid.points) == 64 and np.linalg.matrix_rank(grid.P) == 10
-    unit = box.to_unit(grid.points)
-    for found, expected in ((unit.min(axis=0), -1), (unit.max(axis=0), 1), (unit.mean(axis=0), 0)):
-        np.testing.assert_allclose(found, expected, atol=ROUND_OFF)
-    tetrahedron = np.array([[0, 0, 0], [0.3, 0, 0], [0, 0.3, 0], [0, 0, 0.3]])
-    grid = hull_grid(Shape(tetrahedron, Box.around(tetrahedron), 'collision'), 5)
-    assert np.linalg.matrix_rank(grid.P) == 10
-    assert grid.points.min() >= -EXACT and grid.points.sum(axis=1).max() <= 0.3 + EXACT
-    for corner in tetrahedron:
-        assert np.linalg.norm(grid.points - corner, axis=1).min() < EXACT
 
 
 @pytest.mark.parametrize('hulls', [False, True])

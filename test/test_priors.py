@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Priors: widened URDF parameters, their form as equations, their weight.
+Priors: widened URDF parameters, their weight.
 
 Not covered: solvers.
 """
@@ -25,24 +25,16 @@ from inertial_estimation.identification.priors import (
     SMALLEST_RADIUS,
     PriorRows,
     against_the_mean,
-    entropic_model,
     prior_weight,
     widened,
 )
-from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.solvers.mass_points import composition
-from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 from inertial_estimation.model.robot import Robot
 
 BODY = np.array([2.0, 0.2, 0.0, -0.1, 0.06, 0.001, 0.08, 0.0, 0.0, 0.06])
 BALL = SMALLEST_RADIUS**2 / 5
 ROUND_OFF = 1e-12  # parallel axes to and fro
-STEP, SMOOTH = 1e-4, 1e-5
-"""Differences of second order over a step: their own error, and round-off over its square."""
-WEIGHT = 7.0
-UNKNOWNS = Unknowns(('one', 'two'), (Extra('j', Term.VISCOUS), Extra('s', Term.FORCE_X)))
-SCALES = np.array([0.5, np.inf])
 POINT, STICK = (
     composition(np.array(points, dtype=float)) @ np.full(len(points), 0.5)
     for points in ([(1, 2, 3)], [(0, 3, 1), (0, 3, 2)])
@@ -87,45 +79,6 @@ def test_impossible_parameters_are_refused_by_link(index, value):
     bad[index] = value
     with pytest.raises(ModelError, match='leg'):
         widened(['arm', 'leg'], np.array([BODY, bad]))
-
-
-@pytest.fixture
-def prior():
-    one = [2.0, 0.1, -0.2, 0.3, 0.5, 0.01, 0.4, -0.02, 0.03, 0.3]
-    two = [0.4, 0.0, 0.01, 0.02, 0.01, 0.0, 0.012, 0.0, 0.001, 0.008]
-    return np.array([one, two])
-
-
-def moved(prior, z):
-    return prior + np.einsum('lij,lj->li', whitening(prior), z)
-
-
-def quadratic(model, x):
-    return 0.5 * np.sum((model.R @ x - model.rho) ** 2)
-
-
-def test_model_has_slope_and_curvature_of_the_divergence(prior, rng):
-    at = rng.uniform(-0.35, 0.35, size=(2, 10))
-    model = entropic_model(UNKNOWNS, prior, moved(prior, at), SCALES, WEIGHT)
-    assert model.count == 0.0
-
-    def divergence(z):
-        return WEIGHT * entropic_divergence(moved(prior, z), prior).sum()
-
-    def modelled(z):
-        return quadratic(model, UNKNOWNS.join(moved(prior, z), np.zeros(2)))
-
-    def derivatives(of, step):
-        ahead, here, behind = (of(at + k * step) for k in (1, 0, -1))
-        return (ahead - behind) / (2 * STEP), (ahead + behind - 2 * here) / STEP**2
-
-    for step in STEP * rng.normal(size=(10, 2, 10)):
-        found, expected = derivatives(modelled, step), derivatives(divergence, step)
-        np.testing.assert_allclose(found[0], expected[0], rtol=SMOOTH, atol=SMOOTH)
-        np.testing.assert_allclose(found[1], expected[1], rtol=1e-3)
-    x = UNKNOWNS.join(prior, np.array([0.25, 1e6]))
-    model = entropic_model(UNKNOWNS, prior, prior, SCALES, WEIGHT)
-    assert quadratic(model, x) == pytest.approx(WEIGHT * 0.5 * 0.25)
 
 
 def test_weight_is_a_share_or_a_number_of_equations():

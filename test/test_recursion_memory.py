@@ -25,20 +25,16 @@ from inertial_estimation.identification.recursion.identifier import (
 )
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.memory import (
-    NOISE_TIME_CONSTANT,
     SubmodelMemory,
-    determined_combinations,
 )
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.robot import Robot
 
 NOISE, EFFORT_NOISE, FRICTION = 0.02, 0.1, 0.3
 # Inverses of random triangles of a few dozen unknowns.
 DENSE = 1e-8
-FORCES, MOMENTS = KINDS[:3], KINDS[3:]
 
 
 @pytest.fixture(scope='module')
@@ -110,30 +106,6 @@ def test_equations_count_half_after_the_half_life(foot):
     assert faded.count == pytest.approx(0.5 * before.count)
     assert faded.energy == pytest.approx(0.5 * before.energy)
     assert known.seconds == 8.0
-
-
-def test_noise_follows_residuals_but_not_where_stated(foot):
-    known = foot(noise={'moment_x': 0.7})
-    known.noise = dict.fromkeys(FORCES, 1.0) | dict.fromkeys(MOMENTS, 0.2) | {'moment_x': 0.7}
-    left = dict.fromkeys(FORCES, 3.0) | {'moment_x': 9.0, 'moment_y': 0.4, 'moment_z': np.nan}
-    for _ in range(10):
-        known.adapt_noise(left, NOISE_TIME_CONSTANT / 10)
-    for kind in FORCES:
-        assert known.noise[kind] == pytest.approx(np.sqrt(1.0 + (1.0 - np.exp(-1.0)) * 8.0))
-    assert known.noise['moment_x'] == 0.7
-    assert 0.2 < known.noise['moment_y'] == known.noise['moment_z'] < 0.4
-
-
-@pytest.mark.parametrize('weight', [1e-4, 1.0])
-def test_excitation_counts_combinations_beyond_the_prior(robot, weight):
-    for one in known_of(identify(robot, log(robot, 4.0))):
-        n, R = one.block.unknowns.n_inertial, one.information.R
-        # Schur complement of the offsets, in coordinates in which the divergence is round.
-        inner = R[:, :n] - R[:, n:] @ np.linalg.lstsq(R[:, n:], R[:, :n], rcond=None)[0]
-        maps = whitening(one.prior)
-        z = np.hstack([inner[:, 10 * k : 10 * k + 10] @ own for k, own in enumerate(maps)])
-        wanted = np.sum(np.linalg.eigvalsh(z.T @ z) > weight * one.information.count)
-        assert determined_combinations(one, one.corrected, weight) == wanted
 
 
 def test_samples_that_come_alone_count_for_time(robot):
