@@ -125,9 +125,9 @@ def beyond(robot, k):
 def submodel_roots(robot, fts):
     """Return the root of each link's submodel when the given sensors cut [T section 4.5.1]."""
     cuts = {robot.ft_sensors[k].child for k in fts}
-    roots = []
-    for k, link in enumerate(robot.links):
-        roots.append(k if link.parent < 0 or k in cuts else roots[link.parent])
+    roots = [0]
+    for k, link in enumerate(robot.links[1:], 1):
+        roots.append(k if k in cuts else roots[link.parent])
     return roots
 
 
@@ -308,9 +308,9 @@ def cross_joint(robot, sample, k, to, motion):
     """Return the motion of a neighbour of link k."""
     link = robot.links[to if robot.links[to].parent == k else k]
     pose, slide, axis = joint_pose(link, sample.positions), link.motion[:3], link.motion[3:]
-    moves = link.joint >= 0
-    qd = sample.velocities[link.joint] if moves else 0.0
-    qdd = sample.accelerations[link.joint] if moves else 0.0
+    qd, qdd = 0.0, 0.0
+    if link.joint >= 0:
+        qd, qdd = sample.velocities[link.joint], sample.accelerations[link.joint]
 
     def joint(w):
         """Return what the joint adds to a motion with this angular velocity."""
@@ -331,11 +331,10 @@ def net_wrenches(robot, motions):
     """Return the net wrench of every link about its origin, in its axes [T 4.9]."""
     wrenches = []
     for parameters, (w, a, dw) in zip(robot.parameters, motions, strict=True):
-        m, h = parameters[0], parameters[1:4]
-        xx, xy, yy, xz, yz, zz = parameters[4:]
+        m, h, (xx, xy, yy, xz, yz, zz) = parameters[0], parameters[1:4], parameters[4:]
         inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         M = np.block([[m * np.eye(3), -hat(h)], [hat(h), inertia]])
-        spin = np.block([[hat(w), np.zeros((3, 3))], [np.zeros((3, 3)), hat(w)]])
+        spin = np.kron(np.eye(2), hat(w))
         wrenches.append(M @ [*a, *dw] + spin @ M @ [0.0, 0.0, 0.0, *w])
     return np.array(wrenches)
 
@@ -348,29 +347,26 @@ def child_on_parent(robot, k, reading):
 
 def summed(robot, poses, about, links, net, through):
     """Return the sum over links of wrenches less those through FT sensors, about one of them."""
-    B_H_A = np.linalg.inv(poses[about])
     rows = [(k, net[k]) for k in links]
     for s, wrench in through.items():
         sensor = robot.ft_sensors[s]
         rows.append((sensor.child, ((sensor.child in links) - (sensor.parent in links)) * wrench))
+    B_H_A = np.linalg.inv(poses[about])
     return sum((wrench_transform(B_H_A @ poses[k]) @ row for k, row in rows), np.zeros(6))
 
 
 def split(B_H_C, total, contacts, white, length_scale, rank_tolerance):
     """Return the wrenches of a submodel's contacts, the rest, and the rank [T section 4.5.3]."""
     wrenches = np.zeros((len(contacts), 6))
-    columns, places = [], []
+    columns, places = [np.zeros((0, 6))], []
     for c, (contact, pose) in enumerate(zip(contacts, B_H_C, strict=True)):
-        B_Xf_C = wrench_transform(pose)
+        B_Xf_C, units = wrench_transform(pose), unit_wrenches(contact, length_scale)
         if contact.kind == 'known':
             wrenches[c] = contact.wrench
             total = total - B_Xf_C @ wrenches[c]
-        for wrench in unit_wrenches(contact, length_scale):
-            columns.append(B_Xf_C @ wrench)
-            places.append((c, wrench))
-    if not columns:
-        return wrenches, total, 0
-    A = np.array(columns).T
+        columns += [(B_Xf_C @ wrench)[None] for wrench in units]
+        places += [(c, wrench) for wrench in units]
+    A = np.concatenate(columns).T
     # What shows by less, in noise of one newton per newton, is left at zero.
     U, s, Vt = np.linalg.svd(white @ A, full_matrices=False)
     shown = s > rank_tolerance

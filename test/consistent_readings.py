@@ -44,11 +44,7 @@ class ConsistentReadings:
     """
     A robot that moves as it is told and feels wrenches at named frames.
 
-    Parameters
-    ----------
-    robot : Robot
-        Floating, or with its root link fixed. IMUs are called after their frame.
-
+    It floats, or its root link is fixed; IMUs are called after their frame.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -93,10 +89,8 @@ class ConsistentReadings:
                 a[:6] -= np.linalg.solve(inertia, tau[:6])
         tau = pin.rnea(self.model, self.data, q, v, a, external).copy()
         pin.forwardKinematics(self.model, self.data, q, v, a)
-        rates, linear, angular = (np.array(x).reshape(-1, 3) for x in self._imus())
-        sample = Sample(
-            0, *motion[:3], rates, linear, angular, np.array(self._fts(tau)).reshape(-1, 6)
-        )
+        imus = (np.array(x).reshape(-1, 3) for x in self._imus())
+        sample = Sample(0, *motion[:3], *imus, np.array(self._fts(tau)).reshape(-1, 6))
         return sample, tau[self.rows], tau[:6]
 
     def pose(self, motion: Motion, frame: str) -> np.ndarray:

@@ -23,6 +23,10 @@ def _link(name: str, mass: float, com: str = '0.02 -0.01 0.1') -> str:
       </inertial></link>"""
 
 
+def _links(**masses: float) -> str:
+    return ''.join(_link(name, mass) for name, mass in masses.items())
+
+
 def _joint(name: str, kind: str, parent: str, child: str, xyz: str, axis: str = '0 0 1') -> str:
     """Return a joint with generous limits."""
     limit = '<limit lower="-3" upper="3" effort="50" velocity="10"/>'
@@ -56,12 +60,7 @@ def arm_with_wrist_sensor_urdf() -> str:
     """Return a fixed-base arm: continuous, revolute and prismatic joints, FT at the wrist."""
     return (
         '<robot name="arm_with_wrist_sensor">'
-        + _link('base', 5.0)
-        + _link('upper', 2.0)
-        + _link('lower', 1.5)
-        + _link('slider', 0.8)
-        + _link('tool', 0.5)
-        + _link('tip', 0.1)
+        + _links(base=5.0, upper=2.0, lower=1.5, slider=0.8, tool=0.5, tip=0.1)
         + _joint('shoulder', 'continuous', 'base', 'upper', '0 0 0.3')
         + _joint('elbow', 'revolute', 'upper', 'lower', '0.3 0 0', '0 1 0')
         + _joint('lift', 'prismatic', 'lower', 'slider', '0.2 0 0', '0.6 0 0.8')
@@ -82,16 +81,8 @@ def nested_humanoid_urdf() -> str:
     origin = '<origin xyz="0.01 -0.02 0.03" rpy="0.4 0.1 -2.0"/>'
     return (
         '<robot name="nested_humanoid">'
-        + _link('root', 5.0)
-        + _link('chest', 6.0)
-        + _link('head', 2.0)
-        + _link('shoulder', 1.0)
-        + _link('upper_arm', 1.2)
-        + _link('hand', 0.7)
-        + _link('hip', 1.5)
-        + _link('thigh', 2.5)
-        + _link('shank', 2.0)
-        + _link('foot', 0.9)
+        + _links(root=5.0, chest=6.0, head=2.0, shoulder=1.0, upper_arm=1.2, hand=0.7)
+        + _links(hip=1.5, thigh=2.5, shank=2.0, foot=0.9)
         + _link('sole', 0.0001, '0 0 0')
         + _joint('waist', 'revolute', 'root', 'chest', '0 0 0.2', '0 0.6 0.8')
         + _joint('neck', 'revolute', 'chest', 'head', '0 0 0.3', '1 0 0')
@@ -133,6 +124,13 @@ def at_roots(robot: Robot) -> tuple[Contact, ...]:
 def at_ends(robot: Robot) -> tuple[Contact, ...]:
     """Return a full wrench at the last link of each submodel."""
     return tuple(Contact(robot.link_names[submodel.links[-1]]) for submodel in robot.submodels)
+
+
+def all_kinds(robot: Robot) -> list[Contact]:
+    """Return a contact at every link, of all kinds in turn."""
+    kinds = ['force', 'wrench', 'axial_force', 'known']
+    given = {'point': (0.1, 0.2, -0.1), 'wrench': (1, 2, 3, 4, 5, 6)}
+    return [Contact(name, kinds[k % 4], **given) for k, name in enumerate(robot.link_names)]
 
 
 def assert_close(

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import pinocchio as pin
 from consistent_readings import ConsistentReadings, Motion
-from robots import _ft, _joint, _link
+from robots import _ft, _joint, _link, _links
 
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample
@@ -20,21 +21,22 @@ GRAVITY = 9.81
 def biped_urdf() -> str:
     """Return its description; the sensors are turned and count in both directions."""
     turned = '<origin xyz="0.01 -0.02 0.03" rpy="0.4 0.1 -2.0"/>'
-    text = _link('root', 8.0) + _link('hand', 1.1)
+    text = _links(root=8.0, hand=1.1, upper_arm=1.3)
     text += _joint('shoulder', 'revolute', 'root', 'upper_arm', '0 0.3 0.2', '1 0 0')
-    text += _link('upper_arm', 1.3) + _joint('arm_ft', 'fixed', 'upper_arm', 'hand', '0 0 -0.2')
+    text += _joint('arm_ft', 'fixed', 'upper_arm', 'hand', '0 0 -0.2')
     for side, y in (('l', 0.1), ('r', -0.1)):
-        text += _link(f'{side}_hip', 1.5) + _link(f'{side}_thigh', 2.5)
-        text += _link(f'{side}_shank', 2.0) + _link(f'{side}_foot', 0.9)
-        text += _link(f'{side}_sole', 0.0001, '0 0 0')
-        text += _joint(f'{side}_hip_pitch', 'revolute', 'root', f'{side}_hip', f'0 {y} -0.1',
-                       '0 1 0')  # fmt: skip
-        text += _joint(f'{side}_leg_ft', 'fixed', f'{side}_hip', f'{side}_thigh', '0 0 -0.05')
-        text += _joint(f'{side}_knee', 'revolute', f'{side}_thigh', f'{side}_shank', '0 0 -0.3',
-                       '0 1 0')  # fmt: skip
-        text += _joint(f'{side}_foot_ft', 'fixed', f'{side}_shank', f'{side}_foot', '0 0 -0.3')
-        text += _joint(f'{side}_sole_joint', 'fixed', f'{side}_foot', f'{side}_sole',
-                       '0.03 0.01 -0.05')  # fmt: skip
+        text += _links(**{f'{side}_hip': 1.5, f'{side}_thigh': 2.5, f'{side}_shank': 2.0})
+        text += _link(f'{side}_foot', 0.9) + _link(f'{side}_sole', 0.0001, '0 0 0')
+        for joint, parent, child, place in (
+            ('hip_pitch', 'root', 'hip', f'0 {y} -0.1'),
+            ('leg_ft', f'{side}_hip', 'thigh', '0 0 -0.05'),
+            ('knee', f'{side}_thigh', 'shank', '0 0 -0.3'),
+            ('foot_ft', f'{side}_shank', 'foot', '0 0 -0.3'),
+            ('sole_joint', f'{side}_foot', 'sole', '0.03 0.01 -0.05'),
+        ):
+            kind = 'revolute' if joint in ('hip_pitch', 'knee') else 'fixed'
+            child = f'{side}_{child}'
+            text += _joint(f'{side}_{joint}', kind, parent, child, place, '0 1 0')
     text += _ft('l_leg', 'l_leg_ft', 'sensor', 'child_to_parent', turned)
     text += _ft('l_foot', 'l_foot_ft', 'sensor', 'parent_to_child', turned)
     text += _ft('r_leg', 'r_leg_ft') + _ft('r_foot', 'r_foot_ft') + _ft('arm', 'arm_ft')
@@ -75,8 +77,6 @@ def standing(
 
 def _holding(source: ConsistentReadings, rest: Motion, proper: np.ndarray) -> np.ndarray:
     """Return the wrench about the root link's origin that holds the robot against gravity."""
-    import pinocchio as pin
-
     q, v, a = source._state(rest)
     a[:3] = proper
     return pin.rnea(source.model, source.data, q, v, a)[:6].copy()

@@ -8,6 +8,8 @@ One IMU or a fixed base, as iDynTree knows nothing else. Not covered: answers th
 has no weights), missing sensors.
 """
 
+from functools import cache
+
 import numpy as np
 import pytest
 from consistent_readings import ConsistentReadings, random_motion
@@ -50,17 +52,15 @@ class Case:
         ]
 
 
-@pytest.fixture(scope='module')
-def cases():
-    return {}
+@cache
+def case_of(key, folder):
+    name, arguments = ROBOTS[key]
+    return Case(Robot.from_urdf(folder / f'{name}.urdf', **arguments))
 
 
-@pytest.fixture(params=list(ROBOTS))
-def case(request, cases, shared_models):
-    name, arguments = ROBOTS[request.param]
-    if request.param not in cases:
-        cases[request.param] = Case(Robot.from_urdf(shared_models / f'{name}.urdf', **arguments))
-    return cases[request.param]
+@pytest.fixture(params=ROBOTS)
+def case(request, shared_models):
+    return case_of(request.param, shared_models)
 
 
 def draw_contacts(case, kinds, rng):

@@ -91,20 +91,6 @@ def test_a_pole_takes_the_place_of_imus():
     assert_truth(run(SCENES['pole'](SECONDS, 1)), fixed_link='root_link')
 
 
-def test_a_push_beside_the_contact_frame_counts_at_the_contact_frame():
-    wrench = (20.0, -30.0, 10.0, 1.0, 0.5, -1.0)
-    push = Push(0.1, 0.4, 'l_elbow_1', wrench, edge=0.1)
-    scene = run(replace(pole(seed=1), pushes=(push,)), 0.5)
-    robot = Robot.from_urdf(scene.robot.urdf, ft_sensors=scene.robot.ft_names, imus=['chest'])
-    contacts = [c for c in scene.robot.contact_frames if c != 'l_hand']
-    contacts = [Contact('l_elbow_1'), *map(Contact, contacts)]
-    found = WrenchEstimator(robot, contacts).batch(readings(scene, robot)).wrenches[:, 0]
-    strengths = [push.at(1e-9 * snapshot.time_ns) for snapshot in scene.snapshots]
-    expected = [np.zeros(6) if strength is None else strength for strength in strengths]
-    np.testing.assert_allclose(found, expected, rtol=0.0, atol=EXACT)
-    assert np.abs(expected).max() == 30.0
-
-
 def test_the_stop_of_a_joint_is_part_of_its_torque():
     bent = replace(pole(seed=1), motion={}, posture={**pole().posture, 'l_knee': 0.05})
     push = Push(0.1, 0.5, 'l_lower_leg', (60.0, 0.0, 0.0, 0.0, -40.0, 0.0), edge=0.2)

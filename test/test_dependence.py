@@ -12,6 +12,7 @@ and IMUs (test_quality.py), what is printed of it (test_check.py).
 import numpy as np
 import pytest
 from robots import (
+    all_kinds,
     arm_with_wrist_sensor_urdf,
     at_ends,
     at_roots,
@@ -20,7 +21,6 @@ from robots import (
     two_link_urdf,
 )
 
-from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import dependence_table, find_uninformed
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -39,14 +39,9 @@ ROBOTS = {
 }
 
 
-def split(robot):
-    kinds = ['force', 'wrench', 'axial_force', 'known']
-    known = {'point': (0.1, 0.2, -0.1), 'wrench': (1, 2, 3, 4, 5, 6)}
-    return [Contact(name, kinds[k % 4], **known) for k, name in enumerate(robot.link_names)]
-
-
 def with_known_wrenches(robot):
-    return [*(c for c in split(robot) if c.kind == 'known'), *at_ends(robot)]
+    known = [Contact(name, 'known', wrench=(1, 2, 3, 4, 5, 6)) for name in robot.link_names]
+    return [*known, *at_ends(robot)]
 
 
 def without(robot, sample, fts, imus):
@@ -177,7 +172,7 @@ def test_exactly_what_is_named_moves_a_result_where_imus_measure_halves(
     assert_exact(robot, contacts, rng, acceleration_arrays=arrays)
 
 
-@pytest.mark.parametrize('contacts', [*SETS, split])
+@pytest.mark.parametrize('contacts', [*SETS, all_kinds])
 @pytest.mark.parametrize('lost', [[], [0, 2], [0, 1, 2]])
 def test_the_quick_answer_is_that_of_the_whole_table(lost, contacts):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'foot'])
@@ -187,14 +182,3 @@ def test_the_quick_answer_is_that_of_the_whole_table(lost, contacts):
     assert uninformed == table.uninformed
     joints = {joint for group in uninformed for joint in group.joints}
     assert joints == {row.name for row in table.torques if not row.fts}
-
-
-def test_sensors_are_given_by_name_or_row_and_others_refused():
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'foot'])
-    contacts = [Contact('sole'), Contact('hand')]
-    by_name = dependence_table(robot, contacts, imus=['foot'], fts=['leg_sensor', 'arm_sensor'])
-    assert by_name == dependence_table(robot, contacts, imus=[1], fts=[0, 1])
-    assert by_name != dependence_table(robot, contacts)
-    for options in ({'imus': ['x']}, {'fts': [7]}):
-        with pytest.raises(InertialEstimationError):
-            dependence_table(robot, contacts, **options)

@@ -7,7 +7,6 @@ Not covered: how parameters get out of a URDF (test_robot.py).
 """
 
 import numpy as np
-import pytest
 
 from inertial_estimation.model.inertia import (
     consistency_margin,
@@ -41,7 +40,6 @@ def test_pseudo_inertia_is_the_second_moment_of_the_mass(rng):
 def test_inconsistent_parameters_are_named(nested_humanoid):
     assert {inertia_complaint(p) for p in nested_humanoid.parameters} == {''}
     for changes in (
-        {},
         {0: 1.0, 5: np.inf},
         {0: 1.0},  # a point, on the boundary
         {0: -1.0, 4: 1.0, 6: 1.0, 9: 1.0},
@@ -53,19 +51,15 @@ def test_inconsistent_parameters_are_named(nested_humanoid):
         assert inertia_complaint(parameters)
 
 
-@pytest.mark.parametrize(
-    ('mass', 'moment', 'largest', 'refused'),
-    [
+def test_centre_of_mass_must_not_be_too_far_away():
+    for mass, moment, largest, refused in (
         (0.0, 0.0, 1.0, False),
         (0.0, 1e-300, 1.0, True),
         # A centre of mass 10 km away, of a body that would not be noticed there.
         (1e-20, 1e-16, 1.0, False),
-        (-1e-4, 0.1, 1.0, False),
         # 0.01 / 1e-9 is beyond a million, unless a robot is that heavy.
         (-1e-9, 0.1, 1.0, True),
         (1e-9, 0.1, 20.0, False),
-    ],
-)
-def test_centre_of_mass_must_not_be_too_far_away(mass, moment, largest, refused):
-    parameters = np.array([mass, 0.0, moment, 0.0, *np.ones(6)])
-    assert bool(first_moment_complaint(parameters, largest)) == refused
+    ):
+        parameters = np.array([mass, 0.0, moment, 0.0, *np.ones(6)])
+        assert bool(first_moment_complaint(parameters, largest)) == refused

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from consistent_readings import ConsistentReadings, random_motion
 from robots import (
+    all_kinds,
     arm_with_wrist_sensor_urdf,
     assert_close,
     at_ends,
@@ -23,7 +24,6 @@ from robots import (
 )
 
 from inertial_estimation.errors import ModelError, NameNotFound
-from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
@@ -49,14 +49,6 @@ def robot(request):
         return Robot.from_urdf(text, **options)
     models = request.getfixturevalue('shared_models')
     return Robot.from_urdf(models / f'{request.param}.urdf', imus=['head', 'chest', 'l_foot'])
-
-
-def all_kinds(robot):
-    kinds = ['force', 'wrench', 'axial_force', 'known']
-    return [
-        Contact(name, kinds[k % 4], (0.1, 0.2, -0.1), wrench=(1, 2, 3, 4, 5, 6))
-        for k, name in enumerate(robot.link_names)
-    ]
 
 
 def all_joints(robot):

@@ -10,8 +10,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from noisy_robots import HUMANOID_CONTACTS, ROBOTS, at_roots, make, repeated, usual_noise
-from robots import arm_with_wrist_sensor_urdf, random_sample
+from noisy_robots import HUMANOID_CONTACTS, ROBOTS, make, repeated, usual_noise
+from robots import arm_with_wrist_sensor_urdf, at_roots, random_sample
 from test_imu_links import nested, sensorised
 
 from inertial_estimation.errors import ModelError

@@ -3,8 +3,7 @@
 """
 Representations of six-vectors [T chapter 2] and the Newton-Euler equations of one body.
 
-Against Pinocchio, and a body along its motion. Not covered:
-a whole robot (test_floating_dynamics.py).
+Against Pinocchio. Not covered: a whole robot (test_floating_dynamics.py).
 """
 
 from itertools import product
@@ -45,10 +44,8 @@ def test_conversions_have_inverses_and_keep_power(given, wanted, rng):
     v_wanted = convert_velocity(v, H, given, wanted)
     a_wanted = convert_acceleration(a, v, H, given, wanted)
     f_wanted = convert_wrench(f, H, given, wanted)
-    v_left, a_left = (
-        convert_velocity(v, H, given, LEFT),
-        convert_acceleration(a, v, H, given, LEFT),
-    )
+    v_left = convert_velocity(v, H, given, LEFT)
+    a_left = convert_acceleration(a, v, H, given, LEFT)
     assert_near(v_wanted, convert_velocity(v_left, H, LEFT, wanted))
     assert_near(a_wanted, convert_acceleration(a_left, v_left, H, LEFT, wanted))
     assert_near(convert_velocity(v_wanted, H, wanted, given), v)
@@ -62,42 +59,34 @@ def test_conversions_have_inverses_and_keep_power(given, wanted, rng):
 # One body
 
 
-class Body:
-    """A body that moves; velocity and acceleration left-trivialised."""
-
-    def __init__(self, rng, inertia):
-        self.inertia, self.parameters = inertia, inertia.toDynamicParameters()
-        self.A_H_B, (self.v, self.a) = random_pose(rng), rng.normal(size=(2, 6))
-
-    def wrench(self):
-        """Return the external wrench by Pinocchio."""
-        proper = proper_acceleration(self.a, self.A_H_B, GRAVITY, LEFT)
-        v = pin.Motion(self.v)
-        return (self.inertia * pin.Motion(proper) + v.cross(self.inertia * v)).vector
-
-
 @pytest.fixture
 def body(rng):
+    """Return an inertia of Pinocchio, a pose, a velocity and an acceleration."""
     pin.seed(7)
-    return Body(rng, pin.Inertia.Random())
+    return pin.Inertia.Random(), random_pose(rng), *rng.normal(size=(2, 6))
 
 
 def test_inertia_and_coriolis_matrix_are_pinocchio_s(body):
-    M, v = spatial_inertia(body.parameters), pin.Motion(body.v)
-    assert_near(M, body.inertia.matrix())
-    np.testing.assert_array_equal(parameters_of(M), body.parameters)
-    assert_near(inertia_seen_from(M, body.A_H_B), pin.SE3(body.A_H_B).act(body.inertia).matrix())
-    N = coriolis_matrix(M, body.v)
+    inertia, A_H_B, v, _ = body
+    M, N = inertia.matrix(), coriolis_matrix(inertia.matrix(), v)
+    parameters = inertia.toDynamicParameters()
+    assert_near(spatial_inertia(parameters), M)
+    np.testing.assert_array_equal(parameters_of(spatial_inertia(parameters)), parameters)
+    assert_near(inertia_seen_from(M, A_H_B), pin.SE3(A_H_B).act(inertia).matrix())
     assert_near(N, -N.T)
-    assert_near(N @ body.v, v.cross(body.inertia * v).vector)
+    assert_near(N @ v, pin.Motion(v).cross(inertia * pin.Motion(v)).vector)
 
 
 @pytest.mark.parametrize('form', Representation)
 def test_newton_euler_is_the_same_in_every_representation(form, body):
-    v = convert_velocity(body.v, body.A_H_B, LEFT, form)
-    a = convert_acceleration(body.a, body.v, body.A_H_B, LEFT, form)
-    got = external_wrench(body.parameters, body.A_H_B, v, a, GRAVITY, form)
-    assert_near(got, convert_wrench(body.wrench(), body.A_H_B, LEFT, form))
+    inertia, A_H_B, v_left, a_left = body
+    proper, v = proper_acceleration(a_left, A_H_B, GRAVITY, LEFT), pin.Motion(v_left)
+    wrench = (inertia * pin.Motion(proper) + v.cross(inertia * v)).vector
+    v = convert_velocity(v_left, A_H_B, LEFT, form)
+    a = convert_acceleration(a_left, v_left, A_H_B, LEFT, form)
+    parameters = inertia.toDynamicParameters()
+    got = external_wrench(parameters, A_H_B, v, a, GRAVITY, form)
+    assert_near(got, convert_wrench(wrench, A_H_B, LEFT, form))
     if form is SENSOR:
-        proper = proper_acceleration(a, body.A_H_B, GRAVITY, SENSOR)
-        assert_near(net_wrench(body.parameters, body.v[3:], proper), body.wrench())
+        proper = proper_acceleration(a, A_H_B, GRAVITY, SENSOR)
+        assert_near(net_wrench(parameters, v_left[3:], proper), wrench)

@@ -99,9 +99,11 @@ def test_an_adaptive_window_has_no_noise_stated():
     adapts = {'filter.kind': 'adaptive_window'}
     noise = noise_of(settings_of(**adapts))
     assert not noise.joints.any() and not noise.imus.any() and noise.fts.all()
+    # Angular accelerations that are not filtered have none.
     zero = {'joint_states.acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
     noise = noise_of(settings_of(**adapts, **zero))
     assert noise.joints.all() and noise.imus.all()
+    assert_rows(noise.model.imus, np.diag([4e-3**2, 0.07**2, 0.0]))
 
 
 def test_velocities_of_messages_and_imus_err_by_their_own_noise():
@@ -143,12 +145,6 @@ def test_smoothed_readings_have_less_noise():
     assert_rows(noise.model.imus, imu_covariance(4e-3, 0.07 * less, weights))
     weights = filter_weights(smoother(settings), FT_RATE, **given)
     assert_rows(noise.model.fts[1:2], np.array(FT_NOISE) * np.linalg.norm(weights[0]))
-
-
-@pytest.mark.parametrize('source', ['array', 'zero'])
-def test_angular_accelerations_that_are_not_filtered_have_no_noise(source):
-    noise = noise_of(settings_of(angular_acceleration_source=source))
-    assert_rows(noise.model.imus, np.diag([4e-3**2, 0.07**2, 0.0]))
 
 
 def test_live_deviations_follow_the_rates(rng):

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from noisy_robots import HUMANOID_CONTACTS, ROBOTS, at_roots, make, repeated, usual_noise
-from robots import random_sample
+from noisy_robots import HUMANOID_CONTACTS, ROBOTS, make, repeated, usual_noise
+from robots import at_roots, random_sample
 from test_set_parameters import faulty_samples
 
 from inertial_estimation.errors import FrameNotFound, ModelError, ShapeError
