@@ -9,7 +9,7 @@ Not covered: ill-posed data sets, in `test_in_situ_matrix`; keys and topics, in
 
 import numpy as np
 import pytest
-from hanging_body import GRAVITY, MASS, MATRIX, OFFSET
+from hanging_body import GRAVITY, MATRIX, OFFSET
 from pinocchio.rpy import rpyToMatrix
 from turned_body import AROUND, RATE, TurnedBody
 
@@ -25,7 +25,6 @@ from inertial_estimation.calibration.session import (
     Collection,
     Session,
 )
-from inertial_estimation.errors import CallError
 from inertial_estimation.findings import Level
 
 LOADS = ((0.5, 0.3, -0.05, 0.1), (0.5, 0.0, 0.2, 0.1))
@@ -133,18 +132,8 @@ def test_one_data_set_determines_the_offset(rng):
     assert np.abs((offset - 1.02 * OFFSET) / deviations).max() < 5.0
 
 
-def test_three_data_sets_determine_the_matrix(rng):
-    session = new_session(rotation=np.eye(3))
-    found = run(session, TurnedBody(rng))
-    assert session.axes == 'sensor' and not errors_of(found)
-    assert np.abs((found.matrix - MATRIX) / found.deviations).max() < 6.0
-    assert found.body.mass == pytest.approx(MASS, abs=0.05)
-    assert errors_of(run(new_session(rotation=np.eye(3)), TurnedBody(rng), LOADS[::-1]))
-
-
 def test_axes_of_loads(rng):
-    with pytest.raises(CallError):
-        new_session(LOADS[:1])
+    assert new_session(rotation=np.eye(3)).axes == 'sensor'
     assert new_session().axes == 'accelerometer'
     # An offset stays in the axes of the matrix that it is found with.
     turned = SensorCalibration(MATRIX, axes='accelerometer')
