@@ -13,7 +13,6 @@ from inertial_estimation.calibration.calibration_file import (
     Provenance,
     SensorCalibration,
     read,
-    stack_calibrations,
     to_text,
     write,
 )
@@ -73,14 +72,6 @@ def test_wrong_content_is_refused(tmp_path, line, other):
     path.write_text(text.replace(line, other, 1))
     with pytest.raises(ConfigError):
         read(path)
-
-
-def test_formula_of_a_calibration():
-    sensor, raw, temperature = some_sensor(4), np.arange(6.0), 31.0
-    thermal = sensor.temperature_coefficients * (temperature - sensor.reference_temperature)
-    found = stack_calibrations([sensor]).apply(raw[None], np.array([temperature]))
-    # Sums of products of ten numbers of size ten, in another order.
-    np.testing.assert_allclose(found[0], sensor.matrix @ raw + thermal - sensor.offset, atol=1e-13)
 
 
 def arm(path, **given):

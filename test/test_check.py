@@ -51,14 +51,6 @@ def test_parts_that_cannot_be_used_are_reported():
     assert all(name in refusals for name in ("'wrist_sensor'", "'elbow'"))
 
 
-def test_command_prints_and_writes_json(tmp_path, capsys):
-    urdf, out = tmp_path / 'robot.urdf', tmp_path / 'out.json'
-    urdf.write_text(nested_humanoid_urdf())
-    assert main(['check', str(urdf), '--fixed-link', 'sole', '--json', str(out)]) == 0
-    assert 'leg_sensor' in capsys.readouterr().out
-    assert json.loads(out.read_text())['clusters'][0]['source'] == 'sole'
-
-
 @pytest.mark.parametrize(('joint', 'n_findings'), [('wrist_sensor_joint', 0), ('elbow', 1)])
 def test_sensor_inside_gazebo_only_is_found(joint, n_findings):
     tag = '<sensor name="other" type="force_torque"/>'

@@ -4,7 +4,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -39,19 +39,9 @@ rows: {efforts: all, friction: [viscous, coulomb, offset], sign_width: 0.1, reje
 """
 
 
-class Found(NamedTuple):
-    """What a run left out, and what it found."""
-
-    at: np.ndarray
-    """Suspect instants, by block, of each log of the last round."""
-    seconds: np.ndarray
-    x: np.ndarray
-    findings: tuple
-
-
 @pytest.fixture
 def run(monkeypatch):
-    """Return the job, with what it left out last."""
+    """Return the job, with the instants that it left out in its last round."""
     seen = {}
     find_outliers = reduction.find_outliers
 
@@ -64,9 +54,9 @@ def run(monkeypatch):
 
     def identify(log, urdf, settings):
         seen.clear()
-        seen.update(at=None, seconds=None)
         report = whole_job(urdf, [log], settings)
-        return Found(**seen, x=report.fit.blocks[0].answer.x, findings=report.findings)
+        x = report.fit.blocks[0].answer.x
+        return SimpleNamespace(**seen, x=x, findings=report.findings)
 
     return identify
 

@@ -86,26 +86,11 @@ def arm():
     return Robot.from_urdf(arm_with_wrist_sensor_urdf(), ft_sensors=(), fixed_link='base')
 
 
-@pytest.fixture
-def cut_arm():
-    """Return the same arm, cut by the FT sensor at its wrist."""
-    return Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
-
-
-@pytest.fixture
-def regressor(arm):
-    return ExcitationRegressor(arm)
-
-
-def random_states(rng, n=30):
-    return rng.normal(size=(3, n, 3))
-
-
 @pytest.mark.parametrize('cut', [False, True])
-def test_equations_are_those_that_logs_are_fitted_to(arm, cut_arm, rng, cut):
-    robot = cut_arm if cut else arm
+def test_equations_are_those_that_logs_are_fitted_to(arm, arm_with_wrist_sensor, rng, cut):
+    robot = arm_with_wrist_sensor if cut else arm
     efforts = ('shoulder', 'lift') if cut else arm.joint_names
-    q, v, a = states = random_states(rng)
+    q, v, a = states = rng.normal(size=(3, 30, 3))
     none, readings = np.zeros((len(q), 0, 3)), np.zeros((len(q), len(robot.ft_sensors), 6))
     samples = SampleBatch(
         np.arange(len(q)), q, v, a, none, none, none, readings, efforts=np.zeros((len(q), 3))
@@ -120,8 +105,8 @@ def test_equations_are_those_that_logs_are_fitted_to(arm, cut_arm, rng, cut):
     np.testing.assert_allclose(found.conditions(states), expected, rtol=ROUND_OFF)
 
 
-def test_without_efforts_only_links_beyond_a_sensor_count(arm, cut_arm):
-    found = ExcitationRegressor(cut_arm, efforts=())
+def test_without_efforts_only_links_beyond_a_sensor_count(arm, arm_with_wrist_sensor):
+    found = ExcitationRegressor(arm_with_wrist_sensor, efforts=())
     assert [(one.name, one.base.rank) for one in found.submodels] == [('tool', 10)]
     with pytest.raises(ModelError):
         ExcitationRegressor(arm, efforts=())
@@ -130,9 +115,9 @@ def test_without_efforts_only_links_beyond_a_sensor_count(arm, cut_arm):
 
 
 @pytest.mark.parametrize('efforts', [None, ('elbow',)])
-def test_slopes_of_the_bound_are_slopes(cut_arm, rng, efforts):
-    regressor = ExcitationRegressor(cut_arm, efforts=efforts)
-    states, widths = random_states(rng), np.array([0.3, 0.5, 0.7])
+def test_slopes_of_the_bound_are_slopes(arm_with_wrist_sensor, rng, efforts):
+    regressor = ExcitationRegressor(arm_with_wrist_sensor, efforts=efforts)
+    states, widths = rng.normal(size=(3, 30, 3)), np.array([0.3, 0.5, 0.7])
     _, found = regressor.bound(states, 6.0, widths)
     for which, k, j in [(0, 0, 0), (0, 20, 2), (1, 7, 1), (1, 29, 0), (2, 7, 1), (2, 20, 2)]:
         bounds = []
@@ -146,9 +131,9 @@ def test_slopes_of_the_bound_are_slopes(cut_arm, rng, efforts):
 
 
 @pytest.fixture
-def search(regressor):
-    limits = joint_limits(regressor.robot, {'shoulder': SHOULDER}, acceleration=4.0)
-    return ExcitationSearch(regressor, limits, BASIS)
+def search(arm):
+    limits = joint_limits(arm, {'shoulder': SHOULDER}, acceleration=4.0)
+    return ExcitationSearch(ExcitationRegressor(arm), limits, BASIS)
 
 
 def test_search_keeps_within_limits_and_gets_better(search):
