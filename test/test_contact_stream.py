@@ -63,9 +63,7 @@ def test_points_apart_are_contacts_of_their_own_whoever_sends_them():
 
 
 def test_two_senders_of_one_spot_are_one_contact_though_one_is_late():
-    stream = make(
-        contact_timeout=0.1,
-    )
+    stream = make(contact_timeout=0.1)
     for ms in range(0, 1000, 10):
         push(stream, ms, 'hand', 0.0, 0.0, 1e-4 * ms)
         push(stream, ms - 45, 'hand', 0.005, 0.0, 1e-4 * ms)

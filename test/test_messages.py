@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Bytes of messages: round trips, padding, damage, other encodings.
+Bytes of messages: padding, damage, other encodings.
 
 That real messages are read as rclpy reads them is in ros/test_messages_against_rclpy.py.
 """
@@ -9,12 +9,7 @@ That real messages are read as rclpy reads them is in ros/test_messages_against_
 import numpy as np
 import pytest
 
-from inertial_estimation.signals.messages import (
-    WRENCH,
-    Decoder,
-    Encoder,
-    effort_encoder,
-)
+from inertial_estimation.signals.messages import WRENCH, Decoder, Encoder, effort_encoder
 
 NAMES = ('hip', 'knee', 'ankle_pitch')
 EFFORTS = np.array([1.0, np.nan, -3.5])

@@ -25,7 +25,7 @@ from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.layout import Layout
-from inertial_estimation.logs.log import LogSlice, TimeRange, no_progress
+from inertial_estimation.logs.log import LogSlice, no_progress
 from inertial_estimation.logs.log_reader import LogReader
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import replay
@@ -91,16 +91,6 @@ def test_table_gives_the_samples_of_a_bag(files):
     np.testing.assert_allclose(
         replay(robot, other, settings).wrenches, wanted, rtol=0, atol=1e-9 * scale
     )
-
-
-def test_parts_are_parts(files):
-    bag, _, robot, settings = files
-    whole = open_log(bag, robot, settings)
-    part = open_log(f'{bag}@0.1:0.2', robot, settings)
-    np.testing.assert_array_equal(part.times, whole.times[20:40])
-    assert len(whole.within(TimeRange(0.1, 0.2)).times) == 19
-    with pytest.raises(LogError):
-        open_log(f'{bag}@5:6', robot, settings)
 
 
 def test_bags_need_settings_and_tables_a_layout(files):

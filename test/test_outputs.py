@@ -3,7 +3,7 @@
 """
 Records of markers and diagnostics, findings that are logged, and statistics of the cycles.
 
-Not covered: rviz, and what arrives on topics (ros/test_publishers.py, ros/test_diagnostics.py).
+Not covered: rviz, and what arrives on topics (ros/test_publishers.py, ros/test_estimator_node.py).
 """
 
 from pathlib import Path
@@ -287,14 +287,9 @@ def test_refused_messages_slow_contacts_and_unknown_joints_are_findings(robot, r
     assert status.level == Level.ERROR and robot.joint_names[0] in status.message
 
 
-def humanoid(*contacts, imus=('head',)):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=list(imus))
-    estimator = WrenchEstimator(robot, [Contact(name) for name in contacts])
-    return robot, estimator, DependenceStatus(robot, estimator.contacts, acceleration_arrays=False)
-
-
-def test_uninformed_torques_beyond_the_configured_are_warnings(rng):
-    robot, estimator, dependence = humanoid('root', 'hand', 'foot')
+def test_uninformed_torques_beyond_the_configured_are_warnings(robot, rng):
+    estimator = WrenchEstimator(robot, [Contact(name) for name in ('root', 'hand', 'foot')])
+    dependence = DependenceStatus(robot, estimator.contacts, acceleration_arrays=False)
     sample = random_sample(robot, rng)
     assert dependence.configured == ['neck']
     status = dependence.status(estimator.update(sample))

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-package.xml, setup.py, the changelog and the README against each other.
+package.xml, setup.py and the locks against each other.
 
 Not covered: whether the named things work; ``test_colcon_build.py`` and ``.ci/run`` install them.
 """

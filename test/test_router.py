@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-From bytes to samples: topics, frames, other encodings, and messages that are polled.
+From bytes to samples: messages that are polled, and those that cannot be used.
 
 Not covered: the middleware (test/ros), the decoders (test_messages.py).
 """

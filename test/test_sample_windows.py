@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Samples in windows: rates, gaps, time set back, and samples that contacts disturb.
+Samples in windows: rates, time set back, and samples that contacts disturb.
 
 What they are used for is in ros/test_identifier_node.py.
 """
@@ -86,14 +86,6 @@ def test_contacts_disturb_their_submodel_and_the_margin(robot, margin, rate, rng
         near = np.abs(times[:, None] - felt).min(axis=1) <= 1e9 * margin
         np.testing.assert_array_equal(free[:, hand], ~near)
         assert np.delete(free, hand, axis=1).all()
-
-
-def test_a_contact_between_two_kept_samples_counts(robot):
-    stamps, foot = regular(1000.0, 3.0), robot.submodel_of('foot')
-    found = run(robot, stamps, lambda stamp: ['sole'] if stamp == stamps[1504] else (), 0.02)
-    disturbed = np.concatenate([times[~free[:, foot]] for times, free in found])
-    assert len(disturbed) == 4
-    assert np.abs(disturbed - stamps[1504]).max() <= 20_000_000
 
 
 def test_readings_before_a_frozen_state_count_as_disturbed(robot):

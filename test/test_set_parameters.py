@@ -17,10 +17,7 @@ from test_momentum_check import case as case
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
-from inertial_estimation.estimation.model_update import (
-    STEP_NS,
-    ModelInUse,
-)
+from inertial_estimation.estimation.model_update import STEP_NS, ModelInUse
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.inertia import consistency_margin

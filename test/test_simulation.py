@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The embedded robot: its URDF, scenes, loads, sensors and noise.
+The embedded robot: its scenes, loads, sensors and noise.
 
 Not covered: its dynamics (test_against_mujoco.py), and real time.
 """

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Work in a process of its own: results, their order, and failures.
+Work in a process of its own: failures.
 
 Not covered: the services that use it (`test_taring.py`, `test_calibration_updates.py`).
 """

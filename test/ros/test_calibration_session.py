@@ -14,11 +14,9 @@ import subprocess
 import sys
 import threading
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import yaml
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
@@ -36,9 +34,7 @@ from inertial_estimation.calibration.body_readings import BodyReadings
 from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
 from inertial_estimation.calibration.session import DIRECTIONS, KEPT
 from inertial_estimation.cli import main
-from inertial_estimation.cli.calibrate import set_up
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.ros import calibration_session
 from inertial_estimation.ros.calibration_session import RobotFeed, SessionNode, hand_over
 from inertial_estimation.ros.conversions import ns_to_stamp, point_to_message, wrench_to_message
@@ -213,37 +209,6 @@ def test_robot_feeds_readings_of_its_samples(context, rng):
     finally:
         feed.destroy()
         bench.close()
-
-
-def test_set_up_from_the_parameters_of_the_estimator(node, tmp_path):
-    saved, config = tmp_path / 'robot.yaml', tmp_path / 'parameters.yaml'
-    more = {'calibration_file': str(saved), 'ft.arm_sensor.offset': [1.0] + 5 * [0.0]}
-    config.write_text(yaml.safe_dump({'wrench_estimator': {'ros__parameters': HUMANOID | more}}))
-
-    def chosen(**more):
-        given = {
-            'ft': SENSOR, 'load': [], 'imu': '', 'robot': None, 'calibration': None, 'out': None,
-            'robot_name': '', 'imu_rpy': None, 'direction': None, 'config': config,
-        }  # fmt: skip
-        one = SimpleNamespace(**(given | more))
-        return (*set_up(one, node), one)
-
-    for name, direction in ((SENSOR, -1), ('leg_sensor', 1)):
-        feed, session, one = chosen(ft=name)
-        assert (one.out, one.robot_name) == (saved, 'nested_humanoid')
-        assert session.direction == direction and feed.gravity == "IMU 'head'"
-        assert len(list(calibration_session.complaints(node, feed))) == 3
-    assert chosen(ft='arm_sensor')[1].before.offset[0] == 1.0
-    write(saved, 'nested_humanoid', {SENSOR: SensorCalibration(MATRIX, axes='accelerometer')})
-    with pytest.raises(ConfigError):
-        chosen()
-    with pytest.raises(NameNotFound):
-        chosen(ft='leg_sensor', calibration=str(saved))
-    # Two topics: with the rotation the axes are the sensor's.
-    topics = {'config': None, 'out': saved, 'readings': 'a', 'imu': 'b'}
-    loads = [[mass, *centre] for mass, centre in LOADS]
-    assert chosen(**topics, load=loads)[1].axes == 'accelerometer'
-    assert chosen(**topics, load=loads, imu_rpy=RPY)[1].axes == 'sensor'
 
 
 def test_estimator_with_another_file_is_not_asked(robot, node, tmp_path, monkeypatch):

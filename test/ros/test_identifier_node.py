@@ -26,11 +26,7 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 from bench.live_robots import wrong_robot
-from inertial_estimation.calibration.calibration_file import (
-    Provenance,
-    SensorCalibration,
-    to_json,
-)
+from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration, to_json
 from inertial_estimation.calibration.offset_from_model import METHOD
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.parameter_update import fingerprint

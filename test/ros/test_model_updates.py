@@ -20,10 +20,7 @@ from std_msgs.msg import Float64MultiArray
 from test_set_parameters import others
 from test_uncertainty import no_noise, roots_of
 
-from inertial_estimation.calibration.configured_estimator import (
-    build_calibration,
-    build_estimator,
-)
+from inertial_estimation.calibration.configured_estimator import build_calibration, build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.ros import estimator_node, publishers

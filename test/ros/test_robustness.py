@@ -1,9 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Faults from outside: damaged messages, and paths that are no files of this package.
+Faults from outside: paths that are no files of this package, and text that is no path.
 
-Not covered: readings that are wrong (test_estimator_node.py).
+Not covered: messages that are damaged or wrong (test_estimator_node.py).
 """
 
 import os
