@@ -32,9 +32,6 @@ def run(robot, seconds, every=1, rate=500):
     return [robot.step() for _ in range(round(seconds * rate))][every - 1 :: every]
 
 
-# Bodies of a URDF
-
-
 # Scenes
 
 
