@@ -71,7 +71,7 @@ def test_imus_are_placed_by_the_settings_in_their_order():
 
 
 @pytest.mark.parametrize('kind', [EstimatorSettings, IdentifierSettings])
-def test_an_empty_list_of_ft_sensors_is_none_and_all_are_those_of_the_urdf(kind):
+def test_an_empty_list_of_ft_sensors_is_none(kind):
     urdf, base = arm_with_wrist_sensor_urdf(), {'fixed_link': 'base'}
     for given, wanted in ({}, 1), ({'ft_sensors': ['all']}, 1), ({'ft_sensors': []}, 0):
         robot = build_robot(kind.from_dict(base | given), urdf)

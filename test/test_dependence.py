@@ -149,9 +149,7 @@ def test_exactly_what_is_named_moves_a_result(name, contacts, rng):
     ],
 )
 @pytest.mark.parametrize('lost_imus', [[], ['foot', 'hand']])
-def test_exactly_what_is_named_moves_a_result_when_sensors_are_lost(
-    lost_fts, lost_imus, contacts, rng
-):
+def test_exactly_what_is_named_moves_where_sensors_are_lost(lost_fts, lost_imus, contacts, rng):
     """Submodels merge, and other IMUs serve."""
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'foot', 'hand'])
     chosen = [Contact(name) for name in contacts]
@@ -159,9 +157,7 @@ def test_exactly_what_is_named_moves_a_result_when_sensors_are_lost(
 
 
 @pytest.mark.parametrize('arrays', [False, True])
-def test_exactly_what_is_named_moves_a_result_where_imus_measure_halves(
-    arrays, rng, shared_models
-):
+def test_exactly_what_is_named_moves_where_imus_measure_halves(arrays, rng, shared_models):
     """55 accelerometers and 11 gyroscopes, each a sensor of its own."""
     path = shared_models / 'icub_sensorised.urdf'
     robot = Robot.from_urdf(path)

@@ -179,7 +179,7 @@ def test_a_humanoid_about_several_links_is_idyntree_s(shared_models, rng):
 
 
 @pytest.mark.parametrize(('name', 'link', 'form'), ALL_VARIABLES)
-def test_states_are_given_by_any_base_and_their_coriolis_matrix_is_skew(name, link, form, rng):
+def test_states_by_any_base_have_skew_coriolis_matrices(name, link, form, rng):
     """The mass rate less twice the Coriolis matrix [T Proposition 3.4, Theorem 3.3]."""
     model, n = FreeFloatingModel(ROBOTS[name]), len(ROBOTS[name].joint_names)
     s, s_rate, H, v = *rng.normal(size=(2, n)), random_pose(rng), rng.normal(size=6)

@@ -141,7 +141,7 @@ def test_any_sensors_that_suffice_find_wrenches_and_torques(robot, arrays, rng):
 
 
 @pytest.mark.parametrize('arrays', [False, True])
-def test_readings_that_do_not_fit_together_are_weighed_as_by_hand(robot, arrays, rng):
+def test_contradicting_readings_are_weighed_as_by_hand(robot, arrays, rng):
     contacts = at_ends(robot)
     estimator = WrenchEstimator(robot, contacts, acceleration_arrays=arrays)
     samples = [measured_only(robot, random_sample(robot, rng)) for _ in range(10)]

@@ -56,7 +56,7 @@ def all_joints(robot):
 
 
 @pytest.mark.parametrize('contacts', [at_roots, at_ends, all_kinds])
-def test_wrenches_through_joints_are_the_local_sums_of_the_thesis(robot, contacts, rng):
+def test_wrenches_through_joints_are_the_sums_of_the_thesis(robot, contacts, rng):
     estimator, sample = WrenchEstimator(robot, contacts(robot)), random_sample(robot, rng)
     estimate, internal = estimator.update(sample), InternalWrenches(estimator)
     motions = brute_force.link_motions(robot, sample, range(len(robot.imus)))
@@ -93,7 +93,7 @@ def test_consistent_readings_give_the_true_wrenches(imus, contacts, rng, shared_
 
 
 @pytest.mark.parametrize('contacts', [at_roots, all_kinds])
-def test_missing_joints_and_sensors_cost_what_they_cost_the_torques(robot, contacts, rng):
+def test_missing_sensors_cost_what_they_cost_the_torques(robot, contacts, rng):
     """A wrench depends on what its torque does, and maybe on its own position."""
     estimator, sample = WrenchEstimator(robot, contacts(robot)), random_sample(robot, rng)
     internal = InternalWrenches(estimator)

@@ -22,7 +22,6 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SensorState
 
-LEAST_SQUARES = 1e-10
 EXACT = 1e-9  # N and Nm: round-off of some hundred N through a few joints
 IMU_FIELDS = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
 JOINT_FIELDS = ('positions', 'velocities', 'accelerations')
@@ -116,7 +115,7 @@ def joints_between(robot, one, links):
 
 @pytest.mark.parametrize('fixed', ['', 'foot'])
 @pytest.mark.parametrize('missing', ANY_THREE)
-def test_external_torques_between_base_and_merged_contacts_are_marked(missing, fixed, rng):
+def test_external_torques_towards_merged_contacts_are_marked(missing, fixed, rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'], fixed_link=fixed)
     contacts = at_ends(robot)
     sample = without_fts(random_sample(robot, rng), missing)
@@ -132,7 +131,7 @@ def test_external_torques_between_base_and_merged_contacts_are_marked(missing, f
 @pytest.mark.parametrize('fixed', ['', 'head'])
 @pytest.mark.parametrize('first', ['root', 'shoulder', 'hip'])
 @pytest.mark.parametrize('second', ['chest', 'head'])
-def test_undetermined_wrenches_and_torques_between_them_are_marked(first, second, fixed, rng):
+def test_undetermined_wrenches_and_torques_are_marked(first, second, fixed, rng):
     """Of two full wrenches only the sum is known, and with it the torques that hold both."""
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'], fixed_link=fixed)
     contacts = (Contact(first), Contact(second), Contact('hand'))
@@ -146,7 +145,7 @@ def test_undetermined_wrenches_and_torques_between_them_are_marked(first, second
     np.testing.assert_array_equal(estimate.external_torque_quality, expected)
 
 
-def test_combination_that_is_left_out_is_marked_where_it_is_missing(robot, rng):
+def test_combination_that_is_left_out_is_marked(robot, rng):
     """Three forces nearly on a line: without the moment about it the sum is not whole."""
     points = [(0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.2, 1e-6, 0.0)]
     contacts = [Contact('shank', 'force', point, name=f'{point}') for point in points]

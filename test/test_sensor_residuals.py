@@ -143,11 +143,9 @@ def test_missing_sensors_take_what_depends_on_them(humanoid, rng):
 
 def test_arrays_are_not_compared_with_themselves(rng):
     """The samples bring no angular acceleration then; an exact log would look wrong."""
-    board = []
-    for k, place in enumerate([(0.1, 0.0, 0.0), (-0.1, 0.0, 0.0), (0.0, 0.1, 0.0)]):
-        pose = np.eye(4)
-        pose[:3, 3] = place
-        board.append(LinkSensorSpec(f'acc{k}', 'chest', pose, 'accelerometer'))
+    poses = np.tile(np.eye(4), (3, 1, 1))
+    poses[:, :3, 3] = [(0.1, 0.0, 0.0), (-0.1, 0.0, 0.0), (0.0, 0.1, 0.0)]
+    board = [LinkSensorSpec(f'a{k}', 'chest', H, 'accelerometer') for k, H in enumerate(poses)]
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head', *board])
     samples = moving(robot, rng)
     samples.angular_accelerations[:] = 0.0
@@ -207,9 +205,7 @@ def test_reaction_holds_a_fixed_robot(held, rng):
     ('bias', 'share', 'doubtful'),
     [(0.0, 0.0, False), (0.5, 0.0, True), (0.0, 0.125, False), (0.0, 0.5, True)],
 )
-def test_residuals_are_doubtful_by_their_bias_or_their_share_of_the_change(
-    bias, share, doubtful, rng
-):
+def test_residuals_are_doubtful_by_bias_or_share_of_the_change(bias, share, doubtful, rng):
     """Filters that lag leave an eighth of the motion; a wrong sign or scale leaves more."""
     swing = np.sin(2.0 * np.pi * np.arange(100) / 100)[:, None] * [8.0 * np.sqrt(2.0), 0.0, 0.0]
     noise = 0.1 / np.sqrt(3.0) * rng.normal(size=(100, 3))

@@ -25,7 +25,7 @@ from inertial_estimation.model.representations import (
     proper_acceleration,
 )
 
-LEFT, RIGHT, MIXED, SENSOR = Representation
+LEFT, _, _, SENSOR = Representation
 PAIRS = list(product(Representation, repeat=2))
 ROUND_OFF = 1e-11  # of sums of products of numbers around ten
 GRAVITY = np.array([0.3, -0.5, -9.7])

@@ -201,7 +201,7 @@ def test_links_of_a_light_lump_keep_an_equal_share():
 
 @pytest.mark.parametrize('frame', ['', INERTIAL.format(1e-3, 1e-6)])
 @pytest.mark.parametrize('factor', [1.0 - 1e-6, 1.2])
-def test_heaviest_link_takes_the_difference_where_the_topmost_is_a_frame(frame, factor):
+def test_heaviest_link_takes_the_difference_of_a_topmost_frame(frame, factor):
     """Many URDFs begin with a link that is but a name for where the robot stands."""
     text = (
         f'<robot name="r"><link name="footprint">{frame}</link>'

@@ -93,7 +93,7 @@ def test_true_wrenches_are_recovered_whichever_links_carry_imus(name, request, r
 # External torques
 
 
-def test_external_torques_of_a_fixed_robot_are_taken_off_the_joints(rng):
+def test_external_torques_are_taken_off_the_joints(rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), fixed_link='root')
     readings, motion = ConsistentReadings(robot), random_motion(robot, rng)
     known = {name: rng.normal(0.0, 20.0, 6) for name in ('root', 'shoulder')}
