@@ -3,7 +3,6 @@
 """``check URDF --identifiable``: ranks, groupings and predictions, as a user sees them."""
 
 import json
-from pathlib import Path
 
 import pytest
 from robots import arm_with_wrist_sensor_urdf, two_link_urdf
@@ -15,8 +14,6 @@ from inertial_estimation.cli.identifiable import (
 )
 from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.robot import Robot
-
-MODELS = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'models'
 
 ARM = """
 robot: {fixed_link: base}
@@ -49,8 +46,7 @@ def test_a_floating_robot_has_ten_and_seven(urdf, tmp_path, capsys):
 
 def test_a_bolted_robot_needs_efforts(urdf, tmp_path, capsys):
     assert run(urdf, '--fixed-link', 'body', '--json', tmp_path / 'out.json') == 1
-    error = capsys.readouterr().err
-    assert error.count('\n') == 1
+    assert capsys.readouterr().err.count('\n') == 1
     assert not (tmp_path / 'out.json').exists()
     assert run(urdf, '--fixed-link', 'body', '--efforts', 'all') == 0
     shown = capsys.readouterr().out
@@ -79,13 +75,9 @@ def test_known_ground_is_that_of_identify(tmp_path, capsys):
     capsys.readouterr()
 
 
-def test_efforts_and_a_wrist_sensor_of_an_arm():
-    urdf = MODELS / 'panda_wrist_ft.urdf'
-    if not urdf.is_file():
-        pytest.skip(f'{urdf} is not there')
-    arm = check_identifiable(
-        source_of_urdf(urdf.read_text(), efforts=['all'], fixed_link='panda_link0')
-    )
+def test_efforts_and_a_wrist_sensor_of_an_arm(shared_models):
+    urdf = (shared_models / 'panda_wrist_ft.urdf').read_text()
+    arm = check_identifiable(source_of_urdf(urdf, efforts=['all'], fixed_link='panda_link0'))
     base, hand = arm['submodels']
     # Seven for each joint; of the first one only the inertia about its axis.
     assert (base['rank'], hand['rank']) == (43, 14)
@@ -93,6 +85,6 @@ def test_efforts_and_a_wrist_sensor_of_an_arm():
     assert arm['predictions']['torques_lacking']['panda_joint1'] == 0
     assert arm['predictions']['wrenches_lacking']['panda_link0'] > 0
     assert any('mimic' in note for note in arm['notes'])
-    alone = check_identifiable(source_of_urdf(urdf.read_text(), fixed_link='panda_link0'))
+    alone = check_identifiable(source_of_urdf(urdf, fixed_link='panda_link0'))
     assert [one['rank'] for one in alone['submodels']] == [0, 14]
     assert alone['predictions']['torques_lacking']['panda_joint1'] > 0

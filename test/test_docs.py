@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """README and docs: commands parse, Python blocks compile and import, links lead somewhere."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

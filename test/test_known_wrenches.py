@@ -21,7 +21,7 @@ from inertial_estimation.cli import main
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.logs.log import LogSlice, Touches
+from inertial_estimation.logs.log import LogSlice, Touches, no_progress
 from inertial_estimation.logs.log_reader import LogReader
 from inertial_estimation.logs.reduction import free_submodels
 from inertial_estimation.logs.streams import Stream
@@ -135,9 +135,9 @@ def run(folder, log='log.npz', *more):
     )  # fmt: skip
 
 
-def base_error(folder, truth=None):
+def base_error(folder):
     """Return how far base parameters of the whole robot are off, over their size, and how many."""
-    truth = truth or Robot.from_urdf(walker_urdf(), ft_sensors=[], imus=['body'])
+    truth = Robot.from_urdf(walker_urdf(), ft_sensors=[], imus=['body'])
     (base,) = EquationBuilder(truth).base_parameters()
     links = json.loads((folder / 'out.json').read_text())['links']
     found = np.array([list(links[name].values()) for name in truth.link_names])
@@ -241,12 +241,10 @@ def test_messages_are_interpolated_between_near_ones_only():
     assert stream.at(instants, max_age=0.03)[4, 0] == pytest.approx(1.2)
 
 
-def walker_log(folder, known, **settings):
-    """Return what is read of a bag."""
-    write(folder, of_bag(known) | settings)
-    given = IdentifySettings.from_yaml(folder / 'logs.yaml')
-    first = LogSlice.parse(folder / 'log')
-    return LogReader(walker_urdf(), given, (), first, lambda *_: None).read(first)
+def read(folder, urdf, log):
+    """Return the known wrenches of a log."""
+    given, first = IdentifySettings.from_yaml(folder / 'logs.yaml'), LogSlice.parse(folder / log)
+    return LogReader(urdf, given, (), first, no_progress).read(first).external
 
 
 @pytest.mark.parametrize(('limit', 'known'), [(0.05, 1), (0.0, 20)])
@@ -257,7 +255,8 @@ def test_frozen_messages_are_unknown(motion, tmp_path, limit, known):
     write_bag(tmp_path / 'log', messages(names, stuck))
     (tmp_path / 'robot.yaml').write_text('/**: {ros__parameters: {imus: [body]}}')
     topic = {'topic': 'plate/left', 'frozen_after': limit}
-    found = walker_log(tmp_path, {'l_sole': topic}).external['l_sole']
+    write(tmp_path, of_bag({'l_sole': topic}))
+    found = read(tmp_path, walker_urdf(), 'log')['l_sole']
     assert np.isfinite(found).all(axis=1).sum() == known
 
 
@@ -273,9 +272,7 @@ def test_constant_wrench_in_axes_of_the_base(tmp_path, rng):
         'rows': {'external': {'tip': hangs}},
     }
     (tmp_path / 'logs.yaml').write_text(yaml.safe_dump(given))
-    settings = IdentifySettings.from_yaml(tmp_path / 'logs.yaml')
-    first = LogSlice.parse(tmp_path / 'log.npz')
-    found = LogReader(urdf, settings, (), first, lambda *_: None).read(first).external['tip']
+    found = read(tmp_path, urdf, 'log.npz')['tip']
     limit = '<limit lower="-3" upper="3" effort="1" velocity="1"/></joint>'
     turning = urdf.replace('"continuous"', '"revolute"').replace('</joint>', limit, 1)
     model = pin.buildModelFromXML(turning)
