@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The launch files, where launch can be imported.
+The launch files: compiled everywhere, run for real where launch can be imported.
 
 rviz2, robot_state_publisher and the player of replay.launch.py are stand-ins that write down how
 they were called.
@@ -52,6 +52,11 @@ for file in files:
 with open(CALLS, 'a') as calls:
     calls.write(json.dumps([words, parameters]) + chr(10))
 """
+
+
+def test_files_compile():
+    for path in (ROOT / 'launch').glob('*.launch.py'):
+        compile(path.read_text(), str(path), 'exec')
 
 
 def write_program(path, text):
