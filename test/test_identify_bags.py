@@ -132,8 +132,7 @@ def test_assumed_joints_cost_equations_unless_locked(files, capsys, rng):
     bag = record(folder / 'bag', stamps, q, raw)
     assert run(folder, bag, '--json', folder / 'o.json') == 1
     error = capsys.readouterr().err
-    assert 'lift: ' in error
-    assert error.count('\n') == 1
+    assert 'lift: ' in error and error.count('\n') == 1
     assert not (folder / 'o.json').exists()
     assert run(folder, bag, '--lock', 'lift', '--json', folder / 'o.json') == 0
     assert json.loads((folder / 'o.json').read_text())['submodels'][0]['rows']

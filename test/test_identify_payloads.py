@@ -67,18 +67,14 @@ def run(folder, *logs):
     )  # fmt: skip
 
 
-def gains_of(submodel):
-    """Return the gains that were found."""
-    extras = submodel['extras']
-    return np.array([extras[f'{joint}.drive_gain'] for joint in ('shoulder', 'elbow', 'lift')])
-
-
 def test_gains_come_from_a_log_without_and_one_with_a_payload(folder, capsys):
     assert run(folder, 'run.npz', 'run_disc.npz') == 0
     assert 'Payloads' in capsys.readouterr().out
     found = json.loads((folder / 'out.json').read_text())
     assert [log['payloads'] for log in found['logs']] == [[], ['disc']]
-    np.testing.assert_allclose(gains_of(found['submodels'][0]), GAINS, rtol=FILTERED)
+    extras = found['submodels'][0]['extras']
+    gains = [extras[f'{joint}.drive_gain'] for joint in ('shoulder', 'elbow', 'lift')]
+    np.testing.assert_allclose(gains, GAINS, rtol=FILTERED)
     assert found['payloads']['disc']['m'] == 2.0
     assert found['payloads']['disc']['mc_x'] == pytest.approx(0.1, abs=0.01)
 

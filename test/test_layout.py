@@ -132,7 +132,6 @@ def test_logs_without_the_columns_are_refused(arm, npz, tmp_path):
     path, _ = npz
     for one in (
         layout(positions='p'),
-        layout(positions='v1'),
         layout(positions={'columns': 'q', 'scale': [1, 2, 3]}),
         layout(positions='names'),
         layout(velocities='short'),
