@@ -189,6 +189,23 @@ def test_errors_of_offsets_name_options(held, capsys):
         assert named in capsys.readouterr().err
 
 
+def test_poses_of_a_real_leg_show_its_wrong_matrix(tmp_path):
+    bag, figures = DATA / 'icub_yoga_left' / 'bag', tmp_path / 'found.json'
+    if not bag.is_dir():
+        pytest.skip('no real log')
+    assert not main([
+        'calibrate', 'offsets', f'{bag}@13.07:65.64', '--robot',
+        str(DATA / 'models' / 'icub_v2_5.urdf'), '--config',
+        str(CONFIG / 'icub_yoga_left.yaml'), '--json', str(figures),
+    ])  # fmt: skip
+    found = json.loads(figures.read_text())
+    leg = found['sensors']['r_leg_ft']['poses']
+    assert leg['turn'] > 1.0 and leg['differing'][0] > 5.0 and found['is_unique']
+    assert ('r_leg_ft', 'offset_drift') in {(f['subject'], f['code']) for f in found['findings']}
+    assumed = {name for name, one in found['sensors'].items() if one['assumed']}
+    assert assumed == {'l_arm_ft', 'r_arm_ft', 'l_leg_ft', 'l_foot_ft'}
+
+
 RATE, SECONDS = 100, 60.0
 JOINTS = ['shoulder', 'elbow', 'lift']
 K = np.array([0.5, -0.2, 1.0, 0.01, 0.02, -0.03])

@@ -95,6 +95,22 @@ def test_two_supports_leave_the_shared_load_undetermined(robot, rng, offsets):
     np.testing.assert_allclose(basis.T @ (basis @ white), white, atol=1e-8)
 
 
+@pytest.mark.parametrize('supports', [('l_sole',), FEET])
+def test_neither_imu_nor_order_of_supports_matters(rng, offsets, supports):
+    gravity = np.array([0.3, -0.5, -9.78])
+    found, positions = [], pose_of(biped(), rng)
+    shares = {supports[0]: 0.6, supports[-1]: 0.4} if len(supports) > 1 else {supports[0]: 1.0}
+    for imus in (['root'], ['hand', 'l_thigh'], ['r_shank']):
+        shot = standing(biped(imus=imus), positions, shares, up=-gravity)
+        for order in (supports, supports[::-1]):
+            found.append(offset_from_model(
+                WrenchEstimator(biped(imus=imus)), repeated([shot], offsets), order,
+                accept_split=True,
+            ).offsets)  # fmt: skip
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], atol=EXACT)
+
+
 def test_poses_that_turn_the_sensors_against_each_other_determine_more(robot, rng, offsets):
     pose = pose_of(robot, rng)
     # A degree or two would magnify model errors.
