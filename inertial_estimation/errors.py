@@ -128,7 +128,7 @@ class FrameNotFound(NameNotFound):
 
 
 def is_wrong_call(error: InertialEstimationError, names: Mapping[str, str]) -> bool:
-    """Return whether other arguments are needed, not other data."""
+    """Return true if other arguments are needed, not other data."""
     value = isinstance(error, ModelError) and any(name in names for name in error.about)
     return value or isinstance(error, CallError)
 

@@ -23,7 +23,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 
 FILE = ('calibration_file',)
-"""What errors about its content are about."""
+"""Subject of errors in its content."""
 
 
 def build_estimator(

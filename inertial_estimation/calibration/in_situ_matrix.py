@@ -179,7 +179,7 @@ class InSituMatrix:
         return np.asarray(np.sqrt(np.diagonal(self.covariance)[OF_MATRIX:]))
 
     def weigh(self, offset: InSituOffset) -> Weighed:
-        """Return what was added in a data set, as the matrix reads it."""
+        """Return the load added in a data set, as weighed by the matrix."""
         C, R = self.matrix, self.rotation
         factor = np.linalg.cholesky(R @ offset.slopes.gram @ R.T)
         left = -self.direction * C @ offset.slopes.slopes @ R.T - self.body.matrix

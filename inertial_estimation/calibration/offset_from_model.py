@@ -68,7 +68,7 @@ class PoseErrors(NamedTuple):
     differing: Array
     """Root mean square about the mean of poses, force and moment, (2,) [N, Nm]."""
     significant: bool
-    """Whether poses differ by more than noise."""
+    """True if poses differ by more than noise."""
     mass: float
     """That explains the differences best [kg]; NaN if gravity does not turn enough."""
     factors: Array
@@ -335,7 +335,7 @@ def offset_from_model(
 
 
 def _why_silent(samples: SampleBatch, calibration: FtCalibration, k: int, is_noisy: bool) -> str:
-    """Return why the readings of sensor k cannot be used; empty: they can."""
+    """Return the reason for which readings of sensor k are not used; empty: they are."""
     readings = samples.ft_readings[:, k]
     reads = finite(readings, axis=1)
     if not reads.any():

@@ -60,7 +60,7 @@ class SensorFit(NamedTuple):
     used: Mask
     """Samples that were used, shape (n,)."""
     assumed: bool
-    """Whether the prediction depends on assumed joints."""
+    """True if the prediction depends on assumed joints."""
     findings: tuple[Finding, ...] = ()
     test: dict[str, Any] | None = None
     """Root mean squares before and after, (6,) [N, Nm], of undisturbed samples of another part."""

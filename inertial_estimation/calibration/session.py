@@ -86,7 +86,7 @@ class Collection:
         self.name, self._matrix = name, matrix
         self.offset: InSituOffset | None = None
         self.lacking = 'no poses yet'
-        """What is missing for a complete data set; empty: nothing."""
+        """Text of what a complete data set lacks; empty: nothing."""
         self.state = ''
         """Use of the last reading."""
         self.left_out: Counter[str] = Counter()
@@ -149,7 +149,7 @@ class Collection:
         return [NAMES[k] for k in wanted[np.argsort(nearest_to_mean, kind='stable')[:SUGGESTED]]]
 
     def _disturbance(self, reading: Reading) -> str:
-        """Return why a reading cannot be used; empty: it can."""
+        """Return the reason for which a reading is not used; empty: it is."""
         if self._joints is None:
             self._joints = reading.joints
         self._joints = np.where(np.isnan(self._joints), reading.joints, self._joints)
@@ -228,7 +228,7 @@ class Session:
             self.axes = SENSOR if before is None else before.axes
         self.collections: list[Collection] = []
         self.notes: list[str] = []
-        """What has happened; the caller takes them away."""
+        """Events since the caller last cleared them."""
         self.is_loading = self.is_done = False
         self._open()
 
@@ -274,7 +274,7 @@ class Session:
         self.collections[-1] = Collection(self.collection.name, self._matrix)
 
     def instruction(self) -> str:
-        """Return what is to be done next."""
+        """Return the next instruction for the person at the robot."""
         one = self.collection
         if self.is_loading:
             mass, *centre = self.loads[len(self.collections) - 1]

@@ -361,7 +361,7 @@ class _Problem(NamedTuple):
         return np.concatenate([inertial, np.broadcast_to(np.eye(6), (n, 6, 6))], axis=2)
 
     def residuals(self, x: Array, delay: float) -> Array:
-        """Return what is left of the readings, (n, 6) [N, Nm]."""
+        """Return the residuals of the readings, (n, 6) [N, Nm]."""
         found: Array = self.measured - self.regressor(delay) @ x
         return found
 

@@ -59,7 +59,7 @@ class _Help(argparse.HelpFormatter):
 
 
 def _has_many(action: argparse.Action) -> bool:
-    """Return whether an option has more choices than its name can hold."""
+    """Return true if an option has more choices than its name can hold."""
     return action.metavar is None and len(','.join(action.choices or ())) > MAX_CHOICES
 
 

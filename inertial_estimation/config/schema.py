@@ -41,7 +41,7 @@ class Setting:
     choices: tuple[str, ...]
     sizes: tuple[int, ...]
     live: bool
-    """Whether it can be changed while a node runs."""
+    """True if it can be changed while a node runs."""
 
     @property
     def constraint(self) -> str:

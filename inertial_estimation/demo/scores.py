@@ -45,7 +45,7 @@ class Goal(NamedTuple):
 
     @property
     def reached(self) -> bool:
-        """Whether the value meets the limit."""
+        """True if the value meets the limit."""
         return bool(self.value >= self.limit if self.at_least else self.value <= self.limit)
 
 

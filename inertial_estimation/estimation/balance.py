@@ -114,7 +114,7 @@ def subtrees(robot: Robot) -> list[list[int]]:
 
 
 def _counts(links: Iterable[int], n_links: int) -> Integers:
-    """Return how often each link counts: once if it is listed."""
+    """Return the factor of each link: one if it is listed, else zero."""
     counts = np.zeros(n_links, dtype=np.int64)
     counts[list(links)] = 1
     return counts

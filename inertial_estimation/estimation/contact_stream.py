@@ -71,7 +71,7 @@ class _Track:
             self.points.popleft()
 
     def distance(self, stamp_ns: int, point: list[float]) -> tuple[float, bool]:
-        """Return how far a point is from the one before it, and whether that has its stamp."""
+        """Return the distance of a point to the one before it, and if both have one stamp."""
         last_ns, contact = self.points[max(self._place(stamp_ns) - 1, 0)]
         apart = dist(contact.point, point)
         return apart, bool(apart) and last_ns == stamp_ns
@@ -84,7 +84,7 @@ class _Track:
         return n - len(self.points)
 
     def _place(self, stamp_ns: int) -> int:
-        """Return how many points are not later than a stamp; nearly always all of them."""
+        """Return the number of points not later than a stamp; nearly always all of them."""
         place = len(self.points)
         while place and self.points[place - 1][0] > stamp_ns:
             place -= 1

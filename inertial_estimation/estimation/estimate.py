@@ -90,7 +90,7 @@ class WrenchEstimate(NamedTuple):
 
 
 def result_names(robot: Robot, contacts: Iterable[Contact]) -> list[str]:
-    """Return what each entry of `WrenchEstimate.quality` is about."""
+    """Return the subject of each entry of `WrenchEstimate.quality`."""
     kinds = {
         'external_wrench': [contact.name for contact in check_contacts(contacts)],
         'joint_torque': robot.joint_names,

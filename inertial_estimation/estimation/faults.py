@@ -230,7 +230,7 @@ def with_gaps(samples: SampleBatch) -> SampleBatch:
 
 
 def _measured(motion: LinkMotions) -> tuple[Mask, Mask]:
-    """Return which IMUs measure an acceleration, and which an angular velocity."""
+    """Return masks of the IMUs that measure an acceleration, and an angular velocity."""
     bits = np.array(motion.bits, dtype=np.intp)
     return bits & ACCELEROMETER != 0, bits & GYROSCOPE != 0
 
@@ -251,7 +251,7 @@ def _find_imu_faults(sample: Sample | SampleBatch, motion: LinkMotions) -> tuple
 
 
 def _is_sound(values: Array) -> Mask:
-    """Return which values are numbers that a sensor could mean."""
+    """Return a mask of the values that are finite and not absurd."""
     return np.asarray(np.abs(values) < ABSURD)
 
 

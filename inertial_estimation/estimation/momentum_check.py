@@ -268,7 +268,7 @@ class MomentumCheck:
 
 
 def is_doubtful(report: MomentumReport, deviation: Array) -> bool:
-    """Return whether more is unexplained than noise (2,) [N, Nm] and a good filter leave."""
+    """Return true if more is unexplained than noise (2,) [N, Nm] and a good filter leave."""
     far = report.unexplained > NOISE_FACTOR * deviation
     far &= report.unexplained > PART * report.change
     return report.windows >= LEAST_WINDOWS and bool(far.any())

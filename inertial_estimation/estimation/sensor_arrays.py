@@ -75,7 +75,7 @@ class Layout:
 
 
 def nominal_bits(robot: Robot) -> Bits:
-    """Return what each IMU delivers when all is well."""
+    """Return the quantities that each IMU delivers without faults."""
     return tuple(DELIVERS[imu.measures] for imu in robot.imus)
 
 
@@ -139,7 +139,7 @@ def weights(noise: ArrayLike) -> Array:
 
 
 def spread(positions: Array) -> float:
-    """Return how far points lie off the line that fits them best; positions (n, 3) [m]."""
+    """Return the rms distance of points to their best line; positions (n, 3) [m]."""
     apart = positions - positions.mean(axis=0)
     squares = np.linalg.svd(apart, compute_uv=False)[1:] ** 2 / len(positions)
     return float(np.sqrt(squares.sum()))

@@ -108,7 +108,7 @@ def judge_residual(
 
 
 def rms_change(readings: Array) -> float:
-    """Return how much readings change; readings (n, 3)."""
+    """Return the rms change of readings; readings (n, 3)."""
     return _rms(readings - readings.mean(axis=0))
 
 
@@ -168,7 +168,7 @@ def sensor_residuals(
 def _predicted_ft(
     estimator: WrenchEstimator, samples: SampleBatch, contacts: ContactSet, k: int
 ) -> Array:
-    """Return what an FT sensor should read by all others, shape (n, 6)."""
+    """Return the reading of an FT sensor predicted from all others, shape (n, 6)."""
     sensor = estimator.robot.ft_sensors[k]
     readings = samples.ft_readings.copy()
     readings[:, k] = np.nan

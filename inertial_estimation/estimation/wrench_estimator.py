@@ -266,7 +266,7 @@ class WrenchEstimator:
 
 
 def _is_faulty(plan: Plan, sample: Sample) -> bool:
-    """Return whether something that was used may be NaN, infinite or absurd."""
+    """Return true if something that was used may be NaN, infinite or absurd."""
     tau, q, y = plan.dynamics.tau, sample.positions, sample.ft_readings.ravel()
     with np.errstate(over='ignore', invalid='ignore'):
         size = tau.dot(tau) + q.dot(q) + y.dot(y)

@@ -99,7 +99,7 @@ class PriorRows:
         require_weight(self.rows)
 
     def __str__(self) -> str:
-        """Return what `prior_weight` reads."""
+        """Return the text that `prior_weight` reads."""
         return f'{self.rows:g}-row{"" if self.rows == 1.0 else "s"}'
 
 

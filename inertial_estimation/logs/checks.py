@@ -131,7 +131,7 @@ class Signal(NamedTuple):
     """Those whose motion changes it."""
 
     def moves(self, positions: Array) -> bool:
-        """Return whether one of its joints moves; positions (n, n_joints)."""
+        """Return true if one of its joints moves; positions (n, n_joints)."""
         return any(span(positions[:, k]) > MIN_MOTION for k in self.joints)
 
 

@@ -109,7 +109,7 @@ def figures(block: BlockFit) -> Iterator[Figures]:
 
 
 def _has_gains(block: BlockFit) -> bool:
-    """Return whether efforts of a submodel are currents with unknown gains."""
+    """Return true if efforts of a submodel are currents with unknown gains."""
     return bool(len(gain_columns(block.answer.unknowns)))
 
 

@@ -110,7 +110,7 @@ def inertia_complaint(parameters: Array) -> str:
 
 
 def has_centre_of_mass(parameters: Array, largest: float) -> NDArray[np.bool_]:
-    """Return whether mass and first moment of parameters (..., 10) can be a centre of mass."""
+    """Return true if mass and first moment of parameters (..., 10) can be a centre of mass."""
     mass, h = parameters[..., 0], parameters[..., 1:4]
     size = np.einsum('...i,...i->...', h, h)
     near = size <= FARTHEST * largest * np.abs(mass)

@@ -33,7 +33,7 @@ SAME_BOARD = 0.01
 
 
 def same_place(one: Place, other: Place) -> bool:
-    """Return whether two frames are one."""
+    """Return true if two frames are one."""
     return one[0] == other[0] and np.allclose(one[1], other[1], rtol=0.0, atol=SAME_PLACE)
 
 
@@ -138,7 +138,7 @@ def _specification(given: object) -> LinkSensorSpec:
 
 
 def _apart(one: LinkSensor, other: LinkSensor) -> bool:
-    """Return whether two sensors are too far apart, or turned, to be one IMU."""
+    """Return true if two sensors are too far apart, or turned, to be one IMU."""
     turned = np.abs(one.L_H_S[:3, :3] - other.L_H_S[:3, :3]).max()
     distance = np.linalg.norm(one.L_H_S[:3, 3] - other.L_H_S[:3, 3])
     return one.link != other.link or not turned < SAME_FRAME or not distance < SAME_BOARD

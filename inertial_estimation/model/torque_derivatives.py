@@ -116,7 +116,7 @@ class TorqueRegressor:
 
 
 def carried_links(robot: Robot) -> NDArray[np.bool_]:
-    """Return which links each link carries, itself included, (n_links, n_links)."""
+    """Return a mask of the links that each link carries, itself included, (n_links, n_links)."""
     found = np.eye(len(robot.links), dtype=bool)
     for k, link in enumerate(robot.links):
         if link.parent >= 0:

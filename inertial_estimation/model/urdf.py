@@ -70,7 +70,7 @@ def _encoding(text: str) -> str:
 
 
 def is_xml(text: str) -> bool:
-    """Return whether a text can be a URDF; otherwise it may be a path."""
+    """Return true if a text can be a URDF; otherwise it may be a path."""
     return text.lstrip('\ufeff \t\r\n').startswith('<')
 
 
@@ -260,7 +260,7 @@ def three_numbers(tag: Element, key: str, owner: str, default: str = '0 0 0') ->
 
 
 def _is_number(text: str) -> bool:
-    """Return whether a text is a finite number to every parser of URDFs."""
+    """Return true if a text is a finite number to every parser of URDFs."""
     return NUMBER.fullmatch(text) is not None and isfinite(float(text))
 
 

@@ -112,7 +112,7 @@ def _seen_from(parameters: Array, A_H_B: Array) -> Array:
 
 
 def _taker(robot: Robot, index: int) -> str:
-    """Return which URDF link of one link takes what is new."""
+    """Return the URDF link of one link that takes the new parameters."""
     top = robot.link_names[index]
     masses = {name: _described(robot.urdf, name)[0] for name in _lumped(robot, index)}
     if masses[top] >= FRAME_MASS_SHARE * sum(masses.values()):

@@ -90,7 +90,7 @@ class Output(NamedTuple):
     """Frames of the rows of a family, else the frame of the message."""
     is_family: bool = False
     names_contacts: bool = False
-    """Whether the rows are the contacts of an estimate, which change at run time."""
+    """True if the rows are the contacts of an estimate, which change at run time."""
 
 
 def _joints(layout: Layout) -> Sequence[str]:

@@ -144,7 +144,7 @@ class ConfiguredNode(PollingNode, LifecycleNode):
 
     @property
     def _has_own_urdf(self) -> bool:
-        """Whether the URDF does not come on the topic."""
+        """True if the URDF does not come on the topic."""
         return bool(self.settings.robot_description or self.settings.robot_description_file)
 
     def _find_urdf(self) -> str:

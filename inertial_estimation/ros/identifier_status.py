@@ -148,7 +148,7 @@ class IdentifierStatus:
             yield Status(name, tuple(found), values, note)
 
     def _reason(self, name: str, refit: Refit | None, *, identifying: bool) -> str:
-        """Return why a submodel is not identified, and count for how long."""
+        """Return the reason for which a submodel is not identified, and count its time."""
         if name in self._loaded:
             return ''
         if refit is not None and name in refit.refitted:

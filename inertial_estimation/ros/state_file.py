@@ -26,7 +26,7 @@ class StateFile:
         self.path, self._identifier = Path(path).expanduser() if path else None, identifier
         self._saved_ns, self._due = 0, monotonic() + SAVE_PERIOD
         self.failure = ''
-        """Why it was not read or written by itself."""
+        """Reason for which it was not read or written by itself."""
         if self.path is not None:
             check_own(self.path, recognises)
             check_writable(self.path)

@@ -47,7 +47,7 @@ class _Tare:
     done: Future
     """With the answer, or a CalibrationError."""
     at_start: bool
-    """Whether it waits for the first joint states."""
+    """True if it waits for the first joint states."""
     problems: Counter[str]
     """Contacts that could not be placed before it."""
     seen: int = -1

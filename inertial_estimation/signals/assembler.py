@@ -270,7 +270,7 @@ class SampleAssembler:
             part.restart()
 
     def _leads(self, first_row: int, stamp_ns: int) -> bool:
-        """Return whether a message of the first topic triggers; see the module's docstring."""
+        """Return true if a message of the first topic triggers; see the module's docstring."""
         silent = stamp_ns - self._last_stamp_ns > self._joint_max_age_ns
         if first_row <= self._lead or silent:
             self._lead = first_row

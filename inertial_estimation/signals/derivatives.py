@@ -43,7 +43,7 @@ class Differentiator(Protocol):
 
     @property
     def ready(self) -> bool:
-        """Whether `evaluate_at` returns numbers."""
+        """True if `evaluate_at` returns numbers."""
 
     @property
     def lack(self) -> str:

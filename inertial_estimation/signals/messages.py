@@ -117,7 +117,7 @@ class ImuReading(NamedTuple):
     linear_acceleration: Array
     """Proper acceleration in ``frame_id``, shape (3,) [m/s^2]."""
     declares_nothing: bool = False
-    """Whether both covariances begin with -1."""
+    """True if both covariances begin with -1."""
 
 
 def _imu_reading(stamp_ns: int, frame_id: str, values: Array) -> ImuReading:

@@ -179,7 +179,7 @@ class SensorStream(Stream):
         return PARTIAL if in_part and self.measures == 'both' else INVALID
 
     def _is_usable(self, data: bytes) -> bool:
-        """Return whether a part of a reading is finite."""
+        """Return true if a part of a reading is finite."""
         return self.judge(np.frombuffer(data)) != INVALID
 
     def statistics(self) -> StreamStatistics:

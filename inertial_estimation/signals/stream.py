@@ -225,6 +225,6 @@ class Stream:
 
 
 def all_finite(values: Array) -> bool:
-    """Return whether no value is NaN or infinite; quicker than `np.isfinite`."""
+    """Return true if no value is NaN or infinite; quicker than `np.isfinite`."""
     total = float(np.vdot(values, values))
     return total - total == 0.0

@@ -76,7 +76,7 @@ class WindowClock:
 
     @property
     def regular(self) -> bool:
-        """Whether the intervals in the window are equal."""
+        """True if the intervals in the window are equal."""
         return self._run >= len(self._stamps) - 1
 
     @property
@@ -84,12 +84,12 @@ class WindowClock:
         return self._before_gap_ns >= 0 and self._stamps[0] <= self._before_gap_ns
 
     def filled(self, order: int) -> bool:
-        """Return whether the samples fill the window well enough for a fit."""
+        """Return true if the samples fill the window well enough for a fit."""
         enough = len(self._stamps) > order + SPARE_SAMPLES
         return enough and self.span >= MIN_FILL * self._window_ns and not self._has_gap
 
     def lack(self, order: int) -> str:
-        """Return what is missing for a fit, empty if nothing is."""
+        """Return the reason for which no fit is possible, empty if one is."""
         if self.filled(order):
             return ''
         window = 1e-9 * self._window_ns

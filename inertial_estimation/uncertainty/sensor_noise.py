@@ -180,7 +180,7 @@ def filter_weights(
 
 
 def _has_faded(answers: list[Array]) -> bool:
-    """Return whether the second half of the answers is small beside all; looks at powers of 2."""
+    """Return true if the second half of the answers is small beside all; looks at powers of 2."""
     n = len(answers)
     if n < MIN_ANSWERS or n & (n - 1):
         return False

@@ -59,7 +59,7 @@ class StreamNoise:
     """FT sensors, shape (n_fts,)."""
 
     def covers(self, sample: Sample) -> bool:
-        """Return whether it is stated for all readings of a sample."""
+        """Return true if it is stated for all readings of a sample."""
         states = sample.joint_states, sample.imu_states, sample.ft_states
         return bool(self.joints.any()) and not any(
             (~known if state is None else np.isin(state, USED) & ~known).any()

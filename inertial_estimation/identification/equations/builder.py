@@ -68,7 +68,7 @@ class EquationChoice:
     wrenches: bool | tuple[str, ...] = True
     """Submodels with wrench equations, or all that the ground does not hold."""
     ground_known: bool = False
-    """Whether the wrench of the ground on the fixed link is always among the external ones."""
+    """True if the wrench of the ground on the fixed link is always among the external ones."""
     efforts: tuple[str, ...] = ()
     """Joints with effort equations."""
     joint: JointModel = field(default_factory=lambda: JointModel(terms=()))

@@ -88,7 +88,7 @@ class InnovationTest:
 
     @property
     def rejecting(self) -> bool:
-        """Whether equations are rejected now."""
+        """True if equations are rejected now."""
         return bool(self._rejected)
 
     def judge(self, new: SampleWindow) -> tuple[Sequence[SampleWindow], Change | None]:
@@ -154,7 +154,7 @@ class InnovationTest:
         return None
 
     def _distinguishes(self, before: Information, windows: Sequence[SampleWindow]) -> bool:
-        """Return whether windows determine a change of mass with the offsets released."""
+        """Return true if windows determine a change of mass with the offsets released."""
         n, k = before.n, len(self._link)
         later = [one.rows.R for one in windows]
         stacked = np.zeros((n * (1 + len(later)) + k, n + k))

@@ -89,7 +89,7 @@ class SubmodelMemory:
         self.seconds = 0.0
         """Time with equations [s]."""
         self.excited = False
-        """Whether the equations have ever determined enough to be relied on."""
+        """True if the equations have ever determined enough to be relied on."""
         self._kinds: Evidence | None = None
         is_offset = np.array([extra.term in FT_OFFSET for extra in extras], dtype=bool)
         self.offsets: Indices = n + np.flatnonzero(is_offset)

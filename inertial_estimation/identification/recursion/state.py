@@ -50,7 +50,7 @@ def to_text(identifier: RecursiveIdentifier) -> str:
 
 
 def recognises(text: str) -> bool:
-    """Return whether a text is a state, even of another robot or damaged."""
+    """Return true if a text is a state, even of another robot or damaged."""
     return HEAD.match(text) is not None
 
 

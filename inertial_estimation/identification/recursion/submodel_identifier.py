@@ -82,12 +82,12 @@ class SubmodelIdentifier:
 
     @property
     def rejecting(self) -> bool:
-        """Whether equations are rejected now."""
+        """True if equations are rejected now."""
         return self._test is not None and self._test.rejecting
 
     @property
     def agreeing(self) -> bool:
-        """Whether equations were tested, and are not rejected now."""
+        """True if equations were tested, and are not rejected now."""
         return self._test is not None and not self._test.rejecting
 
     @property

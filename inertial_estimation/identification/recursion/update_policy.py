@@ -60,7 +60,7 @@ class Refit:
     determined: Mapping[str, int]
     """Combinations of parameters that the equations determine better than the prior does."""
     reasons: Mapping[str, str]
-    """Why a submodel was not refitted."""
+    """Reason for which a submodel was not refitted."""
     prior_residuals: Mapping[str, Mapping[str, float]]
     """
     Root mean squares, by kind, of the newest equations before they were added: of the prior

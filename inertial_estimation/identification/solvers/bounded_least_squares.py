@@ -144,7 +144,7 @@ def _solve(problem: BoundedProblem, pressed: Mask, active: Mask) -> tuple[Array,
 
 
 def _interior_point(problem: BoundedProblem) -> tuple[Fitted, Mask, Mask]:
-    """Return what Clarabel finds, with the floors and bounds that hold there."""
+    """Return Clarabel's solution, with the floors and bounds that are active there."""
     from scipy.sparse import block_diag, csc_array, diags, hstack, identity
 
     n, k = problem.X.shape

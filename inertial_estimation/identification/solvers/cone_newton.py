@@ -142,7 +142,7 @@ class ConeNewton:
         return self._answer(state, value, gradient, steps, steps >= max_iterations)
 
     def is_start(self, u: Array) -> bool:
-        """Return whether bodies are inside, and so are their multipliers at the start."""
+        """Return true if bodies are inside, and so are their multipliers at the start."""
         bodies = self._bodies(u)
         return bodies is not None and cholesky(bodies.inverse) is not None
 

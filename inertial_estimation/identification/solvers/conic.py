@@ -147,7 +147,7 @@ def minimise(
 
 
 def _contradict(blocks: Sequence[Block], multipliers: Sequence[Array]) -> bool:
-    """Return whether multipliers prove that only huge variables are in all cones [Farkas]."""
+    """Return true if multipliers prove that only huge variables are in all cones [Farkas]."""
     pairs = [(block, _dual(block, y)) for block, y in zip(blocks, multipliers, strict=True)]
     most = sum(float(y @ block.h) for block, y in pairs)
     left = np.sum([block.G.T @ y for block, y in pairs], axis=0)

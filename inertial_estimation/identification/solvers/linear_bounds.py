@@ -66,7 +66,7 @@ class LinearBounds:
         return cls(np.array(rows).reshape(-1, n), np.array(limits), tuple(names))
 
     def slack(self, x: Array) -> Array:
-        """Return how far unknowns, (n,), are inside each bound, (k,)."""
+        """Return the slack of each bound, positive inside, (k,); unknowns (n,)."""
         return np.asarray(self.rows @ x - self.limits)
 
 

@@ -250,7 +250,7 @@ def _least(objective: _Objective, blocks: Sequence[Block]) -> _Found:
 
 
 def _inside(block: Block, u: Array) -> bool:
-    """Return whether variables are strictly inside the cones of a block."""
+    """Return true if variables are strictly inside the cones of a block."""
     rows = block.G @ u + block.h
     if block.kind is Kind.SEMIDEFINITE:
         rows = np.linalg.eigvalsh(matrix(rows.reshape(len(block.labels), -1)))
