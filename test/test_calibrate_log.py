@@ -290,7 +290,7 @@ def test_matrix_of_a_simulated_arm(folder, tmp_path):
     np.testing.assert_array_equal(sensors['wrist_sensor'].matrix, found['matrix'])
 
 
-def test_matrix_far_from_the_former_one_is_written_on_request_only(folder, tmp_path):
+def test_matrix_far_from_the_former_needs_a_request(folder, tmp_path):
     saved, figures = tmp_path / 'arm.yaml', tmp_path / 'found.json'
     more = ('--out', saved, '--json', figures)
     assert run(folder, 'affine', 'loud', *more) == 1 and not saved.exists()

@@ -48,7 +48,7 @@ def test_touch_lives_until_it_times_out():
     assert at(stream, 10) == [] and stream.statistics().received == 1
 
 
-def test_points_apart_are_contacts_of_their_own_whoever_sends_them():
+def test_points_apart_are_contacts_of_their_own():
     """Two patches of one link that move, one of another, each with its own rate and clock."""
     stream = make(contact_timeout=0.03)
     for ms in range(100):
@@ -62,7 +62,7 @@ def test_points_apart_are_contacts_of_their_own_whoever_sends_them():
             assert [frame for frame, _ in at(stream, ms)] == ['hand', 'hand', 'foot']
 
 
-def test_two_senders_of_one_spot_are_one_contact_though_one_is_late():
+def test_two_senders_of_one_spot_are_one_contact():
     stream = make(contact_timeout=0.1)
     for ms in range(0, 1000, 10):
         push(stream, ms, 'hand', 0.0, 0.0, 1e-4 * ms)

@@ -22,7 +22,7 @@ EXAMPLES = [
 ]
 
 
-def test_every_error_has_one_base_the_matching_builtin_and_travels():
+def test_errors_have_one_base_a_matching_builtin_and_pickle():
     classes = {
         item
         for item in vars(errors).values()

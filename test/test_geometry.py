@@ -73,7 +73,7 @@ def test_box_of_a_lumped_link_is_where_its_joint_puts_it():
         ('<capsule radius="0.1" length="0.4"/>', 0.3),
     ],
 )
-def test_points_of_round_shapes_are_inside_them_and_reach_all_ends(shape, half_length):
+def test_points_of_round_shapes_fill_them_to_the_ends(shape, half_length):
     found = shapes_of(tag('visual', shape)).by_link['forearm']
     half_lengths = [0.1, 0.1, half_length]
     np.testing.assert_allclose(found.box.half_lengths, half_lengths, atol=ROUND_OFF)
@@ -155,7 +155,7 @@ def links_of(clearance):
 NO_NEIGHBOURS = {pair(0, 2), pair(0, 3), pair(1, 3)}
 
 
-def test_neighbours_are_pairs_if_they_are_apart_with_joints_at_zero():
+def test_neighbours_apart_at_zero_are_pairs():
     gap = ARM / 4 - RADIUS / 2  # between base and first rod; other neighbours have more
     neighbours = {pair(k, k + 1) for k in range(3)}
     apart = folding(margin=gap - LIBRARY)

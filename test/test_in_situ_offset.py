@@ -128,7 +128,7 @@ def test_channel_of_noise_alone_is_named(rng, channel):
         in_situ_offset(wrench, a, matrix=np.eye(6))
 
 
-def test_samples_that_move_or_are_touched_are_left_out_and_counted(rng):
+def test_moving_and_touched_samples_are_left_out_and_counted(rng):
     raw, a = noisy(rng, 600)
     clean, turning = in_situ_offset(raw, a, matrix=MATRIX), np.zeros((600, 3))
     pushed = rng.normal(size=(120, 6)) * np.repeat([8.0, 0.8], 3) + [0, 6, 4, 0, 0, 0.3]

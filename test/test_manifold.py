@@ -63,7 +63,7 @@ def test_every_iterate_is_consistent_and_no_worse(noisy, weight):
     assert (np.diff(values) <= ROUND_OFF * values[0]).all() and values[3] < values[0]
 
 
-def test_without_prior_the_boundary_is_as_good_as_that_of_the_cone(noisy):
+def test_without_prior_the_boundary_is_that_of_the_cone(noisy):
     found = solve_manifold(noisy, weight=None)
     expected = solve_semidefinite(noisy, prior='none')
     assert found.grade is Grade.OPTIMAL

@@ -111,7 +111,7 @@ def test_neither_imu_nor_order_of_supports_matters(rng, offsets, supports):
         np.testing.assert_allclose(other, found[0], atol=EXACT)
 
 
-def test_poses_that_turn_the_sensors_against_each_other_determine_more(robot, rng, offsets):
+def test_poses_that_turn_sensors_apart_determine_more(robot, rng, offsets):
     pose = pose_of(robot, rng)
     # A degree or two would magnify model errors.
     near = [pose + rng.normal(0.0, 0.02, len(pose)) for _ in range(20)]
@@ -129,7 +129,7 @@ def test_poses_that_turn_the_sensors_against_each_other_determine_more(robot, rn
 
 
 @pytest.mark.parametrize('share', [0.5, 0.9])
-def test_f1_both_feet_of_an_icub_are_predicted_at_half_of_the_weight(rng, share):
+def test_f1_both_feet_of_an_icub_carry_half_of_the_weight(rng, share):
     """Fault F1: a peer's calibration in double support predicts 353.7 N and 0.0 N."""
     path = SHARED / 'data/models/icub_sensorised.urdf'
     if not path.is_file():

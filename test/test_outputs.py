@@ -272,7 +272,7 @@ def test_the_cycle_reports_failures_gaps_and_jumps():
     assert found(CycleReport(100, 0, *times, 0.0, 2.0)) == [('clock', Level.WARNING)]
 
 
-def test_refused_messages_slow_contacts_and_unknown_joints_are_findings(robot, rng):
+def test_refused_messages_and_slow_contacts_are_findings(robot, rng):
     assert not list(check_problems('ft foot', {}))
     (one,) = check_problems('ft foot', {'frame': 3, 'bytes': 2})
     assert one.values['count'] == 5

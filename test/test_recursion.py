@@ -224,7 +224,7 @@ def test_impossible_settings_are_refused(robot):
         RecursiveIdentifier(robot, settings(robot, payload_links=two))
 
 
-def test_deviation_of_a_payload_s_centre_has_the_correlation_of_mass_and_moments(rng):
+def test_payload_centre_deviation_has_the_correlation_with_mass(rng):
     load = np.array([2.0, 0.2, -0.4, 0.6, *0.01 * rng.normal(size=6)])
     Y = rng.normal(size=(60, 10))
     Y[:, 1:4] += 2.0 * Y[:, :1]

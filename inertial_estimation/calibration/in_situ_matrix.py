@@ -53,7 +53,7 @@ MIN_DATA_SETS = 3
 WEIGHT_ROUNDS = 4
 """Of weighing the equations by the noise of wrenches that the last matrix implies."""
 MIN_OVER_NOISE = 3.0
-"""Singular values below so many times the expected largest of noise count as zero."""
+"""Singular values below this multiple of the expected largest of noise count as zero."""
 ROUND_OFF = 1e-9
 MAX_RESIDUAL_OVER_NOISE, MAX_RESIDUAL = 3.0, 0.07
 """

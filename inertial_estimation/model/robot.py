@@ -133,7 +133,7 @@ class Robot:
         Raises
         ------
         ModelError
-            If the description cannot be used; the message names the element.
+            If the URDF cannot be used; the message names the element.
         NameNotFound
             If a joint, frame or sensor does not exist.
 

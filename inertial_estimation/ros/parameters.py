@@ -129,7 +129,7 @@ def _declare(node: Node, name: str, item: Setting, value) -> None:
     if not item.is_list or value:
         node.declare_parameter(name, value, descriptor(item), ignore_override=True)
         return
-    # rclpy takes an empty list for one of bytes, unless the parameter says the type.
+    # rclpy takes an empty list for one of bytes, unless the parameter states its type.
     node.declare_parameter(name, ARRAY_TYPES[item.kind], descriptor(item), ignore_override=True)
     node.set_parameters([Parameter(name, ARRAY_TYPES[item.kind], [])])
 

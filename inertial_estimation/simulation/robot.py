@@ -39,7 +39,7 @@ class SimulatedRobot:
     The iCub of the package icub-models in MuJoCo, with six FT sensors and any number of IMUs.
 
     When the scenario starts, the robot has come to rest in its posture and moves in full, unless
-    the scenario says that it begins to move later.
+    the scenario states that it begins to move later.
     """
 
     def __init__(

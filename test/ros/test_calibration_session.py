@@ -125,7 +125,7 @@ class Call:
 
 
 @pytest.mark.parametrize('wrong', [False, True])
-def test_session_determines_the_matrix_that_the_estimator_takes_over(robot, rng, tmp_path, wrong):
+def test_session_hands_its_matrix_to_the_estimator(robot, rng, tmp_path, wrong):
     before, out = robot.path.read_bytes(), tmp_path / 'out.json'
     stated = [(0.25, LOADS[0][1]), LOADS[1]] if wrong else LOADS
     call = Call(

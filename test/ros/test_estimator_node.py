@@ -93,7 +93,7 @@ def test_every_cycle_equals_the_library(bench, rng, monkeypatch, has_events):
     assert (latched[0].header.frame_id, latched[0].wrench.force.y) == ('upper_arm', -2.0)
 
 
-def test_reported_contacts_replace_the_defaults_of_their_submodel(bench, rng):
+def test_reported_contacts_replace_defaults_of_their_submodel(bench, rng):
     robot = bench(touch_kind='force', **NO_FILTERS)
     wrenches = robot.listen_to_wrenches()
     robot.listen_to_diagnostics()
