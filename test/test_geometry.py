@@ -63,6 +63,10 @@ def test_box_of_a_lumped_link_is_where_its_joint_puts_it():
     np.testing.assert_allclose(found.box.half_lengths, [0.1, 0.05, 0.2], atol=ROUND_OFF)
     np.testing.assert_allclose(np.ptp(found.vertices, axis=0), [0.1, 0.2, 0.4], atol=ROUND_OFF)
     np.testing.assert_allclose(found.box.to_unit(found.vertices) ** 2, 1.0, atol=1e-9)
+    # Distances regard links of the URDF that have visual geometry only.
+    both = shapes_of(tag('visual', '<sphere radius="9"/>'), box).by_link['forearm']
+    assert [part.kind for part in both.parts] == ['box', 'sphere']
+    assert np.abs(both.vertices).max() < 1.0
 
 
 @pytest.mark.parametrize(
@@ -163,6 +167,8 @@ def test_neighbours_apart_at_zero_are_pairs():
     near = folding(margin=gap + LIBRARY)
     assert near.unchecked == (pair(0, 1),)
     assert links_of(near) == NO_NEIGHBOURS | neighbours - {pair(0, 1)}
+    # Only neighbours are left out for being near, not the root and the last link.
+    assert links_of(folding(margin=3 * ARM)) == NO_NEIGHBOURS
     ignored = links_of(folding(ignored=[('link_3', 'link_0'), ('link_0', 'link_1')]))
     assert ignored == (NO_NEIGHBOURS | neighbours) - {pair(0, 3), pair(0, 1)}
     with pytest.raises(FrameNotFound):

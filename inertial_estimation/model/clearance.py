@@ -86,7 +86,11 @@ class SelfClearance:
         self.pairs = [pair for pair in bodies if bodies[pair] not in free]
         """Numbers of parts."""
         zero = self.near(np.clip(np.zeros((1, len(lower))), lower, upper), margin)
-        tied = {frozenset((k, rigid[link.parent])) for k, link in enumerate(robot.links)}
+        tied = {
+            frozenset((k, rigid[link.parent]))
+            for k, link in enumerate(robot.links)
+            if link.parent >= 0
+        }
         tied &= {bodies[self.pairs[k]] for k in zero.pairs[zero.distances <= margin]}
         left = [pair for pair in self.pairs if bodies[pair] in tied]
         self.unchecked = tuple(dict.fromkeys(map(self.names, left)))

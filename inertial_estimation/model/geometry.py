@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -97,6 +97,7 @@ class Shape:
     source: str
     """``collision`` or ``visual``."""
     parts: tuple[Geometry, ...] = ()
+    """Of each URDF link its collision geometry, else its visual one."""
 
 
 class Shapes(NamedTuple):
@@ -121,9 +122,11 @@ def link_shapes(robot: Robot, mesh_folders: Iterable[str | Path] = ()) -> Shapes
         parts: dict[str, list[Geometry]] = {}
         for tag in parse(robot.urdf).findall('link'):
             name = tag.get('name', '')
-            if name not in robot.frames or robot.link_names[robot.frame(name)[0]] in found:
+            if name not in robot.frames:
                 continue
             link, L_H_U = robot.frame(name)
+            if robot.link_names[link] in found and tag.find('collision') is not None:
+                continue
             owner = f"{source} of link '{name}'"
             for part in tag.findall(source):
                 try:
@@ -135,6 +138,9 @@ def link_shapes(robot: Robot, mesh_folders: Iterable[str | Path] = ()) -> Shapes
                 else:
                     parts.setdefault(robot.link_names[link], []).append(geometry)
         for name, mine in parts.items():
+            if name in found:
+                found[name] = replace(found[name], parts=(*found[name].parts, *mine))
+                continue
             placed = [p.vertices @ p.L_H_P[:3, :3].T + p.L_H_P[:3, 3] for p in mine]
             vertices = np.concatenate(placed)
             box = Box.around(vertices)

@@ -85,8 +85,9 @@ class BoundedProblem:
         left = np.minimum(self.gradient(v, y) / size, v - self.floor)
         slack = self.C @ v - self.limits
         apart = np.minimum(np.abs(y) / size, np.abs(slack))
-        worst = np.concatenate([np.abs(left), -slack, apart, -y / size])
-        return Fitted(v, float(worst.max()), iterations)
+        worst = float(np.concatenate([np.abs(left), -slack, apart, -y / size]).max())
+        # Clarabel's numbers may be NaN where it fails.
+        return Fitted(v, worst if np.isfinite(worst) else np.inf, iterations)
 
 
 class Fitted(NamedTuple):
