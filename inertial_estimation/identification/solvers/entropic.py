@@ -71,7 +71,7 @@ def _entropic(
     notes = (f'iterations ended before these bounds were kept: {violated}',) if violated else ()
     return Answer(
         at.unknowns(found.u), found.gap, found.grade, found.iterations, notes,
-        numerical_rank(method.gram), at, at.prior_rows(weight, at.shapes(found.u)),
+        numerical_rank(method.gram), at, lambda: at.prior_rows(weight, at.shapes(found.u)),
     )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def _quadratic(distance: Distance, problem: Problem, weight: float) -> Answer:
     size = np.linalg.norm(at.factor) * np.linalg.norm(at.target)
     optimality = float(np.linalg.norm(gradient) / size) if size > 0.0 else 0.0
     return Answer(
-        at.unknowns(u), optimality, _grade(optimality), coordinates=at, prior_rows=pull,
+        at.unknowns(u), optimality, _grade(optimality), coordinates=at, prior_rows=lambda: pull,
         rank=numerical_rank(at.factor.T @ at.factor),
     )  # fmt: skip
 

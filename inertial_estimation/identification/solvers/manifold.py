@@ -79,7 +79,7 @@ def _manifold(problem: Problem, weight: float | None, *, max_iterations: int = 2
     )  # fmt: skip
     if weight is None:
         return answer
-    return answer._replace(coordinates=at, prior_rows=at.prior_rows(weight, shapes))
+    return answer._replace(coordinates=at, prior_rows=lambda: at.prior_rows(weight, shapes))
 
 
 solve_manifold = Method(

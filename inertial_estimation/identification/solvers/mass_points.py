@@ -214,7 +214,13 @@ def _mass_points(
         )
     grade = Grade.OPTIMAL if fitted.optimality <= OPTIMAL else Grade.INACCURATE
     return Answer(
-        x, fitted.optimality, grade, fitted.iterations, tuple(notes), space.rank, prior_rows=pull
+        x,
+        fitted.optimality,
+        grade,
+        fitted.iterations,
+        tuple(notes),
+        space.rank,
+        prior_rows=lambda: pull,
     )
 
 

@@ -47,8 +47,8 @@ class Answer(NamedTuple):
     """None: by products of the equations."""
     coordinates: Coordinates | None = None
     """In which deviations are computed; None: the unknowns."""
-    prior_rows: Array | None = None
-    """Root of the curvature of the weighted prior by these, shape (k, n_u); None: no prior."""
+    prior_rows: Callable[[], Array] | None = None
+    """Returns the root of the weighted prior's curvature by these, (k, n_u); None: no prior."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def deviations(problem: Problem, found: Answer, weight: float, noise: float | No
 
     at = found.coordinates
     factor = problem.factor / np.sqrt(problem.count) if at is None else at.factor
-    prior = factor[:0] if found.prior_rows is None else found.prior_rows
+    prior = factor[:0] if found.prior_rows is None else found.prior_rows()
     R = np.asarray(np.linalg.qr(np.vstack([factor, prior]), mode='r'))
     if at is None:
         space = RowSpace.of(R)

@@ -155,7 +155,7 @@ def _semidefinite(
     answer = Answer(x, found.gap, found.grade, found.iterations, tuple(notes))
     if prior is Distance.NONE:
         return answer
-    return answer._replace(coordinates=at, prior_rows=pull)
+    return answer._replace(coordinates=at, prior_rows=lambda: pull)
 
 
 solve_semidefinite = Method('semidefinite', _semidefinite, Distance.PULLBACK, 1e-8)
