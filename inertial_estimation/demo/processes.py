@@ -24,6 +24,8 @@ PATIENCE = 5.0
 """Time for a process to end after an interrupt [s]."""
 LAST_LINES, LAST_WIDTH, LAST_BYTES = 20, 200, 50_000
 """Limits of the output of a process that is read, and shown when it has ended."""
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-c, the end of a service, the end of a session."""
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 
@@ -98,7 +100,12 @@ class Processes(list[Process]):
 
     def start(self, name: str, module: str, arguments: Sequence[str]) -> Process:
         """Start a process."""
-        self.append(Process(name, module, arguments))
+        # An interrupt in between would leave a process that is in no list, and lives on.
+        signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+        try:
+            self.append(Process(name, module, arguments))
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
         return self[-1]
 
     def check(self) -> None:
@@ -109,5 +116,6 @@ class Processes(list[Process]):
 
 
 def _end_with_parent() -> None:
-    """Ask Linux to end this process when its parent ends in any way."""
+    """Ask Linux to end this process when its parent ends in any way; let it be interrupted."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

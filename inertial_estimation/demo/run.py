@@ -22,7 +22,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.demo.processes import DemoError, Processes
+from inertial_estimation.demo.processes import INTERRUPTS, DemoError, Processes
 from inertial_estimation.demo.scores import (
     AGE_LIMIT,
     LOAD_TIME,
@@ -39,8 +39,6 @@ from inertial_estimation.simulation.scenario import PICK_UP, SCENES, Scenario, c
 RATE_HZ = 250
 PERIOD = 0.5
 """Time between two looks at the newest estimates [s]."""
-INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Ctrl-c, the end of a service, the end of a session."""
 SHORTEST, LONGEST = 10.0, 600.0
 """Limits of the duration [s]; a longer recording would take over 500 MB."""
 LOAD_SCENE = 1.0 + PICK_UP + LOAD_TIME
