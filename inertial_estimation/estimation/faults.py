@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import ModelError, ShapeError
@@ -215,7 +214,7 @@ def with_known_temperatures(sample: S, calibration: FtCalibration) -> S:
     )
 
 
-def delivered(sample: Sample | SampleBatch, motion: LinkMotions) -> NDArray[np.intp]:
+def delivered(sample: Sample | SampleBatch, motion: LinkMotions) -> Indices:
     """Return the quantities that each IMU delivers, as `Bits`, (..., n_imus)."""
     linear, angular = _find_imu_faults(sample, motion)
     return ACCELEROMETER * ~linear + GYROSCOPE * ~angular

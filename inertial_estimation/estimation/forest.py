@@ -190,8 +190,8 @@ def pose_view(data: pin.Data) -> Array:
     return _shared([(pose.rotation.T, pose.translation) for pose in data.oMi]).reshape(-1, 4, 3)
 
 
-def motion_view(motions: pin.StdVec_Motion) -> Array:
-    """Return velocities or accelerations, (n_joints + 1, 6), sharing Pinocchio's memory."""
+def motion_view(motions: pin.StdVec_Motion | pin.StdVec_Force) -> Array:
+    """Return motions or forces of joints, (n_joints + 1, 6), sharing Pinocchio's memory."""
     return _shared([(motion.linear, motion.angular) for motion in motions])
 
 
@@ -244,6 +244,8 @@ class Dynamics:
         self._geometry_data = self.geometry.model.createData()
         self.tau: Array = self.forest_data.tau
         """Result of the last `run`: generalised forces of the forest, shape (nv,)."""
+        self.forces = motion_view(self.forest_data.f)
+        """Likewise: force through each joint of the forest, in its frame, (n_joints + 1, 6)."""
         self.poses = pose_view(self._geometry_data)
         """Likewise: row poses of the geometry's joints, shape (n_supports, 4, 3)."""
         self.jacobian: Array = self._geometry_data.J.reshape(6, len(robot.joint_names))

@@ -163,6 +163,7 @@ class Plan:
     ranks: NDArray[np.int64]
     """Ranks as far as they are known beforehand, shape (n_submodels,)."""
     quality: Qualities
+    missing_joints: frozenset[int]
     used_imus: Mask
     used_fts: Mask
     exact: bool
@@ -221,6 +222,7 @@ def build_plan(
         residual_rows=residual_rows,
         ranks=ranks,
         quality=quality,
+        missing_joints=frozenset(np.flatnonzero(working.missing_joints).tolist()),
         used_imus=used_imus,
         used_fts=used_fts,
         exact=exact,

@@ -68,9 +68,10 @@ class Step:
         self._local = np.empty((*lead, n_measured, 6))
         self._tops = self._local[..., : frames.sensors, :]
         self._readings = self._local[..., frames.sensors :, :]
-        self._terms = np.zeros((*lead, n_terms, 6))
-        self._measured = self._terms[..., :n_measured, :]
-        self._external = self._terms[..., n_measured:, :]
+        self.terms = np.zeros((*lead, n_terms, 6))
+        """Wrenches of tops, FT sensors and contacts about the root link, after `solve`."""
+        self._measured = self.terms[..., :n_measured, :]
+        self._external = self.terms[..., n_measured:, :]
         self._totals = balance.submodel_factors[:, :n_measured].copy()
         owners = list(balance.contact_submodel)
         self._exact = self._totals[owners] if plan.exact else None
@@ -207,7 +208,7 @@ class Step:
     def _torques(self, tau: Array, jacobian: Array) -> tuple[Array, Array]:
         """Return joint torques in the local form [T 4.24, 4.25] and external joint torques."""
         forest = self.plan.dynamics.forest
-        np.matmul(self._factors, self._terms, out=self._loads)
+        np.matmul(self._factors, self.terms, out=self._loads)
         axes = np.swapaxes(jacobian, -1, -2)[..., None]
         projected = np.matmul(self._pairs_of_loads, axes)[..., 0]
         held = tau.take(forest.joint_rows, axis=-1)

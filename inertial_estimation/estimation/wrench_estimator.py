@@ -177,10 +177,16 @@ class WrenchEstimator:
             If a contact names a frame that the robot does not have.
 
         """
+        return self.step(sample, contacts)[1]
+
+    def step(
+        self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
+    ) -> tuple[Step, WrenchEstimate]:
+        """Return the step that estimates a sample, and the estimate."""
         step, sample = self.prepare(sample, contacts)
         dynamics = step.plan.dynamics
         readings = self.calibration.apply(sample.ft_readings, sample.ft_temperatures)
-        return step.solve(
+        return step, step.solve(
             sample.stamp_ns, dynamics.tau, dynamics.poses, dynamics.jacobian, readings
         )
 
