@@ -15,14 +15,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.estimation.forest import Forest
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.tree import Submodel
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +32,16 @@ class Balance:
 
     submodels: tuple[Submodel, ...]
     """The submodels left when sensors that are not used do not cut."""
-    contact_links: tuple[int, ...]
+    members: Mask
+    """Links of each submodel, shape (n_submodels, n_links)."""
+    contact_links: Indices
     """Link of each contact."""
-    contact_submodel: tuple[int, ...]
+    contact_submodel: Indices
     """Index of the submodel of each contact."""
-    beyond: tuple[frozenset[int], ...]
-    """For each joint: links of its submodel on the side away from the root of the robot."""
-    joint_contacts: Integers
-    """Factors of the contacts in each joint's torque, shape (n_joints, n_contacts)."""
-    external_contacts: Integers
-    """Factors of the contacts in each joint's external torque, shape (n_joints, n_contacts)."""
+    beyond: Mask
+    """Links of its submodel beyond each joint, seen from the root, shape (n_joints, n_links)."""
+    loading: Mask
+    """Links of the robot on the side of each joint without the base, shape (n_joints, n_links)."""
     submodel_factors: Array
     """Sum of the external wrenches on each submodel [T 4.19], shape (n_submodels, n_terms)."""
     joint_factors: Array
@@ -52,6 +49,12 @@ class Balance:
     What turns each joint's ``tau`` of the forest into its torque [T 4.24, 4.25], and then what
     loads it from outside, shape (n_joints, 2, n_terms).
     """
+
+    @property
+    def held(self) -> Mask:
+        """Contacts in each joint's torque, and in its external one, (n_joints, 2, n_contacts)."""
+        n_others = self.joint_factors.shape[2] - len(self.contact_links)
+        return np.asarray(self.joint_factors[..., n_others:] != 0)
 
 
 def build_balance(
@@ -62,46 +65,57 @@ def build_balance(
     contact_links: Sequence[int],
 ) -> Balance:
     """Find the sums."""
-    used = sorted(used_sensors)
-    n_links, n_contacts = len(robot.links), len(contact_links)
-    submodel_of = {k: s for s, submodel in enumerate(submodels) for k in submodel.links}
-    by_submodel = []
-    for submodel in submodels:
-        counts = _counts(submodel.links, n_links)
-        net, sensors = _net_factors(forest, counts), _sensor_factors(robot, used, counts)
-        by_submodel.append([*net, *sensors, *[0] * n_contacts])
-    n_other = len(forest.tops) + len(robot.ft_sensors)
-    subtree = subtrees(robot)
-    beyond: list[frozenset[int]] = []
-    by_joint, external = [], []
-    for k, link in enumerate(robot.links):
-        if link.joint < 0:
-            continue
-        own = frozenset(subtree[k]).intersection(submodels[submodel_of[k]].links)
-        counts = _counts(own, n_links)
-        # What the joint's tau of the forest holds already is the same on both sides of each top.
-        net = _net_factors(forest, counts)
-        contacts = [-int(counts[c]) for c in contact_links]
-        beyond.append(own)
-        by_joint.append([*net, *_sensor_factors(robot, used, counts), *contacts])
-        # In J' f [T 3.64] of the joint above the link.
-        turned = robot.base in subtree[k]
-        sign = -1 if turned else 1
-        factors = [sign if (c in subtree[k]) != turned else 0 for c in contact_links]
-        external.append([*[0] * n_other, *factors])
-    n_joints = len(by_joint)
-    joint_factors = np.array([by_joint, external], dtype=np.int64)
-    joint_factors = joint_factors.reshape(2, n_joints, n_other + n_contacts)
+    used = masks([used_sensors], len(robot.ft_sensors))
+    # Column -1 is that of no link.
+    below = [top.below[0] if top.below else -1 for top in forest.tops]
+    above = [top.above for top in forest.tops]
+    far = np.array([sensor.child for sensor in robot.ft_sensors], dtype=np.intp)
+    near = np.array([sensor.parent for sensor in robot.ft_sensors], dtype=np.intp)
+
+    def measured(links: Mask) -> Array:
+        """Return the factors of tops and FT measurements in: net wrenches - wrenches at cuts."""
+        counts = np.pad(links.astype(np.float64), ((0, 0), (0, 1)))
+        tops, fts = counts[:, below] - counts[:, above], counts[:, far] - counts[:, near]
+        return np.hstack([tops, fts * used])
+
+    child, places = child_links(robot), np.array(contact_links, dtype=np.intp)
+    members = masks([submodel.links for submodel in submodels], len(robot.links))
+    owner = members.argmax(axis=0)
+    subtree = masks(subtrees(robot), len(robot.links))[child]
+    # What the joint's tau of the forest holds already is the same on both sides of each top.
+    beyond = subtree & members[owner[child]]
+    torques = np.hstack([measured(beyond), -1.0 * beyond[:, places]])
+    # In J' f [T 3.64] of the joint above the link.
+    turned = subtree[:, [robot.base]]
+    loading = subtree ^ turned
+    external = np.zeros_like(torques)
+    external[:, external.shape[1] - len(places) :] = loading[:, places] * np.where(turned, -1, 1)
+    sums = measured(members)
     return Balance(
         submodels=submodels,
-        contact_links=tuple(contact_links),
-        contact_submodel=tuple(submodel_of[k] for k in contact_links),
-        beyond=tuple(beyond),
-        joint_contacts=joint_factors[0, :, n_other:],
-        external_contacts=joint_factors[1, :, n_other:],
-        submodel_factors=np.array(by_submodel, dtype=np.float64),
-        joint_factors=np.moveaxis(joint_factors, 0, 1).astype(np.float64),
+        members=members,
+        contact_links=places,
+        contact_submodel=owner[places],
+        beyond=beyond,
+        loading=loading,
+        submodel_factors=np.pad(sums, ((0, 0), (0, len(places)))),
+        joint_factors=np.stack([torques, external], axis=1),
     )
+
+
+def masks(rows: Iterable[Iterable[int]], size: int) -> Mask:
+    """Return a mask for each list of indices, shape (n, size)."""
+    indices = [list(row) for row in rows]
+    found = np.zeros((len(indices), size), dtype=bool)
+    for mask, row in zip(found, indices):
+        mask[row] = True
+    return found
+
+
+def child_links(robot: Robot) -> Indices:
+    """Return the child link of each joint."""
+    child = {link.joint: k for k, link in enumerate(robot.links)}
+    return np.array([child[j] for j in range(len(robot.joint_names))], dtype=np.intp)
 
 
 def subtrees(robot: Robot) -> list[list[int]]:
@@ -111,29 +125,3 @@ def subtrees(robot: Robot) -> list[list[int]]:
         if robot.links[k].parent >= 0:
             found[robot.links[k].parent] += found[k]
     return found
-
-
-def _counts(links: Iterable[int], n_links: int) -> Integers:
-    """Return the factor of each link: one if it is listed, else zero."""
-    counts = np.zeros(n_links, dtype=np.int64)
-    counts[list(links)] = 1
-    return counts
-
-
-def _net_factors(forest: Forest, counts: Integers) -> list[int]:
-    """Return the factor of each top in a sum of net wrenches."""
-    return [
-        int(counts[top.below[0]] - (counts[top.above] if top.above >= 0 else 0))
-        if top.below
-        else 0
-        for top in forest.tops
-    ]
-
-
-def _sensor_factors(robot: Robot, used: Sequence[int], counts: Integers) -> list[int]:
-    """Return the factor of each FT measurement in: net wrenches - wrenches through sensors."""
-    factors = [0] * len(robot.ft_sensors)
-    for k in used:
-        sensor = robot.ft_sensors[k]
-        factors[k] = int(counts[sensor.child] - counts[sensor.parent])
-    return factors

@@ -10,15 +10,21 @@ are taken to depend on all of it; elsewhere tables are exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from inertial_estimation.arrays import Mask
+from inertial_estimation.arrays import Indices, Mask
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.balance import Balance, build_balance, subtrees
+from inertial_estimation.estimation.balance import (
+    Balance,
+    build_balance,
+    child_links,
+    masks,
+    subtrees,
+)
 from inertial_estimation.estimation.contacts import Contact, check_contacts
 from inertial_estimation.estimation.forest import Forest, build_forest
 from inertial_estimation.estimation.link_motion import LinkMotions
@@ -29,65 +35,46 @@ from inertial_estimation.model.sensors import FtSensor, Imu
 from inertial_estimation.model.tree import Submodel, decompose
 
 
-@dataclass(frozen=True, eq=False)
-class Side:
-    """The links on one side of a joint, within its submodel."""
+class Sides(NamedTuple):
+    """Sides of the joint or missing FT sensor above each link; a row is empty where none is."""
 
-    links: frozenset[int]
-    away: bool
-    """True if they are away from the root of the robot."""
-    submodel: int
-    """Row of their submodel."""
-    moving: frozenset[int]
+    members: Mask
+    """Links of the submodel of the link, shape (n_links, n_links)."""
+    links: Mask
+    """Links on the side that is summed, within the submodel, likewise."""
+    moving: Mask
     """Links whose motion counts: these, or all if a contact among them shares the submodel."""
-    sensors: tuple[int, ...]
-    """FT sensors in use that count."""
+    away: Mask
+    """True where this is the side away from the root of the robot, shape (n_links,)."""
 
 
 def find_sides(
     robot: Robot,
     submodels: Sequence[Submodel],
-    contact_links: Sequence[int],
+    contact_links: Sequence[int] | Indices,
     unknowns: Sequence[int],
-) -> dict[int, Side]:
-    """Return the side of every joint that is summed, by the child link of the joint."""
-    subtree = subtrees(robot)
-    carriers = [(k, n) for k, n in zip(contact_links, unknowns, strict=True) if n]
-    sides = {}
-    for s, submodel in enumerate(submodels):
-        members = frozenset(submodel.links)
-        own = [(link, n) for link, n in carriers if link in members]
-        alone = len(own) == 1 and own[0][1] == 6
-        for k in members - {submodel.root}:
-            beyond = members.intersection(subtree[k])
-            loaded = any(link in beyond for link, _ in own)
-            away = not (alone and loaded)
-            links = beyond if away else members - beyond
-            moving = members if loaded and not alone else links
-            sensors = tuple(
-                n
-                for n in submodel.sensors
-                if {robot.ft_sensors[n].parent, robot.ft_sensors[n].child} & moving
-            )
-            sides[k] = Side(links, away, s, moving, sensors)
-    return sides
+) -> Sides:
+    """Return the side of every joint that is summed."""
+    n = len(robot.links)
+    own = masks([submodel.links for submodel in submodels], n)
+    members = own[own.argmax(axis=0)] & ~masks([[one.root for one in submodels]], n).T
+    beyond = members & masks(subtrees(robot), n)
+    sizes = np.array(unknowns, dtype=np.intp)
+    carriers = np.array(contact_links, dtype=np.intp)[sizes > 0]
+    carried = members[:, carriers]
+    alone = (carried.sum(axis=1) == 1) & (carried @ sizes[sizes > 0] == 6)
+    loaded = beyond[:, carriers].any(axis=1)
+    away = ~(alone & loaded)
+    links = np.where(away[:, None], beyond, members & ~beyond)
+    return Sides(members, links, np.where((loaded & ~alone)[:, None], members, links), away)
 
 
-def child_links(robot: Robot) -> list[int]:
-    """Return the child link of each joint."""
-    child = {link.joint: k for k, link in enumerate(robot.links) if link.joint >= 0}
-    return [child[j] for j in range(len(child))]
-
-
-def sum_joints(robot: Robot, forest: Forest, links: Iterable[int]) -> list[int]:
-    """Return the joints that a sum of net wrenches over links depends on."""
-    members, joints = set(links), set[int]()
-    for k in members:
-        joints |= forest.path[k]
-        link = robot.links[k]
-        if link.joint >= 0 and link.parent in members:
-            joints.add(link.joint)
-    return sorted(joints)
+def sum_joints(robot: Robot, forest: Forest, links: Mask) -> Mask:
+    """Return the joints that sums of net wrenches over links depend on, (n_sums, n_joints)."""
+    child = child_links(robot)
+    parent = [robot.links[k].parent for k in child]
+    paths = masks(forest.path, len(child))
+    return np.asarray(links @ paths | links[:, child] & links[:, parent])
 
 
 class Tables(NamedTuple):
@@ -116,59 +103,37 @@ class Dependence(NamedTuple):
     """External torque of each joint."""
 
 
-class _Basis(NamedTuple):
-    """Links that one result sums over, sensors at their borders, and more joints."""
-
-    links: frozenset[int] = frozenset()
-    sensors: frozenset[int] = frozenset()
-    joints: frozenset[int] = frozenset()
-
-
 def find_dependence(
     robot: Robot, forest: Forest, balance: Balance, unknowns: Sequence[int]
 ) -> Dependence:
     """Return the dependence of all results."""
-    sums = [
-        _Basis(frozenset(submodel.links), frozenset(submodel.sensors))
-        for submodel in balance.submodels
-    ]
-    wrenches = [
-        sums[s] if unknowns[c] else _Basis() for c, s in enumerate(balance.contact_submodel)
-    ]
-    sides = find_sides(robot, balance.submodels, balance.contact_links, unknowns)
-    torques = [_Basis(sides[k].moving, frozenset(sides[k].sensors)) for k in child_links(robot)]
-    external = _external(robot, balance, wrenches)
-    return Dependence(*(_tables(robot, forest, b) for b in (sums, wrenches, torques, external)))
-
-
-def _external(robot: Robot, balance: Balance, wrenches: Sequence[_Basis]) -> list[_Basis]:
-    """Return the bases of external torques: the wrenches, and the joints on to the contact."""
-    child = child_links(robot)
-    subtree = [frozenset(links) for links in subtrees(robot)]
-    found = []
-    for j, factors in enumerate(balance.external_contacts):
-        basis = _Basis()
-        inside = np.array([k in subtree[child[j]] for k in child])
-        for c in map(int, np.flatnonzero(factors)):
-            onwards = (balance.external_contacts[:, c] != 0) & (inside == (factors[c] > 0))
-            onwards[j] = False
-            more = wrenches[c]._replace(joints=frozenset(np.flatnonzero(onwards).tolist()))
-            basis = _Basis(*(one | other for one, other in zip(basis, more)))
-        found.append(basis)
-    return found
-
-
-def _tables(robot: Robot, forest: Forest, bases: Sequence[_Basis]) -> Tables:
-    """Return truth tables."""
     n_trees = sum(top.ft_sensor < 0 for top in forest.tops)
-    sizes = (len(robot.ft_sensors), n_trees, len(robot.joint_names), len(robot.links))
-    tables = Tables(*(np.zeros((len(bases), size), dtype=bool) for size in sizes))
-    for row, basis in enumerate(bases):
-        tables.fts[row, list(basis.sensors)] = True
-        tables.sources[row, [forest.owner[k] for k in basis.links]] = True
-        tables.joints[row, [*sum_joints(robot, forest, basis.links), *basis.joints]] = True
-        tables.links[row, list(basis.links)] = True
-    return tables
+    owners = masks([[s] for s in forest.owner], n_trees)
+
+    def tables(links: Mask) -> Tables:
+        """Return the dependence of sums over links, one row each."""
+        fts = _sensors_at(robot, balance.submodels, links)
+        return Tables(fts, links @ owners, sum_joints(robot, forest, links), links)
+
+    has_unknowns = np.array(unknowns, dtype=bool).reshape(-1, 1)
+    wrenches = balance.members[balance.contact_submodel] & has_unknowns
+    child = child_links(robot)
+    sides = find_sides(robot, balance.submodels, balance.contact_links, unknowns)
+    # An external torque depends on the wrenches, and on the joints from its own to the contacts.
+    holds = balance.held[:, 1]
+    external = tables(holds @ wrenches)
+    onwards = balance.loading[:, child] & (holds @ holds.T) & ~np.eye(len(child), dtype=bool)
+    external = external._replace(joints=external.joints | onwards)
+    return Dependence(
+        tables(balance.members), tables(wrenches), tables(sides.moving[child]), external
+    )
+
+
+def _sensors_at(robot: Robot, submodels: Sequence[Submodel], links: Mask) -> Mask:
+    """Return the FT sensors in use that border on links of a submodel, (n_sums, n_fts)."""
+    used = masks([[n for submodel in submodels for n in submodel.sensors]], len(robot.ft_sensors))
+    ends = masks([{one.parent, one.child} for one in robot.ft_sensors], len(robot.links))
+    return np.asarray(links @ ends.T & used)
 
 
 @dataclass(frozen=True)
@@ -197,9 +162,6 @@ class UninformedTorques:
     Link on the other side of the joints: with the submodel's contact there, torques would depend
     on FT sensors; empty if no FT sensor in use borders on the submodel.
     """
-
-    def __str__(self) -> str:
-        return f'torques of {", ".join(self.joints)} depend on no FT sensor'
 
 
 @dataclass(frozen=True)
@@ -279,20 +241,33 @@ def dependence_table(
     return DependenceTable(
         named(robot.joint_names, found.torques),
         named([contact.name for contact in contacts], found.wrenches),
-        _uninformed(robot, submodels, find_sides(robot, submodels, links, unknowns)),
+        find_uninformed(robot, contacts, used),
     )
 
 
 def find_uninformed(
-    robot: Robot, contacts: Sequence[Contact], fts: Iterable[str | int]
+    robot: Robot, contacts: Sequence[Contact], fts: Sequence[int]
 ) -> tuple[UninformedTorques, ...]:
-    """Return the torques that depend on no FT sensor, without the rest of the table."""
-    submodels = decompose(
-        robot.links, robot.ft_sensors, _sensors('fts', fts, 'FT sensor', robot.ft_sensors)
-    )
+    """Return the torques without an FT sensor, by submodel and by the side that is summed."""
+    submodels = decompose(robot.links, robot.ft_sensors, fts)
     links = [robot.frame(contact.frame)[0] for contact in contacts]
     sides = find_sides(robot, submodels, links, [contact.unknowns for contact in contacts])
-    return _uninformed(robot, submodels, sides)
+    informed = np.asarray(_sensors_at(robot, submodels, sides.moving).any(axis=1))
+    found, subtree = [], masks(subtrees(robot), len(robot.links))
+    groups: dict[tuple[int, bool], list[int]] = {}
+    for k in child_links(robot).tolist():
+        if not informed[k]:
+            s = next(s for s, submodel in enumerate(submodels) if k in submodel.links)
+            groups.setdefault((s, bool(sides.away[k])), []).append(k)
+    for (s, away), children in groups.items():
+        submodel, contact = submodels[s], ''
+        if submodel.sensors:
+            # Away from the root: beyond most of the joints.
+            last = children[int(subtree[np.ix_(children, children)].sum(axis=0).argmax())]
+            contact = robot.link_names[last if away else submodel.root]
+        joints = tuple(robot.joint_names[robot.links[k].joint] for k in children)
+        found.append(UninformedTorques(joints, submodel.name, contact))
+    return tuple(found)
 
 
 def _sensors(
@@ -302,23 +277,3 @@ def _sensors(
     known = [sensor.name for sensor in sensors]
     every = range(len(known)) if given is None else indices(argument, given, kind, known)
     return sorted(set(every))
-
-
-def _uninformed(
-    robot: Robot, submodels: Sequence[Submodel], sides: Mapping[int, Side]
-) -> tuple[UninformedTorques, ...]:
-    """Return the joints without FT sensor, by submodel and by the side that is summed."""
-    groups: dict[tuple[int, bool], list[int]] = {}
-    for k in child_links(robot):
-        if not sides[k].sensors:
-            groups.setdefault((sides[k].submodel, sides[k].away), []).append(k)
-    found, subtree = [], subtrees(robot)
-    for (s, away), children in groups.items():
-        submodel, contact = submodels[s], ''
-        if submodel.sensors:
-            # Away from the root: beyond most of the joints.
-            last = max(children, key=lambda k: sum(k in subtree[other] for other in children))
-            contact = robot.link_names[last if away else submodel.root]
-        joints = tuple(robot.joint_names[robot.links[k].joint] for k in children)
-        found.append(UninformedTorques(joints, submodel.name, contact))
-    return tuple(found)

@@ -16,7 +16,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.estimation.balance import Balance, subtrees
+from inertial_estimation.estimation.balance import Balance, masks
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import find_dependence
 from inertial_estimation.estimation.estimate import Flags, Quality
@@ -83,7 +83,7 @@ def find_qualities(
     working: Working,
 ) -> Qualities:
     """Mark all results that depend on something missing or assumed."""
-    n = len(robot.joint_names)
+    n, n_links = len(robot.joint_names), len(robot.links)
     unknowns = [contacts[c].unknowns for c in active]
     sums = np.zeros(len(balance.submodels), dtype=np.uint8)
     torques, external = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.uint8)
@@ -100,13 +100,17 @@ def find_qualities(
     if not robot.fixed_frame and not any(working.imus):
         for flags in (sums, torques, external):
             flags |= MISSING
-    carriers = {robot.frame(contact.frame)[0] for contact in contacts if contact.unknowns}
-    _mark_merged(robot, balance, carriers, (sums, torques, external))
-    holder = {k: s for s, submodel in enumerate(balance.submodels) for k in submodel.links}
+    lost = [one.child for s, one in enumerate(robot.ft_sensors) if not working.fts[s]]
+    merged = balance.members[:, lost].any(axis=1)
+    sums[merged] |= MERGED
+    touched = masks([[robot.frame(one.frame)[0] for one in contacts if one.unknowns]], n_links)
+    touched &= balance.members[merged].any(axis=0)
+    external[(balance.loading & touched).any(axis=1)] |= MERGED
+    torques[(balance.beyond & touched).any(axis=1) | balance.beyond[:, lost].any(axis=1)] |= MERGED
     wrenches = np.zeros(len(contacts), dtype=np.uint8)
     for c in set(range(len(contacts))).difference(active):
-        link = robot.frame(contacts[c].frame)[0]
-        wrenches[c] = Quality.DROPPED | (sums[holder[link]] & MERGED)
+        holder = balance.members[:, robot.frame(contacts[c].frame)[0]].argmax()
+        wrenches[c] = Quality.DROPPED | (sums[holder] & MERGED)
     for c, s in enumerate(balance.contact_submodel):
         if unknowns[c]:
             wrenches[active[c]] = sums[s]
@@ -121,29 +125,6 @@ def own_rows(robot: Robot, balance: Balance) -> list[int]:
     """Return the row of each submodel of a balance among the robot's own."""
     rows = {submodel.root: row for row, submodel in enumerate(robot.submodels)}
     return [rows[submodel.root] for submodel in balance.submodels]
-
-
-def _mark_merged(
-    robot: Robot, balance: Balance, contact_links: set[int], flags: tuple[Flags, Flags, Flags]
-) -> None:
-    """Mark the sums, torques and external torques that a missing FT sensor merges."""
-    sums, torques, external = flags
-    roots = {submodel.root for submodel in balance.submodels}
-    subtree = {robot.links[k].joint: set(links) for k, links in enumerate(subtrees(robot))}
-    base = robot.base
-    lost = {sensor.child for sensor in robot.ft_sensors if sensor.child not in roots}
-    for s, submodel in enumerate(balance.submodels):
-        members = frozenset(submodel.links)
-        if not members & lost:
-            continue
-        sums[s] |= MERGED
-        affected = members & (lost | contact_links)
-        for j, beyond in enumerate(balance.beyond):
-            if beyond & affected:
-                torques[j] |= MERGED
-            touched = members & contact_links
-            if touched - subtree[j] if base in subtree[j] else touched & subtree[j]:
-                external[j] |= MERGED
 
 
 class Faults(NamedTuple):

@@ -13,6 +13,7 @@ import numpy as np
 from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ModelError, NameNotFound
+from inertial_estimation.estimation.balance import child_links, masks
 from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.dependence import find_sides, sum_joints
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
@@ -45,29 +46,26 @@ class _Sums:
         for k, joint in enumerate(joints):
             if parents[joint] in carried:
                 net[carried[parents[joint]], k] = -1.0
-        links = np.array(plan.balance.contact_links, dtype=np.intp)
+        balance, missing = plan.balance, masks([plan.missing_joints], len(robot.joint_names))[0]
         unknowns = [plan.contacts[c].unknowns for c in plan.active]
-        sides = find_sides(robot, plan.balance.submodels, links.tolist(), unknowns)
-        missing = plan.missing_joints
+        sides = find_sides(robot, balance.submodels, balance.contact_links, unknowns)
         forest = with_ways(forest, plan.motion.layout.ways if plan.motion else {})
-        self._lost = np.zeros((2, n), dtype=bool)
-        self._lost[0] = [bool(path & missing) for path in forest.path]
-        counts, sensors = np.zeros((n, n)), np.zeros((n, n_sensors))
-        for k, side in sides.items():
-            counts[k, list(side.links)] = 1.0 if side.away else -1.0
-            needed = set(sum_joints(robot, forest, side.moving))
-            if not side.away:
-                # The sum is on the parent's side: to the child's frame it goes through this joint.
-                needed.add(robot.links[k].joint)
-            self._lost[1, k] = bool(missing & needed)
+        needed = sum_joints(robot, forest, sides.moving)
+        # A sum on the parent's side goes to the child's frame through the joint itself.
+        child = child_links(robot)
+        needed[child, np.arange(len(child))] |= ~sides.away[child]
+        paths = masks(forest.path, len(missing))
+        self._lost = np.asarray(np.stack([paths[:, missing], needed[:, missing]]).any(axis=2))
+        counts = np.where(sides.away[:, None], 1.0, -1.0) * sides.links
+        sensors = np.zeros((n, n_sensors))
         for s, sensor in enumerate(robot.ft_sensors):
             if plan.used_fts[s]:
                 sensors[:, s] = counts[:, sensor.child] - counts[:, sensor.parent]
                 sensors[sensor.child, s] = -1.0
         if not (robot.fixed_frame or plan.used_imus.any()):
             self._lost[:] = True
-        others = np.zeros((n, n_sensors + len(links)))
-        through = [counts @ net, sensors, -counts[:, links]]
+        others = np.zeros((n, n_sensors + len(balance.contact_links)))
+        through = [counts @ net, sensors, -counts[:, balance.contact_links]]
         self._factors = np.stack([np.hstack([net, others]), np.hstack(through)])
 
     def of(self, step: Step) -> Array:
@@ -131,7 +129,7 @@ class InternalWrenches:
             parent's side that is the joint itself as well, which the torque does not depend on.
 
         """
-        return self._found(sample, estimate, 1)[..., self._cut_at(joints), :]
+        return np.asarray(self._found(sample, estimate, 1)[..., self._cut_at(joints), :])
 
     def net(self, sample: Sample | SampleBatch, estimate: WrenchEstimate) -> Array:
         """
@@ -164,7 +162,7 @@ class InternalWrenches:
             for i in range(len(sample)):
                 found[i] = self._one(sample[i], estimate, stays[i])[kind]
             return found
-        return self._one(sample, estimate, stays)[kind]
+        return np.asarray(self._one(sample, estimate, stays)[kind])
 
     def _one(self, sample: Sample, estimate: WrenchEstimate, stays: Array) -> Array:
         """Return both kinds of wrenches for one instant."""

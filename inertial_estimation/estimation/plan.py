@@ -123,8 +123,8 @@ def find_splits(
             owner=np.equal.outer(np.arange(len(used)), np.concatenate(owners)).astype(np.float64),
             contacts=tuple(np.array(active, dtype=np.intp)[c] for c in sharers),
             starts=tuple(starts),
-            torques=tuple(balance.joint_contacts[:, c] != 0 for c in sharers),
-            external=tuple(balance.external_contacts[:, c] != 0 for c in sharers),
+            torques=tuple(balance.held[:, 0, c] for c in sharers),
+            external=tuple(balance.held[:, 1, c] for c in sharers),
         )
         found.append(split)
     return tuple(found)
@@ -187,7 +187,7 @@ def build_plan(
     """Lay out one step; length_scale [m]."""
     used = [contacts[c] for c in active]
     n_submodels = len(balance.submodels)
-    owners = np.array(balance.contact_submodel, dtype=np.intp)
+    owners = balance.contact_submodel
     unknowns = np.array([contact.unknowns for contact in used], dtype=np.intp)
     carriers = [np.flatnonzero((owners == s) & (unknowns > 0)) for s in range(n_submodels)]
     alone = np.array([len(rows) == 1 and unknowns[rows[0]] == 6 for rows in carriers], dtype=bool)

@@ -192,9 +192,9 @@ def _is_known(estimator: WrenchEstimator, estimate: WrenchEstimate, k: int) -> M
     child = robot.ft_sensors[k].child
     for (used,), rows in alike(estimate.used_fts):
         submodels = decompose(robot.links, robot.ft_sensors, np.flatnonzero(used).tolist())
-        side = find_sides(robot, submodels, links.tolist(), unknowns)[child]
-        own = np.isin(links, submodels[side.submodel].links) & has_unknowns
-        beyond = np.isin(links, list(side.links)) == side.away
+        sides = find_sides(robot, submodels, links, unknowns)
+        own = sides.members[child, links] & has_unknowns
+        beyond = sides.links[child, links] == sides.away[child]
         one_side_free = not (own & beyond).any() or not (own & ~beyond).any()
         known[rows] = one_side_free | ~open_[np.ix_(rows, own)].any(axis=1)
     return known

@@ -73,8 +73,7 @@ class Step:
         self._measured = self.terms[..., :n_measured, :]
         self._external = self.terms[..., n_measured:, :]
         self._totals = balance.submodel_factors[:, :n_measured].copy()
-        owners = list(balance.contact_submodel)
-        self._exact = self._totals[owners] if plan.exact else None
+        self._exact = self._totals[balance.contact_submodel] if plan.exact else None
         n_joints = len(balance.joint_factors)
         self._factors = balance.joint_factors.reshape(2 * n_joints, n_terms).copy()
         self._loads = np.empty((*lead, 2 * n_joints, 6))

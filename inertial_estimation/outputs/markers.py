@@ -17,8 +17,8 @@ import numpy as np
 from pinocchio import Quaternion
 
 from inertial_estimation.arrays import Array
+from inertial_estimation.estimation.balance import child_links
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.dependence import child_links
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.model.inertia import principal_axes
 from inertial_estimation.model.robot import Robot
@@ -195,7 +195,7 @@ def sensor_markers(robot: Robot, sample: Sample) -> list[Marker]:
 
 def uninformed_markers(robot: Robot, joints: Iterable[str]) -> list[Marker]:
     """Return a grey ball at each joint whose torque no FT sensor informs."""
-    child = dict(zip(robot.joint_names, child_links(robot)))
+    child = dict(zip(robot.joint_names, child_links(robot).tolist()))
     return [
         Marker(
             'uninformed', child[joint], SPHERE, robot.links[child[joint]].name, STATE_LIFETIME_NS,

@@ -57,7 +57,7 @@ def find_loads(plan: Plan) -> Loads:
     """Return the loads of a plan."""
     balance, frames = plan.balance, plan.frames
     n_measured, n_contacts = frames.contacts, len(plan.active)
-    owners = np.array(balance.contact_submodel, dtype=np.intp)
+    owners = balance.contact_submodel
     sums = balance.submodel_factors[:, :n_measured]
     shared = np.setdiff1d(np.arange(n_contacts), plan.single)
     free = np.setdiff1d(np.arange(len(sums)), plan.single_rows)
@@ -232,7 +232,7 @@ class Sharing:
         self._contacts = plan.frames.contacts + loads.shared_contacts
         self._known = np.searchsorted(loads.shared_contacts, plan.known)
         self._known_wrenches = plan.known_wrenches
-        owners = np.array(plan.balance.contact_submodel, dtype=np.intp)[loads.shared_contacts]
+        owners = plan.balance.contact_submodel[loads.shared_contacts]
         known = np.isin(np.arange(len(owners)), self._known)
         # With each split the shared contacts of its unknowns (n, n_unknowns), the factors of the
         # measured terms in the sums (n, n_measured), and of the known contacts (n, n_shared).
