@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Representations of six-vectors [T chapter 2] and the Newton-Euler equations of one body.
+Spatial algebra and representations of six-vectors [T chapter 2], and one body.
 
 Against Pinocchio. Not covered: a whole robot (test_floating_dynamics.py).
 """
@@ -19,10 +19,21 @@ from inertial_estimation.model.representations import (
     convert_acceleration,
     convert_velocity,
     convert_wrench,
-    coriolis_matrix,
-    external_wrench,
+    gravity_acceleration,
     net_wrench,
-    proper_acceleration,
+)
+from inertial_estimation.model.spatial import (
+    compose,
+    cross,
+    cross_matrix,
+    inverse_pose,
+    motion_cross,
+    motion_transform,
+    row_pose,
+    to_child,
+    to_parent,
+    wrench_cross,
+    wrench_transform,
 )
 
 LEFT, _, _, SENSOR = Representation
@@ -52,8 +63,9 @@ def test_conversions_have_inverses_and_keep_power(given, wanted, rng):
     assert_near(convert_acceleration(a_wanted, v_wanted, H, wanted, given), a)
     assert_near(convert_wrench(f_wanted, H, wanted, given), f)
     assert_near(f_wanted @ v_wanted, f @ v)
-    proper = convert_acceleration(proper_acceleration(a, H, GRAVITY, given), v, H, given, wanted)
-    assert_near(proper, proper_acceleration(a_wanted, H, GRAVITY, wanted))
+    proper = a - gravity_acceleration(H, GRAVITY, given)
+    fall = gravity_acceleration(H, GRAVITY, wanted)
+    assert_near(convert_acceleration(proper, v, H, given, wanted), a_wanted - fall)
 
 
 # One body
@@ -66,27 +78,32 @@ def body(rng):
     return pin.Inertia.Random(), random_pose(rng), *rng.normal(size=(2, 6))
 
 
-def test_inertia_and_coriolis_matrix_are_pinocchio_s(body):
-    inertia, A_H_B, v, _ = body
-    M, N = inertia.matrix(), coriolis_matrix(inertia.matrix(), v)
-    parameters = inertia.toDynamicParameters()
+def test_newton_euler_of_a_body_is_pinocchio_s(body):
+    inertia, A_H_B, v, a = body
+    M, parameters = inertia.matrix(), inertia.toDynamicParameters()
     assert_near(spatial_inertia(parameters), M)
     np.testing.assert_array_equal(parameters_of(spatial_inertia(parameters)), parameters)
     assert_near(inertia_seen_from(M, A_H_B), pin.SE3(A_H_B).act(inertia).matrix())
-    assert_near(N, -N.T)
-    assert_near(N @ v, pin.Motion(v).cross(inertia * pin.Motion(v)).vector)
+    proper = a - gravity_acceleration(A_H_B, GRAVITY, LEFT)
+    wrench = inertia * pin.Motion(proper) + pin.Motion(v).cross(inertia * pin.Motion(v))
+    sensed = convert_acceleration(a, v, A_H_B, LEFT, SENSOR)
+    proper = sensed - gravity_acceleration(A_H_B, GRAVITY, SENSOR)
+    assert_near(net_wrench(parameters, v[3:], proper), wrench.vector)
 
 
-@pytest.mark.parametrize('form', Representation)
-def test_newton_euler_is_the_same_in_every_representation(form, body):
-    inertia, A_H_B, v_left, a_left = body
-    proper, v = proper_acceleration(a_left, A_H_B, GRAVITY, LEFT), pin.Motion(v_left)
-    wrench = (inertia * pin.Motion(proper) + v.cross(inertia * v)).vector
-    v = convert_velocity(v_left, A_H_B, LEFT, form)
-    a = convert_acceleration(a_left, v_left, A_H_B, LEFT, form)
-    parameters = inertia.toDynamicParameters()
-    got = external_wrench(parameters, A_H_B, v, a, GRAVITY, form)
-    assert_near(got, convert_wrench(wrench, A_H_B, LEFT, form))
-    if form is SENSOR:
-        proper = proper_acceleration(a, A_H_B, GRAVITY, SENSOR)
-        assert_near(net_wrench(parameters, v_left[3:], proper), wrench)
+def test_transforms_and_cross_products_are_pinocchio_s(rng):
+    """T 2.27, 2.36-2.37, 2.47-2.50; row poses and pairs of rows are the same transforms."""
+    (A_H_B, B_H_C), (v, w, f) = (random_pose(rng), random_pose(rng)), rng.normal(size=(3, 6))
+    ours, theirs, twist = pin.SE3(A_H_B), pin.SE3(B_H_C), pin.Motion(v)
+    assert_near(motion_transform(A_H_B), ours.toActionMatrix())
+    assert_near(wrench_transform(A_H_B), ours.toDualActionMatrix())
+    assert_near(inverse_pose(A_H_B), ours.inverse().homogeneous)
+    assert_near(motion_cross(v) @ w, twist.cross(pin.Motion(w)).vector)
+    assert_near(wrench_cross(v) @ f, twist.cross(pin.Force(f)).vector)
+    assert_near(cross(v[:3], w[:3]), pin.skew(v[:3]) @ w[:3])
+    pose = row_pose(A_H_B)
+    assert_near(compose(pose, row_pose(B_H_C)), row_pose((ours * theirs).homogeneous))
+    lever = cross_matrix(pose[3])
+    there = to_parent(pose, f.reshape(2, 3), lever)
+    assert_near(there.ravel(), ours.act(pin.Force(f)).vector)
+    assert_near(to_child(pose, there, lever).ravel(), f)

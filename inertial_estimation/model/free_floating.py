@@ -3,9 +3,10 @@
 """
 Dynamics of a floating robot, about any base and in any representation [T chapter 3].
 
-A is inertial, with the axes in which ``robot.gravity`` is given. FT sensors are rigid. Pinocchio
-gives poses and Jacobians of the left-trivialised variables of the root link; all other variables
-follow by the maps of the thesis [T sections 3.5-3.8]. The estimators do not use this module.
+A is inertial, with the axes in which ``robot.gravity`` is given; G has its axes and the origin at
+the centre of mass. FT sensors are rigid. Pinocchio gives equations and Jacobians in the
+left-trivialised variables of the root link; all others follow by the maps of the thesis
+[T sections 3.5-3.9]. The estimators do not use this module.
 """
 
 from __future__ import annotations
@@ -15,21 +16,17 @@ from functools import cached_property
 
 import numpy as np
 import pinocchio as pin
+from scipy.spatial.transform import Rotation
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.arguments import numbers
-from inertial_estimation.model.pinocchio_model import (
-    carried_inertias,
-    free_floating_model,
-    supports,
-)
+from inertial_estimation.model.inertia import parameters_of
+from inertial_estimation.model.pinocchio_model import free_floating_model, supports
 from inertial_estimation.model.representations import (
     Representation,
-    as_representation,
     convert_acceleration,
     convert_velocity,
-    coriolis_matrix,
     gravity_acceleration,
     pose_of_base,
 )
@@ -37,8 +34,8 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import read_only
 from inertial_estimation.model.spatial import inverse_pose, motion_cross, motion_transform
 
-SAME_POSE = 1e-5
-"""Rotations that are closer to orthonormal than this are taken and made orthonormal."""
+LEAST_RATIO = 1e-12
+"""Principal moments below this part of the moments about the root link count as zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,53 +63,35 @@ class EquationsOfMotion:
     T_rate: Array
 
     @property
-    def momentum_matrix(self) -> Array:
-        """Takes the velocity to the momentum, shape (6, 6 + n) [T 3.56]."""
-        return self.mass_matrix[:6]
-
-    @property
     def momentum(self) -> Array:
-        """Momentum of the robot in the frame C of the base velocity, C_h, (6,) [N s, Nm s]."""
-        return np.asarray(self.momentum_matrix @ self.velocity, dtype=np.float64)
-
-    @property
-    def kinetic_energy(self) -> float:
-        """The same in all variables [J] [T 3.61]."""
-        return float(self.velocity @ self.mass_matrix @ self.velocity) / 2
+        """Momentum of the robot in the frame C of the base velocity, C_h, (6,) [T 3.56]."""
+        return np.asarray(self.mass_matrix[:6] @ self.velocity)
 
     def inverse_dynamics(self, acceleration: Array) -> Array:
         """Return the generalised forces of a motion [T 3.57]."""
-        acceleration = self._checked('acceleration', acceleration)
-        return np.asarray(
-            self.mass_matrix @ acceleration
-            + self.coriolis_matrix @ self.velocity
-            + self.gravity_forces,
-            dtype=np.float64,
-        )
+        bias = self.coriolis_matrix @ self.velocity + self.gravity_forces
+        return np.asarray(self.mass_matrix @ acceleration + bias)
 
     def velocity_map(self, source: EquationsOfMotion) -> Array:
         """Return the matrix that takes the velocity in other variables to these [T 3.71]."""
-        return np.asarray(self.T @ _inverse(source.T), dtype=np.float64)
+        return np.asarray(self.T @ np.linalg.inv(source.T))
 
     def acceleration_from(self, source: EquationsOfMotion, acceleration: Array) -> Array:
         """Return an acceleration given in other variables in these [T 3.99]."""
-        T_inverse = _inverse(source.T)
+        T_inverse = np.linalg.inv(source.T)
         root_velocity = T_inverse @ source.velocity
-        given = self._checked('acceleration', acceleration)
-        root_acceleration = T_inverse @ (given - source.T_rate @ root_velocity)
+        root_acceleration = T_inverse @ (acceleration - source.T_rate @ root_velocity)
         return np.asarray(self.T @ root_acceleration + self.T_rate @ root_velocity)
 
     def forces_from(self, source: EquationsOfMotion, forces: Array) -> Array:
         """Return generalised forces given in other variables in these [T 3.72]."""
-        return np.asarray(source.velocity_map(self).T @ self._checked('forces', forces))
+        return np.asarray(source.velocity_map(self).T @ forces)
 
     def change_base_rows(self, J: Array, J_rate: Array) -> EquationsOfMotion:
         """Return the equations in other base variables; J, J_rate (6, 6 + n) [T 3.58-3.60]."""
-        T = np.eye(self.velocity.size)
-        T[:6] = J
-        T_rate = np.zeros_like(T)
-        T_rate[:6] = J_rate
-        inverse = _inverse(T)
+        T, T_rate = np.eye(self.velocity.size), np.zeros_like(self.mass_matrix)
+        T[:6], T_rate[:6] = J, J_rate
+        inverse = np.linalg.inv(T)
         inverse_rate = -inverse @ T_rate @ inverse
         C = inverse.T @ (self.mass_matrix @ inverse_rate + self.coriolis_matrix @ inverse)
         return EquationsOfMotion(
@@ -124,17 +103,6 @@ class EquationsOfMotion:
             T_rate=read_only(T_rate @ self.T + T @ self.T_rate),
         )
 
-    def _checked(self, name: str, values: Array) -> Array:
-        return numbers(name, values, self.velocity.shape, finite=False)
-
-
-def _inverse(T: Array) -> Array:
-    """Return the inverse of a matrix that is the identity below its first six rows."""
-    inverse = np.eye(len(T))
-    inverse[:6, :6] = np.linalg.inv(T[:6, :6])
-    inverse[:6, 6:] = -inverse[:6, :6] @ T[:6, 6:]
-    return inverse
-
 
 class FreeFloatingModel:
     """
@@ -143,15 +111,14 @@ class FreeFloatingModel:
     Parameters
     ----------
     robot : Robot
-        Links, joints, inertial parameters (any numbers) and gravity.
+        Links, joints, inertial parameters and gravity.
 
     """
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self.model = free_floating_model(robot)
-        self._joint_of, self._J_H_L = where = supports(robot)
-        self.inertias = read_only(carried_inertias(robot, where))
+        self._joint_of, self._J_H_L = supports(robot)
 
     def state(
         self,
@@ -187,17 +154,16 @@ class FreeFloatingModel:
         ------
         FrameNotFound
             If the robot has no such frame.
-        ModelError
-            If the pose is none.
         ShapeError
             If an array has the wrong shape.
 
         """
         n = len(self.robot.joint_names)
-        s, s_rate = _shaped('positions', positions, n), _shaped('velocities', velocities, n)
-        A_H_B = _pose(np.eye(4) if A_H_B is None else A_H_B)
-        v = _shaped('base_velocity', np.zeros(6) if base_velocity is None else base_velocity, 6)
-        representation = as_representation(representation)
+        s, s_rate = numbers('positions', positions, (n,)), numbers('velocities', velocities, (n,))
+        A_H_B = np.array(numbers('A_H_B', np.eye(4) if A_H_B is None else A_H_B, (4, 4)))
+        A_H_B[:3, :3] = Rotation.from_matrix(A_H_B[:3, :3]).as_matrix()
+        v = np.zeros(6) if base_velocity is None else base_velocity
+        v = numbers('base_velocity', v, (6,))
         # The base seen from the root at rest, which gives the pose and the velocity of the root.
         at_rest = State(self, np.eye(4), s, np.concatenate([np.zeros(6), s_rate]))
         frame = base or self.robot.link_names[0]
@@ -208,45 +174,6 @@ class FreeFloatingModel:
         return State(
             self, A_H_B @ inverse_pose(root_H_B), s, np.concatenate([root_velocity, s_rate])
         )
-
-    def proper_dynamics(
-        self,
-        positions: Array,
-        velocities: Array,
-        accelerations: Array,
-        angular_velocity: Array,
-        proper_acceleration: Array,
-        *,
-        base: str = '',
-    ) -> Array:
-        """
-        Return the generalised forces from the readings of joint sensors and an IMU [T 3.64].
-
-        Parameters
-        ----------
-        positions, velocities, accelerations : ndarray, shape (n_joints,)
-            Of the joints.
-        angular_velocity : ndarray, shape (3,)
-            Of the base, in its axes [rad/s].
-        proper_acceleration : ndarray, shape (6,)
-            Proper sensor acceleration of the base [m/s^2, rad/s^2].
-        base : str, optional
-            Any frame of the robot. Default: the root link.
-
-        Returns
-        -------
-        ndarray, shape (6 + n_joints,)
-            In the left-trivialised variables of the base [N, Nm].
-
-        """
-        left = Representation.LEFT
-        v = np.concatenate([np.zeros(3), _shaped('angular_velocity', angular_velocity, 3)])
-        state = self.state(positions, velocities, None, v, base=base, representation=left)
-        equations = state.equations(base, left)
-        n = len(self.robot.joint_names)
-        proper = _shaped('proper_acceleration', proper_acceleration, 6)
-        acceleration = np.concatenate([proper, _shaped('accelerations', accelerations, n)])
-        return equations.inverse_dynamics(acceleration) - equations.gravity_forces
 
     def locate(self, frame: str) -> tuple[int, Array]:
         """Return the joint of `model` that carries a frame, and the pose in it, (4, 4)."""
@@ -269,19 +196,14 @@ class State:
         self.positions = read_only(positions)
         self.root_velocity = read_only(root_velocity)
         q = np.concatenate([pin.SE3ToXYZQUAT(pin.SE3(A_H_root)), positions])
-        data = model.model.createData()
-        pin.computeJointJacobiansTimeVariation(model.model, data, q, self.root_velocity)
-        args = [(model.model, data, j, pin.LOCAL) for j in range(1, model.model.njoints)]
-        self._A_H_J = np.array([pose.homogeneous for pose in data.oMi])
-        # Entry 0 is the world, so that joints keep Pinocchio's indices.
-        zero = np.zeros((6, model.model.nv))
-        self._J = np.array([zero, *(pin.getJointJacobian(*a) for a in args)])
-        self._J_rate = np.array([zero, *(pin.getJointJacobianTimeVariation(*a) for a in args)])
+        self._data = model.model.createData()
+        pin.computeJointJacobiansTimeVariation(model.model, self._data, q, self.root_velocity)
+        self._q = q
 
     def pose(self, frame: str = '') -> Array:
         """Return the pose of a frame, (4, 4) [m] [T 3.46]."""
         joint, J_H_F = self.model.locate(frame)
-        return np.asarray(self._A_H_J[joint] @ J_H_F, dtype=np.float64)
+        return np.asarray(self._data.oMi[joint].homogeneous @ J_H_F)
 
     def velocity(
         self, frame: str = '', representation: Representation = Representation.MIXED
@@ -301,8 +223,7 @@ class State:
         J, J_rate = self._base_rows(frame, Representation.LEFT)
         left = J @ root + J_rate @ self.root_velocity
         v, A_H_F = J @ self.root_velocity, self.pose(frame)
-        wanted = as_representation(representation)
-        return convert_acceleration(left, v, A_H_F, Representation.LEFT, wanted)
+        return convert_acceleration(left, v, A_H_F, Representation.LEFT, representation)
 
     def jacobian(
         self,
@@ -318,21 +239,18 @@ class State:
         self, base: str = '', representation: Representation = Representation.MIXED
     ) -> EquationsOfMotion:
         """Return the equations of motion about a base [T 3.62-3.78]."""
-        if as_representation(representation) is Representation.SENSOR:
-            raise ModelError(
-                'equations of motion need a velocity whose rate is the acceleration, and the '
-                'sensor acceleration is not one; take LEFT, or FreeFloatingModel.proper_dynamics'
-            )
+        if representation is Representation.SENSOR:
+            raise ModelError('the sensor acceleration is the rate of no velocity; take LEFT')
         return self._root_equations.change_base_rows(*self._base_rows(base, representation))
 
     @cached_property
     def _root_equations(self) -> EquationsOfMotion:
         """Return the equations in the left-trivialised variables of the root link [T 3.63]."""
-        J, M, n = self._J, self.model.inertias, self.root_velocity.size
-        J_T = np.swapaxes(J, -1, -2)
-        N = coriolis_matrix(M, J @ self.root_velocity)
-        mass_matrix = (J_T @ M @ J).sum(axis=0)
-        C = (J_T @ (M @ self._J_rate + N @ J)).sum(axis=0)
+        model, n = self.model.model, self.root_velocity.size
+        data = model.createData()
+        upper = np.triu(pin.crba(model, data, self._q))
+        mass_matrix = upper + np.triu(upper, 1).T
+        C = pin.computeCoriolisMatrix(model, data, self._q, self.root_velocity)
         fall = np.zeros(n)
         fall[:6] = gravity_acceleration(self.pose(), self.model.robot.gravity, Representation.LEFT)
         return EquationsOfMotion(
@@ -346,11 +264,12 @@ class State:
 
     def _base_rows(self, frame: str, representation: Representation) -> tuple[Array, Array]:
         """Return the Jacobian of a frame in the variables of the root, and its rate [T 3.47]."""
-        representation = as_representation(representation)
         joint, J_H_F = self.model.locate(frame)
+        given = self.model.model, self._data, joint, pin.LOCAL
         F_X_J = motion_transform(inverse_pose(J_H_F))
-        J, J_rate = F_X_J @ self._J[joint], F_X_J @ self._J_rate[joint]
-        C_X_F = motion_transform(pose_of_base(self._A_H_J[joint] @ J_H_F, representation))
+        J = F_X_J @ pin.getJointJacobian(*given)
+        J_rate = F_X_J @ pin.getJointJacobianTimeVariation(*given)
+        C_X_F = motion_transform(pose_of_base(self.pose(frame), representation))
         # Velocity of the frame as seen from C: all of it, its rotation, or nothing.
         v = np.zeros(6)
         if representation is Representation.RIGHT:
@@ -360,17 +279,79 @@ class State:
         return C_X_F @ J, C_X_F @ (motion_cross(v) @ J + J_rate)
 
 
-def _shaped(name: str, values: Array, size: int) -> Array:
-    return numbers(name, values, (size,), finite=False)
+@dataclass(frozen=True, eq=False)
+class Centroidal:
+    """The whole robot with all joints locked; all arrays are read-only."""
+
+    mass: float
+    """Total [kg]."""
+    com: Array
+    """Centre of mass in A, shape (3,) [m] [T 3.53]."""
+    com_velocity: Array
+    """Its rate, shape (3,) [m/s]."""
+    inertia: Array
+    """
+    Locked inertia G_I, shape (6, 6): mass, zeros, and the 3 x 3 inertia about the centre of mass
+    in the axes of A [T 3.83, 3.84].
+    """
+    momentum: Array
+    """G_h, shape (6,) [N s, Nm s] [T 3.83, 3.84]."""
 
 
-def _pose(A_H_B: Array) -> Array:
-    """Return a pose with its rotation made orthonormal, or raise if it is none."""
-    H = np.array(numbers('A_H_B', A_H_B, (4, 4), finite=False))
-    R = H[:3, :3]
-    off = np.abs(R.T @ R - np.eye(3)).max() if np.isfinite(H).all() else np.inf
-    if off > SAME_POSE or np.linalg.det(R) < 0 or (H[3] != (0.0, 0.0, 0.0, 1.0)).any():
-        raise ModelError(f'A_H_B is not the pose of a frame:\n{H}')
-    left, _, right = np.linalg.svd(R)
-    H[:3, :3] = left @ right
-    return H
+def centroidal(state: State) -> Centroidal:
+    """Return mass, centre of mass, locked inertia and momentum [T 3.83, 3.84]."""
+    mixed = state.equations('', Representation.MIXED)
+    mass, com = _mass_and_com(mixed)
+    G_Xf_B = motion_transform(_pose_at(com)).T
+    momentum = G_Xf_B @ mixed.momentum
+    return Centroidal(
+        mass=mass,
+        com=read_only(state.pose()[:3, 3] + com),
+        com_velocity=read_only(momentum[:3] / mass),
+        inertia=read_only(G_Xf_B @ mixed.mass_matrix[:6, :6] @ G_Xf_B.T),
+        momentum=read_only(momentum),
+    )
+
+
+def momentum_matrix(state: State, variables: EquationsOfMotion) -> Array:
+    """Return the centroidal momentum matrix, (6, 6 + n_joints) [T 3.85]."""
+    mixed = state.equations('', Representation.MIXED)
+    _, com = _mass_and_com(mixed)
+    G_A = motion_transform(_pose_at(com)).T @ mixed.mass_matrix[:6]
+    return np.asarray(G_A @ mixed.velocity_map(variables))
+
+
+def average_equations(state: State) -> EquationsOfMotion:
+    """
+    Return the equations with the average velocity of the robot as base velocity [T 3.92-3.98].
+    """
+    mixed = state.equations('', Representation.MIXED)
+    mass, com = _mass_and_com(mixed)
+    M = mixed.mass_matrix[:6]
+    # The property of the Coriolis matrix gives the rate of the mass matrix.
+    M_rate = (mixed.coriolis_matrix + mixed.coriolis_matrix.T)[:6]
+    moments = np.linalg.eigvalsh(centroidal(state).inertia[3:, 3:])
+    if not np.abs(moments).min() > LEAST_RATIO * np.trace(M[3:, 3:6]):
+        raise ModelError(f'no average angular velocity: principal moments {moments} kg m^2')
+    # The average velocity as seen from B[A], then from G, which B[A] leaves without turning.
+    J = np.linalg.solve(M[:, :6], M)
+    J_rate = np.linalg.solve(M[:, :6], M_rate - M_rate[:, :6] @ J)
+    v = np.zeros(6)
+    v[:3] = mixed.velocity[:3] - mixed.momentum[:3] / mass
+    G_X_B = motion_transform(_pose_at(-com))
+    return mixed.change_base_rows(G_X_B @ J, G_X_B @ (motion_cross(v) @ J + J_rate))
+
+
+def _mass_and_com(mixed: EquationsOfMotion) -> tuple[float, Array]:
+    """Return total mass and the centre of mass in B[A], from the locked inertia [T 3.54]."""
+    parameters = parameters_of(mixed.mass_matrix[:6, :6])
+    if not parameters[0] > 0.0:
+        raise ModelError(f'the robot has a mass of {parameters[0]:g} kg: no centre of mass')
+    return float(parameters[0]), parameters[1:4] / parameters[0]
+
+
+def _pose_at(origin: Array) -> Array:
+    """Return the pose of a frame that is not turned."""
+    pose = np.eye(4)
+    pose[:3, 3] = origin
+    return pose

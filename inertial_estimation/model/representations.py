@@ -1,28 +1,23 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Representations of velocity, acceleration and wrench of one frame, and one body [T chapter 2].
+Representations of velocity, acceleration and wrench of one frame [T chapter 2].
 
 B moves with the body, A is inertial, B[A] has the origin of B and the axes of A. Every function
-takes six-vectors (..., 6), or stacks of them with a stack of poses A_H_B (..., 4, 4). Inertial
-parameters (..., 10) are those of `model.inertia`, about the origin of B.
+takes six-vectors (..., 6), or stacks of them with a stack of poses A_H_B (..., 4, 4).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import Enum
 
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import ModelError
-from inertial_estimation.model.inertia import inertia_seen_from, spatial_inertia
+from inertial_estimation.model.inertia import spatial_inertia
 from inertial_estimation.model.spatial import (
     apply,
-    hat,
     inverse_pose,
-    motion_cross,
     motion_transform,
     wrench_cross,
     wrench_transform,
@@ -46,15 +41,6 @@ class Representation(Enum):
     """Velocity and wrench as `LEFT`; acceleration [B_R_A A_o''; B_omega'] [T 2.40]."""
 
 
-def as_representation(given: object) -> Representation:
-    """Return a representation, also of its name."""
-    try:
-        return Representation(given)
-    except ValueError:
-        known = ', '.join(f"'{form.value}'" for form in Representation)
-        raise ModelError(f"'representation' is {given!r}, expected one of {known}") from None
-
-
 def pose_of_base(A_H_B: Array, representation: Representation) -> Array:
     """Return the pose of B in the frame C of a representation, (..., 4, 4) [m]."""
     if representation is Representation.RIGHT:
@@ -70,14 +56,14 @@ def convert_velocity(
     velocity: Array, A_H_B: Array, given: Representation, wanted: Representation
 ) -> Array:
     """Return a velocity in another representation [m/s, rad/s] [T Table 2.1]."""
-    return _between(velocity, A_H_B, given, wanted, motion_transform)
+    return apply(motion_transform(_between(A_H_B, given, wanted)), velocity)
 
 
 def convert_wrench(
     wrench: Array, A_H_B: Array, given: Representation, wanted: Representation
 ) -> Array:
     """Return a wrench in another representation [N, Nm] [T 2.46]."""
-    return _between(wrench, A_H_B, given, wanted, wrench_transform)
+    return apply(wrench_transform(_between(A_H_B, given, wanted)), wrench)
 
 
 def convert_acceleration(
@@ -100,13 +86,6 @@ def convert_acceleration(
     return convert_velocity(rate, A_H_B, Representation.MIXED, wanted)
 
 
-def proper_acceleration(
-    acceleration: Array, A_H_B: Array, gravity: Array, representation: Representation
-) -> Array:
-    """Return acceleration minus gravity; gravity (3,) in A [m/s^2] [T 2.41-2.43]."""
-    return acceleration - gravity_acceleration(A_H_B, gravity, representation)
-
-
 def gravity_acceleration(A_H_B: Array, gravity: Array, representation: Representation) -> Array:
     """Return the acceleration of free fall without rotation, (..., 6) [T 2.41-2.43]."""
     fall = np.zeros((*A_H_B.shape[:-2], 6))
@@ -116,33 +95,9 @@ def gravity_acceleration(A_H_B: Array, gravity: Array, representation: Represent
     return fall
 
 
-def _between(
-    six: Array,
-    A_H_B: Array,
-    given: Representation,
-    wanted: Representation,
-    transform: Callable[[Array], Array],
-) -> Array:
-    """Move a six-vector from the frame of one representation to that of another."""
-    given_H_B, wanted_H_B = pose_of_base(A_H_B, given), pose_of_base(A_H_B, wanted)
-    return apply(transform(wanted_H_B @ inverse_pose(given_H_B)), six)
-
-
-def external_wrench(
-    parameters: Array,
-    A_H_B: Array,
-    velocity: Array,
-    acceleration: Array,
-    gravity: Array,
-    representation: Representation,
-) -> Array:
-    """Return the wrench that moves a body as given, its weight aside [N, Nm] [T 2.76-2.79]."""
-    M = inertia_seen_from(spatial_inertia(parameters), pose_of_base(A_H_B, representation))
-    v = np.array(velocity)
-    if representation in (Representation.MIXED, Representation.SENSOR):
-        v[..., :3] = 0.0
-    fall = gravity_acceleration(A_H_B, gravity, representation)
-    return _newton_euler(M, v, acceleration - fall)
+def _between(A_H_B: Array, given: Representation, wanted: Representation) -> Array:
+    """Return the pose of the frame of one representation in that of another."""
+    return pose_of_base(A_H_B, wanted) @ inverse_pose(pose_of_base(A_H_B, given))
 
 
 def net_wrench(parameters: Array, angular_velocity: Array, proper_acceleration: Array) -> Array:
@@ -153,31 +108,5 @@ def net_wrench(parameters: Array, angular_velocity: Array, proper_acceleration: 
     """
     v = np.zeros(proper_acceleration.shape)
     v[..., 3:] = angular_velocity
-    return _newton_euler(spatial_inertia(parameters), v, proper_acceleration)
-
-
-def coriolis_matrix(M: Array, v: Array) -> Array:
-    """Return the skew matrix N with N v = v ×* M v [T 3.58b]."""
-    h = apply(M, v)
-    with_momentum = np.zeros_like(M)
-    with_momentum[..., :3, 3:] = with_momentum[..., 3:, :3] = -hat(h[..., :3])
-    with_momentum[..., 3:, 3:] = -hat(h[..., 3:])
-    return np.asarray((wrench_cross(v) @ M + M @ motion_cross(v) + with_momentum) / 2)
-
-
-def momentum(
-    parameters: Array, A_H_B: Array, velocity: Array, representation: Representation
-) -> Array:
-    """
-    Return the momentum of a body [N s, Nm s] [T 2.83].
-
-    With `RIGHT` its rate is the sum of weight and external wrench [T 2.84]; with `MIXED` if the
-    origin of B is the centre of mass [T 2.85].
-    """
-    M = inertia_seen_from(spatial_inertia(parameters), pose_of_base(A_H_B, representation))
-    return apply(M, velocity)
-
-
-def _newton_euler(M: Array, v: Array, a: Array) -> Array:
-    """Return M a + v ×* M v."""
-    return apply(M, a) + apply(wrench_cross(v), apply(M, v))
+    M = spatial_inertia(parameters)
+    return apply(M, proper_acceleration) + apply(wrench_cross(v), apply(M, v))

@@ -20,11 +20,11 @@ from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.free_floating import EquationsOfMotion, State
 from inertial_estimation.model.representations import (
     Representation,
+    gravity_acceleration,
     net_wrench,
-    proper_acceleration,
 )
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtSensor, Imu, LinkSensor
+from inertial_estimation.model.sensors import FtSensor
 from inertial_estimation.model.spatial import apply, inverse_pose, wrench_transform
 from inertial_estimation.sample import Sample
 
@@ -45,11 +45,8 @@ class SensorModels:
     ) -> None:
         self.state, self._robot = state, state.model.robot
         self.variables = variables
-        shape = variables.velocity.shape
-        self.acceleration = numbers('acceleration', acceleration, shape, finite=False)
-        self._wrenches = _checked(wrenches)
-        for frame in self._wrenches:
-            self._robot.frame(frame)
+        self.acceleration = numbers('acceleration', acceleration, variables.velocity.shape)
+        self._wrenches = wrenches or {}
 
     @classmethod
     def floating(
@@ -64,29 +61,13 @@ class SensorModels:
         joint_accelerations (n_joints,) [rad/s^2 or m/s^2]; wrenches (6,) [N, Nm].
         """
         equations = state.equations('', Representation.LEFT)
-        size = (equations.velocity.size - 6,)
-        rates = numbers('joint_accelerations', joint_accelerations, size, finite=False)
-        acceleration = np.concatenate([np.zeros(6), rates])
-        given, pushed = _checked(wrenches), np.zeros(6)
-        for frame, wrench in given.items():
+        acceleration, pushed = np.concatenate([np.zeros(6), joint_accelerations]), np.zeros(6)
+        for frame, wrench in (wrenches or {}).items():
             pushed += (state.jacobian(frame, equations, Representation.LEFT).T @ wrench)[:6]
         for _ in range(2):  # the second round takes away the round-off of the first
             lack = pushed - equations.inverse_dynamics(acceleration)[:6]
             acceleration[:6] += np.linalg.solve(equations.mass_matrix[:6, :6], lack)
-        return cls(state, equations, acceleration, given)
-
-    def gyroscope(self, sensor: LinkSensor | Imu) -> Array:
-        """Return the angular velocity that a gyroscope reads, (3,) [rad/s] [T 4.4]."""
-        return gyroscope(self._motions[0][sensor.link], sensor.L_H_S)
-
-    def angular_accelerometer(self, sensor: LinkSensor | Imu) -> Array:
-        """Return the rate of the reading of a gyroscope, (3,) [rad/s^2]."""
-        return gyroscope(self._motions[1][sensor.link, 3:], sensor.L_H_S)
-
-    def accelerometer(self, sensor: LinkSensor | Imu) -> Array:
-        """Return the reading of an accelerometer, (3,) [m/s^2] [T 4.2]."""
-        velocities, accelerations = self._motions
-        return accelerometer(velocities[sensor.link], accelerations[sensor.link], sensor.L_H_S)
+        return cls(state, equations, acceleration, wrenches)
 
     def force_torque(self, sensor: FtSensor) -> Array:
         """
@@ -115,15 +96,19 @@ class SensorModels:
 
     def sample(self, stamp_ns: int = 0) -> Sample:
         """Return the readings of all joint sensors, IMUs and FT sensors of the robot."""
-        imus = self._robot.imus
+        w, a = self._motions
+        imus = np.empty((3, len(self._robot.imus), 3))
+        for k, imu in enumerate(self._robot.imus):
+            link, pose = imu.link, imu.L_H_S
+            imus[0, k] = gyroscope(w[link], pose)
+            imus[1, k] = accelerometer(w[link], a[link], pose)
+            imus[2, k] = gyroscope(a[link, 3:], pose)
         return Sample(
             stamp_ns,
             np.array(self.state.positions),
             np.array(self.state.root_velocity[6:]),
             self.acceleration[6:].copy(),
-            np.array([self.gyroscope(imu) for imu in imus]).reshape(-1, 3),
-            np.array([self.accelerometer(imu) for imu in imus]).reshape(-1, 3),
-            np.array([self.angular_accelerometer(imu) for imu in imus]).reshape(-1, 3),
+            *imus,
             np.array([self.force_torque(ft) for ft in self._robot.ft_sensors]).reshape(-1, 6),
         )
 
@@ -135,9 +120,8 @@ class SensorModels:
         for name in self._robot.link_names:
             velocities.append(state.velocity(name, form)[3:])
             a = state.acceleration(name, self.variables, self.acceleration, form)
-            accelerations.append(
-                proper_acceleration(a, state.pose(name), self._robot.gravity, form)
-            )
+            fall = gravity_acceleration(state.pose(name), self._robot.gravity, form)
+            accelerations.append(a - fall)
         return np.array(velocities), np.array(accelerations)
 
     @cached_property
@@ -165,12 +149,6 @@ def find_ft(robot: Robot, given: str | FtSensor, where: str = '') -> FtSensor:
     if given not in known:
         raise NameNotFound('FT sensor', given, known, where)
     return known[given]
-
-
-def _checked(wrenches: Mapping[str, Array] | None) -> dict[str, Array]:
-    """Return wrenches as arrays, or raise if one has the wrong shape."""
-    given = (wrenches or {}).items()
-    return {frame: numbers(f'wrench at {frame}', w, (6,), finite=False) for frame, w in given}
 
 
 def gyroscope(angular_velocity: Array, L_H_S: Array) -> Array:
