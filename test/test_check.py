@@ -5,15 +5,11 @@
 import json
 
 import pytest
-from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.cli import main
-from inertial_estimation.cli.robot_check import check_settings, check_urdf
-from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.cli.robot_check import check_urdf
 from inertial_estimation.estimation.contacts import Contact
-
-ACC = '<sensor name="{}" type="accelerometer"><parent link="{}"/></sensor></robot>'
-GYRO = '<sensor name="{}" type="gyroscope"><parent link="{}"/></sensor></robot>'
 
 
 def codes(check):
@@ -72,19 +68,6 @@ def test_contacts_give_the_dependence():
     without = check_urdf(nested_humanoid_urdf(), imus=['head'])
     lost = check_urdf(nested_humanoid_urdf(), imus=[], contacts=[Contact('foot')])
     assert all('torque_dependence' not in one.records for one in (without, lost))
-
-
-def test_imu_with_a_tag_of_one_kind_is_found():
-    urdf = two_link_urdf().replace('</robot>', ACC.format('a', 'arm'))
-    assert codes(check_urdf(urdf, imus=['a'])) == [('suboptimal', 'a')]
-    gyro = two_link_urdf().replace('</robot>', GYRO.format('g', 'arm'))
-    assert codes(check_urdf(gyro, imus=['g'])) == [('suboptimal', 'g')]
-    for measures in ('both', 'accelerometer'):
-        settings = {'imus': ['a', 'body'], 'imu.a.measures': measures}
-        assert check_settings(EstimatorSettings.from_dict(settings), urdf).findings == ()
-    both = urdf.replace('</robot>', GYRO.format('g', 'body'))
-    kinds = [row['kind'] for row in check_urdf(both, imus=['a', 'g']).records['inertial_sensors']]
-    assert kinds[2:] == ['IMU, accelerometer only', 'IMU, gyroscope only']
 
 
 @pytest.mark.parametrize(

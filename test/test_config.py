@@ -100,7 +100,6 @@ def test_wrong_value_is_refused_by_its_name(name, value):
         {'imus': ['a'], 'imu.a.pose': [0.0] * 6},
         {'ft_sensors': ['a', 'b'], 'ft.a.topic': 'w', 'ft.b.topic': 'w'},
         {'filter.smooth_readings': True, 'filter.kind': 'kalman'},
-        {'model.max_mass_ratio': 0.5},
     ],
 )
 def test_values_that_do_not_fit_together_are_refused(given):

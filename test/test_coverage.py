@@ -70,8 +70,7 @@ CASES: dict[str, dict[str, Any]] = {
     'kalman, an FT sensor lost': {
         'filter.kind': 'kalman',
         'joint_states.velocity_source': 'filter',
-        'filter.joint_jerk': 30.0,
-        'filter.gyroscope_jerk': 3000.0,
+        'filter.joint_jerk': 300.0,
         'lost': 'foot_sensor',
     },
     'several IMUs, delay and smoothing': {

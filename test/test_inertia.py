@@ -6,11 +6,15 @@ Pseudo-inertia and physical consistency.
 Not covered: how parameters get out of a URDF (test_robot.py).
 """
 
-import numpy as np
+from contextlib import nullcontext
 
+import numpy as np
+import pytest
+
+from inertial_estimation.errors import ModelError
 from inertial_estimation.model.inertia import (
+    check_centres,
     consistency_margin,
-    first_moment_complaint,
     inertia_complaint,
     pseudo_inertia,
 )
@@ -61,5 +65,6 @@ def test_centre_of_mass_must_not_be_too_far_away():
         (-1e-9, 0.1, 1.0, True),
         (1e-9, 0.1, 20.0, False),
     ):
-        parameters = np.array([mass, 0.0, moment, 0.0, *np.ones(6)])
-        assert bool(first_moment_complaint(parameters, largest)) == refused
+        parameters = np.array([[mass, 0.0, moment, 0.0, *np.ones(6)]])
+        with pytest.raises(ModelError) if refused else nullcontext():
+            check_centres(['hand'], parameters, largest)

@@ -90,6 +90,5 @@ def test_parameters_are_usable_up_to_the_bounds():
 )
 def test_masses_far_from_the_urdf_are_refused(given, far):
     urdf, masses = (np.array([link(mass) for mass in each]) for each in ((10.0, 0.1), given))
-    check_masses(('base', 'hand'), masses, urdf, 0.0)
     with pytest.raises(ModelError) if far else nullcontext():
-        check_masses(('base', 'hand'), masses, urdf, 3.0)
+        check_masses(('base', 'hand'), masses, urdf)

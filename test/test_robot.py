@@ -146,7 +146,7 @@ def test_ft_sensors_are_chosen_by_name_or_specification(nested_humanoid, rng):
     assert len(Robot.from_urdf(text, ft_sensors=[]).submodels) == 1
     pose = np.eye(4)
     pose[:3, 3] = rng.normal(size=3)
-    spec = FtSpec('tip_sensor', 'tip_joint', 'sensor', child_to_parent=False, pose=pose)
+    spec = FtSpec('tip_sensor', 'tip_joint', child_to_parent=False, pose=pose)
     sensor = Robot.from_urdf(ARM, ft_sensors=['wrist_sensor', spec]).ft_sensors[1]
     assert (sensor.name, sensor.direction) == ('tip_sensor', -1)
     np.testing.assert_array_equal(sensor.child_H_sensor, pose)
@@ -181,25 +181,7 @@ def test_tags_of_one_link_pair_where_their_frames_agree(shared_models):
     assert counts == (62, 15, 15)
 
 
-def test_imu_measures_what_its_tags_show():
-    """One tag may stand for a whole IMU, unless the IMUs in use name tags of both kinds."""
-    urdf = with_tags(
-        two_link_urdf(),
-        ACC.format('a', 'arm', ''),
-        GYRO.format('g', 'body', ''),
-        ACC.format('both', 'body', ''),
-    )
-
-    def measures(*imus):
-        robot = Robot.from_urdf(urdf, imus=imus)
-        return [(imu.measures, imu.presumed) for imu in robot.imus]
-
-    assert measures('a') == [('both', 'gyroscope')]
-    assert measures('both') == measures('g') == measures('elbow') == [('both', '')]
-    assert measures(LinkSensorSpec('a', measures='accelerometer')) == [('accelerometer', '')]
-    assert measures('a', 'g') == [('accelerometer', ''), ('both', '')]
-    assert measures('both', 'g') == [('accelerometer', ''), ('gyroscope', '')]
-    # Of a link and a tag of one name the tag is the IMU.
+def test_tag_of_an_imu_goes_before_the_link_of_its_name():
     lifted = with_tags(two_link_urdf(), ACC.format('arm', 'arm', '<origin xyz="0 0 0.2"/>'))
     assert Robot.from_urdf(lifted, imus=['arm']).imus[0].L_H_S[2, 3] == 0.2
 
@@ -215,7 +197,7 @@ def test_imu_measures_what_its_tags_show():
         ({'ft_sensors': ['wrist']}, NameNotFound),
         ({'ft_sensors': ['wrist_sensor', FtSpec('a', 'wrist_sensor_joint')]}, ModelError),
         ({'imus': ['tup']}, FrameNotFound),
-        ({'imus': ['tip', ('tip', 'tool')]}, ModelError),
+        ({'imus': ['tip', LinkSensorSpec('tip', 'tool')]}, ModelError),
         ({'fixed_link': 'bse'}, FrameNotFound),
         ({'gravity': (0.0, -9.81)}, ShapeError),
         ({'locked_positions': {'elbow': 1.0}}, ModelError),
@@ -230,7 +212,5 @@ def test_impossible_specifications_are_refused():
     for options in ({'pose': np.full((4, 4), np.inf)}, {'measures': 'acc'}):
         with pytest.raises(ModelError):
             LinkSensorSpec('acc', **options)
-    with pytest.raises(ModelError):
-        FtSpec('ft', 'joint', frame='parent')
     with pytest.raises(ShapeError):
         FtCalibration(np.zeros((2, 6, 6)), np.zeros((2, 5)))

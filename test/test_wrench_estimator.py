@@ -30,6 +30,7 @@ from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import LinkSensorSpec
 from inertial_estimation.sample import Sample, SampleBatch
 
 # Relative to the largest number of a result: two libraries' round-off through some ten joints, and
@@ -186,7 +187,11 @@ BATCH_ROBOTS = {
     'arm with idle imu': (arm_with_wrist_sensor_urdf(), {'fixed_link': 'base', 'imus': ['tip']}),
     'imus on one link': (
         nested_humanoid_urdf(),
-        {'imus': [('a', 'head'), ('b', 'neck'), ('c', 'foot'), ('d', 'sole')]},
+        {
+            'imus': [
+                LinkSensorSpec(*one.split()) for one in ('a head', 'b neck', 'c foot', 'd sole')
+            ]
+        },
     ),
 }
 

@@ -51,9 +51,7 @@ def build_contacts(settings: EstimatorSettings) -> list[Contact]:
     for name in settings.contacts:
         given = settings.contact_of(name)
         kind = ContactKind[given.kind.upper()]
-        contacts.append(
-            Contact(given.frame, kind, given.point, given.direction, given.wrench, name)
-        )
+        contacts.append(Contact(given.frame, kind, given.point, wrench=given.wrench, name=name))
     return contacts
 
 
@@ -105,5 +103,4 @@ def calibration_path(settings: EstimatorSettings) -> Path | None:
 
 def noisy_sensors(settings: EstimatorSettings, robot: Robot) -> Mask:
     """Return the FT sensors whose every channel should change with noise, shape (n_fts,)."""
-    after = [settings.ft_of(sensor.name).frozen_after for sensor in robot.ft_sensors]
-    return np.array(after, dtype=float) > 0.0
+    return np.full(len(robot.ft_sensors), settings.frozen_after > 0.0)

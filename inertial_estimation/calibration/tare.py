@@ -33,15 +33,8 @@ MAX_DIFFERENCE, MIN_DIFFERENCE = 0.4, 3.0
 class TareRecorder:
     """Records samples for `duration` [s]; contacts on supports are expected."""
 
-    def __init__(
-        self,
-        robot: Robot,
-        supports: Sequence[str],
-        duration: float,
-        *,
-        refuse_touched: bool = False,
-    ) -> None:
-        self._robot, self._refuses = robot, refuse_touched
+    def __init__(self, robot: Robot, supports: Sequence[str], duration: float) -> None:
+        self._robot = robot
         self._carrying = {robot.frame(support)[0] for support in supports}
         self._duration_ns = round(1e9 * duration)
         self._first_ns = self._last_ns = self._next_ns = 0
@@ -67,8 +60,6 @@ class TareRecorder:
         if others := links - self._carrying:
             self.touched |= {self._robot.link_names[link] for link in others}
             self._felt = True
-            if self._refuses:
-                raise CalibrationError(f'contact on {", ".join(sorted(self.touched))}')
         if stamp >= self._next_ns:
             self._next_ns = stamp + self._duration_ns // MAX_SAMPLES
             self.samples.append(sample)

@@ -106,7 +106,6 @@ def _run(chosen: argparse.Namespace) -> int:
     from inertial_estimation.logs.identify_settings import IdentifySettings
     from inertial_estimation.logs.identify_summary import extras_yaml, summarize
     from inertial_estimation.logs.log import LogSlice
-    from inertial_estimation.model.urdf import encoded
 
     if chosen.weight is not None and not SOLVERS[chosen.method].weighted:
         raise CallError(f'--weight is not used by {chosen.method}')
@@ -134,7 +133,7 @@ def _run(chosen: argparse.Namespace) -> int:
     summary = summarize(found)
     write_json(chosen.json, summary)
     if chosen.out_urdf is not None and refusal is None:
-        write_whole(chosen.out_urdf, encoded(written))
+        write_whole(chosen.out_urdf, written)
     if chosen.out_yaml is not None:
         write_whole(chosen.out_yaml, extras_yaml(found))
     show(*_overview(found, summary), *findings_lines(found.findings, full=chosen.full))

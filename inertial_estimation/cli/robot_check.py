@@ -30,7 +30,6 @@ from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.inertia import LARGEST_ARM, inertia_complaint
-from inertial_estimation.model.inertial_sensors import KINDS
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.tree import assign_owners
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -128,7 +127,7 @@ def check_robot(
         **_sensors_and_submodels(robot),
         'clusters': [],
     }
-    found = [*findings, *inertia_findings(robot), *_presumed_imus(robot)]
+    found = [*findings, *inertia_findings(robot)]
     # Without motion sources the refusal states why.
     with suppress(ModelError):
         moves = bool(robot.imus or robot.fixed_frame)
@@ -183,15 +182,6 @@ def inertia_findings(robot: Robot) -> Iterator[Finding]:
         if mass > 0.0 and arm > LARGEST_ARM * mass:
             what = f'centre of mass {arm / mass:g} m off the origin, limit {LARGEST_ARM:g} m'
             yield finding('inertia', name, what=what, distance=arm / mass)
-
-
-def _presumed_imus(robot: Robot) -> Iterator[Finding]:
-    """Yield IMUs with a tag of one kind only, which are taken to measure both quantities."""
-    for imu in robot.imus:
-        if imu.presumed in KINDS:
-            (kind,) = set(KINDS) - {imu.presumed}
-            what = f'the URDF shows only a {kind}: set imu.{imu.name}.measures'
-            yield finding('suboptimal', imu.name, what=what)
 
 
 def _refusal(build: Callable[[], object]) -> str:

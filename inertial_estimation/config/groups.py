@@ -68,14 +68,9 @@ class FilterSettings(Group):
     )
     joint_jerk: float = setting(
         3.0,
-        'Root of the spectral density of the jerk of joints, for kalman '
-        '[rad/s^3/sqrt(Hz) or m/s^3/sqrt(Hz)]',
+        'Root of the spectral density of the jerk of joints, for kalman, and a tenth of that of '
+        'the third derivative of angular velocities [rad/s^3/sqrt(Hz) or m/s^3/sqrt(Hz)]',
         range=(1e-3, 1e6),
-    )
-    gyroscope_jerk: float = setting(
-        30.0,
-        'The same of the third derivative of angular velocities of IMUs [rad/s^4/sqrt(Hz)]',
-        range=(1e-3, 1e7),
     )
 
 
@@ -89,12 +84,6 @@ class StreamSettings(Group):
     )
     max_age: float = setting(0.05, 'Oldest reading that is used [s]', range=(0.0, 1e6), live=True)
     time_offset: float = setting(0.0, 'Added to its stamps [s]', range=(-10.0, 10.0))
-    frozen_after: float = setting(
-        0.05,
-        'Time of bit-equal values after which it counts as frozen, longer than its own period; '
-        '0: off [s]',
-        range=(0.0, 1e6),
-    )
 
 
 @dataclass(frozen=True)
@@ -116,11 +105,6 @@ class FtSettings(StreamSettings):
         'coefficients counts as missing',
     )
     joint: str = setting('', 'Fixed joint that holds the sensor; empty: from the URDF tag')
-    pose: tuple[float, ...] = setting(
-        (),
-        'Sensor in the child link, x y z roll pitch yaw, with joint; empty: at it [m, rad]',
-        sizes=(0, 6),
-    )
     direction: str = setting(
         '', 'Side that acts, with joint; empty: child_to_parent',
         choices=('', 'child_to_parent', 'parent_to_child'),
@@ -138,10 +122,7 @@ class ImuSettings(StreamSettings):
         sizes=(0, 6),
     )
     measures: str = setting(
-        '',
-        'Quantities that it measures; empty: both, or that of the URDF tag if imus lists tags of '
-        'both kinds',
-        choices=('', 'both', 'accelerometer', 'gyroscope'),
+        'both', 'Quantities that it measures', choices=('both', 'accelerometer', 'gyroscope')
     )
     accelerometer_noise: float = setting(
         0.03,
@@ -163,13 +144,12 @@ class ContactSettings(Group):
 
     frame: str = setting('', 'Link or frame of the URDF; empty: the name itself')
     kind: str = setting(
-        'wrench', 'Unknowns of the contact', choices=('wrench', 'force', 'axial_force', 'known')
+        'wrench',
+        'Unknowns of the contact; an axial force is along z',
+        choices=('wrench', 'force', 'axial_force', 'known'),
     )
     point: tuple[float, ...] = setting(
         (0.0, 0.0, 0.0), 'Point of application of a force, in the frame [m]', sizes=(3,)
-    )
-    direction: tuple[float, ...] = setting(
-        (0.0, 0.0, 1.0), 'Direction of an axial force, in the frame', sizes=(3,)
     )
     wrench: tuple[float, ...] = setting(
         (0.0,) * 6, 'Value of a known wrench, in and about the frame [N, Nm]', sizes=(6,)
@@ -184,9 +164,6 @@ class TareSettings(Group):
         (), 'Supports of the robot during a tare: links or frames; empty: the fixed link'
     )
     duration: float = setting(2.0, 'Time of collection [s]', range=(0.1, 60.0))
-    on_start: bool = setting(
-        False, 'Tare at activation, unless a contact on a link outside the supports is reported'
-    )
 
 
 @dataclass(frozen=True)
@@ -195,13 +172,6 @@ class ModelSettings(Group):
 
     accept_updates: bool = setting(
         True, 'Take over inertial parameters from the topic inertial_parameters'
-    )
-    max_mass_ratio: float = setting(
-        3.0,
-        'Largest ratio of the mass of an update to that of the URDF, and its inverse; '
-        'at least 1; 0: any mass',
-        range=(0.0, 1e6),
-        live=True,
     )
     file: str = setting('', 'File of parameters for ~/save_model and ~/restore_model; empty: none')
 

@@ -77,6 +77,12 @@ class EstimatorSettings(Group):
         'accelerometers or more that are not on one line, or neglected',
         choices=('filter', 'array', 'zero'),
     )
+    frozen_after: float = setting(
+        0.05,
+        'Time of bit-equal values after which a sensor counts as frozen, longer than its period; '
+        '0: off [s]',
+        range=(0.0, 1e6),
+    )
     autostart: bool = setting(True, 'Configure and activate at start')
     joint_states: JointStateSettings = field(default_factory=JointStateSettings)
     filter: FilterSettings = field(default_factory=FilterSettings)
@@ -214,11 +220,6 @@ def _check(settings: EstimatorSettings) -> None:
     unknown = set(joints.assumed) - set(settings.joints)
     if settings.joints and unknown:
         raise NameNotFound("assumed joint in 'joints'", min(unknown), settings.joints)
-    if 0.0 < settings.model.max_mass_ratio < 1.0:
-        raise ConfigError(
-            f"'model.max_mass_ratio' is {settings.model.max_mass_ratio:g}, expected at least 1, "
-            'or 0'
-        )
     if settings.fixed_link and settings.imus:
         raise ConfigError(
             f"'fixed_link' is '{settings.fixed_link}' and 'imus' is {list(settings.imus)}: "
@@ -241,9 +242,8 @@ def _check(settings: EstimatorSettings) -> None:
 def _check_groups(settings: EstimatorSettings) -> None:
     """Check sensors."""
     for name, sensor in settings.ft.items():
-        for key in ('pose', 'direction'):
-            if getattr(sensor, key) and not sensor.joint:
-                raise ConfigError(f"'ft.{name}.{key}' is given without 'ft.{name}.joint'")
+        if sensor.direction and not sensor.joint:
+            raise ConfigError(f"'ft.{name}.direction' is given without 'ft.{name}.joint'")
         if sensor.joint and name not in settings.ft_sensors:
             raise ConfigError(
                 f"'ft.{name}.joint' is given and 'ft_sensors' is [all]: name every sensor in it"

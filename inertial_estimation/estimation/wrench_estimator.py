@@ -35,7 +35,7 @@ from inertial_estimation.estimation.plan import Plan, build_plan
 from inertial_estimation.estimation.sensor_arrays import with_ways
 from inertial_estimation.estimation.step import Step
 from inertial_estimation.model.arguments import numbers
-from inertial_estimation.model.inertia import first_moment_complaint, has_centre_of_mass
+from inertial_estimation.model.inertia import check_centres
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.tree import Submodel, decompose
@@ -296,12 +296,7 @@ def _check_parameters(robot: Robot) -> None:
     if not finite.all():
         name = robot.link_names[int(np.argmin(finite))]
         raise ModelError(f"link '{name}' has inertial parameters that are not finite")
-    largest = float(np.abs(robot.parameters).max())
-    fine = has_centre_of_mass(robot.parameters, largest)
-    if not fine.all():
-        k = int(np.argmin(fine))
-        complaint = first_moment_complaint(robot.parameters[k], largest)
-        raise ModelError(f"link '{robot.link_names[k]}' {complaint}")
+    check_centres(robot.link_names, robot.parameters, float(np.abs(robot.parameters).max()))
 
 
 class PlanCache:

@@ -322,7 +322,7 @@ class IdentifySettings:
                     f"'{wrench.name}' names topic '{wrench.topic}', but the logs are no bags"
                 )
         if self.log is None and self.rows.frozen_after is not None:
-            raise ConfigError("'rows.frozen_after' is for tables, ft.<name>.frozen_after for bags")
+            raise ConfigError("'rows.frozen_after' is for tables, frozen_after for bags")
         shapes = self.shapes
         if shapes is not None:
             shapes = replace(shapes, mesh_folders=tuple(folder / x for x in shapes.mesh_folders))

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings, FtSettings, ImuSettings
 from inertial_estimation.config.schema import ALL
 from inertial_estimation.errors import NameNotFound
@@ -52,22 +52,16 @@ def _ft_spec(name: str, settings: FtSettings) -> str | FtSpec:
     """Return the name of a sensor that has a tag, or the description of one that has none."""
     if not settings.joint:
         return name
-    return FtSpec(
-        name,
-        settings.joint,
-        frame='sensor' if settings.pose else 'child',
-        child_to_parent=settings.direction != 'parent_to_child',
-        pose=_pose(settings.pose) if settings.pose else np.eye(4),
-    )
+    return FtSpec(name, settings.joint, settings.direction != 'parent_to_child')
 
 
 def _imu_spec(name: str, settings: ImuSettings) -> LinkSensorSpec:
     """Return the place of an IMU."""
-    pose = _pose(settings.pose) if settings.pose else None
+    pose = pose_of(settings.pose) if settings.pose else None
     noise = settings.accelerometer_noise, settings.gyroscope_noise
     return LinkSensorSpec(name, settings.frame, pose, settings.measures, *noise)
 
 
-def _pose(numbers: Sequence[float]) -> NDArray[np.float64]:
-    """Return the homogeneous matrix of x y z roll pitch yaw."""
-    return pose_from_xyz_rpy(numbers[:3], numbers[3:])
+def pose_of(numbers: Sequence[float]) -> Array:
+    """Return the homogeneous matrix of x y z roll pitch yaw, the identity of no numbers."""
+    return pose_from_xyz_rpy(numbers[:3], numbers[3:]) if numbers else np.eye(4)

@@ -65,21 +65,17 @@ class InertialSensors:
                 imus.append(Imu(acc.name, acc.name, acc.link, acc.L_H_S))
         return tuple(imus)
 
-    def imus(self, chosen: Iterable[str | tuple[str, str] | LinkSensorSpec]) -> tuple[Imu, ...]:
-        """Return IMUs by name, by name and frame, or by specification."""
-        specs = [_specification(given) for given in chosen]
-        named = {spec.frame or spec.name for spec in specs if spec.pose is None}
+    def imus(self, chosen: Iterable[str | LinkSensorSpec]) -> tuple[Imu, ...]:
+        """Return IMUs by name or by specification."""
+        specs = [LinkSensorSpec(given) if isinstance(given, str) else given for given in chosen]
         check_unique('IMUs', [spec.name for spec in specs])
-        return tuple(self._imu(spec, named) for spec in specs)
-
-    def _imu(self, spec: LinkSensorSpec, named: set[str]) -> Imu:
-        """Return the IMU of a specification, one of several at frames that are named."""
-        # With a pose its readings are in a frame of its own, which only its name stands for.
-        frame = (spec.frame or spec.name) if spec.pose is None else spec.name
-        link, L_H_S = self._place(spec)
-        measures, presumed = (spec.measures, '') if spec.measures else self._kind_at(frame, named)
-        noise = spec.accelerometer_noise, spec.gyroscope_noise
-        return Imu(spec.name, frame, link, L_H_S, measures, *noise, presumed)
+        found = []
+        for spec in specs:
+            # With a pose its readings are in a frame of its own, which only its name stands for.
+            frame = (spec.frame or spec.name) if spec.pose is None else spec.name
+            noise = spec.accelerometer_noise, spec.gyroscope_noise
+            found.append(Imu(spec.name, frame, *self._place(spec), spec.measures, *noise))
+        return tuple(found)
 
     def _place(self, spec: LinkSensorSpec) -> Place:
         """Return the place of a specification; a sensor wins over a link of the same name."""
@@ -101,40 +97,6 @@ class InertialSensors:
             raise FrameNotFound(frame, self.frames, where, remedy)
         link, L_H_F = bodies[frame]
         return link, L_H_F if spec.pose is None else read_only(L_H_F @ spec.pose)
-
-    def _kind_at(self, frame: str, named: set[str]) -> tuple[str, str]:
-        """Return the quantities of an IMU at a frame, and the one of them without a tag."""
-        sensor = self._by_name.get(frame)
-        if sensor is None:
-            return 'both', ''
-        if all(named & set(tags) for tags in self._tags.values()):
-            found = self._kinds_at(frame, sensor, named)
-            return (found[0] if len(found) == 1 else 'both'), ''
-        # Many URDFs have one tag only for an IMU.
-        found = self._kinds_at(frame, sensor, set())
-        return 'both', '' if len(found) == 2 else next(k for k in KINDS if k not in found)
-
-    def _kinds_at(self, frame: str, sensor: LinkSensor, taken: set[str]) -> list[str]:
-        """Return the kinds of which a sensor is at a frame, or beside it and not taken."""
-        return [
-            kind
-            for kind, tags in self._tags.items()
-            if any(
-                other.name == frame or not (other.name in taken or _apart(sensor, other))
-                for other in tags.values()
-            )
-        ]
-
-
-def _specification(given: object) -> LinkSensorSpec:
-    """Return a specification, also of a name alone, or of an IMU's name and frame."""
-    if isinstance(given, str):
-        return LinkSensorSpec(given)
-    if isinstance(given, LinkSensorSpec):
-        return given
-    if isinstance(given, tuple) and len(given) == 2:
-        return LinkSensorSpec(*given)
-    raise ModelError(f"'imus' holds {given!r}, expected names or LinkSensorSpec")
 
 
 def _apart(one: LinkSensor, other: LinkSensor) -> bool:

@@ -84,7 +84,7 @@ class ParameterUpdate:
         """Hash of the parameters, by which its parts are matched."""
         return fingerprint(self.parameters)
 
-    def check(self, robot: Robot, mass_factor: float = 0.0) -> None:
+    def check(self, robot: Robot) -> None:
         """
         Raise unless a robot can have these parameters.
 
@@ -92,8 +92,6 @@ class ParameterUpdate:
         ----------
         robot : Robot
             Its links, and the masses to compare with.
-        mass_factor : float
-            Largest ratio of masses; 0: not compared.
 
         Raises
         ------
@@ -102,4 +100,4 @@ class ParameterUpdate:
 
         """
         check_usable(robot.link_names, self.parameters)
-        check_masses(robot.link_names, self.parameters, robot.parameters, mass_factor)
+        check_masses(robot.link_names, self.parameters, robot.parameters)

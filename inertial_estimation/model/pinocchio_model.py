@@ -9,10 +9,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import ModelError
 from inertial_estimation.model.inertia import (
-    first_moment_complaint,
-    has_centre_of_mass,
+    check_centres,
     inertia_seen_from,
     parameters_of,
     spatial_inertia,
@@ -66,11 +64,7 @@ def set_carried_inertias(model: pin.Model, robot: Robot, where: Supports) -> Non
     """Give a model that `free_floating_model` made the inertial parameters of a robot."""
     largest = float(np.abs(robot.parameters).max())
     carried = parameters_of(carried_inertias(robot, where))
-    fine = has_centre_of_mass(carried, largest)
-    if not fine.all():
-        joint = int(np.argmin(fine))
-        complaint = first_moment_complaint(carried[joint], largest)
-        raise ModelError(f"the links that joint '{model.names[joint]}' carries: {complaint}")
+    check_centres([f'links of joint {name}' for name in model.names], carried, largest)
     inertias = model.inertias
     for joint, parameters in enumerate(carried[1:], start=1):
         inertias[joint] = make_inertia(parameters)

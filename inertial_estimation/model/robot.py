@@ -31,7 +31,6 @@ from inertial_estimation.model.sensors import (
     Imu,
     LinkSensor,
     LinkSensorSpec,
-    check_lists,
     read_only,
 )
 from inertial_estimation.model.tree import (
@@ -94,7 +93,7 @@ class Robot:
         joints: Iterable[str] | None = None,
         locked_positions: Mapping[str, float] | None = None,
         ft_sensors: Iterable[str | FtSpec] | None = None,
-        imus: Iterable[str | tuple[str, str] | LinkSensorSpec] | None = None,
+        imus: Iterable[str | LinkSensorSpec] | None = None,
         fixed_link: str = '',
         gravity: Sequence[float] = STANDARD_GRAVITY,
         external_torque_base: str = '',
@@ -113,9 +112,8 @@ class Robot:
         ft_sensors : iterable of str or FtSpec, optional
             Sensors to cut at: names of ``<sensor type="force_torque">`` tags or descriptions.
             Default: every tag.
-        imus : iterable of str, (str, str) or LinkSensorSpec, optional
-            IMUs in use: name, name and frame, or description. The frame is the tag of an
-            accelerometer or gyroscope, a link or a joint.
+        imus : iterable of str or LinkSensorSpec, optional
+            IMUs in use: the name of a sensor tag, a link or a joint, or a description.
             Default: none with a fixed link, otherwise each accelerometer and gyroscope of one
             link whose frames agree.
         fixed_link : str, optional
@@ -138,7 +136,6 @@ class Robot:
             If a joint, frame or sensor does not exist.
 
         """
-        check_lists(joints=joints, ft_sensors=ft_sensors, imus=imus)
         text = urdf_text.load_text(urdf)
         root = urdf_text.parse(text)
         check_tree(root)
@@ -167,12 +164,8 @@ class Robot:
             gravity=down,
             external_torque_base=external_torque_base,
         )
-        for argument, frame in (
-            ('fixed_link', fixed_link),
-            ('external_torque_base', external_torque_base),
-        ):
-            if frame:
-                robot.frame(frame, f"'{argument}' is {frame!r}")
+        for frame in filter(None, (fixed_link, external_torque_base)):
+            robot.frame(frame, f"'fixed_link' or 'external_torque_base' is {frame!r}")
         return robot
 
     def __repr__(self) -> str:
@@ -242,10 +235,9 @@ class Robot:
             If there is no such frame.
 
         """
-        try:
-            return self.frames[name]
-        except (KeyError, TypeError):
-            raise FrameNotFound(name, self.frames, where, remedy) from None
+        if name not in self.frames:
+            raise FrameNotFound(name, self.frames, where, remedy)
+        return self.frames[name]
 
     def frames_at(self, link: int, L_H_S: Array) -> set[str]:
         """Return the frames that coincide with a pose (4, 4) in a link."""

@@ -108,7 +108,9 @@ class SensorModels:
             np.array(self.state.positions),
             np.array(self.state.root_velocity[6:]),
             self.acceleration[6:].copy(),
-            *imus,
+            imus[0],
+            imus[1],
+            imus[2],
             np.array([self.force_torque(ft) for ft in self._robot.ft_sensors]).reshape(-1, 6),
         )
 

@@ -4,16 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.model.arguments import numbers, stacked
+from inertial_estimation.errors import ModelError
+from inertial_estimation.model.arguments import numbers
 
 MEASURES = ('both', 'accelerometer', 'gyroscope')
 """Quantities that an IMU may measure."""
@@ -33,13 +34,6 @@ def check_unique(kind: str, names: Sequence[str]) -> None:
             raise ModelError(f"two {kind} are named '{name}'; names must be unique")
 
 
-def check_lists(**given: object) -> None:
-    """Check that nothing is given alone where a list belongs: a name is a list of letters."""
-    for name, value in given.items():
-        if isinstance(value, str) or not (value is None or isinstance(value, Iterable)):
-            raise ModelError(f"'{name}' is {value!r}, expected a list of names")
-
-
 @dataclass(frozen=True, eq=False)
 class FtSpec:
     """
@@ -49,34 +43,21 @@ class FtSpec:
 
     Raises
     ------
-    ModelError
-        If the frame is not one of these, the pose is not finite, or there is a pose that the
-        frame leaves no room for.
-    ShapeError
-        If the pose has the wrong shape.
+    ModelError, ShapeError
+        If the pose is not finite, or has the wrong shape.
 
     """
 
     name: str
     joint: str
     """Fixed joint that holds the sensor."""
-    frame: str = 'child'
-    """``child``: the child link's frame; ``sensor``: `pose` in the child link's frame."""
     child_to_parent: bool = True
     """True: the reading is the wrench of the child side on the parent side."""
     pose: Array = field(default_factory=lambda: np.eye(4))
-    """Pose of the sensor in the child link, shape (4, 4) [m]; for ``sensor`` only."""
+    """Pose of the sensor in the child link, shape (4, 4) [m]."""
 
     def __post_init__(self) -> None:
-        # Of frame 'parent', software disagrees about the point of the moment.
-        if self.frame not in ('child', 'sensor'):
-            raise ModelError(
-                f"FT sensor '{self.name}' has frame '{self.frame}', expected 'child' or 'sensor' "
-                'with its pose in the child link'
-            )
         numbers(f"pose of FT sensor '{self.name}'", self.pose, (4, 4))
-        if self.frame == 'child' and not np.array_equal(self.pose, np.eye(4)):
-            raise ModelError(f"FT sensor '{self.name}' has a pose, expected frame 'sensor'")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,11 +67,9 @@ class LinkSensorSpec:
 
     Raises
     ------
-    ModelError
-        If the pose is not finite, or no frame is named for it; if it measures nothing that an IMU
-        does, or its noise is negative or not finite.
-    ShapeError
-        If the pose has the wrong shape.
+    ModelError, ShapeError
+        If the pose is not finite or has the wrong shape, or no frame is named for it; if it
+        measures nothing that an IMU does, or its noise is negative.
 
     """
 
@@ -99,24 +78,19 @@ class LinkSensorSpec:
     """Place: a sensor tag, link or joint of the URDF; empty: the one of its name."""
     pose: Array | None = None
     """Pose of the sensor in that frame, then a link or joint, shape (4, 4) [m]; None: at it."""
-    measures: str = ''
-    """
-    One of `MEASURES`. Empty: both; but where the IMUs in use name tags of both kinds,
-    that of its own tag, unless one of the other kind is there that none names.
-    """
+    measures: str = 'both'
+    """One of `MEASURES`."""
     accelerometer_noise: float = 1.0
     """Standard deviation, its weight beside others of its link; 0: exact [m/s^2]."""
     gyroscope_noise: float = 1.0
     """The same of the angular velocity [rad/s]."""
 
     def __post_init__(self) -> None:
-        if self.measures not in ('', *MEASURES):
+        if self.measures not in MEASURES:
             raise ModelError(f"IMU '{self.name}' measures '{self.measures}', expected {MEASURES}")
-        for kind in ('accelerometer', 'gyroscope'):
-            noise = getattr(self, f'{kind}_noise')
-            numbers(f"{kind}_noise of IMU '{self.name}'", noise, (), finite=False)
-            if not 0.0 <= noise < inf:
-                raise ModelError(f"{kind}_noise of IMU '{self.name}' is {noise}")
+        noise = self.accelerometer_noise, self.gyroscope_noise
+        if not all(0.0 <= one < inf for one in noise):
+            raise ModelError(f"noise of IMU '{self.name}' is {noise}")
         if self.pose is not None:
             numbers(f"pose of sensor '{self.name}'", self.pose, (4, 4))
             if not self.frame:
@@ -129,8 +103,6 @@ class FtSensor:
 
     name: str
     joint: str
-    frame: str
-    """Name of the frame in which the reading is expressed: ``child`` or ``sensor``."""
     parent: int
     """Index of the link on the side of the URDF root."""
     child: int
@@ -169,11 +141,6 @@ class Imu:
     """Standard deviation, of which ratios within a link count; 0: exact [m/s^2]."""
     gyroscope_noise: float = 1.0
     """The same of the angular velocity [rad/s]."""
-    presumed: str = ''
-    """
-    ``accelerometer`` or ``gyroscope``: quantity without a tag of its own, presumed because many
-    URDFs have one tag for a whole IMU. Empty: nothing is presumed.
-    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,11 +162,8 @@ class FtCalibration:
 
     Raises
     ------
-    ShapeError
-        If they do not belong to the same number of sensors.
-    ModelError
-        If it is no numbers, or one is not finite: every estimate would be, with nothing to say
-        why.
+    ShapeError, ModelError
+        If they do not belong to the same number of sensors, or one is not finite.
 
     """
 
@@ -207,16 +171,10 @@ class FtCalibration:
     offsets: Array
     temperature_coefficients: Array = None  # type: ignore[assignment]
     reference_temperatures: Array = None  # type: ignore[assignment]
-    needs_temperature: NDArray[np.bool_] = field(init=False, repr=False)
-    """Sensors whose readings need their temperature, shape (n_fts,)."""
-    is_thermal: bool = field(init=False, repr=False)
-    """True if any sensor does."""
-    _plain: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the shapes and keep read-only copies."""
-        offsets = stacked('offsets', self.offsets, 6)
-        n = len(offsets) if offsets.ndim == 2 else 1
+        n = len(self.offsets)
         for name, shape in (
             ('matrices', (n, 6, 6)),
             ('offsets', (n, 6)),
@@ -224,16 +182,22 @@ class FtCalibration:
             ('reference_temperatures', (n,)),
         ):
             given = getattr(self, name)
-            given = np.zeros(shape) if given is None and name[0] in 'tr' else given
-            array = numbers(name, given, shape, finite=False)
-            if not np.isfinite(array).all():
-                raise ModelError(f'{name} of the FT calibration hold NaN or infinity')
+            array = numbers(name, np.zeros(shape) if given is None else given, shape)
             object.__setattr__(self, name, array)
-        needs = (self.temperature_coefficients != 0.0).any(axis=1)
-        needs.flags.writeable = False
-        object.__setattr__(self, 'needs_temperature', needs)
-        object.__setattr__(self, '_plain', bool((self.matrices == np.eye(6)).all()))
-        object.__setattr__(self, 'is_thermal', bool(needs.any()))
+
+    @cached_property
+    def needs_temperature(self) -> NDArray[np.bool_]:
+        """Sensors whose readings need their temperature, shape (n_fts,)."""
+        return np.asarray((self.temperature_coefficients != 0.0).any(axis=1))
+
+    @cached_property
+    def is_thermal(self) -> bool:
+        """True if any sensor does."""
+        return bool(self.needs_temperature.any())
+
+    @cached_property
+    def _plain(self) -> bool:
+        return bool((self.matrices == np.eye(6)).all())
 
     @classmethod
     def identity(cls, n_fts: int) -> FtCalibration:
@@ -286,19 +250,10 @@ class FtCalibration:
             temperature that is not known.
 
         """
-        try:
-            if self._plain:
-                found = raw - self.offsets
-            else:
-                found = (self.matrices @ raw[..., None])[..., 0] - self.offsets
-        except (TypeError, ValueError, IndexError):
-            raw = stacked('raw', raw, *self.offsets.shape)
-            found = (self.matrices @ raw[..., None])[..., 0] - self.offsets
+        wrenches = raw if self._plain else (self.matrices @ raw[..., None])[..., 0]
+        found: Array = wrenches - self.offsets
         if not self.is_thermal:
             return found
-        shape = raw.shape[:-1]
-        given = np.full(shape, np.nan) if temperatures is None else np.asarray(temperatures)
-        if given.shape != shape:
-            raise ShapeError('temperatures', shape, given.shape, 'that of the readings')
+        given = np.full(raw.shape[:-1], np.nan) if temperatures is None else temperatures
         warmth = np.where(self.needs_temperature, given - self.reference_temperatures, 0.0)
         return found + warmth[..., None] * self.temperature_coefficients

@@ -51,8 +51,6 @@ def select_ft_specs(root: Element, chosen: Iterable[str | FtSpec] | None) -> lis
         if isinstance(item, FtSpec):
             specs.append(item)
             continue
-        if not isinstance(item, str):
-            raise ModelError(f"'ft_sensors' holds {item!r}, expected names or FtSpec")
         if item not in tags:
             raise NameNotFound('FT sensor tag', item, tags, f"'ft_sensors' names {item!r}")
         found = tags[item]
@@ -72,8 +70,6 @@ def cut_model(
     """Return Pinocchio's model with a floating root, floating FT joints, other joints locked."""
     types = urdf_text.joint_types(root)
     kept = set(urdf_text.check_joints(types, joints))
-    if not isinstance(locked_positions, Mapping):
-        raise ModelError(f"'locked_positions' is {locked_positions!r}, expected a dict by name")
     for name, position in locked_positions.items():
         if name not in types:
             raise NameNotFound('joint', name, types, f"'locked_positions' names {name!r}")
@@ -151,7 +147,6 @@ def place_ft(spec: FtSpec, links: Sequence[Link], index: int) -> FtSensor:
     return FtSensor(
         name=spec.name,
         joint=spec.joint,
-        frame=spec.frame,
         parent=links[child].parent,
         child=child,
         child_H_sensor=read_only(spec.pose),

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-URDF text: encoding, strict numbers, sensor tags, and joints that must stay cuts.
+URDF text: strict numbers, sensor tags, and joints that must stay cuts.
 
 Only direct children of ``<robot>`` count: simulators repeat the same sensors inside ``<gazebo>``.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from math import isfinite
-from os import PathLike
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -20,64 +19,38 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, NameNotFound
-from inertial_estimation.model.sensors import FtSpec
+from inertial_estimation.model.sensors import FtSpec, check_unique
 
 ONE_DOF = ('revolute', 'continuous', 'prismatic')
 MOMENTS = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
 """In the order of `model.inertia`."""
 # What the parser behind Pinocchio takes; float() also takes '1_0' and a space behind the number.
 NUMBER = re.compile(r'\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?')
-ENCODING = re.compile(r'\s*<\?xml[^>]*?\bencoding\s*=\s*["\'](.*?)["\']')
 
 
 def load_text(urdf: str | Path) -> str:
-    """Return the text of a URDF given as text or as path."""
-    if not isinstance(urdf, (str, PathLike)):
-        raise ModelError(f'the URDF is of type {type(urdf).__name__}, expected its text or a path')
+    """Return the text of a URDF given as text or as path of a UTF-8 file; line ends are kept."""
     if isinstance(urdf, str) and is_xml(urdf):
         return urdf
     try:
-        data = Path(urdf).read_bytes()
-    except OSError as error:
-        raise ModelError(f"cannot read the URDF '{urdf}': {error.strerror}") from error
-    text = decoded(data, str(urdf))
+        text = Path(urdf).read_bytes().decode('utf-8-sig')
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, 'strerror', 'it is no UTF-8 text')
+        raise ModelError(f"cannot read the URDF '{urdf}': {reason}") from error
     if not is_xml(text):
         raise ModelError(f"'{urdf}' is no URDF")
     return text
 
 
-def decoded(data: bytes, path: str) -> str:
-    """Return the text of a URDF file, in the encoding that it declares, line ends as they are."""
-    encoding = _encoding(data.decode('utf-8', 'replace'))
-    try:
-        text = data.decode(encoding)
-    except (LookupError, UnicodeDecodeError) as error:
-        raise ModelError(f"'{path}' is no text in {encoding}: {error}") from None
-    if '\0' in text:
-        raise ModelError(f"'{path}' is no text in {encoding}")
-    return text
-
-
-def encoded(text: str) -> bytes:
-    """Return the bytes of a URDF file, in the encoding that it declares."""
-    return text.encode(_encoding(text))
-
-
-def _encoding(text: str) -> str:
-    """Return the declared encoding, UTF-8 where none is [XML 1.0, section 4.3.3]."""
-    found = None if text.startswith('\ufeff') else ENCODING.match(text)
-    return found.group(1) if found else 'utf-8'
-
-
 def is_xml(text: str) -> bool:
     """Return true if a text can be a URDF; otherwise it may be a path."""
-    return text.lstrip('\ufeff \t\r\n').startswith('<')
+    return text.lstrip().startswith('<')
 
 
 def parse(text: str) -> Element:
     """Return the ``<robot>`` element of a URDF text."""
     try:
-        root = ElementTree.fromstring(text.lstrip('\ufeff \t\r\n'))
+        root = ElementTree.fromstring(text.lstrip())
     except ElementTree.ParseError as error:
         raise ModelError(f'the robot description is not valid XML: {error}') from error
     if root.tag != 'robot':
@@ -106,14 +79,16 @@ def _ft_spec(name: str, tag: Element) -> FtSpec:
     if not joint:
         raise ModelError(f"FT sensor '{name}': the tag lacks <parent joint='...'/>")
     frame = tag.findtext('force_torque/frame', 'child').strip()
+    # Of frame 'parent', software disagrees about the point of the moment.
     direction = tag.findtext('force_torque/measure_direction', 'child_to_parent').strip()
-    if direction not in ('child_to_parent', 'parent_to_child'):
-        raise ModelError(
-            f"FT sensor '{name}': measure_direction '{direction}' is neither "
-            "'child_to_parent' nor 'parent_to_child'"
-        )
+    for value, known in (
+        (frame, ('child', 'sensor')),
+        (direction, ('child_to_parent', 'parent_to_child')),
+    ):
+        if value not in known:
+            raise ModelError(f"FT sensor '{name}' has '{value}', expected {' or '.join(known)}")
     pose = origin_pose(tag, f"FT sensor '{name}'") if frame == 'sensor' else np.eye(4)
-    return FtSpec(name, joint, frame, direction == 'child_to_parent', pose)
+    return FtSpec(name, joint, direction == 'child_to_parent', pose)
 
 
 def link_sensor_tags(root: Element, kind: str) -> list[tuple[str, str, Array]]:
@@ -181,42 +156,35 @@ def free_ft_joints(root: Element, specs: Iterable[FtSpec]) -> str:
 
 def check_tree(root: Element) -> None:
     """Check that links and joints make up a tree; Pinocchio's parser only prints its errors."""
-    names = {
-        kind: [tag.get('name', '') for tag in root.findall(kind)] for kind in ('link', 'joint')
-    }
-    for kind, known in names.items():
-        for name in known:
-            if not name or known.count(name) > 1:
-                raise ModelError(f"{known.count(name)} {kind}s are named '{name}', expected one")
+    links, joints = ([tag.get('name', '') for tag in root.findall(k)] for k in ('link', 'joint'))
+    for known in (links, joints):
+        check_unique('links or joints', known)
     above: dict[str, str] = {}
-    parents: dict[str, str] = {}
     for joint in root.findall('joint'):
-        name, ends = joint.get('name', ''), {}
-        for side in ('parent', 'child'):
-            tag = joint.find(side)
-            ends[side] = '' if tag is None else tag.get('link', '')
-            if ends[side] not in names['link']:
-                where = f"<{side}> of joint '{name}' names '{ends[side]}'"
-                raise NameNotFound('link', ends[side], names['link'], where)
-        if ends['child'] in above:
-            both = f"'{above[ends['child']]}' and '{name}'"
-            raise ModelError(f"link '{ends['child']}' is the child of joints {both}")
-        above[ends['child']], parents[ends['child']] = name, ends['parent']
+        name = joint.get('name', '')
+        parent, child = (
+            '' if (tag := joint.find(side)) is None else tag.get('link', '')
+            for side in ('parent', 'child')
+        )
+        for end in (parent, child):
+            if end not in links:
+                raise NameNotFound('link', end, links, f"joint '{name}' names '{end}'")
+        if child in above:
+            raise ModelError(f"link '{child}' is the child of '{name}' and another joint")
+        above[child] = parent
         limit = joint.find('limit')
         if joint.get('type') in ('revolute', 'prismatic') and limit is None:
             raise ModelError(f"joint '{name}' has no <limit>")
         for key, text in ({} if limit is None else limit.attrib).items():
             if not _is_number(text):
                 raise ModelError(f"joint '{name}': <limit {key}='{text}'> is no finite number")
-    for name in names['link']:
-        way = [name]
-        while way[-1] in parents:
-            way.append(parents[way[-1]])
-            if way[-1] in way[:-1]:
-                raise ModelError(f"joint '{above[way[-1]]}' closes a loop of links")
-    roots = [name for name in names['link'] if name not in above]
-    if len(roots) != 1:
-        raise ModelError(f'the tree has the root links {roots}, expected one')
+    roots = [name for name in links if name not in above]
+    reached = roots[:1]
+    for name in reached:
+        reached += [child for child, parent in above.items() if parent == name]
+    if len(reached) < len(links):
+        lost = next(name for name in links if name not in reached)
+        raise ModelError(f"link '{lost}' is in no tree with the root link '{roots[:1]}'")
 
 
 def check_numbers(root: Element) -> None:

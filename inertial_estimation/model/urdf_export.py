@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
-from xml.parsers import expat
 
 import numpy as np
+from scipy.linalg import eigh
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
@@ -25,6 +26,7 @@ from inertial_estimation.model.inertia import (
     inertia_complaint,
     inertia_seen_from,
     parameters_of,
+    pseudo_inertia,
     spatial_inertia,
 )
 from inertial_estimation.model.robot import Robot
@@ -33,8 +35,6 @@ from inertial_estimation.model.urdf import MOMENTS, origin_pose, parse
 
 FRAME_MASS_SHARE = 0.01
 """Share of the mass of a lump below which its topmost link is but a frame."""
-HALVINGS = 50
-"""Of the range in which the greatest share lies that leaves a consistent body."""
 
 
 def export_urdf(robot: Robot, parameters: Array) -> str:
@@ -52,7 +52,7 @@ def export_urdf(robot: Robot, parameters: Array) -> str:
         if complaint:
             raise ModelError(f"'{name}' {complaint}: nothing is exported")
         wanted |= _of_lump(robot, k, new[k])
-    return _rewritten(robot.urdf, wanted)
+    return _rewritten(robot.urdf, wanted) if wanted else robot.urdf
 
 
 def lightened(robot: Robot, parameters: Array) -> dict[str, float]:
@@ -97,7 +97,8 @@ def _of_lump(robot: Robot, index: int, new: Array) -> dict[str, Array]:
     if consistency_margin(new - rest) > 0:
         return {taker: _seen_from(new - rest, taker_H_L)}
     # Half of the most: the link that takes the rest is then as far inside what a body can be.
-    share = _most(new, rest) / 2
+    most = 1.0 / eigh(pseudo_inertia(rest), pseudo_inertia(new), eigvals_only=True)[-1]
+    share = float(most) / 2
     others = [name for name in _lumped(robot, index) if name != taker]
     lighter = {name: share * _described(robot.urdf, name) for name in others}
     taken = {taker: _seen_from(new - share * rest, taker_H_L)}
@@ -139,52 +140,19 @@ def _link_tags(text: str) -> Mapping[str, Element]:
     return {tag.get('name', ''): tag for tag in parse(text).iter('link')}
 
 
-def _most(whole: Array, part: Array) -> float:
-    """Return the greatest share of a part, below one, that a body can be without."""
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        inside = consistency_margin(whole - middle * part) > 0
-        low, high = (middle, high) if inside else (low, middle)
-    return low
-
-
 def _rewritten(text: str, wanted: Mapping[str, Array]) -> str:
-    """Return a text with some inertials replaced."""
-    data = text.encode()
-    edits: list[tuple[int, int, bytes]] = []
-    parser = expat.ParserCreate('utf-8')
-    path: list[str] = []
-    link, inertial = '', (-1, -1)
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal link, inertial
-        path.append(tag)
-        if path == ['robot', 'link']:
-            link, inertial = attributes.get('name', ''), (-1, -1)
-        elif path == ['robot', 'link', 'inertial']:
-            inertial = (parser.CurrentByteIndex, -1)
-
-    def end(tag: str) -> None:
-        nonlocal inertial
-        at = parser.CurrentByteIndex
-        if path == ['robot', 'link', 'inertial']:
-            inertial = (inertial[0], data.index(b'>', at) + 1)
-        elif path == ['robot', 'link'] and link in wanted:
-            new = _tag(wanted[link]).encode()
-            if inertial[0] >= 0:
-                edits.append((*inertial, new))
-            elif data.startswith(b'</link', at):
-                edits.append((at, at, new))
-            else:  # <link name="..."/>
-                edits.append((at - 2, at, b'>' + new + b'</link>'))
-        path.pop()
-
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.Parse(data, True)
-    for begin, stop, new in reversed(edits):
-        data = data[:begin] + new + data[stop:]
-    return data.decode()
+    """Return a text with some inertials replaced; comments stay."""
+    parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
+    root = ElementTree.fromstring(text.lstrip(), parser)
+    for link in root.findall('link'):
+        if (name := link.get('name', '')) in wanted:
+            old, new = link.find('inertial'), ElementTree.fromstring(_tag(wanted[name]))
+            if old is None:
+                link.append(new)
+            else:
+                new.tail = old.tail
+                link[list(link).index(old)] = new
+    return ElementTree.tostring(root, encoding='unicode')
 
 
 def _tag(parameters: Array) -> str:

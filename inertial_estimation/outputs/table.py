@@ -113,7 +113,8 @@ def ft_frames(layout: Layout) -> list[str]:
     """Return the frame of each FT sensor in tf, which has only those of links."""
     links = layout.robot.links
     return [
-        links[ft.child].name if ft.frame == 'child' else ft.name for ft in layout.robot.ft_sensors
+        links[ft.child].name if np.array_equal(ft.child_H_sensor, np.eye(4)) else ft.name
+        for ft in layout.robot.ft_sensors
     ]
 
 

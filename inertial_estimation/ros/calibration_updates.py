@@ -60,7 +60,6 @@ class CalibrationUpdates:
         self._path = calibration_path(settings)
         self._lacks_file = self._path is not None and not self._path.exists()
         self._changed_at, self._saved = '', True
-        self.remark = ''
         if self._lacks_file:
             node.get_logger().warning(
                 f"'{self._path}' of 'calibration_file' does not exist yet; ~/save writes it"
@@ -95,7 +94,7 @@ class CalibrationUpdates:
             'saved': self._saved and not self._lacks_file,
             'tare': tare,
         }
-        texts, lacking = [self.remark] if self.remark else [], []
+        texts, lacking = list[str](), []
         if self._lacks_file:
             texts.append(f"'{self._path}' does not exist yet: ~/save writes it")
         needs = self._in_use.stacked.needs_temperature
@@ -169,7 +168,7 @@ class CalibrationUpdates:
     def _note_change(self, *, saved: bool) -> None:
         """Store the time of the change and publish it."""
         self._changed_at = f'{1e-9 * self._node.get_clock().now().nanoseconds:.3f}'
-        self._saved, self.remark = saved, ''
+        self._saved = saved
         self.announce()
 
     def _named(self) -> Path:

@@ -19,10 +19,10 @@ from rclpy.logging import get_logger
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from inertial_estimation.config.files import read_regular
+from inertial_estimation.config.files import read_text
 from inertial_estimation.config.settings import EstimatorSettings
-from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
-from inertial_estimation.model.urdf import decoded, is_xml
+from inertial_estimation.errors import ConfigError, InertialEstimationError
+from inertial_estimation.model.urdf import is_xml
 from inertial_estimation.ros.executors import PollingNode, create_service, init, note_signals, spin
 from inertial_estimation.ros.parameters import Parameters, command_line, empty_lists
 from inertial_estimation.ros.subscriptions import LATCHED
@@ -153,8 +153,8 @@ class ConfiguredNode(PollingNode, LifecycleNode):
         if not text and (path := self.settings.robot_description_file):
             source = f"'robot_description_file': '{path}'"
             try:
-                text = decoded(read_regular(Path(path).expanduser()), path)
-            except (ConfigError, ModelError) as error:
+                text = read_text(Path(path).expanduser())
+            except ConfigError as error:
                 raise ConfigError(f"'robot_description_file': {error}") from error
         elif not text:
             source = f'topic {self.resolve_topic_name("robot_description")}'

@@ -111,7 +111,6 @@ class Pipeline:
     def start(self) -> None:
         """Publish what is latched, and count cycles anew; call it once active."""
         self._calibration.announce()
-        self._taring.start()
         self.cycles.restart()
 
     def forget(self) -> None:

@@ -219,7 +219,7 @@ class IdentifierPipeline:
             try:
                 # As an estimator with these settings does.
                 update = ParameterUpdate(refit.parameters)
-                update.check(self.robot, self._settings.model.max_mass_ratio)
+                update.check(self.robot)
                 self._outputs.publish(refit, values, self.identifier.calibration)
                 refusal, self._published = '', refit.refitted
             except ModelError as error:

@@ -110,7 +110,7 @@ class ModelUpdates:
                 self._finish_unseen()
             else:
                 update = ParameterUpdate(from_message(robot, message))
-                update.check(robot, self._settings.model.max_mass_ratio)
+                update.check(robot)
                 if model.offer(update):
                     self._taken += 1
                     self._note_change()

@@ -19,7 +19,7 @@ from std_srvs.srv import Trigger
 from inertial_estimation.calibration.active_calibration import ActiveCalibration
 from inertial_estimation.calibration.tare import TareRecorder, tare
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import CalibrationError, ConfigError, InertialEstimationError
+from inertial_estimation.errors import CalibrationError, InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.background import Background
@@ -46,8 +46,6 @@ class _Tare:
     earlier: Poses
     done: Future
     """With the answer, or a CalibrationError."""
-    at_start: bool
-    """True if it waits for the first joint states."""
     problems: Counter[str]
     """Contacts that could not be placed before it."""
     seen: int = -1
@@ -96,11 +94,6 @@ class Taring:
         """Progress for the diagnostics."""
         return 'none' if self._tare is None else f'{100.0 * self._tare.recorder.done:.0f} %'
 
-    def start(self) -> None:
-        """Tare at the start, if the settings say so; call it once active."""
-        if self._settings.tare.on_start and self._active.sensors and self._tare is None:
-            self._begin(None, at_start=True).add_done_callback(self._note_start)
-
     def add(self, sample: Sample, touches: Sequence[Contact]) -> None:
         """Take a sample while they are wanted."""
         now = self._tare
@@ -122,7 +115,7 @@ class Taring:
         self._tare.seen = count
         if not self._is_active():
             self._give_up('the node was deactivated')
-        elif count == last and (count or not self._tare.at_start):
+        elif count == last:
             self._give_up('no joint states')
 
     def destroy(self) -> None:
@@ -139,21 +132,17 @@ class Taring:
             raise CalibrationError('there is no tare yet to which a pose could be added')
         return self._begin(self._sensors, self._poses[-MAX_POSES:])
 
-    def _begin(
-        self, sensors: tuple[str, ...] | None, earlier: Poses = (), *, at_start: bool = False
-    ) -> Future:
+    def _begin(self, sensors: tuple[str, ...] | None, earlier: Poses = ()) -> Future:
         """Begin to record; return the future of the answer."""
         if self._tare is not None:
             raise CalibrationError('another tare is being recorded')
-        if not self._is_active() and not at_start:
+        if not self._is_active():
             raise CalibrationError('the node is not active')
         if not self._supports:
             raise CalibrationError(NO_SUPPORT)
-        recorder = TareRecorder(
-            self._robot(), self._supports, self._settings.tare.duration, refuse_touched=at_start
-        )
+        recorder = TareRecorder(self._robot(), self._supports, self._settings.tare.duration)
         done = Future(executor=self._node.executor)
-        self._tare = _Tare(recorder, sensors, earlier, done, at_start, Counter(self._problems))
+        self._tare = _Tare(recorder, sensors, earlier, done, Counter(self._problems))
         return done
 
     def _give_up(self, why: str) -> None:
@@ -188,20 +177,10 @@ class Taring:
             datetime.fromtimestamp(seconds, timezone.utc).isoformat(),
         ).add_done_callback(finish)  # fmt: skip
 
-    def _note_start(self, done: Future) -> None:
-        """Report the tare at the start."""
-        try:
-            self._node.get_logger().info(f'tare.on_start: {done.result()}')
-        except CalibrationError as error:
-            self._updates.remark = f'tare.on_start refused: {error}'
-
 
 def find_supports(settings: EstimatorSettings, robot: Robot) -> tuple[str, ...]:
     """Return the frames that carry the robot during tares."""
     for support in settings.tare.supports:
         robot.frame(support, f"'tare.supports' names '{support}'")
     fixed = (settings.fixed_link,) if settings.fixed_link else ()
-    supports = settings.tare.supports or fixed
-    if settings.tare.on_start and not supports:
-        raise ConfigError(f"'tare.on_start' is true: {NO_SUPPORT}")
-    return supports
+    return settings.tare.supports or fixed

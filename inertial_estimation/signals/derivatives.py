@@ -25,6 +25,8 @@ ORDER = 3
 """Degree of the polynomial of savitzky_golay."""
 MIN_NOISE = 1e-9
 """Least noise of angular velocities for the Kalman filter [rad/s]."""
+JERK_RATIO = 10.0
+"""Density of the third derivative of angular velocities over that of the jerk of joints [1/s]."""
 BAND = 5.0
 """Noise band of the adaptive window over the standard deviation of the noise."""
 
@@ -111,7 +113,8 @@ def joint_differentiator(settings: EstimatorSettings, n_channels: int) -> Differ
 
 def gyroscope_differentiator(settings: EstimatorSettings, noise: float) -> Differentiator:
     """Return the filter of one gyroscope; noise [rad/s]."""
-    return _differentiator(settings, 3, max(noise, MIN_NOISE), settings.filter.gyroscope_jerk, 1)
+    jerk = JERK_RATIO * settings.filter.joint_jerk
+    return _differentiator(settings, 3, max(noise, MIN_NOISE), jerk, 1)
 
 
 def smoother(settings: EstimatorSettings) -> SavitzkyGolayFilter:

@@ -67,7 +67,7 @@ class SensorStream(Stream):
     ) -> None:
         self.measures = measures
         self._offset_ns = round(1e9 * given.time_offset)
-        self._frozen_after_ns = round(1e9 * given.frozen_after)
+        self._frozen_after_ns = round(1e9 * settings.frozen_after)
         self._intervals: deque[FrozenInterval] = deque(maxlen=MAX_INTERVALS)
         self._frozen_count = 0
         self.angular_acceleration: Array = np.zeros(3)

@@ -209,11 +209,10 @@ class RepeatingRobot(BenchRobot):
 
     def __init__(self, context, **parameters):
         lasting = {
-            f'{kind}.{name}.{limit}': value
+            f'{kind}.{name}.max_age': 10.0
             for kind, names in (('ft', HUMANOID['ft_sensors']), ('imu', HUMANOID['imus']))
             for name in names
-            for limit, value in (('max_age', 10.0), ('frozen_after', 0.0))
-        }
+        } | {'frozen_after': 0.0}
         super().__init__(context, HUMANOID | NO_FILTERS | lasting | parameters)
         self.heard_torques = self.heard['wrench_estimator/joint_torques']
         self.listen(JointState, 'wrench_estimator/joint_torques', 1000)

@@ -149,7 +149,7 @@ def test_bad_messages_cost_only_themselves(bench, rng):
 
 
 def test_frozen_silent_and_unfiltered_sources_are_reported(bench, rng):
-    robot = bench(**{'ft.leg_sensor.frozen_after': 0.03, 'filter.window': 0.02})
+    robot = bench(**{'frozen_after': 0.03, 'filter.window': 0.02})
     wrenches = robot.listen_to_wrenches()
     robot.listen_to_diagnostics()
     for stamp in STAMPS:
@@ -271,7 +271,7 @@ def test_rates_and_timeouts_change_while_the_node_runs(bench, rng):
     robot.spin_for(SETTLE)
     assert len(robot.heard[topic]) == 2
     # Others need a new configuration; those that may change must fit together.
-    for values in ({'filter__window': 0.3}, {'model__max_mass_ratio': 0.5}):
+    for values in ({'filter__window': 0.3}, {'frozen_after': 0.5}):
         found = change(outputs__wrench_rate=1.0, **values)
         assert not found.successful and next(iter(values)).replace('__', '.') in found.reason
     assert node.settings.outputs.wrench_rate == 20.0

@@ -16,14 +16,13 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 
 import rclpy
 from bench_robot import LATCHED, NO_FILTERS, START_NS, BenchRobot, figure
-from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from rclpy.context import Context
 from sensor_msgs.msg import MultiDOFJointState
 from standing_biped import biped, biped_urdf, standing
 from std_srvs.srv import Trigger
 
-from inertial_estimation.errors import ConfigError, FrameNotFound
+from inertial_estimation.errors import FrameNotFound
 from inertial_estimation.ros.conversions import point_to_message
 
 PATIENCE = 90.0
@@ -42,9 +41,8 @@ BIPED = {
     'tare.supports': ['l_sole'],
     'tare.duration': 0.4,
     **NO_FILTERS,
-    **{f'ft.{name}.frozen_after': 0.0 for name in SENSORS},
     **{f'ft.{name}.frame_id': name for name in SENSORS},
-    'imu.root.frozen_after': 0.0,
+    'frozen_after': 0.0,
 }
 
 
@@ -230,41 +228,11 @@ def test_deactivation_and_cleanup_end_it_and_cycles_go_on(context):
         bench.close()
 
 
-@pytest.mark.parametrize('touched', ['', 'hand'])
-def test_tare_at_the_start(context, touched):
-    bench = Biped(context, **{'tare.on_start': True})
+def test_unknown_supports_are_refused(context):
+    bench = Biped(context, **{'tare.supports': ['tail']}, autostart=False)
     try:
-        bench.listen_to_diagnostics()
-        # It waits for joint states.
-        bench.spin_for(2.2)
-        taring = bench.estimator.pipeline._taring
-        assert taring.collecting
-        bench.touched = touched
-        bench.until(lambda: not taring.collecting)
-        if touched:
-            assert not bench.found.any()
-            status = bench.next_status('ft_calibration')
-            assert status.level == DiagnosticStatus.WARN and 'hand' in status.message
-            bench.touched = ''
-            for _ in range(15):
-                bench.cycle()
-            assert bench.ask('tare').success
-            assert bench.next_status('ft_calibration').level == DiagnosticStatus.OK
-        bench.until(lambda: bench.found.any())
-        assert is_found(bench)
+        node = bench.estimator
+        with pytest.raises(FrameNotFound):
+            node._make(node, node.settings, node.settings.robot_description)
     finally:
         bench.close()
-
-
-def test_unknown_supports_are_refused(context):
-    for error, given in (
-        (FrameNotFound, {'tare.supports': ['tail']}),
-        (ConfigError, {'tare.supports': [], 'tare.on_start': True}),
-    ):
-        bench = Biped(context, **given, autostart=False)
-        try:
-            node = bench.estimator
-            with pytest.raises(error):
-                node._make(node, node.settings, node.settings.robot_description)
-        finally:
-            bench.close()
