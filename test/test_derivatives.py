@@ -135,7 +135,7 @@ def test_settings_reach_the_filter_they_are_for(kind, rng):
         ('joint', joint_differentiator, 1), ('gyroscope', gyroscope_differentiator, 3e-3)
     ):  # fmt: skip
         usual = found(new, argument)
-        assert (found(new, argument, **{f'filter.{name}_jerk': 7.0}) != usual) == kalman
+        assert (found(new, argument, **{'filter.joint_jerk': 7.0}) != usual) == kalman
         assert (found(new, argument, **noisy) != usual) == (has_noise and name == 'joint')
         assert (found(new, argument, **{'filter.window': 0.2}) != usual) == (not kalman)
     assert (found(gyroscope_differentiator, 2e-2) != usual) == has_noise
