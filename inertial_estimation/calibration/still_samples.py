@@ -190,17 +190,16 @@ def _contradictions(
     """Return windows of 0.5 s in which momentum and accelerations differ, (n,); limit [N]."""
     check, stamps = MomentumCheck(robot), samples.stamp_ns
     found = np.zeros(len(samples), dtype=bool)
-    windows, next_ns = 0, stamps[0]
+    next_ns = stamps[0]
     for k, stamp in enumerate(stamps.tolist()):
         if next_ns - PERIOD_NS <= stamp < next_ns:
             continue
         next_ns = stamp + PERIOD_NS
         at_k = {name: np.asarray(getattr(estimate, name))[k] for name in FIELDS}
-        check.add(samples[k], WrenchEstimate(contacts=estimate.contacts, **at_k))
-        if check.n_windows > windows:
-            windows = check.n_windows
+        contradicted = check.add(samples[k], WrenchEstimate(contacts=estimate.contacts, **at_k))
+        if contradicted is not None:
             begin = int(np.searchsorted(stamps, stamp - WINDOW_NS - PERIOD_NS))
-            found[begin : k + 1] |= bool(check.last[0] > limit)
+            found[begin : k + 1] |= bool(contradicted[0] > limit)
     return found
 
 
