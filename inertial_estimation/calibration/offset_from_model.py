@@ -217,7 +217,7 @@ def offset_from_model(
 
     """
     robot, calibration = estimator.robot, estimator.calibration
-    SampleShapes(robot).check_batch(samples)
+    SampleShapes(robot).check(samples)
     supports = names('supports', supports)
     if not supports or len(set(supports)) < len(supports):
         raise ModelError(

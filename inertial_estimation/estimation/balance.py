@@ -67,8 +67,7 @@ def build_balance(
     """Find the sums."""
     used = masks([used_sensors], len(robot.ft_sensors))
     # Column -1 is that of no link.
-    below = [top.below[0] if top.below else -1 for top in forest.tops]
-    above = [top.above for top in forest.tops]
+    below, above = [top.below for top in forest.tops], [top.above for top in forest.tops]
     far = np.array([sensor.child for sensor in robot.ft_sensors], dtype=np.intp)
     near = np.array([sensor.parent for sensor in robot.ft_sensors], dtype=np.intp)
 

@@ -20,9 +20,9 @@ from inertial_estimation.estimation.balance import Balance, masks
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import find_dependence
 from inertial_estimation.estimation.estimate import Flags, Quality
-from inertial_estimation.estimation.forest import Dynamics, Forest
+from inertial_estimation.estimation.forest import Forest
 from inertial_estimation.estimation.link_motion import LinkMotions, MotionPlan, replaced
-from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE, Bits
+from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
@@ -142,36 +142,20 @@ class Faults(NamedTuple):
     """IMUs without an angular velocity, shape (..., n_imus)."""
 
 
-class Used(NamedTuple):
-    """Parts of a sample that are used without faults."""
-
-    motion: LinkMotions
-    """Quantities that each IMU measures."""
-    rateless: tuple[int, ...]
-    """Joints of which only positions are used: between the trees, and on no way to a link."""
-    imus: Indices
-    """The IMUs used; when one of them fails, the trees change."""
-
-    @classmethod
-    def by(cls, motion: LinkMotions, dynamics: Dynamics) -> Used:
-        """Return the parts that a motion and its dynamics use."""
-        nominal = motion.nominal
-        between = dynamics.forest.joints_between_trees
-        if nominal.is_plain:
-            return cls(motion, between, dynamics.imus)
-        rateless = tuple(j for j in between if j not in nominal.joints)
-        return cls(motion, rateless, np.flatnonzero(nominal.used))
-
-
-def find_faults(sample: Sample | SampleBatch, used: Used) -> Faults:
-    """Return the missing parts."""
-    linear, angular = _find_imu_faults(sample, used.motion)
+def find_faults(
+    sample: Sample | SampleBatch, motion: LinkMotions, between: Sequence[int]
+) -> Faults:
+    """Return the missing parts; between: joints between the trees while nothing is missing."""
+    linear, angular = _find_imu_faults(sample, motion)
     rates = np.asarray(_is_sound(sample.velocities) & _is_sound(sample.accelerations))
-    if len(used.rateless):
-        has_linear, has_angular = _measured(used.motion)
+    nominal = motion.nominal
+    # Of these joints only positions are used, as long as no IMU in use fails: the trees change.
+    rateless = [j for j in between if nominal.is_plain or j not in nominal.joints]
+    if rateless:
+        has_linear, has_angular = _measured(motion)
         faulty = (linear & has_linear) | (angular & has_angular)
-        whole = ~np.asarray(faulty[..., used.imus].any(axis=-1))
-        rates[..., used.rateless] |= whole[..., None]
+        whole = ~np.asarray((faulty & nominal.used).any(axis=-1))
+        rates[..., rateless] |= whole[..., None]
     joints = _is_sound(sample.positions) & rates
     fts = np.asarray(_is_sound(sample.ft_readings).all(axis=-1))
     assumed = np.zeros_like(joints)
@@ -249,25 +233,13 @@ def alike(*masks: Mask) -> Iterator[tuple[list[Mask], Indices]]:
 
 def working_of(faults: Faults, motion: LinkMotions) -> Working:
     """Return the working sensors at one instant."""
-    bits = ACCELEROMETER * ~faults.linear + GYROSCOPE * ~faults.angular
-    fts = (~faults.fts).tolist()
-    joints, assumed = faults.joints.tolist(), faults.assumed.tolist()
-    return working_with(motion, tuple(bits.tolist()), fts, joints, assumed)
-
-
-def working_with(
-    motion: LinkMotions,
-    bits: Bits,
-    fts: Sequence[bool],
-    missing_joints: Sequence[bool],
-    assumed_joints: Sequence[bool],
-) -> Working:
-    """Return the working sensors for the quantities that the IMUs deliver."""
-    others = tuple(fts), tuple(missing_joints), tuple(assumed_joints)
+    bits = tuple((ACCELEROMETER * ~faults.linear + GYROSCOPE * ~faults.angular).tolist())
+    flags = (~faults.fts, faults.joints, faults.assumed)
+    fts, joints, assumed = (tuple(each.tolist()) for each in flags)
     if not motion.is_used:
-        return Working(tuple(b == 3 for b in bits), *others)
+        return Working(tuple(b == 3 for b in bits), fts, joints, assumed)
     plan = motion.plan(bits)
-    return Working(plan.serving, *others, None if plan.is_plain else plan)
+    return Working(plan.serving, fts, joints, assumed, None if plan.is_plain else plan)
 
 
 def without_faults(sample: S, faults: Faults, motion: MotionPlan | None = None) -> S:
@@ -285,42 +257,28 @@ class SampleShapes:
 
     def __init__(self, robot: Robot) -> None:
         joints, imus, fts = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
-        shapes = ((joints,),) * 3 + ((imus, 3),) * 3 + ((fts, 6),)
-        self._needed = tuple(zip(NUMBERS, shapes))
-        self._optional = (
-            ('joint_states', (joints,)),
-            ('imu_states', (imus,)),
-            ('ft_states', (fts,)),
-            ('ft_temperatures', (fts,)),
-        )
+        needed = [(joints,)] * 3 + [(imus, 3)] * 3 + [(fts, 6)]
+        optional = ('joint_states', 'imu_states', 'ft_states', 'ft_temperatures')
+        shapes = [*needed, (joints,), (imus,), (fts,), (fts,)]
+        self._shapes = tuple(zip((*NUMBERS, *optional), shapes, strict=True))
         self._counts = f"robot '{robot.name}' has {joints} joints, {imus} IMUs, {fts} FT sensors"
 
-    def check(self, sample: Sample) -> None:
-        """Refuse anything but a sample of this robot."""
-        if not isinstance(sample, Sample):
-            raise ModelError(f'a {type(sample).__name__} is given, expected a Sample')
-        self._check(sample, ())
-
-    def check_batch(self, samples: SampleBatch) -> None:
-        """Refuse anything but samples of this robot."""
-        if not isinstance(samples, SampleBatch):
-            raise ModelError(f'a {type(samples).__name__} is given, expected a SampleBatch')
-        if np.ndim(samples.stamp_ns) != 1:
-            raise ShapeError('stamp_ns', ('n',), np.shape(samples.stamp_ns))
-        self._check(samples, (len(samples),))
-        check_numbers(samples)
-
-    def _check(self, sample: Sample | SampleBatch, lead: tuple[int, ...]) -> None:
+    def check(self, sample: Sample | SampleBatch, wanted: type = SampleBatch) -> None:
+        """Refuse anything but a sample, or samples, of this robot."""
+        if not isinstance(sample, wanted):
+            raise ModelError(f'a {type(sample).__name__} is given, expected a {wanted.__name__}')
+        lead = np.shape(sample.stamp_ns) if wanted is SampleBatch else ()
         try:
-            for name, shape in self._needed:
-                if getattr(sample, name).shape != lead + shape:
-                    raise ShapeError(name, lead + shape, getattr(sample, name).shape, self._counts)
-            for name, shape in self._optional:
+            for name, shape in self._shapes:
                 array = getattr(sample, name)
-                if array is not None and array.shape != lead + shape:
+                if array is None and name not in NUMBERS:
+                    continue
+                if array.shape != lead + shape:
                     raise ShapeError(name, lead + shape, array.shape, self._counts)
         except AttributeError:
             raise ModelError(f"'{name}' of a sample is no NumPy array") from None
+        if wanted is SampleBatch:
+            check_numbers(sample)
 
 
 def check_numbers(sample: Sample | SampleBatch) -> None:

@@ -44,8 +44,8 @@ class Top:
     """Index of the FT sensor, -1 for the root of a tree."""
     above: int
     """The link it hangs from, -1 for the root of a tree."""
-    below: tuple[int, ...]
-    """The link it carries and all links beyond, away from the root of the tree."""
+    below: int
+    """The link it carries, -1 for the root of an empty tree."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +61,8 @@ class Forest:
     """Rows of ``tau`` that are the wrench of each top, shape (n_tops, 6)."""
     joint_rows: Indices
     """Row of ``tau`` of each joint; -1 for a joint between two trees, shape (n_joints,)."""
-    position_rows: Indices
-    """Row of ``q`` of each joint, likewise."""
     joints_between_trees: tuple[int, ...]
     """Joints that no tree holds."""
-    below: tuple[tuple[int, ...], ...]
-    """For each joint the links beyond it, seen from the root of its tree; empty between trees."""
     path: tuple[frozenset[int], ...]
     """For each link the joints between it and the root of its tree."""
     carriers: tuple[tuple[int, pin.SE3], ...]
@@ -93,61 +89,44 @@ def build_forest(
     owner = assign_owners(robot.links, sources, rigid_sensors=rigid_sensors)
     model = pin.Model()
     model.gravity = pin.Motion.Zero()
-    n, n_links = len(robot.joint_names), len(robot.links)
     children: list[list[int]] = [[] for _ in robot.links]
     for k, link in enumerate(robot.links):
         if link.parent >= 0:
             children[link.parent].append(k)
-    joint_ids = [0] * n
-    below: list[tuple[int, ...]] = [()] * n
-    path: list[frozenset[int]] = [frozenset()] * n_links
-    carriers = [(0, pin.SE3.Identity())] * n_links
+    joint_ids = [0] * len(robot.joint_names)
+    path: list[frozenset[int]] = [frozenset()] * len(robot.links)
+    carriers = [(0, pin.SE3.Identity())] * len(robot.links)
     tops: list[tuple[int, Top]] = []
 
-    def add(
-        k: int, came_from: int, joint: int, J_H_L: pin.SE3, way: frozenset[int]
-    ) -> tuple[int, ...]:
-        """Attach link k to a joint of the tree and go on to its neighbours; return all links."""
+    def add(k: int, came_from: int, joint: int, J_H_L: pin.SE3, way: frozenset[int]) -> None:
+        """Attach link k to a joint of the tree, and its neighbours beyond their joints."""
         carriers[k], path[k] = (joint, J_H_L), way
-        found, link = [k], robot.links[k]
-        for child in children[k]:
-            if child != came_from and owner[child] == owner[k]:
-                forward = J_H_L * pin.SE3(robot.links[child].P_H_L)
-                found += cross(child, k, child, joint, forward, pin.SE3.Identity(), way)
-        if link.parent not in (-1, came_from) and owner[link.parent] == owner[k]:
-            found += cross(k, k, link.parent, joint, J_H_L, pin.SE3(link.P_H_L).inverse(), way)
-        return tuple(found)
-
-    def cross(
-        edge: int,
-        k: int,
-        to: int,
-        joint: int,
-        placement: pin.SE3,
-        J_H_to: pin.SE3,
-        way: frozenset[int],
-    ) -> tuple[int, ...]:
-        """Add the joint or FT sensor above link `edge`, then the link on its far side."""
-        link = robot.links[edge]
-        if link.ft_sensor >= 0:
-            free = pin.JointModelFreeFlyer()
-            new = model.addJoint(joint, free, placement, f'ft_{link.ft_sensor}')
-            links = add(to, k, new, J_H_to, way)
-            tops.append((new, Top(edge, np.eye(4), link.ft_sensor, k, links)))
-            return links
-        motion = link.motion if to == edge else -link.motion
-        new = model.addJoint(joint, joint_model(motion), placement, f'joint_{link.joint}')
-        links = add(to, k, new, J_H_to, way | {link.joint})
-        joint_ids[link.joint], below[link.joint] = new, links
-        return links
+        for to in (*children[k], robot.links[k].parent):
+            if to in (-1, came_from) or owner[to] != owner[k]:
+                continue
+            edge = k if to == robot.links[k].parent else to
+            link = robot.links[edge]
+            placement, J_H_to = J_H_L, pin.SE3(link.P_H_L).inverse()
+            if edge == to:
+                placement, J_H_to = J_H_L * pin.SE3(link.P_H_L), pin.SE3.Identity()
+            if link.ft_sensor >= 0:
+                free = pin.JointModelFreeFlyer()
+                new = model.addJoint(joint, free, placement, f'ft_{link.ft_sensor}')
+                tops.append((new, Top(edge, np.eye(4), link.ft_sensor, k, to)))
+                add(to, k, new, J_H_to, way)
+            else:
+                one = joint_model(link.motion if edge == to else -link.motion)
+                new = model.addJoint(joint, one, placement, f'joint_{link.joint}')
+                joint_ids[link.joint] = new
+                add(to, k, new, J_H_to, way | {link.joint})
 
     for s, source in enumerate(sources):
-        free = pin.JointModelFreeFlyer()
+        free, is_empty = pin.JointModelFreeFlyer(), owner[source.link] != s
         root = model.addJoint(0, free, pin.SE3.Identity(), f'root_{s}')
-        links: tuple[int, ...] = ()
-        if owner[source.link] == s:
-            links = add(source.link, -1, root, pin.SE3(source.L_H_S).inverse(), frozenset())
-        tops.append((root, Top(source.link, source.L_H_S, -1, -1, links)))
+        below = -1 if is_empty else source.link
+        tops.append((root, Top(source.link, source.L_H_S, -1, -1, below)))
+        if not is_empty:
+            add(source.link, -1, root, pin.SE3(source.L_H_S).inverse(), frozenset())
     tops.sort(key=lambda item: item[1].ft_sensor >= 0)
     joints = model.joints
     forest = Forest(
@@ -156,33 +135,12 @@ def build_forest(
         tops=tuple(top for _, top in tops),
         top_rows=np.array([np.arange(6) + joints[i].idx_v for i, _ in tops], dtype=np.intp),
         joint_rows=np.array([joints[i].idx_v if i else -1 for i in joint_ids], dtype=np.intp),
-        position_rows=np.array([joints[i].idx_q if i else -1 for i in joint_ids], dtype=np.intp),
         joints_between_trees=tuple(j for j, i in enumerate(joint_ids) if not i),
-        below=tuple(below),
         path=tuple(path),
         carriers=tuple(carriers),
     )
     forest.set_inertias(robot.parameters)
     return forest
-
-
-@dataclass(frozen=True, eq=False)
-class Geometry:
-    """Poses of links and joint axes, seen from the root link."""
-
-    model: pin.Model
-    support: Indices
-    """Index of the pose of each link among Pinocchio's joints, shape (n_links,)."""
-    support_H_L: Array
-    """Pose of each link relative to it, shape (n_links, 4, 4) [m]."""
-
-
-def build_geometry(robot: Robot) -> Geometry:
-    """Build the model that is rooted at the URDF root; its columns are the robot's joints."""
-    model, (joint_of, support_H_L) = pin.Model(), supports(robot)
-    # The root link is the world here.
-    add_joints(model, robot, (joint_of - 1, support_H_L))
-    return Geometry(model, joint_of - 1, read_only(support_H_L))
 
 
 def pose_view(data: pin.Data) -> Array:
@@ -236,12 +194,16 @@ class Dynamics:
         self.imus, sources = robot.motion_sources(imus)
         """Indices of the IMUs that serve at least one link; empty with a fixed link."""
         self.forest = build_forest(robot, sources)
-        self.geometry = build_geometry(robot)
+        self.geometry, (carrying, L_poses) = pin.Model(), supports(robot)
+        """Model whose world is the root link; its columns are the robot's joints."""
+        self.support, self.support_H_L = carrying - 1, read_only(L_poses)
+        """Row of the support of each link in `poses`, (n_links,), and the link's pose there."""
+        add_joints(self.geometry, robot, (self.support, self.support_H_L))
         self.parameters = robot.parameters
         """Inertial parameters of the forest, shape (n_links, 10)."""
         self.forest_data = self.forest.model.createData()
         """Pinocchio's results for the forest of the last `run`."""
-        self._geometry_data = self.geometry.model.createData()
+        self._geometry_data = self.geometry.createData()
         self.tau: Array = self.forest_data.tau
         """Result of the last `run`: generalised forces of the forest, shape (nv,)."""
         self.forces = motion_view(self.forest_data.f)
@@ -253,8 +215,9 @@ class Dynamics:
         forest = self.forest
         inside = forest.joint_rows >= 0
         self._inside = slice(None) if inside.all() else np.flatnonzero(inside)
-        self._q_rows = forest.position_rows[inside]
         self._v_rows = forest.joint_rows[inside]
+        position_of = {joint.idx_v: joint.idx_q for joint in forest.model.joints}
+        self._q_rows = np.array([position_of[row] for row in self._v_rows.tolist()], dtype=np.intp)
         self._linear = forest.top_rows[: len(sources), :3].ravel()
         self._angular = forest.top_rows[: len(sources), 3:].ravel()
         self.q = pin.neutral(forest.model)
@@ -312,4 +275,4 @@ class Dynamics:
     def _compute(self, q: Array, v: Array, a: Array, positions: Array) -> None:
         """Call Pinocchio."""
         pin.rnea(self.forest.model, self.forest_data, q, v, a)
-        pin.computeJointJacobians(self.geometry.model, self._geometry_data, positions)
+        pin.computeJointJacobians(self.geometry, self._geometry_data, positions)

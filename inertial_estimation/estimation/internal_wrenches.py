@@ -34,12 +34,12 @@ class _Sums:
     """Factors of net wrenches, and of wrenches through the joint above each link, for a plan."""
 
     def __init__(self, robot: Robot, plan: Plan) -> None:
-        forest, geometry = plan.dynamics.forest, plan.dynamics.geometry
+        dynamics, forest = plan.dynamics, plan.dynamics.forest
         n, n_sensors = len(robot.links), len(robot.ft_sensors)
         joints, J_H_L = zip(*forest.carriers)
         self._joints, self._poses = np.array(joints), row_pose(np.array([*map(np.array, J_H_L)]))
-        self._support = geometry.support
-        self._support_poses = row_pose(geometry.support_H_L)
+        self._support = dynamics.support
+        self._support_poses = row_pose(dynamics.support_H_L)
         # The force of a joint of the forest holds the net wrenches of all links beyond.
         carried, parents = {joint: k for k, joint in enumerate(joints)}, forest.model.parents
         net = np.eye(n)

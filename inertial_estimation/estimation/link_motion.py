@@ -11,8 +11,9 @@ the row of its first IMU.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.forest import Forest, carry, motion_view
 from inertial_estimation.estimation.sensor_arrays import (
+    DELIVERS,
     Bits,
     ImuLink,
     Layout,
@@ -29,7 +31,6 @@ from inertial_estimation.estimation.sensor_arrays import (
     array_of,
     lay_out,
     mean_of,
-    nominal_bits,
 )
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import cross, hat, motion_transform
@@ -56,21 +57,6 @@ class Motions(NamedTuple):
     """Proper acceleration of the origin of the frame [m/s^2]."""
 
 
-class Levers:
-    """Points of some links; imu_links (n,); positions (n, 3) [m]."""
-
-    def __init__(self, imu_links: Indices, positions: Array) -> None:
-        self._imu_links = imu_links
-        self._columns, self._hats = positions[..., None], hat(positions)
-
-    def term(self, dw: Array, centripetal: Array) -> Array:
-        """Return the acceleration of the points less that of the origins, (..., n, 3) [m/s^2]."""
-        term = centripetal[..., self._imu_links, :, :] @ self._columns
-        term -= self._hats @ dw[..., self._imu_links, :, None]
-        found: Array = term[..., 0]
-        return found
-
-
 class Walk:
     """Carries motions from links to others through the joints."""
 
@@ -81,8 +67,8 @@ class Walk:
         poses = np.array([imu_links[b].L_H_B for b in self.to])
         turned = np.tile(np.eye(4), (len(links), 1, 1))
         turned[:, :3, :3] = poses[:, :3, :3].swapaxes(1, 2)
-        self.levers = Levers(self.to, (turned @ poses)[:, :3, 3])
-        """Origins of their frames, from those of their links."""
+        self.origins: Array = (turned @ poses)[:, :3, 3:]
+        """Origins of their frames from those of their links, in the axes of the frames."""
         carrier, L_X_J = forest.carried()
         self._model, at = carry(forest.model, [carrier[k] for k in links])
         moved = [at[carrier[k]] for k in links]
@@ -91,23 +77,18 @@ class Walk:
         self._B_X_J = motion_transform(turned) @ L_X_J[links] @ motion_transform(offsets)
         self._data = self._model.createData()
         self._views = motion_view(self._data.v), motion_view(self._data.a)
-        self._lay_out_rows(forest, at, known)
-
-    def _lay_out_rows(
-        self, forest: Forest, at: Mapping[int, tuple[int, pin.SE3]], known: Indices
-    ) -> None:
-        """Find the rows of joints and roots in the vectors of the model."""
+        # Rows of joints and roots in the vectors of the model.
         old, new = forest.model.joints, self._model.joints
-        moved = {old[i].idx_v: new[k] for i, (k, _) in at.items() if i}
+        joints = {old[i].idx_v: new[k] for i, (k, _) in at.items() if i}
         rows = forest.joint_rows.tolist()
-        self._inside = np.array([j for j, row in enumerate(rows) if row in moved], dtype=np.intp)
-        joints = [moved[rows[j]] for j in self._inside]
-        self._q_rows = np.array([joint.idx_q for joint in joints], dtype=np.intp)
-        self._v_rows = np.array([joint.idx_v for joint in joints], dtype=np.intp)
+        self._inside = np.array([j for j, row in enumerate(rows) if row in joints], dtype=np.intp)
+        inside = [joints[rows[j]] for j in self._inside]
+        self._q_rows = np.array([joint.idx_q for joint in inside], dtype=np.intp)
+        self._v_rows = np.array([joint.idx_v for joint in inside], dtype=np.intp)
         tops = forest.top_rows[: len(known), 0].tolist()
-        used = [s for s, row in enumerate(tops) if row in moved]
+        used = [s for s, row in enumerate(tops) if row in joints]
         self._known = known[used]
-        starts = np.array([moved[tops[s]].idx_v for s in used], dtype=np.intp)[:, None]
+        starts = np.array([joints[tops[s]].idx_v for s in used], dtype=np.intp)[:, None]
         self._linear = (starts + np.arange(3)).ravel()
         self._angular = (starts + np.arange(3, 6)).ravel()
         self._q = pin.neutral(self._model)
@@ -146,40 +127,29 @@ class LinkMotions:
     """The plans of a robot for any set of sensors that deliver."""
 
     def __init__(self, robot: Robot, *, arrays: bool = False) -> None:
-        self._robot = robot
         self.arrays = arrays
-        self.bits = nominal_bits(robot)
+        self.bits: Bits = tuple(DELIVERS[imu.measures] for imu in robot.imus)
         """Quantities that each IMU delivers without faults."""
-        self._plans: dict[Bits, MotionPlan] = {}
-        self.nominal = MotionPlan(robot, self.bits, arrays)
+        self.is_used = bool(self.bits) and not robot.fixed_frame
+        """True if IMUs are the source of the motion."""
+        self.nominal = MotionPlan(robot, arrays, self.bits)
         """The plan while every IMU delivers all that it measures."""
+        self._others = lru_cache(PLANS_KEPT)(partial(MotionPlan, robot, arrays))
         if self.is_used and not self.nominal.layout.imu_links:
             needed = 'a gyroscope and an accelerometer'
             if arrays:
                 needed += ', and three accelerometers of one link that are not on one line'
             raise ModelError(f"the IMUs of robot '{robot.name}' do not measure like {needed}")
 
-    @property
-    def is_used(self) -> bool:
-        """True if IMUs are the source of the motion."""
-        return bool(self.bits) and not self._robot.fixed_frame
-
     def plan(self, bits: Bits) -> MotionPlan:
         """Return the plan for what the IMUs deliver, new or kept."""
-        if bits == self.bits:
-            return self.nominal
-        found = self._plans.get(bits)
-        if found is None:
-            if len(self._plans) >= PLANS_KEPT:
-                del self._plans[next(iter(self._plans))]
-            found = self._plans[bits] = MotionPlan(self._robot, bits, self.arrays)
-        return found
+        return self.nominal if bits == self.bits else self._others(bits)
 
 
 class MotionPlan:
     """The motions of all links from the readings of one set of sensors."""
 
-    def __init__(self, robot: Robot, bits: Bits, arrays: bool) -> None:
+    def __init__(self, robot: Robot, arrays: bool, bits: Bits) -> None:
         if robot.fixed_frame:
             bits = (0,) * len(bits)
         self.layout: Layout = lay_out(robot, bits, arrays=arrays)
@@ -206,98 +176,67 @@ class MotionPlan:
         """Write the motion of each link into the row of its first IMU."""
         if self.is_plain:
             return sample
-        shape = (*sample.angular_velocities.shape[:-2], len(self._leads), 3)
-        motion = Motions(np.zeros(shape), np.zeros(shape), np.zeros(shape))
-        self._find_angular_velocities(sample, motion)
-        centripetal = _square(motion.w)
-        if self._arrays:
-            self._find_angular_accelerations(sample, motion, centripetal)
-        self._find_accelerations(sample, motion, centripetal)
-        return self._written(sample, motion)
-
-    def _find_angular_velocities(self, sample: Sample | SampleBatch, motion: Motions) -> None:
-        """Write angular velocities, and angular accelerations if they come with them."""
-        motion.w[..., self._gyro_links, :] = self._gyroscopes.of(sample.angular_velocities)
+        lead: tuple[int, ...] = sample.angular_velocities.shape[:-2]
+        w, dw, a = motion = Motions(*np.zeros((3, *lead, len(self._leads), 3)))
+        w[..., self._turning, :] = self._gyroscopes.of(sample.angular_velocities)
         if not self._arrays:
-            motion.dw[..., self._gyro_links, :] = self._gyroscopes.of(sample.angular_accelerations)
-        walk = self._walks[0]
-        if walk is not None:
-            reached = walk.run(sample, motion)
-            motion.w[..., walk.to, :] = reached.w
-            motion.dw[..., walk.to, :] = reached.dw
-
-    def _find_angular_accelerations(
-        self, sample: Sample | SampleBatch, motion: Motions, centripetal: Array
-    ) -> None:
-        """Write angular accelerations from arrays."""
-        squares = centripetal[..., self._array_links, :, :]
-        squares = squares.reshape(*squares.shape[:-2], 9, 1)
-        dw = self._array.of(sample.proper_accelerations) - (self._array_lever @ squares)[..., 0]
-        motion.dw[..., self._array_links, :] = dw
-        walk = self._walks[1]
-        if walk is not None:
-            motion.dw[..., walk.to, :] = walk.run(sample, motion).dw
-
-    def _find_accelerations(
-        self, sample: Sample | SampleBatch, motion: Motions, centripetal: Array
-    ) -> None:
-        """Write accelerations."""
-        means = self._accelerometers.of(sample.proper_accelerations)
+            dw[..., self._turning, :] = self._gyroscopes.of(sample.angular_accelerations)
+        self._carry(0, sample, motion, w=True, dw=not self._arrays)
+        # Points move by w x w x r + dw x r.
+        squares = w[..., :, None] * w[..., None, :]
+        squares -= np.einsum('...ii->...', squares)[..., None, None] * np.eye(3)
+        if self._arrays:
+            flat = squares[..., self._spun, :, :].reshape(*lead, len(self._spun), 9, 1)
+            swing = (self._array_levers @ flat)[..., 0]
+            dw[..., self._spun, :] = self._array.of(sample.proper_accelerations) - swing
+            self._carry(1, sample, motion, dw=True)
+        turning = squares + hat(dw)
         # Only the mean of the positions counts, as the motion is linear in them [T 4.11].
-        moved = self._levers.term(motion.dw, centripetal)
-        motion.a[..., self._acc_links, :] = means - moved
+        moved = (turning[..., self._shaken, :, :] @ self._levers)[..., 0]
+        a[..., self._shaken, :] = self._accelerometers.of(sample.proper_accelerations) - moved
+        self._carry(2, sample, motion, a=True)
         walk = self._walks[2]
         if walk is not None:
             # It came through the joints to the origin of the link; on from there with the turning
             # that is measured on the link, wherever its gyroscope sits.
-            moved = walk.levers.term(motion.dw, centripetal)
-            motion.a[..., walk.to, :] = walk.run(sample, motion).a + moved
+            a[..., walk.to, :] += (turning[..., walk.to, :, :] @ walk.origins)[..., 0]
+        found = np.zeros((3, *lead, self._n_imus, 3))
+        found[..., self._leads, :] = motion
+        w, dw, a = found
+        return replaced(
+            sample, angular_velocities=w, proper_accelerations=a, angular_accelerations=dw
+        )
+
+    def _carry(
+        self, number: int, sample: Sample | SampleBatch, motion: Motions, **wanted: bool
+    ) -> None:
+        """Carry some of the motions to the links that lack them."""
+        walk = self._walks[number]
+        if walk is not None:
+            reached = walk.run(sample, motion)
+            for name in (name for name, is_wanted in wanted.items() if is_wanted):
+                getattr(motion, name)[..., walk.to, :] = getattr(reached, name)
 
     def _lay_out(self, robot: Robot, imu_links: Sequence[ImuLink]) -> None:
         """Lay out the constants of the plan."""
-        self._leads = np.array([imu_link.lead for imu_link in imu_links])
-        self._gyro_links = np.flatnonzero([bool(imu_link.gyroscopes) for imu_link in imu_links])
-        self._acc_links = np.flatnonzero([bool(imu_link.accelerometers) for imu_link in imu_links])
-        self._array_links = np.flatnonzero([imu_link.is_array for imu_link in imu_links])
-        known = self._gyro_links, self._array_links, self._acc_links
-        gyro_links, array_links, acc_links = (
-            [imu_links[b] for b in rows.tolist()] for rows in known
-        )
-        blocks, _ = zip(*(mean_of(imu_link, robot, 'gyroscope') for imu_link in gyro_links))
-        self._gyroscopes = SensorSum([imu_link.gyroscopes for imu_link in gyro_links], blocks)
-        blocks, levers = zip(
-            *(mean_of(imu_link, robot, 'accelerometer') for imu_link in acc_links)
-        )
-        self._accelerometers = SensorSum(
-            [imu_link.accelerometers for imu_link in acc_links], blocks
-        )
-        self._levers = Levers(self._acc_links, np.array(levers))
+        self._leads = np.array([one.lead for one in imu_links])
+        self._turning = np.flatnonzero([bool(one.gyroscopes) for one in imu_links])
+        self._spun = np.flatnonzero([one.is_array for one in imu_links])
+        self._shaken = np.flatnonzero([bool(one.accelerometers) for one in imu_links])
+        links = [imu_links[b] for b in self._turning.tolist()]
+        blocks, _ = zip(*(mean_of(one, robot, 'gyroscope') for one in links))
+        self._gyroscopes = SensorSum([one.gyroscopes for one in links], blocks)
+        links = [imu_links[b] for b in self._shaken.tolist()]
+        blocks, levers = zip(*(mean_of(one, robot, 'accelerometer') for one in links))
+        self._accelerometers = SensorSum([one.accelerometers for one in links], blocks)
+        self._levers = np.array(levers)[..., None]
         if self._arrays:
-            blocks, levers = zip(*(array_of(imu_link, robot) for imu_link in array_links))
-            self._array = SensorSum([imu_link.accelerometers for imu_link in array_links], blocks)
-            self._array_lever = np.array(levers)
+            links = [imu_links[b] for b in self._spun.tolist()]
+            blocks, levers = zip(*(array_of(one, robot) for one in links))
+            self._array = SensorSum([one.accelerometers for one in links], blocks)
+            self._array_levers = np.array(levers)
+        known = self._turning, self._spun, self._shaken
         self._walks = [
             None if forest is None else Walk(imu_links, forest, rows)
             for forest, rows in zip(self.layout.forests, known, strict=True)
         ]
-
-    def _written(self, sample: S, motion: Motions) -> S:
-        """Return the sample with the motions of the links."""
-        found = np.zeros((3, *motion.w.shape[:-2], self._n_imus, 3))
-        for rows, part in zip(found, motion):
-            rows[..., self._leads, :] = part
-        w, dw, a = found
-        return replaced(
-            sample,
-            angular_velocities=w,
-            proper_accelerations=a,
-            angular_accelerations=dw,
-        )
-
-
-def _square(w: Array) -> Array:
-    """Return w x w x as matrices, shape (..., 3, 3)."""
-    squares = w[..., :, None] * w[..., None, :]
-    lengths = np.einsum('...ii->...', squares)
-    square: Array = squares - lengths[..., None, None] * np.eye(3)
-    return square

@@ -245,5 +245,5 @@ def _frames(
     if not exact:
         places += [(submodel.root, np.eye(4)) for submodel in balance.submodels]
     links = np.array([link for link, _ in places], dtype=np.intp)
-    poses = dynamics.geometry.support_H_L[links] @ np.array([pose for _, pose in places])
-    return Frames(dynamics.geometry.support[links], row_pose(poses), sensors, contacts, roots)
+    poses = dynamics.support_H_L[links] @ np.array([pose for _, pose in places])
+    return Frames(dynamics.support[links], row_pose(poses), sensors, contacts, roots)

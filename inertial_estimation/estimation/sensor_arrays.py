@@ -68,15 +68,10 @@ class Layout:
     """IMUs that the motion of each of these links depends on."""
     ways: dict[int, frozenset[int]]
     """Joints that it depends on."""
-    forests: tuple[Forest | None, Forest | None, Forest | None]
+    forests: Sequence[Forest | None]
     """Trees through which each motion reaches the links that lack it; None: none lacks it."""
     is_plain: bool
     """Every link has one whole IMU: its readings are the link's motion."""
-
-
-def nominal_bits(robot: Robot) -> Bits:
-    """Return the quantities that each IMU delivers without faults."""
-    return tuple(DELIVERS[imu.measures] for imu in robot.imus)
 
 
 def lay_out(robot: Robot, bits: Bits, *, arrays: bool) -> Layout:
@@ -88,7 +83,7 @@ def lay_out(robot: Robot, bits: Bits, *, arrays: bool) -> Layout:
         [b for b, imu_link in enumerate(imu_links) if imu_link.is_array] if arrays else gyro_links
     )
     if not (gyro_links and acc_links and array_links):
-        return Layout((), {}, {}, (None, None, None), is_plain=False)
+        return Layout((), {}, {}, [None] * 3, is_plain=False)
     is_plain = not arrays and all(
         imu_link.accelerometers == imu_link.gyroscopes == (imu_link.lead,)
         for imu_link in imu_links
@@ -98,10 +93,11 @@ def lay_out(robot: Robot, bits: Bits, *, arrays: bool) -> Layout:
         if len(known) < len(imu_links) and (arrays or k != 1):
             sources = [Source('', imu_links[b].link, imu_links[b].L_H_B) for b in known]
             forests[k] = build_forest(robot, sources, rigid_sensors=True)
-    found = dict(zip((one.link for one in imu_links), _sources(imu_links, forests, arrays)))
-    rows = {link: imus for link, (imus, _) in found.items()}
-    ways = {link: joints for link, (_, joints) in found.items()}
-    return Layout(imu_links, rows, ways, (forests[0], forests[1], forests[2]), is_plain)
+    n, links = len(robot.imus), [one.link for one in imu_links]
+    uses = _uses(imu_links, forests, arrays, n)
+    rows = [frozenset(k for k in own if k < n) for own in uses]
+    ways = [frozenset(k - n for k in own if k >= n) for own in uses]
+    return Layout(imu_links, dict(zip(links, rows)), dict(zip(links, ways)), forests, is_plain)
 
 
 def with_ways(forest: Forest, ways: Mapping[int, Iterable[int]]) -> Forest:
@@ -164,42 +160,33 @@ def _imu_links(robot: Robot, bits: Bits) -> tuple[ImuLink, ...]:
     return tuple(found)
 
 
-_Sources = tuple[frozenset[int], frozenset[int]]
-"""IMUs and joints that a motion depends on."""
-
-
-def _sources(
-    imu_links: Sequence[ImuLink], forests: Sequence[Forest | None], arrays: bool
-) -> list[_Sources]:
-    """Follow the motions of each link to the sensors."""
+def _uses(
+    imu_links: Sequence[ImuLink], forests: Sequence[Forest | None], arrays: bool, n_imus: int
+) -> list[frozenset[int]]:
+    """Return what the motion of each link depends on: IMUs, then joints, numbered from n_imus."""
     at = {imu_link.link: b for b, imu_link in enumerate(imu_links)}
 
-    def through(forest: Forest | None, b: int) -> tuple[int, frozenset[int]]:
-        if forest is None:
-            return b, frozenset()
-        link = imu_links[b].link
-        return at[forest.tops[forest.owner[link]].link], forest.path[link]
+    def traced(forest: Forest | None, kind: str) -> list[tuple[int, frozenset[int]]]:
+        """Return for each link the one on which a motion is measured, and what it takes."""
+        found = []
+        for b, one in enumerate(imu_links):
+            source, joints = b, frozenset[int]()
+            if forest is not None:
+                source, joints = (
+                    at[forest.tops[forest.owner[one.link]].link],
+                    forest.path[one.link],
+                )
+            imus = frozenset(getattr(imu_links[source], kind))
+            found.append((source, imus | {n_imus + j for j in joints}))
+        return found
 
-    w: list[_Sources] = []
-    dw: list[_Sources] = []
-    for b in range(len(imu_links)):
-        source, joints = through(forests[0], b)
-        w.append((frozenset(imu_links[source].gyroscopes), joints))
-    for b in range(len(imu_links)):
-        source, joints = through(forests[1] if arrays else forests[0], b)
-        sensors = imu_links[source].accelerometers if arrays else imu_links[source].gyroscopes
-        dw.append(_joined((frozenset(sensors), joints), w[source]))
-    found = []
-    for b in range(len(imu_links)):
-        source, joints = through(forests[2], b)
-        a = frozenset(imu_links[source].accelerometers), joints
-        found.append(_joined(a, w[source], dw[source], w[b], dw[b]))
-    return found
-
-
-def _joined(*parts: _Sources) -> _Sources:
-    imus, joints = zip(*parts)
-    return frozenset().union(*imus), frozenset().union(*joints)
+    turn = traced(forests[0], 'gyroscopes')
+    spin = traced(forests[1], 'accelerometers') if arrays else turn
+    spin = [(source, own | turn[source][1]) for source, own in spin]
+    return [
+        own.union(*(motion[k][1] for motion in (turn, spin) for k in (source, b)))
+        for b, (source, own) in enumerate(traced(forests[2], 'accelerometers'))
+    ]
 
 
 class SensorSum:

@@ -144,7 +144,7 @@ def sensor_residuals(
     estimator: WrenchEstimator, samples: SampleBatch, contacts: Iterable[Contact] | None = None
 ) -> SensorResiduals:
     """Predict each sensor from the others."""
-    SampleShapes(estimator.robot).check_batch(samples)
+    SampleShapes(estimator.robot).check(samples)
     samples = with_gaps(samples)
     active = ContactSet.reported(estimator.contacts if contacts is None else contacts)
     rates, accelerations = _predicted_imus(estimator.robot, samples)

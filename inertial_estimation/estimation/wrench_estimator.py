@@ -18,7 +18,6 @@ from inertial_estimation.estimation.faults import (
     ABSURD,
     Faults,
     SampleShapes,
-    Used,
     Working,
     alike,
     check_numbers,
@@ -27,12 +26,11 @@ from inertial_estimation.estimation.faults import (
     with_known_temperatures,
     without_faults,
     working_of,
-    working_with,
 )
 from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.plan import Plan, build_plan
-from inertial_estimation.estimation.sensor_arrays import with_ways
+from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE, with_ways
 from inertial_estimation.estimation.step import Step
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.inertia import check_centres
@@ -126,9 +124,8 @@ class WrenchEstimator:
         self._cache = PlanCache(robot, length_scale, rank_tolerance, self.motion)
         self._defaults = ContactSet(self.contacts, (True,) * len(self.contacts))
         self._none_assumed = bytes(len(robot.joint_names))
-        dynamics = self._cache.faultless(self._none_assumed, self._defaults).plan.dynamics
-        self.used = Used.by(self.motion, dynamics)
-        """Parts of a sample that are used without faults."""
+        plan = self._cache.faultless(self._none_assumed, self._defaults).plan
+        self._between = plan.dynamics.forest.joints_between_trees
 
     def set_calibration(self, calibration: FtCalibration) -> None:
         """Use another calibration of the robot's FT sensors from the next estimate on."""
@@ -198,11 +195,11 @@ class WrenchEstimator:
 
         The contacts are the same for all instants.
         """
-        self._shapes.check_batch(samples)
+        self._shapes.check(samples)
         samples = with_known_temperatures(samples, self.calibration)
         given = self._contact_set(contacts)
         parts, order = [], []
-        for flags, rows in alike(*find_faults(samples, self.used)):
+        for flags, rows in alike(*find_faults(samples, self.motion, self._between)):
             faults = Faults(*flags)
             working = working_of(faults, self.motion)
             plan = self._cache.get(working, given).plan
@@ -227,7 +224,7 @@ class WrenchEstimator:
         overwrites both. Where a link does not have just one whole IMU, the row of its first one
         holds the motion there, and the others zeros.
         """
-        self._shapes.check(sample)
+        self._shapes.check(sample, Sample)
         sample = with_known_temperatures(sample, self.calibration)
         given = self._contact_set(contacts)
         assumed = self._none_assumed
@@ -242,7 +239,7 @@ class WrenchEstimator:
                     whole = self.motion.nominal.complete(sample)
             step.plan.dynamics.run(whole)
             if _is_faulty(step.plan, whole):
-                faults = find_faults(sample, self.used)
+                faults = find_faults(sample, self.motion, self._between)
                 working = working_of(faults, self.motion)
                 step = self._cache.get(working, given)
                 whole = without_faults(sample, faults, working.motion)
@@ -317,9 +314,11 @@ class PlanCache:
         key = (assumed, contacts.at_origin)
         step = self._steps.get(key)
         if step is None:
-            fts, joints = [True] * len(self.robot.ft_sensors), [False] * len(assumed)
-            flags = [flag != 0 for flag in assumed]
-            working = working_with(self._motion, self._motion.bits, fts, joints, flags)
+            robot, flags = self.robot, np.frombuffer(assumed, dtype=bool)
+            bits = np.array(self._motion.bits, dtype=np.intp)
+            linear, angular = bits & ACCELEROMETER == 0, bits & GYROSCOPE == 0
+            none = np.zeros_like(flags), np.zeros(len(robot.ft_sensors), dtype=bool)
+            working = working_of(Faults(*none, flags, linear, angular), self._motion)
             step = self._keep(key, self.get(working, contacts))
         return self._placed(step, contacts)
 

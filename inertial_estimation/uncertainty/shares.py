@@ -72,7 +72,7 @@ def find_loads(plan: Plan) -> Loads:
         own = np.pad(factors[:, :n_measured], ((0, 0), (0, len(shared))))
         pieces.append(own + factors[:, n_measured:] @ by_contact)
     factors = np.vstack(pieces)
-    model: pin.Model = plan.dynamics.geometry.model
+    model: pin.Model = plan.dynamics.geometry
     ancestors = np.zeros((model.njoints, model.njoints - 1))
     for k in range(1, model.njoints):
         ancestors[k] = ancestors[model.parents[k]]
