@@ -639,7 +639,7 @@ def in_situ_offset(wrenches: Array, accelerations: Array, **options: Any) -> Num
         'covariance': found.covariance,
         'slopes': found.slopes.slopes,
         'drift': found.slopes.drift,
-        'spreads': found.subspace.spreads,
+        'spreads': found.singular_values / np.sqrt(found.kept.sum()),
         'unexplained': np.array(found.unexplained),
         'gravity': np.array(found.gravity),
         'bias': found.bias,

@@ -124,7 +124,7 @@ def test_offsets_become_a_calibration_file_of_the_node(held):
         np.testing.assert_allclose(sensor.offset, offsets[k], atol=EXACT)
         (step,) = sensor.provenance
         assert step.date == '2023-11-14T22:13:20+00:00'
-        assert step.n_samples > 300 and not step.notes
+        assert step.samples > 300 and not step.notes
     found = json.loads(figures.read_text())
     assert found['is_unique'] and not found['undetermined'] and not found['findings']
     assert found['left_out']['touched'] >= 50 and found['left_out']['moving'] > 0

@@ -35,8 +35,6 @@ DEGENERATE = [
     ((0.5, AT), (0.5, OTHER), (0.5, (0.2, -0.1, 0.4))),
     GOOD[:2],
 ]
-UNITS = np.array([1.0, 30.0, 0.1, 300.0, 3.0, 1e-2])
-"""Unknown units of channels."""
 
 
 def relative(found, true=MATRIX):
@@ -93,9 +91,8 @@ def test_rotation_of_the_accelerometer(rng):
     known = in_situ_matrix(turned, rotation=S_R_A)
     np.testing.assert_allclose(relative(known.matrix, plain.matrix), 0.0, atol=EXACT)
     np.testing.assert_allclose(known.deviations, plain.deviations, rtol=1e-6)
-    # Not known: all is in the accelerometer's axes, the centres of the masses as well.
+    # Without it all is in the accelerometer's axes, the centres of the masses as well.
     unknown = in_situ_matrix([replace(one, centre=S_R_A.T @ one.centre) for one in turned])
-    assert known.in_sensor_axes and not unknown.in_sensor_axes
     A_Xf_S = np.kron(np.eye(2), S_R_A.T)
     np.testing.assert_allclose(relative(unknown.matrix, A_Xf_S @ plain.matrix), 0.0, atol=EXACT)
 
@@ -113,16 +110,6 @@ def test_deviations_are_those_of_many_draws(rng):
     np.testing.assert_allclose(np.sqrt(np.mean(np.square(residuals), axis=0)), 1.0, atol=0.25)
 
 
-def test_channels_in_different_units_need_no_former_matrix(rng):
-    sets = data_sets(rng, GOOD, noise=1.0, gravity=swinging(600))
-    known = in_situ_matrix(sets, former=MATRIX)
-    scaled = [replace(one, raw=UNITS * one.raw) for one in sets]
-    # Round-off through a matrix of condition 200 and units of 10^4.
-    np.testing.assert_allclose(
-        in_situ_matrix(scaled).matrix * UNITS, known.matrix, rtol=1e-6, atol=1e-9
-    )
-
-
 def codes(found, former=None):
     return {one.code for one in found.findings('ft', former) if one.level == Level.ERROR}
 
@@ -132,11 +119,9 @@ def test_right_matrix_has_no_errors(rng):
     found = in_situ_matrix(sets, rotation=np.eye(3))
     assert not codes(found, 1.2 * MATRIX) and not codes(found)
     assert found.change(1.2 * MATRIX) == pytest.approx(0.2, abs=0.02)
-    assert np.isnan(found.change())
-    for rotation in (np.eye(3), None):
-        found = in_situ_matrix(sets, rotation=rotation, direction=-1)
-        assert found.change(MATRIX) == pytest.approx(2.0, abs=0.1)
-        assert codes(found, MATRIX) == {'matrix_change'}
+    found = in_situ_matrix(sets, direction=-1)
+    assert found.change(MATRIX) == pytest.approx(2.0, abs=0.1)
+    assert codes(found, MATRIX) == {'matrix_change'}
 
 
 @pytest.mark.parametrize('mistake', ['grams', 'millimetres', 'sign', 'order'])

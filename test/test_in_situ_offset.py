@@ -47,7 +47,7 @@ def test_without_noise_it_is_exact(rng, n):
     raw = counts(wrenches(g))
     found = in_situ_offset(raw, -g)
     np.testing.assert_allclose(found.in_wrench(MATRIX)[0], OFFSET, atol=EXACT)
-    assert found.subspace.gap > 1e6 and found.kept.all() and not any(found.left_out.values())
+    assert found.gap > 1e6 and found.kept.all() and not any(found.left_out.values())
 
 
 def test_offset_of_the_thesis(rng):

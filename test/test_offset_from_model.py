@@ -268,7 +268,7 @@ def test_provenance_of_offsets(robot, rng, offsets):
     changed = found.calibrations(before, '2026-11-22')
     assert tuple(changed) == ('arm',)
     step = changed['arm'].provenance[-1]
-    assert step.method == f'{METHOD}, one support: l_sole' and step.n_samples == 20
+    assert step.method == f'{METHOD}, one support: l_sole' and step.samples == 20
     np.testing.assert_array_equal(changed['arm'].matrix, 2.0 * np.eye(6))
     # The next tare takes the place of this one.
     again = found.calibrations(before | changed, 'later')['arm']

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-FT calibration of a robot as one YAML file.
+FT calibration of a robot: as one YAML file, and as in use by a running node.
 
 Each sensor has its calibration and its provenance: method, date, temperature, number of samples
 and residual of every step. Missing entries have defaults; unknown ones are refused.
@@ -10,17 +10,19 @@ and residual of every step. Missing entries have defaults; unknown ones are refu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.config.files import from_json, load_mapping, parse_mapping, write_whole
-from inertial_estimation.errors import ConfigError, InertialEstimationError, ModelError
-from inertial_estimation.model.arguments import numbers
+from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
+from inertial_estimation.model.arguments import names, numbers
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 
 KIND, VERSION = 'ft_calibration', 1
@@ -29,8 +31,8 @@ HEAD = """\
 # rows fx fy fz tx ty tz [N, Nm]; temperatures in degrees Celsius
 """
 NO_TEMPERATURE = float('nan')
-SENSOR, ACCELEROMETER = 'sensor', 'accelerometer'
-"""Whose axes wrenches are in [T Remark 5.1]."""
+MAX_CONDITION = 1e3
+"""Of a matrix with rows, then columns, scaled to one length: those of 32 real sensors have 2."""
 _NUMBERS = {
     'matrix': (6, 6),
     'offset': (6,),
@@ -43,17 +45,29 @@ _NUMBERS = {
 class Provenance:
     """One step that led to a calibration."""
 
-    method: str
+    method: str = ''
     """Such as 'offsets from the model, one support: l_sole'."""
-    date: str
+    date: str = ''
     """When its data were taken, ISO 8601."""
-    n_samples: int = 0
+    samples: int = 0
     temperature: float = NO_TEMPERATURE
     """Of the sensor meanwhile [degrees Celsius]; NaN: not known."""
-    spread: tuple[float, ...] = ()
+    spread: Iterable[float] = ()
     """Residual, root mean square, fx fy fz tx ty tz [N, Nm]; empty: not known."""
-    notes: tuple[str, ...] = ()
+    notes: Iterable[str] = ()
     """Findings of the calibration."""
+
+    def __post_init__(self) -> None:
+        """Convert the values."""
+        for name, value in {
+            'method': str(self.method),
+            'date': str(self.date),
+            'samples': int(numbers('samples', self.samples, ())),
+            'temperature': float(numbers('temperature', self.temperature, (), finite=False)),
+            'spread': tuple(map(float, numbers('spread', self.spread, finite=False).ravel())),
+            'notes': names('notes', self.notes),
+        }.items():
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +84,9 @@ class SensorCalibration:
     """At which the offset holds [degrees Celsius]."""
     provenance: tuple[Provenance, ...] = ()
     """First step first."""
-    axes: str = SENSOR
-    """`SENSOR`, or `ACCELEROMETER` where the rotation between the two is not known."""
 
     def __post_init__(self) -> None:
         """Check the numbers, and keep read-only copies."""
-        if self.axes not in (SENSOR, ACCELEROMETER):
-            raise ModelError(f"'axes' is {self.axes!r}, expected {SENSOR} or {ACCELEROMETER}")
         for name, shape in _NUMBERS.items():
             found = numbers(name, getattr(self, name), shape)
             object.__setattr__(self, name, float(found) if shape == () else found)
@@ -93,15 +103,24 @@ class SensorCalibration:
 def stack_calibrations(sensors: Iterable[SensorCalibration]) -> FtCalibration:
     """Return the calibration of several sensors."""
     every = list(sensors)
-    return FtCalibration(
-        np.array([sensor.matrix for sensor in every]).reshape(-1, 6, 6),
-        np.array([sensor.offset for sensor in every]).reshape(-1, 6),
-        np.array([sensor.temperature_coefficients for sensor in every]).reshape(-1, 6),
-        np.array([sensor.reference_temperature for sensor in every], dtype=np.float64),
-    )
+    return FtCalibration(*(
+        np.array([getattr(sensor, name) for sensor in every], dtype=float).reshape(-1, *shape)
+        for name, shape in _NUMBERS.items()
+    ))  # fmt: skip
 
 
-def as_content(robot: str, sensors: Mapping[str, SensorCalibration]) -> dict[str, Any]:
+def as_entry(sensor: SensorCalibration) -> dict[str, Any]:
+    """Return one sensor as the file holds it, without what is not known."""
+    entry: dict[str, Any] = {name: np.asarray(getattr(sensor, name)).tolist() for name in _NUMBERS}
+    entry['provenance'] = [
+        {key: list(value) if isinstance(value, tuple) else value
+         for key, value in asdict(step).items() if value and value == value}
+        for step in sensor.provenance
+    ]  # fmt: skip
+    return entry
+
+
+def _as_content(robot: str, sensors: Mapping[str, SensorCalibration]) -> dict[str, Any]:
     """Return the content of a file."""
     entries = {name: as_entry(sensor) for name, sensor in sensors.items()}
     return {KIND: {'version': VERSION, 'robot': robot, 'sensors': entries}}
@@ -111,14 +130,22 @@ def to_text(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:
     """Return calibrations as YAML with every digit."""
     import yaml
 
-    content = as_content(robot, sensors)
+    content = _as_content(robot, sensors)
     text: str = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=99)
     return HEAD + text
 
 
 def to_json(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:
     """Return calibrations as JSON, which takes a hundredth of the time of YAML."""
-    return json.dumps(as_content(robot, sensors))
+    return json.dumps(_as_content(robot, sensors))
+
+
+def others_in(path: Path, robot: str) -> dict[str, SensorCalibration]:
+    """Return the calibrations that a file holds already; refuse the file of another robot."""
+    before, held = read(path) if path.exists() else (robot, {})
+    if before != robot:
+        raise ConfigError(f"{path} is the calibration of robot '{before}', not of '{robot}'")
+    return held
 
 
 def write(
@@ -129,36 +156,12 @@ def write(
     keeps: Sequence[str] = (),
 ) -> None:
     """Write calibrations; those of other sensors in the file stay, as must entries of `keeps`."""
-    held = others_in(path, robot, {name: one.axes for name, one in sensors.items()})
+    held = others_in(path, robot)
     for name in sensors.keys() & held.keys():
         for key in keeps:
             if not np.array_equal(getattr(sensors[name], key), getattr(held[name], key)):
                 raise ConfigError(f"{path} holds another '{key}' of '{name}'")
     write_whole(path, to_text(robot, held | dict(sensors)))
-
-
-def others_in(path: Path, robot: str, axes: Mapping[str, str]) -> dict[str, SensorCalibration]:
-    """
-    Return the calibrations that a file holds already.
-
-    Refuse the file of another robot, and one that would mix axes of sensors and accelerometers:
-    robots refuse such a file. axes: of the sensors that are to be written.
-    """
-    if not path.exists():
-        return {}
-    before, held = read(path)
-    if before != robot:
-        raise ConfigError(f"{path} is the calibration of robot '{before}', not of '{robot}'")
-    turned = {name for name, of in axes.items() if of != SENSOR}
-    held_turned = {name for name, one in held.items() if one.axes != SENSOR} - axes.keys()
-    usable = any(one.axes == SENSOR for one in held.values())
-    if (turned and usable) or (held_turned and not turned):
-        raise ConfigError(
-            f"{path} would mix wrenches in the sensor's axes and in those of an accelerometer "
-            f'({", ".join(sorted(turned | held_turned))})',
-            about=('rotation',),
-        )
-    return held
 
 
 def read(path: str | Path) -> tuple[str, dict[str, SensorCalibration]]:
@@ -175,22 +178,6 @@ def from_text(text: str, where: str) -> tuple[str, dict[str, SensorCalibration]]
     return _read(found, where)
 
 
-def as_entry(sensor: SensorCalibration) -> dict[str, Any]:
-    """Return one sensor as the file holds it, without what is not known."""
-    entry: dict[str, Any] = {name: np.asarray(getattr(sensor, name)).tolist() for name in _NUMBERS}
-    if sensor.axes != SENSOR:
-        entry['axes'] = sensor.axes
-    entry['provenance'] = steps = []
-    for step in sensor.provenance:
-        known = {
-            'method': step.method, 'date': step.date, 'samples': step.n_samples or None,
-            'temperature': float(step.temperature) if np.isfinite(step.temperature) else None,
-            'spread': list(map(float, step.spread)) or None, 'notes': list(step.notes) or None,
-        }  # fmt: skip
-        steps.append({key: value for key, value in known.items() if value is not None})
-    return entry
-
-
 def _read(given: Any, where: str) -> tuple[str, dict[str, SensorCalibration]]:
     """Check and return the content of a file."""
     if not isinstance(given, Mapping) or KIND not in given:
@@ -199,38 +186,22 @@ def _read(given: Any, where: str) -> tuple[str, dict[str, SensorCalibration]]:
     if content.get('version') != VERSION:
         raise ConfigError(f'{where} is of version {content.get("version")}, expected {VERSION}')
     sensors = {}
+    of_sensor, of_step = (
+        [one.name for one in fields(kind)] for kind in (SensorCalibration, Provenance)
+    )
     for name, one in _mapping(f'{where}: sensors', content.get('sensors')).items():
-        entry = _mapping(f'{where}: {name}', one, (*_NUMBERS, 'axes', 'provenance'))
+        entry = _mapping(f'{where}: {name}', one, of_sensor)
+        steps = entry.pop('provenance', None) or []
+        if not isinstance(steps, list):
+            raise ConfigError(f"{where}: {name}: 'provenance' is {steps!r}, expected a list")
         try:
-            steps = tuple(map(_step, _list('provenance', entry.pop('provenance', None))))
-            sensors[str(name)] = SensorCalibration(**entry, provenance=steps)
+            entry['provenance'] = tuple(
+                Provenance(**_mapping('a step of provenance', step, of_step)) for step in steps
+            )
+            sensors[str(name)] = SensorCalibration(**entry)
         except InertialEstimationError as error:
             raise ConfigError(f'{where}: {name}: {error}') from error
     return str(content.get('robot', '')), sensors
-
-
-def _step(given: Any) -> Provenance:
-    """Return a step of the provenance."""
-    known = ('method', 'date', 'samples', 'temperature', 'spread', 'notes')
-    step = _mapping('a step of provenance', given, known)
-    if 'method' not in step:
-        raise ConfigError("a step of provenance has no 'method'")
-    spread = step.get('spread')
-    return Provenance(
-        str(step['method']),
-        str(step.get('date', '')),
-        int(numbers('samples', step.get('samples', 0), ())),
-        float(numbers('temperature', step.get('temperature', NO_TEMPERATURE), (), finite=False)),
-        () if spread is None else tuple(numbers('spread', spread, (6,), finite=False).tolist()),
-        tuple(map(str, _list('notes', step.get('notes')))),
-    )
-
-
-def _list(what: str, given: Any) -> list[Any]:
-    """Refuse anything but a list, or nothing."""
-    if not isinstance(given or [], list):
-        raise ConfigError(f"'{what}' is {given!r}, expected a list")
-    return given or []
 
 
 def _mapping(where: str, given: Any, known: Sequence[str] = ()) -> dict[str, Any]:
@@ -240,3 +211,65 @@ def _mapping(where: str, given: Any, known: Sequence[str] = ()) -> dict[str, Any
     if known and (odd := [name for name in given if name not in known]):
         raise ConfigError(f"{where}: '{odd[0]}' is not known; known: {', '.join(known)}")
     return dict(given)
+
+
+def require_usable(name: str, sensor: SensorCalibration) -> None:
+    """Refuse a matrix that is close to singular."""
+    with np.errstate(invalid='ignore', divide='ignore'):
+        scaled = sensor.matrix / np.linalg.norm(sensor.matrix, axis=1, keepdims=True)
+        scaled = scaled / np.linalg.norm(scaled, axis=0)
+    condition = float(np.linalg.cond(scaled)) if np.isfinite(scaled).all() else float('inf')
+    if not condition <= MAX_CONDITION:
+        raise ConfigError(
+            f"the matrix of '{name}' has a condition number of {condition:.3g} with rows and "
+            f'columns scaled, limit {MAX_CONDITION:g}'
+        )
+
+
+class ActiveCalibration:
+    """Calibration of each FT sensor in use, changed as a whole or not at all, with callbacks."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        start: Mapping[str, SensorCalibration],
+        followers: Iterable[Callable[[FtCalibration], None]],
+    ) -> None:
+        self._robot, self._followers = robot, tuple(followers)
+        self.start = self.untared = self.sensors = MappingProxyType(dict(start))
+        """As configured; as configured or restored last, without tares; in use."""
+
+    @property
+    def stacked(self) -> FtCalibration:
+        """That of all sensors."""
+        return stack_calibrations(self.sensors.values())
+
+    def take(self, changed: Mapping[str, SensorCalibration]) -> tuple[str, ...]:
+        """Use other calibrations of some sensors, or none if one is refused; return changes."""
+        for name, sensor in changed.items():
+            if name not in self.sensors:
+                raise NameNotFound('FT sensor', name, tuple(self.sensors))
+            require_usable(name, sensor)
+        before = self.sensors
+        self.sensors = MappingProxyType({**before, **changed})
+        stacked = self.stacked
+        for follow in self._followers:
+            follow(stacked)
+        return tuple(name for name in changed if not before[name].same_as(changed[name]))
+
+    def restore(self, robot: str, given: Mapping[str, SensorCalibration]) -> tuple[str, ...]:
+        """Use the calibrations of a file as after a start with it; return changed sensors."""
+        if robot and robot != self._robot.name:
+            raise ConfigError(f"it is of robot '{robot}', not of '{self._robot.name}'")
+        if not self.start.keys() & given.keys():
+            raise ConfigError(
+                f'it is of {", ".join(given) or "no sensor"}; FT sensors in use are '
+                f'{", ".join(self.start) or "none"}'
+            )
+        changed = self.take({name: given.get(name, one) for name, one in self.start.items()})
+        self.untared = self.sensors
+        return changed
+
+    def clear_tare(self) -> tuple[str, ...]:
+        """Return to what was configured or restored last; return changed sensors."""
+        return self.take(self.untared)

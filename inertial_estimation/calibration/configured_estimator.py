@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from inertial_estimation.arrays import Mask
-from inertial_estimation.calibration.active_calibration import require_usable
 from inertial_estimation.calibration.calibration_file import (
     SensorCalibration,
+    require_usable,
     stack_calibrations,
 )
 from inertial_estimation.calibration.calibration_file import read as read_calibrations

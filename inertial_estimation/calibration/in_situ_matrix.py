@@ -24,22 +24,21 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.accelerometer import GRAVITY
 from inertial_estimation.calibration.affine import matrix_change
 from inertial_estimation.calibration.calibration_file import (
-    ACCELEROMETER,
     NO_TEMPERATURE,
-    SENSOR,
     Provenance,
     SensorCalibration,
 )
 from inertial_estimation.calibration.channels import names_of, still_channels
 from inertial_estimation.calibration.in_situ_offset import (
-    LENGTH_SCALE,
-    MIN_GAP,
+    SCALE,
     InSituOffset,
+    deviations_of_wrench,
     in_situ_offset,
 )
 from inertial_estimation.errors import LogError, ModelError
@@ -74,8 +73,6 @@ MAX_MASS, MAX_DISTANCE = 50.0, 3.0
 UNIT_BODIES = np.zeros((4, 6, 3))
 """M of a unit mass and of unit first moments, shape (4, 6, 3)."""
 UNIT_BODIES[0, :3], UNIT_BODIES[1:, 3:] = np.eye(3), hat(np.eye(3))
-SCALE = np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)
-"""Makes forces and moments comparable, shape (6,)."""
 
 
 class Weighed(NamedTuple):
@@ -109,10 +106,7 @@ class AddedMass:
     mass: float = 0.0
     """That was added; 0: none [kg]."""
     centre: Array = field(default_factory=lambda: np.zeros(3))
-    """
-    Of the added mass about the sensor's origin [m]: in the sensor's axes, or in the
-    accelerometer's if the rotation between the two is not known, shape (3,).
-    """
+    """Of the added mass about the sensor's origin, in its axes, shape (3,) [m]."""
     turning: Array | None = None
     """Of a gyroscope on the body, shape (n, 3) [rad/s]."""
 
@@ -128,11 +122,11 @@ class AddedMass:
         """Added mass and its first moment."""
         return Weighed(self.mass, self.mass * self.centre)
 
-    def offset(self, matrix: Array | None, bias: Array | None, min_gap: float) -> InSituOffset:
+    def offset(self, matrix: Array | None, bias: Array | None) -> InSituOffset:
         """Return the offset and slopes of this data set, see `in_situ_offset`."""
         return in_situ_offset(
             self.raw, self.accelerations, turning=self.turning, matrix=matrix, bias=bias,
-            min_gap=min_gap, what=f"data set '{self.name}'",
+            what=f"data set '{self.name}'",
         )  # fmt: skip
 
 
@@ -146,11 +140,6 @@ class InSituMatrix:
     """Of the matrix by columns, then mass and first moment of the body, shape (40, 40)."""
     body: Weighed
     """Body beyond the sensor without the added masses."""
-    in_sensor_axes: bool
-    """
-    Whether wrenches are in the sensor's axes; else in those of the accelerometer, about the
-    sensor's origin [T Remark 5.1].
-    """
     singular_values: Array
     """Of the equations over those of noise, falling, shape (40,)."""
     residuals: Array
@@ -188,27 +177,13 @@ class InSituMatrix:
         first_moment = np.linalg.lstsq(columns, (left[3:] @ factor).reshape(-1), rcond=None)[0]
         return Weighed(float(mass), first_moment)
 
-    def change(self, former: Array | None = None, *, turned: bool = False) -> float:
-        """
-        Return the distance from a former matrix (6, 6), see `matrix_change`; NaN without one.
+    def change(self, former: Array) -> float:
+        """Return the distance from a former matrix (6, 6), see `matrix_change`."""
+        return matrix_change(SCALE[:, None] * (self.matrix @ np.linalg.inv(former)) / SCALE)
 
-        turned: the former matrix is in the axes of an accelerometer.
-        """
-        if former is None:
-            return float('nan')
-        ratio = SCALE[:, None] * (self.matrix @ np.linalg.inv(former)) / SCALE
-        if turned or not self.in_sensor_axes:
-            U, _, Vt = np.linalg.svd(ratio[:3, :3])
-            # A rotation, so that the other direction shows as the other sign.
-            R = np.sign(np.linalg.det(U @ Vt)) * U @ Vt
-            ratio = np.kron(np.eye(2), R.T) @ ratio
-        return matrix_change(ratio)
-
-    def findings(
-        self, subject: str, former: Array | None = None, *, turned: bool = False
-    ) -> Iterator[Finding]:
-        """Yield findings about the matrix; errors if it must not be used; see `change`."""
-        change = self.change(former, turned=turned)
+    def findings(self, subject: str, former: Array | None = None) -> Iterator[Finding]:
+        """Yield findings about the matrix; errors if it must not be used; former (6, 6)."""
+        change = 0.0 if former is None else self.change(former)
         if change > limit_of('matrix_change'):
             text = f'matrix differs from the former one by {change:.2g} times that'
             yield finding('matrix_change', subject, level=Level.ERROR, what=text, change=change)
@@ -237,16 +212,12 @@ class InSituMatrix:
     ) -> SensorCalibration:
         """Return the calibration, with the offset of the last data set."""
         last = self.offsets[-1]
-        squares = np.diagonal(self.matrix @ last.slopes.noise @ self.matrix.T)
         step = Provenance(
             f'matrix from added masses, {len(self.offsets)} data sets', date,
             sum(one.slopes.n_samples for one in self.offsets), temperature,
-            tuple(np.sqrt(squares).tolist()), tuple(notes),
+            deviations_of_wrench(self.matrix, last.slopes.noise), notes,
         )  # fmt: skip
-        axes = SENSOR if self.in_sensor_axes else ACCELEROMETER
-        return SensorCalibration(
-            self.matrix, self.matrix @ last.offset, provenance=(step,), axes=axes
-        )
+        return SensorCalibration(self.matrix, self.matrix @ last.offset, provenance=(step,))
 
 
 def in_situ_matrix(
@@ -265,13 +236,13 @@ def in_situ_matrix(
     data_sets : sequence of AddedMass
         Three or more.
     rotation : ndarray, shape (3, 3), optional
-        Of the accelerometer in the sensor's frame. Default: unknown, and wrenches and centres of
-        the masses are in the accelerometer's axes [T Remark 5.1].
+        Of the accelerometer in the sensor's frame. Default: the same axes. If it is not known,
+        wrenches and centres of the masses are in the accelerometer's axes [T Remark 5.1].
     direction : int
         +1 if the readings are the wrench of the body on the sensor, -1 if that of the sensor on
         the body.
     former : ndarray, shape (6, 6), optional
-        Approximate matrix, for the test of the subspace alone, see `in_situ_offset`.
+        Approximate matrix, which makes channels comparable, see `in_situ_offset`.
     bias : ndarray, shape (3,), optional
         Of the accelerometer [m/s^2]; affects offsets only. Default: from gravity, in each data
         set whose orientations determine it.
@@ -292,8 +263,8 @@ def in_situ_matrix(
     names = [one.name for one in sets]
     if direction not in (1, -1):
         raise ModelError(f"'direction' is {direction!r}, expected 1 or -1")
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ModelError(f"two data sets are named '{twice[0]}'")
+    if len(set(names)) < len(names):
+        raise ModelError(f'two data sets have one name: {", ".join(names)}')
     if len(sets) < MIN_DATA_SETS:
         raise LogError(
             f'{len(sets)} data sets, {MIN_DATA_SETS} are needed for a matrix [T Lemma 5.2]'
@@ -301,37 +272,45 @@ def in_situ_matrix(
     R = np.eye(3) if rotation is None else numbers('rotation', rotation, (3, 3))
     if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0.0:
         raise ModelError("'rotation' is no rotation matrix")
-    try:
-        found = tuple(one.offset(former, bias, MIN_GAP) for one in sets)
-    except LogError as refused:
-        if former is not None:
-            raise
-        # Channels in units of their own hide the body: the matrix of slopes makes them comparable.
-        try:
-            rough = [one.offset(None, bias, 0.0) for one in sets]
-            former = _Equations(sets, rough, R, direction).matrix
-            found = tuple(one.offset(former, bias, MIN_GAP) for one in sets)
-        except (LogError, np.linalg.LinAlgError):
-            raise refused from None
-    equations = _Equations(sets, found, R, direction)
-    rank = int((equations.over_noise > MIN_OVER_NOISE).sum())
+    found = tuple(one.offset(former, bias) for one in sets)
+    slopes = [one.slopes for one in found]
+    counts = [one.n_samples for one in slopes]
+    equations = _Equations(
+        # Gravity is the opposite of what an accelerometer reads.
+        H=np.array([-direction * one.slopes @ R.T for one in slopes]),
+        L=np.asarray(np.linalg.cholesky([R @ one.gram @ R.T for one in slopes])),
+        F=np.linalg.cholesky(np.average([one.noise for one in slopes], axis=0, weights=counts)),
+        added=np.array([one.added.matrix for one in sets]),
+    )
+    fit = equations.solve(np.diag(SCALE))
+    # Over the largest singular value that is expected of noise.
+    values = np.asarray(np.linalg.svd(fit.coefficients, compute_uv=False))
+    over_noise = values / (np.sqrt(3.0 * len(sets)) + np.sqrt(6.0))
+    rank = int((over_noise > MIN_OVER_NOISE).sum())
     if rank < UNKNOWNS:
-        noise = np.mean([np.diagonal(one.slopes.noise) for one in found], axis=0)
-        still = still_channels(np.mean([one.slopes.slopes for one in found], axis=0), noise**-0.5)
+        noise = np.mean([np.diagonal(one.noise) for one in slopes], axis=0)
+        still = still_channels(np.mean([one.slopes for one in slopes], axis=0), noise**-0.5)
         dead = f'channel {names_of(still)}' if still.any() else 'a channel'
         raise LogError(
             f'the data sets determine {rank} of {UNKNOWNS} unknowns of matrix and body (the next '
-            f'singular value is {equations.over_noise[rank]:.2g} times the noise, limit '
+            f'singular value is {over_noise[rank]:.2g} times the noise, limit '
             f'{MIN_OVER_NOISE:g}): total masses are equal, total centres on one line, or '
             f'{dead} is dead'
         )
-    residuals, share_left, lasting = equations.residuals()
+    for _ in range(WEIGHT_ROUNDS):
+        fit = equations.solve(np.asarray(np.linalg.inv(fit.matrix @ equations.F)))
+    # Covariance of the equations.
+    moves = [np.kron(L.T @ R, fit.weight @ fit.matrix) for L in equations.L]
+    noise = block_diag(*(
+        move @ one.covariance[:18, :18] @ move.T for move, one in zip(moves, slopes, strict=True)
+    ))  # fmt: skip
+    gain = fit.unscale @ np.linalg.pinv(fit.coefficients)
+    residuals, share_left, lasting = equations.residuals(fit, noise)
     return InSituMatrix(
-        matrix=equations.matrix,
-        covariance=equations.covariance(),
-        body=equations.body,
-        in_sensor_axes=rotation is not None,
-        singular_values=equations.over_noise,
+        matrix=fit.matrix,
+        covariance=gain @ noise @ gain.T,
+        body=fit.body,
+        singular_values=over_noise,
         residuals=residuals,
         share_left=share_left,
         lasting=lasting,
@@ -342,90 +321,65 @@ def in_situ_matrix(
     )
 
 
-class _Equations:
-    """
-    Equations of reduced data sets, see the module, and their least-squares solution.
+class _Fit(NamedTuple):
+    """Least-squares solution with weight W, of C by columns, then M_b."""
 
-    Unknowns are C by columns, then M_b; the weight W is the inverse noise of the wrenches.
-    """
+    matrix: Array
+    body: Weighed
+    weight: Array
+    coefficients: Array
+    """Scaled, shape (18 n_sets, 40)."""
+    unscale: Array
+    """From unknowns of the scaled equations to C and M_b, shape (40, 40)."""
 
-    def __init__(
-        self, sets: Sequence[AddedMass], found: Sequence[InSituOffset], R: Array, direction: int
-    ) -> None:
-        slopes = [one.slopes for one in found]
-        # Gravity is the opposite of what an accelerometer reads.
-        self._H = np.array([-direction * one.slopes @ R.T for one in slopes])
-        self._L = np.linalg.cholesky([R @ one.gram @ R.T for one in slopes])
-        self._known = np.array([one.added.matrix for one in sets])
-        moves = [np.kron((R.T @ L).T, np.eye(6)) for L in self._L]
-        self._covariances = [
-            move @ one.covariance[:18, :18] @ move.T for one, move in zip(slopes, moves)
-        ]
-        counts = [one.n_samples for one in slopes]
-        noise = np.average([one.noise for one in slopes], axis=0, weights=counts)
-        self._F = np.linalg.cholesky(noise)
-        self._solve(np.diag(SCALE))
-        sigma = np.zeros(UNKNOWNS)
-        values = np.linalg.svd(self._coefficients, compute_uv=False)
-        sigma[: len(values)] = values
-        self.over_noise = sigma / (np.sqrt(3.0 * len(slopes)) + np.sqrt(6.0))
-        """Singular values over the largest expected of noise, shape (40,)."""
-        for _ in range(WEIGHT_ROUNDS):
-            self._solve(np.linalg.inv(self.matrix @ self._F))
 
-    def _solve(self, weight: Array) -> None:
+class _Equations(NamedTuple):
+    """Equations of reduced data sets, see the module."""
+
+    H: Array
+    L: Array
+    F: Array
+    added: Array
+    """M_j, shape (n_sets, 6, 3)."""
+
+    def solve(self, weight: Array) -> _Fit:
         """Solve by least squares with weight W."""
-        whitened = np.linalg.solve(self._F, self._H @ self._L)
-        of_body = _columns(weight @ UNIT_BODIES @ self._L[:, None])
+        whitened = np.linalg.solve(self.F, self.H @ self.L)
+        of_body = _columns(weight @ UNIT_BODIES @ self.L[:, None])
         of_body = np.moveaxis(of_body, 1, 2).reshape(-1, 4)
         size = np.linalg.norm(np.hstack(list(whitened)), 2)
         lengths = np.linalg.norm(of_body, axis=0) / size
         of_matrix = np.vstack([np.kron(one.T, np.eye(6)) for one in whitened])
-        self._coefficients = np.hstack([of_matrix, -of_body / lengths])
-        self._unscale = np.diag(np.append(np.ones(OF_MATRIX), 1.0 / lengths))
-        self._unscale[:36, :36] = np.kron(np.linalg.inv(self._F).T, np.linalg.inv(weight))
-        right = _columns(weight @ self._known @ self._L).reshape(-1)
-        x = self._unscale @ np.linalg.lstsq(self._coefficients, right, rcond=None)[0]
-        self._weight = weight
-        self.matrix = x[:OF_MATRIX].reshape(6, 6, order='F')
-        self.body = Weighed(float(x[36]), x[37:])
+        coefficients = np.hstack([of_matrix, -of_body / lengths])
+        of_wrench = np.kron(np.linalg.inv(self.F).T, np.linalg.inv(weight))
+        unscale = block_diag(of_wrench, np.diag(1.0 / lengths))
+        right = _columns(weight @ self.added @ self.L).reshape(-1)
+        x = unscale @ np.linalg.lstsq(coefficients, right, rcond=None)[0]
+        body = Weighed(float(x[36]), x[37:])
+        return _Fit(x[:36].reshape(6, 6, order='F'), body, weight, coefficients, unscale)
 
-    def covariance(self) -> Array:
-        """Return the covariance of the unknowns, (40, 40)."""
-        return self._spread(self._unscale @ np.linalg.pinv(self._coefficients))
-
-    def _spread(self, gain: Array) -> Array:
-        """Return the covariance of a linear map of the equations, (k, k); gain (k, 18 n_sets)."""
-        move = np.kron(np.eye(3), self._weight @ self.matrix)
-        parts = np.split(gain, len(self._H), axis=1)
-        found: Array = np.sum([
-            part @ move @ covariance @ move.T @ part.T
-            for part, covariance in zip(parts, self._covariances, strict=True)
-        ], axis=0)  # fmt: skip
-        return found
-
-    def residuals(self) -> tuple[Array, float, float]:
+    def residuals(self, fit: _Fit, noise: Array) -> tuple[Array, float, float]:
         """
         Return residuals of data sets over noise, (n_sets,), and two of all data sets.
 
-        Over what was added, and over the errors that last within data sets.
+        Over what was added, and over the errors that last within data sets, whose covariance is
+        noise (18 n_sets, 18 n_sets).
         """
-        n = len(self._H)
-        left = self.matrix @ self._H - self.body.matrix - self._known
-        weighted = _columns(self._weight @ left @ self._L)
-        squares = (weighted**2).mean(axis=1)
+        n = len(self.H)
+        left = fit.matrix @ self.H - fit.body.matrix - self.added
+        weighted = _columns(fit.weight @ left @ self.L)
         # Unknowns take a part of the noise.
-        U = np.linalg.svd(self._coefficients)[0]
+        U = np.linalg.svd(fit.coefficients)[0]
         freedom = 1.0 - (U[:, :UNKNOWNS].reshape(n, 18, UNKNOWNS) ** 2).sum(axis=2).mean(axis=1)
-        over_noise = np.sqrt(squares / np.where(freedom > ROUND_OFF, freedom, np.nan))
-        added = float(np.linalg.norm(SCALE[:, None] * self._known))
-        seen = np.sqrt(max(1.0 - UNKNOWNS / (18.0 * n), ROUND_OFF))
-        share = float(np.linalg.norm(SCALE[:, None] * left)) / seen / added if added else 0.0
+        over_noise = np.sqrt((weighted**2).mean(axis=1) / np.maximum(freedom, ROUND_OFF))
+        added = float(np.linalg.norm(SCALE[:, None] * self.added))
+        share = float(np.linalg.norm(SCALE[:, None] * left)) / added
         across = U[:, UNKNOWNS:].T
-        variances, axes = np.linalg.eigh(self._spread(across))
+        variances, axes = np.linalg.eigh(across @ noise @ across.T)
         variances = np.maximum(variances, MIN_VARIANCE_RATIO * variances.max())
         total = axes.T @ across @ weighted.reshape(-1)
-        return over_noise, share, float(np.sqrt((total**2 / variances).mean()))
+        lasting = float(np.sqrt((total**2 / variances).mean()))
+        return over_noise, share / np.sqrt(1.0 - UNKNOWNS / (18.0 * n)), lasting
 
 
 def _columns(matrices: Array) -> Array:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -30,9 +29,9 @@ from inertial_estimation.calibration.calibration_file import (
     SensorCalibration,
 )
 from inertial_estimation.calibration.channels import (
-    AXES,
     constant_channels,
     names_of,
+    require_unsaturated,
     still_channels,
 )
 from inertial_estimation.calibration.raw_slopes import (
@@ -45,9 +44,8 @@ from inertial_estimation.errors import CallError, LogError
 from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model.arguments import numbers, stacked
 
-DIMENSIONS = 3
-LENGTH_SCALE = 0.1
-"""Moment over force that counts as equally large [m]."""
+SCALE = np.repeat([1.0, 10.0], 3)
+"""Makes forces and moments comparable: a moment counts as the force at 0.1 m, shape (6,)."""
 MIN_GAP = 4.0
 """
 Third singular value over the fourth. A body of 1 kg tilted by 35 degrees makes 8 against a noise
@@ -59,80 +57,7 @@ MAX_TOUCHED = 0.4
 """Share of samples at rest that may be touched: above it the majority is uncertain."""
 MAX_DRIFT_DEVIATIONS = 5.0
 MAX_LEFT_OUT = 0.1
-MIN_SATURATED_SAMPLES, MIN_SATURATED_SHARE = 10, 0.03
-"""Samples at the largest or smallest value from which a channel may be saturated."""
-MIN_SPREAD, MIN_EXPECTED_STEPS = 0.05, 2.0
-"""Spread that gravity predicts for these samples: share of the channel's, and converter steps."""
-MIN_EXPECTED_LEVEL = 0.5
-"""Predicted level of these samples, from the median of the channel (0) to its end (1)."""
 ROUND_OFF = 1e-9
-
-
-class AffineSubspace(NamedTuple):
-    """Three-dimensional affine subspace of raw readings [T Lemma 5.1, 5.6-5.9]."""
-
-    point: Array
-    """Mean of the readings, shape (6,) [raw unit], T 5.6."""
-    metric: Array
-    """From raw readings to units in which channels are comparable, shape (6, 6)."""
-    basis: Array
-    """Orthonormal in these units, columns, shape (6, 6); the first three span it, T 5.7."""
-    singular_values: Array
-    """Of the centred readings in these units, falling, shape (6,)."""
-    spreads: Array
-    """Root mean square of the readings along each direction, shape (6,)."""
-
-    @property
-    def gap(self) -> float:
-        """Third singular value over the fourth; infinite if the fourth alone is zero."""
-        third, fourth = self.singular_values[DIMENSIONS - 1 : DIMENSIONS + 1]
-        if fourth > 0.0:
-            return float(third / fourth)
-        return np.inf if third > 0.0 else 0.0
-
-    def require_gap(self, what: str, least: float = MIN_GAP) -> None:
-        """Refuse readings that move along more than three directions."""
-        if self.spreads[0] <= ROUND_OFF * np.abs(self.metric @ self.point).max():
-            raise LogError(f'{what}: the FT readings do not change while gravity does')
-        if self.gap < least:
-            values = ', '.join(f'{x:.3g}' for x in self.spreads)
-            raise LogError(
-                f'{what}: the readings move along more than three directions (spreads {values}; '
-                f'third over fourth {self.gap:.2g}, limit {least:g}): not one rigid body at '
-                "rest, a load too light for the noise, or raw units that need a 'matrix'",
-                about=('matrix',),
-            )
-
-
-def affine_subspace(raw: Array, metric: Array) -> AffineSubspace:
-    """Return the subspace of readings; raw (n, 6), metric (6, 6)."""
-    point = raw.mean(axis=0)
-    _, sigma, Vt = np.linalg.svd((raw - point) @ metric.T, full_matrices=False)
-    return AffineSubspace(point, metric, Vt.T, sigma, sigma / np.sqrt(len(raw)))
-
-
-def require_unsaturated(raw: Array, expected: Array, what: str) -> None:
-    """
-    Refuse a channel that stays at one end of its values while gravity leads beyond it.
-
-    raw (n, 6); expected (n, 6): by gravity, not by a push.
-    """
-    for k, channel in enumerate(raw.T):
-        values, middle = np.unique(channel), np.median(channel)
-        if len(values) < MIN_SATURATED_SAMPLES:
-            continue
-        steps = MIN_EXPECTED_STEPS * float(np.diff(values).min())
-        for end in (values[-1], values[0]):
-            at = channel == end
-            if at.sum() < max(MIN_SATURATED_SAMPLES, MIN_SATURATED_SHARE * len(channel)):
-                continue
-            level = np.median(expected[at, k] - middle) / (end - middle)
-            spread = expected[at, k].std()
-            if level > MIN_EXPECTED_LEVEL and spread > max(MIN_SPREAD * channel.std(), steps):
-                raise LogError(
-                    f'{what}: channel {k + 1} ({AXES[k]}) is saturated at {end:.6g} in '
-                    f'{at.mean():.0%} of the samples'
-                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +70,8 @@ class InSituOffset:
     """Of `offset`, shape (6, 6)."""
     slopes: RawSlopes
     """Affine fit before the projection onto the subspace."""
-    subspace: AffineSubspace
+    singular_values: Array
+    """Of the centred readings in comparable units, falling, shape (6,)."""
     gravity_spreads: Array
     """Of gravity along its principal axes, over its size, falling, shape (3,)."""
     unexplained: float
@@ -160,19 +86,18 @@ class InSituOffset:
     """Other samples by reason."""
 
     @property
-    def deviations(self) -> Array:
-        """Standard deviations of `offset`, shape (6,) [raw unit]."""
-        return np.asarray(np.sqrt(np.diagonal(self.covariance)))
+    def gap(self) -> float:
+        """Third singular value over the fourth."""
+        return float(self.singular_values[2] / max(self.singular_values[3], 1e-300))
 
     def in_wrench(self, matrix: Array) -> tuple[Array, Array]:
         """Return the offset to subtract, (6,) [N, Nm], and its standard deviations."""
-        squares = np.diagonal(matrix @ self.covariance @ matrix.T)
-        return matrix @ self.offset, np.sqrt(squares)
+        return matrix @ self.offset, deviations_of_wrench(matrix, self.covariance)
 
     def drift(self, matrix: Array) -> tuple[Array, Array]:
         """Return the change of the offset in the log, (6,) [N, Nm], and its deviations."""
-        squares = np.diagonal(matrix @ self.slopes.drift_covariance @ matrix.T)
-        return matrix @ self.slopes.drift, np.sqrt(squares)
+        deviations = deviations_of_wrench(matrix, self.slopes.drift_covariance)
+        return matrix @ self.slopes.drift, deviations
 
     def findings(self, matrix: Array, subject: str) -> Iterator[Finding]:
         """Yield drift, and many samples left out; matrix (6, 6)."""
@@ -199,16 +124,41 @@ class InSituOffset:
                 "the calibration has temperature coefficients: give 'temperature'",
                 about=('temperature',),
             )
-        squares = np.diagonal(before.matrix @ self.slopes.noise @ before.matrix.T)
-        step = Provenance(
-            'offset without a model', date, self.slopes.n_samples, temperature,
-            tuple(np.sqrt(squares).tolist()),
-            (*notes, *(one.text for one in self.findings(before.matrix, ''))),
-        )  # fmt: skip
+        spread = deviations_of_wrench(before.matrix, self.slopes.noise)
+        texts = [*notes, *(one.text for one in self.findings(before.matrix, ''))]
         return before.after(
-            step, offset=before.matrix @ self.offset,
+            Provenance(
+                'offset without a model', date, self.slopes.n_samples, temperature, spread, texts
+            ),
+            offset=before.matrix @ self.offset,
             reference_temperature=temperature if thermal else before.reference_temperature,
-        )  # fmt: skip
+        )
+
+
+def deviations_of_wrench(matrix: Array, covariance: Array) -> Array:
+    """Return standard deviations of matrix raw, (6,), by the covariance of raw readings (6, 6)."""
+    return np.asarray(np.sqrt(np.diagonal(matrix @ covariance @ matrix.T)))
+
+
+def affine_subspace(raw: Array, metric: Array, what: str) -> tuple[Array, Array, Array]:
+    """
+    Return the affine subspace of three dimensions that readings lie in [T Lemma 5.1, 5.6-5.9].
+
+    raw (n, 6); metric (6, 6): to units in which channels are comparable; returns the mean (6,), an
+    orthonormal basis in these units (6, 3), and all singular values (6,), falling.
+    """
+    point = raw.mean(axis=0)
+    _, sigma, Vt = np.linalg.svd((raw - point) @ metric.T, full_matrices=False)
+    spreads = sigma / np.sqrt(len(raw))
+    if spreads[2] <= max(MIN_GAP * spreads[3], ROUND_OFF * np.abs(metric @ point).max()):
+        values = ', '.join(f'{x:.3g}' for x in spreads)
+        raise LogError(
+            f'{what}: the readings do not move along three directions alone (spreads {values}; '
+            f'third over fourth at least {MIN_GAP:g}): not one rigid body at rest, a load too '
+            "light for the noise, or raw units that need a 'matrix'",
+            about=('matrix',),
+        )
+    return point, Vt[:3].T, sigma
 
 
 def in_situ_offset(
@@ -218,7 +168,6 @@ def in_situ_offset(
     turning: Array | None = None,
     matrix: Array | None = None,
     bias: Array | None = None,
-    min_gap: float = MIN_GAP,
     max_acceleration: float = MAX_REST_ACCELERATION,
     what: str = 'the log',
 ) -> InSituOffset:
@@ -240,9 +189,6 @@ def in_situ_offset(
         raw units. Default: channels are comparable as they are, as counts of six like gauges.
     bias : ndarray, shape (3,), optional
         Of the accelerometer [m/s^2]. Default: from gravity, if orientations determine it.
-    min_gap : float
-        Smallest ratio of the third to the fourth singular value of the readings; 0: any readings
-        are accepted, also such that do not follow the accelerometer.
     max_acceleration : float
         Largest difference of an acceleration at rest from the median size [m/s^2].
     what : str
@@ -273,16 +219,11 @@ def in_situ_offset(
             f'{what}: {n} samples at rest, {MIN_SAMPLES} are needed; left out: {reasons}'
         )
     r, a = raw[kept], accelerations[kept] - bias
-    require_three_directions(a, what)
+    metric = np.eye(6) if matrix is None else SCALE[:, None] * numbers('matrix', matrix, (6, 6))
     # Moments of a wrench may not change; all channels of gauges do.
-    units, metric = np.repeat([1.0, 0.0], 3), np.eye(6)
-    if matrix is not None:
-        matrix = numbers('matrix', matrix, (6, 6))
-        metric = np.repeat([1.0, 1.0 / LENGTH_SCALE], 3)[:, None] * matrix
-        if not np.array_equal(matrix, np.eye(6)):
-            units = np.linalg.norm(metric, axis=0)
-    dead = constant_channels(r)
-    if dead.any():
+    gauges = matrix is not None and not np.array_equal(matrix, np.eye(6))
+    units = np.linalg.norm(metric, axis=0) if gauges else np.repeat([1.0, 0.0], 3)
+    if (dead := constant_channels(r)).any():
         raise LogError(f'{what}: channel {names_of(dead)} never changes', about=('readings',))
     fits = untouched(r, a)
     left_out[TOUCHED] = n - int(fits.sum())
@@ -292,31 +233,30 @@ def in_situ_offset(
             f'the others, limit {MAX_TOUCHED:.0%}'
         )
     kept[kept] = fits
-    spreads = require_three_directions(a[fits], f'{what}, without samples that are touched')
-    subspace, slopes = affine_subspace(r[fits], metric), fit_slopes(r[fits], a[fits])
+    gravity_spreads = require_three_directions(a[fits], what)
+    slopes = fit_slopes(r[fits], a[fits])
     if (still := still_channels(slopes.slopes, units)).any():
         text = f'{what}: channel {names_of(still)} does not follow gravity'
         raise LogError(text, about=('readings',))
     expected = slopes.offset + a @ slopes.slopes.T
     require_unsaturated(r, expected, what)
-    subspace.require_gap(what, min_gap)
-    within = subspace.metric.T @ subspace.basis[:, :DIMENSIONS]
+    point, basis, sigma = affine_subspace(r[fits], metric, what)
+    within = metric.T @ basis
     rms = np.sqrt((((r - expected)[fits] @ within) ** 2).mean(axis=0)).max()
-    unexplained = float(rms / subspace.spreads[DIMENSIONS - 1])
-    if min_gap and unexplained > MAX_UNEXPLAINED:
+    unexplained = float(rms * np.sqrt(slopes.n_samples) / sigma[2])
+    if unexplained > MAX_UNEXPLAINED:
         raise LogError(
             f'{what}: the readings do not follow the accelerometer: residual {unexplained:.0%} of '
             f'their third spread, limit {MAX_UNEXPLAINED:.0%}'
         )
-    step = subspace.basis[:, :DIMENSIONS] @ ((slopes.offset - subspace.point) @ within)
     # Not projected: off the subspace, the uncertainty of the subspace limits the offset.
     of_bias = slopes.slopes * bias_deviations
     return InSituOffset(
-        offset=subspace.point + np.linalg.solve(subspace.metric, step),
+        offset=point + np.linalg.solve(metric, basis @ ((slopes.offset - point) @ within)),
         covariance=slopes.covariance[18:, 18:] + of_bias @ of_bias.T,
         slopes=slopes,
-        subspace=subspace,
-        gravity_spreads=spreads,
+        singular_values=sigma,
+        gravity_spreads=gravity_spreads,
         unexplained=unexplained,
         gravity=gravity,
         bias=bias,

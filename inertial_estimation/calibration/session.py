@@ -25,11 +25,7 @@ from inertial_estimation.calibration.accelerometer import (
     TOUCHED,
 )
 from inertial_estimation.calibration.body_readings import Reading
-from inertial_estimation.calibration.calibration_file import (
-    ACCELEROMETER,
-    SENSOR,
-    SensorCalibration,
-)
+from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.calibration.in_situ_matrix import MIN_DATA_SETS, AddedMass
 from inertial_estimation.calibration.in_situ_offset import InSituOffset, in_situ_offset
 from inertial_estimation.calibration.raw_slopes import MIN_JUDGED_SAMPLES
@@ -204,10 +200,10 @@ class Session:
     """
     Data sets of a body without load and with each of the loads.
 
-    loads: mass [kg] and its centre about the sensor's origin [m], in the axes of `axes`. before:
-    former calibration, None: not known. rotation: of the frame of the accelerations in that of the
-    sensor, (3, 3), None: not known. direction: +1 if the readings are the wrench of the body on
-    the sensor, -1 if that of the sensor on the body.
+    loads: mass [kg] and its centre about the sensor's origin in its axes [m]. before: former
+    calibration, None: not known. rotation: of the frame of the accelerations in that of the
+    sensor, (3, 3), None: not known, which loads need. direction: +1 if the readings are the wrench
+    of the body on the sensor, -1 if that of the sensor on the body.
     """
 
     def __init__(
@@ -220,12 +216,10 @@ class Session:
                 about=('loads',),
             )
         self.loads = ((0.0, 0.0, 0.0, 0.0), *loads)
+        if loads and rotation is None:
+            raise CallError("'loads' need the 'rotation' of the IMU", about=('rotation',))
         self.before, self.rotation, self.direction = before, rotation, direction
         self._matrix = np.eye(6) if before is None else before.matrix
-        if loads:
-            self.axes = ACCELEROMETER if rotation is None else SENSOR
-        else:
-            self.axes = SENSOR if before is None else before.axes
         self.collections: list[Collection] = []
         self.notes: list[str] = []
         """Events since the caller last cleared them."""
@@ -263,7 +257,7 @@ class Session:
             spreads = ', '.join(f'{x:.0%}' for x in one.offset.gravity_spreads)
             self.notes.append(
                 f"{number}, '{one.name}': {one.offset.slopes.n_samples} poses, gravity spreads by "
-                f'{spreads} of g, gap {one.offset.subspace.gap:.0f}'
+                f'{spreads} of g, gap {one.offset.gap:.0f}'
             )
             self.is_done = len(self.collections) == len(self.loads)
             if not self.is_done:
@@ -280,8 +274,8 @@ class Session:
             mass, *centre = self.loads[len(self.collections) - 1]
             return (
                 f"mount '{one.name}' alone, {mass:g} kg with its centre at "
-                f'({", ".join(f"{x:g}" for x in centre)}) m in the axes of the {self.axes} about '
-                "the FT sensor's origin, then press Enter"
+                f"({', '.join(f'{x:g}' for x in centre)}) m in the FT sensor's frame, then press "
+                'Enter'
             )
         if one.state in PAUSES:
             return PAUSES[one.state]
@@ -289,7 +283,7 @@ class Session:
             return 'the last pose does not fit the others: is the body touched?'
         suggested = ' or '.join(one.suggestions())
         is_turned = self.rotation is None or not np.array_equal(self.rotation, np.eye(3))
-        axes = ACCELEROMETER if is_turned else SENSOR
+        axes = 'accelerometer' if is_turned else 'sensor'
         turn = f'turn the body so that {suggested} of the {axes} points down'
         return f'{one.lacking}; {turn if suggested else "tilt it further"}, hold it still for 2 s'
 

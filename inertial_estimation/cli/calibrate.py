@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from importlib.util import find_spec
 from itertools import combinations
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +68,8 @@ def add(commands: Any) -> None:
          "log, or LOG@FROM:TO, added mass [kg], its centre about the sensor's origin [m]",
          {**sets, 'required': True}),
         ('--validate', of_set, 'the same, weighed with the result only', sets),
-        *shared, options.IMU_RPY, options.DIRECTION,
+        *shared, (*options.IMU_RPY[:3], {**options.IMU_RPY[3], 'required': True}),
+        options.DIRECTION,
     )  # fmt: skip
     add_method(
         ways, 'live', 'offset, or matrix with --load, step by step',
@@ -153,7 +154,7 @@ def _matrix(chosen: argparse.Namespace) -> None:
     _finish_matrix(
         chosen, sets[:n], before, dates[n - 1], {}, others=sets[n:],
         bias=chosen.accelerometer_offset,
-        rotation=None if chosen.imu_rpy is None else rpyToMatrix(*chosen.imu_rpy),
+        rotation=rpyToMatrix(*chosen.imu_rpy),
         direction=options.DIRECTIONS[chosen.direction or 'child_to_parent'],
     )  # fmt: skip
 
@@ -192,18 +193,15 @@ def _finish_matrix(
     notes: Sequence[str] = (),
 ) -> None:
     """Identify, print and write a matrix; more: figures; others: data sets weighed with it."""
-    from inertial_estimation.calibration.calibration_file import SENSOR
     from inertial_estimation.calibration.in_situ_matrix import in_situ_matrix
-    from inertial_estimation.calibration.in_situ_offset import MIN_GAP
     from inertial_estimation.findings import Level
 
     matrix = None if before is None else before.matrix
-    turned = before is not None and before.axes != SENSOR
     found = in_situ_matrix(sets, rotation=rotation, former=matrix, bias=bias, direction=direction)
-    findings = tuple(found.findings(chosen.ft, matrix, turned=turned))
+    findings = tuple(found.findings(chosen.ft, matrix))
     # A wrong matrix makes no channels comparable.
     metric = matrix if any(one.level >= Level.ERROR for one in findings) else found.matrix
-    offsets = [*found.offsets, *(one.offset(metric, bias, MIN_GAP) for one in others)]
+    offsets = [*found.offsets, *(one.offset(metric, bias) for one in others)]
     residuals = [*found.residuals, *[None] * len(others)]
     entries = {}
     for one, offset, residual in zip([*sets, *others], offsets, residuals, strict=True):
@@ -218,8 +216,8 @@ def _finish_matrix(
     figures = {
         'sensor': chosen.ft, 'date': date, **more, 'matrix': found.matrix,
         'deviations': found.deviations,
-        'axes': 'sensor' if found.in_sensor_axes else 'accelerometer',
-        'change': found.change(matrix, turned=turned), 'rank': len(found.singular_values),
+        'change': nan if matrix is None else found.change(matrix),
+        'rank': len(found.singular_values),
         'singular_values_over_noise': found.singular_values, 'body_mass': found.body.mass,
         'body_first_moment': found.body.first_moment, 'body_deviations': found.body_deviations,
         'share_left': found.share_left, 'data_sets': entries,
@@ -242,9 +240,8 @@ def _figures(found: InSituOffset, matrix: Any) -> dict[str, Any]:
     offset, deviations = found.in_wrench(matrix)
     drift, of_drift = found.drift(matrix)
     return {
-        'raw_offset': found.offset, 'raw_deviations': found.deviations, 'offset': offset,
-        'deviations': deviations, 'drift': drift, 'drift_deviations': of_drift,
-        'singular_values': found.subspace.singular_values, 'gap': found.subspace.gap,
+        'raw_offset': found.offset, 'offset': offset, 'deviations': deviations, 'drift': drift,
+        'drift_deviations': of_drift, 'singular_values': found.singular_values, 'gap': found.gap,
         'gravity_spreads': found.gravity_spreads, 'gravity': found.gravity,
         'accelerometer_bias': found.bias, 'unexplained': found.unexplained,
         'samples': found.slopes.n_samples, 'left_out': found.left_out,
@@ -271,7 +268,7 @@ def _live(chosen: argparse.Namespace) -> None:
     with session_node(chosen.namespace) as node:
         feed, session = set_up(chosen, node)
         if chosen.out is not None:
-            others_in(chosen.out, chosen.robot_name, {chosen.ft: session.axes})
+            others_in(chosen.out, chosen.robot_name)
         collect(node, feed, session)
         if not isfinite(chosen.temperature):
             chosen.temperature = feed.temperature
@@ -333,7 +330,7 @@ def _show(chosen: argparse.Namespace) -> None:
     """Print a calibration file."""
     import numpy as np
 
-    from inertial_estimation.calibration.calibration_file import SENSOR, as_entry, read
+    from inertial_estimation.calibration.calibration_file import as_entry, read
 
     files.check_outputs((chosen.json,), (chosen.file,))
     robot, sensors = read(chosen.file)
@@ -349,8 +346,6 @@ def _show(chosen: argparse.Namespace) -> None:
         scaled = one.matrix / np.where(lengths > 0.0, lengths, 1.0)[:, None]
         if (rank := int(np.linalg.matrix_rank(scaled))) < len(AXES):
             warnings.append(f'{name}: the matrix has rank {rank} of {len(AXES)}')
-        if one.axes != SENSOR:
-            warnings.append(f'{name}: wrenches are in the axes of an {one.axes}; nodes refuse it')
     columns = {key: key for key in ('sensor', 'method', 'date', 'samples', 'notes')}
     show(
         escape(f"FT calibration of robot '{robot}'"),

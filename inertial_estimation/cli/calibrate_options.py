@@ -35,7 +35,7 @@ NAMES = {
 }  # fmt: skip
 """Options for arguments of the library."""
 JSON_ONLY = (
-    'raw_offset', 'raw_deviations', 'singular_values', 'singular_values_over_noise', 'directions',
+    'raw_offset', 'singular_values', 'singular_values_over_noise', 'directions',
     'spreads', 'shares', 'gains', 'sensor', 'date', 'log',
 )  # fmt: skip
 """Figures that are not printed."""

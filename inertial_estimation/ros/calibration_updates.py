@@ -3,7 +3,6 @@
 """The calibration of the FT sensors in use: save, restore, publish, and follow."""
 
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,8 @@ from rclpy.subscription import Subscription
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from inertial_estimation.calibration.active_calibration import ActiveCalibration
 from inertial_estimation.calibration.calibration_file import (
+    ActiveCalibration,
     Provenance,
     SensorCalibration,
     from_text,
@@ -130,8 +129,7 @@ class CalibrationUpdates:
     async def _save(self) -> str:
         """Write the calibration in use to the file."""
         sensors, path = dict(self._in_use.sensors), self._named()
-        keeping = partial(write, keeps=('axes',))
-        await self._background.run(keeping, path, self._robot.name, sensors)
+        await self._background.run(write, path, self._robot.name, sensors)
         self._lacks_file = False
         self._saved = sensors == dict(self._in_use.sensors)
         text = f"wrote {', '.join(sensors)} to '{path}'"

@@ -8,8 +8,7 @@ from time import perf_counter
 from numpy.linalg import LinAlgError
 from rclpy.lifecycle import LifecycleNode
 
-from inertial_estimation.calibration.active_calibration import ActiveCalibration
-from inertial_estimation.calibration.calibration_file import stack_calibrations
+from inertial_estimation.calibration.calibration_file import ActiveCalibration, stack_calibrations
 from inertial_estimation.calibration.configured_estimator import (
     build_estimator,
     sensor_calibrations,

@@ -16,7 +16,7 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
-from inertial_estimation.calibration.active_calibration import ActiveCalibration
+from inertial_estimation.calibration.calibration_file import ActiveCalibration
 from inertial_estimation.calibration.tare import TareRecorder, tare
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, InertialEstimationError

@@ -39,7 +39,7 @@ OTHER = 'other_sensor'
 ONE = SensorCalibration(
     1.1 * np.eye(6),
     np.arange(1.0, 7.0),
-    provenance=(Provenance('by hand', '2026-11-22', n_samples=7),),
+    provenance=(Provenance('by hand', '2026-11-22', samples=7),),
 )
 
 
