@@ -609,13 +609,12 @@ def supported_offsets(
     moving: bool = False,
 ) -> Numbers:  # fmt: skip
     """Return offsets from the model while supports carry the robot."""
-    Stillness = use('Stillness')
     from_model = use('offset_from_model', near='calibration/')
 
     samples = _part(log, *part).without_frozen(names(log.robot)['fts'])
     found = from_model(
         free_estimator(log), samples, list(supports), accept_split=accept_split,
-        stillness=Stillness.none() if moving else Stillness(),
+        moving=moving,
     )  # fmt: skip
     numbers = {'undetermined': np.array(float(len(found.undetermined)))}
     for k, name in enumerate(names(log.robot)['fts']):

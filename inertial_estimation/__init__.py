@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     )
     from inertial_estimation.calibration.in_situ_offset import InSituOffset, in_situ_offset
     from inertial_estimation.calibration.offset_from_model import ModelOffsets, offset_from_model
-    from inertial_estimation.calibration.still_samples import Stillness
     from inertial_estimation.calibration.temperature import (
         TemperatureFit,
         fit_temperature,
@@ -79,7 +78,7 @@ __all__ = [
     'InertialEstimationError', 'Information', 'InternalWrenches', 'LinkSensorSpec', 'Log',
     'ModelOffsets', 'NoiseModel', 'ParameterUpdate', 'Problem', 'Quality', 'RecursionSettings',
     'RecursiveIdentifier', 'Refit', 'Replay', 'Robot', 'RobotIdentification', 'Sample',
-    'SampleAssembler', 'SampleBatch', 'SensorState', 'Stillness', 'TemperatureFit',
+    'SampleAssembler', 'SampleBatch', 'SensorState', 'TemperatureFit',
     'ToolFit', 'ToolMotion', 'Uncertainty', 'Unknowns',
     'WrenchEstimate', 'WrenchEstimator', 'base_parameters', 'dependence_table',
     'design_excitation', 'fit_affine', 'fit_temperature', 'fit_tool', 'identify',
@@ -93,7 +92,6 @@ _MODULES = {
     'calibration.in_situ_matrix': ('AddedMass', 'InSituMatrix', 'in_situ_matrix'),
     'calibration.in_situ_offset': ('InSituOffset', 'in_situ_offset'),
     'calibration.offset_from_model': ('ModelOffsets', 'offset_from_model'),
-    'calibration.still_samples': ('Stillness',),
     'calibration.temperature': ('TemperatureFit', 'fit_temperature'),
     'calibration.tool': ('ToolFit', 'ToolMotion', 'fit_tool'),
     'config': ('EstimatorSettings', 'IdentifierSettings'),

@@ -7,14 +7,12 @@ Each sign of motion is tried alone; the readings are wrong then, which must not 
 """
 
 from dataclasses import replace
-from math import inf
 
 import numpy as np
 import pytest
 from standing_biped import biped, standing
 
 from inertial_estimation.calibration.offset_from_model import offset_from_model
-from inertial_estimation.calibration.still_samples import Stillness
 from inertial_estimation.calibration.tare import MAX_SAMPLES, TareRecorder
 from inertial_estimation.errors import CalibrationError
 from inertial_estimation.estimation.contacts import Contact
@@ -59,14 +57,12 @@ def samples(robot, rng, offsets):
 def test_f12_motion_is_left_out_and_counted(robot, samples, offsets, name, values):
     """Fault F12: a peer knows whether its model is still, and does not look when it calibrates."""
     fields = {key: getattr(samples, key).copy() for key in (name, 'ft_readings')}
-    fields['ft_readings'][FIRST:LAST] += 50.0
+    # Wrong readings, whose own step is too small to be taken for a motion.
+    fields['ft_readings'][FIRST:LAST] += 0.8
     if name == 'velocities':
         values = values * (np.array(robot.joint_names) == 'l_knee')
     fields[name][FIRST:LAST] = values
-    limits = Stillness(force_spread=inf, moment_spread=inf)
-    found = offset_from_model(
-        WrenchEstimator(robot), replace(samples, **fields), ['l_sole'], stillness=limits
-    )
+    found = offset_from_model(WrenchEstimator(robot), replace(samples, **fields), ['l_sole'])
     np.testing.assert_allclose(found.offsets, offsets, atol=EXACT)
     assert found.left_out['moving'] == LAST - FIRST + 2 * SETTLE
     np.testing.assert_array_equal(found.n_samples, N - found.left_out['moving'])
@@ -96,33 +92,14 @@ def test_reported_touches_are_left_out(robot, samples, offsets):
 
 def test_motion_in_all_samples_is_refused_unless_accepted(robot, samples, offsets):
     velocities = samples.velocities.copy()
-    velocities[:, 0] = 1e-3
+    velocities[:, 0] = 0.11
     moved, estimator = replace(samples, velocities=velocities), WrenchEstimator(robot)
-    limits = Stillness(joint_velocity=1e-4)
     with pytest.raises(CalibrationError) as caught:
-        offset_from_model(estimator, moved, ['l_sole'], stillness=limits)
+        offset_from_model(estimator, moved, ['l_sole'])
     assert robot.joint_names[0] in str(caught.value)
-    for stillness in (None, Stillness.none()):
-        found = offset_from_model(estimator, moved, ['l_sole'], stillness=stillness)
-        # 1e-3 rad/s squared on a few kilograms a metre away.
-        np.testing.assert_allclose(found.offsets, offsets, atol=1e-4)
-
-
-@pytest.mark.parametrize('stated', [1.0, 0.0])
-def test_accelerations_that_contradict_the_momentum_are_left_out(stated):
-    robot = biped(fixed_link='root', imus=[])
-    t = 0.01 * np.arange(300)[:, None] + np.zeros(len(robot.joint_names))
-    w, none = 2.0 * np.pi, np.empty((300, 0, 3))
-    samples = SampleBatch(
-        (1e9 * t[:, 0]).astype(np.int64) + 1,
-        0.5 * np.sin(w * t), 0.5 * w * np.cos(w * t), -stated * 0.5 * w * w * np.sin(w * t),
-        none, none, none, np.zeros((300, len(robot.ft_sensors), 6)),
-    )  # fmt: skip
-    found = offset_from_model(
-        WrenchEstimator(robot), samples, ['root'], min_samples=1,
-        stillness=replace(Stillness.none(), momentum=0.005),
-    )  # fmt: skip
-    assert (found.left_out['momentum'] > 0) == (stated == 0.0)
+    found = offset_from_model(estimator, moved, ['l_sole'], moving=True)
+    # 0.11 rad/s squared on a few kilograms a metre away.
+    np.testing.assert_allclose(found.offsets, offsets, atol=0.1)
 
 
 HAND = (Contact('hand'),)

@@ -12,7 +12,7 @@ unless it turns with gravity: force = offset + s dm g.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -27,20 +27,19 @@ from inertial_estimation.calibration.residual_statistics import (
     finite,
     require_shape,
 )
-from inertial_estimation.calibration.still_samples import Stillness, find_still
-from inertial_estimation.calibration.support_loads import second_supports, support_loads
+from inertial_estimation.calibration.still_samples import find_still
+from inertial_estimation.calibration.support_loads import SCALE, second_supports, support_loads
 from inertial_estimation.calibration.temperature import implausible
 from inertial_estimation.errors import CalibrationError, ModelError, OffsetsNotUnique
-from inertial_estimation.estimation.contacts import noise_scale
 from inertial_estimation.estimation.faults import SampleShapes, with_known_temperatures
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, Level, finding, limit_of
-from inertial_estimation.model.arguments import indices, names, numbers
+from inertial_estimation.model.arguments import indices, names
 from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.model.spatial import apply
 from inertial_estimation.sample import SampleBatch
 
 METHOD = 'offsets from the model'
-DEFAULT_LENGTH_SCALE = 0.1
 MIN_SAMPLES = 10
 MIN_SHOWN = 0.3
 """
@@ -67,8 +66,6 @@ class PoseErrors(NamedTuple):
     """Largest angle between gravity in two poses, in the sensor's axes [rad]."""
     differing: Array
     """Root mean square about the mean of poses, force and moment, (2,) [N, Nm]."""
-    significant: bool
-    """True if poses differ by more than noise."""
     mass: float
     """That explains the differences best [kg]; NaN if gravity does not turn enough."""
     factors: Array
@@ -93,8 +90,8 @@ class ModelOffsets:
     """Offsets that the data determine, without an assumed sharing of the load, shape (n_fts,)."""
     undetermined: Array
     """
-    Combinations of offsets that the data do not determine, moments over the length scale,
-    shape (k, n_fts, 6).
+    Combinations of offsets that the data do not determine, moments over 0.1 m, shape
+    (k, n_fts, 6).
     """
     poses: dict[str, PoseErrors]
     """By sensor; of those that share no load and were held in two poses or more."""
@@ -118,8 +115,6 @@ class ModelOffsets:
     """Mean of each sensor [degrees Celsius]; NaN: not known, shape (n_fts,)."""
     findings: tuple[Finding, ...]
     """Offsets that are not unique, poses that differ, and further supports."""
-    used: Mask = field(repr=False)
-    """Samples by sensor, shape (n, n_fts)."""
     differences: Array = field(repr=False)
     """Reading minus prediction at all samples [N, Nm]; NaN: not known, shape (n, n_fts, 6)."""
 
@@ -148,8 +143,8 @@ class ModelOffsets:
                 if one.subject == name or one.subject not in before
             ] + ['depends on assumed joints'] * bool(self.assumed[k])
             step = Provenance(
-                f'{METHOD}, {kind}: {", ".join(self.supports)}', date, int(self.n_samples[k]),
-                float(self.temperatures[k]), tuple(self.spread[k].tolist()), tuple(notes),
+                f'{METHOD}, {kind}: {", ".join(self.supports)}', date, self.n_samples[k],
+                self.temperatures[k], self.spread[k], notes,
             )  # fmt: skip
             earlier = sensor.provenance[:-1] if is_tared(sensor) else sensor.provenance
             changed[name] = replace(sensor, offset=self.offsets[k], provenance=(*earlier, step))
@@ -168,9 +163,8 @@ def offset_from_model(
     *,
     sensors: Sequence[str] | None = None,
     accept_split: bool = False,
-    stillness: Stillness | None = Stillness(),  # noqa: B008, it is frozen
+    moving: bool = False,
     felt: Mask | None = None,
-    length_scale: float = DEFAULT_LENGTH_SCALE,
     min_samples: int = MIN_SAMPLES,
     noisy: Mask | None = None,
 ) -> ModelOffsets:
@@ -191,12 +185,10 @@ def offset_from_model(
         FT sensors whose offsets are wanted. Default: all that can be determined.
     accept_split : bool
         Assume the smallest support wrenches where the data do not determine the sharing.
-    stillness : Stillness, optional
-        Limits of motion. None: use all samples.
+    moving : bool
+        Use samples in motion as well.
     felt : ndarray of bool, shape (n,), optional
         Samples with other touches, as of a skin. Default: none.
-    length_scale : float
-        Moment over force that counts as equally large [m].
     min_samples : int
         Fewer are refused.
     noisy : ndarray of bool, shape (n_fts,), optional
@@ -219,15 +211,8 @@ def offset_from_model(
     robot, calibration = estimator.robot, estimator.calibration
     SampleShapes(robot).check(samples)
     supports = names('supports', supports)
-    if not supports or len(set(supports)) < len(supports):
-        raise ModelError(
-            f"'supports' is {list(supports)}, expected one or more frames, each once",
-            about=('supports',),
-        )
-    if not numbers('length_scale', length_scale, ()) > 0.0:
-        raise ModelError(f'length_scale is {length_scale}, expected a positive length')
-    if not len(samples):
-        raise CalibrationError('no samples')
+    if not supports:
+        raise ModelError("'supports' is empty", about=('supports',))
     if (np.diff(samples.stamp_ns) < 0).any():
         raise ModelError('the stamps of the samples go back')
     n, fts = len(samples), [sensor.name for sensor in robot.ft_sensors]
@@ -236,7 +221,7 @@ def offset_from_model(
     given, samples = samples, with_known_temperatures(samples, calibration)
     bare = calibration.with_offsets(np.zeros_like(calibration.offsets))
     wrenches = bare.apply(samples.ft_readings, samples.ft_temperatures)
-    loads, free = support_loads(estimator, samples, supports, length_scale)
+    loads = support_loads(estimator, samples, supports)
     differences = wrenches - loads.readings
     known = finite(differences, axis=2)
     reasons = [
@@ -255,17 +240,13 @@ def offset_from_model(
     shared = chosen & loads.shared
     known[:, shared] = known[:, shared].all(axis=1, keepdims=True)
     differing = np.where(known[..., None], differences, np.nan)
-    scale = np.tile(noise_scale(length_scale), int(shared.sum()))
+    scale = np.tile(SCALE, int(shared.sum()))
     freedom = loads.freedom[:, shared].reshape(n, len(scale), 6 * len(supports)) / scale[:, None]
     project = np.eye(len(scale)) - freedom @ np.linalg.pinv(freedom, rcond=RANK_ROUND_OFF)
     white = differences[:, shared].reshape(n, len(scale)) / scale
-    seen = (project @ white[..., None])[..., 0] * scale
     unshared = differing.copy()
-    unshared[:, shared] = seen.reshape(n, -1, 6)
-    still = find_still(
-        robot, samples, free, wrenches, unshared, loads.pulls, felt,
-        Stillness(*[np.inf] * 6) if stillness is None else stillness,
-    )  # fmt: skip
+    unshared[:, shared] = (apply(project, white) * scale).reshape(n, -1, 6)
+    still = find_still(robot, samples, wrenches, unshared, loads.pulls, felt, moving=moving)
     used = known & still.used[:, None]
     missing = still.used & ~known[:, chosen].all(axis=1)
     left_out = {**still.left_out, 'missing': int(missing.sum())}
@@ -285,37 +266,35 @@ def offset_from_model(
         undetermined = np.zeros((len(hidden), len(fts), 6))
         undetermined[:, shared] = hidden.reshape(-1, int(shared.sum()), 6)
     unsure: Mask = np.logical_or.reduce(np.abs(undetermined) > SHARE_ROUND_OFF, axis=(0, 2))
-    if unsure.any() and not accept_split:
-        unsure_names = tuple(fts[k] for k in np.flatnonzero(unsure))
+    unsure_names = tuple(fts[k] for k in np.flatnonzero(unsure))
+    if unsure_names and not accept_split:
         raise OffsetsNotUnique(
             f'{" and ".join(supports)} share the load, which does not determine the offsets of '
             f"{', '.join(unsure_names)}: stand on one support, or set 'accept_split'",
             unsure_names,
         )
+    text = f'{" and ".join(supports)} share the load, smallest wrenches assumed'
+    findings = [finding('unexcited', name, what=text) for name in unsure_names]
     offsets, poses = calibration.offsets.copy(), {}
     spread, deviations = np.full((2, len(fts), 6), np.nan)
     temperatures = np.full(len(fts), np.nan)
-    findings = [
-        finding(
-            'unexcited', fts[k], what=f'{" and ".join(supports)} share the load, smallest '
-            'wrenches assumed',
-        )
-        for k in np.flatnonzero(unsure)
-    ]  # fmt: skip
+    if samples.ft_temperatures is not None:
+        warm = np.where(used, samples.ft_temperatures, np.nan)
+        count = np.isfinite(warm).sum(axis=0)
+        temperatures = np.nansum(warm, axis=0) / np.where(count, count, np.nan)
     for k in np.flatnonzero(found):
         at = used[:, k]
         own = differing[at, k]
         offsets[k], spread[k] = own.mean(axis=0), own.std(axis=0)
         deviations[k] = deviations_of_means(own)
-        if samples.ft_temperatures is not None:
-            warm = samples.ft_temperatures[at, k]
-            temperatures[k] = np.nanmean(warm) if np.isfinite(warm).any() else np.nan
-        one = _compare_poses(
-            own - offsets[k], loads.pulls[at, k], still.poses[at], loads.readings[at, k]
-        )
-        if one is not None and not shared[k]:
-            poses[fts[k]] = one
-            findings += _findings(fts[k], one)
+        if not shared[k]:
+            compared = _compare_poses(
+                fts[k], own - offsets[k], loads.pulls[at, k], still.poses[at],
+                loads.readings[at, k],
+            )  # fmt: skip
+            if compared is not None:
+                poses[fts[k]], more = compared
+                findings += more
     if len(supports) == 1:
         rows = used.any(axis=1)
         findings += second_supports(
@@ -330,7 +309,7 @@ def offset_from_model(
     return ModelOffsets(
         supports, silent, calibration.with_offsets(offsets), found, found & ~unsure, undetermined,
         poses, spread, deviations, np.where(found, counts, 0), left_out, found & loads.assumed,
-        temperatures, tuple(findings), used, differences,
+        temperatures, tuple(findings), differences,
     )  # fmt: skip
 
 
@@ -372,17 +351,16 @@ def _without_sharing(white: Array, project: Array) -> tuple[Array, Array]:
 
 
 def _compare_poses(
-    residuals: Array, pulls: Array, labels: Indices, predicted: Array
-) -> PoseErrors | None:
+    name: str, residuals: Array, pulls: Array, labels: Indices, predicted: Array
+) -> tuple[PoseErrors, list[Finding]] | None:
     """
-    Return the differences of a sensor's readings between poses; None: fewer than two are held.
+    Return the differences of a sensor's readings between poses, and what they show, if any.
 
     residuals (n, 6) [N, Nm]; pulls (n, 3): force of a kilogram that the model lacks [m/s^2];
     labels (n,) of poses, -1: none; predicted (n, 6) [N, Nm].
     """
-    held = [
-        at for pose in range(labels.max() + 1) if (at := labels == pose).sum() >= MIN_POSE_SAMPLES
-    ]
+    held = [at for pose in np.unique(labels[labels >= 0])
+            if (at := labels == pose).sum() >= MIN_POSE_SAMPLES]  # fmt: skip
     if len(held) < 2:
         return None
     means, pull, load = (
@@ -390,12 +368,11 @@ def _compare_poses(
         for values in (residuals, pulls, predicted)
     )
     noise = np.array([deviations_of_means(residuals[at]) for at in held])
-    changes = means - means.mean(axis=0)
+    changes = (means - means.mean(axis=0)).reshape(-1, 2, 3)
     differing, noise = (
         np.sqrt((values.reshape(-1, 2, 3) ** 2).sum(axis=2).mean(axis=0))
         for values in (changes, noise)
     )
-    limit = np.maximum(POSE_DEVIATIONS * noise, MIN_POSE_DIFFERENCE)
     directions = pull / np.linalg.norm(pull, axis=1, keepdims=True)
     turn = float(np.arccos(np.clip(directions @ directions.T, -1.0, 1.0)).max())
     mass = np.nan
@@ -403,30 +380,23 @@ def _compare_poses(
         A = np.hstack([np.tile(np.eye(3), (len(held), 1)), pull.reshape(-1, 1)])
         mass = float(np.linalg.lstsq(A, means[:, :3].ravel(), rcond=MASS_TOLERANCE)[0][3])
     expected = (load - load.mean(axis=0)).reshape(-1, 2, 3)
-    measured = expected + changes.reshape(-1, 2, 3)
+    measured = expected + changes
     squares, products = ((expected * one).sum(axis=(0, 2)) for one in (expected, measured))
     sizes = np.sqrt(squares * (measured**2).sum(axis=(0, 2)) + MASS_TOLERANCE)
     shows = (np.sqrt(squares / len(held)) > MIN_CHANGE) & (np.abs(products) > MIN_LIKENESS * sizes)
     factors = np.where(shows, products, np.nan) / np.where(shows, squares, 1.0)
     size = float(np.sqrt((predicted[:, :3] ** 2).sum(axis=1).mean()))
-    return PoseErrors(
-        means, turn, differing, bool((differing > limit).any()), mass, factors, size
-    )  # fmt: skip
-
-
-def _findings(name: str, poses: PoseErrors) -> Iterator[Finding]:
-    """Yield readings in another unit, and poses that differ."""
-    limit = limit_of('scale')
-    for kind, factor in zip(('force', 'moment'), poses.factors.tolist()):
+    found, limit = [], limit_of('scale')
+    for kind, factor in zip(('force', 'moment'), factors.tolist()):
         if not (np.isnan(factor) or 1.0 / limit < factor < limit):
             what = f'change of the {kind} between poses'
-            yield finding('scale', name, level=Level.ERROR, what=what, factor=factor)
-    if poses.significant:
-        force, moment = poses.differing
+            found.append(finding('scale', name, level=Level.ERROR, what=what, factor=factor))
+    if (differing > np.maximum(POSE_DEVIATIONS * noise, MIN_POSE_DIFFERENCE)).any():
         text = (
-            f'reading minus prediction differs by {force:.2g} N, {moment:.2g} Nm between '
-            f'{len(poses.residuals)} poses'
+            f'reading minus prediction differs by {differing[0]:.2g} N, {differing[1]:.2g} Nm '
+            f'between {len(held)} poses'
         )
-        if np.isfinite(poses.mass):
-            text += f', best explained by {poses.mass:+.2f} kg'
-        yield finding('offset_drift', name, what=text)
+        if np.isfinite(mass):
+            text += f', best explained by {mass:+.2f} kg'
+        found.append(finding('offset_drift', name, what=text))
+    return PoseErrors(means, turn, differing, mass, factors, size), found

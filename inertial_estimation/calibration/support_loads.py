@@ -19,7 +19,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import Contact, noise_scale
-from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
+from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, finding, limit_of
 from inertial_estimation.model.link_motions import poses_in_parents
@@ -29,6 +29,8 @@ from inertial_estimation.model.spatial import apply, inverse_pose, wrench_transf
 from inertial_estimation.model.tree import decompose
 from inertial_estimation.sample import SampleBatch
 
+SCALE = noise_scale(0.1)
+"""Moments over 0.1 m count as large as forces in the smallest wrenches, shape (6,)."""
 ASSUMED = np.uint8(Quality.ASSUMED)
 MAX_LEVEL_DIFFERENCE = 0.02
 """Of heights of contacts on the same ground [m]."""
@@ -58,14 +60,9 @@ class SupportLoads:
 
 
 def support_loads(
-    estimator: WrenchEstimator, samples: SampleBatch, supports: Sequence[str], length_scale: float
-) -> tuple[SupportLoads, WrenchEstimate]:
-    """
-    Predict the readings of all FT sensors.
-
-    Also return the estimate without FT readings and contacts, from which they follow.
-    length_scale [m]: moment over force that counts as equally large in the smallest wrenches.
-    """
+    estimator: WrenchEstimator, samples: SampleBatch, supports: Sequence[str]
+) -> SupportLoads:
+    """Predict the readings of all FT sensors."""
     robot = estimator.robot
     places = [robot.frame(support, f"'supports' names '{support}'") for support in supports]
     bare = WrenchEstimator(robot, acceleration_arrays=estimator.motion.arrays)
@@ -82,7 +79,7 @@ def support_loads(
     )
     # Wrenches about the root link's origin by unit wrenches of the supports.
     units = np.concatenate(
-        [wrench_transform(poses[k] @ k_H_F) * noise_scale(length_scale) for k, k_H_F in places],
+        [wrench_transform(poses[k] @ k_H_F) * SCALE for k, k_H_F in places],
         axis=2,
     )
     inverse = np.linalg.pinv(units)
@@ -112,7 +109,7 @@ def support_loads(
         pulls[:, s] = -sensor.direction * sign * apply(to_sensor[:, :3, :3], upward)
     assumed = np.logical_or.reduce(free.submodel_quality & ASSUMED != 0, axis=0)
     depends = np.asarray((sides & assumed).any(axis=1))
-    return SupportLoads(readings, freedom, shared, sides, depends, pulls), free
+    return SupportLoads(readings, freedom, shared, sides, depends, pulls)
 
 
 def second_supports(

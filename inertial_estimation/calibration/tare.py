@@ -5,9 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
@@ -89,7 +88,7 @@ def tare(
     sensors: whose offsets are wanted, None: all; poses: `TareRecorder.recorded` of each.
     """
     robot, names = build_robot(settings, urdf).with_parameters(parameters), tuple(before)
-    samples = _joined([batch for batch, _ in poses])
+    samples = SampleBatch.stack([one[k] for one, _ in poses for k in range(len(one))])
     found = offset_from_model(
         build_estimator(settings, robot, stack_calibrations(before.values())),
         samples,
@@ -122,12 +121,3 @@ def tare(
     lines += [f'{name} not changed: {reason}' for name, reason in found.silent.items()]
     lines += [f'left out of {len(samples)} samples: {found.left_out}', *map(str, found.findings)]
     return found.calibrations(before, date), '; '.join(lines)
-
-
-def _joined(batches: Sequence[SampleBatch]) -> SampleBatch:
-    """Return the samples of several batches; a field that one of them lacks is dropped."""
-    found: dict[str, Any] = {}
-    for field in fields(SampleBatch):
-        parts = [getattr(batch, field.name) for batch in batches]
-        found[field.name] = None if any(p is None for p in parts) else np.concatenate(parts)
-    return SampleBatch(**found)

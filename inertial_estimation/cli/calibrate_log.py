@@ -95,7 +95,6 @@ def _offsets(chosen: argparse.Namespace) -> None:
 
     from inertial_estimation.calibration.configured_estimator import build_estimator, noisy_sensors
     from inertial_estimation.calibration.offset_from_model import offset_from_model
-    from inertial_estimation.calibration.still_samples import Stillness
     from inertial_estimation.findings import Level
 
     with progress_bars() as progress:
@@ -115,8 +114,7 @@ def _offsets(chosen: argparse.Namespace) -> None:
             found = offset_from_model(
                 build_estimator(settings, robot), part.without_frozen(names), supports,
                 sensors=chosen.ft or None, accept_split=chosen.accept_split, felt=felt,
-                stillness=Stillness.none() if chosen.moving else Stillness(),
-                noisy=noisy_sensors(settings, robot),
+                moving=chosen.moving, noisy=noisy_sensors(settings, robot),
             )  # fmt: skip
         except CalibrationError:
             log.require_derivatives()

@@ -17,15 +17,11 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.configured_estimator import build_estimator, noisy_sensors
-from inertial_estimation.calibration.offset_from_model import (
-    DEFAULT_LENGTH_SCALE,
-    offset_from_model,
-)
+from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.sensor_fits import PredictedWrenches
-from inertial_estimation.calibration.support_loads import support_loads
+from inertial_estimation.calibration.support_loads import SCALE, support_loads
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, CallError, ConfigError, LogError
-from inertial_estimation.estimation.contacts import noise_scale
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding
 from inertial_estimation.logs.log import Log, Progress, TimeRange, changing, no_progress
@@ -121,7 +117,7 @@ def compute_offsets(
         progress('offsets from the model', 0.0)
         try:
             found = offset_from_model(
-                configured, samples, [support], stillness=None, min_samples=1, noisy=unmarked
+                configured, samples, [support], moving=True, min_samples=1, noisy=unmarked
             )
         except CalibrationError as error:
             raise LogError(f'offset range: {error}') from error
@@ -180,7 +176,7 @@ def offset_from_torques(
     used = np.isfinite(before) & acts.any(axis=(2, 3))
     if not used.any():
         raise LogError('no sample of the range has both FT readings and reference torques')
-    scale = np.tile(noise_scale(DEFAULT_LENGTH_SCALE), n_fts)
+    scale = np.tile(SCALE, n_fts)
     A = slopes[used].reshape(-1, 6 * n_fts) * scale
     U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
     rank = int((sigma > RANK_TOLERANCE * sigma[0]).sum())
@@ -240,9 +236,7 @@ def predict_wrenches(
         # Variance of the middle of a cubic polynomial over many samples, times their number.
         noise = noise * min(1.0, np.sqrt(9.0 / 4.0 / count))
     support = support or settings.fixed_link
-    loads, _ = support_loads(
-        build_estimator(settings, robot), samples, [support], DEFAULT_LENGTH_SCALE
-    )
+    loads = support_loads(build_estimator(settings, robot), samples, [support])
     if not np.isfinite(samples.ft_readings - loads.readings).all(axis=2).any():
         recording.require_derivatives()
     return PredictedWrenches(
