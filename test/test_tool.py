@@ -88,7 +88,7 @@ def test_without_noise_all_is_found(direction, delay):
     np.testing.assert_allclose(fit.offset, OFFSET, atol=NEAR * 10.0)
     # A thousandth of the time between two samples of the IMU.
     assert fit.delay == pytest.approx(delay, abs=4e-6)
-    assert fit.misalignment < NEAR and fit.n_disturbed == 0
+    assert fit.misalignment < NEAR and fit.used.all()
 
 
 def test_deviations_are_as_large_as_errors(rng):
@@ -158,7 +158,7 @@ def test_free_motion_of_a_real_tool(run):
     assert 0.0055 < fit.delay < 0.0075 and fit.delay_deviation < 0.0005
     assert fit.misalignment < np.radians(1.0)
     assert (fit.rms[:3] < fit.rms_without_delay[:3]).all()
-    assert fit.n_disturbed == 0 if run == '1-baseline' else 0 < fit.n_disturbed < 300
+    assert (~fit.used).sum() == 0 if run == '1-baseline' else 0 < (~fit.used).sum() < 300
 
 
 URDF = """

@@ -39,8 +39,6 @@ MIN_LOAD_DEVIATIONS, MIN_LOAD = 5.0, 1e-6
 """Spread of the load over the noise of its mean, and at least [N]."""
 MIN_WEIGHT_DEVIATIONS = 5.0
 """Root of the smallest weight over the noise of readings, which held-out blocks do not show."""
-NOISE_ORDER, NOISE_VARIANCE, MEDIAN_OF_SQUARES = 5, 252.0, 0.4549
-"""Order of differences that give the noise, their variance over its own; of normal noise."""
 OWN_SHARE = 0.5
 """Of a direction, from which the matrix there is the log's and not the prior's."""
 GAP = 0.3
@@ -53,9 +51,9 @@ N_BLOCKS = 10
 """Contiguous parts of the log that are held out in turn."""
 MIN_GAIN = 0.1
 """Smallest singular value of the matrix over the prior."""
-REACH, MIN_TOUCH = 0.1, 3.0
-"""Duration of a touch before and after its outliers [s]; residuals below are no touch [N]."""
-ROUND_OFF = 1e-12
+MIN_TOUCH = 3.0
+"""Residuals below are no touch [N]."""
+ROUND_OFF, TINY = 1e-12, 1e-300
 
 
 class AffineFit(NamedTuple):
@@ -149,7 +147,7 @@ def fit_affine(
     prior: Array | None = None,
     usable: Mask | None = None,
     weight: float | None = None,
-    noise: float | None = None,
+    noise: float = 0.0,
     name: str = 'the sensor',
 ) -> AffineFit:
     """
@@ -170,9 +168,8 @@ def fit_affine(
     weight : float, optional
         Of the prior [N^2]: as readings that spread by its root along each direction. Default: by
         cross-validation; infinite: the matrix stays.
-    noise : float, optional
-        Of readings, root mean square of the six, moments over 0.1 m [N]. Default: from
-        differences of neighbours, which filtered readings do not show.
+    noise : float
+        Of readings, root mean square of the six, moments over 0.1 m [N].
     name : str
         Name of the sensor in errors.
 
@@ -191,14 +188,9 @@ def fit_affine(
         makes a matrix that loses a direction.
 
     """
-    for argument, value in (('weight', weight), ('noise', noise)):
-        if value is not None and not value >= 0.0:
-            raise ModelError(f"'{argument}' is {value}, expected 0 or more", about=(argument,))
+    if weight is not None and not weight >= 0.0:
+        raise ModelError(f"'weight' is {weight}, expected 0 or more", about=('weight',))
     w, missing, present = _in_newtons(raw, predicted, times, prior, name)
-    if noise is None:
-        steps = np.diff(w[present], n=NOISE_ORDER, axis=0)
-        squares = np.median(steps**2, axis=0) if len(steps) else np.zeros(6)
-        noise = float(np.sqrt((squares / (MEDIAN_OF_SQUARES * NOISE_VARIANCE)).mean()))
     n, loads = int(present.sum()), (w + missing)[present]
     spread = float(np.linalg.norm(loads.std(axis=0)))
     if spread <= max(MIN_LOAD_DEVIATIONS * noise / np.sqrt(n), MIN_LOAD):
@@ -252,13 +244,9 @@ def undisturbed_samples(
 ) -> Mask:
     """Return the samples (n,) in which nothing acts but the predicted wrench."""
     w, missing, present = _in_newtons(raw, predicted, times, prior, name)
-    here, gone = w[present], missing[present]
-
-    def residuals(weights: Array) -> Array:
-        D, offset = Ridge.of(here, gone, weights).solve(START_WEIGHT)
-        return here @ D.T - offset - gone
-
-    present[present] = robustly_undisturbed(residuals, times[present], REACH, MIN_TOUCH)
+    present[present] = robustly_undisturbed(
+        w[present], missing[present], times[present], MIN_TOUCH, START_WEIGHT
+    )
     return present
 
 
@@ -294,26 +282,22 @@ class Ridge(NamedTuple):
     """Correlation of what is missing with each direction, rows, shape (6, 6) [N]."""
 
     @classmethod
-    def of(cls, w: Array, missing: Array, weights: Array | None = None) -> Ridge:
-        """Decompose readings and what is missing, (n, 6) [N], weights (n,)."""
-        parts = np.full(len(w), 1.0 / len(w)) if weights is None else weights / weights.sum()
-        mean, target_mean, root = parts @ w, parts @ missing, np.sqrt(parts)[:, None]
-        left, sizes, directions = np.linalg.svd(root * (w - mean), full_matrices=False)
-        projected = left.T @ (root * (missing - target_mean))
+    def of(cls, w: Array, missing: Array) -> Ridge:
+        """Decompose readings and what is missing, (n, 6) [N]."""
+        mean, target_mean = w.mean(axis=0), missing.mean(axis=0)
+        left, values, directions = np.linalg.svd(w - mean, full_matrices=False)
+        sizes = values * (values > ROUND_OFF * max(values[0], ROUND_OFF)) / np.sqrt(len(w))
+        projected = left.T @ (missing - target_mean) / np.sqrt(len(w))
         return cls(mean, sizes, directions, target_mean, projected)
 
     def shares(self, weight: float) -> Array:
         """Return the share of the data along each direction, (6,); weight of the prior [N^2]."""
-        squares = (
-            np.where(self.sizes > ROUND_OFF * max(self.sizes[0], ROUND_OFF), self.sizes, 0.0) ** 2
-        )
-        found: Array = squares / np.where(squares > 0.0, squares + weight, 1.0)
-        return found
+        return np.asarray(self.sizes**2 / np.maximum(self.sizes**2 + weight, TINY))
 
     def solve(self, weight: float) -> tuple[Array, Array]:
         """Return D (6, 6) and the offset (6,) [N]; weight of the prior [N^2]."""
-        sizes = np.where(self.sizes > 0.0, self.sizes, 1.0)
-        D: Array = ((self.shares(weight) / sizes)[:, None] * self.projected).T @ self.directions
+        gains = self.shares(weight) / np.maximum(self.sizes, TINY)
+        D: Array = (gains[:, None] * self.projected).T @ self.directions
         return D, D @ self.mean - self.target_mean
 
 

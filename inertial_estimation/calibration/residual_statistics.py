@@ -9,7 +9,6 @@ as the draws for covariances, and as the parts that cross-validation holds out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -29,6 +28,8 @@ QUANTILE, NORMAL_QUANTILE = 0.8, 1.2816
 OUTLIER_DEVIATIONS = 6.0
 HUBER_DEVIATIONS = 2.0
 ROBUST_ROUNDS = 10
+TOUCH_REACH = 0.1
+"""Duration of a touch before and after its outliers [s]."""
 MAX_DISTURBED = 0.5
 CORRELATION_ROUNDS = 4
 """Corrections of the correlations for the estimated mean, see `deviations_of_means`."""
@@ -68,34 +69,40 @@ def huber_weights(residuals: Array) -> Array:
     return found
 
 
+def near(found: Mask, times: NDArray[Any], reach: float) -> Mask:
+    """Return the samples (n,) within some time of those that are found; times (n,) rising."""
+    at = times[found]
+    first = np.searchsorted(at, times - reach, 'left')
+    return np.asarray(np.searchsorted(at, times + reach, 'right') > first)
+
+
 def undisturbed(times: Array, residuals: Array, reach: float, least: Array | float = 0.0) -> Mask:
     """
     Return the samples that are neither outliers nor within `reach` [s] of one.
 
     times (n,) [s]; residuals (n, m); least (m,): smaller residuals are no outliers; returns (n,).
     """
-    bad = times[distances(residuals, np.asarray(least) / OUTLIER_DEVIATIONS) > OUTLIER_DEVIATIONS]
-    if not len(bad):
-        return np.ones(len(times), dtype=bool)
-    after = np.searchsorted(bad, times, side='left')
-    following = bad[np.minimum(after, len(bad) - 1)]
-    last = bad[np.maximum(after - 1, 0)]
-    found: Mask = np.minimum(np.abs(following - times), np.abs(times - last)) > reach
-    return found
+    far = distances(residuals, np.asarray(least) / OUTLIER_DEVIATIONS) > OUTLIER_DEVIATIONS
+    return ~near(far, times, reach)
 
 
 def robustly_undisturbed(
-    fit: Callable[[Array], Array],
-    times: Array,
-    reach: float,
-    least: Array | float,
+    columns: Array, values: Array, times: Array, least: Array | float, ridge: float = 0.0
 ) -> Mask:
-    """Return `undisturbed` samples (n,) of a fit that maps weights (n,) to residuals (n, m)."""
-    weights = np.ones(len(times))
+    """
+    Return the `undisturbed` samples (n,) of a fit of values by columns and a constant.
+
+    columns (n, p); values (n, m); ridge: mean square of columns that the prior of zero counts as.
+    """
+    n, p = columns.shape
+    rows, prior = np.column_stack([columns, np.ones(n)]), np.sqrt(ridge) * np.eye(p, p + 1)
+    targets, weights = np.vstack([values, np.zeros((p, values.shape[1]))]), np.ones(n)
     for _ in range(ROBUST_ROUNDS):
-        residuals = fit(weights)
+        root = np.sqrt(np.append(weights, np.full(p, weights.sum())))[:, None]
+        A = root * np.vstack([rows, prior])
+        residuals = values - rows @ np.linalg.lstsq(A, root * targets, rcond=None)[0]
         weights = huber_weights(residuals)
-    return undisturbed(times, residuals, reach, least)
+    return undisturbed(times, residuals, TOUCH_REACH, least)
 
 
 def require_mostly_undisturbed(n_disturbed: int, n: int, name: str) -> None:

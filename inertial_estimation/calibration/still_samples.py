@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices, Mask, Stamps
+from inertial_estimation.calibration.residual_statistics import TOUCH_REACH, near
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -31,15 +32,13 @@ MAX_SPREAD = np.array([0.03, 0.01])
 Of each force [robot weights] and moment [weights times m] of an FT sensor, standard deviation. A
 robot that balances on a foot sways by 0.02.
 """
-SETTLE = 0.3
-"""Time before and after a motion that counts as part of it [s]."""
+SETTLE_NS = 300_000_000
+"""Time before and after a motion that counts as part of it [ns]."""
 MIN_LIMITS = np.array([1.0, 0.1])
 """Smallest limits of spreads and touches, on light robots [N, Nm]."""
 MIN_TOUCH = np.array([0.01, 0.003])
 """Smallest touch over the robot's weight: force, moment [m]."""
 TOUCH_DEVIATIONS, MEDIAN_TO_DEVIATION = 6.0, 1.4826
-TOUCH_REACH = 0.1
-"""Around an outlier, in which the touch begins and ends [s]."""
 POSE_TOLERANCE = 0.05
 """
 Of joints [rad or m] and of the direction of gravity in sensors: gravity on a kilogram then changes
@@ -89,23 +88,16 @@ def find_still(
         for name, values, limit in _signals(robot, samples, wrenches, weight)
         if (values > limit).any()
     }
-    motion = _near(np.any([np.zeros(n, dtype=bool), *over.values()], axis=0), stamps, SETTLE)
+    motion = near(np.any([np.zeros(n, dtype=bool), *over.values()], axis=0), stamps, SETTLE_NS)
     known: Mask = np.logical_and.reduce(np.isfinite(differences), axis=2)
     poses = _find_poses(samples.positions, pulls, np.asarray(known.any(axis=1)) & ~(felt | motion))
-    touched = _near(_touches(differences, known, poses, weight), stamps, TOUCH_REACH)
+    touched = near(_touches(differences, known, poses, weight), stamps, int(1e9 * TOUCH_REACH))
     left_out = {
         'touched': int((felt | (touched & ~motion)).sum()),
         'moving': int((motion & ~felt).sum()),
     }
     signs = sorted(over, key=lambda sign: -over[sign].sum())
     return StillSamples(~(felt | motion | touched), left_out, tuple(signs), poses)
-
-
-def _near(found: Mask, stamp_ns: Stamps, reach: float) -> Mask:
-    """Return the samples (n,) within some time [s] of those that are found."""
-    at, reach_ns = stamp_ns[found], int(1e9 * reach)
-    first = np.searchsorted(at, stamp_ns - reach_ns, 'left')
-    return np.asarray(np.searchsorted(at, stamp_ns + reach_ns, 'right') > first)
 
 
 def _signals(

@@ -28,8 +28,6 @@ from inertial_estimation.errors import LogError
 
 MIN_TOUCH = np.repeat([3.0, 0.3], 3)
 """Residuals below are no touch [N, Nm]."""
-REACH = 0.1
-"""Duration of a touch before and after its outliers [s]."""
 MAX_EXPLAINED = 0.95
 """Share of the temperature's variance that time, or the load, may explain."""
 MIN_RANGE = 2.0
@@ -139,15 +137,11 @@ def fit_temperature(
         raise LogError(f'no sample has a reading, a predicted wrench and a temperature of {name}')
     if reason := implausible(temperatures[known]):
         raise LogError(f'{name}: {reason}')
-    columns = np.column_stack([temperatures - temperatures[known].mean(), np.ones(n)])[known]
-    target, used = missing[known], known.copy()
-
-    def residuals(weights: Array) -> Array:
-        root = np.sqrt(weights)[:, None]
-        found: Array = columns @ np.linalg.lstsq(root * columns, root * target, rcond=None)[0]
-        return target - found
-
-    used[known] = robustly_undisturbed(residuals, times[known], REACH, MIN_TOUCH)
+    used = known.copy()
+    used[known] = robustly_undisturbed(
+        (temperatures - temperatures[known].mean())[known, None], missing[known], times[known],
+        MIN_TOUCH,
+    )  # fmt: skip
     n_disturbed = int(known.sum() - used.sum())
     require_mostly_undisturbed(n_disturbed, int(known.sum()), name)
     warmth, target = temperatures[used], missing[used]

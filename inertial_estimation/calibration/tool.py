@@ -19,7 +19,7 @@ from inertial_estimation.calibration.calibration_file import Provenance, SensorC
 from inertial_estimation.calibration.residual_statistics import (
     Blocks,
     contiguous_blocks,
-    covariances_by_blocks,
+    fit_by_blocks,
     huber_weights,
     require_mostly_undisturbed,
     require_shape,
@@ -100,18 +100,12 @@ class ToolFit(NamedTuple):
     used: Mask
     """Samples that were used; in the others something else acts, shape (n,)."""
 
-    @property
-    def n_disturbed(self) -> int:
-        """Samples that were left out."""
-        return int((~self.used).sum())
-
     def calibration(self, before: SensorCalibration, date: str) -> SensorCalibration:
         """Return the calibration with this offset."""
         centre = ', '.join(f'{x:.4f}' for x in self.centre)
         step = Provenance(
-            'offset from free motion of a tool', date, int(self.used.sum()),
-            spread=tuple(self.rms.tolist()),
-            notes=(f'with a tool of {self.mass:.4f} kg at ({centre}) m',),
+            'offset from free motion of a tool', date, int(self.used.sum()), spread=self.rms,
+            notes=[f'with a tool of {self.mass:.4f} kg at ({centre}) m'],
         )  # fmt: skip
         return before.after(step, offset=self.offset)
 
@@ -195,51 +189,42 @@ def fit_tool(
     sizes = np.repeat(np.linalg.norm(measured.std(axis=0).reshape(2, 3), axis=1), 3)
     start = sizes = np.maximum(sizes, MIN_SIZE)
     weights, most = np.ones(len(times)), max_delay
+    at_once, rank = problem.solve(sizes, weights, 0.0)
+    if rank < n + 6:
+        raise LogError(
+            f'the log determines {rank} of {n + 6} unknowns of the tool and offset of {name}',
+            about=('inertia',),
+        )
     if most > 0.0:
         # Unlike rest, the motion must determine a delay.
-        covariance = problem.covariance(sizes, problem.solve(sizes, weights, 0.0)[0], 0.0, True)
-        most *= bool(np.sqrt(covariance[-1, -1]) < most)
-    at_edge = False
+        most *= bool(np.sqrt(problem.covariance(sizes, at_once, 0.0, True)[-1, -1]) < most)
     for _ in range(ROBUST_ROUNDS):
         delay = problem.best_delay(sizes, weights, most)
-        at_edge |= abs(delay) == most > 0.0
         residuals = problem.residuals(problem.solve(sizes, weights, delay)[0], delay)
         sizes = np.maximum(scales(residuals), EXACT * start)
         weights = huber_weights(residuals)
     used = undisturbed(times, residuals, REACH)
-    if used.sum() <= n + 6:
-        used = np.ones(len(times), dtype=bool)
     weights = used.astype(np.float64)
     delay = problem.best_delay(sizes, weights, most)
-    x, rank = problem.solve(sizes, weights, delay)
-    at_once = problem.solve(sizes, weights, 0.0)[0]
-    kept = problem.where(used)
-    at_edge |= abs(delay) == most > 0.0
-    if not at_edge:
-        if rank < len(x):
-            raise LogError(
-                f'the log determines {rank} of {len(x)} unknowns of the tool and offset of {name}',
-                about=('inertia',),
-            )
-        require_mostly_undisturbed(int((~used).sum()), len(used), name)
-    # With wrong axes no delay fits, which shows without a delay as well.
-    shown = (at_once, 0.0) if at_edge else (x, delay)
-    misalignment = kept.misalignment(*shown)
-    if shown[0][0] <= 0.0:
+    x, at_once = (problem.solve(sizes, weights, one)[0] for one in (delay, 0.0))
+    blocks = np.unique(problem.blocks[used], return_inverse=True)[1]
+    kept = problem._replace(times=times[used], measured=measured[used], blocks=blocks)
+    if x[0] <= 0.0:
         raise LogError(
-            f'the mass on {name} is {shown[0][0]:.3g} kg: wrong direction of its readings, or IMU '
-            'axes'
+            f'the mass on {name} is {x[0]:.3g} kg: wrong direction of its readings, or IMU axes'
         )
+    misalignment = kept.misalignment(x, delay)
     if misalignment > MAX_MISALIGNMENT:
         raise LogError(
             f'forces on {name} fit best with the axes of the IMU turned by '
             f'{np.degrees(misalignment):.0f} degrees'
         )
-    if at_edge:
+    if abs(delay) == most > 0.0:
         raise LogError(
             f"the streams fit best with a delay at the limit 'max_delay', {most:.3g} s",
             about=('max_delay',),
         )
+    require_mostly_undisturbed(int((~used).sum()), len(used), name)
     covariance = kept.covariance(sizes, x, delay, most > 0.0)
     deviations, mass, centre = np.sqrt(np.diag(covariance)), float(x[0]), x[1:4] / x[0]
     # c = h / m, to first order.
@@ -349,11 +334,6 @@ class _Problem(NamedTuple):
     """Shape (n, 6) [N, Nm]."""
     blocks: Blocks
 
-    def where(self, rows: Mask) -> _Problem:
-        """Return the problem of some samples."""
-        blocks = np.unique(self.blocks[rows], return_inverse=True)[1]
-        return self._replace(times=self.times[rows], measured=self.measured[rows], blocks=blocks)
-
     def regressor(self, delay: float) -> Array:
         """Return the regressor, (n, 6, n_inertial + 6)."""
         n = len(self.times)
@@ -409,19 +389,9 @@ class _Problem(NamedTuple):
         if delayed:
             slope = (self.regressor(delay + step) - self.regressor(delay - step)) / (2.0 * step)
             Y = np.concatenate([Y, (slope @ x)[..., None]], axis=2)
-        stacked = (Y / sizes[:, None]).reshape(left.size, -1)
-        lengths = np.linalg.norm(stacked, axis=0)
-        scale = np.where(lengths > 0.0, lengths, 1.0)
-        U, sigma, Vt = np.linalg.svd(stacked / scale, full_matrices=False)
-        kept = sigma > RANK_TOLERANCE * sigma[0]
+        columns = (Y / sizes[:, None]).reshape(left.size, -1)
         draws = np.repeat(self.blocks, 6)
-        of_basis = covariances_by_blocks(U[:, kept], left.reshape(-1, 1), draws)[0]
-        back = (Vt[kept].T / sigma[kept]) / scale[:, None]
-        covariance: Array = back @ of_basis @ back.T
-        # A delay that changes nothing is not determined.
-        free = np.flatnonzero(lengths == 0.0)
-        covariance[free, free] = np.inf
-        return covariance
+        return np.asarray(fit_by_blocks(columns, left.reshape(-1, 1), draws)[1][0])
 
     def misalignment(self, x: Array, delay: float) -> float:
         """Return the angle between the IMU's axes and those that fit forces best [rad]."""

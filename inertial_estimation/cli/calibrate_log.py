@@ -262,7 +262,7 @@ def _tool(chosen: argparse.Namespace) -> None:
     known = fit.delay_deviation < inf
     figures = {key: value for key, value in fit._asdict().items()
                if key not in ('residuals', 'used')}  # fmt: skip
-    figures |= {'samples': int(fit.used.sum()), 'disturbed': fit.n_disturbed,
+    figures |= {'samples': int(fit.used.sum()), 'disturbed': int((~fit.used).sum()),
                 'delay': fit.delay if known else None}  # fmt: skip
     tables = figures_tables(f'Tool on {chosen.ft}', figures)
     if known and abs(fit.delay) > fit.delay_deviation:
