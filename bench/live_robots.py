@@ -172,11 +172,11 @@ def tare(robot: Robot, rest: SampleBatch, submodels: Sequence[str]) -> Array:
     Returns (n_fts, 6) [N, Nm].
     """
     names = [sensor.name for sensor in robot.ft_sensors]
-    choice = EquationChoice(wrenches=tuple(submodels), offsets=tuple(names))
+    choice = EquationChoice(offsets=tuple(names))
     builder = EquationBuilder(robot, choice)
     found = np.zeros((len(names), 6))
     for block, kinds in zip(builder.blocks, builder.equations(rest), strict=True):
-        if not kinds:
+        if block.submodel.name not in submodels:
             continue
         n, links = block.unknowns.n_inertial, list(block.submodel.links)
         Y = np.concatenate([rows.Y for rows in kinds.values()])

@@ -27,7 +27,6 @@ from inertial_estimation.identification.equations.builder import (
     EquationBuilder,
     EquationChoice,
 )
-from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.errors_in_variables import StateNoise, without_state_errors
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.information import weighted_sum
@@ -46,6 +45,7 @@ from inertial_estimation.identification.recursion.parameter_roots import paramet
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
+from inertial_estimation.identification.unknowns import OF_A_JOINT
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
@@ -276,7 +276,9 @@ def _moving_log(robot: Robot, motion: StateNoise) -> tuple[SampleBatch, Array]:
 def reduce_log() -> tuple[int, float, float, float]:
     """Reduce a log in this process: equations, time of filter and reduction [s], memory [MB]."""
     robot = Robot.from_urdf(icub_urdf(), imus=[BASE])
-    builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names, joint=JointModel()))
+    builder = EquationBuilder(
+        robot, EquationChoice(efforts=robot.joint_names, friction=OF_A_JOINT)
+    )
     log = smooth_motion(robot, LOG_SECONDS, LOG_RATE)
     unknown = np.full_like(log.positions, np.nan)
     log = replace(log, velocities=unknown, accelerations=unknown, efforts=log.positions)

@@ -11,7 +11,6 @@ from robots import nested_humanoid_urdf
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.equations.builder import EquationChoice
-from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.identification.recursion import offsets as offset_module
 from inertial_estimation.identification.recursion.identifier import (
@@ -58,7 +57,7 @@ def identifier(robot, calibration=None, *, efforts=False, unknown=True, **given)
     names = tuple(sensor.name for sensor in robot.ft_sensors) if unknown else ()
     choice = EquationChoice(offsets=names)
     if efforts:
-        choice = EquationChoice(offsets=names, efforts=robot.joint_names, joint=JointModel(()))
+        choice = EquationChoice(offsets=names, efforts=robot.joint_names)
     settings = RecursionSettings(choice, warm_up=2.0, half_life=20.0, **given)
     return RecursiveIdentifier(robot, settings, calibration)
 

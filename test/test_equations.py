@@ -18,14 +18,14 @@ from inertial_estimation.identification.equations.builder import (
     EquationChoice,
     random_samples,
 )
-from inertial_estimation.identification.equations.friction import Coupling, JointModel
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import (
     determined,
     gather,
 )
 from inertial_estimation.identification.information import weighted_sum
-from inertial_estimation.identification.unknowns import Term
+from inertial_estimation.identification.row_space import RowSpace
+from inertial_estimation.identification.unknowns import OF_A_JOINT, Term
 from inertial_estimation.model.free_floating import FreeFloatingModel
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot
@@ -123,11 +123,13 @@ def test_offsets_are_unknowns_of_both_neighbours(humanoid, rng):
 
 def test_friction_and_drive_inertia_load_their_joint(arm, rng):
     samples, _ = moving(arm, rng)
-    model, values = JointModel(sign_width=0.3), rng.normal(size=(3, 4))
+    values = rng.normal(size=(3, 4))
     v, a = samples.velocities, samples.accelerations
     terms = np.stack([v, np.tanh(v / 0.3), np.ones_like(v), a])
     samples.efforts[:] += np.einsum('knj,jk->nj', terms, values)
-    builder = EquationBuilder(arm, EquationChoice(efforts=JOINTS, joint=model))
+    builder = EquationBuilder(
+        arm, EquationChoice(efforts=JOINTS, friction=OF_A_JOINT, sign_width=0.3)
+    )
     assert_solved(builder, samples, [values.reshape(-1), ()])
 
 
@@ -138,7 +140,7 @@ def test_coupled_drive_loads_both_joints(arm, rng):
     viscous, coulomb, inertia = rng.normal(size=3)
     samples.efforts[:, :2] += (viscous * v + coulomb * np.tanh(v / 0.3) + inertia * a)[:, None]
     choice = EquationChoice(
-        efforts=JOINTS, joint=JointModel(sign_width=0.3), couplings=(Coupling(JOINTS[:2]),)
+        efforts=JOINTS, friction=OF_A_JOINT, sign_width=0.3, couplings=(JOINTS[:2],)
     )
     builder = EquationBuilder(arm, choice)
     names = [str(extra) for extra in builder.blocks[0].unknowns.extras]
@@ -152,12 +154,9 @@ def test_slow_joint_in_its_dead_zone_gives_no_equations(arm, rng):
     samples, _ = moving(arm, rng)
     slow = (np.abs(samples.velocities) < 1.0).sum(axis=0)
     assert 0 < slow[1] < N
-    for choice, left_out in (
-        (EquationChoice(efforts=JOINTS, joint=JointModel(dead_zone=1.0)), slow),
-        (EquationChoice(efforts=JOINTS, dead_zones={'elbow': 1.0}), [0, slow[1], 0]),
-    ):
-        rows = EquationBuilder(arm, choice).equations(samples)[0]
-        assert [rows[f'effort {name}'].left_out for name in JOINTS] == list(left_out)
+    choice = EquationChoice(efforts=JOINTS, dead_zones={'elbow': 1.0})
+    rows = EquationBuilder(arm, choice).equations(samples)[0]
+    assert [rows[f'effort {name}'].left_out for name in JOINTS] == [0, slow[1], 0]
 
 
 def test_missing_values_cost_their_own_equations(humanoid, rng):
@@ -188,16 +187,20 @@ def test_missing_values_cost_their_own_equations(humanoid, rng):
 def builder(request, humanoid, arm):
     """Return a builder of equations of all kinds."""
     sensors = tuple(sensor.name for sensor in humanoid.ft_sensors)
-    joint = JointModel(sign_width=0.3, dead_zone=0.05)
     return {
         'humanoid': lambda: EquationBuilder(
             humanoid,
-            EquationChoice(efforts=humanoid.joint_names, joint=JointModel(), offsets=sensors),
+            EquationChoice(efforts=humanoid.joint_names, friction=OF_A_JOINT, offsets=sensors),
         ),
         'arm': lambda: EquationBuilder(
             arm,
             EquationChoice(
-                efforts=JOINTS, joint=joint, couplings=(Coupling(JOINTS[:2]),), gains=('lift',)
+                efforts=JOINTS,
+                friction=OF_A_JOINT,
+                sign_width=0.3,
+                dead_zones=dict.fromkeys(JOINTS, 0.05),
+                couplings=(JOINTS[:2],),
+                gains=('lift',),
             ),
         ),
     }[request.param]()
@@ -226,35 +229,10 @@ def test_reduced_equations_have_the_products_of_all(builder, monkeypatch):
 
 
 def test_rank_of_each_kind(arm):
-    """
-    A force determines no inertia; a moment about x Iyy - Izz, and neither Iyy nor mc_x.
-
-    The last joint's effort depends on the last link alone. Dead zones leave all states.
-    """
-    for zone in (0.0, 1.5):
-        choice = EquationChoice(efforts=JOINTS, joint=JointModel(dead_zone=zone), gains=('lift',))
-        builder = EquationBuilder(arm, choice)
-        inner, tool = builder.bases
-        assert (tool['force_x'].rank, tool['moment_x'].rank) == (4, 7)
-        touched = np.flatnonzero(inner['effort lift'].grouping.any(axis=0))
-        names = builder.blocks[0].unknowns.names
-        assert {names[k].split('.')[0] for k in touched} == {'slider', 'lift'}
-
-
-def test_small_factors_of_a_grouping_are_kept():
-    """A link 0.1 mm away: its mass counts 1e-8 m^2 in the inertia of the other."""
-    urdf = arm_with_wrist_sensor_urdf().replace(
-        '<origin xyz="0.3 0 0" rpy="0.3 -0.2 0.5"/>', '<origin xyz="0.0001 0 0" rpy="0 0 0"/>'
-    )
-    arm = Robot.from_urdf(urdf, fixed_link='base')
-    builder = EquationBuilder(arm, EquationChoice(efforts=JOINTS))
-    samples = builder.random_samples(seed=3)
-    for one, rows in zip(gather(builder, samples), builder.equations(samples), strict=True):
-        for kind, (Y, _, _) in rows.items():
-            size = np.linalg.norm(Y, axis=0)
-            touched = size > 1e-12 * size.max()
-            R, Y = (part[:, touched] / size[touched] for part in (one.kinds[kind].R, Y))
-            np.testing.assert_allclose(R.T @ R, Y.T @ Y, rtol=0, atol=1e-8)
+    """A force determines no inertia; a moment about x Iyy - Izz, and neither Iyy nor mc_x."""
+    builder = EquationBuilder(arm)
+    kinds = gather(builder, builder.random_samples())[-1].kinds
+    assert [RowSpace.of(kinds[kind].R).rank for kind in ('force_x', 'moment_x')] == [4, 7]
 
 
 def determined_by(builder, samples):
@@ -267,8 +245,8 @@ def determined_by(builder, samples):
 
 def test_rank_of_a_joint_at_rest_and_of_one_pose():
     arm = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base', ft_sensors=[])
-    friction = JointModel(terms=(Term.VISCOUS, Term.COULOMB))
-    builder = EquationBuilder(arm, EquationChoice(efforts=JOINTS, joint=friction))
+    friction = (Term.VISCOUS, Term.COULOMB)
+    builder = EquationBuilder(arm, EquationChoice(efforts=JOINTS, friction=friction))
     samples = random_samples(arm, 200, seed=2)
     still = {
         name: getattr(samples, name) * [1.0, 0.0, 1.0]

@@ -8,7 +8,6 @@ from robots import arm_with_wrist_sensor_urdf
 
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
-from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.excitation.excitation_regressor import ExcitationRegressor
 from inertial_estimation.identification.excitation.search import (
     ExcitationSearch,
@@ -16,6 +15,7 @@ from inertial_estimation.identification.excitation.search import (
     FourierMotion,
     descend,
 )
+from inertial_estimation.identification.unknowns import OF_A_JOINT
 from inertial_estimation.model.joint_limits import joint_limits
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -95,7 +95,7 @@ def test_equations_are_those_that_logs_are_fitted_to(arm, arm_with_wrist_sensor,
     samples = SampleBatch(
         np.arange(len(q)), q, v, a, none, none, none, readings, efforts=np.zeros((len(q), 3))
     )
-    choice = EquationChoice(wrenches=cut, efforts=efforts, joint=JointModel())
+    choice = EquationChoice(wrenches=cut, efforts=efforts, friction=OF_A_JOINT)
     equations = EquationBuilder(robot, choice).equations(samples)
     found = ExcitationRegressor(robot, efforts=efforts)
     expected = [

@@ -14,7 +14,6 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_samp
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
-from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import AGREEMENT, disagreement, fit
@@ -25,7 +24,7 @@ from inertial_estimation.identification.solvers.divergence import (
     whitening,
 )
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.unknowns import FT_OFFSET
+from inertial_estimation.identification.unknowns import FT_OFFSET, OF_A_JOINT
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -40,7 +39,9 @@ def scene():
     robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
     samples = SampleBatch.stack([random_sample(robot, rng) for _ in range(80)])
     samples = replace(samples, efforts=rng.normal(size=samples.positions.shape))
-    builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names, joint=JointModel()))
+    builder = EquationBuilder(
+        robot, EquationChoice(efforts=robot.joint_names, friction=OF_A_JOINT)
+    )
     return robot, gather(builder, samples)
 
 

@@ -16,7 +16,9 @@ from inertial_estimation.model.robot import Robot
 
 RATE = 500.0
 GAINS = np.array([12.0, 0.5, 3.0])
-WEIGHED = Payload('disc', 'tip', 2.0, (0.05, -0.03, 0.1), (0.02, 0.0, 0.03, 0.0, 0.0, 0.025))
+WEIGHED = Payload('disc', 'tip', 2.0)
+OTHERS = np.array([0.1, -0.06, 0.2, 0.042, 0.003, 0.055, -0.01, 0.006, 0.032])
+"""Its first moment and inertia."""
 # The low pass at 20 Hz and central differences change motions below 2 Hz by up to this share.
 FILTERED = 1e-2
 # Of torques [Nm].
@@ -43,7 +45,8 @@ def write_log(path, payloads, rng):
     builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names, payloads=payloads))
     rows = builder.equations(samples, carried=np.ones((len(samples), len(payloads))))[0]
     links = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
-    torques = [rows[f'effort {name}'].Y @ links - rows[f'effort {name}'].y
+    x = np.append(links, OTHERS if payloads else ())
+    torques = [rows[f'effort {name}'].Y @ x - rows[f'effort {name}'].y
                for name in robot.joint_names]  # fmt: skip
     np.savez(
         path, t=samples.stamp_ns * 1e-9, q=samples.positions, current=np.transpose(torques) / GAINS

@@ -8,7 +8,6 @@ from robots import arm_with_wrist_sensor_urdf
 
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
-from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.logs.identify_settings import (
     BoundSettings,
@@ -40,17 +39,16 @@ def test_values_become_the_choice_of_equations(tmp_path, robot):
         LOG + 'robot: {fixed_link: base}\npreparation: {cutoff: 5, every: 2}\n'
         'rows:\n  efforts: all\n  friction: [viscous]\n  gains: [elbow]\n'
         '  dead_zone: {elbow: 0.1}\n'
-        '  couplings: [{joints: [elbow, shoulder], terms: [viscous]}]\n',
+        '  couplings: [[elbow, shoulder]]\n',
     )
     assert (found.preparation.cutoff, found.preparation.every) == (5.0, 2)
     assert (found.rows.reject, found.rows.frozen_after) == (0.0, None)
     choice = found.choice(robot)
     assert choice.efforts == robot.joint_names
-    assert choice.joint.terms == (Term.VISCOUS,)
+    assert choice.friction == (Term.VISCOUS,)
     assert choice.gains == ('elbow',)
-    assert (choice.dead_zones, choice.joint.dead_zone) == ({'elbow': 0.1}, 0.0)
-    (coupling,) = choice.couplings
-    assert (coupling.joints, coupling.terms) == (('elbow', 'shoulder'), (Term.VISCOUS,))
+    assert choice.dead_zones == {'elbow': 0.1}
+    assert choice.couplings == (('elbow', 'shoulder'),)
     assert read(tmp_path, 'parameters: robot.yaml').parameters == tmp_path / 'robot.yaml'
 
 
@@ -61,12 +59,10 @@ def test_values_become_the_choice_of_equations(tmp_path, robot):
         LOG + 'parameters: x.yaml\n',
         LOG + 'rws: {}\n',
         LOG + 'rows: {dead_zone: {elbow: slow}}\n',
-        LOG + 'rows: {couplings: [{joints: [elbow, lift], terms: [offset]}]}\n',
+        LOG + 'rows: {couplings: [[elbow]]}\n',
         LOG + 'rows: {efforts: [elbw]}\n',
         LOG + 'rows: {base_link: true}\n',
-        LOG + 'payloads: {disc: {frame: tip, mass: 1.0, logs: [a], center_of_mass: [0, 0, 0], '
-        'inertia: {ixx: 3, iyy: 1, izz: 1}}}',
-        LOG + 'payloads: {disc: {frame: tip, logs: [a], center_of_mass: [0, 0, 1]}}',
+        LOG + 'payloads: {disc: {frame: tip, mass: -1.0, logs: [a]}}',
         LOG + 'shapes: {boxes: {bare: [[0, 0, 0], [1, 0, 1]]}}',
         LOG + 'shapes: {mesh_folders: [nowhere]}',
     ],
@@ -77,8 +73,8 @@ def test_wrong_file_is_refused(tmp_path, robot, text):
 
 
 def blocks_of(robot):
-    model = JointModel(terms=(Term.VISCOUS, Term.COULOMB))
-    choice = EquationChoice(efforts=('shoulder', 'elbow'), joint=model)
+    friction = (Term.VISCOUS, Term.COULOMB)
+    choice = EquationChoice(efforts=('shoulder', 'elbow'), friction=friction)
     return EquationBuilder(robot, choice).blocks
 
 

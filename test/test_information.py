@@ -7,6 +7,7 @@ Not covered: speed.
 """
 
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -32,6 +33,17 @@ def test_squared_residual_is_that_of_the_equations(equations, rng, m):
     assert information.squared_residual(x) == pytest.approx(np.sum((Y @ x - y) ** 2), rel=1e-12)
     assert information.count == m
     np.testing.assert_array_equal(information.R, np.triu(information.R))
+
+
+def test_information_merges_in_every_order(equations):
+    Y, y = equations
+    whole = Information.of(Y, y)
+    for first, *others in permutations(Information.of(Y[k::3], y[k::3]) for k in range(3)):
+        merged = first.merge(*others)
+        # With positive diagonals the triangle is unique.
+        np.testing.assert_allclose(merged.R, whole.R, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(merged.rho, whole.rho, rtol=0, atol=1e-12)
+        assert (merged.energy, merged.count) == (pytest.approx(whole.energy), 60)
 
 
 def test_ill_conditioned_equations_against_exact_arithmetic():

@@ -16,7 +16,6 @@ from test_recursion import NOISE, known_of, log, settings
 from test_recursion import prior as prior
 from test_recursion import robot as robot
 
-from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.priors import entropic_model, widened
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
@@ -100,8 +99,7 @@ def test_roots_are_those_of_one_dense_inverse(known):
 
 def test_friction_is_eliminated(robot, prior):
     joints = tuple(name for name in robot.joint_names if name.startswith('l_'))
-    friction = JointModel(terms=(Term.VISCOUS,))
-    choice = replace(settings(robot).equations, efforts=joints, joint=friction)
+    choice = replace(settings(robot).equations, efforts=joints, friction=(Term.VISCOUS,))
     known = memories(robot, prior, replace(settings(robot), equations=choice))
     assert any(len(one.block.unknowns.extras) > len(one.offsets) for one in known)
     check_against_dense(known)

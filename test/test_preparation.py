@@ -14,7 +14,6 @@ from robots import two_link_urdf
 
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
-from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.preparation import (
@@ -153,8 +152,9 @@ TERMS = (Term.VISCOUS, Term.OFFSET)
 @pytest.fixture(scope='module')
 def builder():
     robot = Robot.from_urdf(two_link_urdf(), fixed_link='body')
-    joint = JointModel(terms=TERMS)
-    return EquationBuilder(robot, EquationChoice(wrenches=False, efforts=('elbow',), joint=joint))
+    return EquationBuilder(
+        robot, EquationChoice(wrenches=False, efforts=('elbow',), friction=TERMS)
+    )
 
 
 @pytest.fixture(scope='module')

@@ -16,7 +16,6 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 from test_recursion import KINDS, assert_minimum, known_of, settings
 
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
-from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.recursion.base_values import BaseTable
 from inertial_estimation.identification.recursion.identifier import (
@@ -139,7 +138,7 @@ def test_time_set_back_does_not_strengthen_old_equations(robot):
 
 
 def with_efforts(arm, **others):
-    choice = EquationChoice(efforts=arm.joint_names, joint=JointModel((Term.VISCOUS,)))
+    choice = EquationChoice(efforts=arm.joint_names, friction=(Term.VISCOUS,))
     return RecursiveIdentifier(arm, RecursionSettings(choice, **others))
 
 

@@ -164,7 +164,7 @@ def source_of_file(path: str | Path, urdf: str, efforts: Sequence[str] = ()) -> 
     choice = settings.choice(robot)
     known = settings.rows.external or (settings.log is not None and settings.log.external)
     notes = _floating(robot, choice, known=bool(known))
-    if (choice.efforts and choice.joint.terms) or choice.gains or choice.offsets:
+    if (choice.efforts and choice.friction) or choice.gains or choice.offsets:
         notes = (*notes, 'predictions take friction, drives and FT offsets as known')
     return EquationSource(robot, choice, settings.rows.contacts, notes)
 

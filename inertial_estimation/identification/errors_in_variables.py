@@ -159,9 +159,9 @@ def perturbation_errors(
         getattr(both.samples, name)[m:] = getattr(again, name)
     found = []
     for block, kinds in builder.sparse(both):
-        errors = {}
+        errors, columns = {}, np.arange(len(block.unknowns))
         for kind, rows in kinds:
-            system = rows.dense(len(block.unknowns))
+            system = rows.dense(columns)
             moved = system[m:] - system[:m]
             errors[kind] = np.sqrt(n / m) * moved[np.isfinite(moved).all(axis=1)]
         found.append(errors)

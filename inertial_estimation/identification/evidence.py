@@ -9,16 +9,15 @@ Memory does not grow with the length of a log, and several logs are reduced one 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from inertial_estimation.arrays import Array
-from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.identification.equations.builder import Block, EquationBuilder, Observed
 from inertial_estimation.identification.equations.wrenches import EFFORT
-from inertial_estimation.identification.information import Information, absorb
+from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import Term, gain_columns
@@ -105,49 +104,40 @@ def friction_scales(evidence: Evidence, x: Array | None = None) -> Array:
     return np.array([scale(one.of, one.term) for one in extras], dtype=np.float64)
 
 
+@one_thread()
 def gather(
     builder: EquationBuilder, observed: SampleBatch | Observed, share: float = 1.0, **known: Any
 ) -> list[Evidence]:
     """
-    Reduce the equations of a log, with the arguments of `EquationBuilder.equations`.
+    Reduce the equations of a log; known: see `Observed`.
 
-    share: independent equations over all, from 0 to 1. Only base parameters of a kind are columns,
-    as the others are combinations of them: a tenth where equations depend on few links.
+    share: independent equations over all, from 0 to 1.
     """
-    if not 0.0 < share <= 1.0:
-        raise InertialEstimationError(f'share is {share!r}, expected above 0 and at most 1')
     if isinstance(observed, SampleBatch):
         observed = Observed(observed, **known)
-    triangles = [
-        {kind: np.zeros((base.rank + 1,) * 2, order='F') for kind, base in bases.items()}
-        for bases in builder.bases
+    reduced: list[dict[str, tuple[Information, Indices, int]]] = [{} for _ in builder.blocks]
+    for start in range(0, len(observed.samples), SAMPLES_AT_ONCE):
+        some = observed.take(slice(start, start + SAMPLES_AT_ONCE))
+        for own, (_, kinds) in zip(reduced, builder.sparse(some), strict=True):
+            for kind, rows in kinds:
+                # Equations of a kind depend on some unknowns only.
+                columns = rows.columns
+                part, _, left_out = own.get(kind, (Information.empty(len(columns)), columns, 0))
+                system, lacking = rows.system(columns)
+                part = part.add(system[:, :-1], system[:, -1])
+                own[kind] = part, columns, left_out + lacking
+    return [
+        Evidence(
+            block,
+            {
+                k: one.placed(at, len(block.unknowns)).forget(share)
+                for k, (one, at, _) in own.items()
+            },
+            {kind: left_out for kind, (_, _, left_out) in own.items()},
+            {kind: int(part.count) for kind, (part, _, _) in own.items()},
+        )
+        for block, own in zip(builder.blocks, reduced, strict=True)
     ]
-    left_out = [dict.fromkeys(bases, 0) for bases in builder.bases]
-    used = [dict.fromkeys(bases, 0) for bases in builder.bases]
-    with one_thread():
-        for start in range(0, len(observed.samples), SAMPLES_AT_ONCE):
-            some = observed.take(slice(start, start + SAMPLES_AT_ONCE))
-            for k, (_, kinds) in enumerate(builder.sparse(some)):
-                for kind, rows in kinds:
-                    base = builder.bases[k][kind]
-                    system, lacking = rows.system(base.independent, base.grouping.shape[1])
-                    left_out[k][kind] += lacking
-                    used[k][kind] += len(system)
-                    if share < 1.0:
-                        system *= np.sqrt(share)
-                    triangles[k][kind] = absorb(triangles[k][kind], system)
-        found = []
-        for k, (block, bases) in enumerate(zip(builder.blocks, builder.bases, strict=True)):
-            parts = {}
-            for kind, base in bases.items():
-                triangle, count = triangles[k][kind], share * used[k][kind]
-                part = Information.of(
-                    np.triu(triangle[:-1, :-1]) @ base.grouping, triangle[:-1, -1]
-                )
-                energy = part.energy + float(triangle[-1, -1]) ** 2
-                parts[kind] = replace(part, energy=energy, count=count)
-            found.append(Evidence(block, parts, left_out[k], used[k]))
-    return found
 
 
 @dataclass(frozen=True, eq=False)

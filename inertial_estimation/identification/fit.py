@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import LogError, ModelError, NameNotFound
 from inertial_estimation.identification.drive_gains import (
     geared,
@@ -52,7 +52,12 @@ from inertial_estimation.identification.row_space import eliminated
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.method import require_weight
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns, gain_columns
+from inertial_estimation.identification.unknowns import (
+    FT_OFFSET,
+    OF_A_BODY,
+    Unknowns,
+    gain_columns,
+)
 from inertial_estimation.model.robot import Robot
 
 NO_BOUNDS = Bounds()
@@ -139,9 +144,8 @@ class RobotFit:
         for block in self.blocks:
             extras = block.answer.extras
             for payload in block.evidence.block.payloads:
-                values = payload.known()
-                values[np.isnan(values)] = [extras[str(extra)] for extra in payload.extras()]
-                found[payload.name] = values
+                names = [f'{payload.name}.{term.value}' for term in OF_A_BODY]
+                found[payload.name] = np.array([extras.get(one, payload.mass) for one in names])
         return found
 
     @property
@@ -359,26 +363,18 @@ def determined_by_others(
 ) -> list[Information | None]:
     """Return for each submodel what the others determine of its offsets; None: nothing."""
     shared = _shared_offsets(submodels)
-    # Of each submodel its columns, in its order, and their places among all shared offsets.
-    own, mine, onto = [], [], []
+    onto = []
     for unknowns, rows in submodels:
         columns = np.flatnonzero(np.isin(unknowns.names, shared))
-        places = np.array([shared.index(unknowns.names[k]) for k in columns], dtype=np.intp)
         left = eliminated(rows, np.setdiff1d(np.arange(rows.n), columns))
-        own.append(columns)
-        mine.append(places)
-        onto.append(_placed(left, places, len(shared)))
+        places = [shared.index(unknowns.names[k]) for k in columns]
+        onto.append(left.placed(np.array(places, dtype=np.intp), len(shared)))
     found: list[Information | None] = []
     for k, (unknowns, _) in enumerate(submodels):
         first, *more = onto[:k] + onto[k + 1 :]
-        left = eliminated(first.merge(*more), np.setdiff1d(np.arange(len(shared)), mine[k]))
-        columns = own[k][np.argsort(mine[k])]
-        found.append(_placed(left, columns, len(unknowns)) if left.R.any() else None)
+        foreign = [j for j, name in enumerate(shared) if name not in unknowns.names]
+        left = eliminated(first.merge(*more), np.array(foreign, dtype=np.intp))
+        columns = unknowns.columns(name for name in shared if name in unknowns.names)
+        left = replace(left.placed(columns, len(unknowns)), energy=0.0, count=0.0)
+        found.append(left if left.R.any() else None)
     return found
-
-
-def _placed(rows: Information, columns: Indices, n: int) -> Information:
-    """Return equations of some of n unknowns; they count as none."""
-    Y = np.zeros((rows.n, n))
-    Y[:, columns] = rows.R
-    return replace(Information.of(Y, rows.rho), count=0.0, energy=0.0)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.errors import InertialEstimationError, ShapeError
 from inertial_estimation.identification.arguments import require_array
 
@@ -115,6 +115,13 @@ class Information:
             energy += other.energy
             count += other.count
         return _of_triangle(triangle, energy, count)
+
+    def placed(self, columns: Indices, n: int) -> Information:
+        """Return the same equations of n unknowns, of which these are some columns."""
+        Y = np.zeros((self.n, n))
+        Y[:, columns] = self.R
+        found = Information.of(Y, self.rho)
+        return replace(found, energy=self.energy + found.energy, count=self.count)
 
     def forget(self, factor: float) -> Information:
         """Return R'R times a forgetting factor in (0, 1], such as ``0.5 ** (dt / half_life)``."""

@@ -264,7 +264,7 @@ def cleanest(
                 n = len(block.unknowns)
                 for kind, sparse in kinds:
                     good = np.isfinite(sparse.residuals(np.zeros(n)))
-                    system, _ = sparse.system(np.arange(n), n)
+                    system, _ = sparse.system(np.arange(n))
                     system = linearised_rows(system, guess, gain_columns(block.unknowns))
                     for name, here in regimes(robot, some.samples, kind):
                         own = WindowEquations(system[here[good]], window[good & here] + k * most)

@@ -52,7 +52,13 @@ class RowSpace:
     def of(cls, factor: Array, tolerance: float = RANK_TOLERANCE) -> RowSpace:
         """Decompose a regressor, (r, n)."""
         scales = _scales(np.linalg.norm(factor, axis=0))
-        left, strengths, directions = np.linalg.svd(factor / scales, full_matrices=True)
+        try:
+            left, strengths, directions = np.linalg.svd(factor / scales)
+        except np.linalg.LinAlgError:
+            from scipy.linalg import svd
+
+            # Entries of round-off may stop the faster algorithm.
+            left, strengths, directions = svd(factor / scales, lapack_driver='gesvd')
         rank = int(np.count_nonzero(strengths > tolerance * strengths.max(initial=0.0)))
         return cls(
             scales, left[:, :rank], strengths[:rank], directions[:rank].T, directions[rank:].T

@@ -52,6 +52,9 @@ class Term(str, Enum):
     IZZ = 'Izz'
 
 
+OF_A_JOINT = (Term.VISCOUS, Term.COULOMB, Term.OFFSET, Term.DRIVE_INERTIA)
+OF_A_COUPLING = (Term.VISCOUS, Term.COULOMB, Term.DRIVE_INERTIA)
+"""Of a drive that turns with the sum of two joint velocities."""
 FT_OFFSET = tuple(Term)[5:11]
 OF_A_BODY = tuple(Term)[11:]
 """Parameters of a payload, in the order of `INERTIAL`."""

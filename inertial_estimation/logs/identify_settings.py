@@ -25,8 +25,6 @@ Settings of ``identify``: how logs become equations.
         frame: tool0
         mass: 2.805                      # [kg]; unknown where it is left out
         logs: ['*_payload.npz']          # names of files or folders; * stands for anything
-        center_of_mass: [0, 0, 0.05]     # in the frame [m]; likewise
-        inertia: {ixx: 0.01, iyy: 0.01, izz: 0.01}   # about it, in the frame's axes; likewise
 """
 
 from __future__ import annotations
@@ -45,12 +43,11 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.files import is_parameter_file, load_mapping
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import Block, EquationChoice
-from inertial_estimation.identification.equations.friction import OF_A_JOINT, Coupling, JointModel
 from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.identification.preparation import Preparation
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.solvers.mass_points import PER_AXIS
-from inertial_estimation.identification.unknowns import Term
+from inertial_estimation.identification.unknowns import OF_A_JOINT, Term
 from inertial_estimation.logs.known_wrenches import (
     ConstantWrench,
     WrenchTopic,
@@ -146,26 +143,12 @@ class _Ellipsoid:
     semi_axes: Vector
 
 
-@dataclass(frozen=True)
-class _Inertia:
-    ixx: float
-    iyy: float
-    izz: float
-    ixy: float = 0.0
-    ixz: float = 0.0
-    iyz: float = 0.0
-
-
-def _inertia(value: Any, name: str) -> tuple[float, ...]:
-    """Read moments and products of inertia."""
-    found = vars(record(_Inertia, value, name))
-    return tuple(found[key] for key in ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz'))
-
-
-def _point(value: Any, name: str) -> tuple[float, ...]:
-    """Read a point [m]."""
-    x, y, z = numbers((3,))(value, name).tolist()
-    return x, y, z
+def _pair(value: Any, name: str) -> tuple[str, str]:
+    """Read the names of two joints."""
+    found = read(tuple[str, ...], value, name)
+    if len(found) != 2:
+        raise ConfigError(f"'{name}' is {value!r}, expected two joints")
+    return found[0], found[1]
 
 
 def _box(value: Any, name: str) -> Box:
@@ -205,8 +188,6 @@ Ellipsoid = Annotated[Array, _ellipsoid]
 class LoggedPayload(Payload):
     """A payload, and the logs that it is in."""
 
-    center_of_mass: Annotated[tuple[float, ...] | None, _point] = None
-    inertia: Annotated[tuple[float, ...] | None, _inertia] = None
     logs: tuple[str, ...] = ()
     """Names of files or folders, in which * stands for anything."""
 
@@ -224,16 +205,16 @@ class LoggedPayload(Payload):
 class EquationSettings:
     """Equations, and their unknowns beside the inertial parameters; names or `ALL` of them."""
 
-    wrenches: bool | tuple[str, ...] = True
+    wrenches: bool = True
     base_link: bool = False
     """Use the six equations of the whole robot's base link alone [A 33]."""
     efforts: Chosen = ()
     friction: Chosen = ()
     gains: Chosen = ()
     offsets: Chosen = ()
-    sign_width: float = 0.0
-    dead_zone: float | Mapping[str, float] = 0.0
-    couplings: tuple[Coupling, ...] = ()
+    sign_width: NotNegative = 0.0
+    dead_zone: NotNegative | Mapping[str, NotNegative] = 0.0
+    couplings: tuple[Annotated[tuple[str, str], _pair], ...] = ()
     contacts: tuple[str, ...] = ()
     """Frames where an unknown wrench acts throughout the logs."""
     external: Mapping[str, Annotated[ConstantWrench | WrenchTopic, read_known]] = field(
@@ -376,21 +357,14 @@ class IdentifySettings:
         gains = _chosen(rows.gains, 'joint', 'rows.gains', robot.joint_names)
         if self.log is not None:
             self.log.require_torques([name for name in efforts if name not in gains])
-        wrenches = rows.wrenches
-        if not isinstance(wrenches, bool):
-            submodels = [submodel.name for submodel in robot.submodels]
-            wrenches = _chosen(wrenches, 'submodel', 'rows.wrenches', submodels)
         terms = _chosen(rows.friction, 'term', 'rows.friction', [one.value for one in OF_A_JOINT])
         return EquationChoice(
-            wrenches=wrenches,
+            wrenches=rows.wrenches,
             ground_known=ground_known,
             efforts=efforts,
-            joint=JointModel(
-                tuple(map(Term, terms)),
-                rows.sign_width,
-                0.0 if isinstance(zone, Mapping) else zone,
-            ),
-            dead_zones=zone if isinstance(zone, Mapping) else {},
+            friction=tuple(map(Term, terms)),
+            sign_width=rows.sign_width,
+            dead_zones=zone if isinstance(zone, Mapping) else dict.fromkeys(efforts, zone),
             couplings=rows.couplings,
             gains=gains,
             offsets=_chosen(rows.offsets, 'FT sensor', 'rows.offsets', sensors),

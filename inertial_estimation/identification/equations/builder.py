@@ -15,18 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices, Mask
-from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
-from inertial_estimation.identification.equations.friction import (
-    Coupling,
-    JointModel,
-    friction_columns,
-)
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.identification.equations.wrenches import (
     COMPONENTS,
@@ -39,8 +33,13 @@ from inertial_estimation.identification.equations.wrenches import (
     wrench_columns,
 )
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.unknowns import FT_OFFSET, Extra, Term, Unknowns
+from inertial_estimation.identification.unknowns import (
+    FT_OFFSET,
+    OF_A_COUPLING,
+    Extra,
+    Term,
+    Unknowns,
+)
 from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 from inertial_estimation.model.link_motions import Motion, Poses, link_motions, poses_in_parents
 from inertial_estimation.model.regressor import (
@@ -63,20 +62,32 @@ MAX_VELOCITY = 1e3
 
 @dataclass(frozen=True)
 class EquationChoice:
-    """Equations to build, and their unknowns beside the inertial parameters."""
+    """
+    Equations to build, and their unknowns beside the inertial parameters.
 
-    wrenches: bool | tuple[str, ...] = True
-    """Submodels with wrench equations, or all that the ground does not hold."""
+    The torque that a joint exerts on its links is
+
+        effort - viscous q' - coulomb sign(q') - offset - drive_inertia q''            [S 27]
+
+    A coupled drive turns with the sum of two joint velocities and loads both joints alike: viscous
+    times the velocity of the *other* joint, drive_inertia times its acceleration, and coulomb
+    times the sign of the sum. The shares of the joint's own velocity are in its own terms.
+    """
+
+    wrenches: bool = True
+    """Wrench equations of all submodels that the ground does not hold."""
     ground_known: bool = False
     """True if the wrench of the ground on the fixed link is always among the external ones."""
     efforts: tuple[str, ...] = ()
     """Joints with effort equations."""
-    joint: JointModel = field(default_factory=lambda: JointModel(terms=()))
-    """Friction and drive inertia of these joints."""
+    friction: tuple[Term, ...] = ()
+    """Unknown terms of these joints among `OF_A_JOINT`; the others are zero."""
+    sign_width: float = 0.0
+    """Width of a smooth sign, tanh(q' / width) [rad/s or m/s]; 0 for the sign itself."""
     dead_zones: Mapping[str, float] = field(default_factory=dict)
-    """Dead zones by joint where they differ from that of `joint` [rad/s or m/s]."""
-    couplings: tuple[Coupling, ...] = ()
-    """Drives that load two of these joints."""
+    """Velocities below which joints have no equations, because of stiction [rad/s or m/s]."""
+    couplings: tuple[tuple[str, str], ...] = ()
+    """Joints that share a coupled drive, whose terms are `OF_A_COUPLING`."""
     gains: tuple[str, ...] = ()
     """Joints among them whose efforts are currents with an unknown gain."""
     offsets: tuple[str, ...] = ()
@@ -85,13 +96,11 @@ class EquationChoice:
     """Rigid bodies that are there at times."""
 
     def require_names(self, robot: Robot) -> None:
-        """Raise unless the robot has all joints, sensors and submodels, and no payload's name."""
-        chosen = () if isinstance(self.wrenches, bool) else self.wrenches
+        """Raise unless the robot has all joints and sensors, and no payload's name."""
         sensors = [sensor.name for sensor in robot.ft_sensors]
         for kind, names, known in (
             ('joint', (*self.efforts, *self.gains, *self.dead_zones), robot.joint_names),
             ('FT sensor', self.offsets, sensors),
-            ('submodel', chosen, [submodel.name for submodel in robot.submodels]),
         ):
             for name in names:
                 if name not in known:
@@ -101,6 +110,12 @@ class EquationChoice:
             if payload.name in taken:
                 raise ConfigError(f"payload '{payload.name}': the name is in use")
             taken.append(payload.name)
+
+    def sign(self, velocities: Array) -> Array:
+        """Return the sign of velocities, smooth if it has a width."""
+        if self.sign_width:
+            return np.asarray(np.tanh(velocities / self.sign_width))
+        return np.sign(velocities)
 
 
 @dataclass(frozen=True)
@@ -116,12 +131,15 @@ class Block:
 
 
 class Observed(NamedTuple):
-    """Samples in the order of stamps, with the arguments of `EquationBuilder.equations`."""
+    """Samples in the order of stamps, and what is known of them."""
 
     samples: SampleBatch
     external: Mapping[str, Array] | None = None
+    """Known wrenches by frame, (n, 6) [N, Nm]."""
     free: Mask | None = None
+    """True where no unknown wrench acts, (n, n_submodels). Default: everywhere."""
     carried: Array | None = None
+    """1 where a payload is there, (n, n_payloads). Default: nowhere."""
 
     def take(self, some: slice | Indices) -> Observed:
         """Return some of them."""
@@ -192,32 +210,17 @@ class EquationBuilder:
         if not any(block.kinds for block in self.blocks):
             raise ConfigError('no equations: no FT sensors, no efforts, ground wrench unknown')
         known = {extra for block in self.blocks for extra in block.unknowns.extras}
-        names = [coupling.name for coupling in choice.couplings]
-        for coupling in choice.couplings:
-            if not set(coupling.extras()) <= known:
-                raise ConfigError(f'coupling {coupling.name}: no efforts of both in one submodel')
-            if names.count(coupling.name) > 1:
-                raise ConfigError(f'coupling {coupling.name} is there twice')
+        for pair in choice.couplings:
+            if not known.issuperset(_coupled(pair)) or choice.couplings.count(pair) > 1:
+                raise ConfigError(f'coupling {"+".join(pair)}: not two efforts of one submodel')
 
-    def equations(
-        self,
-        samples: SampleBatch,
-        *,
-        external: Mapping[str, Array] | None = None,
-        free: Mask | None = None,
-        carried: Array | None = None,
-    ) -> list[dict[str, Equations]]:
-        """
-        Return the equations of samples by kind, for each submodel.
-
-        external: known wrenches by frame, (n, 6) [N, Nm]; free: where no unknown wrench acts, (n,
-        n_submodels); carried: 1 where a payload is there, (n, n_payloads).
-        """
+    def equations(self, samples: SampleBatch, **known: Any) -> list[dict[str, Equations]]:
+        """Return the equations of samples by kind, for each submodel; known: see `Observed`."""
         found = []
-        for block, kinds in self.sparse(Observed(samples, external, free, carried)):
-            n, of_block = len(block.unknowns), {}
+        for block, kinds in self.sparse(Observed(samples, **known)):
+            of_block = {}
             for kind, rows in kinds:
-                system, left_out = rows.system(np.arange(n), n)
+                system, left_out = rows.system(np.arange(len(block.unknowns)))
                 of_block[kind] = Equations(system[:, :-1], system[:, -1], left_out)
             found.append(of_block)
         return found
@@ -230,12 +233,6 @@ class EquationBuilder:
         of_free, of_carried = ((len(samples), len(x)) for x in (self.blocks, choice.payloads))
         free = np.ones(of_free, bool) if observed.free is None else observed.free
         carried = np.zeros(of_carried) if observed.carried is None else observed.carried
-        for name, array, shape in (
-            ('free', free, of_free), ('carried', carried, of_carried),
-            *((f"external['{key}']", one, (len(samples), 6)) for key, one in wrenches.items()),
-        ):  # fmt: skip
-            if array.shape != shape:
-                raise ShapeError(name, shape, array.shape)
         poses = poses_in_parents(self.robot, samples.positions)
         motions = link_motions(self.robot, samples, poses)
         readings = samples.ft_readings
@@ -263,69 +260,48 @@ class EquationBuilder:
     def random_samples(self, seed: int = 0) -> SampleBatch:
         """Return states in which everything moves, enough to determine all that is possible."""
         unknowns = max(len(block.unknowns) for block in self.blocks)
-        slowest = max(map(self._dead_zone, self.choice.efforts), default=0.0)
+        slowest = max(self.choice.dead_zones.values(), default=0.0)
         fastest = min(1.0 + 10.0 * slowest, MAX_VELOCITY)
         situations = 1 + len(self.choice.payloads)
         return random_samples(self.robot, situations * (unknowns + SPARE_STATES), fastest, seed)
 
-    @cached_property
-    def bases(self) -> tuple[dict[str, BaseParameters], ...]:
-        """Base parameters of each kind of equation, for each submodel."""
-        with one_thread():
-            return tuple(
-                {kind: rows.base(_order(block)) for kind, rows in kinds}
-                for block, kinds in self.sparse(self._random_states())
-            )
-
     def base_parameters(self) -> list[BaseParameters]:
         """Return the base parameters of all equations of each submodel."""
-        found = []
-        for block, kinds in self.sparse(self._random_states()):
-            # Of regressors and not of `bases`, which have round-off in columns that are zero.
-            n = len(block.unknowns)
-            information = Information.empty(n)
-            for _, rows in kinds:
-                system, _ = rows.system(np.arange(n), n)
-                information = information.add(system[:, :-1], system[:, -1])
-            found.append(BaseParameters.of_regressor(information.R, _order(block)))
-        return found
-
-    def _random_states(self) -> Observed:
-        """Return random samples with no payload, then each of them, over and over."""
+        # States with no payload, then each of them, over and over.
         samples, n = self.random_samples(), len(self.choice.payloads)
         turns = np.arange(len(samples))[:, None] % (n + 1)
-        return Observed(samples, carried=(turns == 1 + np.arange(n)).astype(np.float64))
-
-    def _dead_zone(self, joint: str) -> float:
-        """Return the dead zone of a joint [rad/s or m/s]."""
-        return self.choice.dead_zones.get(joint, self.choice.joint.dead_zone)
+        carried, found = (turns == 1 + np.arange(n)).astype(np.float64), []
+        for block, kinds in self.sparse(Observed(samples, carried=carried)):
+            unknowns = block.unknowns
+            information = Information.empty(len(unknowns))
+            for _, rows in kinds:
+                system, _ = rows.system(np.arange(len(unknowns)))
+                information = information.add(system[:, :-1], system[:, -1])
+            order = conditioning_order(len(unknowns.links), len(unknowns.extras))
+            found.append(BaseParameters.of_regressor(information.R, order))
+        return found
 
     def _block(self, submodel: Submodel, sides: Sequence[tuple[FreeSide, str]]) -> Block:
         """Return a submodel with its unknowns."""
-        robot, choice, joints = self.robot, self.choice, [name for _, name in sides]
-        extras = [extra for name in joints for extra in choice.joint.extras(name)]
-        for coupling in choice.couplings:
-            if set(coupling.joints) <= set(joints):
-                extras += coupling.extras()
+        choice, joints = self.choice, [name for _, name in sides]
+        held = self._ground in submodel.links and not choice.ground_known
+        wrenches = COMPONENTS if choice.wrenches and not held else ()
+        kinds = (*wrenches, *(f'{EFFORT}{name}' for name in joints))
+        extras = [Extra(name, term) for name in joints for term in choice.friction]
+        for pair in choice.couplings:
+            if set(pair) <= set(joints) and pair[0] != pair[1]:
+                extras += _coupled(pair)
         extras += [Extra(name, Term.DRIVE_GAIN) for name in joints if name in choice.gains]
-        chosen, held = choice.wrenches, self._ground in submodel.links and not choice.ground_known
-        if not isinstance(chosen, bool) and submodel.name in chosen and held:
-            raise ConfigError(
-                f"no wrench equations of '{submodel.name}': the ground holds its link "
-                f"'{robot.link_names[self._ground]}' with an unknown wrench"
-            )
-        wrenches = chosen and not held if isinstance(chosen, bool) else submodel.name in chosen
-        kinds = (*(COMPONENTS if wrenches else ()), *(f'{EFFORT}{name}' for name in joints))
         carried: tuple[Payload, ...] = ()
         if kinds:
-            borders = [robot.ft_sensors[s].name for s in submodel.sensors]
+            borders = [self.robot.ft_sensors[s].name for s in submodel.sensors]
             extras += [
                 Extra(name, k) for name in borders if name in choice.offsets for k in FT_OFFSET
             ]
             both = zip(choice.payloads, self._carriers, strict=True)
             carried = tuple(payload for payload, (link, _) in both if link in submodel.links)
         extras += [extra for payload in carried for extra in payload.extras()]
-        names = tuple(robot.link_names[k] for k in submodel.links)
+        names = tuple(self.robot.link_names[k] for k in submodel.links)
         return Block(submodel, Unknowns(names, tuple(extras)), kinds, carried)
 
     def _kinds(
@@ -341,7 +317,7 @@ class EquationBuilder:
         """Yield the equations of one submodel by kind."""
         if not block.kinds:
             return
-        links, unknowns = block.submodel.links, block.unknowns
+        links, unknowns, choice = block.submodel.links, block.unknowns, self.choice
         wrench = wrench_columns(links, placed, motions)
 
         def outside(beyond: Iterable[Load], axis: Array | int) -> tuple[list[Part], Array]:
@@ -355,48 +331,50 @@ class EquationBuilder:
         if COMPONENTS[0] in block.kinds:
             columns = np.arange(unknowns.n_inertial)
             for c, kind in enumerate(COMPONENTS):
+                # No force depends on an inertia.
+                some = columns[columns % 10 < 4] if c < 3 else columns
                 parts, y = outside(loads, c)
-                yield kind, SparseEquations((Part(columns, wrench[c]), *parts), y, usable)
+                yield kind, SparseEquations((Part(some, wrench[c, some]), *parts), y, usable)
         for side, name in sides:
             axis = side.sign * joint_axis(placed[side.child], self.robot.links[side.child].motion)
             parts, y = outside((load for load in loads if load.link in side.links), axis)
-            own, effort, moving = self._effort(unknowns, samples, name)
+            own, effort = self._effort(unknowns, samples, name)
+            moving = np.abs(samples.velocities[:, side.joint]) >= choice.dead_zones.get(name, 0.0)
             inertial = _inertial_part(axis, wrench, [links.index(k) for k in side.links])
-            all_parts = (inertial, *parts, *own)
+            all_parts = (inertial, *parts, own)
             yield f'{EFFORT}{name}', SparseEquations(all_parts, y + effort, usable & moving)
 
-    def _effort(
-        self, unknowns: Unknowns, samples: SampleBatch, name: str
-    ) -> tuple[list[Part], Array, Mask]:
-        """Return friction and the like of a joint, its effort, and where it moves enough."""
-        joints, model = self.robot.joint_names, self.choice.joint
-        joint = joints.index(name)
-        effort, direction = (
-            None if signal is None else signal[:, joint]
-            for signal in (samples.efforts, samples.directions)
-        )
-        effort = np.full(len(samples), np.nan) if effort is None else effort
-        velocities, accelerations = samples.velocities.T, samples.accelerations.T
-        columns = model.columns(velocities[joint], accelerations[joint], direction)
-        parts = [Part(unknowns.columns(map(str, model.extras(name))), columns.T)]
-        for one in self.choice.couplings:
-            if name in one.joints:
-                other = joints.index(one.joints[one.joints[0] == name])
-                both = model.sign(velocities[joint] + velocities[other])
-                columns = friction_columns(
-                    one.terms, velocities[other], both, accelerations[other]
-                )
-                parts.append(Part(unknowns.columns(map(str, one.extras())), columns.T))
-        if name in self.choice.gains:
-            gain = unknowns.columns([f'{name}.{Term.DRIVE_GAIN.value}'])
-            parts.append(Part(gain, -effort[None]))
-            effort = np.zeros_like(effort)
-        return parts, effort, np.abs(velocities[joint]) >= self._dead_zone(name)
+    def _effort(self, unknowns: Unknowns, samples: SampleBatch, name: str) -> tuple[Part, Array]:
+        """Return the columns of friction and the like of a joint, and its effort."""
+        choice, joints = self.choice, self.robot.joint_names
+        joint, n = joints.index(name), len(samples)
+        effort = np.full(n, np.nan) if samples.efforts is None else samples.efforts[:, joint]
+        v, a, directions = samples.velocities.T, samples.accelerations.T, samples.directions
+        direction = choice.sign(v[joint])
+        if directions is not None and not choice.sign_width:
+            direction = directions[:, joint]
+        values = {
+            Term.VISCOUS: v[joint],
+            Term.COULOMB: direction,
+            Term.OFFSET: np.ones(n),
+            Term.DRIVE_INERTIA: a[joint],
+        }
+        columns = {Extra(name, term): values[term] for term in choice.friction}
+        for pair in choice.couplings:
+            if name in pair:
+                other = joints.index(pair[pair[0] == name])
+                shared = v[other], choice.sign(v[joint] + v[other]), a[other]
+                columns |= dict(zip(_coupled(pair), shared, strict=True))
+        if name in choice.gains:
+            columns[Extra(name, Term.DRIVE_GAIN)] = -effort
+            effort = np.zeros(n)
+        places = unknowns.columns(map(str, columns))
+        return Part(places, np.array(list(columns.values())).reshape(-1, n)), effort
 
 
-def _order(block: Block) -> Indices:
-    """Return the order of the columns of a block that conditions its base parameters well."""
-    return conditioning_order(len(block.unknowns.links), len(block.unknowns.extras))
+def _coupled(pair: tuple[str, str]) -> list[Extra]:
+    """Return the unknowns of a coupled drive."""
+    return [Extra('+'.join(pair), term) for term in OF_A_COUPLING]
 
 
 def _inertial_part(axis: Array, wrench: Array, links: Sequence[int]) -> Part:

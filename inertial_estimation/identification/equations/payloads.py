@@ -3,9 +3,9 @@
 """
 Payloads that are carried in some logs and not in others.
 
-Known parameters of a payload stand on the right-hand side of the equations. The weight of a known
-mass is all that stands there if efforts are currents, and determines all gains [Gautier & Briot
-2014]. Unknown ones have columns that are zero in samples without it.
+A known mass stands on the right-hand side of the equations. Its weight is all that stands there if
+efforts are currents, and determines all gains [Gautier & Briot 2014]. Unknown parameters have
+columns that are zero in samples without it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.equations.wrenches import Load, fixed_at, wrench_columns
 from inertial_estimation.identification.unknowns import OF_A_BODY, Extra, Term
-from inertial_estimation.model.inertia import LARGEST_ARM, consistency_margin
 from inertial_estimation.model.link_motions import Motion, Poses
 from inertial_estimation.model.spatial import cross
 
@@ -37,47 +36,16 @@ class Payload:
     """That it is fixed to."""
     mass: float | None = None
     """[kg]; None: unknown."""
-    center_of_mass: tuple[float, ...] | None = None
-    """In that frame [m]; None: unknown."""
-    inertia: tuple[float, ...] | None = None
-    """
-    Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the centre of mass in the axes of the frame [kg m^2];
-    None: unknown.
-    """
 
     def __post_init__(self) -> None:
-        arm = 0.0 if self.center_of_mass is None else float(np.linalg.norm(self.center_of_mass))
         if self.mass is not None and not 0.0 < self.mass < np.inf:
             wrong = f'mass is {self.mass:g} kg, expected more than zero'
-        elif self.mass is None and self.center_of_mass is not None:
-            wrong = 'center_of_mass needs mass'
-        elif not arm <= LARGEST_ARM:
-            wrong = f'center_of_mass is {arm:g} m from the frame, expected up to {LARGEST_ARM:g}'
-        elif self.inertia is not None and self.center_of_mass is None:
-            wrong = 'inertia needs center_of_mass'
-        elif self.inertia is not None and not consistency_margin(self.known()[None])[0] >= 0.0:
-            wrong = 'inertia is not physically consistent'
-        else:
-            return
-        raise ConfigError(f"payload '{self.name}': {wrong}")
-
-    def known(self) -> Array:
-        """Return its parameters about the origin of its frame, (10,), NaN where unknown."""
-        found = np.full(10, np.nan)
-        if self.mass is not None:
-            found[0] = self.mass
-        if self.mass is not None and self.center_of_mass is not None:
-            c = np.array(self.center_of_mass)
-            found[1:4] = self.mass * c
-            if self.inertia is not None:
-                shifted = self.mass * (c @ c * np.eye(3) - np.outer(c, c))
-                found[4:] = np.array(self.inertia) + shifted[np.tril_indices(3)]
-        return found
+            raise ConfigError(f"payload '{self.name}': {wrong}")
 
     def extras(self) -> tuple[Extra, ...]:
-        """Return its unknowns."""
-        unknown = np.flatnonzero(np.isnan(self.known()))
-        return tuple(Extra(self.name, OF_A_BODY[k]) for k in unknown)
+        """Return its unknowns, all ten parameters but a known mass."""
+        terms = OF_A_BODY if self.mass is None else OF_A_BODY[1:]
+        return tuple(Extra(self.name, term) for term in terms)
 
     def scale(self, term: Term) -> float:
         """Return the standard deviation of the prior of one of its unknowns."""
@@ -90,8 +58,7 @@ class Payload:
         w, dw, a = motion
         moved = Motion(w @ R, dw @ R, (a + cross(dw, p) + cross(w, cross(w, p))) @ R)
         columns = there * wrench_columns((0,), {0: fixed_at(placed, L_H_F)}, [moved])
-        known = self.known()
-        stated = np.isfinite(known)
-        wrench = -np.einsum('k,ikn->ni', known[stated], columns[:, stated])
         names = tuple(map(str, self.extras()))
-        return Load(link, wrench, names, columns[:, ~stated] if names else None)
+        if self.mass is None:
+            return Load(link, np.zeros((len(there), 6)), names, columns)
+        return Load(link, -self.mass * columns[:, 0].T, names, columns[:, 1:])

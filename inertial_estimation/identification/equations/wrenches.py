@@ -16,7 +16,6 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
-from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.link_motions import Motion, Poses, to_axes
 from inertial_estimation.model.regressor import wrench_to_root
 from inertial_estimation.model.robot import Robot
@@ -28,8 +27,6 @@ EFFORT = 'effort '
 """Prefix of the kinds of effort equations."""
 _INERTIA = ((0, 1, 3), (1, 2, 4), (3, 4, 5))
 """Index of each entry of an inertia tensor in Ixx, Ixy, Iyy, Ixz, Iyz, Izz."""
-ROUND_OFF = 1e-13
-"""Factors of a grouping below this are zero [m, m^2]."""
 
 
 class Part(NamedTuple):
@@ -50,26 +47,24 @@ class SparseEquations(NamedTuple):
     usable: Mask
     """Samples that may be used if they hold numbers, shape (n,)."""
 
-    def dense(self, n_unknowns: int) -> Array:
-        """Return [Y y] of all columns, (n, n_unknowns + 1), NaN where it is not usable."""
-        transposed = np.zeros((n_unknowns + 1, len(self.y)))
+    @property
+    def columns(self) -> Indices:
+        """Columns that are in some part, ascending."""
+        return np.unique(np.concatenate([part.columns for part in self.parts]))
+
+    def dense(self, columns: Indices) -> Array:
+        """Return [Y y] of these columns or more, (n, k + 1), NaN where it is not usable."""
+        transposed = np.zeros((len(columns) + 1, len(self.y)))
         for part in self.parts:
-            transposed[part.columns] += part.values
+            transposed[np.searchsorted(columns, part.columns)] += part.values
         transposed[-1] = np.where(self.usable, self.y, np.nan)
         return transposed.T
 
-    def system(self, columns: Indices, n_unknowns: int) -> tuple[Array, int]:
-        """Return [Y y] of some columns, (m, k + 1) in LAPACK's order, and n - m."""
-        place = np.full(n_unknowns, -1)
-        place[columns] = np.arange(len(columns))
-        transposed = np.zeros((len(columns) + 1, len(self.y)))
-        for part in self.parts:
-            to = place[part.columns]
-            kept = np.flatnonzero(to >= 0)
-            transposed[to[kept]] += part.values[kept]
-        transposed[-1] = self.y
+    def system(self, columns: Indices) -> tuple[Array, int]:
+        """Return [Y y] of usable samples, (m, k + 1) in LAPACK's order, and n - m."""
+        transposed = self.dense(columns).T
         # The sum of a row is finite where all of it is.
-        good = self.usable & np.isfinite(transposed.sum(axis=0))
+        good = np.isfinite(transposed.sum(axis=0))
         if not good.all():
             transposed = transposed[:, good]
         return transposed.T, int(len(self.y) - good.sum())
@@ -80,16 +75,6 @@ class SparseEquations(NamedTuple):
         for part in self.parts:
             found += x[part.columns] @ part.values
         return found
-
-    def base(self, order: Indices) -> BaseParameters:
-        """Return the base parameters of equations of random states."""
-        touched = np.unique(np.concatenate([part.columns for part in self.parts]))
-        rows, _ = self.system(touched, len(order))
-        # Ranks of the touched columns in the order of all.
-        found = BaseParameters.of_regressor(rows[:, :-1], np.argsort(np.argsort(order)[touched]))
-        grouping = np.zeros((found.rank, len(order)))
-        grouping[:, touched] = np.where(np.abs(found.grouping) > ROUND_OFF, found.grouping, 0.0)
-        return BaseParameters(touched[found.independent], grouping)
 
 
 def wrench_columns(

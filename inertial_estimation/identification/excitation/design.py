@@ -14,7 +14,6 @@ import numpy as np
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.findings import Finding, finding
-from inertial_estimation.identification.equations.friction import OF_A_JOINT
 from inertial_estimation.identification.excitation.excitation_regressor import (
     ExcitationRegressor,
     SubmodelRows,
@@ -26,7 +25,7 @@ from inertial_estimation.identification.excitation.search import (
     FourierBasis,
     FourierMotion,
 )
-from inertial_estimation.identification.unknowns import Term
+from inertial_estimation.identification.unknowns import OF_A_JOINT, Term
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.geometry import UnusableGeometry
 from inertial_estimation.model.joint_limits import JointLimits, joint_limits

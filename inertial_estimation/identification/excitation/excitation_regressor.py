@@ -21,8 +21,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.errors import ModelError, NameNotFound
-from inertial_estimation.identification.equations.friction import OF_A_JOINT
-from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
+from inertial_estimation.identification.unknowns import OF_A_JOINT, Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 from inertial_estimation.model.identifiable import STATES_PER_COLUMN, excitable, random_states
 from inertial_estimation.model.robot import Robot

@@ -14,9 +14,8 @@ from inertial_estimation.config.schema import ALL
 from inertial_estimation.config.settings import IdentifierSettings
 from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.identification.equations.builder import EquationChoice
-from inertial_estimation.identification.equations.friction import JointModel
 from inertial_estimation.identification.solvers.method import require_weight
-from inertial_estimation.identification.unknowns import Term
+from inertial_estimation.identification.unknowns import OF_A_JOINT
 from inertial_estimation.model.robot import Robot
 
 DRIFT = 0.15
@@ -27,7 +26,6 @@ INNOVATION_GATE = 4.0
 """Residual over the usual one from which equations are rejected."""
 WARM_UP = 3.0
 """Time with data before their noise is estimated [s]."""
-FRICTION = (Term.VISCOUS, Term.COULOMB, Term.OFFSET, Term.DRIVE_INERTIA)
 
 
 @dataclass(frozen=True)
@@ -107,15 +105,19 @@ def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionS
         raise ConfigError(
             f"'efforts.gains' has {len(chosen.gains)} numbers for {len(efforts)} joints"
         )
-    terms = {term.value: term for term in FRICTION}
+    terms = {term.value: term for term in OF_A_JOINT}
     if unknown := [name for name in chosen.friction if name not in terms]:
         raise ConfigError(
             f"'efforts.friction' has '{unknown[0]}', expected some of {', '.join(terms)}"
         )
-    joint = JointModel(tuple(terms[name] for name in chosen.friction), dead_zone=chosen.dead_zone)
     offsets = tuple(sensor.name for sensor in robot.ft_sensors)
     return RecursionSettings(
-        equations=EquationChoice(efforts=efforts, joint=joint, offsets=offsets),
+        equations=EquationChoice(
+            efforts=efforts,
+            friction=tuple(terms[name] for name in chosen.friction),
+            dead_zones=dict.fromkeys(efforts, chosen.dead_zone),
+            offsets=offsets,
+        ),
         weight=settings.refit.prior_weight,
         method=settings.refit.method,
         half_life=settings.half_life,
