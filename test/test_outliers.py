@@ -54,8 +54,8 @@ def test_cleaner_half_is_found(rng, share, off, lever):
         y = Y @ truth + noise * rng.normal(size=len(window)) + bad[window] * (Y @ pushed)
         kinds[kind] = WindowEquations(np.column_stack([Y, y]), window)
     wrong = truth + off * rng.normal(size=UNKNOWNS)
-    prior, stiff = (Information.of(w * np.eye(UNKNOWNS), w * wrong) for w in (1e-3, 1e3))
-    found = least_trimmed(kinds, WINDOWS, prior, stiff)
+    prior = Information.of(1e-3 * np.eye(UNKNOWNS), 1e-3 * wrong)
+    found = least_trimmed(kinds, WINDOWS, prior, wrong)
     assert not (found.kept & bad).any()
     assert found.kept.sum() == WINDOWS // 2
     np.testing.assert_allclose(found.x, truth, atol=CLOSE)
@@ -64,7 +64,7 @@ def test_cleaner_half_is_found(rng, share, off, lever):
         assert found.noise == pytest.approx(NOISE, rel=SPREAD)
     # Windows without equations do not count.
     moved = {kind: WindowEquations(one.system, 2 * one.window) for kind, one in kinds.items()}
-    other = least_trimmed(moved, 2 * WINDOWS, prior, stiff)
+    other = least_trimmed(moved, 2 * WINDOWS, prior, wrong)
     np.testing.assert_allclose(other.x, found.x, atol=1e-12)
 
 
@@ -78,7 +78,7 @@ def test_objective_weighs_noise_of_the_half_against_the_prior(rng):
     kinds = {kind: WindowEquations(rows, window) for kind, rows in systems.items()}
     wrong = rng.normal(size=UNKNOWNS)
     prior = Information.of(30.0 * np.eye(UNKNOWNS), 30.0 * wrong)
-    found = least_trimmed(kinds, WINDOWS, prior, prior)
+    found = least_trimmed(kinds, WINDOWS, prior, wrong)
     count = EQUATIONS * found.kept.sum()
     pull = 900.0 * np.sum((found.x - wrong) ** 2) / 2
     assert pull > 0.01 * count
@@ -93,8 +93,8 @@ def test_prior_decides_between_equal_halves(rng, nearer):
     Y = rng.normal(size=(len(window), UNKNOWNS))
     y = np.einsum('ni,ni->n', Y, truths[window % 2]) + NOISE['fine'] * rng.normal(size=len(window))
     kinds = {'one': WindowEquations(np.column_stack([Y, y]), window)}
-    prior, stiff = (Information.of(w * np.eye(UNKNOWNS), w * truths[nearer]) for w in (30.0, 1e6))
-    found = least_trimmed(kinds, WINDOWS, prior, stiff)
+    prior = Information.of(30.0 * np.eye(UNKNOWNS), 30.0 * truths[nearer])
+    found = least_trimmed(kinds, WINDOWS, prior, truths[nearer])
     np.testing.assert_allclose(found.x, truths[nearer], atol=CLOSE)
 
 

@@ -235,6 +235,8 @@ class EquationSettings:
                 )
         if 0.0 < self.reject < MIN_REJECT:
             raise ConfigError(f'reject is {self.reject:g}, expected 0 or from {MIN_REJECT:g}')
+        if self.reject and self.gains:
+            raise ConfigError("'reject' needs known gains, but 'gains' names joints")
 
 
 @dataclass(frozen=True, eq=False)

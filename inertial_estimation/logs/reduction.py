@@ -79,7 +79,7 @@ class LogReduction:
     progress: Progress
 
     def reduced(
-        self, logs: Sequence[LogSlice], references: Sequence[Reference | None] = ()
+        self, logs: Sequence[LogSlice], references: Sequence[Reference] = ()
     ) -> list[Reduced]:
         """Reduce logs one by one, without equations that do not agree with references."""
         found = []
@@ -123,7 +123,7 @@ class LogReduction:
                 findings.append(finding('disturbed', name, level=level, share=share))
         return list(seen), findings
 
-    def _reduce(self, log: LogSlice, references: Sequence[Reference | None]) -> Reduced:
+    def _reduce(self, log: LogSlice, references: Sequence[Reference]) -> Reduced:
         """Reduce one log."""
         how, builder = self.settings.preparation, self.builder
         recorded, prepared, observed, findings, constant = self._read(log)
