@@ -841,9 +841,7 @@ def without_prior() -> dict[str, Any]:
 
 def one_row() -> dict[str, Any]:
     """Return the options of a prior that weighs as much as one row."""
-    PriorRows = use('PriorRows')
-
-    return {'weight': PriorRows(1.0)}
+    return {'weight': 1.0}
 
 
 def torque_regressor(robot: Any, q: Array, dq: Array, ddq: Array) -> Array:

@@ -111,7 +111,7 @@ def test_bounds_move_links_without_equations(arm):
 
 OFFSET = np.array([3.0, -2.0, 4.0, 0.4, 0.2, -0.3])
 NOISE = np.array([0.5, 0.5, 0.5, 0.05, 0.05, 0.05])
-WEIGHT = 1e-2
+WEIGHT = 4.0
 # Of offsets by methods with constraints on the parameters, of which a quadratic prior holds none;
 # far below their deviations, 0.02 of the largest offset here.
 NEARLY = 1e-3
@@ -169,7 +169,7 @@ def quadratic_priors(found, method):
         for k, root in enumerate(roots if method == 'euclidean' else whitening(prior)):
             own = slice(10 * k, 10 * k + 10)
             Y[own, own] = np.linalg.inv(root)
-        Y *= np.sqrt(WEIGHT * block.noise.information.count)
+        Y *= np.sqrt(WEIGHT)
         priors.append([(Y, Y @ unknowns.join(prior))])
     return priors
 
@@ -220,7 +220,7 @@ def test_entropic_answer_is_the_joint_minimum(shared_scene, rng):
             rows, n = block.noise.information, block.answer.unknowns.n_inertial
             prior = found.prior[list(block.evidence.block.submodel.links)]
             divergence = entropic_divergence(x[:n].reshape(-1, 10), prior).sum()
-            total += 0.5 * rows.squared_residual(x) + WEIGHT * rows.count * divergence
+            total += 0.5 * rows.squared_residual(x) + WEIGHT * divergence
         return total
 
     best = [block.answer.x for block in found.blocks]

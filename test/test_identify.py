@@ -89,7 +89,7 @@ def run(folder, *more, logs=('one.npz', 'two.npz')):
 def test_wrong_masses_are_corrected(files, capsys):
     folder, truth = files
     out = ('--json', folder / 'out.json', '--out-urdf', folder / 'out.urdf')
-    assert run(folder, '--weight', '1e-6', '--validate', folder / 'other.npz', *out) == 0
+    assert run(folder, '--weight', '1e-3', '--validate', folder / 'other.npz', *out) == 0
     found = json.loads((folder / 'out.json').read_text(), parse_constant=pytest.fail)
     assert found['consistent']
     base, tool = found['submodels']
@@ -130,7 +130,7 @@ def test_locked_joints_join_their_links(files, capsys, rng):
 def test_part_of_a_log_is_fitted_and_the_rest_predicted(files, capsys):
     folder, _ = files
     one = folder / 'one.npz'
-    fitted, more = (f'{one}@0:4', 'two.npz'), ('--weight', '1e-6', '--json', folder / 'out.json')
+    fitted, more = (f'{one}@0:4', 'two.npz'), ('--weight', '1e-3', '--json', folder / 'out.json')
     assert run(folder, *more, '--validate', f'{one}@4:', logs=fitted) == 0
     found = json.loads((folder / 'out.json').read_text())
     assert [part['recorded'] for part in found['logs']] == [4 * RATE, 8 * RATE]
@@ -171,7 +171,7 @@ def test_links_that_are_written_lighter_are_found(files, capsys, share):
     end = urdf.index('/>', at)
     (folder / 'arm.urdf').write_text(f'{urdf[:at]}<mass value="{share * 0.1}"{urdf[end:]}')
     out = folder / 'out.urdf'
-    assert run(folder, '--weight', '1e-6', '--out-urdf', out, '--json', folder / 'o.json') == 0
+    assert run(folder, '--weight', '1e-3', '--out-urdf', out, '--json', folder / 'o.json') == 0
     assert (('inertia', 'tip') in codes(folder / 'o.json')) == (share > 1)
     kept = f'<mass value="{share * 0.1}"/>' in out.read_text()
     assert kept == (share == 1)

@@ -86,7 +86,7 @@ def record(path, stamps, positions, raw):
 def run(folder, bag, *more):
     return main(
         ['identify', str(bag), '--robot', str(folder / 'arm.urdf'), '--config',
-         str(folder / 'identify.yaml'), '--weight', '1e-6', *map(str, more)]
+         str(folder / 'identify.yaml'), '--weight', '1e-3', *map(str, more)]
     )  # fmt: skip
 
 
@@ -116,10 +116,10 @@ def test_open_log_of_a_robot_is_identified(files):
     robot = build_robot(node, (folder / 'arm.urdf').read_text())
     log = open_log(bag, robot, node)
     settings = IdentifySettings(parameters=folder / 'node.yaml')
-    found = identify(robot, log, settings, options={'weight': 1e-6})
+    found = identify(robot, log, settings, options={'weight': 1e-3})
     tool = truth.link_names.index('tool')
     assert found.parameters[tool, 0] == pytest.approx(truth.parameters[tool, 0], rel=MASS_ERROR)
-    same = identify((folder / 'arm.urdf').read_text(), bag, settings, options={'weight': 1e-6})
+    same = identify((folder / 'arm.urdf').read_text(), bag, settings, options={'weight': 1e-3})
     np.testing.assert_array_equal(found.parameters, same.parameters)
 
 

@@ -65,7 +65,7 @@ def folder(tmp_path, rng):
 def run(folder, *logs):
     return main(
         ['identify', *(str(folder / log) for log in logs), '--robot', str(folder / 'arm.urdf'),
-         '--config', str(folder / 'logs.yaml'), '--weight', '1e-6', '--json',
+         '--config', str(folder / 'logs.yaml'), '--weight', '1e-3', '--json',
          str(folder / 'out.json')]
     )  # fmt: skip
 

@@ -22,7 +22,6 @@ from inertial_estimation.identification.preparation import (
     independent_share,
     prepare,
 )
-from inertial_estimation.identification.priors import PriorRows
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
@@ -172,7 +171,7 @@ def motion(builder):
 @pytest.mark.parametrize('every', [1, 40, 100])
 # A prior of more weight would hold answers together that are as uncertain as stated.
 @pytest.mark.parametrize(
-    ('method', 'options'), [('least_squares', {}), ('entropic', {'weight': PriorRows(0.1)})]
+    ('method', 'options'), [('least_squares', {}), ('entropic', {'weight': 0.1})]
 )
 def test_deviations_are_those_of_many_logs(builder, motion, every, method, options):
     how = Preparation(every=every)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf
 
-from inertial_estimation.errors import ConfigError, ModelError
+from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.equations.builder import (
     EquationBuilder,
     EquationChoice,
@@ -21,11 +21,7 @@ from inertial_estimation.identification.equations.builder import (
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.priors import (
-    DEFAULT_PRIOR_WEIGHT,
     SMALLEST_RADIUS,
-    PriorRows,
-    against_the_mean,
-    prior_weight,
     widened,
 )
 from inertial_estimation.identification.solvers.mass_points import composition
@@ -81,28 +77,12 @@ def test_impossible_parameters_are_refused_by_link(index, value):
         widened(['arm', 'leg'], np.array([BODY, bad]))
 
 
-def test_weight_is_a_share_or_a_number_of_equations():
-    for rows in (1.0, 0.5, 1e6):
-        assert prior_weight(str(PriorRows(rows))) == PriorRows(rows)
-    assert prior_weight('0.01') == 0.01
-    assert against_the_mean({'weight': 0.01}, 7.0) == {'weight': 0.01}
-    assert against_the_mean({'weight': PriorRows(3.0)}, 600.0) == {'weight': 3.0 / 600.0}
-    assert against_the_mean({}, 600.0) == {'weight': DEFAULT_PRIOR_WEIGHT.rows / 600.0}
-    assert against_the_mean({'weight': None}, 600.0) == {'weight': None}
-
-
-@pytest.mark.parametrize('text', ['', 'ten-rows', '-1-rows', 'inf-rows', '0', '1e30-rows'])
-def test_other_weight_is_refused(text):
-    with pytest.raises(ConfigError):
-        prior_weight(text)
-
-
 def test_wrong_prior_is_forgotten_as_equations_grow():
     robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base')
     wrong = robot.with_parameters(1.5 * robot.parameters)
     builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names))
-    default, pulled = DEFAULT_PRIOR_WEIGHT, []
-    for count, weight in ((100, default), (10_000, default), (10_000, 0.03)):
+    pulled = []
+    for count in (100, 10_000):
         model, _ = gather(builder, random_samples(robot, count))
         truth = model.block.unknowns.join(robot.parameters[list(model.block.submodel.links)])
         # The residual has a variance of one, and nothing but the prior pulls.
@@ -111,9 +91,8 @@ def test_wrong_prior_is_forgotten_as_equations_grow():
             for kind, rows in model.kinds.items()
         }
         evidence = replace(model, kinds=kinds)
-        x = fit(wrong, [evidence], options={'weight': weight}).blocks[0].answer.x
+        x = fit(wrong, [evidence]).blocks[0].answer.x
         squares = np.array(list(evidence.residuals(x).values())) ** 2
         pulled.append(np.sqrt(squares.mean() - 1.0))
-    # Ten of the 600 equations of 100 samples are a share between 0.01 and 0.03.
-    few, many, share = pulled
-    assert 0.0 < many < few / 3 < share
+    few, many = pulled
+    assert 0.0 < many < few / 3

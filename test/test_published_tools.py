@@ -15,7 +15,6 @@ from shared_data import SHARED
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
-from inertial_estimation.identification.priors import PriorRows
 from inertial_estimation.model.inertia import (
     consistency_margin,
     inertia_seen_from,
@@ -106,7 +105,7 @@ def placed(robot, seen):
     mass, *first = fit(robot, seen, 'least_squares').parameters[0, :4]
     center = np.array(first) / mass
     prior = ball(mass, center, np.linalg.norm(center))
-    return fit(robot.with_parameters(prior[None]), seen, 'entropic', {'weight': PriorRows(1.0)})
+    return fit(robot.with_parameters(prior[None]), seen, 'entropic', {'weight': 1.0})
 
 
 METHODS = {

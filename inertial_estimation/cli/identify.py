@@ -22,10 +22,9 @@ from inertial_estimation.cli.render import (
     show,
     write_json,
 )
-from inertial_estimation.errors import CallError, ConfigError, ModelError, NameNotFound
+from inertial_estimation.errors import CallError, ModelError, NameNotFound
 
 if TYPE_CHECKING:
-    from inertial_estimation.identification.priors import PriorRows
     from inertial_estimation.logs.identify import RobotIdentification
 
 Record = dict[str, Any]
@@ -69,8 +68,8 @@ def add(commands: Any) -> None:
         ('--config', 'YAML', 'columns, filter and equations; or the parameter file of the node, '
          'for bags', needed),
         ('--method', 'NAME', 'solver, see docs/identification.md (default: %(default)s)', method),
-        ('--weight', 'NUMBER[-rows]', 'weight of the prior, in equations or relative (default: '
-         '10-rows)', {'type': _weight}),
+        ('--weight', 'NUMBER', 'independent equations that the prior is worth (default: 10)',
+         {'type': _weight}),
         ('--validate', 'LOG', 'logs to predict, not fitted', names),
         ('--lock', 'JOINT', 'joints that the logs do not move', names),
         ('--out-urdf', 'FILE', 'write the URDF; exit code 1 if inconsistent', file),
@@ -88,13 +87,14 @@ def _method(text: str) -> str:
     return text
 
 
-def _weight(text: str) -> float | PriorRows:
+def _weight(text: str) -> float:
     """Return the weight of a prior."""
-    from inertial_estimation.identification.priors import prior_weight
+    from inertial_estimation.identification.solvers.method import require_weight
 
     try:
-        return prior_weight(text)
-    except ConfigError as error:
+        require_weight(float(text))
+        return float(text)
+    except (ModelError, ValueError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 

@@ -42,7 +42,7 @@ from inertial_estimation.identification.noise import (
 )
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import (
-    against_the_mean,
+    PRIOR_WEIGHT,
     entropic_model,
     prior_of_method,
     widened,
@@ -162,7 +162,11 @@ def fit(
     bounds: Mapping[str, Bounds] | None = None,
     own_options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> RobotFit:
-    """Identify a robot; bounds and own_options by submodel."""
+    """
+    Identify a robot; bounds and own_options by submodel.
+
+    The option `weight` is the number of independent equations that the prior is worth.
+    """
     if method not in SOLVERS:
         raise NameNotFound('method', method, SOLVERS)
     prior, changed = widened(robot.link_names, robot.parameters)
@@ -172,9 +176,10 @@ def fit(
             name, links = one.block.submodel.name, list(one.block.submodel.links)
             chosen = {**(options or {}), **(own_options or {}).get(name, {})}
             if SOLVERS[method].weighted:
-                chosen = against_the_mean(chosen, one.count)
-                if chosen['weight'] is not None:
-                    require_weight(chosen['weight'])
+                weight = chosen.get('weight', PRIOR_WEIGHT)
+                require_weight(weight)
+                # Solvers weigh the prior against the mean of the equations.
+                chosen['weight'] = weight / one.count
             limits = (bounds or {}).get(name, NO_BOUNDS)
             tasks.append(_Task(one, prior[links], limits, method, chosen))
     if not tasks:

@@ -10,15 +10,14 @@ is refused.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import ConfigError, ModelError, ShapeError
+from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.identification.arguments import choice
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.solvers.divergence import (
@@ -27,11 +26,6 @@ from inertial_estimation.identification.solvers.divergence import (
     entropic_roots,
     symmetric,
     whitening,
-)
-from inertial_estimation.identification.solvers.method import (
-    MAX_WEIGHT,
-    MIN_WEIGHT,
-    require_weight,
 )
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import LARGEST_ARM
@@ -44,7 +38,8 @@ MAX_MASSLESS_INERTIA = 1e-7
 """Norm of the inertia of a link without mass, as some URDFs have it for frames [kg m^2]."""
 ROUND_OFF = 1e-9
 """Negative moments of inertia within this share of those about the link's origin count as zero."""
-_EQUATIONS = re.compile(r'(?P<rows>[^-]+)-rows?')
+PRIOR_WEIGHT = 10.0
+"""Independent equations that a URDF is worth that is nearly right."""
 
 
 def widened(names: Sequence[str], parameters: Array) -> tuple[Array, tuple[str, ...]]:
@@ -87,50 +82,6 @@ def _widened(name: str, parameters: Array) -> Array:
     second = (axes * np.maximum(moments, floor)) @ axes.T
     inertia = np.trace(second) * np.eye(3) - second + total * offset
     return np.array([total, *first, *inertia[np.tril_indices(3)]])
-
-
-@dataclass(frozen=True)
-class PriorRows:
-    """Weight of a number of independent equations of unit noise."""
-
-    rows: float
-
-    def __post_init__(self) -> None:
-        require_weight(self.rows)
-
-    def __str__(self) -> str:
-        """Return the text that `prior_weight` reads."""
-        return f'{self.rows:g}-row{"" if self.rows == 1.0 else "s"}'
-
-
-DEFAULT_PRIOR_WEIGHT = PriorRows(10.0)
-"""For a URDF that is nearly right."""
-
-
-def prior_weight(text: str) -> float | PriorRows:
-    """
-    Return a weight from its text: a share of the equations, or a number of them ('10-rows').
-
-    A share pulls as much however long a log is; a number is what a prior is to Bayes.
-    """
-    rows = _EQUATIONS.fullmatch(text)
-    try:
-        if rows is not None:
-            return PriorRows(float(rows['rows']))
-        weight = float(text)
-        require_weight(weight)
-    except (ValueError, ModelError) as error:
-        raise ConfigError(
-            f"prior weight is '{text}', expected {MIN_WEIGHT:g} to {MAX_WEIGHT:g}, or a number "
-            f"of equations such as '{DEFAULT_PRIOR_WEIGHT}'"
-        ) from error
-    return weight
-
-
-def against_the_mean(options: Mapping[str, Any], count: float) -> dict[str, Any]:
-    """Return options of a solver with the weight against the mean of some equations."""
-    weight = options.get('weight', DEFAULT_PRIOR_WEIGHT)
-    return {**options, 'weight': weight.rows / count if isinstance(weight, PriorRows) else weight}
 
 
 def prior_of_method(
