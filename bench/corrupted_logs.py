@@ -238,7 +238,11 @@ def poses() -> Setting:
               *faults_of('accelerometer', 'accelerometer', felt),
               Fault('too few poses', 'raw', of({k: Stream(s.seconds[:4], s.values[:4])
                                                 for k, s in log.items()}))]  # fmt: skip
-    return Setting(log, faults, {'offset': 'calibrate offset-without-model LOG --ft wrist_ft'})
+    job = 'calibrate offset-without-model LOG --ft wrist_ft --config DIR/poses.yaml'
+    imu = {'accelerometer': 'accelerometer'}
+    layout = {'time': 't', 'ft_sensors': {'wrist_ft': 'raw'}, 'imus': {'imu': imu}}
+    files = (('poses.yaml', json.dumps({'log': layout})),)
+    return Setting(log, faults, {'offset': job}, files=files)
 
 
 def panda() -> Setting:

@@ -733,11 +733,11 @@ def tool_fit(
     SensorCalibration = use('SensorCalibration')
     fit_tool = use('fit_tool')
     TimeRange = use('TimeRange')
-    ToolSource = use('ToolSource')
+    SensorPair = use('SensorPair', 'ToolSource')
     read_tool_log = use('read_tool_log')
     pose_from_xyz_rpy = use('pose_from_xyz_rpy')
 
-    source = ToolSource(ft, imu, pose_from_xyz_rpy(np.zeros(3), np.array(rpy)))
+    source = SensorPair(ft, imu, pose_from_xyz_rpy(np.zeros(3), np.array(rpy)))
     log = read_tool_log(bag, source, TimeRange(), SensorCalibration(), accelerometer_offset)
     found = fit_tool(log.motion, inertia=inertia)
     keys = (

@@ -219,7 +219,12 @@ NODE = {
     'filter.window': 0.2,
     'contacts': ['base', 'tip'],
     'ft': {
-        'wrist_sensor': {'topic': '/ft', 'frame_id': 'wrist', 'noise': NOISE.tolist()},
+        'wrist_sensor': {
+            'topic': '/ft',
+            'frame_id': 'wrist',
+            'noise': NOISE.tolist(),
+            'temperature_topic': '/ft_temperature',
+        },
     },
 }
 
@@ -290,28 +295,23 @@ def test_matrix_of_a_simulated_arm(folder, tmp_path):
     np.testing.assert_array_equal(sensors['wrist_sensor'].matrix, found['matrix'])
 
 
-def test_matrix_far_from_the_former_needs_a_request(folder, tmp_path):
+def test_matrix_far_from_the_former_is_not_written(folder, tmp_path):
     saved, figures = tmp_path / 'arm.yaml', tmp_path / 'found.json'
     more = ('--out', saved, '--json', figures)
     assert run(folder, 'affine', 'loud', *more) == 1 and not saved.exists()
     assert 'matrix_change' in {one['code'] for one in json.loads(figures.read_text())['findings']}
-    assert run(folder, 'affine', 'loud', '--accept-doubts', *more) == 0
-    assert read(saved)[1]['wrist_sensor'].provenance[0].notes
-
-
-TOPIC = ('--temperature-topic', 'wrist_sensor=/ft_temperature')
 
 
 def test_temperature_coefficients_of_a_simulated_arm(folder, tmp_path):
     saved, figures = tmp_path / 'arm.yaml', tmp_path / 'found.json'
-    more = ('--reference-temperature', 25, '--out', saved, '--json', figures)
-    assert run(folder, 'temperature', 'warming', *TOPIC, *more) == 0
+    more = ('--out', saved, '--json', figures)
+    assert run(folder, 'temperature', 'warming', *more) == 0
     found = json.loads(figures.read_text())['wrist_sensor']
     # The filter leaves 0.01 N of motions up to 0.3 Hz, over 6 K, and noise of 0.02 N.
     np.testing.assert_allclose(found['coefficients'], K, atol=0.005)
-    np.testing.assert_allclose(found['offset'], OFFSET, atol=0.05)
     sensor = read(saved)[1]['wrist_sensor']
-    assert sensor.reference_temperature == 25.0
+    at_25 = sensor.offset + K * (sensor.reference_temperature - 25.0)
+    np.testing.assert_allclose(at_25, OFFSET, atol=0.05)
     np.testing.assert_array_equal(sensor.temperature_coefficients, found['coefficients'])
 
 
@@ -320,8 +320,7 @@ def test_temperature_coefficients_of_a_simulated_arm(folder, tmp_path):
     [
         ('affine', 'moving@70:80', (), '70', 1),
         ('affine', 'moving@0:45', ('--validate', 'moving@40:60'), '--validate', 2),
-        ('temperature', 'warming', (), '--temperature-topic', 2),
-        ('temperature', 'warming', (TOPIC[0], 'wrist_sensor=/ft'), 'WrenchStamped', 1),
+        ('temperature', 'warming', ('--ft', 'wrst'), '--ft', 1),
     ],
 )
 def test_errors_name_options(folder, capsys, monkeypatch, way, bag, more, named, code):

@@ -17,8 +17,10 @@ from inertial_estimation.calibration.calibration_file import (
     write,
 )
 from inertial_estimation.cli import main
-from inertial_estimation.errors import ConfigError, LogError, NameNotFound
-from inertial_estimation.logs.raw_log import RawSignals, read_raw_log
+from inertial_estimation.errors import NameNotFound
+from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.log import LogSlice
+from inertial_estimation.logs.sensor_log import read_body_log
 
 SECOND = 1_000_000_000
 START = 1_700_000_000
@@ -33,8 +35,18 @@ def poses(rng, added=0.0, at=(0, 0, 0), n=300):
     return START + np.arange(n) / 10, counts(found), -g
 
 
-def save(path, time, raw, a, **more):
-    np.savez(path, time=time, raw=raw, accelerometer=a, **more)
+LAYOUT = """
+log:
+  time: time
+  ft_sensors: {foot: raw}
+  imus: {imu: {accelerometer: accelerometer, gyroscope: gyroscope}}
+"""
+
+
+def save(path, time, raw, a, gyroscope=0.0):
+    gyroscope = np.broadcast_to(gyroscope, a.shape)
+    np.savez(path, time=time, raw=raw, accelerometer=a, gyroscope=gyroscope)
+    path.with_name('layout.yaml').write_text(LAYOUT)
     return str(path)
 
 
@@ -48,11 +60,13 @@ def workshop(tmp_path):
 
 
 def offset(*more):
-    return main(['calibrate', 'offset-without-model', *more])
+    config = Path(more[0]).with_name('layout.yaml')
+    return main(['calibrate', 'offset-without-model', *more, '--config', str(config)])
 
 
 def matrix(*more):
-    return main(['calibrate', 'matrix', *more, '--ft', 'foot'])
+    config = Path(more[1]).with_name('layout.yaml')
+    return main(['calibrate', 'matrix', *more, '--ft', 'foot', '--config', str(config)])
 
 
 def test_offset_goes_into_the_file_of_the_robot(rng, tmp_path, workshop):
@@ -82,34 +96,34 @@ def test_columns_units_parts_and_bags(rng, tmp_path):
     header = ','.join(['t', *names, 'ax', 'ay', 'az'])
     values = np.column_stack([time, raw, a / 9.80665])
     np.savetxt(path, values, delimiter=',', header=header, comments='', fmt='%.12g')
-    signals = RawSignals(tuple(names), ('ax', 'ay', 'az'), (), 't', 'g')
-    log = read_raw_log(f'{path}@1:2', signals)
+    accelerometer = {'columns': ['ax', 'ay', 'az'], 'unit': 'g'}
+    entries = {'time': 't', 'ft_sensors': {'foot': names}, 'imus': {'imu': {}}}
+    entries['imus']['imu']['accelerometer'] = accelerometer
+    (tmp_path / 'log.yaml').write_text(json.dumps({'log': entries}))
+    settings = IdentifySettings.from_yaml(tmp_path / 'log.yaml')
+    log = read_body_log(LogSlice.parse(f'{path}@1:2'), settings, 'foot')
     np.testing.assert_allclose(log.raw, raw[10:20], rtol=1e-9)
     np.testing.assert_allclose(log.accelerations, a[10:20], rtol=1e-9)
     assert log.turning is None and log.date.startswith('2023-11-14')
-    # Without times the date is that of the file, and there are no parts.
-    np.savez(tmp_path / 'log.npz', raw=raw, accelerometer=a)
-    assert read_raw_log(str(tmp_path / 'log.npz'), RawSignals()).date[:2] == '20'
-    with pytest.raises(LogError):
-        read_raw_log(f'{tmp_path / "log.npz"}@0:3', RawSignals())
+    for wrong in (('hand', ''), ('foot', 'other')):
+        with pytest.raises(NameNotFound):
+            read_body_log(LogSlice(path), settings, *wrong)
     pytest.importorskip('rosbags')
     messages = []
     for at, reading, acceleration in zip(np.round(time * SECOND).astype(int).tolist(), raw, a):
         messages.append(('/foot/raw', WRENCH, at, wrench(at, 'foot', reading)))
         messages.append(('/foot/imu', IMU, at, imu(at, 'imu', np.zeros(3), acceleration)))
     bag = write_bag(tmp_path / 'bag', messages)
-    found = read_raw_log(f'{bag}@1:3', RawSignals(imu='foot/imu'))
+    node = {'imus': ['imu'], 'imu.imu.topic': 'foot/imu', 'ft.foot.topic': 'foot/raw'}
+    (tmp_path / 'node.yaml').write_text(json.dumps({'/**': {'ros__parameters': node}}))
+    settings = IdentifySettings.from_yaml(tmp_path / 'node.yaml')
+    found = read_body_log(LogSlice.parse(f'{bag}@1:3'), settings, 'foot')
     np.testing.assert_array_equal(found.raw, raw[10:30])
     np.testing.assert_array_equal(found.accelerations, a[10:30])
     np.testing.assert_array_equal(found.turning, 0.0)
-    assert found.date == '2023-11-14T22:13:20+00:00'
+    assert found.date == '2023-11-14T22:13:21+00:00'
     with pytest.raises(NameNotFound):
-        read_raw_log(str(bag), RawSignals(('/foot/row',)))
-    with pytest.raises(ConfigError):
-        read_raw_log(str(bag), RawSignals(accelerometer=('a',)))
-    messages.append(('/hand/raw', WRENCH, at, wrench(at, 'hand', raw[0])))
-    with pytest.raises(LogError):
-        read_raw_log(str(write_bag(tmp_path / 'two', messages)), RawSignals())
+        read_body_log(LogSlice(bag), settings, 'hand')
 
 
 def test_refusal_leaves_files_as_they_were(rng, tmp_path, workshop, capsys):
@@ -121,7 +135,7 @@ def test_refusal_leaves_files_as_they_were(rng, tmp_path, workshop, capsys):
     assert Path(workshop).read_text() == before
     assert offset(log, '--ft', 'foot', '--out', log) == 2
     assert offset(log, '--ft', 'feet', '--calibration', workshop) == 1
-    assert offset(log, '--ft', 'foot', '--imu', '/imu') == 2
+    assert offset(log, '--ft', 'foot', '--imu', '/imu') == 1
     raw[:, 2] = 5.0
     assert offset(save(tmp_path / 'dead.npz', time, raw, a), '--ft', 'foot') == 1
     assert 'channel 3 (fz)' in capsys.readouterr().err
@@ -161,8 +175,10 @@ def test_matrix_from_added_masses(data, tmp_path, workshop):
     assert np.abs(errors).max() < 6.0
     # T section 5.4 reaches this.
     assert figures['body_mass'] == pytest.approx(MASS, abs=0.05)
-    weighed = figures['data_sets'][str(tmp_path / 'more.npz')]
-    assert not weighed['fitted'] and weighed['found_mass'] == pytest.approx(FURTHER[0], abs=0.05)
+    *_, weighed = figures['data_sets']
+    assert weighed['residual_over_noise'] is None and weighed['found_mass'] == pytest.approx(
+        FURTHER[0], abs=0.05
+    )
     robot, sensors = read(written)
     assert robot == 'icub' and as_entry(sensors['foot'])['matrix'] == figures['matrix']
     np.testing.assert_allclose(sensors['foot'].offset, OFFSET, atol=2.0)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from argparse import Namespace
 
 import pytest
 from robots import nested_humanoid_urdf
@@ -14,7 +15,6 @@ from robots import nested_humanoid_urdf
 from inertial_estimation import cli
 from inertial_estimation.cli import files, main
 from inertial_estimation.cli.files import check_outputs
-from inertial_estimation.demo.run import find_config
 from inertial_estimation.errors import CallError
 
 MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main())'
@@ -143,11 +143,11 @@ def test_interrupt_prints_nothing(urdf, monkeypatch, capsys):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Return a folder of files without content, but for one that names another."""
-    for name in 'arm.urdf', 'run.npz', 'node.yaml', 'base.csv', 'bag/metadata.yaml', 'bag/b.mcap':
+    """Return a folder of files without content."""
+    names = 'arm.urdf', 'run.npz', 'node.yaml', 'logs.yaml', 'base.csv'
+    for name in (*names, 'bag/metadata.yaml', 'bag/b.mcap'):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text('as it was')
-    (tmp_path / 'logs.yaml').write_text('parameters: node.yaml')
     return tmp_path
 
 
@@ -162,10 +162,10 @@ REPLAY = 'replay {0}/bag --robot {0}/arm.urdf --config {0}/node.yaml'
     ('call', 'option', 'name'),
     [
         (IDENTIFY, '--json', 'arm.urdf'),
-        (IDENTIFY, '--out-urdf', 'node.yaml'),
+        (IDENTIFY, '--out-urdf', 'run.npz'),
         (IDENTIFY, '--json', 'bag/b.mcap'),
         (EXCITE, '--out-trajectory', 'node.yaml'),
-        (CHECK, '--json', 'node.yaml'),
+        (CHECK, '--json', 'logs.yaml'),
         (BASE, '--json', 'base.csv'),
         (REPLAY, '--json', 'bag/metadata.yaml'),
     ],
@@ -178,12 +178,6 @@ def test_an_output_that_is_read_is_refused_before_the_work(call, option, name, f
     assert path.read_text() == before
 
 
-def test_the_demo_keeps_its_configuration(capsys):
-    before = find_config().read_bytes()
-    assert main(['demo', '--duration', '1', '--json', str(find_config())]) == 2
-    assert find_config().read_bytes() == before
-
-
 @pytest.mark.parametrize('kind', ['same', 'symbolic', 'hard', 'roundabout'])
 def test_a_file_is_recognised_under_other_names(kind, folder):
     path = other = folder / 'arm.urdf'
@@ -193,9 +187,10 @@ def test_a_file_is_recognised_under_other_names(kind, folder):
         os.link(path, other := folder / 'link')
     elif kind == 'roundabout':
         other = folder / '..' / folder.name / 'arm.urdf'
-    for outputs, inputs in (([None, other], [None, '', path]), ([path, other], [])):
-        with pytest.raises(CallError):
-            check_outputs(outputs, inputs)
+    with pytest.raises(CallError):
+        check_outputs(Namespace(json=other, robot=str(path), config='', ft=None))
+    with pytest.raises(CallError):
+        check_outputs(Namespace(json=folder / 'bag' / '..' / 'new', out=folder / 'new'))
     # What is not read may be written, in a folder that is read, too.
     (old := folder / 'bag' / 'old.json').touch()
-    check_outputs([old, folder / 'new.json'], [folder / 'bag', path])
+    check_outputs(Namespace(json=old, log=f'{folder / "bag"}@0:1', robot=str(path)))

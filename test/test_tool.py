@@ -230,8 +230,8 @@ def test_tool_in_a_bag(arm, tmp_path):
 @pytest.mark.parametrize(
     ('given', 'more', 'named'),
     [
-        ({'urdf': 'parent_to_child'}, ('--most-delay', '0'), 'kg'),
-        ({}, ('--most-delay', '0.003'), '--most-delay'),
+        ({'urdf': 'parent_to_child'}, ('--max-delay', '0'), 'kg'),
+        ({}, ('--max-delay', '0.003'), '--max-delay'),
         ({'part': '@20:30'}, (), '/ft'),
         ({'ft': 'wrst'}, (), '--ft'),
     ],

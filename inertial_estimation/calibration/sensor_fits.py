@@ -19,7 +19,7 @@ from inertial_estimation.calibration.affine import (
 from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.calibration.channels import constant_channels, names_of
 from inertial_estimation.calibration.temperature import fit_temperature
-from inertial_estimation.errors import CallError, ConfigError, LogError, NameNotFound
+from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.findings import Finding
 from inertial_estimation.sample import SampleBatch
 
@@ -156,7 +156,7 @@ def calibrate_temperature(
     lacking = [name for name in sensors if not known[names.index(name)]]
     if lacking or not known.any():
         of = f"FT sensor '{lacking[0]}'" if lacking else 'any FT sensor'
-        raise CallError(f"no temperature of {of}: name its topic with 'topics'", about=('topics',))
+        raise ConfigError(f'no temperature of {of}: ft.<name>.temperature_topic names its topic')
     found = []
     for k in np.flatnonzero(known).tolist():
         name, load = names[k], predicted.wrenches[:, k]

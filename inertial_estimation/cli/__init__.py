@@ -10,14 +10,24 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from inertial_estimation.cli.arguments import (
-    COMMANDS,
-    EXTRAS,
-    INTERRUPTED,
-    PIPE_BROKEN,
-    WRONG_CALL,
-)
+from inertial_estimation.cli.arguments import COMMANDS, add_command, add_methods
+from inertial_estimation.cli.files import check_outputs
 from inertial_estimation.errors import InertialEstimationError, is_wrong_call
+
+WRONG_CALL = 2
+"""Exit code of argparse for a wrong option."""
+INTERRUPTED, PIPE_BROKEN = 130, 141
+"""Exit codes that a shell reports after SIGINT and SIGPIPE."""
+EXTRAS = {'replay': 'bags', 'calibrate': 'bags', 'identify': 'identification,bags', 'demo': 'demo'}
+"""Optional dependencies of the subcommands."""
+OPTIONS = {
+    'accelerometer_offset': ('bias',), 'accept_split': ('accept_split',),
+    'calibration': ('matrix',), 'ft': ('ft', 'sensors'), 'imu': ('imu',),
+    'imu_rpy': ('rotation',), 'inertia': ('inertia',), 'load': ('loads',), 'lock': ('lock',),
+    'max_delay': ('max_delay',), 'offset_range': ('offset_range',),
+    'support': ('support', 'supports'), 'temperature': ('temperature',), 'validate': ('test',),
+}  # fmt: skip
+"""Arguments of the library that options stand for."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,18 +58,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     """Run a subcommand and print errors in one line."""
+    from importlib.metadata import version
+
     words = sys.argv[1:] if arguments is None else arguments
     parser = _parser(words[:1])
     chosen = parser.parse_args(arguments)
+    if chosen.version:
+        sys.stdout.write(f'{parser.prog} {version("inertial_estimation")}\n')
+        return 0
     if chosen.command is None:
         parser.print_help(sys.stderr)
         return WRONG_CALL
     try:
+        check_outputs(chosen)
         return int(chosen.run(chosen) or 0)
     except BrokenPipeError:
         raise
     except InertialEstimationError as error:
-        names = getattr(chosen, 'names', {})
+        names = {
+            argument: f'--{option.replace("_", "-")}'
+            for option, arguments in OPTIONS.items()
+            if hasattr(chosen, option)
+            for argument in arguments
+        }
         text = error.renamed(names)
         code = WRONG_CALL if is_wrong_call(error, names) else 1
     except OSError as error:
@@ -75,16 +96,6 @@ def _run(arguments: Sequence[str] | None) -> int:
     return code
 
 
-class _Version(argparse.Action):
-    """Print the version of the installed package, which takes time to find."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print it and end."""
-        from importlib.metadata import version
-
-        parser.exit(message=f'{parser.prog} {version("inertial_estimation")}\n')
-
-
 def _parser(wanted: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     """Return the parser; only the wanted subcommands are imported, for a fast ``--help``."""
     parser = argparse.ArgumentParser(
@@ -93,11 +104,15 @@ def _parser(wanted: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
         'IMUs and joint encoders.',
         epilog='Options of a subcommand: inertial-estimation COMMAND --help',
     )
-    parser.add_argument('--version', action=_Version, nargs=0, help='print the version')
+    parser.add_argument('--version', action='store_true', help='print the version')
     commands = parser.add_subparsers(dest='command', metavar='COMMAND')
     for name, job in COMMANDS.items():
         if name in wanted:
-            import_module(f'inertial_estimation.cli.{name}').add(commands)
+            module = import_module(f'inertial_estimation.cli.{name}')
+            if name == 'calibrate':
+                add_methods(commands, name, module.METHODS)
+            else:
+                add_command(commands, name, module.COMMAND)
         else:
             commands.add_parser(name, help=job)
     return parser

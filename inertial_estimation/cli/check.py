@@ -5,10 +5,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import COMMANDS, add_options, add_verb
+from inertial_estimation.cli.arguments import COMMANDS, FLAG, FULL, NAMES, Command
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
     all_tables,
@@ -24,41 +23,12 @@ FULL_COLUMNS = ('xyz_m', 'rpy_rad', 'frame')
 """Printed with --full, as further tables are."""
 
 
-def add(commands: Any) -> None:
-    """Add the subcommand."""
-    command = add_verb(
-        commands, 'check', COMMANDS['check'],
-        'robot.urdf --imu torso_imu --contacts l_foot r_foot',
-    )  # fmt: skip
-    command.description = (
-        'Describe a robot. Exit code 0: the node would start with it; 1: it would not, and the '
-        'last line states why; 2: wrong call.'
-    )
-    several: dict[str, Any] = {'nargs': '+'}
-    add_options(
-        command,
-        ('urdf', 'URDF', 'robot description'),
-        ('--imu', 'FRAME', 'IMU in use, repeatable (default: all)', {'action': 'append'}),
-        ('--fixed-link', 'FRAME', 'frame at rest', {'default': ''}),
-        ('--config', 'YAML', 'parameter file of the node'),
-        ('--contacts', 'FRAME', 'contacts, with a wrench each', {'default': [], **several}),
-        ('--base-parameters', 'FILE', 'base parameters to check for consistency'),
-        ('--identifiable', None, 'combinations that logs can determine', {'action': 'store_true'}),
-        ('--ft', 'SENSOR', "FT sensors for that, 'all' or 'none'", several),
-        ('--efforts', 'JOINT', "joint efforts for that, or 'all'", several),
-    )
-    command.add_argument('--full', '--all', action='store_true', help='print every name and pose')
-    command.set_defaults(run=_run)
-
-
 def _run(chosen: argparse.Namespace) -> int:
     """Describe a robot; return the exit code."""
     if bool(chosen.config) + bool(chosen.fixed_link) + bool(chosen.imu) > 1:
         raise CallError('give one of --imu, --fixed-link, --config')
     if not chosen.identifiable and (chosen.ft or chosen.efforts):
         raise CallError('--ft and --efforts go with --identifiable')
-    inputs = (chosen.urdf, chosen.base_parameters, *files.config_files(chosen.config))
-    files.check_outputs((chosen.json,), inputs)
     urdf = files.load_urdf(chosen.urdf)
     if chosen.base_parameters:
         return _check_base_parameters(chosen, urdf)
@@ -103,10 +73,11 @@ def _check_base_parameters(chosen: argparse.Namespace, urdf: str) -> int:
     """Print whether consistent parameters have some base parameters; return the exit code."""
     from inertial_estimation.cli.base_parameters import check_base_parameters
     from inertial_estimation.cli.identifiable import locked_notes, source_of_file, source_of_urdf
+    from inertial_estimation.config.files import read_text
 
     if chosen.imu or chosen.contacts or chosen.identifiable:
         raise CallError('--base-parameters goes with --fixed-link or --config alone')
-    text = files.load_text(chosen.base_parameters)
+    text = read_text(chosen.base_parameters).removeprefix('\ufeff')
     with files.naming(chosen.urdf):
         if chosen.config:
             robot = source_of_file(chosen.config, urdf).robot
@@ -144,3 +115,19 @@ def _check_identifiable(chosen: argparse.Namespace, urdf: str) -> int:
     tables = identifiable_tables(found, full=chosen.full)
     show(escape(found['summary']), *tables, *map(escape, source.notes))
     return 0
+
+
+COMMAND = Command(
+    COMMANDS['check'], 'robot.urdf --imu torso_imu --contacts l_foot r_foot', _run,
+    (('urdf', 'URDF', 'robot description'),
+     ('--imu', 'FRAME', 'IMU in use, repeatable (default: all)', {'action': 'append'}),
+     ('--fixed-link', 'FRAME', 'frame at rest', {'default': ''}),
+     ('--config', 'YAML', 'parameter file of the node'),
+     ('--contacts', 'FRAME', 'contacts, with a wrench each', NAMES),
+     ('--base-parameters', 'FILE', 'base parameters to check for consistency'),
+     ('--identifiable', None, 'combinations that logs can determine', FLAG),
+     ('--ft', 'SENSOR', "FT sensors for that, 'all' or 'none'", NAMES),
+     ('--efforts', 'JOINT', "joint efforts for that, or 'all'", NAMES), FULL),
+    'Exit code 0: the node would start with it; 1: it would not, and the last line states why; 2: '
+    'wrong call.',
+)  # fmt: skip

@@ -11,20 +11,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import COMMANDS, add_options, add_verb
+from inertial_estimation.cli.arguments import (
+    COMMANDS,
+    COUNT,
+    NAMES,
+    NUMBER,
+    OUTPUT,
+    ROBOT,
+    Command,
+)
 from inertial_estimation.cli.render import (
-    Columns,
     findings_lines,
     progress_bars,
     records_table,
     show,
-    table,
     write_json,
 )
 from inertial_estimation.errors import CallError
 
 if TYPE_CHECKING:
-    from inertial_estimation.identification.excitation.design import Excitation, ExciteSettings
+    from inertial_estimation.identification.excitation.design import Excitation
     from inertial_estimation.identification.excitation.search import FourierMotion
 
 FRICTION = ('viscous', 'coulomb', 'offset', 'drive_inertia')
@@ -35,80 +41,33 @@ DIGITS = 10
 MAX_LINES = 200_000
 """Of a table: 20 s at 10 kHz."""
 LIMITS = ('lower', 'upper', 'velocity', 'acceleration', 'effort')
-ATTEMPTS = {'start': 'condition_at_start', 'end': 'condition', 'complete': 'complete'}
-SUBMODELS: Columns = {
-    'submodel': 'name', 'equations': 'rows', 'base parameters': 'base_parameters',
-    'at start': 'condition_at_start', 'at end': 'condition',
-}  # fmt: skip
-CLEARANCE: Columns = {
-    'nearest [m]': 'nearest', 'links': 'links', 'neighbours not checked': 'unchecked_neighbours'
-}  # fmt: skip
+ATTEMPTS = ('condition_at_start', 'condition', 'complete')
 
 
-def add(commands: Any) -> None:
-    """Add the subcommand."""
-    verb = add_verb(
-        commands, 'excite', COMMANDS['excite'],
-        '--robot arm.urdf --acceleration 3 --out-csv motion.csv',
-    )  # fmt: skip
-    verb.description = (
-        'Design a Fourier series from rest to rest, within limits and without self-collision, '
-        'that minimises the condition number of the regressor over the base parameters.'
-    )
-    number, count, path = {'type': float}, {'type': int}, {'type': Path}
-    names = {'nargs': '+'}
-    add_options(
-        verb,
-        ('--robot', 'URDF', 'URDF file', {'required': True}),
-        ('--joints', 'JOINT', 'moving joints; default: all', names),
-        ('--fixed-link', 'FRAME', 'frame at rest; default: the root link', {'default': ''}),
-        ('--gravity', ('X', 'Y', 'Z'), 'in the axes of that frame; default: 0 0 -9.81 [m/s^2]',
-         {'nargs': 3, 'default': (0.0, 0.0, -9.81)} | number),
-        ('--limits', 'YAML', 'limits of joints: {elbow: {lower: -1.5, upper: 1.5}}', {}),
-        ('--acceleration', 'LIMIT', 'of joints without a limit [rad/s^2 or m/s^2]', number),
-        ('--clearance', 'M', 'between links; default: %(default)s [m]',
-         {'default': 0.02} | number),
-        ('--ignore', 'LINK', 'pair of links that is not kept apart; repeatable',
-         {'nargs': 2, 'action': 'append', 'default': []}),
-        ('--meshes', 'FOLDER', 'folders of package:// and of relative names of meshes',
-         {'default': []} | names | path),
-        ('--ft', 'SENSOR', "FT sensors that give equations, 'all' or 'none'; default: none",
-         {'default': [NONE]} | names),
-        ('--efforts', 'JOINT',
-         "joints whose efforts give equations, 'all' or 'none'; default: all",
-         {'default': [ALL]} | names),
-        ('--friction', 'TERM', f'unknowns of each joint: {", ".join(FRICTION)} (default) or none',
-         {'choices': (*FRICTION, NONE), 'default': list(FRICTION)} | names),
-        ('--period', 'S', 'of the motion; default: %(default)s [s]', {'default': 20.0} | number),
-        ('--harmonics', 'N', 'of the Fourier series; default: %(default)s',
-         {'default': 5} | count),
-        ('--starts', 'N', 'random starts of the search; default: %(default)s',
-         {'default': 5} | count),
-        ('--time', 'S', 'limit of the search; default: %(default)s [s]',
-         {'default': 60.0} | number),
-        ('--seed', 'N', 'of the random starts; default: %(default)s', {'default': 0} | count),
-        ('--out-csv', 'FILE', 'time, positions, velocities, accelerations', path),
-        ('--rate', 'HZ', 'lines a second of that file; default: %(default)s',
-         {'default': 100.0} | number),
-        ('--out-trajectory', 'FILE', 'YAML with the fields of trajectory_msgs/JointTrajectory',
-         path),
-    )  # fmt: skip
-    verb.set_defaults(run=_run)
-
-
-def _run(chosen: argparse.Namespace) -> int:
+def _run(chosen: argparse.Namespace) -> None:
     """Design a motion and write it."""
-    from inertial_estimation.config.files import write_whole
-    from inertial_estimation.identification.excitation.design import design_excitation
-    from inertial_estimation.identification.excitation.search import FourierBasis
+    from inertial_estimation.config.files import load_mapping, write_whole
+    from inertial_estimation.identification.excitation.design import (
+        ExciteSettings,
+        design_excitation,
+    )
+    from inertial_estimation.identification.unknowns import Term
 
-    outputs = (chosen.json, chosen.out_csv, chosen.out_trajectory)
-    files.check_outputs(outputs, (chosen.robot, chosen.limits))
-    basis = FourierBasis(chosen.period, chosen.harmonics)
-    lines, least = chosen.rate * basis.period, 2 * basis.harmonics
-    if chosen.rate <= 0.0 or (chosen.out_csv and not least < lines <= MAX_LINES):
-        raise CallError(f'--rate gives {lines:g} lines, expected {least} to {MAX_LINES}')
-    urdf, settings = files.load_urdf(chosen.robot), _settings(chosen)
+    lines = chosen.rate * chosen.period
+    if not 0.0 < lines <= MAX_LINES:
+        raise CallError(f'--rate gives {lines:g} lines, expected 1 to {MAX_LINES}')
+    urdf = files.load_urdf(chosen.robot)
+    settings = ExciteSettings(
+        joints=_names(chosen.joints), fixed_link=chosen.fixed_link,
+        limits=load_mapping(Path(chosen.limits)) if chosen.limits else {},
+        acceleration=chosen.acceleration, ft_sensors=_names(chosen.ft),
+        efforts=_names(chosen.efforts),
+        friction=tuple(Term(one) for one in FRICTION if one in chosen.friction),
+        period=chosen.period, harmonics=chosen.harmonics, starts=chosen.starts,
+        seconds=chosen.time, seed=chosen.seed, clearance=chosen.clearance,
+        ignored=tuple(map(tuple, chosen.ignore)),
+        mesh_folders=(*map(Path, chosen.meshes), Path(chosen.robot).parent),
+    )  # fmt: skip
     with progress_bars() as progress, files.naming(chosen.robot):
         found = design_excitation(urdf, settings, progress)
         record = _record(found)
@@ -118,46 +77,11 @@ def _run(chosen: argparse.Namespace) -> int:
     if chosen.out_trajectory is not None:
         write_whole(chosen.out_trajectory, trajectory_text(found.motion))
     show(*_tables(record), *findings_lines(found.findings))
-    return 0
 
 
-def _settings(chosen: argparse.Namespace) -> ExciteSettings:
-    """Return the settings of a call."""
-    from inertial_estimation.config.files import load_mapping
-    from inertial_estimation.identification.excitation.design import ExciteSettings
-    from inertial_estimation.identification.unknowns import Term
-
-    if NONE in chosen.friction and len(chosen.friction) > 1:
-        raise CallError(f"--friction is either '{NONE}' or some of {', '.join(FRICTION)}")
-    return ExciteSettings(
-        joints=None if chosen.joints is None else _names('--joints', chosen.joints),
-        fixed_link=chosen.fixed_link,
-        gravity=tuple(chosen.gravity),
-        limits=load_mapping(Path(chosen.limits)) if chosen.limits else {},
-        acceleration=chosen.acceleration,
-        ft_sensors=_names('--ft', chosen.ft),
-        efforts=_names('--efforts', chosen.efforts),
-        friction=tuple(Term(one) for one in FRICTION if one in chosen.friction),
-        period=chosen.period,
-        harmonics=chosen.harmonics,
-        starts=chosen.starts,
-        seconds=chosen.time,
-        seed=chosen.seed,
-        clearance=chosen.clearance,
-        ignored=tuple(map(tuple, chosen.ignore)),
-        mesh_folders=(*chosen.meshes, Path(chosen.robot).parent),
-    )
-
-
-def _names(option: str, names: Sequence[str]) -> tuple[str, ...] | None:
+def _names(names: Sequence[str]) -> tuple[str, ...] | None:
     """Return names; None: all."""
-    if list(names) in ([ALL], [NONE]):
-        return None if names[0] == ALL else ()
-    if ALL in names or NONE in names:
-        raise CallError(f"{option} is either '{ALL}', '{NONE}' or names")
-    if len(set(names)) < len(names):
-        raise CallError(f'{option} names one more than once: {", ".join(names)}')
-    return tuple(names)
+    return {ALL: None, NONE: ()}.get(names[0], tuple(names))
 
 
 def _record(found: Excitation) -> dict[str, Any]:
@@ -165,13 +89,13 @@ def _record(found: Excitation) -> dict[str, Any]:
     motion, limits, (q, v, a) = found.motion, found.limits, found.states
     reached = (q.min(axis=0), q.max(axis=0), abs(v).max(axis=0), abs(a).max(axis=0), found.efforts)
     n, clearance = motion.basis.harmonics, found.clearance
-    attempts = [{key: getattr(one, key) for key in ATTEMPTS.values()} for one in found.attempts]
+    attempts = [{key: getattr(one, key) for key in ATTEMPTS} for one in found.attempts]
     return {
         **attempts[0],
         'base_parameters': sum(one.base.rank for one in found.regressor.submodels),
         'submodels': [
-            {'name': one.name, 'rows': one.kinds, 'unknowns': len(one.columns),
-             'base_parameters': one.base.rank, 'condition_at_start': start, 'condition': end}
+            {'name': one.name, 'equations': one.kinds, 'base_parameters': one.base.rank,
+             'condition_at_start': start, 'condition': end}
             for one, start, end in found.submodel_conditions
         ],
         'attempts': attempts,
@@ -184,17 +108,13 @@ def _record(found: Excitation) -> dict[str, Any]:
             },
         },
         'joints': {
-            name: {
-                **{key: getattr(limits, key)[j] for key in LIMITS},
-                'reached': {key: row[j] for key, row in zip(LIMITS, reached, strict=True)},
-            }
+            name: {key: getattr(limits, key)[j] for key in LIMITS}
+            | {f'{key}_reached': row[j] for key, row in zip(LIMITS, reached, strict=True)}
             for j, name in enumerate(motion.joint_names)
         },
         'clearance': clearance and found.nearest and {
-            'nearest': found.nearest[0],
-            'links': found.nearest[1],
-            'pairs': len(clearance.pairs),
-            'unchecked_neighbours': clearance.unchecked,
+            'pairs': len(clearance.pairs), 'nearest_m': found.nearest[0],
+            'links': found.nearest[1], 'unchecked_neighbours': clearance.unchecked,
         },
         'findings': found.findings,
     }  # fmt: skip
@@ -203,18 +123,16 @@ def _record(found: Excitation) -> dict[str, Any]:
 def _tables(record: dict[str, Any]) -> Iterator[Any]:
     """Yield the tables that are printed."""
     yield f'[bold]{record["base_parameters"]} base parameters[/]'
-    yield records_table('Condition number', record['attempts'], ATTEMPTS)
-    if len(record['submodels']) > 1:
-        yield records_table('Submodels', record['submodels'], SUBMODELS)
-    for title, keys in (('position', LIMITS[:2]), ('rates and effort', LIMITS[2:])):
-        rows = [
-            (name, *(number for key in keys for number in (one['reached'][key], one[key])))
-            for name, one in record['joints'].items()
-        ]
-        columns = [column for key in keys for column in (key, 'limit')]
-        yield table(f'Joints: {title}', ('joint', *columns), rows)
-    if near := record['clearance']:
-        yield records_table(f'Clearance of {near["pairs"]} pairs', [near], CLEARANCE)
+    yield records_table('Condition number', record['attempts'])
+    yield records_table('Submodels', record['submodels'])
+    joints = [{'joint': name, **one} for name, one in record['joints'].items()]
+    for title, keys in (('positions', LIMITS[:2]), ('rates and efforts', LIMITS[2:])):
+        columns = {'joint': 'joint'}
+        for key in keys:
+            columns |= {key: f'{key}_reached', f'{key} limit': key}
+        yield records_table(f'Joints: {title}', joints, columns)
+    if record['clearance']:
+        yield records_table('Clearance', [record['clearance']])
 
 
 def csv_text(motion: FourierMotion, rate_hz: float) -> str:
@@ -246,3 +164,36 @@ def trajectory_text(motion: FourierMotion) -> str:
         points.append({**point, 'time_from_start': {'sec': second, 'nanosec': nanosecond}})
     whole = {'joint_names': list(motion.joint_names), 'points': points}
     return str(yaml.safe_dump(whole, default_flow_style=None, sort_keys=False, width=10_000))
+
+
+COMMAND = Command(
+    COMMANDS['excite'], '--robot arm.urdf --acceleration 3 --out-csv motion.csv', _run,
+    (ROBOT,
+     ('--joints', 'JOINT', 'moving joints (default: all)', NAMES | {'default': [ALL]}),
+     ('--fixed-link', 'FRAME', 'frame at rest (default: the root link)', {'default': ''}),
+     ('--limits', 'YAML', 'limits of joints: {elbow: {lower: -1.5, upper: 1.5}}'),
+     ('--acceleration', 'LIMIT', 'of joints without a limit [rad/s^2 or m/s^2]', NUMBER),
+     ('--clearance', 'M', 'between links (default: %(default)s) [m]', NUMBER | {'default': 0.02}),
+     ('--ignore', 'LINK', 'pair of links that is not kept apart; repeatable',
+      {'nargs': 2, 'action': 'append', 'default': []}),
+     ('--meshes', 'FOLDER', 'folders of package:// and of relative names of meshes', NAMES),
+     ('--ft', 'SENSOR', "FT sensors that give equations, or 'all' (default: none)",
+      NAMES | {'default': [NONE]}),
+     ('--efforts', 'JOINT', "joints whose efforts give equations, or 'none' (default: all)",
+      NAMES | {'default': [ALL]}),
+     ('--friction', 'TERM', f'unknowns of each joint: {", ".join(FRICTION)} (default) or none',
+      NAMES | {'choices': (*FRICTION, NONE), 'default': list(FRICTION)}),
+     ('--period', 'S', 'of the motion (default: %(default)s) [s]', NUMBER | {'default': 20.0}),
+     ('--harmonics', 'N', 'of the Fourier series (default: %(default)s)', COUNT | {'default': 5}),
+     ('--starts', 'N', 'random starts of the search (default: %(default)s)',
+      COUNT | {'default': 5}),
+     ('--time', 'S', 'limit of the search (default: %(default)s) [s]', NUMBER | {'default': 60.0}),
+     ('--seed', 'N', 'of the random starts (default: %(default)s)', COUNT | {'default': 0}),
+     ('--out-csv', 'FILE', 'time, positions, velocities, accelerations', OUTPUT),
+     ('--rate', 'HZ', 'lines a second of that file (default: %(default)s)',
+      NUMBER | {'default': 100.0}),
+     ('--out-trajectory', 'FILE', 'YAML with the fields of trajectory_msgs/JointTrajectory',
+      OUTPUT)),
+    'A Fourier series from rest to rest, within limits and without self-collision, that '
+    'minimises the condition number of the regressor over the base parameters.',
+)  # fmt: skip

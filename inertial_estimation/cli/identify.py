@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import COMMANDS, add_options, add_verb
+from inertial_estimation.cli.arguments import (
+    COMMANDS,
+    FULL,
+    NAMES,
+    NEEDED,
+    OUTPUT,
+    ROBOT,
+    Command,
+)
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
     Columns,
@@ -52,32 +60,6 @@ ERRORS: Columns = {
 }  # fmt: skip
 
 
-def add(commands: Any) -> None:
-    """Add the subcommand."""
-    command = add_verb(
-        commands, 'identify', COMMANDS['identify'],
-        'run1.npz run2.npz --robot arm.urdf --config arm_logs.yaml --validate run3.npz '
-        '--out-urdf identified.urdf', full=True,
-    )  # fmt: skip
-    needed, names, file = {'required': True}, {'nargs': '+', 'default': []}, {'type': Path}
-    method = {'default': 'entropic', 'type': _method}
-    add_options(
-        command,
-        ('logs', 'LOG', 'bag or table of numbers; LOG@FROM:TO for a part [s]', {'nargs': '+'}),
-        ('--robot', 'URDF', 'robot description', needed),
-        ('--config', 'YAML', 'columns, filter and equations; or the parameter file of the node, '
-         'for bags', needed),
-        ('--method', 'NAME', 'solver, see docs/identification.md (default: %(default)s)', method),
-        ('--weight', 'NUMBER', 'independent equations that the prior is worth (default: 10)',
-         {'type': _weight}),
-        ('--validate', 'LOG', 'logs to predict, not fitted', names),
-        ('--lock', 'JOINT', 'joints that the logs do not move', names),
-        ('--out-urdf', 'FILE', 'write the URDF; exit code 1 if inconsistent', file),
-        ('--out-yaml', 'FILE', 'write friction, drives and FT offsets', file),
-    )  # fmt: skip
-    command.set_defaults(run=_run, names={'lock': '--lock'})
-
-
 def _method(text: str) -> str:
     """Return the name of a solver."""
     from inertial_estimation.identification.solvers.methods import SOLVERS
@@ -105,15 +87,9 @@ def _run(chosen: argparse.Namespace) -> int:
     from inertial_estimation.logs.identify import identify, with_lightened_links
     from inertial_estimation.logs.identify_settings import IdentifySettings
     from inertial_estimation.logs.identify_summary import extras_yaml, summarize
-    from inertial_estimation.logs.log import LogSlice
 
     if chosen.weight is not None and not SOLVERS[chosen.method].weighted:
         raise CallError(f'--weight is not used by {chosen.method}')
-    logs = [LogSlice.parse(log).path for log in (*chosen.logs, *chosen.validate)]
-    files.check_outputs(
-        (chosen.json, chosen.out_urdf, chosen.out_yaml),
-        (chosen.robot, *files.config_files(chosen.config), *logs),
-    )
     urdf = files.load_urdf(chosen.robot)
     with progress_bars() as progress:
         found = identify(
@@ -184,3 +160,21 @@ def _errors(s: Record) -> Iterator[Record]:
                         for key in keys
                     },
                 }
+
+
+COMMAND = Command(
+    COMMANDS['identify'],
+    'run1.npz run2.npz --robot arm.urdf --config arm_logs.yaml --validate run3.npz '
+    '--out-urdf identified.urdf', _run,
+    (('logs', 'LOG', 'bag or table of numbers; LOG@FROM:TO for a part [s]', {'nargs': '+'}), ROBOT,
+     ('--config', 'YAML', 'columns, filter and equations; or the parameter file of the node, '
+      'for bags', NEEDED),
+     ('--method', 'NAME', 'solver, see docs/identification.md (default: %(default)s)',
+      {'default': 'entropic', 'type': _method}),
+     ('--weight', 'NUMBER', 'independent equations that the prior is worth (default: 10)',
+      {'type': _weight}),
+     ('--validate', 'LOG', 'logs to predict, not fitted', NAMES),
+     ('--lock', 'JOINT', 'joints that the logs do not move', NAMES),
+     ('--out-urdf', 'FILE', 'write the URDF; exit code 1 if inconsistent', OUTPUT),
+     ('--out-yaml', 'FILE', 'write friction, drives and FT offsets', OUTPUT), FULL),
+)  # fmt: skip

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import COMMANDS, add_options, add_verb
+from inertial_estimation.cli.arguments import (
+    COMMANDS,
+    CONFIG,
+    FULL,
+    NAMES,
+    NUMBER,
+    ROBOT,
+    Command,
+)
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
     Columns,
@@ -30,7 +38,7 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
-OFFSETS = ('settings', 'model', 'torques')
+ENDS, SPAN = ('FROM', 'TO'), NUMBER | {'nargs': 2, 'default': (-inf, inf)}
 WRONG_OFFSETS = {'weight', 'sensor_residual', 'offset_drift'}
 """Findings that FT offsets of another log cause."""
 REMEDY = '--offsets-from model --offset-range FROM TO computes the FT offsets'
@@ -42,35 +50,6 @@ CONTACTS: Columns = {
     'noise [N]': lambda one: f'{hypot(*one["standard_deviation"][:3]):.2f}',
     'moment [Nm]': lambda one: f'{hypot(*one["mean"][3:]):.3f}',
 }
-
-
-def add(commands: Any) -> None:
-    """Add the subcommand."""
-    command = add_verb(
-        commands, 'replay', COMMANDS['replay'],
-        'walk.mcap --robot robot.urdf --config robot.yaml --range 5 20 --out results', full=True,
-    )  # fmt: skip
-    needed, several = {'required': True}, {'nargs': '+', 'default': []}
-    span = {'nargs': 2, 'type': float, 'default': (-inf, inf)}
-    ends, source = ('FROM', 'TO'), {'choices': OFFSETS, 'default': 'settings'}
-    add_options(
-        command,
-        ('bag', 'LOG', 'bag (folder, mcap, db3) or table of numbers'),
-        ('--robot', 'URDF', 'robot description', needed),
-        ('--config', 'YAML', 'parameter file of the node', needed),
-        ('--layout', 'YAML', "columns of a table, as 'log' of identify's file"),
-        ('--range', ends, 'part to estimate [s after the first FT message]', span),
-        ('--offsets-from', None, 'origin of the FT offsets (default: %(default)s)', source),
-        ('--offset-range', ends, 'part that the offsets are computed from [s]', span),
-        ('--support', 'FRAME', 'the only contact in that part (default: fixed_link)',
-         {'default': ''}),
-        ('--out', 'FOLDER', 'write the results as a bag', {'type': Path}),
-        ('--through', 'JOINT', 'compute the wrench of joints', several),
-        ('--net', 'LINK', 'compute the net wrench of links', several),
-    )  # fmt: skip
-    command.set_defaults(
-        run=_run, names={'supports': '--support', 'offset_range': '--offset-range'}
-    )
 
 
 def _run(chosen: argparse.Namespace) -> None:
@@ -85,10 +64,7 @@ def _run(chosen: argparse.Namespace) -> None:
 
     if chosen.offsets_from == 'settings' and (chosen.support or chosen.offset_range[0] > -inf):
         raise CallError('--support and --offset-range need --offsets-from model or torques')
-    if chosen.json and chosen.out not in chosen.json.parents:
-        inputs = (chosen.bag, chosen.robot, *files.config_files(chosen.config))
-        files.check_outputs((chosen.json,), inputs)
-    if chosen.out is not None and chosen.out.exists():
+    if chosen.out is not None and Path(chosen.out).exists():
         raise LogError(f"'{chosen.out}' exists already")
     urdf = files.load_urdf(chosen.robot)
     settings = EstimatorSettings.from_yaml(chosen.config)
@@ -112,7 +88,7 @@ def _run(chosen: argparse.Namespace) -> None:
             progress=progress,
         )
         if chosen.out is not None:
-            found.save(chosen.out, progress)
+            found.save(Path(chosen.out), progress)
     write_json(chosen.json, {**found.summary, 'findings': list(found.findings)})
     show(*_summary(found))
     if chosen.full:
@@ -152,3 +128,20 @@ def _summary(found: Replay) -> Iterator[Any]:
         yield records_table('', records, columns)
     if s['offset_source'] == 'settings' and WRONG_OFFSETS & {one.code for one in findings}:
         yield f'Next: {REMEDY}'
+
+
+COMMAND = Command(
+    COMMANDS['replay'],
+    'walk.mcap --robot robot.urdf --config robot.yaml --range 5 20 --out results', _run,
+    (('bag', 'LOG', 'bag (folder, mcap, db3) or table of numbers'), ROBOT, CONFIG,
+     ('--layout', 'YAML', "columns of a table, as 'log' of identify's file"),
+     ('--range', ENDS, 'part to estimate [s after the first FT message]', SPAN),
+     ('--offsets-from', None, 'origin of the FT offsets (default: %(default)s)',
+      {'choices': ('settings', 'model', 'torques'), 'default': 'settings'}),
+     ('--offset-range', ENDS, 'part that the offsets are computed from [s]', SPAN),
+     ('--support', 'FRAME', 'the only contact in that part (default: fixed_link)',
+      {'default': ''}),
+     ('--out', 'FOLDER', 'write the results as a bag'),
+     ('--through', 'JOINT', 'compute the wrench of joints', NAMES),
+     ('--net', 'LINK', 'compute the net wrench of links', NAMES), FULL),
+)  # fmt: skip

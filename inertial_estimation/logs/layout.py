@@ -37,8 +37,8 @@ CURRENTS = ('A', 'mA')
 class ImuColumns:
     """Signals of an IMU."""
 
-    gyroscope: Annotated[Signal, signal('gyroscope')]
     accelerometer: Annotated[Signal, signal('accelerometer')]
+    gyroscope: Annotated[Signal, signal('gyroscope')] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +46,8 @@ class Layout:
     """Signals of a log."""
 
     time: Annotated[Signal, signal('time')]
-    joints: Names
-    positions: Annotated[Signal, signal('positions')]
+    joints: Names = ()
+    positions: Annotated[Signal, signal('positions')] | None = None
     velocities: Annotated[Signal, signal('velocities')] | None = None
     efforts: Annotated[Signal, signal('efforts')] | None = None
     ft_sensors: Mapping[str, Annotated[Signal, signal('wrench')]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Layout:
     def __post_init__(self) -> None:
         _require_own_columns(filter(None, (self.positions, self.velocities, self.efforts)))
         imus = (one for imu in self.imus.values() for one in vars(imu).values())
-        _require_own_columns((*self.ft_sensors.values(), *imus))
+        _require_own_columns((*self.ft_sensors.values(), *filter(None, imus)))
 
     def require_torques(self, joints: Sequence[str]) -> None:
         """Raise for currents without scale."""
@@ -78,6 +78,8 @@ class Layout:
 
     def of_table(self, table: Table, robot: Robot) -> SampleBatch:
         """Return the samples of a table."""
+        if self.positions is None and robot.joint_names:
+            raise ConfigError("'log' has no 'positions'")
         seconds = self.time.read(table, 1)[:, 0]
         if not np.isfinite(seconds).all():
             raise LogError(f'{table.path}: {self.time.name} holds NaN')
@@ -97,11 +99,12 @@ class Layout:
             return values
 
         def of_sensors(
-            kind: str, known: Sequence[str], size: int, signals: Mapping[str, Signal]
+            kind: str, known: Sequence[str], size: int, signals: Mapping[str, Signal | None]
         ) -> Array:
             values = np.full((n, len(known), size), np.nan)
             for k, one in zip(rows(kind, signals, known), signals.values(), strict=True):
-                values[:, k] = one.read(table, size, n, self.time.name)
+                if one is not None:
+                    values[:, k] = one.read(table, size, n, self.time.name)
             return values
 
         joints = rows('joint', self.joints, robot.joint_names)

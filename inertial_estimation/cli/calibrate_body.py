@@ -1,0 +1,247 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calibration by the rigid body beyond a sensor: offset-without-model, matrix, live."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from importlib.util import find_spec
+from itertools import combinations
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inertial_estimation.cli.calibrate_output import (
+    KEPT_SLOPES,
+    figures_table,
+    finish,
+    former,
+    robot_name,
+)
+from inertial_estimation.cli.render import escape, records_table, show
+from inertial_estimation.errors import CallError, ConfigError
+
+if TYPE_CHECKING:
+    from inertial_estimation.calibration.calibration_file import SensorCalibration
+    from inertial_estimation.calibration.in_situ_matrix import AddedMass
+    from inertial_estimation.calibration.in_situ_offset import InSituOffset
+    from inertial_estimation.ros.calibration_session import SessionNode
+
+DIRECTIONS = {'child_to_parent': 1, 'parent_to_child': -1}
+
+
+def offset(chosen: argparse.Namespace) -> None:
+    """Identify an offset without a model."""
+    from inertial_estimation.calibration.calibration_file import SensorCalibration
+    from inertial_estimation.calibration.in_situ_offset import in_situ_offset
+    from inertial_estimation.logs.identify_settings import IdentifySettings
+    from inertial_estimation.logs.log import LogSlice
+    from inertial_estimation.logs.sensor_log import read_body_log
+
+    before = former(chosen) or SensorCalibration()
+    settings = IdentifySettings.from_yaml(chosen.config)
+    log = read_body_log(LogSlice.parse(chosen.log), settings, chosen.ft, chosen.imu)
+    found = in_situ_offset(
+        log.raw, log.accelerations, turning=log.turning, matrix=before.matrix,
+        bias=chosen.accelerometer_offset, what=log.name,
+    )  # fmt: skip
+    _finish_offset(chosen, found, before, log.date, {'log': log.name}, keeps=KEPT_SLOPES)
+
+
+def matrix(chosen: argparse.Namespace) -> None:
+    """Identify a matrix from added masses."""
+    import numpy as np
+
+    from inertial_estimation.calibration.in_situ_matrix import AddedMass
+    from inertial_estimation.logs.identify_settings import IdentifySettings
+    from inertial_estimation.logs.log import LogSlice
+    from inertial_estimation.logs.sensor_log import read_body_log
+
+    given, sets, dates = (*chosen.data, *chosen.validate), [], []
+    parts = [LogSlice.parse(log) for log, *_ in given]
+    for first, second in combinations(parts, 2):
+        if first.overlaps(second):
+            raise CallError(f"'{first}' and '{second}' of --data or --validate overlap")
+    before, settings = former(chosen), IdentifySettings.from_yaml(chosen.config)
+    for part, (_, *values) in zip(parts, given, strict=True):
+        try:
+            mass, *centre = map(float, values)
+        except ValueError as error:
+            raise CallError(f'data set {part}: {error}') from None
+        log = read_body_log(part, settings, chosen.ft, chosen.imu)
+        dates.append(log.date)
+        sets.append(AddedMass(
+            log.name, log.raw, log.accelerations, mass, np.array(centre), log.turning
+        ))  # fmt: skip
+    n = len(chosen.data)
+    _finish_matrix(
+        chosen, sets[:n], before, dates[n - 1], {}, others=sets[n:],
+        bias=chosen.accelerometer_offset, rotation=_rotation(chosen),
+        direction=DIRECTIONS[chosen.direction or 'child_to_parent'],
+    )  # fmt: skip
+
+
+def live(chosen: argparse.Namespace) -> None:
+    """Run a session, and hand its result to the estimator."""
+    of_topics = {'--readings': chosen.readings, '--imu-rpy': chosen.imu_rpy,
+                 '--direction': chosen.direction}  # fmt: skip
+    wrong = of_topics if chosen.config else {'--robot': chosen.robot}
+    if given := [name for name, value in wrong.items() if value]:
+        raise CallError(f'{given[0]} {"excludes" if chosen.config else "needs"} --config')
+    if not chosen.config and not (chosen.readings and chosen.imu):
+        raise CallError('name --config, or both --readings and --imu')
+    if any(one[0] < 0.0 or not all(map(isfinite, one)) for one in chosen.load):
+        raise CallError('--load is a mass, 0 kg or more, and its centre [m]')
+    if find_spec('rclpy') is None:
+        raise ConfigError('a live session needs ROS')
+    from inertial_estimation.calibration.calibration_file import SensorCalibration, others_in
+    from inertial_estimation.ros.calibration_session import collect, hand_over, session_node
+
+    with session_node(chosen.namespace) as node:
+        feed, session = _set_up(chosen, node)
+        if chosen.out is not None:
+            others_in(chosen.out, chosen.robot_name)
+        collect(node, feed, session)
+        if not isfinite(chosen.temperature):
+            chosen.temperature = feed.temperature
+        date = datetime.now(timezone.utc).isoformat(timespec='seconds')
+        readings = {one.name: one.counts() for one in session.collections}
+        more = {'gravity_from': feed.gravity, 'readings': readings}
+        notes = [f'live, gravity from {feed.gravity}']
+        if chosen.load:
+            _finish_matrix(
+                chosen, session.data_sets, session.before, date, more,
+                rotation=session.rotation, direction=session.direction, notes=notes,
+            )  # fmt: skip
+        else:
+            before = session.before or SensorCalibration()
+            _finish_offset(chosen, session.collection.offset, before, date, more, notes=notes)
+        if chosen.out is not None and chosen.estimator:
+            show(escape(hand_over(node, chosen.estimator, chosen.out)[1]))
+
+
+def _rotation(chosen: argparse.Namespace) -> Any:
+    """Return the rotation of --imu-rpy."""
+    from pinocchio.rpy import rpyToMatrix
+
+    return None if chosen.imu_rpy is None else rpyToMatrix(*chosen.imu_rpy)
+
+
+def _set_up(chosen: argparse.Namespace, node: SessionNode) -> tuple[Any, Any]:
+    """Return feed and session; complete the file to write and its robot."""
+    import numpy as np
+
+    from inertial_estimation.calibration.calibration_file import SensorCalibration, read
+    from inertial_estimation.calibration.configured_estimator import (
+        calibration_path,
+        sensor_calibrations,
+    )
+    from inertial_estimation.calibration.session import Session
+    from inertial_estimation.config import EstimatorSettings
+    from inertial_estimation.ros.calibration_session import RobotFeed, TopicFeed, find_description
+
+    before = former(chosen)
+    feed: Any
+    if chosen.config:
+        settings = EstimatorSettings.from_yaml(chosen.config)
+        urdf = find_description(node, settings, chosen.robot)
+        feed = RobotFeed(node, settings, urdf, chosen.ft, chosen.imu)
+        direction, rotation = feed.body.sensor.direction, np.eye(3)
+        if before is None:
+            before = sensor_calibrations(settings, feed.robot, new_file=True)[chosen.ft]
+            # Without a calibration it may read counts.
+            before = None if before.same_as(SensorCalibration()) else before
+        chosen.robot_name = chosen.robot_name or feed.robot.name
+        chosen.out = chosen.out or calibration_path(settings)
+    else:
+        feed = TopicFeed(node, chosen.readings, chosen.imu)
+        direction = DIRECTIONS[chosen.direction or 'child_to_parent']
+        rotation = _rotation(chosen)
+        if before is None and chosen.out is not None and chosen.out.exists():
+            before = read(chosen.out)[1].get(chosen.ft)
+        chosen.robot_name = robot_name(chosen)
+    return feed, Session(chosen.load, before=before, rotation=rotation, direction=direction)
+
+
+def _finish_offset(
+    chosen: argparse.Namespace,
+    found: InSituOffset,
+    before: SensorCalibration,
+    date: str,
+    more: Mapping[str, Any],
+    *,
+    notes: Sequence[str] = (),
+    keeps: Sequence[str] = (),
+) -> None:
+    """Print and write an offset; more: figures."""
+    figures = {**more, **_figures(found, before.matrix)}
+    calibration = found.calibration(before, date, chosen.temperature, notes)
+    finish(
+        chosen, robot_name(chosen), {chosen.ft: calibration},
+        tuple(found.findings(before.matrix, chosen.ft)), figures,
+        [figures_table(chosen.ft, figures)], keeps=keeps,
+    )  # fmt: skip
+
+
+def _finish_matrix(
+    chosen: argparse.Namespace,
+    sets: Sequence[AddedMass],
+    before: SensorCalibration | None,
+    date: str,
+    more: Mapping[str, Any],
+    *,
+    others: Sequence[AddedMass] = (),
+    bias: Any = None,
+    rotation: Any = None,
+    direction: int = 1,
+    notes: Sequence[str] = (),
+) -> None:
+    """Identify, print and write a matrix; more: figures; others: data sets weighed with it."""
+    from inertial_estimation.calibration.in_situ_matrix import in_situ_matrix
+    from inertial_estimation.findings import Level
+
+    matrix = None if before is None else before.matrix
+    found = in_situ_matrix(sets, rotation=rotation, former=matrix, bias=bias, direction=direction)
+    findings = tuple(found.findings(chosen.ft, matrix))
+    # A wrong matrix makes no channels comparable.
+    metric = matrix if any(one.level >= Level.ERROR for one in findings) else found.matrix
+    offsets = [*found.offsets, *(one.offset(metric, bias) for one in others)]
+    residuals = [*found.residuals, *[None] * len(others)]
+    entries = []
+    for one, offset, residual in zip([*sets, *others], offsets, residuals, strict=True):
+        added = found.weigh(offset)
+        entries.append({
+            'name': one.name, 'added_mass': one.mass, 'found_mass': added.mass,
+            'centre': one.centre, 'found_centre': added.centre if one.mass else None,
+            'residual_over_noise': residual, **_figures(offset, found.matrix),
+        })  # fmt: skip
+    figures = {
+        **more, 'rank': len(found.singular_values),
+        'change': None if matrix is None else found.change(matrix), 'body_mass': found.body.mass,
+        'body_first_moment': found.body.first_moment, 'body_deviations': found.body_deviations,
+        'matrix': found.matrix, 'deviations': found.deviations,
+    }  # fmt: skip
+    columns = ('name', 'added_mass', 'found_mass', 'residual_over_noise', 'gap', 'samples')
+    shown = [{**entry, 'name': Path(entry['name']).name} for entry in entries]
+    tables = [figures_table(chosen.ft, figures), records_table('Data sets', shown, columns)]
+    calibration = found.calibration(
+        date, chosen.temperature, [*notes, *(one.text for one in findings)]
+    )
+    finish(
+        chosen, robot_name(chosen), {chosen.ft: calibration}, findings,
+        figures | {'data_sets': entries}, tables,
+    )  # fmt: skip
+
+
+def _figures(found: InSituOffset, matrix: Any) -> dict[str, Any]:
+    """Return the figures of an offset; matrix (6, 6)."""
+    offset, deviations = found.in_wrench(matrix)
+    drift, of_drift = found.drift(matrix)
+    return {
+        'offset': offset, 'deviations': deviations, 'drift': drift, 'drift_deviations': of_drift,
+        'gap': found.gap, 'gravity_spreads': found.gravity_spreads,
+        'accelerometer_bias': found.bias, 'unexplained': found.unexplained,
+        'samples': found.slopes.n_samples, 'left_out': found.left_out,
+    }  # fmt: skip

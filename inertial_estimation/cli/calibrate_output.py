@@ -1,0 +1,80 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Former calibrations, and results that the methods of ``calibrate`` print and write."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inertial_estimation.cli.render import findings_lines, plain, show, table, write_json
+from inertial_estimation.errors import CalibrationError, NameNotFound
+
+if TYPE_CHECKING:
+    from inertial_estimation.calibration.calibration_file import SensorCalibration
+    from inertial_estimation.findings import Finding
+
+AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
+SOME_ROBOT = 'robot'
+"""Name in a file for which no robot is named."""
+KEPT_SLOPES = ('matrix', 'temperature_coefficients')
+"""Entries of a file that an offset is not written beside, if they are others."""
+
+
+def former(chosen: argparse.Namespace) -> SensorCalibration | None:
+    """Return the calibration of --ft in the file of --calibration."""
+    from inertial_estimation.calibration.calibration_file import read
+
+    if chosen.calibration is None:
+        return None
+    _, sensors = read(chosen.calibration)
+    if chosen.ft not in sensors:
+        where = f"--ft names '{chosen.ft}' and --calibration '{chosen.calibration}'"
+        raise NameNotFound('FT sensor', chosen.ft, sensors, where)
+    return sensors[chosen.ft]
+
+
+def robot_name(chosen: argparse.Namespace) -> str:
+    """Return the name of the robot in the file that is written."""
+    from inertial_estimation.calibration.calibration_file import read
+
+    robot: str = chosen.robot_name
+    for path in (chosen.calibration, chosen.out):
+        if not robot and path is not None and Path(path).exists():
+            robot, _ = read(path)
+    return robot or SOME_ROBOT
+
+
+def finish(
+    chosen: argparse.Namespace,
+    robot: str,
+    found: Mapping[str, SensorCalibration],
+    findings: Sequence[Finding],
+    figures: Mapping[str, Any],
+    tables: Iterable[Any],
+    *,
+    keeps: Sequence[str] = (),
+) -> None:
+    """Print and write results; refuse to write a calibration with errors."""
+    from inertial_estimation.calibration.calibration_file import write
+    from inertial_estimation.findings import Level
+
+    write_json(chosen.json, {**figures, 'findings': list(findings)})
+    show(*tables, *findings_lines(findings))
+    if chosen.out is not None:
+        if errors := [str(one) for one in findings if one.level >= Level.ERROR]:
+            raise CalibrationError(f"not written to '{chosen.out}': {'; '.join(errors)}")
+        write(chosen.out, robot, found, keeps=keeps)
+
+
+def figures_table(title: str, figures: Mapping[str, Any]) -> Any:
+    """Return a table of the figures of a result; matrices by rows."""
+    rows: list[tuple[str, Any]] = []
+    for key, value in plain(figures).items():
+        if isinstance(value, list) and value and isinstance(value[0], list):
+            rows += [(f'{key} {axis}', row) for axis, row in zip(AXES, value, strict=False)]
+        elif not isinstance(value, dict):
+            rows.append((key, value))
+    return table(title, ('', 'value'), rows)
