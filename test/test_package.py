@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 import setuptools
 
-from inertial_estimation.cli.arguments import EXTRAS
+from inertial_estimation.cli import EXTRAS
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGE = 'inertial_estimation'
