@@ -22,7 +22,7 @@ EXTRAS = {'replay': 'bags', 'calibrate': 'bags', 'identify': 'identification,bag
 """Optional dependencies of the subcommands."""
 OPTIONS = {
     'accelerometer_offset': ('bias',), 'accept_split': ('accept_split',),
-    'calibration': ('matrix',), 'ft': ('ft', 'sensors'), 'imu': ('imu',),
+    'calibration': ('matrix',), 'ft': ('ft', 'sensor', 'sensors'), 'imu': ('imu',),
     'imu_rpy': ('rotation',), 'inertia': ('inertia',), 'load': ('loads',), 'lock': ('lock',),
     'max_delay': ('max_delay',), 'offset_range': ('offset_range',),
     'support': ('support', 'supports'), 'temperature': ('temperature',), 'validate': ('test',),
