@@ -32,16 +32,12 @@ from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.recursion.base_values import BaseTable
+from inertial_estimation.identification.recursion.covariance import parameter_roots
 from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
-from inertial_estimation.identification.recursion.memory import (
-    SubmodelMemory,
-    determined_combinations,
-)
-from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
+from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
@@ -243,15 +239,15 @@ def _rest_of_update(
 ) -> Callable[[], object]:
     """Return what computes deviations, base parameters and the URDF of an update."""
     known, weight, robot = identifier.memories, identifier.settings.weight, identifier.robot
-    table, found = BaseTable(identifier.builder), joint_refit(known, weight, start)
+    found = joint_refit(known, weight, start)
     parameters = identifier.prior.copy()
     for one in found.fits:
         parameters[list(one.memory.block.submodel.links)] = one.parameters
-    unknowns = {one.memory.block.submodel.name: one.x for one in found.fits}
+    identifier.refit()
     return lambda: (
         parameter_roots(found, weight),
-        [determined_combinations(one, one.corrected, weight) for one in known],
-        table.values(known, unknowns),
+        [one.determined(one.corrected) for one in known],
+        identifier.base_values(),
         export_urdf(robot, parameters),
     )
 

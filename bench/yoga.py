@@ -107,7 +107,12 @@ def _identify(
         identifier.add(part)
         refit = identifier.refit()
         if refit is not None:
-            fitted = np.concatenate(list(identifier.parameters().values()))
+            fits = identifier.found
+            fitted = np.concatenate([
+                one.block.unknowns.split(fits[one.name])[0]
+                for one in identifier.memories
+                if one.name in fits
+            ])  # fmt: skip
             offsets = [refit.offsets.get(name, np.full(6, np.nan)) for name in FREE]
             margin = float(consistency_margin(fitted).min())
             found.append(

@@ -922,8 +922,8 @@ def friction_arm_fits(
 # Recursive identification
 
 NODE = {
-    'weight': 0.1, 'half_life': 600.0, 'force_walk': 0.3, 'moment_walk': 0.03,
-    'force_drift': 0.045, 'moment_drift': 0.0045, 'warm_up': 3.0, 'gate': 4.0, 'excited': 4,
+    'weight': 0.1, 'half_life': 600.0, 'force_walk': 0.3, 'warm_up': 3.0, 'gate': 4.0,
+    'excited': 4,
 }  # fmt: skip
 """Settings of the node as of the first edition."""
 

@@ -64,7 +64,7 @@ def identifier(robot, calibration=None, *, efforts=False, unknown=True, **given)
 
 GIVEN = {
     'wrenches': {},
-    'drifting offsets, outliers': {'gate': 4.0, 'force_walk': 0.1, 'moment_walk': 0.01},
+    'drifting offsets, outliers': {'gate': 4.0, 'force_walk': 0.1},
     'efforts': {'efforts': True, 'gate': 4.0},
 }
 
@@ -83,7 +83,7 @@ def test_errors_of_the_state_follow_offsets_that_change(robot, parts, other, cas
     restored = identifier(robot, other, **GIVEN[case])
     from_text(restored, to_text(changed))
     for one, wanted in zip(changed.memories + restored.memories, 2 * whole.memories, strict=True):
-        if wanted.errors is not None:
+        if wanted.information is not None:
             # R'R and R' rho, with the offsets beyond what is subtracted now.
             for found, expected in zip(products(one), products(wanted), strict=True):
                 scale = np.abs(expected).max()
@@ -151,12 +151,12 @@ def test_changed_matrix_restarts_the_submodels_beside_it(robot, parts):
 def test_tare_restarts_tracking_of_an_offset(robot, parts, monkeypatch):
     # Without drift the mean of the first two seconds is subtracted.
     monkeypatch.setattr(offset_module, 'SETTLING', 2.0)
+    monkeypatch.setattr(offset_module, 'DRIFT', 0.0)
     names = [sensor.name for sensor in robot.ft_sensors]
     jump, subtracted, left = np.zeros((N_FTS, 6)), {}, {}
     jump[FOOT] = [4.0, -3.0, 5.0, 0.3, 0.2, -0.1]
     for tared in ('none', names[FOOT]):
-        walks = {'force_walk': 3.0, 'moment_walk': 0.3, 'force_drift': 0.0, 'moment_drift': 0.0}
-        one = identifier(robot, gate=0.0, **walks)
+        one = identifier(robot, gate=0.0, force_walk=3.0)
         for k, part in enumerate(parts):
             one.add(replace(part, ft_readings=part.ft_readings + jump * (k >= 5)))
             before = one.refit()

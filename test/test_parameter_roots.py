@@ -17,8 +17,8 @@ from test_recursion import prior as prior
 from test_recursion import robot as robot
 
 from inertial_estimation.identification.priors import entropic_model, widened
+from inertial_estimation.identification.recursion.covariance import parameter_roots
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
-from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.unknowns import Term

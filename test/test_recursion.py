@@ -16,13 +16,11 @@ from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.equations.builder import EquationChoice
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.recursion import refit as refit_module
 from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
 from inertial_estimation.identification.recursion.innovation import Change
-from inertial_estimation.identification.recursion.memory import whitened
 from inertial_estimation.identification.recursion.payload import PayloadFit
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
@@ -31,10 +29,9 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.simulation.description import icub_urdf
 
 NOISE = np.array([0.15, 0.15, 0.15, 0.005, 0.005, 0.005])
-KINDS = ('force_x', 'force_y', 'force_z', 'moment_x', 'moment_y', 'moment_z')
 # Merging in parts and at once differ by round-off times the condition of the equations.
 SAME = 1e-8
-LIVE = {'half_life': 300.0, 'force_walk': 0.2, 'moment_walk': 0.02, 'gate': 4.0}
+LIVE = {'half_life': 300.0, 'force_walk': 0.2, 'gate': 4.0}
 
 
 @pytest.fixture(scope='module')
@@ -84,15 +81,16 @@ def known_of(identifier):
 
 def test_recursion_without_forgetting_is_the_batch(robot, prior):
     samples, _ = log(robot, 8.0)
-    stated = dict(zip(KINDS, NOISE.tolist(), strict=True))
-    identifier = identify(robot, prior, samples, noise=stated, warm_up=1.0)
+    identifier = identify(robot, prior, samples, warm_up=1.0)
     whole = gather(identifier.builder, samples)
     fresh = RecursiveIdentifier(identifier.robot, identifier.settings)
     rng = np.random.default_rng(0)
     for one, new, evidence in zip(identifier.memories, fresh.memories, whole, strict=True):
         if not one.block.kinds:
             continue
-        new.information = batch = whitened(evidence, stated)
+        new.noise = one.noise
+        new.information, new.errors = new.whitened(evidence)
+        batch = new.information
         assert one.information.count == batch.count
         # Triangles of incomplete equations are not unique, their residuals are.
         for x in rng.normal(size=(20, batch.n)):
@@ -136,21 +134,12 @@ def assert_minimum(found, weight, rng, size=1e-3):
         assert abs(ahead - behind) < 1e-2 * (ahead + behind - 2 * least)
 
 
-@pytest.mark.parametrize('weight', [1.0, 1e-4])
-def test_joint_steps_end_where_alternation_does(robot, prior, weight, monkeypatch):
+@pytest.mark.parametrize('weight', [1.0, 1e-4, 1e-6])
+def test_refit_from_far_is_the_minimum_of_all_submodels(robot, prior, weight):
     identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot))
     identifier.add(log(robot, 5.0)[0])
-    known = known_of(identifier)
-    with monkeypatch.context() as patched:
-        # Or the two would be the same calls.
-        patched.setattr(refit_module, 'alternate', None)
-        at_once = joint_refit(known, weight)
-    monkeypatch.setattr(refit_module, 'joint_minimum', lambda *_: None)
-    in_turn = joint_refit(known, weight)
-    for one, other in zip(at_once.fits, in_turn.fits, strict=True):
-        # Alternation ends where parameters move by 0.02 of their size, whose square is left.
-        assert one.memory.largest_change(one.parameters - other.parameters) < 1e-3
-    np.testing.assert_allclose(at_once.offsets, in_turn.offsets, atol=1e-3)
+    found = joint_refit(known_of(identifier), weight)
+    assert_minimum(found, weight, np.random.default_rng(0), size=1e-4)
 
 
 def test_parameters_and_offsets_are_recovered(robot, prior):

@@ -6,13 +6,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from test_recursion import KINDS, NOISE, log, settings
+from test_recursion import log, settings
 from test_recursion import prior as prior
 from test_recursion import robot as robot
 
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.offsets import (
+    DRIFT,
     MAX_INTERVAL,
     SETTLING,
     OffsetTracker,
@@ -27,21 +28,20 @@ ROUND_OFF = 1e-13
 @pytest.fixture
 def tracker():
     """Return a tracker that has subtracted ten of each for long."""
-    tracker, ten = OffsetTracker(6, 0.1, 0.01), np.full(6, 10.0)
+    tracker, ten = OffsetTracker(6, 0.1 / DRIFT), np.full(6, 10.0)
     first = tracker.proposed(ten, np.zeros(6), ALL, 0.0)
     # Offsets that are determined for the first time are taken at once.
     assert (first.values == 10.0).all()
     for seconds in (0.0, MAX_INTERVAL, MAX_INTERVAL):
-        tracker.take(first, ALL, seconds)
+        tracker.now = tracker.proposed(ten, ten, ALL, seconds)
     return tracker
 
 
 def ask(tracker, found, before, seconds=1.0, determined=ALL):
     """Return what is proposed, and take it."""
     found, before = np.broadcast_to(found, 6), np.broadcast_to(before, 6)
-    proposal = tracker.proposed(found, before, determined, seconds)
-    tracker.take(proposal, determined, seconds)
-    return proposal.values
+    tracker.now = tracker.proposed(found, before, determined, seconds)
+    return tracker.now.values
 
 
 def test_tracker_follows_at_drift_rate(tracker):
@@ -54,7 +54,7 @@ def test_tracker_follows_at_drift_rate(tracker):
         np.testing.assert_allclose(found, wanted, atol=ROUND_OFF)
     for _ in range(60):
         ask(tracker, asked, asked, 2.0)
-    np.testing.assert_allclose(tracker.values, asked, atol=ROUND_OFF)
+    np.testing.assert_allclose(tracker.now.values, asked, atol=ROUND_OFF)
     # Long intervals count as MAX_INTERVAL, time set back as none.
     far = np.full(6, 1e6)
     short, long, back = (
@@ -65,16 +65,16 @@ def test_tracker_follows_at_drift_rate(tracker):
 
 
 def test_tracker_begins_with_the_mean(rng):
-    tracker = OffsetTracker(6, 0.0, 0.0)
+    tracker = OffsetTracker(6, 0.0)
     swaying = 10.0 + rng.normal(size=(round(SETTLING), 6))
-    for k, values in enumerate(swaying):
-        tracker.take(tracker.proposed(values, values, ALL, 1.0), ALL, 1.0 if k else 0.0)
+    for values in swaying:
+        ask(tracker, values, values)
     # The first one counts for no time yet.
-    np.testing.assert_allclose(tracker.values, swaying[1:].mean(axis=0), atol=ROUND_OFF)
+    np.testing.assert_allclose(tracker.now.values, swaying[1:].mean(axis=0), atol=ROUND_OFF)
     for _ in range(2):
-        before = tracker.values
+        before = tracker.now.values
         ask(tracker, 1e3, 1e3)
-    np.testing.assert_array_equal(tracker.values, before)
+    np.testing.assert_array_equal(tracker.now.values, before)
 
 
 def test_tracker_takes_what_parameters_change(tracker):
@@ -105,7 +105,7 @@ def test_offsets_that_are_forgotten_or_without_equations(tracker):
     assert (found[3:] < 10.1).all()
     # What is not determined changes with parameters only.
     np.testing.assert_array_equal(ask(tracker, 25.0, 20.0, determined=~ALL), found + 5.0)
-    found, nothing = tracker.values, np.full(6, np.nan)
+    found, nothing = tracker.now.values, np.full(6, np.nan)
     np.testing.assert_array_equal(ask(tracker, nothing, nothing, determined=~ALL), found)
 
 
@@ -126,14 +126,11 @@ def test_a_reference_temperature_is_an_offset(robot, rng):
         np.testing.assert_allclose(one.shift, wanted, atol=ROUND_OFF * 1e2)
 
 
-STATED = dict(zip(KINDS, NOISE.tolist(), strict=True))
-
-
 @pytest.fixture(scope='module')
 def held(robot, prior):
     """Return an identifier that keeps the prior, its samples, and a refit."""
     samples, _ = log(robot, 4.0)
-    chosen = settings(robot, noise=STATED, warm_up=1.0, weight=0.1, excited=10_000)
+    chosen = settings(robot, warm_up=1.0, weight=0.1, excited=10_000)
     identifier = RecursiveIdentifier(robot.with_parameters(prior), chosen)
     identifier.add(samples)
     return identifier, samples, identifier.refit()
@@ -144,7 +141,8 @@ def test_offsets_fit_the_prior_from_the_outside_in(robot, prior, held):
     assert refit.refitted == ()
     np.testing.assert_array_equal(refit.parameters, prior)
     offsets, blocks = {}, identifier.builder.blocks
-    for block, kinds in reversed([*zip(blocks, identifier.builder.equations(samples))]):
+    equations = identifier.builder.equations(samples)
+    for block, kinds, memory in reversed([*zip(blocks, equations, identifier.memories)]):
         n, names = block.unknowns.n_inertial, block.unknowns.names
         parameters = prior[list(block.submodel.links)].reshape(-1)
         new = [k for k, name in enumerate(names[n:], start=n) if name not in offsets]
@@ -152,8 +150,8 @@ def test_offsets_fit_the_prior_from_the_outside_in(robot, prior, held):
         Y, y = [], []
         for kind, part in kinds.items():
             given = part.Y[:, known] @ [offsets[names[k]] for k in known] if known else 0.0
-            Y.append(part.Y[:, new] / STATED[kind])
-            y.append((part.y - part.Y[:, :n] @ parameters - given) / STATED[kind])
+            Y.append(part.Y[:, new] / memory.noise[kind])
+            y.append((part.y - part.Y[:, :n] @ parameters - given) / memory.noise[kind])
         if new:
             found = np.linalg.lstsq(np.concatenate(Y), np.concatenate(y), rcond=None)[0]
             offsets |= dict(zip([names[k] for k in new], found.tolist(), strict=True))

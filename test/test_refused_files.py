@@ -11,21 +11,13 @@ import json
 from copy import deepcopy
 from hashlib import sha256
 
-import numpy as np
 import pytest
-from free_air import smooth_motion, with_readings
 
 from inertial_estimation.calibration import calibration_file
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.files import load_mapping, load_parameters
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification import parameter_file
-from inertial_estimation.identification.recursion import state
-from inertial_estimation.identification.recursion.identifier import (
-    RecursiveIdentifier,
-    equal_parts,
-)
-from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.model.urdf import load_text, parse
 
 DEEP = 3000
@@ -112,23 +104,3 @@ def test_odd_parameters_are_refused(two_link):
             # Whose it was is not asked; a mass of True is one of 1 kg.
             free = path == ('robot',) or value is True
             assert free or outcome(parameter_file.from_text, two_link, text), (path, value)
-
-
-def test_odd_states_are_refused_or_work(nested_humanoid):
-    identifier = RecursiveIdentifier(nested_humanoid, RecursionSettings())
-    motion = smooth_motion(nested_humanoid, 4.0, seed=0, swing=0.8)
-    samples = with_readings(nested_humanoid, motion, nested_humanoid.parameters)
-    stretches = equal_parts(samples, 1.0)
-    for stretch in stretches:
-        identifier.add(stretch)
-    content = json.loads(state.to_text(identifier))['content']
-    name = next(iter(content['submodels']))
-    content['submodels'] = {name: content['submodels'][name]}
-    other = RecursiveIdentifier(nested_humanoid, RecursionSettings())
-    for path in list(places(content))[1:]:
-        for value in ODD:
-            odd = changed(content, path, value)
-            text = signed(state, odd, state.checksum(json.dumps(odd)))
-            if not outcome(state.from_text, other, text):
-                other.add(stretches[-1])
-                assert other.refit() is None or np.isfinite(other.refit().parameters).all()

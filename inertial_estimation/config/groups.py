@@ -8,9 +8,6 @@ from dataclasses import dataclass
 
 from inertial_estimation.config.schema import Group, setting
 
-LIVE_METHODS = ('entropic', 'semidefinite', 'pullback', 'euclidean')
-"""Methods of identification with a prior that are fast enough for refits."""
-
 
 @dataclass(frozen=True)
 class JointStateSettings(Group):
@@ -227,11 +224,10 @@ class EffortSettings(Group):
 class RefitSettings(Group):
     """Physically consistent parameters from all equations."""
 
-    method: str = setting('entropic', 'Method', choices=LIVE_METHODS)
     prior_weight: float = setting(
         0.1,
         'Weight of the URDF, against the mean squared residual over the noise',
-        range=(1e-9, 1e6),
+        range=(1e-6, 1e6),
     )
     min_determined: int = setting(
         4,

@@ -12,20 +12,18 @@ from inertial_estimation.config.settings import IDENTIFIER_NAME, IdentifierSetti
 from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.findings import finding
 from inertial_estimation.identification.errors_in_variables import StateNoise
-from inertial_estimation.identification.recursion.base_values import BaseTable
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.settings import recursion_settings
 from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.model.parameter_update import ParameterUpdate
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.calibration_updates import CalibrationFollower
 from inertial_estimation.ros.configured_node import ConfiguredNode, reported, run_node
 from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
 from inertial_estimation.ros.executors import SteadyTimer, create_service
-from inertial_estimation.ros.identifier_outputs import IdentifierOutputs
+from inertial_estimation.ros.identifier_outputs import IdentifierOutputs, progress
 from inertial_estimation.ros.identifier_status import IdentifierStatus
 from inertial_estimation.ros.sample_windows import (
     CONTACT_MARGIN,
@@ -76,7 +74,6 @@ class IdentifierPipeline:
                 'as weight, unless the topic of contacts reports it'
             )
         self._filters, self._noise_is_complete = StreamFilters(settings), False
-        self._table = BaseTable(self.identifier.builder)
         self.refit: Refit | None = None
         self._refitted_ns = 0
         self._published: tuple[str, ...] = ()
@@ -106,7 +103,7 @@ class IdentifierPipeline:
     def start(self) -> None:
         """Publish the state, and begin with samples from now on."""
         self._windows.reset()
-        self.report.restart()
+        self.report.waiting.clear()
         self._refit_known()
 
     def reset(self) -> str:
@@ -114,14 +111,14 @@ class IdentifierPipeline:
         self.forget()
         self.identifier.reset()
         self.refit, self._published = None, ()
-        self.report.restart()
+        self.report.waiting.clear()
         return 'forgot all messages and the state; published parameters and the state file stay'
 
     def enable(self, enabled: bool) -> str:
         """Identify, or pause; contacts are noted meanwhile."""
         self.enabled = enabled
         self._windows.drop()
-        self.report.restart()
+        self.report.waiting.clear()
         return 'identifying' if enabled else 'paused'
 
     def restore(self) -> str:
@@ -146,7 +143,7 @@ class IdentifierPipeline:
 
     def take(self, sample: Sample) -> None:
         """Collect a sample, and identify from a window of them."""
-        self.report.note_sample(sample)
+        self.report.sample = sample
         if not self.active:
             return
         window = self._windows.add(sample, self._inputs.contacts.at(sample.stamp_ns))
@@ -185,7 +182,8 @@ class IdentifierPipeline:
         due = not 0.0 <= gone < REFIT_PERIOD
         if due or any(change is Change.BODY for _, change in changes):
             self._refit()
-        self.report.note_window(perf_counter() - start)
+        self.report.busiest = max(self.report.busiest, perf_counter() - start)
+        self.report.counts['windows'] += 1
         self.state.keep(now=False)
 
     def _update_noise(self) -> None:
@@ -210,21 +208,27 @@ class IdentifierPipeline:
     def _refit(self) -> None:
         """Identify the parameters, and publish those that the equations determine."""
         self._refitted_ns = self.identifier.stamp_ns
-        self.refit = refit = self.identifier.refit()
-        values = self._table.values(self.identifier.memories, self.identifier.found)
-        self._outputs.publish_progress(self.identifier, refit, values)
-        refusal = None
+        identifier, report = self.identifier, self.report
+        self.refit = refit = identifier.refit()
+        if refit is None:
+            return
+        values = identifier.base_values()
+        report.counts['refits'] += 1
+        report.progress = progress(identifier, refit, values)
+        self._outputs.publish_progress(report.progress, identifier.payloads(), refit)
         # Submodels that were published and are not refitted any more go back to the prior.
-        if refit is not None and (refit.refitted or self._published):
-            try:
-                # As an estimator with these settings does.
-                update = ParameterUpdate(refit.parameters)
-                update.check(self.robot)
-                self._outputs.publish(refit, values, self.identifier.calibration)
-                refusal, self._published = '', refit.refitted
-            except ModelError as error:
-                refusal = str(error)
-        self.report.note_refit(refit, values, refusal)
+        if not refit.refitted and not self._published:
+            return
+        refusal = ''
+        try:
+            # As an estimator with these settings does.
+            update = refit.update(self.robot, identifier.calibration)
+            update.check(self.robot)
+            self._outputs.publish(refit.stamp_ns, update, values)
+            self._published = refit.refitted
+        except ModelError as error:
+            refusal = str(error)
+        report.note_update(refusal)
 
     def forget(self) -> None:
         """Empty filters and buffers; the state stays."""

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Latched publishers of the identifier: one message each for an update, and labelled tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
@@ -10,12 +10,12 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Float64MultiArray, String
 
-from inertial_estimation.identification.recursion.base_values import BaseValues
+from inertial_estimation.identification.recursion.covariance import BaseValues
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
-from inertial_estimation.identification.recursion.memory import SubmodelMemory
+from inertial_estimation.identification.recursion.payload import Payload
 from inertial_estimation.identification.recursion.update_policy import Refit
+from inertial_estimation.model.parameter_update import ParameterUpdate
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.urdf_export import export_urdf
 from inertial_estimation.outputs.table import Layout, ft_frames
 from inertial_estimation.ros.conversions import ns_to_stamp, wrench_to_message
@@ -24,9 +24,7 @@ from inertial_estimation.ros.inertial_parameters import (
     TOPIC,
     UNCERTAINTY_TOPIC,
     labelled_array,
-    offsets_to_message,
-    roots_to_message,
-    to_message,
+    to_messages,
 )
 from inertial_estimation.ros.subscriptions import LATCHED
 from inertial_estimation.signals.messages import topic_names
@@ -50,9 +48,10 @@ class IdentifierOutputs:
     def __init__(self, node: LifecycleNode, robot: Robot) -> None:
         self._node, self._robot = node, robot
         self._publishers: list = []
-        self._parameters = self._publisher(Float64MultiArray, TOPIC)
-        self._uncertainty = self._publisher(Float64MultiArray, UNCERTAINTY_TOPIC)
-        self._beside = self._publisher(Float64MultiArray, OFFSETS_TOPIC)
+        self._update = {
+            topic: self._publisher(Float64MultiArray, topic)
+            for topic in (UNCERTAINTY_TOPIC, OFFSETS_TOPIC, TOPIC)
+        }
         self._description = self._publisher(String, '~/robot_description')
         self._base = self._publisher(Float64MultiArray, '~/base_parameters')
         self._progress = self._publisher(Float64MultiArray, '~/progress')
@@ -67,38 +66,40 @@ class IdentifierOutputs:
         }
 
     def publish(
-        self, refit: Refit, values: Sequence[BaseValues], calibration: FtCalibration
+        self, stamp_ns: int, update: ParameterUpdate, values: Mapping[str, BaseValues]
     ) -> None:
-        """Publish an update; deviations and offsets before the parameters that they belong to."""
-        robot, parameters = self._robot, refit.parameters
-        self._uncertainty.publish(roots_to_message(robot, refit.parameter_roots, parameters))
-        self._beside.publish(offsets_to_message(robot, refit.subtracted, parameters, calibration))
-        self._parameters.publish(to_message(robot, parameters))
+        """Publish an update, and the base parameters by submodel."""
+        robot, parameters = self._robot, update.parameters
+        for topic, message in to_messages(robot, update).items():
+            self._update[topic].publish(message)
         self._description.publish(String(data=export_urdf(robot, parameters)))
         for link, row in zip(robot.link_names, parameters):
-            self._inertias.publish(_inertia(refit.stamp_ns, link, row))
-        labels = [f'{one.submodel}: {name}' for one in values for name in one.names]
-        rows = [row for one in values for row in zip(one.values, one.deviations)]
-        self._base.publish(_table(labels, ('value', 'standard_deviation'), rows))
+            self._inertias.publish(_inertia(stamp_ns, link, row))
+        rows = {
+            f'{submodel}: {name}': [value, deviation]
+            for submodel, one in values.items()
+            for name, value, deviation in zip(one.names, one.values, one.deviations)
+        }
+        self._base.publish(_table(rows, ('value', 'standard_deviation')))
 
     def publish_progress(
-        self, identifier: RecursiveIdentifier, refit: Refit | None, values: Sequence[BaseValues]
+        self,
+        progress: Mapping[str, Mapping[str, float]],
+        payloads: Mapping[str, Payload],
+        refit: Refit,
     ) -> None:
         """Publish progress, payloads and offsets, whether there is an update or not."""
-        memories, named = identifier.memories, {one.submodel: one for one in values}
-        rows = [[*progress(one, refit, named.get(one.name)).values()] for one in memories]
-        self._progress.publish(_table([one.name for one in memories], PROGRESS, rows))
-        payloads = identifier.payloads()
-        labels = [f'{name}: {one.link}' for name, one in payloads.items()]
-        rows = [
-            [one.mass, *one.center, one.mass_deviation, *one.center_deviation]
-            for one in payloads.values()
-        ]
-        self._payloads.publish(_table(labels, PAYLOAD, rows))
-        if refit is not None:
-            for name, offset in refit.determined_offsets.items():
-                publisher, frame = self._offsets[name]
-                publisher.publish(wrench_to_message(refit.stamp_ns, frame, offset))
+        rows = {name: list(figures.values()) for name, figures in progress.items()}
+        self._progress.publish(_table(rows, PROGRESS))
+        rows = {
+            f'{name}: {one.link}': [one.mass, *one.center, one.mass_deviation,
+                                    *one.center_deviation]
+            for name, one in payloads.items()
+        }  # fmt: skip
+        self._payloads.publish(_table(rows, PAYLOAD))
+        for name, offset in refit.determined_offsets.items():
+            publisher, frame = self._offsets[name]
+            publisher.publish(wrench_to_message(refit.stamp_ns, frame, offset))
 
     def destroy(self) -> None:
         """Destroy the publishers."""
@@ -129,26 +130,27 @@ def _inertia(stamp_ns: int, link: str, parameters: np.ndarray) -> InertiaStamped
 
 
 def progress(
-    memory: SubmodelMemory, refit: Refit | None, base: BaseValues | None
-) -> dict[str, float]:
-    """Return the progress of a submodel by `PROGRESS`; errors are rms of prior and fit."""
-    name, counted = memory.name, refit is not None and memory.name in refit.determined
-    figures = [
-        memory.seconds,
-        memory.information.count if counted else 0.0,
-        refit.determined[name] if counted else 0,
-        *((base.rank, len(base.names)) if base else (0, np.nan)),
-    ]
-    for group in GROUPS:
-        for residuals in (refit.prior_residuals, refit.residuals) if refit else ({}, {}):
-            own = [r for kind, r in residuals.get(name, {}).items() if kind.startswith(group)]
-            figures.append(float(np.sqrt(np.mean(np.square(own)))) if own else np.nan)
-    return dict(zip(PROGRESS, figures, strict=True))
+    identifier: RecursiveIdentifier, refit: Refit, base: Mapping[str, BaseValues]
+) -> dict[str, dict[str, float]]:
+    """Return figures by `PROGRESS` of each submodel; errors are rms of prior and fit."""
+    found = {}
+    for one in identifier.memories:
+        name, values = one.name, base.get(one.name)
+        figures = [
+            one.seconds,
+            one.information.count if one.information is not None else 0.0,
+            refit.determined.get(name, 0),
+            *((values.rank, len(values.names)) if values else (0, np.nan)),
+        ]
+        for group in GROUPS:
+            for residuals in (refit.prior_residuals, refit.residuals):
+                own = [r for kind, r in residuals.get(name, {}).items() if kind.startswith(group)]
+                figures.append(float(np.sqrt(np.mean(np.square(own)))) if own else np.nan)
+        found[name] = dict(zip(PROGRESS, figures, strict=True))
+    return found
 
 
-def _table(
-    labels: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence[float]]
-) -> Float64MultiArray:
+def _table(rows: Mapping[str, Sequence[float]], columns: Sequence[str]) -> Float64MultiArray:
     """Return labelled rows."""
-    numbers = np.reshape(np.array(rows, dtype=float), (len(labels), len(columns)))
-    return labelled_array(numbers, SEPARATOR.join(labels), ' '.join(columns))
+    numbers = np.reshape(np.array(list(rows.values()), dtype=float), (len(rows), len(columns)))
+    return labelled_array(numbers, SEPARATOR.join(rows), ' '.join(columns))

@@ -8,7 +8,7 @@ own, which name the parameters by their fingerprint.
 """
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
@@ -18,9 +18,8 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.unknowns import INERTIAL
 from inertial_estimation.model.inertia import check_usable
-from inertial_estimation.model.parameter_update import calibration_fingerprint, fingerprint
+from inertial_estimation.model.parameter_update import ParameterUpdate
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 
 TOPIC = 'inertial_parameters'
 UNCERTAINTY_TOPIC = 'inertial_parameters_uncertainty'
@@ -35,10 +34,18 @@ BESIDE, ON = 'beside', 'on'
 """In the label of the last dimension of offsets, each with a fingerprint after it."""
 
 
-def to_message(robot: Robot, parameters: Array) -> Float64MultiArray:
-    """Return parameters (n_links, 10) [kg, kg m, kg m^2] as a message."""
-    numbers = np.asarray(parameters, dtype=float)
-    return labelled_array(numbers, ' '.join(robot.link_names), PARAMETERS)
+def to_messages(robot: Robot, update: ParameterUpdate) -> dict[str, Float64MultiArray]:
+    """Return the messages of an update by topic, the parameters after what belongs to them."""
+    links, of = ' '.join(robot.link_names), update.fingerprint
+    sensors = ' '.join(sensor.name for sensor in robot.ft_sensors)
+    found = {}
+    if update.roots is not None:
+        label = DEVIATIONS + of
+        found[UNCERTAINTY_TOPIC] = labelled_array(update.roots, links, PARAMETERS, label)
+    if update.offsets is not None:
+        label, offsets = f'{BESIDE} {of} {ON} {update.calibration}', update.offsets[:, :, None]
+        found[OFFSETS_TOPIC] = labelled_array(offsets, sensors, WRENCH, label)
+    return found | {TOPIC: labelled_array(update.parameters, links, PARAMETERS)}
 
 
 def from_message(robot: Robot, message: Float64MultiArray) -> Array:
@@ -48,31 +55,12 @@ def from_message(robot: Robot, message: Float64MultiArray) -> Array:
     return parameters
 
 
-def roots_to_message(robot: Robot, roots: Array, parameters: Array) -> Float64MultiArray:
-    """Return roots (n_links, 10, r) of the covariance of parameters (n_links, 10)."""
-    label = DEVIATIONS + fingerprint(parameters)
-    return labelled_array(roots, ' '.join(robot.link_names), PARAMETERS, label)
-
-
 def roots_from_message(robot: Robot, message: Float64MultiArray) -> tuple[str, Array]:
     """Return the fingerprint of parameters, and roots (n_links, 10, r) of their covariance."""
     roots, label = _read(message, 'links', robot.link_names, PARAMETERS, 3)
     if not label.startswith(DEVIATIONS):
         raise ModelError(f"label '{label[:80]}' does not begin with '{DEVIATIONS}'")
-    if not np.isfinite(roots).all():
-        link = np.flatnonzero(~np.isfinite(roots).all(axis=(1, 2)))[0]
-        raise ModelError(f"deviations of '{robot.link_names[link]}' are not finite")
     return label.removeprefix(DEVIATIONS), roots
-
-
-def offsets_to_message(
-    robot: Robot, offsets: Mapping[str, Array], parameters: Array, calibration: FtCalibration
-) -> Float64MultiArray:
-    """Return the offsets (6,) [force; torque] of sensors that go with parameters (n_links, 10)."""
-    names = [sensor.name for sensor in robot.ft_sensors]
-    rows = [offsets.get(name, np.full(6, np.nan)) for name in names]
-    label = f'{BESIDE} {fingerprint(parameters)} {ON} {calibration_fingerprint(calibration)}'
-    return labelled_array(np.reshape(rows, (-1, 6, 1)), ' '.join(names), WRENCH, label)
 
 
 def offsets_from_message(robot: Robot, message: Float64MultiArray) -> tuple[str, str, Array]:
@@ -82,10 +70,7 @@ def offsets_from_message(robot: Robot, message: Float64MultiArray) -> tuple[str,
     words = label.split(' ')
     if len(words) != 4 or words[::2] != [BESIDE, ON] or offsets.shape[2] != 1:
         raise ModelError(f"label '{label[:80]}' is not '{BESIDE} <...> {ON} <...>'")
-    if np.isinf(offsets).any():
-        sensor = np.flatnonzero(np.isinf(offsets).any(axis=(1, 2)))[0]
-        raise ModelError(f"offset of '{names[sensor]}' is infinite")
-    return words[1], words[3], np.nan_to_num(offsets[:, :, 0], nan=0.0)
+    return words[1], words[3], offsets[:, :, 0]
 
 
 def labelled_array(numbers: Array, *labels: str) -> Float64MultiArray:
@@ -116,4 +101,8 @@ def _read(
     if given != list(names):
         wrong = next((a for a, b in zip(given, names) if a != b), 'too few names')
         raise ModelError(f"other {what}, or another order (first: '{wrong[:80]}')")
-    return np.array(message.data, dtype=float).reshape(shape), dims[-1].label
+    numbers = np.array(message.data, dtype=float).reshape(shape)
+    if not np.isfinite(numbers).all():
+        row = np.flatnonzero(~np.isfinite(numbers.reshape(len(names), -1)).all(axis=1))[0]
+        raise ModelError(f"numbers of '{names[row]}' are not finite")
+    return numbers, dims[-1].label

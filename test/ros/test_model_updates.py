@@ -23,14 +23,13 @@ from test_uncertainty import no_noise, roots_of
 from inertial_estimation.calibration.configured_estimator import build_calibration, build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.model.configured_robot import build_robot
+from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
 from inertial_estimation.ros import estimator_node, publishers
 from inertial_estimation.ros.inertial_parameters import (
     OFFSETS_TOPIC,
     TOPIC,
     UNCERTAINTY_TOPIC,
-    offsets_to_message,
-    roots_to_message,
-    to_message,
+    to_messages,
 )
 from inertial_estimation.signals.messages import topic_names
 from inertial_estimation.uncertainty.deviations import Uncertainty
@@ -74,6 +73,15 @@ class Bench(RepeatingRobot):
         return tuple(figure(self.next_status('model'), key) for key in keys)
 
 
+def message_of(parameters, topic=TOPIC, **others):
+    return to_messages(ROBOT, ParameterUpdate(parameters, **others))[topic]
+
+
+def offsets_beside(parameters, offsets):
+    on = calibration_fingerprint(CALIBRATION)
+    return message_of(parameters, OFFSETS_TOPIC, offsets=offsets, calibration=on)
+
+
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     """Take over updates within one cycle."""
@@ -98,7 +106,7 @@ def test_an_update_is_used(make, rng):
     bench, parameters = make(), others(ROBOT, rng)
     bench.check()
     assert bench.model('source') == ('URDF',)
-    bench.update(to_message(ROBOT, parameters))
+    bench.update(message_of(parameters))
     bench.check(parameters)
     assert bench.next_status('model').level == DiagnosticStatus.OK
     mass = f'{parameters[:, 0].sum():.4f}'
@@ -112,22 +120,16 @@ def test_an_update_is_used(make, rng):
     bench.check(parameters)
 
 
-def offsets_beside(parameters, rows, calibration=CALIBRATION):
-    names = [sensor.name for sensor in ROBOT.ft_sensors]
-    return offsets_to_message(ROBOT, dict(zip(names, rows)), parameters, calibration)
-
-
 def test_ft_offsets_come_with_an_update(make, rng):
     bench, parameters = make(), others(ROBOT, rng)
     topic = topic_names([sensor.name for sensor in ROBOT.ft_sensors])[1]
     bench.listen(WrenchStamped, f'wrench_estimator/ft_offset/{topic}', LATCHED)
     bench.check()
     offsets = rng.normal(size=(len(ROBOT.ft_sensors), 6))
-    offsets[0, 2] = np.nan
     # An update that comes first has no offsets until their message comes.
-    bench.update(to_message(ROBOT, parameters))
+    bench.update(message_of(parameters))
     bench.update(offsets_beside(parameters, offsets), OFFSETS_TOPIC)
-    bench.check(parameters, np.nan_to_num(offsets))
+    bench.check(parameters, offsets)
     heard, force = bench.heard[f'wrench_estimator/ft_offset/{topic}'], CALIBRATION.offsets[1, 0]
     bench.spin_until(lambda: heard and heard[-1].wrench.force.x == force + offsets[1, 0])
     spoiled = offsets_beside(parameters, offsets)
@@ -142,7 +144,7 @@ def test_ft_offsets_come_with_an_update(make, rng):
 
 def spoil(change):
     """Return a message whose data or layout is changed."""
-    message = to_message(ROBOT, ROBOT.parameters)
+    message = message_of(ROBOT.parameters)
     change(message)
     return message
 
@@ -169,13 +171,13 @@ REFUSED = {
 
 def test_unusable_updates_are_refused(make, rng):
     bench, parameters = make(), others(ROBOT, rng)
-    bench.update(to_message(ROBOT, parameters))
+    bench.update(message_of(parameters))
     for count, change in enumerate(REFUSED.values(), start=1):
         bench.update(spoil(change))
         assert bench.next_status('model').level == DiagnosticStatus.WARN
         assert bench.model('updates refused') == (str(count),)
     bench.check(parameters)
-    bench.update(to_message(ROBOT, parameters))
+    bench.update(message_of(parameters))
     assert bench.next_status('model').level == DiagnosticStatus.OK
 
 
@@ -194,24 +196,26 @@ def test_deviations_hold_the_covariance_of_an_update(make, rng, monkeypatch):
 
     parameters, roots = others(ROBOT, rng), roots_of(ROBOT, rng)
     messages = [
-        (roots_to_message(ROBOT, roots, parameters), UNCERTAINTY_TOPIC),
-        (to_message(ROBOT, parameters), TOPIC),
+        (message_of(parameters, UNCERTAINTY_TOPIC, roots=roots), UNCERTAINTY_TOPIC),
+        (message_of(parameters), TOPIC),
     ]
     usual = deviations()
     for message, topic in messages:
         bench.update(message, topic)
     found = deviations()
     assert bench.model('uncertainty') == ('in deviations',)
-    bench.update(roots_to_message(ROBOT, np.zeros_like(roots), parameters), UNCERTAINTY_TOPIC)
+    bench.update(
+        message_of(parameters, UNCERTAINTY_TOPIC, roots=np.zeros_like(roots)), UNCERTAINTY_TOPIC
+    )
     by_sensors = deviations()
     estimator = build_estimator(SETTINGS, ROBOT.with_parameters(parameters))
     by_parameters = Uncertainty(estimator, no_noise(ROBOT), roots).of(bench.sample).torques
     assert (by_parameters > by_sensors).any()
     np.testing.assert_allclose(found, np.hypot(by_sensors, by_parameters), rtol=SQUARES)
     # Those of another update, unreadable ones, and those of an update that is reverted.
-    bench.update(roots_to_message(ROBOT, roots, others(ROBOT, rng)), UNCERTAINTY_TOPIC)
+    bench.update(message_of(others(ROBOT, rng), UNCERTAINTY_TOPIC, roots=roots), UNCERTAINTY_TOPIC)
     np.testing.assert_allclose(deviations(), by_sensors, rtol=SQUARES)
-    spoiled = roots_to_message(ROBOT, roots, parameters)
+    spoiled = message_of(parameters, UNCERTAINTY_TOPIC, roots=roots)
     swap_names(spoiled)
     bench.update(spoiled, UNCERTAINTY_TOPIC)
     np.testing.assert_allclose(deviations(), by_sensors, rtol=SQUARES)
@@ -223,15 +227,15 @@ def test_deviations_hold_the_covariance_of_an_update(make, rng, monkeypatch):
 
 def test_held_updates_wait_and_revert_goes_back_to_the_urdf(make, rng):
     bench, (first, second, third) = make(), (others(ROBOT, rng) for _ in range(3))
-    bench.update(to_message(ROBOT, first))
+    bench.update(message_of(first))
     assert bench.call('hold_model', True).success
-    bench.update(to_message(ROBOT, second))
+    bench.update(message_of(second))
     bench.check(first)
     assert bench.model('held', 'update waits') == ('True', 'True')
     assert bench.call('hold_model', False).success
     bench.check(second)
     assert bench.call('revert_model').success
-    bench.update(to_message(ROBOT, third))
+    bench.update(message_of(third))
     bench.check()
     assert bench.model('source', 'held') == ('URDF', 'True')
 
@@ -243,9 +247,9 @@ def test_parameters_are_saved_and_restored(make, rng, tmp_path):
         (others(ROBOT, rng) for _ in range(2)),
     )
     assert not bench.call('restore_model').success
-    bench.update(to_message(ROBOT, first))
+    bench.update(message_of(first))
     assert bench.call('save_model').success
-    bench.update(to_message(ROBOT, second))
+    bench.update(message_of(second))
     whole = path.read_text()
     path.write_text(whole[:-40])
     assert not bench.call('restore_model').success

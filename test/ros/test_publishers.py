@@ -35,9 +35,10 @@ from visualization_msgs.msg import Marker, MarkerArray
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
+from inertial_estimation.model.parameter_update import ParameterUpdate
 from inertial_estimation.ros import estimator_node, publishers
 from inertial_estimation.ros.conversions import point_to_message, stamp_to_ns
-from inertial_estimation.ros.inertial_parameters import TOPIC, to_message
+from inertial_estimation.ros.inertial_parameters import TOPIC, to_messages
 from inertial_estimation.signals.messages import Decoder
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.stream_noise import stream_noise
@@ -219,7 +220,7 @@ def test_inertia_markers_come_when_the_model_changes(bench, rng, monkeypatch):
     assert len(heard) == 1 and first.action == Marker.DELETEALL
     assert {marker.ns for marker in solids} == {'inertia_cuboid', 'inertia_ellipsoid'}
     model = robot.estimator.pipeline.robot
-    update = to_message(model, others(model, rng))
+    update = to_messages(model, ParameterUpdate(others(model, rng)))[TOPIC]
     robot.publisher(type(update), TOPIC, LATCHED).publish(update)
     robot.spin_until(lambda: robot.estimator.pipeline._updates._taken)
     send(robot, seconds[2:], rng)

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
-from inertial_estimation.arrays import Array, Indices, Mask
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
 from inertial_estimation.identification.equations.builder import Block, EquationBuilder, Observed
 from inertial_estimation.identification.errors_in_variables import (
@@ -20,16 +21,14 @@ from inertial_estimation.identification.errors_in_variables import (
 from inertial_estimation.identification.evidence import Evidence, gather
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.recursion.innovation import Change
+from inertial_estimation.identification.recursion.covariance import BaseValues, base_values
+from inertial_estimation.identification.recursion.innovation import Change, SubmodelIdentifier
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.payload import Payload
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.recursion.submodel_identifier import (
-    Rejection,
-    SubmodelIdentifier,
-)
 from inertial_estimation.identification.recursion.update_policy import Refit, UpdatePolicy
+from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch, SensorState
@@ -56,8 +55,6 @@ class RecursiveIdentifier:
     ----------
     stamp_ns : int
         Stamp of the last sample [ns]; 0: none.
-    equations_ns : dict of str to int
-        Stamp of the last window with equations, by submodel [ns].
     noise : StateNoise or None
         Noise of the motion from now on; None: it is exact.
     prior : ndarray, shape (n_links, 10)
@@ -111,28 +108,35 @@ class RecursiveIdentifier:
                 fits[one.name][one.memory.offsets] -= one.memory.shift
         return fits
 
-    def parameters(self) -> dict[str, Array]:
+    def base_values(self) -> dict[str, BaseValues]:
         """
-        Return the parameters of the last refit, accepted or not.
+        Return the base parameters of the last refit.
 
         Returns
         -------
-        dict of str to ndarray, shape (n_links, 10)
-            Of the links of each submodel with equations.
+        dict of str to BaseValues
+            Of each submodel with equations.
 
         """
-        unknowns = {one.name: one.block.unknowns for one in self.memories}
-        return {name: unknowns[name].split(x)[0] for name, x in self.found.items()}
+        return base_values(self.memories, self._bases, self.found)
+
+    @cached_property
+    def _bases(self) -> dict[str, tuple[BaseParameters, tuple[str, ...]]]:
+        """Base parameters of each submodel, and the names of the combinations."""
+        with one_thread():
+            bases = self.builder.base_parameters()
+        return {
+            block.submodel.name: (base, tuple(base.combinations(block.unknowns.names)))
+            for block, base in zip(self.builder.blocks, bases, strict=True)
+        }
 
     def reset(self) -> None:
         """Forget all samples."""
         self._submodels = list(map(self._new, self.builder.blocks))
-        self.relate_to(self._offsets(self.calibration))
+        self.relate_to(_effective_offsets(self.calibration)[self._unknown])
         self.stamp_ns = 0
-        self.equations_ns: dict[str, int] = {}
         self._random = np.random.default_rng(0)
         self._levels = WhiteNoise()
-        self._assumed: Indices = np.zeros(0, dtype=np.intp)
         self._start: dict[str, Array] = {}
         self._policy = UpdatePolicy(self.robot, self.prior, self.settings)
 
@@ -198,16 +202,13 @@ class RecursiveIdentifier:
     def relate_to(self, offsets: Array) -> None:
         """Relate equations to some offsets of the sensors of `settings.equations`, (n, 6)."""
         self.start_offsets = offsets
-        shift = self._offsets(self.calibration) - offsets
+        shift = _effective_offsets(self.calibration)[self._unknown] - offsets
         self._shift = shift.reshape(-1)
         for one in self.memories:
             one.shift = self._shift[one.own]
         subtracted = self.calibration.offsets.copy()
         subtracted[self._unknown] -= shift
         self.builder.calibration = self.calibration.with_offsets(subtracted)
-
-    def _offsets(self, calibration: FtCalibration) -> Array:
-        return _effective_offsets(calibration)[self._unknown]
 
     @one_thread()
     def add(
@@ -246,8 +247,6 @@ class RecursiveIdentifier:
         evidence = self._equations(samples, free, external)
         for one, new in zip(self._submodels, evidence, strict=True):
             count = max((part.count for part in new.kinds.values()), default=0.0)
-            if count:
-                self.equations_ns[one.name] = last
             change = one.add(new, elapsed, min(elapsed, spanned) * count / n)
             if change is not None:
                 changes.append((one, change))
@@ -271,9 +270,7 @@ class RecursiveIdentifier:
         """Return the equations of each submodel, with the errors of the motion."""
         if samples.joint_states is not None:
             assumed = samples.joint_states == SensorState.ASSUMED
-            self._assumed = np.flatnonzero(assumed.any(axis=0))
-            if len(self._assumed):
-                samples = replace(samples, positions=np.where(assumed, np.nan, samples.positions))
+            samples = replace(samples, positions=np.where(assumed, np.nan, samples.positions))
         if samples.efforts is not None and self.settings.effort_gains:
             samples = replace(samples, efforts=samples.efforts * self._gains)
         evidence = gather(self.builder, samples, external=external, free=free)
@@ -284,13 +281,13 @@ class RecursiveIdentifier:
         errors = perturbation_errors(self.builder, observed, noise, self._random)
         return [replace(one, errors=own) for one, own in zip(evidence, errors)]
 
-    def rejections(self) -> dict[str, Rejection]:
-        """Return the equations that are rejected now, by submodel."""
-        return {one.name: one.rejection for one in self._submodels if one.rejection is not None}
+    def rejections(self) -> dict[str, float]:
+        """Return the time for which equations have been rejected up to now, by submodel [s]."""
+        return {one.name: one.rejected_seconds for one in self._submodels if one.rejected_seconds}
 
     def payloads(self) -> dict[str, Payload]:
         """Return the payloads that were detected last, by submodel."""
-        found = {one.name: one.payload for one in self._submodels}
+        found = {one.name: one.payload.payload() for one in self._submodels if one.payload}
         return {name: payload for name, payload in found.items() if payload is not None}
 
     @one_thread()
@@ -307,14 +304,12 @@ class RecursiveIdentifier:
         ready = [one for one in self.memories if one.information is not None]
         if not ready:
             return None
-        found = joint_refit(ready, self.settings.weight, self._start, self.settings.method)
+        found = joint_refit(ready, self.settings.weight, self._start)
         self._start = {fit.memory.name: fit.parameters for fit in found.fits}
         own = {one.name: one for one in self._submodels}
         for fit in found.fits:
             own[fit.memory.name].set_fit(fit.x)
-        return self._policy.refit(
-            found, self._submodels, self.stamp_ns, self._assumed, self._shift
-        )
+        return self._policy.refit(found, self._submodels, self.stamp_ns, self._shift)
 
 
 def _effective_offsets(calibration: FtCalibration) -> Array:

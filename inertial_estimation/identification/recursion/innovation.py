@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Innovation test of new equations, and what has changed where they fail it.
+Innovation test of the new equations of a submodel, and what has changed where they fail it.
 
 New equations are judged by what they add to the least squares of all: their noise if they agree,
 however little is known yet (the normalised innovation [Bar-Shalom 2001, 5.4]). Those that add much
@@ -9,22 +9,34 @@ more are rejected. Either a contact acts on the submodel, or one of its links ha
 payload), or an offset has jumped. The last two explain all equations since, once the unknowns that
 changed are released; a contact does not. While the motion cannot distinguish them, equations stay
 rejected.
+
+Before a submodel was excited, friction, drives and errors of the model show when joints move fast
+for the first time, and look like a contact that never ends. Motion changes the regressor and a
+contact does not, so the memory starts again from rejected equations if they determine more
+combinations than all before.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.identification.equations.wrenches import EFFORT
 from inertial_estimation.identification.errors_in_variables import StateErrors
+from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.recursion.memory import FORCES, MOMENTS, SubmodelMemory
+from inertial_estimation.identification.recursion.payload import PayloadFit
+from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.row_space import wandered
+
+COMPARED_WINDOWS = 5
+"""Newest windows whose residuals compare the fit with the prior."""
 
 USUAL_SHARE = 0.1
 """Weight of a new window in the usual innovation."""
@@ -67,10 +79,10 @@ class SampleWindow(NamedTuple):
     """Whitened equations of consecutive samples."""
 
     rows: Information
+    errors: StateErrors
+    """Errors of the state in them."""
     seconds: float
     """That they span."""
-    errors: StateErrors | None = None
-    """Errors of the state in them."""
 
 
 class InnovationTest:
@@ -95,7 +107,7 @@ class InnovationTest:
         """Test a window; return the windows to be added, and a change detected just now."""
         memory = self._memory
         assert memory.information is not None
-        before = memory.information.merge(memory.loose_prior())
+        before = memory.information.merge(memory.loose_prior)
         size, sway = self._added(before, [new]), self._sway(before, new)
         waiting, self._waiting = self._waiting, None
         if size > self._gate**2 * self.usual or sway > MAX_SWAY * self._sways:
@@ -167,3 +179,155 @@ class InnovationTest:
         triangle: Array = np.asarray(np.linalg.qr(stacked, mode='r'))
         root = np.linalg.lstsq(triangle.T, column, rcond=None)[0]
         return bool(np.linalg.norm(root) <= MAX_MASS_DEVIATION)
+
+
+class SubmodelIdentifier:
+    """Recursive identification of one submodel: test, memory and residuals of new equations."""
+
+    def __init__(self, memory: SubmodelMemory, settings: RecursionSettings) -> None:
+        self.memory, self.name, self._settings = memory, memory.name, settings
+        links = memory.block.unknowns.links
+        named = [k for k, link in enumerate(links) if link in settings.payload_links]
+        self._carrier = named[0] if named else len(links) - 1
+        self._restart()
+
+    def _restart(self) -> None:
+        """Forget all but the memory."""
+        self.found: Array | None = None
+        """All unknowns of the last fit, shape (n_unknowns,)."""
+        self._prior_fit: Array | None = None
+        self.prior_residuals: Mapping[str, float] = {}
+        """Rms of the newest equations before they were added, of the prior, by kind [N, Nm]."""
+        self.residuals: Mapping[str, float] = {}
+        """The same of the last fit."""
+        self.rejected_seconds = 0.0
+        """Time for which equations have been rejected up to now [s]."""
+        self._test: InnovationTest | None = None
+        self.payload: PayloadFit | None = None
+        """Fit of the payload that was detected last."""
+        self._ratios: deque[float] = deque(maxlen=COMPARED_WINDOWS)
+        self._newest: deque[Evidence] = deque(maxlen=COMPARED_WINDOWS)
+        self._first_motion: Evidence | None = None
+        """Equations that were rejected since the last ones that agreed, and their time [s]."""
+        self._moving = 0.0
+
+    @property
+    def agreeing(self) -> bool:
+        """True if equations were tested, and are not rejected now."""
+        return self._test is not None and not self._test.rejecting
+
+    @property
+    def residual_ratio(self) -> float:
+        """Residual of the fit over that of the prior, median of the newest windows."""
+        return float(np.median(self._ratios or 1.0))
+
+    def residual_ratio_in_use(self, x: Array, subtracted: Array) -> float:
+        """Return the same for unknowns (n_unknowns,) with the offsets that would be subtracted."""
+        columns = self.memory.offsets
+        if not len(columns):
+            return 1.0
+        prior, found, used = self.memory.prior_fit, x.copy(), subtracted[self.memory.own]
+        none, zero = np.isnan(used), self.memory.shift
+        prior[columns] = np.where(none, zero, prior[columns] + used - found[columns])
+        found[columns] = np.where(none, zero, used)
+        ratios = [self._ratio(new.residuals(prior), new.residuals(found)) for new in self._newest]
+        return float(np.median(ratios or 1.0))
+
+    def set_fit(self, x: Array) -> None:
+        """Set the fit with which new equations are compared, shape (n_unknowns,)."""
+        self._prior_fit, self.found = self.memory.prior_fit, x
+
+    def add(self, new: Evidence, elapsed: float, seconds: float) -> Change | None:
+        """
+        Add equations unless they fail the test.
+
+        elapsed: time since the last samples; seconds: time with equations [s].
+        """
+        memory = self.memory
+        memory.drift(elapsed)
+        if self.payload:
+            self.payload.drift(memory.offsets, memory.walks(elapsed))
+        if not new.count:
+            return None
+        if memory.information is None:
+            self._newest.append(new)
+            memory.warm_up(new, seconds)
+            return None
+        memory.follow_efforts(new)
+        before, whitened = memory.information, memory.whitened(new)
+        if whitened is None:
+            self._compare(new, seconds)
+            return None
+        window = SampleWindow(*whitened, seconds)
+        accepted: Sequence[SampleWindow] = [window]
+        change, rejecting = None, False
+        if self._settings.gate:
+            self._test = self._test or InnovationTest(memory, self._carrier, self._settings.gate)
+            accepted, change = self._test.judge(window)
+            rejecting = self._test.rejecting
+        self.rejected_seconds = self.rejected_seconds + seconds if rejecting else 0.0
+        if not rejecting:
+            self._first_motion, self._moving = None, 0.0
+        elif self._begins(new, seconds):
+            self._restart()
+            return Change.BEGUN
+        if change is Change.BODY:
+            # A fit of the change beyond what was known.
+            columns = np.arange(10 * self._carrier, 10 * self._carrier + 10)
+            link = memory.block.unknowns.links[self._carrier]
+            self.payload = PayloadFit(link, columns, before.merge(memory.loose_prior))
+        for one in accepted:
+            memory.absorb(*one)
+            if self.payload:
+                self.payload.add(one.rows, one.seconds)
+        # The residual of a fit before a change is no noise.
+        if change is not None:
+            self._ratios.clear()
+            self._newest.clear()
+        elif not rejecting:
+            self._newest.append(new)
+            self._compare(new, seconds)
+        return change
+
+    def _begins(self, new: Evidence, seconds: float) -> bool:
+        """Keep rejected equations; restart the memory from them if they are the first motion."""
+        memory = self.memory
+        if not any(kind.startswith(EFFORT) for kind in memory.block.kinds):
+            return False
+        memory.excited |= memory.determined(memory.corrected) >= self._settings.excited
+        if memory.excited:
+            return False
+        kept = new if self._first_motion is None else self._first_motion.merge(new)
+        self._first_motion, self._moving = kept, self._moving + seconds
+        if self._moving < self._settings.warm_up:
+            return False
+        spanned, before, whitened = self._moving, memory.information, memory.whitened(kept)
+        self._first_motion, self._moving = None, 0.0
+        assert before is not None and whitened is not None
+        if memory.determined(before.merge(whitened[0])) <= memory.determined(before):
+            return False
+        if not memory.begin(kept):
+            return False
+        memory.seconds += spanned
+        return True
+
+    def _compare(self, new: Evidence, seconds: float) -> None:
+        """Compare fit and prior on new equations, and let the noise follow the residuals."""
+        if self.found is None or self._prior_fit is None:
+            return
+        self.prior_residuals = new.residuals(self._prior_fit)
+        self.residuals = new.residuals(self.found)
+        self._ratios.append(self._ratio(self.prior_residuals, self.residuals))
+        self.memory.adapt_noise(self.residuals, seconds)
+
+    def _ratio(self, prior: Mapping[str, float], found: Mapping[str, float]) -> float:
+        """Return the residual of a fit over that of the prior, at least the noise."""
+        squares: dict[str, list[tuple[float, float]]] = {}
+        for kind, level in self.memory.noise.items():
+            if np.isfinite(found.get(kind, np.nan)):
+                # Of forces, moments and efforts.
+                group = kind.partition(' ')[0].partition('_')[0]
+                pair = (prior[kind] / level) ** 2, (found[kind] / level) ** 2
+                squares.setdefault(group, []).append(pair)
+        means = (np.mean(own, axis=0) for own in squares.values())
+        return float(np.sqrt(max((now / max(was, 1.0) for was, now in means), default=1.0)))

@@ -19,9 +19,11 @@ import numpy as np
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.one_thread import one_thread
-from inertial_estimation.identification.recursion.memory import OFFSET_SIZES, SubmodelMemory
+from inertial_estimation.identification.recursion.memory import LEVER, OFFSET_SIZES, SubmodelMemory
 from inertial_estimation.identification.row_space import RowSpace, eliminated
 
+DRIFT = 0.15
+"""Fastest drift of offsets that the tracker follows, over their random walk [1/sqrt(s)]."""
 INNER_WEIGHT = 1e-3
 """Weight of the equations of a submodel over that of those one sensor further out."""
 MAX_WEIGHTED_DEPTH = 3
@@ -48,15 +50,8 @@ def fitted_offsets(memories: Sequence[SubmodelMemory], parameters: Sequence[Arra
             known = information.R[:, :n] @ own.reshape(-1)
             rest = Information.of(information.R[:, n:], information.rho - known)
             left = eliminated(rest, np.setdiff1d(np.arange(rest.n), one.offsets - n))
-            rows = rows.add(weight * placed(left.R, one), weight * left.rho)
+            rows = rows.add(weight * one.placed(left.R), weight * left.rho)
     return np.where(beside < 0, np.nan, RowSpace.of(rows.R).solve(rows.rho))
-
-
-def placed(rows: Array, memory: SubmodelMemory) -> Array:
-    """Return rows of the offsets of one submodel as rows of all offsets."""
-    found = np.zeros((len(rows), memory.n_offsets))
-    found[:, memory.own] = rows
-    return found
 
 
 @one_thread()
@@ -65,9 +60,9 @@ def offset_deviations(memories: Sequence[SubmodelMemory]) -> Array:
     rows = Information.empty(memories[0].n_offsets)
     for one in memories:
         if len(one.offsets):
-            left = eliminated(one.corrected.merge(one.loose_prior()), one.inner)
+            left = eliminated(one.corrected.merge(one.loose_prior), one.inner)
             weak = np.diag(1.0 / one.offset_scales(*OFFSET_SIZES))
-            both = placed(np.vstack([left.R, weak]), one)
+            both = one.placed(np.vstack([left.R, weak]))
             rows = rows.add(both, np.zeros(len(both)))
     found, has = np.full(rows.n, np.inf), np.flatnonzero(np.diag(rows.R))
     found[has] = np.linalg.norm(np.linalg.inv(rows.R[np.ix_(has, has)]), axis=1)
@@ -75,12 +70,14 @@ def offset_deviations(memories: Sequence[SubmodelMemory]) -> Array:
 
 
 class Proposal(NamedTuple):
-    """Offsets that would be subtracted."""
+    """Offsets to be subtracted."""
 
     values: Array
     """NaN: never determined [N, Nm]."""
     refused: Array
     """Recent changes by new parameters that were not taken [N, Nm]."""
+    ages: Array
+    """Time for which they have been determined [s]."""
 
 
 class OffsetTracker:
@@ -96,13 +93,10 @@ class OffsetTracker:
     sway with the posture where matrices are wrong.
     """
 
-    def __init__(self, n: int, force_drift: float, moment_drift: float) -> None:
-        self._drifts = force_drift, moment_drift
-        self.values: Array = np.full(n, np.nan)
-        """NaN: never determined [N, Nm]."""
-        self._refused: Array = np.zeros(n)
-        self._ages: Array = np.zeros(n)
-        """Time for which they have been determined [s]."""
+    def __init__(self, n: int, force_walk: float) -> None:
+        self._drifts = DRIFT * force_walk, DRIFT * LEVER * force_walk
+        self.now = Proposal(np.full(n, np.nan), np.zeros(n), np.zeros(n))
+        """What is subtracted."""
 
     def proposed(self, found: Array, before: Array, determined: Mask, seconds: float) -> Proposal:
         """
@@ -110,39 +104,34 @@ class OffsetTracker:
 
         found, before: fitted beside the new parameters and beside those in use [N, Nm].
         """
-        seconds = min(max(seconds, 0.0), MAX_INTERVAL)
-        known = np.isfinite(self.values) & np.isfinite(found)
-        values, refused = np.where(determined, found, self.values), self._refused.copy()
+        seconds, now = min(max(seconds, 0.0), MAX_INTERVAL), self.now
+        known = np.isfinite(now.values) & np.isfinite(found)
+        values, refused = np.where(determined, found, now.values), now.refused.copy()
+        ages = np.where(np.isnan(now.values), 0.0, now.ages + seconds * determined)
         kept = float(np.exp(-seconds / SETTLING))
         # Components of each force and of each moment.
         for k, vector in enumerate(np.arange(len(found)).reshape(-1, 3)):
             at = vector[known[vector]]
             if not len(at):
                 continue
-            wanted, old, owed = found[at], self.values[at], kept * self._refused[at]
+            wanted, old, owed = found[at], now.values[at], kept * now.refused[at]
             change = owed + (wanted - before[at])
             owed = _share_along(change, owed) * owed
             new = change - owed
             taken = _share_along(wanted - old, new) * new
             left = np.where(determined[at], wanted - (old + taken), 0.0)
             # No faster than the drift; at first as the mean.
-            distance, age = float(np.linalg.norm(left)), float(self._ages[at].min())
+            distance, age = float(np.linalg.norm(left)), float(now.ages[at].min())
             drift = seconds * self._drifts[k % 2]
             settling = seconds / (age + seconds) if seconds and age < SETTLING else 0.0
             share = max(min(1.0, drift / distance) if distance else 1.0, settling)
             values[at] = old + taken + share * left
             refused[at] = change - taken
-        return Proposal(values, refused)
-
-    def take(self, proposal: Proposal, determined: Mask, seconds: float) -> None:
-        """Subtract what was proposed."""
-        passed = min(max(seconds, 0.0), MAX_INTERVAL) * determined
-        self._ages = np.where(np.isnan(self.values), 0.0, self._ages + passed)
-        self.values, self._refused = proposal
+        return Proposal(values, refused, ages)
 
     def forget(self, which: Indices | Mask) -> None:
         """Start some offsets again."""
-        self.values[which], self._refused[which] = np.nan, 0.0
+        self.now.values[which], self.now.refused[which] = np.nan, 0.0
 
 
 def _share_along(wanted: Array, change: Array) -> float:

@@ -9,19 +9,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from inertial_estimation.config.groups import LIVE_METHODS
 from inertial_estimation.config.schema import ALL
 from inertial_estimation.config.settings import IdentifierSettings
-from inertial_estimation.errors import ConfigError, ModelError
+from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.equations.builder import EquationChoice
-from inertial_estimation.identification.solvers.method import require_weight
 from inertial_estimation.identification.unknowns import OF_A_JOINT
 from inertial_estimation.model.robot import Robot
 
-DRIFT = 0.15
-"""Fastest drift of offsets that the estimator follows, over their random walk [1/sqrt(s)]."""
-LEVER = 0.1
-"""Random walk of moment offsets over that of force offsets [m]."""
 INNOVATION_GATE = 4.0
 """Residual over the usual one from which equations are rejected."""
 WARM_UP = 3.0
@@ -47,22 +41,12 @@ class RecursionSettings:
     Weight of the prior, against the mean squared residual in units of the noise. Systematic
     errors of sensors exceed their noise by far, so parameters follow what explains more than that.
     """
-    method: str = 'entropic'
-    """Solver, one of `LIVE_METHODS`."""
     half_life: float = np.inf
     """Time with equations after which they count half [s]; infinite: no forgetting."""
     force_walk: float = 0.0
-    """Random walk of force offsets [N/sqrt(s)]."""
-    moment_walk: float = 0.0
-    """Random walk of moment offsets [Nm/sqrt(s)]."""
-    force_drift: float = 0.045
-    """Largest rate at which the subtracted force offset follows [N/s]."""
-    moment_drift: float = 0.0045
-    """Largest rate at which the subtracted moment offset follows [Nm/s]."""
+    """Random walk of force offsets; that of moments is 0.1 m times it [N/sqrt(s)]."""
     warm_up: float = 2.0
     """Time with equations before their noise is estimated and a submodel refitted [s]."""
-    noise: Mapping[str, float] = field(default_factory=dict)
-    """Standard deviation by kind of equation where it is known [N, Nm]; else estimated."""
     effort_gains: Mapping[str, float] = field(default_factory=dict)
     """Torque or force over what a joint reports as its effort, e.g. a current. Default: 1."""
     gate: float = 0.0
@@ -73,24 +57,19 @@ class RecursionSettings:
     """Combinations that equations must determine better than the prior before an update."""
 
     def __post_init__(self) -> None:
-        if self.method not in LIVE_METHODS:
-            raise ConfigError(f"method is '{self.method}', expected one of {LIVE_METHODS}")
-        try:
-            require_weight(self.weight)
-        except ModelError as error:
-            raise ConfigError(str(error)) from error
-        if not self.half_life > 0.0:
-            raise ConfigError(f'half_life is {self.half_life}, expected more than zero')
-        for name in ('force_walk', 'moment_walk', 'force_drift', 'moment_drift', 'warm_up'):
-            if not 0.0 <= (value := getattr(self, name)) < np.inf:
-                raise ConfigError(f'{name} is {value}, expected zero or more, finite')
-        if not (self.gate == 0.0 or 2.0 <= self.gate < np.inf):
-            raise ConfigError(f'gate is {self.gate}, expected 0 (off) or at least 2')
-        for joint, gain in self.effort_gains.items():
-            if not np.isfinite(gain) or gain == 0.0:
-                raise ConfigError(f"effort gain of '{joint}' is {gain}, expected finite, not zero")
-        if bad := [kind for kind, level in self.noise.items() if not 0.0 < level < np.inf]:
-            raise ConfigError(f'noise of {", ".join(bad)} must be positive and finite')
+        for name, value, valid in (
+            ('weight', self.weight, 1e-6 <= self.weight <= 1e6),
+            ('half_life', self.half_life, self.half_life > 0.0),
+            ('force_walk', self.force_walk, 0.0 <= self.force_walk < np.inf),
+            ('warm_up', self.warm_up, 0.0 <= self.warm_up < np.inf),
+            ('gate', self.gate, self.gate == 0.0 or 2.0 <= self.gate < np.inf),
+            *(
+                (f"effort gain of '{joint}'", gain, np.isfinite(gain) and gain != 0.0)
+                for joint, gain in self.effort_gains.items()
+            ),
+        ):
+            if not valid:
+                raise ConfigError(f'{name} is {value}, out of its range')
 
 
 def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionSettings:
@@ -119,12 +98,8 @@ def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionS
             offsets=offsets,
         ),
         weight=settings.refit.prior_weight,
-        method=settings.refit.method,
         half_life=settings.half_life,
         force_walk=settings.force_walk,
-        moment_walk=LEVER * settings.force_walk,
-        force_drift=DRIFT * settings.force_walk,
-        moment_drift=DRIFT * LEVER * settings.force_walk,
         warm_up=WARM_UP,
         effort_gains=dict(zip(efforts, chosen.gains)),
         gate=INNOVATION_GATE,

@@ -9,18 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inertial_estimation.arrays import Array, Indices, Mask
-from inertial_estimation.identification.recursion.memory import determined_combinations
+from inertial_estimation.arrays import Array
+from inertial_estimation.identification.recursion.covariance import parameter_roots
+from inertial_estimation.identification.recursion.innovation import SubmodelIdentifier
 from inertial_estimation.identification.recursion.offsets import (
     OffsetTracker,
     Proposal,
     fitted_offsets,
     offset_deviations,
 )
-from inertial_estimation.identification.recursion.parameter_roots import parameter_roots
 from inertial_estimation.identification.recursion.refit import JointRefit
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.recursion.submodel_identifier import SubmodelIdentifier
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
 from inertial_estimation.model.robot import Robot
@@ -115,8 +114,7 @@ class UpdatePolicy:
 
     def __init__(self, robot: Robot, prior: Array, settings: RecursionSettings) -> None:
         self._robot, self._prior, self._settings = robot, prior, settings
-        n = 6 * len(settings.equations.offsets)
-        self.tracker = OffsetTracker(n, settings.force_drift, settings.moment_drift)
+        self.tracker = OffsetTracker(6 * len(settings.equations.offsets), settings.force_walk)
         self._used: dict[str, Array] = {}
         self._used_ns = 0
 
@@ -125,14 +123,9 @@ class UpdatePolicy:
         found: JointRefit,
         submodels: Sequence[SubmodelIdentifier],
         stamp_ns: int,
-        assumed: Indices,
         shift: Array,
     ) -> Refit:
-        """
-        Return the result of a refit.
-
-        assumed: joints without measured positions; shift: as of a memory, of all offsets.
-        """
+        """Return the result of a refit; shift: as of a memory, of all offsets."""
         since = (stamp_ns - self._used_ns) / SECOND_NS if self._used_ns else 0.0
         own = {one.name: one for one in submodels}
         ready = [fit.memory for fit in found.fits]
@@ -150,16 +143,20 @@ class UpdatePolicy:
             offsets = fitted_offsets(ready, used)
             return used, offsets, self.tracker.proposed(offsets, before, known, since)
 
-        determined, reasons = {}, self._waiting(submodels, assumed)
-        for one in ready:
+        determined, reasons = {}, {}
+        for one in (each.memory for each in submodels):
             needed = self._settings.excited
-            count = determined_combinations(one, one.corrected, self._settings.weight)
-            determined[one.name] = count
-            one.excited |= count >= needed
-            if count < needed:
-                reasons[one.name] = f'{count} of {needed} parameter combinations determined'
-            elif (ratio := own[one.name].residual_ratio) > MAX_RESIDUAL_RATIO:
-                reasons[one.name] = f'residual is {ratio:.1f} times that of the prior'
+            if not one.block.kinds:
+                reasons[one.name] = 'no equations: an unknown wrench acts'
+            elif one.information is None:
+                reasons[one.name] = f'{one.seconds:.1f} s of equations, noise not yet known'
+            else:
+                determined[one.name] = count = one.determined(one.corrected)
+                one.excited |= count >= needed
+                if count < needed:
+                    reasons[one.name] = f'{count} of {needed} parameter combinations determined'
+                elif (ratio := own[one.name].residual_ratio) > MAX_RESIDUAL_RATIO:
+                    reasons[one.name] = f'residual is {ratio:.1f} times that of the prior'
         *_, subtracted = proposed(reasons)
         for fit in (fit for fit in found.fits if fit.memory.name not in reasons):
             name = fit.memory.name
@@ -169,10 +166,9 @@ class UpdatePolicy:
                     f'residual is {ratio:.1f} times that of the prior without undetermined '
                     'FT offsets'
                 )
-        used, offsets, subtracted = proposed(reasons)
+        used, offsets, self.tracker.now = proposed(reasons)
         self._used = {one.name: parameters for one, parameters in zip(ready, used, strict=True)}
         self._used_ns = stamp_ns
-        self.tracker.take(subtracted, known, since)
         refitted = [fit for fit in found.fits if fit.memory.name not in reasons]
         roots = parameter_roots(found, self._settings.weight)
         size = max((roots[fit.memory.name].shape[1] for fit in refitted), default=0)
@@ -183,18 +179,18 @@ class UpdatePolicy:
             links, root = list(fit.memory.block.submodel.links), roots[fit.memory.name]
             parameters[links] = fit.parameters
             placed[links, :, : root.shape[1]] = root.reshape(len(links), 10, -1)
-        with_equations: Mask = ~np.isnan(offsets.reshape(-1, 6)[:, 0])
 
         def by_sensor(numbers: Array) -> dict[str, Array]:
             """Return the numbers of sensors with equations."""
-            named = zip(self._settings.equations.offsets, numbers.reshape(-1, 6), strict=True)
-            return {name: row for (name, row), has in zip(named, with_equations) if has}
+            names, rows = self._settings.equations.offsets, offsets.reshape(-1, 6)
+            named = zip(names, rows, numbers.reshape(-1, 6), strict=True)
+            return {name: row for name, fitted, row in named if not np.isnan(fitted[0])}
 
         return Refit(
             stamp_ns,
             parameters,
             by_sensor(offsets - shift),
-            by_sensor(subtracted.values - shift),
+            by_sensor(self.tracker.now.values - shift),
             by_sensor(deviations),
             tuple(fit.memory.name for fit in refitted),
             determined,
@@ -204,18 +200,3 @@ class UpdatePolicy:
             float(consistency_margin(parameters).min()),
             placed,
         )
-
-    def _waiting(
-        self, submodels: Sequence[SubmodelIdentifier], assumed: Indices
-    ) -> dict[str, str]:
-        """Return the reasons of submodels without information."""
-        reasons = {}
-        for one in (each.memory for each in submodels):
-            if not one.block.kinds:
-                reasons[one.name] = 'no equations: an unknown wrench acts'
-            elif not one.seconds and len(assumed):
-                joints = ', '.join(self._robot.joint_names[k] for k in assumed)
-                reasons[one.name] = f'no equations: assumed positions of {joints}'
-            elif one.information is None:
-                reasons[one.name] = f'{one.seconds:.1f} s of equations, noise not yet known'
-        return reasons

@@ -3,7 +3,7 @@
 """
 Methods of identification by name.
 
-A new method is its own file and an entry here; refits offer those of `config.groups.LIVE_METHODS`.
+A new method is its own file and an entry here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Covariance of refitted parameters, as a root of that of each submodel.
+Covariance of refitted parameters, as a root of that of each submodel, and base parameters.
 
 With A the equations of all submodels above those of the prior near the answer, an error e of the
 right-hand sides moves the answer by ``A^+ e``. It has two independent parts, as in
@@ -24,21 +24,42 @@ determine its offsets, v comes out too large.
 
 Offsets are eliminated last: what the other submodels determine of them enters with its own errors.
 Friction and offsets have no rows in the roots. Faded equations count as fewer of the same noise.
+
+Base parameters are those that the equations determine without the prior. The combinations depend
+on the robot and its sensors; which of them are determined, and how well, depends on the motion.
+One that is not has an infinite standard deviation [S 81-83].
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.identification.evidence import EXCITED
+from inertial_estimation.identification.fit import determined_by_others
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import entropic_model
+from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.refit import JointRefit, SubmodelFit
-from inertial_estimation.identification.row_space import RowSpace, across, column_basis
+from inertial_estimation.identification.row_space import DETERMINED, RowSpace, across, column_basis
 from inertial_estimation.identification.solvers.divergence import entropic_divergence
+from inertial_estimation.model.base_parameters import BaseParameters
+
+
+class BaseValues(NamedTuple):
+    """Base parameters of one submodel."""
+
+    names: Sequence[str]
+    """Combinations of unknowns, as `BaseParameters.combinations`."""
+    values: Array
+    """Shape (n_base,), in the unit of the unknown that stands first."""
+    deviations: Array
+    """Standard deviations by the equations alone, shape (n_base,)."""
+    rank: int
+    """Independent combinations that are determined."""
 
 
 class _Triangle(NamedTuple):
@@ -124,3 +145,34 @@ def _compressed(root: Array) -> Array:
     if root.shape[1] <= len(root):
         return root
     return np.asarray(np.linalg.qr(root.T, mode='r')).T
+
+
+@one_thread()
+def base_values(
+    memories: Sequence[SubmodelMemory],
+    bases: Mapping[str, tuple[BaseParameters, Sequence[str]]],
+    found: Mapping[str, Array],
+) -> dict[str, BaseValues]:
+    """
+    Return the base parameters by submodel.
+
+    bases: with the names of the combinations; found: all unknowns of a refit, (n_unknowns,).
+    """
+    ready = [one for one in memories if one.information is not None]
+    known = [(one.block.unknowns, one.corrected) for one in ready]
+    others = determined_by_others(known) if len(known) > 1 else [None] * len(known)
+    values = {}
+    for one, other in zip(ready, others, strict=True):
+        if one.name not in found:
+            continue
+        rows, (base, names) = one.corrected.R, bases[one.name]
+        space = RowSpace.of(rows if other is None else np.vstack([rows, other.R]), EXCITED)
+        scaled = base.grouping / space.scales
+        # Not by the independent columns: none holds what neighbours determine of offsets.
+        outside = scaled @ space.missing / np.linalg.norm(scaled, axis=1)[:, None]
+        deviations = np.linalg.norm(scaled @ space.directions / space.strengths, axis=1)
+        deviations[np.linalg.norm(outside, axis=1) > DETERMINED] = np.inf
+        lost = np.linalg.matrix_rank(outside, tol=DETERMINED) if outside.size else 0
+        x = base.of(found[one.name])
+        values[one.name] = BaseValues(names, x, deviations, len(names) - int(lost))
+    return values
