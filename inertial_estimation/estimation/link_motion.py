@@ -33,7 +33,7 @@ from inertial_estimation.estimation.sensor_arrays import (
     mean_of,
 )
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.spatial import cross, hat, motion_transform
+from inertial_estimation.model.spatial import cross, cross_matrix, motion_transform
 from inertial_estimation.sample import Sample, SampleBatch
 
 S = TypeVar('S', Sample, SampleBatch)
@@ -154,7 +154,7 @@ class MotionPlan:
             bits = (0,) * len(bits)
         self.layout: Layout = lay_out(robot, bits, arrays=arrays)
         imu_links = self.layout.imu_links
-        self._arrays = arrays
+        self.arrays = arrays
         self._n_imus = len(robot.imus)
         leads = {imu_link.lead for imu_link in imu_links}
         self.serving = tuple(k in leads for k in range(self._n_imus))
@@ -177,31 +177,31 @@ class MotionPlan:
         if self.is_plain:
             return sample
         lead: tuple[int, ...] = sample.angular_velocities.shape[:-2]
-        w, dw, a = motion = Motions(*np.zeros((3, *lead, len(self._leads), 3)))
-        w[..., self._turning, :] = self._gyroscopes.of(sample.angular_velocities)
-        if not self._arrays:
-            dw[..., self._turning, :] = self._gyroscopes.of(sample.angular_accelerations)
-        self._carry(0, sample, motion, w=True, dw=not self._arrays)
+        w, dw, a = motion = Motions(*np.zeros((3, *lead, len(self.leads), 3)))
+        w[..., self.turning, :] = self.gyroscopes.of(sample.angular_velocities)
+        if not self.arrays:
+            dw[..., self.turning, :] = self.gyroscopes.of(sample.angular_accelerations)
+        self._carry(0, sample, motion, w=True, dw=not self.arrays)
         # Points move by w x w x r + dw x r.
         squares = w[..., :, None] * w[..., None, :]
         squares -= np.einsum('...ii->...', squares)[..., None, None] * np.eye(3)
-        if self._arrays:
-            flat = squares[..., self._spun, :, :].reshape(*lead, len(self._spun), 9, 1)
-            swing = (self._array_levers @ flat)[..., 0]
-            dw[..., self._spun, :] = self._array.of(sample.proper_accelerations) - swing
+        if self.arrays:
+            flat = squares[..., self.spun, :, :].reshape(*lead, len(self.spun), 9, 1)
+            swing = (self.array_levers @ flat)[..., 0]
+            dw[..., self.spun, :] = self.array.of(sample.proper_accelerations) - swing
             self._carry(1, sample, motion, dw=True)
-        turning = squares + hat(dw)
+        turning = squares - cross_matrix(dw)
         # Only the mean of the positions counts, as the motion is linear in them [T 4.11].
-        moved = (turning[..., self._shaken, :, :] @ self._levers)[..., 0]
-        a[..., self._shaken, :] = self._accelerometers.of(sample.proper_accelerations) - moved
+        moved = (turning[..., self.shaken, :, :] @ self.levers)[..., 0]
+        a[..., self.shaken, :] = self.accelerometers.of(sample.proper_accelerations) - moved
         self._carry(2, sample, motion, a=True)
-        walk = self._walks[2]
+        walk = self.walks[2]
         if walk is not None:
             # It came through the joints to the origin of the link; on from there with the turning
             # that is measured on the link, wherever its gyroscope sits.
             a[..., walk.to, :] += (turning[..., walk.to, :, :] @ walk.origins)[..., 0]
         found = np.zeros((3, *lead, self._n_imus, 3))
-        found[..., self._leads, :] = motion
+        found[..., self.leads, :] = motion
         w, dw, a = found
         return replaced(
             sample, angular_velocities=w, proper_accelerations=a, angular_accelerations=dw
@@ -211,7 +211,7 @@ class MotionPlan:
         self, number: int, sample: Sample | SampleBatch, motion: Motions, **wanted: bool
     ) -> None:
         """Carry some of the motions to the links that lack them."""
-        walk = self._walks[number]
+        walk = self.walks[number]
         if walk is not None:
             reached = walk.run(sample, motion)
             for name in (name for name, is_wanted in wanted.items() if is_wanted):
@@ -219,24 +219,24 @@ class MotionPlan:
 
     def _lay_out(self, robot: Robot, imu_links: Sequence[ImuLink]) -> None:
         """Lay out the constants of the plan."""
-        self._leads = np.array([one.lead for one in imu_links])
-        self._turning = np.flatnonzero([bool(one.gyroscopes) for one in imu_links])
-        self._spun = np.flatnonzero([one.is_array for one in imu_links])
-        self._shaken = np.flatnonzero([bool(one.accelerometers) for one in imu_links])
-        links = [imu_links[b] for b in self._turning.tolist()]
+        self.leads = np.array([one.lead for one in imu_links])
+        self.turning = np.flatnonzero([bool(one.gyroscopes) for one in imu_links])
+        self.spun = np.flatnonzero([one.is_array for one in imu_links])
+        self.shaken = np.flatnonzero([bool(one.accelerometers) for one in imu_links])
+        links = [imu_links[b] for b in self.turning.tolist()]
         blocks, _ = zip(*(mean_of(one, robot, 'gyroscope') for one in links))
-        self._gyroscopes = SensorSum([one.gyroscopes for one in links], blocks)
-        links = [imu_links[b] for b in self._shaken.tolist()]
+        self.gyroscopes = SensorSum([one.gyroscopes for one in links], blocks)
+        links = [imu_links[b] for b in self.shaken.tolist()]
         blocks, levers = zip(*(mean_of(one, robot, 'accelerometer') for one in links))
-        self._accelerometers = SensorSum([one.accelerometers for one in links], blocks)
-        self._levers = np.array(levers)[..., None]
-        if self._arrays:
-            links = [imu_links[b] for b in self._spun.tolist()]
+        self.accelerometers = SensorSum([one.accelerometers for one in links], blocks)
+        self.levers = np.array(levers)[..., None]
+        if self.arrays:
+            links = [imu_links[b] for b in self.spun.tolist()]
             blocks, levers = zip(*(array_of(one, robot) for one in links))
-            self._array = SensorSum([one.accelerometers for one in links], blocks)
-            self._array_levers = np.array(levers)
-        known = self._turning, self._spun, self._shaken
-        self._walks = [
+            self.array = SensorSum([one.accelerometers for one in links], blocks)
+            self.array_levers = np.array(levers)
+        known = self.turning, self.spun, self.shaken
+        self.walks = [
             None if forest is None else Walk(imu_links, forest, rows)
             for forest, rows in zip(self.layout.forests, known, strict=True)
         ]

@@ -198,19 +198,19 @@ class SensorSum:
 
     def __init__(self, rows: Sequence[Sequence[int]], blocks: Sequence[Array]) -> None:
         self._n_imu_links = len(rows)
-        self._rows = np.array([k for each in rows for k in each], dtype=np.intp)
-        self._matrix_T = np.zeros((3 * len(self._rows), 3 * len(rows)))
+        self.rows = np.array([k for each in rows for k in each], dtype=np.intp)
+        self.matrix_T = np.zeros((3 * len(self.rows), 3 * len(rows)))
         start = 0
         for b, matrices in enumerate(blocks):
             for matrix in matrices:
-                self._matrix_T[start : start + 3, 3 * b : 3 * b + 3] = matrix.T
+                self.matrix_T[start : start + 3, 3 * b : 3 * b + 3] = matrix.T
                 start += 3
 
     def of(self, readings: Array) -> Array:
         """Return the sums; readings (..., n_imus, 3); returns (..., n_imu_links, 3)."""
-        chosen = readings.take(self._rows, axis=-2)
+        chosen = readings.take(self.rows, axis=-2)
         lead = readings.shape[:-2]
-        sums: Array = chosen.reshape(*lead, 3 * len(self._rows)) @ self._matrix_T
+        sums: Array = chosen.reshape(*lead, 3 * len(self.rows)) @ self.matrix_T
         return sums.reshape(*lead, self._n_imu_links, 3)
 
 

@@ -33,7 +33,7 @@ from inertial_estimation.uncertainty.motion_noise import (
     ParameterNoise,
     independent_parts,
 )
-from inertial_estimation.uncertainty.sensitivities import Disturbances, Roots, Sensitivities
+from inertial_estimation.uncertainty.sensitivities import Disturbances, Sensitivities
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
 from inertial_estimation.uncertainty.stream_noise import (
     USED,
@@ -100,15 +100,13 @@ class Uncertainty:
         parameter_roots: Array | None = None,
     ) -> None:
         robot = estimator.robot
-        for kind, rows, names in (
-            ('joints', noise.joints, robot.joint_names),
-            ('IMUs', noise.imus, robot.imus),
-            ('FT sensors', noise.fts, robot.ft_sensors),
-        ):
-            if len(rows) != len(names):
-                raise ModelError(
-                    f"the noise is for {len(rows)} {kind}, robot '{robot.name}' has {len(names)}"
-                )
+        stated = tuple(len(rows) for rows in (noise.joints, noise.imus, noise.fts))
+        needed = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
+        if stated != needed:
+            raise ModelError(
+                f"the noise is for {stated} joints, IMUs and FT sensors, robot '{robot.name}' has "
+                f'{needed}'
+            )
         self._estimator, self._noise = estimator, noise
         self._joints = triangular_root(noise.joints)
         self._imus = triangular_root(noise.imus)
@@ -116,9 +114,7 @@ class Uncertainty:
         self._fts = directions * noise.fts[:, None, :]
         # What is laid out for a plan goes when the plan does.
         self._plans: WeakKeyDictionary[Plan, Sensitivities] = WeakKeyDictionary()
-        self._checked: WeakKeyDictionary[Plan, Array] = WeakKeyDictionary()
-        self._motions: WeakKeyDictionary[MotionPlan, dict[bool, LinkMotionNoise]]
-        self._motions = WeakKeyDictionary()
+        self._motions: WeakKeyDictionary[MotionPlan, LinkMotionNoise] = WeakKeyDictionary()
         self.set_parameter_roots(parameter_roots)
 
     def set_parameter_roots(self, roots: Array | None) -> None:
@@ -142,7 +138,8 @@ class Uncertainty:
         """
         robot = self._estimator.robot
         self._parts = () if roots is None else independent_parts(robot, roots)
-        self._parameters: WeakKeyDictionary[Plan, ParameterNoise] = WeakKeyDictionary()
+        for sensitivities in self._plans.values():
+            sensitivities.parameters = None
 
     @one_thread()
     def of(
@@ -168,7 +165,7 @@ class Uncertainty:
             As `WrenchEstimator.update` does.
 
         """
-        step, disturbances = self._evaluate(sample, contacts, combined=True)
+        step, disturbances = self._evaluate(sample, contacts)
         plan, deviations = step.plan, disturbances.deviations
         n_active, n_joints = len(plan.active), len(plan.quality.torques)
         framed = deviations[: len(deviations) - 2 * n_joints].reshape(-1, 6)
@@ -178,7 +175,7 @@ class Uncertainty:
         wrenches[plan.active[plan.known]] = 0.0
         residuals = np.full((len(plan.ranks), 6), np.nan)
         residuals[plan.residual_rows] = 0.0
-        residuals[plan.residual_rows[self._plans[plan].loads.residual_rows]] = framed[n_active:]
+        residuals[plan.residual_rows[self._plans[plan].residual_rows]] = framed[n_active:]
         if not plan.complete:
             kinds = wrenches, torques, external, residuals
             for values, flags in zip(kinds, plan.quality, strict=True):
@@ -192,10 +189,9 @@ class Uncertainty:
         """
         Return the effect of each source of noise on the results of one sample.
 
-        From it follow covariances of results and the shares of the sensors; a noise model of ones
-        gives the derivatives of the results by all readings.
+        From it follow covariances of results and the shares of the sensors.
         """
-        return self._evaluate(sample, contacts, combined=False)[1]
+        return self._evaluate(sample, contacts)[1]
 
     def of_batch(
         self, samples: SampleBatch, contacts: Iterable[Contact] | ContactSet | None = None
@@ -206,61 +202,31 @@ class Uncertainty:
         return Deviations(samples.stamp_ns, each[0].contacts, *arrays)
 
     def _evaluate(
-        self,
-        sample: Sample,
-        contacts: Iterable[Contact] | ContactSet | None,
-        *,
-        combined: bool,
+        self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None
     ) -> tuple[Step, Disturbances]:
         """Return the step that a sample goes to and the disturbances of its results."""
         estimator = self._estimator
         step, sample = estimator.prepare(sample, contacts)
         plan, joints = step.plan, self._joints
-        dynamics = plan.dynamics
         if sample.joint_states is not None:
             assumed = sample.joint_states == SensorState.ASSUMED
             if assumed.any():
                 joints = joints * ~assumed[:, None, None]
                 joints[assumed, 0, 0] = self._noise.assumed_positions[assumed]
-        link_changes = parameter_changes = None
-        if plan.motion is not None:
-            kept = self._motions.setdefault(plan.motion, {})
-            if combined not in kept:
-                kept[combined] = LinkMotionNoise(
-                    estimator.robot, plan.motion, estimator.motion.arrays, self._imus,
-                    combined=combined,
-                )  # fmt: skip
-            link_changes = kept[combined].changes(sample, dynamics.imus, joints)
-        if self._parts:
-            if plan not in self._parameters:
-                self._parameters[plan] = ParameterNoise(dynamics, self._parts)
-            parameter_changes = self._parameters[plan].changes(dynamics)
-        if self._checked.get(plan) is not dynamics.parameters:
-            _check_masses(plan)
-            self._checked[plan] = dynamics.parameters
         if plan not in self._plans:
             self._plans[plan] = Sensitivities(plan, estimator.rank_tolerance)
+        sensitivities, links = self._plans[plan], None
+        if plan.motion is not None:
+            if plan.motion not in self._motions:
+                self._motions[plan.motion] = LinkMotionNoise(plan.motion, self._imus)
+            motions = self._motions[plan.motion]
+            links = motions.joints, motions.changes(sample, plan.dynamics.imus, joints)
+        if self._parts and sensitivities.parameters is None:
+            sensitivities.parameters = ParameterNoise(plan.dynamics, self._parts)
         calibration = estimator.calibration
-        fts = calibration.matrices * self._fts
-        roots = Roots(joints, self._imus[dynamics.imus], fts, link_changes, parameter_changes)
         readings = calibration.apply(sample.ft_readings, sample.ft_temperatures)
-        found = self._plans[plan].evaluate(dynamics, step.columns, readings, roots)
-        return step, found
-
-
-def _check_masses(plan: Plan) -> None:
-    """Raise where Pinocchio's sums of inertias would divide by a mass that is not positive."""
-    model = plan.dynamics.forest.model
-    masses = [inertia.mass for inertia in model.inertias]
-    for k in range(model.njoints - 1, 0, -1):
-        parent = model.parents[k]
-        parts = masses[k], masses[parent]
-        masses[parent] = sum(parts)
-        if parent and any(parts) and masses[parent] <= 0.0:
-            raise ModelError(
-                f"the links beyond '{model.names[parent]}' of the forest weigh "
-                f'{masses[parent]:.3g} kg together: standard deviations need positive sums'
-            )
+        roots = joints, self._imus[plan.dynamics.imus], calibration.matrices * self._fts
+        return step, sensitivities.evaluate(step.columns, readings, *roots, links)
 
 
 class LiveUncertainty:

@@ -10,7 +10,6 @@ comes through the joints: the noise of one reading reaches several links, and th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -19,7 +18,7 @@ from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.estimation.forest import Dynamics, Forest
 from inertial_estimation.estimation.link_motion import MotionPlan, Motions, Walk
-from inertial_estimation.estimation.sensor_arrays import ImuLink, array_of, mean_of
+from inertial_estimation.estimation.sensor_arrays import ImuLink
 from inertial_estimation.model.inertia import inertia_seen_from, parameters_of, spatial_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import hat
@@ -78,66 +77,42 @@ class WalkDerivatives(Walk):
         return changes[:n_sources], changes[n_sources:]
 
 
-class LinkChanges(NamedTuple):
-    """Changes of the motions of links by one standard deviation of each source."""
-
-    joints: Indices
-    """Joints through which a motion comes."""
-    changes: Array
-    """
-    First of three sources for each of these joints, then of those of the IMUs in threes, shape
-    (n_joints + n, 3, 3 n_serving, 3): axes of the links; angular velocity, proper and angular
-    acceleration.
-    """
-
-
 class LinkMotionNoise:
     """Noise of the motions of the links of one plan; imu_roots (n_imus, 3, 3)."""
 
-    def __init__(
-        self, robot: Robot, plan: MotionPlan, arrays: bool, imu_roots: Array, *, combined: bool
-    ) -> None:
-        links = plan.layout.imu_links
-        self._leads = np.array([link.lead for link in links])
-        self._joints = np.array(sorted(plan.joints), dtype=np.intp)
-        self._sources = _sources(robot, links, arrays, imu_roots, combined)
-        self._arrays = arrays
-        turning = [bool(link.gyroscopes) for link in links]
-        shaken = [bool(link.accelerometers) for link in links]
-        spun = [link.is_array for link in links]
+    def __init__(self, plan: MotionPlan, imu_roots: Array) -> None:
+        self._plan, links = plan, plan.layout.imu_links
+        self.joints = np.array(sorted(plan.joints), dtype=np.intp)
+        """Joints through which a motion comes."""
+        self._sources = _sources(plan, imu_roots)
+        known = plan.turning, plan.spun, plan.shaken
         self._walks = [
-            None if forest is None else WalkDerivatives(links, forest, np.flatnonzero(own))
-            for forest, own in zip(plan.layout.forests, (turning, spun, shaken), strict=True)
+            None if forest is None else WalkDerivatives(links, forest, rows)
+            for forest, rows in zip(plan.layout.forests, known, strict=True)
         ]
-        self._shaken = np.flatnonzero(shaken)
-        self._levers = _Points(
-            [mean_of(links[k], robot, 'accelerometer')[1] for k in self._shaken]
-        )
-        self._spun = np.flatnonzero(spun) if arrays else np.zeros(0, dtype=np.intp)
-        self._array_levers = np.array(
-            [array_of(links[k], robot)[1].reshape(3, 3, 3) for k in self._spun]
-        )
-        last = self._walks[2]
-        # Origins of the frames from those of the links, in the axes of the frames.
-        origins = [link.L_H_B[:3, :3].T @ link.L_H_B[:3, 3] for link in links]
-        self._origins = None if last is None else _Points([origins[k] for k in last.to])
 
-    def changes(self, sample: Sample, serving: Indices, joint_roots: Array) -> LinkChanges:
-        """Return the changes of the links whose IMUs serve; joint_roots (n_joints, 3, 3)."""
-        m = len(self._joints)
+    def changes(self, sample: Sample, serving: Indices, joint_roots: Array) -> Array:
+        """
+        Return the changes of the motions of links by one standard deviation of each source.
+
+        First of three sources for each joint in `joints`, then of those of the IMUs in threes:
+        (n_joints + n, 3, 3 n_serving, 3), axes of the links; angular velocity, proper and angular
+        acceleration. serving (n_serving,): IMUs of the links; joint_roots (n_joints, 3, 3).
+        """
+        plan, m = self._plan, len(self.joints)
         joints: Array = np.zeros((m, 3, m, 3))
-        joints[np.arange(m), :, np.arange(m)] = joint_roots[self._joints].swapaxes(1, 2)
+        joints[np.arange(m), :, np.arange(m)] = joint_roots[self.joints].swapaxes(1, 2)
         joints = joints.reshape(3 * m, m, 3)
-        moved = np.concatenate([np.zeros((len(self._leads), 3 * m, 9)), self._sources], axis=1)
-        turn, shift, spin = (getattr(sample, name)[self._leads] for name in IMU_FIELDS)
-        motion, spun, shaken = Motions(turn, spin, shift), self._spun, self._shaken
+        moved = np.concatenate([np.zeros((len(plan.leads), 3 * m, 9)), self._sources], axis=1)
+        turn, shift, spin = (getattr(sample, name)[plan.leads] for name in IMU_FIELDS)
+        motion, spun, shaken = Motions(turn, spin, shift), plan.spun, plan.shaken
 
         def carry(number: int, *signals: slice) -> None:
             """Carry changes of some signals through the joints of a walk."""
             walk = self._walks[number]
             if walk is None:
                 return
-            inside, n_to = np.searchsorted(self._joints, walk.inside), len(walk.to)
+            inside, n_to = np.searchsorted(self.joints, walk.inside), len(walk.to)
             by_links, by_joints = (
                 each.reshape(len(each), 9 * n_to) for each in walk.differentiate(sample, motion)
             )
@@ -149,67 +124,58 @@ class LinkMotionNoise:
             for signal in signals:
                 moved[walk.to, :, signal] = found[..., signal]
 
-        if self._arrays:
+        if plan.arrays:
             carry(0, TURN)
-            by_turn = _swings(self._array_levers, turn[spun])
+            by_turn = _swings(plan.array_levers.reshape(-1, 3, 3, 3), turn[spun])
             moved[spun, :, SPIN] -= moved[spun, :, TURN] @ by_turn.swapaxes(1, 2)
             carry(1, SPIN)
         else:
             carry(0, TURN, SPIN)
-        moved[shaken, :, SHIFT] -= self._levers.leap(turn[shaken], moved[shaken])
+        moved[shaken, :, SHIFT] -= _leap(plan.levers, turn[shaken], moved[shaken])
         carry(2, SHIFT)
-        if self._origins is not None and (walk := self._walks[2]) is not None:
-            moved[walk.to, :, SHIFT] += self._origins.leap(turn[walk.to], moved[walk.to])
-        at = [self._leads.tolist().index(row) for row in serving.tolist()]
+        if (walk := self._walks[2]) is not None:
+            moved[walk.to, :, SHIFT] += _leap(walk.origins, turn[walk.to], moved[walk.to])
+        at = [plan.leads.tolist().index(row) for row in serving.tolist()]
         asked = moved[at].reshape(len(at), -1, 3, 3, 3).transpose(1, 2, 0, 4, 3)
-        return LinkChanges(self._joints, asked.reshape(-1, 3, 3 * len(at), 3))
+        return asked.reshape(-1, 3, 3 * len(at), 3)
 
 
-class _Points:
-    """One point of each of some links, from the origin, in the axes of its frame [m]."""
+def _sources(plan: MotionPlan, roots: Array) -> Array:
+    """
+    Return the changes of the means of the links' sensors, shape (n_links, n, 9).
 
-    def __init__(self, positions: Sequence[Array]) -> None:
-        self._positions = np.array(positions)
-        self._by_signals = np.zeros((len(positions), 9, 3))
-        self._by_signals[:, SPIN] = hat(self._positions)
-
-    def leap(self, turn: Array, moved: Array) -> Array:
-        """Return the change of ``dw x r + w x (w x r)`` with both motions, (n_links, n, 3)."""
-        outer = turn[:, :, None] * self._positions[:, None]
-        along = np.einsum('bii->b', outer)[:, None, None] * np.eye(3)
-        self._by_signals[:, TURN] = along + outer.swapaxes(1, 2) - 2.0 * outer
-        return np.asarray(moved @ self._by_signals)
-
-
-def _sources(
-    robot: Robot, links: Sequence[ImuLink], arrays: bool, roots: Array, combined: bool
-) -> Array:
-    """Return the changes of the means of the links' sensors, shape (n_links, n, 9)."""
+    As few sources as disturb each link alike: a triangular root of its covariance.
+    """
     # Link; IMU, axis of it, source; signal and axis of the link.
-    found = np.zeros((len(links), len(robot.imus), 3, 3, 9))
-    for k, link in enumerate(links):
-        parts = [(TURN, 0, 'gyroscope'), (SHIFT, 1, 'accelerometer')]
-        if not arrays:
-            parts.append((SPIN, 2, 'gyroscope'))
-        elif link.is_array:
-            parts.append((SPIN, 1, 'array'))
-        for signal, of, kind in parts:
-            rows = list(link.gyroscopes if kind == 'gyroscope' else link.accelerometers)
-            if rows:
-                mean = array_of(link, robot) if kind == 'array' else mean_of(link, robot, kind)
-                blocks = np.einsum('kia,kc->kaci', mean[0], roots[rows, of])
-                found[k, rows, :, :, signal] += blocks
-    each: Array = found.reshape(len(links), -1, 9)
-    if not combined:
-        return each
-    # As few sources as disturb each link alike: a triangular root of its covariance.
+    found = np.zeros((len(plan.leads), len(roots), 3, 3, 9))
+    parts = [(plan.gyroscopes, plan.turning, TURN, 0)]
+    parts.append((plan.accelerometers, plan.shaken, SHIFT, 1))
+    if plan.arrays:
+        parts.append((plan.array, plan.spun, SPIN, 1))
+    else:
+        parts.append((plan.gyroscopes, plan.turning, SPIN, 2))
+    for sums, links, signal, of in parts:
+        blocks = sums.matrix_T.reshape(len(sums.rows), 3, len(links), 3)
+        changes = np.einsum('kiba,kc->bkica', blocks, roots[sums.rows, of])
+        found[links[:, None], sums.rows, :, :, signal] += changes
     pieces = []
-    for k, own in enumerate(each):
+    for k, own in enumerate(found.reshape(len(found), -1, 9)):
         measured = np.repeat(own.reshape(-1, 3, 3).any(axis=(0, 2)), 3)
-        piece = np.zeros((len(links), measured.sum(), 9))
+        piece = np.zeros((len(found), measured.sum(), 9))
         piece[k][:, measured] = np.linalg.qr(own[:, measured], mode='r')
         pieces.append(piece)
     return np.concatenate(pieces, axis=1)
+
+
+def _leap(positions: Array, turn: Array, moved: Array) -> Array:
+    """Return the change of ``dw x r + w x (w x r)`` with both motions, (n_links, n, 3)."""
+    r = positions[..., 0]
+    outer = turn[:, :, None] * r[:, None]
+    by_signals = np.zeros((len(r), 9, 3))
+    by_signals[:, SPIN] = hat(r)
+    along = np.einsum('bii->b', outer)[:, None, None] * np.eye(3)
+    by_signals[:, TURN] = along + outer.swapaxes(1, 2) - 2.0 * outer
+    return np.asarray(moved @ by_signals)
 
 
 def _swings(levers: Array, turn: Array) -> Array:
@@ -247,13 +213,13 @@ class MotionDerivatives:
         dynamics: Dynamics,
         joint_roots: Array,
         imu_roots: Array,
-        link_changes: LinkChanges | None = None,
+        links: tuple[Indices, Array] | None,
     ) -> Array:
         """
         Return what noise does to the generalised forces at the sample that was run last.
 
-        joint_roots (n_joints, 3, 3); imu_roots (n_serving, 3, 3); returns (n_joints + 3 n_serving,
-        3, 6 n_tops + n_joints) [N, Nm].
+        joint_roots (n_joints, 3, 3); imu_roots (n_serving, 3, 3); links: joints and changes of
+        `LinkMotionNoise`. Returns (n_joints + 3 n_serving, 3, 6 n_tops + n_joints) [N, Nm].
         """
         d, signals, n = dynamics, self._signals, len(joint_roots)
         by_q, by_v, by_a = pin.computeRNEADerivatives(d.forest.model, d.forest_data, d.q, d.v, d.a)
@@ -268,11 +234,11 @@ class MotionDerivatives:
         if len(self._between):
             signals[self._between] = 0.0
             signals[:, :, self._n_tops + self._between] = 0.0
-        if link_changes is None:
+        if links is None:
             roots = np.concatenate([joint_roots, np.repeat(imu_roots, 3, axis=0)])
             return np.asarray(roots.swapaxes(1, 2) @ signals)
         # Noise of a joint or an IMU reaches several links.
-        joints, changes = link_changes
+        joints, changes = links
         by_link = signals[n:].reshape(-1, signals.shape[2])
         spread = (changes.reshape(-1, len(by_link)) @ by_link).reshape(len(changes), 3, -1)
         mixed = np.concatenate([joint_roots.swapaxes(1, 2) @ signals[:n], spread[len(joints) :]])

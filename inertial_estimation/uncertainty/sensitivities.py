@@ -16,29 +16,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pinocchio as pin
 
-from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.arrays import Array, Indices, Mask
+from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.plan import Plan
 from inertial_estimation.estimation.step import NEARLY
 from inertial_estimation.model.spatial import compose, cross_matrix
-from inertial_estimation.uncertainty.motion_noise import LinkChanges, MotionDerivatives
-from inertial_estimation.uncertainty.shares import Placement, Shares, Sharing, find_loads
-
-
-class Roots(NamedTuple):
-    """Noise of the sources: roots of covariances."""
-
-    joints: Array
-    """Lower triangular, of position, velocity and acceleration, shape (n_joints, 3, 3)."""
-    imus: Array
-    """Lower triangular, of the IMUs that serve, shape (n_serving, 3, 3)."""
-    fts: Array
-    """Of the wrenches child on parent by the readings' noise, shape (n_fts, 6, 6)."""
-    link_changes: LinkChanges | None = None
-    """Where a link does not have just one whole IMU."""
-    parameter_changes: Array | None = None
-    """From `ParameterNoise.changes`; None: the inertial parameters are exact."""
+from inertial_estimation.uncertainty.motion_noise import MotionDerivatives, ParameterNoise
+from inertial_estimation.uncertainty.shares import Placement, Shares, Sharing
 
 
 class Disturbances(NamedTuple):
@@ -53,7 +40,7 @@ class Disturbances(NamedTuple):
     """
     Of three sources for each joint, then for each axis of each IMU that serves, shape
     (n_rows, n_joints + 3 n_serving, 3) [N, Nm]. Where a link does not have just one whole IMU:
-    of each IMU of the robot, or of as few sources as disturb the links alike.
+    of as few sources in place of IMUs as disturb the links alike.
     """
     fts: Array
     """Of six for each FT sensor, shape (n_rows, n_fts, 6) [N, Nm]."""
@@ -76,45 +63,100 @@ class Disturbances(NamedTuple):
 
 
 class Sensitivities:
-    """Derivatives of all results of one plan."""
+    """
+    Derivatives of all results of one plan.
+
+    Every result is ``value = tau + h . load``. A load is a sum, with the factors of the balance,
+    of net wrenches below tops, FT measurements, and the wrenches of contacts that share the
+    external wrench of their submodel. The covector `h` is a joint's axis or an axis of the frame
+    in which a wrench is expressed, and moves with it. There are loads of active contacts,
+    submodels with a residual, torques and external torques, in that order.
+    """
 
     def __init__(self, plan: Plan, rank_tolerance: float) -> None:
-        self.loads = loads = find_loads(plan)
-        self._frames = plan.frames
-        shares = len(loads.shared_contacts) > 0
-        self._sharing = Sharing(plan, loads, rank_tolerance) if shares else None
+        dynamics, balance, frames = plan.dynamics, plan.balance, plan.frames
+        self._dynamics, self._frames = dynamics, frames
         self._directions = plan.ft_directions
-        self._top_rows = plan.dynamics.forest.top_rows
-        self._motion = MotionDerivatives(plan.dynamics)
-        n_frames, n_joints = len(loads.frames), loads.moved.shape[1]
+        self._motion = MotionDerivatives(dynamics)
+        self.parameters: ParameterNoise | None = None
+        """None: the inertial parameters are exact."""
+        self._checked: Array | None = None
+        n_measured, n_contacts, n_joints = frames.contacts, len(plan.active), len(balance.beyond)
+        owners, sums = balance.contact_submodel, balance.submodel_factors[:, :n_measured]
+        shared = np.setdiff1d(np.arange(n_contacts), plan.single)
+        self.residual_rows = free = np.setdiff1d(np.arange(len(sums)), plan.single_rows)
+        """Rows of the submodels that have a residual, among the balance's."""
+        # Factors of the measured terms (tops, then FT sensors), and of the contacts that share.
+        by_contact = np.zeros((n_contacts, n_measured + len(shared)))
+        by_contact[shared, n_measured + np.arange(len(shared))] = 1.0
+        others = -1.0 * np.equal.outer(np.arange(len(sums)), owners[shared])
+        by_contact[plan.single] = np.hstack([sums, others])[plan.single_rows]
+        pieces = [by_contact, np.hstack([sums, others])[free]]
+        for kind in (0, 1):
+            factors = balance.joint_factors[:, kind]
+            own = np.pad(factors[:, :n_measured], ((0, 0), (0, len(shared))))
+            pieces.append(own + factors[:, n_measured:] @ by_contact)
+        factors = np.vstack(pieces)
+        self._measured = factors[:, :n_measured].copy()
+        self._shared = factors[:, n_measured:].copy()
+        model = dynamics.geometry
+        ancestors = np.zeros((model.njoints, model.njoints - 1))
+        for k in range(1, model.njoints):
+            ancestors[k] = ancestors[model.parents[k]]
+            ancestors[k, model.joints[k].idx_v] = 1.0
+        moved, joints = ancestors[frames.support], ancestors[1:]
+        self._moved_terms = moved[:n_measured, :, None].copy()
+        # Frames of the first loads: of the active contacts, then of root links.
+        places = [frames.contacts + np.arange(n_contacts), frames.roots + free]
+        self._places = np.concatenate(places).astype(np.intp)
+        self._moves = np.vstack([moved[self._places], joints, joints])[:, :, None].copy()
+        n_frames = len(self._places)
         sizes = np.repeat([6, 1], [n_frames, 2 * n_joints])
         self._torque_rows = slice(6 * n_frames, 6 * n_frames + n_joints)
-        self._row_factors = np.repeat(loads.measured, sizes, axis=0).T[:, None].copy()
-        self._row_shared = np.repeat(loads.shared, sizes, axis=0)
-        self._moved_terms = loads.moved[: plan.frames.contacts, :, None].copy()
-        self._moves = loads.moves[:, :, None].copy()
+        self._row_factors = np.repeat(self._measured, sizes, axis=0).T[:, None].copy()
+        self._row_shared = np.repeat(self._shared, sizes, axis=0)
+        self._shared_sums = sums[owners[shared]]
+        self._sharing = None
+        if len(shared):
+            self._sharing = Sharing(plan, moved, shared, self._shared_sums, rank_tolerance)
 
     def evaluate(
-        self, dynamics: Dynamics, columns: Sequence[Array], readings: Array, roots: Roots
+        self,
+        columns: Sequence[Array],
+        readings: Array,
+        joint_roots: Array,
+        imu_roots: Array,
+        ft_roots: Array,
+        links: tuple[Indices, Array] | None = None,
     ) -> Disturbances:
-        """Return the disturbances of the sample that was run last; readings (n_fts, 6)."""
+        """
+        Return the disturbances of the sample that was run last; readings (n_fts, 6).
+
+        Roots of the covariances, lower triangular: joint_roots (n_joints, 3, 3); imu_roots
+        (n_serving, 3, 3); ft_roots (n_fts, 6, 6), of the wrenches child on parent; links: joints
+        and changes of `LinkMotionNoise` where a link does not have just one whole IMU.
+        """
+        dynamics = self._dynamics
+        if self._checked is not dynamics.parameters:
+            _check_masses(dynamics.forest.model)
+            self._checked = dynamics.parameters
         terms, placed = self._place(dynamics, readings)
         dterms = placed.turned(terms) * self._moved_terms
         shares = None
         if self._sharing is not None:
             shares = self._sharing.evaluate(placed, columns, terms, dterms)
-        framed = placed.from_root[self.loads.frames].reshape(-1, 6)
+        framed = placed.from_root[self._places].reshape(-1, 6)
         covectors = np.concatenate([framed, placed.axes, placed.axes])
-        by_term = self._project(placed, covectors, shares, roots)
-        motion = self._motion.noise(dynamics, roots.joints, roots.imus, roots.link_changes)
+        by_term = self._project(placed, covectors, shares, ft_roots)
+        motion = self._motion.noise(dynamics, joint_roots, imu_roots, links)
         values = self._through(by_term, motion.reshape(-1, motion.shape[2]).T)
         values = values.reshape(len(values), len(motion), 3)
         shifts = self._shifts(placed, shares, terms, dterms)
-        values[:, : shifts.shape[1], 0] += shifts * roots.joints[:, 0, 0]
+        values[:, : shifts.shape[1], 0] += shifts * joint_roots[:, 0, 0]
         by_reading = by_term[self._frames.sensors :].transpose(2, 0, 1)
         parameters = np.zeros((len(values), 0))
-        if roots.parameter_changes is not None:
-            parameters = self._through(by_term, roots.parameter_changes)
+        if self.parameters is not None:
+            parameters = self._through(by_term, self.parameters.changes(dynamics))
         undetermined = np.zeros(len(covectors), dtype=bool)
         for units, shared, combinations in () if shares is None else shares.undetermined:
             held = (self._row_shared[:, shared] * (covectors @ units.T)) @ combinations
@@ -132,7 +174,9 @@ class Sensitivities:
         to_root[:, :3, :3] = to_root[:, 3:, 3:] = rotations
         from_root = to_root.copy()
         to_root[:, :3, 3:] = from_root[:, 3:, :3] = lever
-        local = np.concatenate([dynamics.tau[self._top_rows], readings * self._directions])
+        local = np.concatenate(
+            [dynamics.tau[dynamics.forest.top_rows], readings * self._directions]
+        )
         terms = np.matmul(local[:, None], to_root[: len(local)])[:, 0]
         axes = dynamics.jacobian.T
         turn = np.zeros((6, len(axes), 6))
@@ -141,7 +185,7 @@ class Sensitivities:
         return terms, Placement(to_root, from_root, axes, turn)
 
     def _project(
-        self, placed: Placement, covectors: Array, shares: Shares | None, roots: Roots
+        self, placed: Placement, covectors: Array, shares: Shares | None, ft_roots: Array
     ) -> Array:
         """Return the results of unit wrenches at each term's frame, (n_measured, 6, n_rows)."""
         columns = np.ascontiguousarray(covectors.T)
@@ -149,9 +193,9 @@ class Sensitivities:
         if shares is not None:
             for k, part in enumerate(shares.parts):
                 passed = part.T @ (self._row_shared[:, k] * columns)
-                by_term += self.loads.shared_sums[k, :, None, None] * passed
+                by_term += self._shared_sums[k, :, None, None] * passed
         maps, sensors = placed.to_root[: len(by_term)], self._frames.sensors
-        scaled = roots.fts.swapaxes(1, 2) @ maps[sensors:]
+        scaled = ft_roots.swapaxes(1, 2) @ maps[sensors:]
         return np.asarray(np.matmul(np.concatenate([maps[:sensors], scaled]), by_term))
 
     def _through(self, by_term: Array, changes: Array) -> Array:
@@ -166,17 +210,28 @@ class Sensitivities:
         self, placed: Placement, shares: Shares | None, terms: Array, dterms: Array
     ) -> Array:
         """Return the derivatives by positions that move the frames, shape (n_rows, n_joints)."""
-        loads, n_joints = self.loads, len(placed.axes)
-        total = loads.measured @ terms
-        change = loads.measured @ dterms.reshape(len(terms), -1)
+        n_joints, n_frames = len(placed.axes), len(self._places)
+        total = self._measured @ terms
+        change = self._measured @ dterms.reshape(len(terms), -1)
         if shares is not None:
-            total += loads.shared @ shares.wrenches
-            change += loads.shared @ shares.changes.reshape(len(shares.wrenches), -1)
+            total += self._shared @ shares.wrenches
+            change += self._shared @ shares.changes.reshape(len(shares.wrenches), -1)
         change = change.reshape(len(total), n_joints, 6)
         change -= self._moves * placed.turned(total)
-        n_frames = len(loads.frames)
-        framed = placed.from_root[loads.frames] @ change[:n_frames].swapaxes(-1, -2)
+        framed = placed.from_root[self._places] @ change[:n_frames].swapaxes(-1, -2)
         joints = change[n_frames:].reshape(2, n_joints, n_joints, 6) @ placed.axes[:, :, None]
         return np.concatenate(
             [framed.reshape(6 * n_frames, n_joints), joints.reshape(2 * n_joints, n_joints)]
         )
+
+
+def _check_masses(model: pin.Model) -> None:
+    """Raise where Pinocchio's sums of inertias would divide by a mass that is not positive."""
+    data = model.createData()
+    pin.computeSubtreeMasses(model, data)
+    for k in set(model.parents.tolist()) - {0}:
+        if data.mass[k] < 0.0:
+            raise ModelError(
+                f"the links beyond '{model.names[k]}' of the forest weigh {data.mass[k]:.3g} kg "
+                'together: standard deviations need positive sums'
+            )

@@ -1,12 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Results as projections of sums of wrenches, and contacts that share the wrench of a submodel.
-
-Every result is ``value = tau + h . load``. A load is a sum, with the factors of the balance, of
-net wrenches below tops, FT measurements, and the wrenches of contacts that share the external
-wrench of their submodel. The covector `h` is a joint's axis or an axis of the frame in which a
-wrench is expressed, and moves with it.
+Derivatives of contacts that share the wrench of a submodel.
 
 Shared wrenches are differentiated by the sum that they share and by the pose. The unknowns are
 ``u = pinv(A) b`` with A and b whitened by the noise of the submodel's sensors, and both move with
@@ -19,76 +14,14 @@ divided differences (g_i - g_j) / (s_i - s_j) and (g_i + g_j) / (s_i + s_j).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.estimation.plan import Plan, Split
 from inertial_estimation.estimation.step import split_wrench
-
-
-@dataclass(frozen=True, eq=False)
-class Loads:
-    """Loads of active contacts, submodels with a residual, torques and external torques."""
-
-    measured: Array
-    """Factors of the measured terms (tops, then FT sensors), shape (n_loads, n_measured)."""
-    shared: Array
-    """Factors of the shared contacts, shape (n_loads, n_shared)."""
-    moves: Array
-    """1 where a joint moves the covector of a load, shape (n_loads, n_joints)."""
-    frames: Indices
-    """Frames of the first loads: of the active contacts, then of root links, shape (n_frames,)."""
-    shared_contacts: Indices
-    """Active contacts whose wrench is known, or split from a sum, shape (n_shared,)."""
-    shared_sums: Array
-    """Factors of the measured terms in the sum of their submodel, (n_shared, n_measured)."""
-    residual_rows: Indices
-    """Rows of the submodels that have a residual, among the balance's."""
-    moved: Array
-    """1 where a joint moves a frame of the plan, shape (n_frames of the plan, n_joints)."""
-
-
-def find_loads(plan: Plan) -> Loads:
-    """Return the loads of a plan."""
-    balance, frames = plan.balance, plan.frames
-    n_measured, n_contacts = frames.contacts, len(plan.active)
-    owners = balance.contact_submodel
-    sums = balance.submodel_factors[:, :n_measured]
-    shared = np.setdiff1d(np.arange(n_contacts), plan.single)
-    free = np.setdiff1d(np.arange(len(sums)), plan.single_rows)
-    by_contact = np.zeros((n_contacts, n_measured + len(shared)))
-    by_contact[shared, n_measured + np.arange(len(shared))] = 1.0
-    for contact, s in zip(plan.single, plan.single_rows, strict=True):
-        by_contact[contact] = np.concatenate([sums[s], -1.0 * (owners[shared] == s)])
-    residuals = np.hstack([sums[free], -1.0 * np.equal.outer(free, owners[shared])])
-    pieces = [by_contact, residuals]
-    for kind in (0, 1):
-        factors = balance.joint_factors[:, kind]
-        own = np.pad(factors[:, :n_measured], ((0, 0), (0, len(shared))))
-        pieces.append(own + factors[:, n_measured:] @ by_contact)
-    factors = np.vstack(pieces)
-    model: pin.Model = plan.dynamics.geometry
-    ancestors = np.zeros((model.njoints, model.njoints - 1))
-    for k in range(1, model.njoints):
-        ancestors[k] = ancestors[model.parents[k]]
-        ancestors[k, model.joints[k].idx_v] = 1.0
-    moved, joints = ancestors[frames.support], ancestors[1:]
-    places = np.concatenate([frames.contacts + np.arange(n_contacts), frames.roots + free])
-    return Loads(
-        measured=factors[:, :n_measured].copy(),
-        shared=factors[:, n_measured:].copy(),
-        moves=np.vstack([moved[places.astype(np.intp)], joints, joints]),
-        frames=places.astype(np.intp),
-        shared_contacts=shared,
-        shared_sums=sums[owners[shared]],
-        residual_rows=free,
-        moved=moved,
-    )
 
 
 class Problem(NamedTuple):
@@ -225,24 +158,29 @@ class Placement(NamedTuple):
 
 
 class Sharing:
-    """The shared contacts of one plan."""
+    """
+    The shared contacts (n_shared,) of one plan, those whose wrench is known or split from a sum.
 
-    def __init__(self, plan: Plan, loads: Loads, rank_tolerance: float) -> None:
-        self._moved, self._rank_tolerance = loads.moved, rank_tolerance
-        self._contacts = plan.frames.contacts + loads.shared_contacts
-        self._known = np.searchsorted(loads.shared_contacts, plan.known)
+    moved (n_frames, n_joints): 1 where a joint moves a frame of the plan; sums (n_shared,
+    n_measured): factors of the measured terms in the sum of their submodel.
+    """
+
+    def __init__(
+        self, plan: Plan, moved: Array, shared: Indices, sums: Array, rank_tolerance: float
+    ) -> None:
+        self._moved, self._rank_tolerance = moved, rank_tolerance
+        self._contacts = plan.frames.contacts + shared
+        self._known = np.searchsorted(shared, plan.known)
         self._known_wrenches = plan.known_wrenches
-        owners = plan.balance.contact_submodel[loads.shared_contacts]
+        owners = plan.balance.contact_submodel[shared]
         known = np.isin(np.arange(len(owners)), self._known)
         # With each split the shared contacts of its unknowns (n, n_unknowns), the factors of the
         # measured terms in the sums (n, n_measured), and of the known contacts (n, n_shared).
         self._splits: list[tuple[Split, Indices, Array, Array]] = []
         for split in plan.splits:
-            active = split.owner.argmax(axis=0)
-            shared = np.searchsorted(loads.shared_contacts, active).reshape(len(split.rows), -1)
+            rows = np.searchsorted(shared, split.owner.argmax(axis=0)).reshape(len(split.rows), -1)
             minus = np.equal.outer(split.rows, owners) & known
-            factors = loads.shared_sums[shared[:, 0]]
-            self._splits.append((split, shared, factors, minus.astype(np.float64)))
+            self._splits.append((split, rows, sums[rows[:, 0]], minus.astype(np.float64)))
 
     def evaluate(
         self, placed: Placement, columns: Sequence[Array], terms: Array, dterms: Array
