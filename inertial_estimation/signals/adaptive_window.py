@@ -110,19 +110,20 @@ class AdaptiveWindowFilter(WindowFilter):
 
     def evaluate_at(self, stamp_ns: int) -> Array:
         """Return the fits at an instant, whose windows grow to both sides of it."""
-        clock, lag = self._clock, self._lag(stamp_ns)
+        lag = self._lag(stamp_ns)
         fits = np.full((3, self.n_channels), np.nan)
         if lag is None:
             return fits
-        stamps, values = self._samples.newest(clock.count)
+        count = len(self._stamps)
+        stamps, values = self._samples.newest(count)
         known: Mask = np.logical_and.reduce(np.isfinite(values), axis=0)
         if not known.all():
             values = np.where(known, values, 0.0)
         for degree in self._degrees:
-            if clock.regular:
-                windows: Iterable[Stack] = regular_stacks(clock.count, clock.span, lag, degree)
+            if self._regular:
+                windows: Iterable[Stack] = regular_stacks(count, self._span, lag, degree)
             else:
-                windows = stacks(stamps - (clock.newest - lag), degree)
+                windows = stacks(stamps - (stamps[-1] - lag), degree)
             found = self._grow(windows, values, known)
             fits[SHOWN[degree]] = found[SHOWN[degree]]
         return fits

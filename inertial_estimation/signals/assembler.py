@@ -64,7 +64,7 @@ class SampleAssembler:
         self._joints = JointStreams(robot.joint_names, settings)
         self._sensors = SensorStreams(robot, settings)
         self._fts, self._imus = self._sensors.fts, self._sensors.imus
-        self._samples = self._resets = self._malformed = 0
+        self._samples = self._resets = 0
         self._lead = self._n_joints
         self._last_stamp_ns = self._last_instant_ns = self.wanted_ns = 0
         self.set_max_ages(settings)
@@ -194,20 +194,17 @@ class SampleAssembler:
 
         """
         if stamp_ns <= 0 or len(positions) != len(names):
-            self._malformed += 1
             return None
         layout = self._joints.layout(source_index, names)
-        found = layout.split(layout.read(positions, velocities, efforts))
-        if found is None:
+        if (part := layout.part) is None:
             return None
-        part, block = found
         if stamp_ns <= part.last_ns:
             if stamp_ns == part.last_ns:
-                part.refused += 1
+                part.counts.refused += 1
                 return None
             self._go_back(source_index, part)
-        part.put(stamp_ns, (stamp_ns, block))
-        if source_index == 0 and self._leads(part.joint_rows[0], stamp_ns):
+        part.put(stamp_ns, (stamp_ns, layout.read(positions, velocities, efforts)))
+        if source_index == 0 and self._leads(part.first_row, stamp_ns):
             self._last_stamp_ns = stamp_ns
             if self._delay_ns:
                 return self._assemble_past(part)
@@ -236,7 +233,6 @@ class SampleAssembler:
         return AssemblerStatistics(
             samples=self._samples,
             resets=self._resets,
-            malformed=self._malformed,
             ignored_joints=dict(self._joints.ignored),
             joints={part.name: part.statistics() for part in self._joints.parts},
             fts={stream.name: stream.statistics() for stream in self._fts},
@@ -262,8 +258,8 @@ class SampleAssembler:
 
     def _go_back(self, source_index: int, part: JointPart) -> None:
         """Restart with everything if the clock was set back, else with the part alone."""
-        part.restarts += 1
-        if source_index == 0 and part.joint_rows[0] <= self._lead:
+        part.counts.restarts += 1
+        if source_index == 0 and part.first_row <= self._lead:
             self.reset()
             self._resets += 1
         else:

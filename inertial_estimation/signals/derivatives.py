@@ -10,7 +10,6 @@ The usual one fits a polynomial by least squares to the samples of the last ``wi
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 from scipy.linalg.lapack import dposv
@@ -31,33 +30,6 @@ BAND = 5.0
 """Noise band of the adaptive window over the standard deviation of the noise."""
 
 
-class Differentiator(Protocol):
-    """
-    A filter of many channels that share their stamps.
-
-    Values at an instant in the past come from the samples so far.
-    """
-
-    n_channels: int
-
-    def reset(self) -> None:
-        """Forget every sample."""
-
-    @property
-    def ready(self) -> bool:
-        """True if `evaluate_at` returns numbers."""
-
-    @property
-    def lack(self) -> str:
-        """Samples that are missing for `evaluate_at` to return numbers; empty while `ready`."""
-
-    def append(self, stamp_ns: int, values: Array) -> None:
-        """Take one sample; values (n_channels,)."""
-
-    def evaluate_at(self, stamp_ns: int) -> Array:
-        """Return value and derivatives at an instant; (3, n_channels) [1/s]."""
-
-
 class SavitzkyGolayFilter(WindowFilter):
     """
     Savitzky-Golay differentiator of many channels that share their stamps.
@@ -66,16 +38,21 @@ class SavitzkyGolayFilter(WindowFilter):
     """
 
     def evaluate_at(self, stamp_ns: int) -> Array:
-        clock, lag = self._clock, self._lag(stamp_ns)
-        if lag is None:
+        """Return value and derivatives at an instant; (3, n_channels) [1/s]."""
+        if (lag := self._lag(stamp_ns)) is None:
             return np.full((3, self.n_channels), np.nan)
-        stamps, values = self._samples.newest(clock.count)
-        if clock.regular:
-            weights = _regular_weights(clock.count, clock.span, lag, self.order)
+        count = len(self._stamps)
+        stamps, values = self._samples.newest(count)
+        if self._regular:
+            weights = _regular_weights(count, self._span, lag, self.order)
         else:
             weights = _weights(stamps, lag, self.order)
         polynomial: Array = weights @ values
         return polynomial
+
+
+Differentiator = SavitzkyGolayFilter | AdaptiveWindowFilter | KalmanFilter
+"""A filter of many channels that share their stamps."""
 
 
 @lru_cache(maxsize=2048)
@@ -117,11 +94,6 @@ def gyroscope_differentiator(settings: EstimatorSettings, noise: float) -> Diffe
     return _differentiator(settings, 3, max(noise, MIN_NOISE), jerk, 1)
 
 
-def smoother(settings: EstimatorSettings) -> SavitzkyGolayFilter:
-    """Return the filter of the readings of an FT sensor or IMU."""
-    return SavitzkyGolayFilter(6, settings.filter.window, ORDER)
-
-
 def _differentiator(
     settings: EstimatorSettings, n_channels: int, noise: float, jerk: float, highest: int
 ) -> Differentiator:
@@ -131,4 +103,9 @@ def _differentiator(
     window = settings.filter.window
     if settings.filter.kind == 'adaptive_window':
         return AdaptiveWindowFilter(n_channels, window, BAND * noise, highest)
-    return SavitzkyGolayFilter(n_channels, window, ORDER)
+    return smoother(settings, n_channels)
+
+
+def smoother(settings: EstimatorSettings, n_channels: int = 6) -> SavitzkyGolayFilter:
+    """Return the filter of the readings of an FT sensor or IMU."""
+    return SavitzkyGolayFilter(n_channels, settings.filter.window, ORDER)

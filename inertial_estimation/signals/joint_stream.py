@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +40,8 @@ Where stamps jitter, now and then two of them come to lie the delay back at once
 class JointPart(Stream):
     """The joints that one publisher reports together; messages hold a block (4, n)."""
 
-    __slots__ = (
-        '_derivatives', '_derives', '_filtered', '_smooth', 'block', 'joint_rows', 'rows',
-    )  # fmt: skip
-
     def __init__(self, name: str, rows: Indices, settings: EstimatorSettings) -> None:
-        self.joint_rows = tuple(rows.tolist())
+        self.joint_rows, self.first_row = rows, int(rows[0])
         self.rows = as_slice(rows)
         self.block: Array = np.empty((4, 0))
         self._derivatives: Array = np.empty((0, 0))
@@ -84,7 +81,7 @@ class JointPart(Stream):
                 block[VELOCITY] = self._derivatives[1]
             if acceleration:
                 block[ACCELERATION] = self._derivatives[2]
-        self.used += self._filtered
+        self.counts.used += self._filtered
         self.block = block
 
     def _evaluate(self, differentiator: Differentiator, stamp_ns: int) -> None:
@@ -94,65 +91,27 @@ class JointPart(Stream):
             return
         self._evaluated_ns = stamp_ns
         self._filtered = differentiator.ready
-        self.unfiltered += not self._filtered
+        self.counts.unfiltered += not self._filtered
         self._derivatives = differentiator.evaluate_at(stamp_ns)
 
 
-class JointLayout:
-    """Columns of the values of a message with certain names."""
+class JointLayout(NamedTuple):
+    """Columns of a message with certain names, and the part that it belongs to."""
 
-    def __init__(
-        self,
-        names: tuple[str, ...],
-        row_of: Mapping[str, int],
-        find_part: Callable[[Indices], JointPart],
-    ) -> None:
-        self.size = len(names)
-        found = {row_of[name]: k for k, name in enumerate(names) if name in row_of}
-        self.rows = np.array(sorted(found), dtype=np.intp)
-        self._take = as_slice(np.array([found[row] for row in sorted(found)], dtype=np.intp))
-        self.ignored = tuple(name for name in names if name not in row_of)
-        self._find_part = find_part
-        self._part: JointPart | None = None
-        self._parts: dict[bytes, tuple[JointPart, Indices | slice]] = {}
-        self._known: list[frozenset[int]] = []
+    names: tuple[str, ...]
+    columns: Indices | slice
+    part: JointPart | None
+    """None: the robot has none of the joints."""
 
     def read(self, positions: Array, velocities: Array, efforts: Array) -> Array:
-        """Return the values in the order of `rows`, shape (4, n)."""
-        block = np.empty((4, len(self.rows)))
-        size, take = self.size, self._take
-        block[POSITION] = positions[take]
-        block[VELOCITY] = velocities[take] if len(velocities) == size else np.nan
+        """Return the values in the order of the part, shape (4, n)."""
+        columns, size, taken = self.columns, len(self.names), positions[self.columns]
+        block = np.empty((4, len(taken)))
+        block[POSITION] = taken
+        block[VELOCITY] = velocities[columns] if len(velocities) == size else np.nan
         block[ACCELERATION] = 0.0
-        block[EFFORT] = efforts[take] if len(efforts) == size else np.nan
+        block[EFFORT] = efforts[columns] if len(efforts) == size else np.nan
         return block
-
-    def split(self, block: Array) -> tuple[JointPart, Array] | None:
-        """Return the part of the joints that have a position, and its values."""
-        positions = block[POSITION]
-        total = positions.dot(positions)
-        if total - total == 0.0:
-            if self._part is None:
-                self._part = self._learn(self.rows)
-            return (self._part, block) if len(self.rows) else None
-        present = np.isfinite(positions)
-        key = present.tobytes()
-        if key not in self._parts:
-            rows = self.rows[present]
-            if not len(rows):
-                return None
-            wider = max((k for k in self._known if k.issuperset(rows)), key=len, default=None)
-            chosen = rows if wider is None else np.array(sorted(wider), dtype=np.intp)
-            part = self._learn(chosen)
-            self._parts[key] = (part, as_slice(np.searchsorted(self.rows, chosen)))
-        part, columns = self._parts[key]
-        return part, np.ascontiguousarray(block[:, columns])
-
-    def _learn(self, rows: Indices) -> JointPart:
-        """Return the part of these rows; wider parts change the part of narrow messages."""
-        self._parts.clear()
-        self._known.append(frozenset(rows.tolist()))
-        return self._find_part(rows)
 
 
 class JointStreams:
@@ -174,7 +133,7 @@ class JointStreams:
         self._parts: dict[tuple[int, bytes], JointPart] = {}
         self._overlap = False
         self._layouts: dict[tuple[int, tuple[str, ...]], JointLayout] = {}
-        self._newest_layouts: dict[int, tuple[tuple[str, ...], JointLayout]] = {}
+        self._newest: dict[int, JointLayout] = {}
         self.ignored: dict[str, int] = {}
 
     def set_max_ages(self, settings: EstimatorSettings) -> None:
@@ -190,18 +149,23 @@ class JointStreams:
 
     def layout(self, source_index: int, names: tuple[str, ...]) -> JointLayout:
         """Return the layout of a message; learnt once for each list of names."""
-        newest = self._newest_layouts.get(source_index)
-        if newest is not None and newest[0] is names:
-            return newest[1]
-        names = tuple(names)
-        layout = self._layouts.get((source_index, names))
-        if layout is None:
-            layout = JointLayout(names, self._row_of, lambda rows: self._part(source_index, rows))
-            self._layouts[source_index, names] = layout
-            for name in layout.ignored:
-                self.ignored[name] = self.ignored.get(name, 0) + 1
-        self._newest_layouts[source_index] = (names, layout)
-        return layout
+        newest = self._newest.get(source_index)
+        if newest is not None and newest.names is names:
+            return newest
+        found = self._layouts.get((source_index, names))
+        if found is None:
+            columns = {
+                self._row_of[name]: k for k, name in enumerate(names) if name in self._row_of
+            }
+            rows = np.array(sorted(columns), dtype=np.intp)
+            taken = as_slice(np.array([columns[row] for row in rows.tolist()], dtype=np.intp))
+            part = self._part(source_index, rows) if len(rows) else None
+            self._layouts[source_index, names] = found = JointLayout(names, taken, part)
+            for name in names:
+                if name not in self._row_of:
+                    self.ignored[name] = self.ignored.get(name, 0) + 1
+        self._newest[source_index] = found._replace(names=names)
+        return self._newest[source_index]
 
     def at(self, stamp_ns: int) -> tuple[Array, States]:
         """Return the values of all joints at an instant (4, n_joints), and their states."""
@@ -210,11 +174,16 @@ class JointStreams:
         if self._overlap:
             parts.sort(key=lambda one: one[1].message[0])
         for state, part in parts:
+            rows: Indices | slice = part.rows
             if state == FRESH:
                 part.use(stamp_ns)
-                block[:, part.rows] = part.block
+                values = part.block
+                if self._overlap:
+                    known = np.isfinite(values[POSITION])
+                    rows, values = part.joint_rows[known], values[:, known]
+                block[:, rows] = values
             if state != ABSENT:
-                states[part.rows] = state
+                states[rows] = state
         if not all_finite(block[:EFFORT]):
             self._mark_incomplete(block, states)
         return block, states
@@ -230,8 +199,7 @@ class JointStreams:
         """Return the part of a topic that reports these joints together."""
         key = (source_index, rows.tobytes())
         if key not in self._parts:
-            taken = {row for part in self.parts for row in part.joint_rows}
-            self._overlap |= not taken.isdisjoint(rows.tolist())
+            self._overlap |= any(np.isin(part.joint_rows, rows).any() for part in self.parts)
             name = f'{source_index}: {" ".join(self._names[row] for row in rows)}'
             self._parts[key] = JointPart(name, rows, self._settings)
         return self._parts[key]
@@ -255,11 +223,9 @@ def as_slice(indices: Indices) -> Indices | slice:
 def _assumed(joint_names: tuple[str, ...], settings: EstimatorSettings) -> tuple[Array, States]:
     """Return block (4, n_joints) and states before any message: assumed joints, else NaN."""
     joints, positions = settings.joint_states.assumed, settings.joint_states.assumed_positions
-    if len(joints) != len(positions):
-        raise ConfigError(f'joint_states.assumed has {len(joints)} names, not {len(positions)}')
     block = np.full((4, len(joint_names)), np.nan)
     states = np.full(len(joint_names), ABSENT, dtype=np.uint8)
-    for name, position in zip(joints, positions):
+    for name, position in zip(joints, positions, strict=True):
         if name not in joint_names:
             raise NameNotFound('assumed joint', name, joint_names)
         row = joint_names.index(name)

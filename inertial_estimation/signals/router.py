@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.config import EstimatorSettings, FtSettings
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor, Imu
@@ -72,7 +72,7 @@ class Source:
         """Messages that are not plain little-endian CDR."""
         self.skew: float | None = None
         """Age of a message as it came [s], measured for the next message while `skew_due`."""
-        self.skew_due = now_ns is not None
+        self.skew_due = True
         self.handle: Callable[[bytes], Sample | None] = self.read
         """Takes a message; set by the `Router`."""
         self.waiting: deque[tuple[int, bytes]] = deque()
@@ -94,8 +94,11 @@ class Source:
             expected = ' or '.join(f"'{name}'" for name in sorted(self.frames)[:3])
             self._refuse(f"header.frame_id is '{reading.frame_id}', expected {expected}")
             return None
-        if self.skew_due:
-            self._measure_skew(reading.stamp_ns)
+        if self.skew_due and self._now_ns is not None:
+            # Simulated time is zero until its first message.
+            now_ns = self._now_ns()
+            if now_ns and reading.stamp_ns > 0:
+                self.skew, self.skew_due = 1e-9 * (now_ns - reading.stamp_ns), False
         return reading
 
     def note(self, problem: str) -> None:
@@ -117,12 +120,6 @@ class Source:
             return None
         self.fallbacks += 1
         return reading
-
-    def _measure_skew(self, stamp_ns: int) -> None:
-        now_ns = self._now_ns() if self._now_ns is not None else 0
-        # Simulated time is zero until its first message.
-        if now_ns and stamp_ns > 0:
-            self.skew, self.skew_due = 1e-9 * (now_ns - stamp_ns), False
 
 
 class Router:
@@ -153,20 +150,18 @@ class Router:
         self._receiver, self._on_contact = receiver, on_contact
         new = partial(Source, deserialize=deserialize, strict=strict, now_ns=now_ns)
         sources: list[Source] = []
-        for k, ft in enumerate(robot.ft_sensors):
-            given, frames = settings.ft_of(ft.name), accepted_frame_ids(settings, robot, ft)
+        sensors: list[tuple[str, int, FtSensor | Imu]]
+        sensors = [('ft', k, ft) for k, ft in enumerate(robot.ft_sensors)]
+        sensors += [('imu', k, imu) for k, imu in enumerate(robot.imus)]
+        for kind, k, sensor in sensors:
+            given = (settings.ft_of if kind == 'ft' else settings.imu_of)(sensor.name)
+            frames = accepted_frame_ids(settings, robot, sensor)
             sources.append(
-                new('ft', ft.name, resolve(given.topic), index=k, frames=frames,
+                new(kind, sensor.name, resolve(given.topic), index=k, frames=frames,
                     time_offset=given.time_offset)
             )  # fmt: skip
-            if topic := given.temperature_topic:
-                sources.append(new('temperature', ft.name, resolve(topic), index=k))
-        for k, imu in enumerate(robot.imus):
-            of_imu, frames = settings.imu_of(imu.name), accepted_frame_ids(settings, robot, imu)
-            sources.append(
-                new('imu', imu.name, resolve(of_imu.topic), index=k, frames=frames,
-                    time_offset=of_imu.time_offset)
-            )  # fmt: skip
+            if isinstance(given, FtSettings) and (topic := given.temperature_topic):
+                sources.append(new('temperature', sensor.name, resolve(topic), index=k))
         sources.append(new('contacts', CONTACTS, resolve(CONTACTS)))
         for k, topic in reversed(list(enumerate(settings.joint_states.topics))):
             sources.append(new('joints', topic, resolve(topic), index=k))
@@ -310,16 +305,14 @@ def accepted_frame_ids(
     """Return the values of header.frame_id that are accepted from a sensor."""
     if isinstance(sensor, FtSensor):
         kind, given = 'ft', settings.ft_of(sensor.name).frame_id
-        link, L_H_S = sensor.child, sensor.child_H_sensor
+        names = robot.frames_at(sensor.child, sensor.child_H_sensor)
     else:
         kind, given = 'imu', settings.imu_of(sensor.name).frame_id
-        link, L_H_S = sensor.link, sensor.L_H_S
-    if given:
-        return {given}
-    names = robot.frames_at(link, L_H_S) | ({sensor.name} - set(robot.frames))
-    if not names:
+        names = robot.frames_at(sensor.link, sensor.L_H_S)
+    names |= {sensor.name} - set(robot.frames)
+    if not given and not names:
         raise ConfigError(
             f"'{kind}.{sensor.name}.frame_id' is empty, and '{sensor.name}' is a frame of the "
             "robot elsewhere: set it to the sensor's header.frame_id"
         )
-    return names
+    return {given} if given else names

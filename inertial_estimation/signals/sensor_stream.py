@@ -52,12 +52,6 @@ class SensorStream(Stream):
     faster than arrays. Messages hold the reading and the stamp since which it has not changed.
     """
 
-    __slots__ = (
-        '_delayed', '_derives', '_frozen_after_ns', '_frozen_count', '_intervals', '_kept_ns',
-        '_offset_ns', '_repeated_ns', '_since_ns', '_smooth', '_value', 'angular_acceleration',
-        'data', 'measures',
-    )  # fmt: skip
-
     def __init__(
         self,
         name: str,
@@ -94,7 +88,7 @@ class SensorStream(Stream):
             raise ShapeError(self.name, (6,), (len(data) // 8,))
         stamp = stamp_ns + self._offset_ns
         if stamp_ns <= 0:
-            self.refused += 1
+            self.counts.refused += 1
             return
         if stamp <= self.last_ns:
             if stamp < self.last_ns:
@@ -102,7 +96,7 @@ class SensorStream(Stream):
             if not self.goes_back(stamp):
                 return
         if data == self._value:
-            self.repeated += 1
+            self.counts.repeated += 1
             self._repeated_ns = self._repeated_ns or stamp
         else:
             self._close_interval()
@@ -142,7 +136,7 @@ class SensorStream(Stream):
                 frozen |= self.fed[0] - self.fed[2] >= limit
             if frozen and self._is_usable(self.data):
                 return FROZEN
-        self.used += 1
+        self.counts.used += 1
         if self._held and stamp_ns != own_ns:
             following = np.frombuffer(self._held[0][1])
             found = self.interpolated(stamp_ns, np.frombuffer(self.data), following)
@@ -155,14 +149,14 @@ class SensorStream(Stream):
         if filter_ is None or (stamp_ns == self._evaluated_ns and not self._smooth):
             return FRESH
         self._evaluated_ns = stamp_ns
-        self.unfiltered += not filter_.ready
+        self.counts.unfiltered += not filter_.ready
         values = filter_.evaluate_at(stamp_ns)
         if self._derives:
             self.angular_acceleration = values[1, :3]
         if self._smooth and self._is_usable(self.data):
             self.data = values[0].tobytes()
             if not self._is_usable(self.data):
-                self.used -= 1
+                self.counts.used -= 1
                 return WARMING
         return FRESH
 
@@ -205,17 +199,15 @@ class SensorStream(Stream):
 class TemperatureStream(Stream):
     """Temperature of one FT sensor: one number now and then, held for long."""
 
-    __slots__ = ()
-
     def at(self, stamp_ns: int) -> float:
         """Return the newest temperature that is not later than an instant [degrees Celsius]."""
         if self.advance(stamp_ns) != FRESH:
             return nan
         celsius: float = self.message[1]
         if not isfinite(celsius):
-            self.invalid += 1
+            self.counts.invalid += 1
             return nan
-        self.used += 1
+        self.counts.used += 1
         return celsius
 
 
@@ -248,8 +240,8 @@ class SensorStreams:
                     codes[k] = stream.judge(readings[k])
                     if codes[k] == INVALID:
                         readings[k] = np.nan
-                        stream.used -= 1
-                        stream.invalid += 1
+                        stream.counts.used -= 1
+                        stream.counts.invalid += 1
         return readings, np.frombuffer(bytearray(codes), dtype=np.uint8)
 
     def angular_accelerations(self, states: States, rates: Array) -> Array:
@@ -268,7 +260,7 @@ class SensorStreams:
             accelerations[~(known & turns)] = np.nan
             for k in np.flatnonzero(~known & turns & np.isin(states, (FRESH, PARTIAL))).tolist():
                 states[k] = WARMING
-                self.imus[k].used -= 1
+                self.imus[k].counts.used -= 1
         return accelerations
 
     def temperatures_at(self, stamp_ns: int) -> Array | None:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,40 +35,38 @@ class FrozenInterval(NamedTuple):
     last_ns: int
 
 
-@dataclass(frozen=True)
+@dataclass
 class StreamStatistics:
     """Counters of one stream; stamps and intervals include its ``time_offset``."""
 
-    received: int
+    received: int = 0
     """Messages with a usable stamp."""
-    used: int
+    used: int = 0
     """Samples that its values entered, together with the derivatives that are filtered."""
-    refused: int
+    refused: int = 0
     """Messages whose stamp was zero, repeated or earlier than the one before."""
-    dropped: int
+    dropped: int = 0
     """Messages lost because joint states stayed away."""
-    repeated: int
+    repeated: int = 0
     """Messages with the bits of the one before."""
-    invalid: int
+    invalid: int = 0
     """Samples that its newest values could not enter because of NaN or infinity."""
-    first_stamp_ns: int
-    """Stamp of the first message since the last reset, 0 before it [ns]."""
-    last_stamp_ns: int
-    """Stamp of the newest message, 0 before it [ns]."""
-    longest_gap: float
-    """Longest time between two stamps [s]."""
-    age: float
-    """Age of the values in the last sample; NaN before the first use [s]."""
-    rate: float
-    """Mean rate of the stamps since the last reset; NaN before the second message [Hz]."""
-    frozen: int = 0
-    """Intervals of bit-equal values, the open one included."""
-    frozen_intervals: tuple[FrozenInterval, ...] = ()
-    """The last of these intervals."""
     restarts: int = 0
     """Number of restarts after stamps that went back."""
     unfiltered: int = 0
     """Messages needed for a sample while the window of the filter was not filled."""
+    frozen: int = 0
+    """Intervals of bit-equal values, the open one included."""
+    frozen_intervals: tuple[FrozenInterval, ...] = ()
+    """The last of these intervals."""
+    last_stamp_ns: int = 0
+    """Stamp of the newest message, 0 before it [ns]."""
+    longest_gap: float = 0.0
+    """Longest time between two stamps [s]."""
+    age: float = nan
+    """Age of the values in the last sample; NaN before the first use [s]."""
+    rate: float = nan
+    """Mean rate of the stamps since the last reset; NaN before the second message [Hz]."""
     filter_lack: str = ''
     """Samples that the filter lacks now; empty if it is ready or absent."""
 
@@ -80,8 +79,6 @@ class AssemblerStatistics:
     """Samples that were made."""
     resets: int
     """Number of backward time jumps."""
-    malformed: int
-    """Joint states with another number of positions than names, or without a stamp."""
     ignored_joints: Mapping[str, int]
     """Joints that are not estimated, or assumed, and the layouts that named them."""
     joints: Mapping[str, StreamStatistics]
@@ -108,21 +105,14 @@ class StreamRates(NamedTuple):
 class Stream:
     """Messages of one publisher in the order of their stamps; tuples that begin with the stamp."""
 
-    __slots__ = (
-        '_counted', '_evaluated_ns', '_held', '_max_age_ns', '_queue', 'age_ns', 'differentiator',
-        'dropped', 'fed', 'first_ns', 'invalid', 'last_ns', 'longest_gap_ns', 'message', 'name',
-        'received', 'refused', 'repeated', 'restarts', 'unfiltered', 'used',
-    )  # fmt: skip
-
     def __init__(
         self, name: str, max_age: float, differentiator: Differentiator | None = None
     ) -> None:
         self.name, self.differentiator = name, differentiator
         self.set_max_age(max_age)
-        self.received = self.used = self.refused = self.dropped = 0
-        self.repeated = self.invalid = self.restarts = self.unfiltered = 0
-        self.longest_gap_ns = 0
-        self.age_ns: int | None = None
+        self.counts = StreamStatistics()
+        self._longest_gap_ns = 0
+        self._age_ns: float = nan
         self._queue: deque[Any] = deque(maxlen=MAX_QUEUE)
         self._held: deque[Any] = deque()
         self.restart()
@@ -146,9 +136,9 @@ class Stream:
     def goes_back(self, stamp_ns: int) -> bool:
         """Restart with a stamp that is earlier than the last, or refuse it."""
         if stamp_ns <= 0 or stamp_ns == self.last_ns:
-            self.refused += 1
+            self.counts.refused += 1
             return False
-        self.restarts += 1
+        self.counts.restarts += 1
         self.restart()
         return True
 
@@ -156,14 +146,14 @@ class Stream:
         """Count a message that is later than the last, and queue it."""
         if not self.last_ns:
             self.first_ns = stamp_ns
-        elif stamp_ns - self.last_ns > self.longest_gap_ns:
-            self.longest_gap_ns = stamp_ns - self.last_ns
+        elif stamp_ns - self.last_ns > self._longest_gap_ns:
+            self._longest_gap_ns = stamp_ns - self.last_ns
         self.last_ns = stamp_ns
-        self.received += 1
+        self.counts.received += 1
         self._counted += 1
         if message is not None:
             if len(self._queue) == MAX_QUEUE:
-                self.dropped += 1
+                self.counts.dropped += 1
             self._queue.append(message)
 
     def feed(self, stamp_ns: int) -> None:
@@ -189,8 +179,8 @@ class Stream:
                 self._filter(self.differentiator)
         if not self.message[0]:
             return ABSENT
-        self.age_ns = stamp_ns - self.message[0]
-        return STALE if self.age_ns > self._max_age_ns else FRESH
+        self._age_ns = stamp_ns - self.message[0]
+        return STALE if self._age_ns > self._max_age_ns else FRESH
 
     def interpolated(self, stamp_ns: int, before: Array, following: Array) -> Array:
         """Return values at an instant between the message and the next one that is held."""
@@ -202,24 +192,16 @@ class Stream:
     def rate(self) -> float:
         """Mean rate of the stamps since the last reset; NaN before the second message [Hz]."""
         span = 1e-9 * (self.last_ns - self.first_ns)
-        return (self._counted - 1) / span if span > 0.0 else float('nan')
+        return (self._counted - 1) / span if span > 0.0 else nan
 
     def statistics(self) -> StreamStatistics:
         """Return the counters as they are now."""
-        return StreamStatistics(
-            received=self.received,
-            used=self.used,
-            refused=self.refused,
-            dropped=self.dropped,
-            repeated=self.repeated,
-            invalid=self.invalid,
-            first_stamp_ns=self.first_ns,
+        return replace(
+            self.counts,
             last_stamp_ns=self.last_ns,
-            longest_gap=1e-9 * self.longest_gap_ns,
-            age=float('nan') if self.age_ns is None else 1e-9 * self.age_ns,
+            longest_gap=1e-9 * self._longest_gap_ns,
+            age=1e-9 * self._age_ns,
             rate=self.rate,
-            restarts=self.restarts,
-            unfiltered=self.unfiltered,
             filter_lack=self.differentiator.lack if self.differentiator else '',
         )
 

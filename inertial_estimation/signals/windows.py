@@ -32,74 +32,6 @@ times the usual noise in its derivatives. Behind a gap of this length it has les
 FIRST_CAPACITY = 64
 
 
-class WindowClock:
-    """Stamps of the samples in the window, and whether they are regular."""
-
-    __slots__ = ('_before_gap_ns', '_interval', '_run', '_stamps', '_window_ns')
-
-    def __init__(self, window_ns: int) -> None:
-        self._window_ns = window_ns
-        self._before_gap_ns = -1
-        self._stamps: deque[int] = deque()
-        self._interval = self._run = 0
-
-    def push(self, stamp_ns: int) -> None:
-        """Take the stamp of a sample."""
-        stamps = self._stamps
-        if stamps:
-            interval = stamp_ns - stamps[-1]
-            if interval > MAX_GAP * self._window_ns:
-                self._before_gap_ns = stamps[-1]
-            if abs(interval - self._interval) <= REGULAR_TOLERANCE * self._interval:
-                self._run += 1
-            else:
-                self._interval, self._run = interval, 1
-        stamps.append(stamp_ns)
-        oldest = stamp_ns - self._window_ns
-        while stamps[0] < oldest:
-            stamps.popleft()
-
-    @property
-    def count(self) -> int:
-        """Number of samples in the window."""
-        return len(self._stamps)
-
-    @property
-    def newest(self) -> int:
-        """Stamp of the newest sample [ns]."""
-        return self._stamps[-1]
-
-    @property
-    def span(self) -> int:
-        """Time from the oldest to the newest sample in the window [ns]."""
-        return self._stamps[-1] - self._stamps[0]
-
-    @property
-    def regular(self) -> bool:
-        """True if the intervals in the window are equal."""
-        return self._run >= len(self._stamps) - 1
-
-    @property
-    def _has_gap(self) -> bool:
-        return self._before_gap_ns >= 0 and self._stamps[0] <= self._before_gap_ns
-
-    def filled(self, order: int) -> bool:
-        """Return true if the samples fill the window well enough for a fit."""
-        enough = len(self._stamps) > order + SPARE_SAMPLES
-        return enough and self.span >= MIN_FILL * self._window_ns and not self._has_gap
-
-    def lack(self, order: int) -> str:
-        """Return the reason for which no fit is possible, empty if one is."""
-        if self.filled(order):
-            return ''
-        window = 1e-9 * self._window_ns
-        gap = ' without a gap' if self._has_gap else ''
-        return (
-            f'{self.count} samples in a window of {window:g} s, a fit needs '
-            f'{order + 1 + SPARE_SAMPLES} that span {MIN_FILL * window:.3g} s{gap}'
-        )
-
-
 class Samples:
     """The last samples, in arrays that are written on and replaced when they are full."""
 
@@ -130,32 +62,75 @@ class Samples:
 
 
 class WindowFilter:
-    """Samples of many channels in a window [s], to be fitted by polynomials of some order."""
+    """
+    Filter of many channels that share their stamps, from the samples in a window [s].
+
+    Polynomials of some order are fitted; values in the past come from the samples so far.
+    """
 
     def __init__(self, n_channels: int, window: float, order: int) -> None:
-        self.n_channels, self.window, self.order = n_channels, window, order
+        self.n_channels, self.order = n_channels, order
+        self._window_ns = round(1e9 * window)
         self._samples = Samples(n_channels)
         self.reset()
 
     def reset(self) -> None:
-        self._clock = WindowClock(round(1e9 * self.window))
+        """Forget every sample."""
+        self._stamps: deque[int] = deque()
+        self._before_gap_ns = -1
+        self._interval = self._run = 0
+
+    def append(self, stamp_ns: int, values: Array) -> None:
+        """Take one sample; values (n_channels,)."""
+        stamps = self._stamps
+        if stamps:
+            interval = stamp_ns - stamps[-1]
+            if interval > MAX_GAP * self._window_ns:
+                self._before_gap_ns = stamps[-1]
+            if abs(interval - self._interval) <= REGULAR_TOLERANCE * self._interval:
+                self._run += 1
+            else:
+                self._interval, self._run = interval, 1
+        stamps.append(stamp_ns)
+        while stamps[0] < stamp_ns - self._window_ns:
+            stamps.popleft()
+        self._samples.push(stamp_ns, values, len(stamps) - 1)
 
     @property
     def ready(self) -> bool:
-        return self._clock.filled(self.order)
+        """True if the samples fill the window well enough for a fit."""
+        enough = len(self._stamps) > self.order + SPARE_SAMPLES
+        return enough and self._span >= MIN_FILL * self._window_ns and not self._has_gap
 
     @property
     def lack(self) -> str:
-        return self._clock.lack(self.order)
+        """Samples that are missing for a fit; empty while `ready`."""
+        if self.ready:
+            return ''
+        window = 1e-9 * self._window_ns
+        gap = ' without a gap' if self._has_gap else ''
+        return (
+            f'{len(self._stamps)} samples in a window of {window:g} s, a fit needs '
+            f'{self.order + 1 + SPARE_SAMPLES} that span {MIN_FILL * window:.3g} s{gap}'
+        )
 
-    def append(self, stamp_ns: int, values: Array) -> None:
-        self._clock.push(stamp_ns)
-        self._samples.push(stamp_ns, values, self._clock.count - 1)
+    @property
+    def _span(self) -> int:
+        """Time from the oldest to the newest sample in the window [ns]."""
+        return self._stamps[-1] - self._stamps[0]
+
+    @property
+    def _has_gap(self) -> bool:
+        return bool(self._stamps) and self._stamps[0] <= self._before_gap_ns
+
+    @property
+    def _regular(self) -> bool:
+        """True if the intervals in the window are equal."""
+        return self._run >= len(self._stamps) - 1
 
     def _lag(self, stamp_ns: int) -> int | None:
         """Return the time from an instant to the newest sample [ns]; None: no fit there."""
-        clock = self._clock
-        if not clock.filled(self.order):
+        if not self.ready:
             return None
-        lag = max(clock.newest - stamp_ns, 0)
-        return lag if lag <= clock.span else None
+        lag = max(self._stamps[-1] - stamp_ns, 0)
+        return lag if lag <= self._span else None
