@@ -12,22 +12,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from inertial_estimation.calibration.affine import AffineFit, fit_affine
-    from inertial_estimation.calibration.in_situ_matrix import (
-        AddedMass,
-        InSituMatrix,
-        in_situ_matrix,
-    )
-    from inertial_estimation.calibration.in_situ_offset import InSituOffset, in_situ_offset
-    from inertial_estimation.calibration.offset_from_model import ModelOffsets, offset_from_model
-    from inertial_estimation.calibration.temperature import (
-        TemperatureFit,
-        fit_temperature,
-    )
-    from inertial_estimation.calibration.tool import ToolFit, ToolMotion, fit_tool
+    from inertial_estimation.calibration.affine import fit_affine
+    from inertial_estimation.calibration.in_situ_matrix import AddedMass, in_situ_matrix
+    from inertial_estimation.calibration.in_situ_offset import in_situ_offset
+    from inertial_estimation.calibration.offset_from_model import offset_from_model
+    from inertial_estimation.calibration.temperature import fit_temperature
+    from inertial_estimation.calibration.tool import ToolMotion, fit_tool
     from inertial_estimation.config import EstimatorSettings, IdentifierSettings
     from inertial_estimation.errors import InertialEstimationError
-    from inertial_estimation.estimation.contacts import Contact, ContactKind, ContactSet
+    from inertial_estimation.estimation.contacts import Contact, ContactKind
     from inertial_estimation.estimation.dependence import dependence_table
     from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
     from inertial_estimation.estimation.internal_wrenches import InternalWrenches
@@ -42,16 +35,14 @@ if TYPE_CHECKING:
     from inertial_estimation.identification.problem import Bounds, Identification, Problem
     from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
     from inertial_estimation.identification.recursion.settings import RecursionSettings
-    from inertial_estimation.identification.recursion.update_policy import Refit
     from inertial_estimation.identification.solvers.methods import solve
     from inertial_estimation.identification.unknowns import Unknowns
-    from inertial_estimation.logs.identify import RobotIdentification, identify
+    from inertial_estimation.logs.identify import identify
     from inertial_estimation.logs.identify_settings import IdentifySettings
     from inertial_estimation.logs.log import Log
     from inertial_estimation.logs.open_log import open_log
     from inertial_estimation.logs.replay import replay
     from inertial_estimation.logs.results import Replay
-    from inertial_estimation.model.base_parameters import BaseParameters
     from inertial_estimation.model.free_floating import FreeFloatingModel
     from inertial_estimation.model.identifiable import base_parameters
     from inertial_estimation.model.parameter_update import ParameterUpdate
@@ -71,32 +62,28 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    'AddedMass', 'AffineFit', 'BaseParameters', 'Bounds', 'Contact',
-    'ContactKind', 'ContactSet', 'EquationBuilder', 'EquationChoice', 'EstimatorSettings',
-    'Finding', 'FreeFloatingModel', 'FtCalibration', 'FtSensor', 'FtSpec', 'Identification',
-    'IdentifierSettings', 'IdentifySettings', 'Imu', 'InSituMatrix', 'InSituOffset',
-    'InertialEstimationError', 'Information', 'InternalWrenches', 'LinkSensorSpec', 'Log',
-    'ModelOffsets', 'NoiseModel', 'ParameterUpdate', 'Problem', 'Quality', 'RecursionSettings',
-    'RecursiveIdentifier', 'Refit', 'Replay', 'Robot', 'RobotIdentification', 'Sample',
-    'SampleAssembler', 'SampleBatch', 'SensorState', 'TemperatureFit',
-    'ToolFit', 'ToolMotion', 'Uncertainty', 'Unknowns',
+    'AddedMass', 'Bounds', 'Contact', 'ContactKind', 'EquationBuilder', 'EquationChoice',
+    'EstimatorSettings', 'Finding', 'FreeFloatingModel', 'FtCalibration', 'FtSensor', 'FtSpec',
+    'Identification', 'IdentifierSettings', 'IdentifySettings', 'Imu', 'InertialEstimationError',
+    'Information', 'InternalWrenches', 'LinkSensorSpec', 'Log', 'NoiseModel', 'ParameterUpdate',
+    'Problem', 'Quality', 'RecursionSettings', 'RecursiveIdentifier', 'Replay', 'Robot', 'Sample',
+    'SampleAssembler', 'SampleBatch', 'SensorState', 'ToolMotion', 'Uncertainty', 'Unknowns',
     'WrenchEstimate', 'WrenchEstimator', 'base_parameters', 'dependence_table',
-    'design_excitation', 'fit_affine', 'fit_temperature', 'fit_tool', 'identify',
-    'in_situ_matrix', 'in_situ_offset', 'offset_from_model', 'open_log', 'replay', 'solve',
-    'submodel_regressors',
+    'design_excitation', 'fit_affine', 'fit_temperature', 'fit_tool', 'identify', 'in_situ_matrix',
+    'in_situ_offset', 'offset_from_model', 'open_log', 'replay', 'solve', 'submodel_regressors',
 ]
 # fmt: on
 
 _MODULES = {
-    'calibration.affine': ('AffineFit', 'fit_affine'),
-    'calibration.in_situ_matrix': ('AddedMass', 'InSituMatrix', 'in_situ_matrix'),
-    'calibration.in_situ_offset': ('InSituOffset', 'in_situ_offset'),
-    'calibration.offset_from_model': ('ModelOffsets', 'offset_from_model'),
-    'calibration.temperature': ('TemperatureFit', 'fit_temperature'),
-    'calibration.tool': ('ToolFit', 'ToolMotion', 'fit_tool'),
+    'calibration.affine': ('fit_affine',),
+    'calibration.in_situ_matrix': ('AddedMass', 'in_situ_matrix'),
+    'calibration.in_situ_offset': ('in_situ_offset',),
+    'calibration.offset_from_model': ('offset_from_model',),
+    'calibration.temperature': ('fit_temperature',),
+    'calibration.tool': ('ToolMotion', 'fit_tool'),
     'config': ('EstimatorSettings', 'IdentifierSettings'),
     'errors': ('InertialEstimationError',),
-    'estimation.contacts': ('Contact', 'ContactKind', 'ContactSet'),
+    'estimation.contacts': ('Contact', 'ContactKind'),
     'estimation.dependence': ('dependence_table',),
     'estimation.estimate': ('Quality', 'WrenchEstimate'),
     'estimation.internal_wrenches': ('InternalWrenches',),
@@ -108,16 +95,14 @@ _MODULES = {
     'identification.problem': ('Bounds', 'Identification', 'Problem'),
     'identification.recursion.identifier': ('RecursiveIdentifier',),
     'identification.recursion.settings': ('RecursionSettings',),
-    'identification.recursion.update_policy': ('Refit',),
     'identification.solvers.methods': ('solve',),
     'identification.unknowns': ('Unknowns',),
-    'logs.identify': ('RobotIdentification', 'identify'),
+    'logs.identify': ('identify',),
     'logs.identify_settings': ('IdentifySettings',),
     'logs.log': ('Log',),
     'logs.open_log': ('open_log',),
     'logs.replay': ('replay',),
     'logs.results': ('Replay',),
-    'model.base_parameters': ('BaseParameters',),
     'model.free_floating': ('FreeFloatingModel',),
     'model.identifiable': ('base_parameters',),
     'model.parameter_update': ('ParameterUpdate',),

@@ -163,7 +163,7 @@ def test_files_that_are_no_parameter_files_are_refused(tmp_path, text):
 )
 def test_wrong_setting_of_a_file_is_named_with_the_file(tmp_path, body, key):
     path = write(tmp_path, f'/**: {{ros__parameters: {{{body}}}}}')
-    with pytest.raises((ConfigError, NameNotFound)) as info:
+    with pytest.raises(ConfigError) as info:
         EstimatorSettings.from_yaml(path)
     assert str(path) in str(info.value) and key in str(info.value)
 
@@ -193,5 +193,5 @@ def test_shipped_files_hold_settings_of_their_node():
     lists = {item.name for item in settings_of(IdentifierSettings) if item.is_list}
     names = {item.name for item in settings_of(IdentifierSettings) if '<name>' not in item.name}
     assert names - set(shared | own) <= lists
-    with pytest.raises(NameNotFound):
+    with pytest.raises(ConfigError):
         EstimatorSettings.from_yaml(CONFIG / 'identifier.yaml')

@@ -10,29 +10,15 @@ one group for each, as in ``ft_sensors: [l_leg_ft]`` and ``ft.l_leg_ft.topic: /l
 
 from inertial_estimation.config.groups import (
     ContactSettings,
-    FilterSettings,
     FtSettings,
     ImuSettings,
     JointStateSettings,
-    ModelSettings,
-    OutputSettings,
-    TareSettings,
 )
-from inertial_estimation.config.schema import Setting, Value, settings_of
+from inertial_estimation.config.schema import Setting, settings_of
 from inertial_estimation.config.settings import EstimatorSettings, IdentifierSettings
 
+# fmt: off
 __all__ = [
-    'ContactSettings',
-    'EstimatorSettings',
-    'FilterSettings',
-    'FtSettings',
-    'IdentifierSettings',
-    'ImuSettings',
-    'JointStateSettings',
-    'ModelSettings',
-    'OutputSettings',
-    'Setting',
-    'TareSettings',
-    'Value',
-    'settings_of',
+    'ContactSettings', 'EstimatorSettings', 'FtSettings', 'IdentifierSettings', 'ImuSettings',
+    'JointStateSettings', 'Setting', 'settings_of',
 ]

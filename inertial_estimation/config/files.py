@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from stat import S_ISREG
 from typing import Any
 
 from inertial_estimation.errors import ConfigError
@@ -21,15 +20,9 @@ from inertial_estimation.errors import ConfigError
 PARAMETERS = 'ros__parameters'
 ROS_OWN = ('use_sim_time', 'qos_overrides', 'start_type_description_service')
 """Parameters that every ROS node has."""
-MAX_BYTES = 2**28
-"""Greatest size of a file that is read [bytes]."""
-MAX_DEPTH = 60
-"""Lists in lists and names below names; no file of this package has ten."""
-MAX_VALUES = 5_000_000
-"""A few lines of YAML can stand for more than there is memory for."""
 # YAML 1.1, which PyYAML reads, takes 1e-3 for a string; the reader of ROS does not.
 EXPONENT = re.compile(r'^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$')
-TOO_DEEP = f'it is nested deeper than {MAX_DEPTH} times, or holds itself'
+TOO_DEEP = 'it is nested too deeply'
 
 
 class RepeatedKey(ConfigError):
@@ -63,7 +56,12 @@ def parse_mapping(text: str, path: Path) -> Mapping[str, Any]:
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        # Here what `<<` merges is still apart from what it may replace.
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            # Nor does ROS; a few lines of them can stand for more than there is memory for.
+            if self.check_event(yaml.AliasEvent):
+                raise ConfigError(f'{path}: aliases are not read')
+            return super().compose_node(parent, index)
+
         def compose_mapping_node(self, anchor: Any) -> Any:
             node = super().compose_mapping_node(anchor)
             lines: dict[tuple[str, str], int] = {}
@@ -81,7 +79,6 @@ def parse_mapping(text: str, path: Path) -> Mapping[str, Any]:
         data = yaml.load(text, Loader)
         if not isinstance(data, Mapping):
             raise ConfigError(f'{path} holds no names and values')
-        check_nested(data, str(path))
     except ConfigError:
         raise
     except yaml.YAMLError as error:
@@ -130,50 +127,19 @@ def _sections(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Mappi
 def from_json(text: str) -> Any:
     """Return the data of a text."""
     try:
-        found = json.loads(text)
+        return json.loads(text)
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
-    check_nested(found)
-    return found
-
-
-def check_nested(data: Any, where: str = '') -> None:
-    """Refuse data that are nested too deeply or too large."""
-    count, level, prefix = 0, [data], f'{where}: ' if where else ''
-    for _ in range(MAX_DEPTH + 1):
-        lists = [one.values() if isinstance(one, Mapping) else one for one in level]
-        count += sum(map(len, lists))
-        if count > MAX_VALUES:
-            raise ValueError(f'{prefix}it holds more than {MAX_VALUES} values')
-        level = [x for one in lists for x in one if isinstance(x, (Mapping, list, tuple, set))]
-        if not level:
-            return
-    raise ValueError(f'{prefix}{TOO_DEEP}')
-
-
-def read_regular(path: str | Path) -> bytes:
-    """Return the content of a regular file; pipes and devices are not opened for reading."""
-    try:
-        with open(path, 'rb', opener=_open_without_waiting) as file:
-            if not S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ConfigError(f"cannot read '{path}': it is no regular file")
-            content = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"cannot read '{path}': {error.strerror}") from error
-    if len(content) > MAX_BYTES:
-        raise ConfigError(f"cannot read '{path}': it is larger than {MAX_BYTES} bytes")
-    return content
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file; a pipe without a writer would block."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def read_text(path: str | Path) -> str:
-    """Return the text of a regular file."""
+    """Return the text of a regular file; pipes and devices are not opened."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ConfigError(f"cannot read '{path}': it is no regular file")
     try:
-        return read_regular(path).decode()
+        return Path(path).read_bytes().decode()
+    except OSError as error:
+        raise ConfigError(f"cannot read '{path}': {error.strerror}") from error
     except UnicodeDecodeError:
         raise ConfigError(f"cannot read '{path}': it is no UTF-8 text") from None
 

@@ -143,17 +143,14 @@ class EstimatorSettings(Group):
 
         Raises
         ------
-        NameNotFound, ConfigError
-            As `from_dict`, with the name of the file, and if it is no such file.
+        ConfigError
+            If it is no such file, or for the reasons of `from_dict`.
 
         """
         given = load_parameters(path, node)
         try:
             return cls.from_dict(given)
-        except NameNotFound as error:
-            where = f"'{path}' sets it"
-            raise NameNotFound(error.kind, error.name, error.known, where) from None
-        except ConfigError as error:
+        except (NameNotFound, ConfigError) as error:
             raise ConfigError(f'{path}: {error}') from error
 
     def to_parameters(self) -> dict[str, Value]:
@@ -236,11 +233,6 @@ def _check(settings: EstimatorSettings) -> None:
             f"'filter.delay' is {chosen.delay:g} s, expected at most half of 'filter.window', "
             f'{chosen.window:g} s'
         )
-    _check_groups(settings)
-
-
-def _check_groups(settings: EstimatorSettings) -> None:
-    """Check sensors."""
     for name, sensor in settings.ft.items():
         if sensor.direction and not sensor.joint:
             raise ConfigError(f"'ft.{name}.direction' is given without 'ft.{name}.joint'")
@@ -252,14 +244,10 @@ def _check_groups(settings: EstimatorSettings) -> None:
         if imu.pose and not imu.frame:
             raise ConfigError(f"'imu.{name}.pose' is given without 'imu.{name}.frame'")
     fts = settings.ft if settings.ft_sensors == ALL else settings.ft_sensors
-    for kind, pairs in (
-        ('ft', [(name, settings.ft_of(name).topic) for name in fts]),
-        ('imu', [(name, settings.imu_of(name).topic) for name in settings.imus]),
+    for kind, topics in (
+        ('FT sensors', [settings.ft_of(name).topic for name in fts]),
+        ('IMUs', [settings.imu_of(name).topic for name in settings.imus]),
     ):
-        owners: dict[str, str] = {}
-        for name, topic in pairs:
-            other = owners.setdefault(topic, name)
-            if other != name:
-                raise ConfigError(
-                    f"'{kind}.{other}.topic' and '{kind}.{name}.topic' are both '{topic}'"
-                )
+        for topic in topics:
+            if topics.count(topic) > 1:
+                raise ConfigError(f"several {kind} have the topic '{topic}'")
