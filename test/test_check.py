@@ -18,11 +18,12 @@ def codes(check):
 
 def test_records_name_sensors_submodels_and_clusters():
     check = check_urdf(nested_humanoid_urdf(), imus=['head', 'foot'])
-    found = json.loads(json.dumps(check.as_dict(), allow_nan=False))
+    found = json.loads(json.dumps(check.records, allow_nan=False))
     sensors = {row['sensor']: row for row in found['ft_sensors']}
     assert sensors['foot_sensor']['reads'] == 'shank on foot'
-    assert sensors['leg_sensor']['xyz_m'] == [0.01, -0.02, 0.03]
-    assert sensors['leg_sensor']['rpy_rad'] == [0.4, 0.1, -2.0]
+    poses = {row['sensor']: row for row in found['poses']}
+    assert poses['leg_sensor']['xyz_m'] == [0.01, -0.02, 0.03]
+    assert poses['leg_sensor']['rpy_rad'] == [0.4, 0.1, -2.0]
     submodels = {row['submodel']: row for row in found['submodels']}
     assert submodels['thigh']['mass_kg'] == 4.5
     assert submodels['thigh']['sensors_beyond'] == ['foot_sensor']

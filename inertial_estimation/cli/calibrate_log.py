@@ -105,11 +105,10 @@ def affine(chosen: argparse.Namespace) -> None:
     found, refused = calibrate_affine(
         predicted, before, inside, test=test[0] if test else None, sensors=chosen.ft
     )
+    known = predicted.samples.ft_temperatures
     degrees = np.full(len(before), np.nan)
-    if predicted.samples.ft_temperatures is not None:
-        of_fit = predicted.samples.ft_temperatures[inside]
-        known = np.isfinite(of_fit).any(axis=0)
-        degrees[known] = np.nanmean(of_fit[:, known], axis=0)
+    if known is not None:
+        degrees = np.ma.masked_invalid(known[inside]).mean(axis=0).filled(np.nan)
     temperatures = dict(zip(before, degrees.tolist()))
     calibrations = {
         one.name: one.fit.calibration(

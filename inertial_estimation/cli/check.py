@@ -19,22 +19,20 @@ from inertial_estimation.cli.render import (
 from inertial_estimation.errors import CallError, ModelError
 
 TABLES = ('ft_sensors', 'submodels', 'clusters', 'torque_dependence', 'wrench_dependence')
-FULL_COLUMNS = ('xyz_m', 'rpy_rad', 'frame')
-"""Printed with --full, as further tables are."""
+"""Printed without --full."""
 
 
 def _run(chosen: argparse.Namespace) -> int:
     """Describe a robot; return the exit code."""
     if bool(chosen.config) + bool(chosen.fixed_link) + bool(chosen.imu) > 1:
         raise CallError('give one of --imu, --fixed-link, --config')
-    if not chosen.identifiable and (chosen.ft or chosen.efforts):
-        raise CallError('--ft and --efforts go with --identifiable')
+    of_equations = chosen.identifiable or chosen.base_parameters
+    if of_equations and (chosen.imu or chosen.contacts):
+        raise CallError('--imu and --contacts go without --identifiable and --base-parameters')
+    if (chosen.ft or chosen.efforts) and (chosen.config or not chosen.identifiable):
+        raise CallError('--ft and --efforts go with --identifiable, without --config')
     urdf = files.load_urdf(chosen.urdf)
-    if chosen.base_parameters:
-        return _check_base_parameters(chosen, urdf)
-    if chosen.identifiable:
-        return _check_identifiable(chosen, urdf)
-    return _check_robot(chosen, urdf)
+    return (_check_equations if of_equations else _check_robot)(chosen, urdf)
 
 
 def _check_robot(chosen: argparse.Namespace, urdf: str) -> int:
@@ -52,69 +50,45 @@ def _check_robot(chosen: argparse.Namespace, urdf: str) -> int:
             found = check_urdf(
                 urdf, imus=chosen.imu, fixed_link=chosen.fixed_link, contacts=contacts
             )
-    write_json(chosen.json, found.as_dict())
-    records = found.records
-    if not chosen.full:
-        records = {
-            key: [{k: v for k, v in one.items() if k not in FULL_COLUMNS} for one in records[key]]
-            for key in TABLES
-            if key in records
-        }
-    tables = all_tables(records, full=chosen.full)
+    summary, records = found.robot.summary, found.records
+    state = {'summary': summary, 'findings': found.findings, 'refusals': found.refusals}
+    write_json(chosen.json, {**state, **records})
+    shown = {key: records[key] for key in (records if chosen.full else TABLES) if key in records}
+    tables = all_tables(shown, full=chosen.full)
     width = FULL_WIDTH if chosen.full else None
-    show(escape(found.robot.summary), *tables, *findings_lines(found.findings), width=width)
+    show(escape(summary), *tables, *findings_lines(found.findings), width=width)
     if found.refusals:
         with files.naming(chosen.urdf):
             raise ModelError('; '.join(found.refusals))
     return 0
 
 
-def _check_base_parameters(chosen: argparse.Namespace, urdf: str) -> int:
-    """Print whether consistent parameters have some base parameters; return the exit code."""
-    from inertial_estimation.cli.base_parameters import check_base_parameters
-    from inertial_estimation.cli.identifiable import locked_notes, source_of_file, source_of_urdf
+def _check_equations(chosen: argparse.Namespace, urdf: str) -> int:
+    """Print what logs can determine, or whether stated base parameters can be those of bodies."""
+    from inertial_estimation.cli import base_parameters, identifiable
     from inertial_estimation.config.files import read_text
 
-    if chosen.imu or chosen.contacts or chosen.identifiable:
-        raise CallError('--base-parameters goes with --fixed-link or --config alone')
+    with files.naming(chosen.urdf):
+        if chosen.config:
+            source = identifiable.source_of_file(chosen.config, urdf)
+        else:
+            source = identifiable.source_of_urdf(
+                urdf, chosen.ft or (identifiable.ALL,), chosen.efforts, chosen.fixed_link
+            )
+    notes = map(escape, source.notes)
+    if chosen.identifiable:
+        with files.naming(chosen.urdf):
+            found = identifiable.check_identifiable(source)
+        write_json(chosen.json, found)
+        tables = identifiable.identifiable_tables(found, full=chosen.full)
+        show(escape(found['summary']), *tables, *notes)
+        return 0
     text = read_text(chosen.base_parameters).removeprefix('\ufeff')
-    with files.naming(chosen.urdf):
-        if chosen.config:
-            robot = source_of_file(chosen.config, urdf).robot
-        else:
-            robot = source_of_urdf(urdf, fixed_link=chosen.fixed_link).robot
     with files.naming(chosen.base_parameters):
-        found, tables, feasible = check_base_parameters(text, robot)
+        found, shown, feasible = base_parameters.check_base_parameters(text, source.robot)
     write_json(chosen.json, found)
-    notes = () if chosen.config else locked_notes(urdf)
-    show(*tables, *map(escape, notes))
+    show(*shown, *notes)
     return 0 if feasible else 1
-
-
-def _check_identifiable(chosen: argparse.Namespace, urdf: str) -> int:
-    """Print the combinations that logs can determine; return the exit code."""
-    from inertial_estimation.cli.identifiable import (
-        check_identifiable,
-        identifiable_tables,
-        source_of_file,
-        source_of_urdf,
-    )
-
-    if chosen.imu or chosen.contacts:
-        raise CallError('--identifiable goes without --imu and --contacts')
-    if chosen.config and chosen.ft:
-        raise CallError('--ft goes without --config, which names the FT sensors')
-    efforts = chosen.efforts or ()
-    with files.naming(chosen.urdf):
-        if chosen.config:
-            source = source_of_file(chosen.config, urdf, efforts)
-        else:
-            source = source_of_urdf(urdf, chosen.ft or ('all',), efforts, chosen.fixed_link)
-        found = check_identifiable(source)
-    write_json(chosen.json, found)
-    tables = identifiable_tables(found, full=chosen.full)
-    show(escape(found['summary']), *tables, *map(escape, source.notes))
-    return 0
 
 
 COMMAND = Command(

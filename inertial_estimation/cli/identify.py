@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
-from math import hypot, isnan
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,13 +37,6 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
-FITTED, UNSEEN = ('signal', 'before', 'fit'), ('validation', 'validation_signal')
-
-
-def _percent(key: str, signal: str) -> Callable[[Record], str]:
-    """Return a share of a signal in percent."""
-    return lambda one: f'{100 * one[key] / one[signal]:.2f}' if one[signal] else '-'
-
 
 def _center(key: str) -> Callable[[Record], str]:
     """Return a coordinate of the centre of mass of a record."""
@@ -53,11 +46,7 @@ def _center(key: str) -> Callable[[Record], str]:
 CENTER: Columns = {'centre x [m]': _center('mc_x'), 'y': _center('mc_y'), 'z': _center('mc_z')}
 LINKS: Columns = {'link': 'name', 'mass before': 'before', 'mass [kg]': 'm', **CENTER}
 PAYLOADS: Columns = {'payload': 'name', 'mass [kg]': 'm', **CENTER}
-ERRORS: Columns = {
-    'equations': 'name', 'signal': 'signal', 'of the URDF': 'before', 'fit': 'fit',
-    'fit [%]': _percent('fit', 'signal'),
-    'validation [%]': _percent('validation', 'validation_signal'),
-}  # fmt: skip
+RESIDUALS = ('submodel', 'equations', 'signal', 'before', 'fit', 'validation')
 
 
 def _method(text: str) -> str:
@@ -134,32 +123,17 @@ def _overview(found: RobotIdentification, s: Record) -> Iterator[Any]:
     )
     yield records_table(f'Links, by {s["method"]}', links, LINKS)
     yield records_table('\nPayloads', payloads, PAYLOADS)
-    yield records_table('\nResiduals, root mean squares', _errors(s), ERRORS)
+    residuals = [
+        {'submodel': one['name'], 'equations': kind, **row}
+        for one in s['submodels']
+        for kind, row in one['rows'].items()
+        if not isnan(row['signal'])
+    ]
+    yield records_table('\nResiduals, root mean squares', residuals, RESIDUALS)
     yield (
         f'\n{determined} of {possible} combinations of parameters are determined; '
         f'parameters {"consistent" if s["consistent"] else "inconsistent"}\n'
     )
-
-
-def _errors(s: Record) -> Iterator[Record]:
-    """Yield the residuals of forces, moments and efforts of each submodel."""
-    for submodel in s['submodels']:
-        for unit in ('force', 'moment', 'effort'):
-            rows = [
-                row
-                for kind, row in submodel['rows'].items()
-                if kind.startswith(unit) and not isnan(row['signal'])
-            ]
-            unseen = [row for row in rows if not isnan(row['validation'])]
-            if rows:
-                yield {
-                    'name': f'{submodel["name"]} {unit}',
-                    **{
-                        key: hypot(*(row[key] for row in some))
-                        for keys, some in ((FITTED, rows), (UNSEEN, unseen))
-                        for key in keys
-                    },
-                }
 
 
 COMMAND = Command(

@@ -4,11 +4,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
@@ -16,7 +14,6 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from pinocchio.rpy import matrixToRpy
 
-from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.configured_estimator import build_contacts, build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, ModelError
@@ -43,19 +40,10 @@ class RobotCheck(NamedTuple):
 
     robot: Robot
     records: Record
-    """Sensors, submodels, clusters, dependence, as written by ``--json``."""
+    """Sensors, their poses, submodels, clusters, dependence, as written by ``--json``."""
     findings: tuple[Finding, ...]
     refusals: tuple[str, ...]
     """Reasons that the node would not start with it."""
-
-    def as_dict(self) -> Record:
-        """Return all of it for JSON."""
-        return {
-            'summary': self.robot.summary,
-            'findings': [one.as_dict() for one in self.findings],
-            'refusals': list(self.refusals),
-            **self.records,
-        }
 
 
 def check_urdf(
@@ -65,21 +53,17 @@ def check_urdf(
     fixed_link: str = '',
     contacts: Sequence[Contact] = (),
 ) -> RobotCheck:
-    """Check a URDF; joints and sensors that cannot be used are left out and refused."""
+    """Check a URDF; joints and FT sensors that cannot be used are left out and refused."""
     root = urdf_text.parse(urdf_text.load_text(urdf))
-    joints, refusals = usable_joints(urdf_text.joint_types(root))
-    sensors: list[str] = []
-    for name in urdf_text.ft_specs(root):
-        try:
-            Robot.from_urdf(urdf, joints=joints, ft_sensors=[*sensors, name], imus=())
-        except ModelError as error:
-            refusals.append(f'FT sensor left out: {error}')
-        else:
-            sensors.append(name)
+    joints, others = usable_joints(root)
+    refusals = [f"joint {one}: name all others as 'joints'" for one in others]
+    refused = _refusal(lambda: Robot.from_urdf(urdf, joints=joints, imus=()))
     robot = Robot.from_urdf(
-        urdf, joints=joints, ft_sensors=sensors, imus=imus, fixed_link=fixed_link
+        urdf, joints=joints, ft_sensors=() if refused else None, imus=imus, fixed_link=fixed_link
     )
-    return check_robot(robot, contacts, findings=hidden_sensors(root), refusals=refusals)
+    return check_robot(
+        robot, contacts, findings=hidden_sensors(root), refusals=[*refusals, refused]
+    )
 
 
 def check_settings(
@@ -87,17 +71,20 @@ def check_settings(
 ) -> RobotCheck:
     """Check a robot as the node would build it."""
     robot = build_robot(settings, urdf)
-    builders: list[Callable[[], object]] = [
-        lambda: build_internal_wrenches(settings, build_estimator(settings, robot)),
-        partial(SampleAssembler, robot, settings),
-        partial(ContactStream, robot, settings),
-        *(partial(accepted_frame_ids, settings, robot, one) for one in robot.ft_sensors),
-        *(partial(accepted_frame_ids, settings, robot, one) for one in robot.imus),
-    ]
-    refusals = [error for build in builders if (error := _refusal(build))]
-    given = contacts or ([] if refusals else build_contacts(settings))
+
+    def build() -> None:
+        build_internal_wrenches(settings, build_estimator(settings, robot))
+        SampleAssembler(robot, settings)
+        ContactStream(robot, settings)
+        for ft in robot.ft_sensors:
+            accepted_frame_ids(settings, robot, ft)
+        for imu in robot.imus:
+            accepted_frame_ids(settings, robot, imu)
+
+    refused = _refusal(build)
+    given = contacts or ([] if refused else build_contacts(settings))
     arrays = settings.angular_acceleration_source == 'array'
-    return check_robot(robot, given, arrays=arrays, refusals=refusals)
+    return check_robot(robot, given, arrays=arrays, refusals=[refused])
 
 
 def check_robot(
@@ -106,57 +93,36 @@ def check_robot(
     *,
     arrays: bool = False,
     findings: Iterable[Finding] = (),
-    refusals: Iterable[str] = (),
+    refusals: Sequence[str] = (),
 ) -> RobotCheck:
     """Describe a robot; arrays: whether accelerometers give angular accelerations."""
     for contact in contacts:
         robot.frame(contact.frame, f"the contacts name '{contact.name}'")
-    counts = Counter(contact.name for contact in contacts)
-    twice = [f"contact '{name}' is named more than once" for name, n in counts.items() if n > 1]
     refused = _refusal(lambda: WrenchEstimator(robot, contacts, acceleration_arrays=arrays))
-    records: Record = {
-        'robot': {
-            'name': robot.name,
-            'mass_kg': robot.mass,
-            'links': list(robot.link_names),
-            'joints': list(robot.joint_names),
-            'ft_sensors': [sensor.name for sensor in robot.ft_sensors],
-            'imus': [imu.name for imu in robot.imus],
-            'fixed_link': robot.fixed_frame or None,
-        },
-        **_sensors_and_submodels(robot),
-        'clusters': [],
-    }
-    found = [*findings, *inertia_findings(robot)]
+    records, found = _sensors_and_submodels(robot), [*findings, *inertia_findings(robot)]
     # Without motion sources the refusal states why.
     with suppress(ModelError):
-        moves = bool(robot.imus or robot.fixed_frame)
-        if moves:
-            plan = LinkMotions(robot, arrays=arrays).nominal
-            records['clusters'] = list(_clusters(robot, plan))
-        if moves and contacts:
-            table = dependence_table(robot, contacts, acceleration_arrays=arrays)
-            records['contacts'] = [contact.name for contact in contacts]
-            records['torque_dependence'] = [asdict(row) for row in table.torques]
-            records['wrench_dependence'] = [asdict(row) for row in table.wrenches]
-            for group in table.uninformed:
-                joints = ', '.join(group.joints)
-                found.append(
-                    finding('uninformed', group.submodel, joints=joints, contact=group.contact)
-                )
-    reasons = filter(None, (*refusals, *twice, refused))
-    return RobotCheck(robot, records, tuple(found), tuple(dict.fromkeys(reasons)))
+        if robot.imus or robot.fixed_frame:
+            records['clusters'] = list(_clusters(robot, LinkMotions(robot, arrays=arrays).nominal))
+            if contacts:
+                table = dependence_table(robot, contacts, acceleration_arrays=arrays)
+                records['torque_dependence'] = [asdict(row) for row in table.torques]
+                records['wrench_dependence'] = [asdict(row) for row in table.wrenches]
+                for group in table.uninformed:
+                    joints = ', '.join(group.joints)
+                    found.append(
+                        finding('uninformed', group.submodel, joints=joints, contact=group.contact)
+                    )
+    reasons = dict.fromkeys(filter(None, (*refusals, refused)))
+    return RobotCheck(robot, records, tuple(found), tuple(reasons))
 
 
-def usable_joints(types: dict[str, str]) -> tuple[list[str], list[str]]:
-    """Return the joints that can be estimated, and why the robot is refused with others."""
+def usable_joints(root: Element) -> tuple[list[str], list[str]]:
+    """Return the joints that can be estimated, and names and types of others that move."""
+    types = urdf_text.joint_types(root)
+    others = {k: v for k, v in types.items() if v not in ('fixed', *urdf_text.ONE_DOF)}
     joints = [name for name, kind in types.items() if kind in urdf_text.ONE_DOF]
-    refusals = [
-        f"joint '{name}' is of type '{kind}': name all others as 'joints'"
-        for name, kind in types.items()
-        if kind != 'fixed' and name not in joints
-    ]
-    return joints, refusals
+    return joints, [f"'{name}' of type '{kind}'" for name, kind in others.items()]
 
 
 def hidden_sensors(root: Element) -> list[Finding]:
@@ -193,30 +159,19 @@ def _refusal(build: Callable[[], object]) -> str:
     return ''
 
 
-def _pose(matrix: Array) -> Record:
-    """Return a pose (4, 4) [m] as position and roll, pitch, yaw about fixed axes."""
-    parts = (('xyz_m', matrix[:3, 3]), ('rpy_rad', matrixToRpy(matrix[:3, :3])))
-    return {key: (part.round(9) + 0.0).tolist() for key, part in parts}
-
-
 def _sensors_and_submodels(robot: Robot) -> Record:
-    """Return joint, sign and pose of each sensor, and sensors, mass and links of submodels."""
-    links, fts, inertial = robot.link_names, [], []
+    """Return sensors, their poses, and sensors, mass and links of submodels."""
+    links, fts, inertial, poses = robot.link_names, [], [], []
     for ft in robot.ft_sensors:
         acting, other = (ft.child, ft.parent) if ft.direction > 0 else (ft.parent, ft.child)
         reads = f'{links[acting]} on {links[other]}'
         fts.append({'sensor': ft.name, 'joint': ft.joint, 'reads': reads})
-        fts[-1] |= _pose(ft.child_H_sensor)
-    for kind, sensors in (
-        ('accelerometer', robot.accelerometers),
-        ('gyroscope', robot.gyroscopes),
-        ('IMU', robot.imus),
-    ):
-        for sensor in sensors:
-            measures = getattr(sensor, 'measures', 'both')
-            what = kind if measures == 'both' else f'{kind}, {measures} only'
-            inertial.append({'sensor': sensor.name, 'kind': what, 'on_link': links[sensor.link]})
-            inertial[-1] |= _pose(sensor.L_H_S)
+        poses.append((ft.name, links[ft.child], ft.child_H_sensor))
+    for kind in ('accelerometers', 'gyroscopes', 'imus'):
+        for sensor in getattr(robot, kind):
+            entry = {'sensor': sensor.name, 'kind': kind, 'on_link': links[sensor.link]}
+            inertial.append(entry | {'measures': getattr(sensor, 'measures', '')})
+            poses.append((sensor.name, links[sensor.link], sensor.L_H_S))
     names = [*(ft.name for ft in robot.ft_sensors), None]
     submodels = [
         {
@@ -228,7 +183,18 @@ def _sensors_and_submodels(robot: Robot) -> Record:
         }
         for one in robot.submodels
     ]
-    return {'ft_sensors': fts, 'inertial_sensors': inertial, 'submodels': submodels}
+    return {
+        'ft_sensors': fts,
+        'inertial_sensors': inertial,
+        'poses': [
+            {'sensor': name, 'in': link, 'xyz_m': pose[:3, 3].round(9).tolist(),
+             'rpy_rad': matrixToRpy(pose[:3, :3]).round(9).tolist()}
+            for name, link, pose in poses
+        ],
+        'joints': [{'joint': name} for name in robot.joint_names],
+        'submodels': submodels,
+        'clusters': [],
+    }  # fmt: skip
 
 
 def _clusters(robot: Robot, plan: MotionPlan) -> Iterator[Record]:
@@ -236,13 +202,9 @@ def _clusters(robot: Robot, plan: MotionPlan) -> Iterator[Record]:
     serving, sources = robot.motion_sources(np.flatnonzero(plan.serving).tolist())
     owners = assign_owners(robot.links, sources)
     for s, source in enumerate(sources):
-        yield {
-            'source': source.name,
-            'frame': robot.imus[serving[s]].frame if len(serving) else robot.fixed_frame,
-            'on_link': robot.link_names[source.link],
-            'serves': [n for n, o in zip(robot.link_names, owners, strict=True) if o == s],
-        }
+        serves = [n for n, o in zip(robot.link_names, owners, strict=True) if o == s]
+        link = robot.link_names[source.link]
+        yield {'source': source.name, 'on_link': link, 'serves': serves}
     for k, imu in enumerate(() if robot.fixed_frame else robot.imus):
         if k not in serving:
-            on_link = robot.link_names[imu.link]
-            yield {'source': imu.name, 'frame': imu.frame, 'on_link': on_link, 'serves': []}
+            yield {'source': imu.name, 'on_link': robot.link_names[imu.link], 'serves': []}
