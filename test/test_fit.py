@@ -78,18 +78,6 @@ def test_links_without_equations_keep_every_bit(arm, method):
     assert not (found.parameters[1:] == robot.parameters[1:]).all(axis=1).any()
 
 
-def test_answer_that_fits_much_worse_than_the_prior_is_refused(arm, monkeypatch):
-    plain = SOLVERS['least_squares']
-
-    def failed(problem, weight):
-        found = plain.solve(problem, weight)
-        return found._replace(x=found.x + 1e6)
-
-    monkeypatch.setitem(SOLVERS, 'least_squares', replace(plain, solve=failed))
-    with pytest.raises(ModelError):
-        fit(*arm, 'least_squares')
-
-
 def test_massless_links_without_equations_stay_massless(arm):
     robot, evidence = arm
     parameters = robot.parameters.copy()

@@ -17,7 +17,7 @@ right-hand side; without one all gains and parameters could be twice as large.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -29,8 +29,6 @@ from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import Unknowns, gain_columns
 
-ROUND_OFF = 1e-12
-"""Right-hand sides over the regressor below which they are zero."""
 MAX_EXPLAINED = 1e-6
 """
 Residual over right-hand sides that the unknowns but gains explain: a payload that is always there
@@ -43,26 +41,21 @@ MAX_STEP = 2.0
 """Factor by which a gain changes at a time."""
 
 
-def require_scale(
-    kinds: Mapping[str, Information], unknowns: Unknowns, payloads: Sequence[str] = ()
-) -> None:
+def require_scale(kinds: Mapping[str, Information], unknowns: Unknowns) -> None:
     """Raise unless equations determine the size of torques where gains are unknown."""
     gains = gain_columns(unknowns)
     if not len(gains):
         return
-    known = any(
-        np.hypot(np.linalg.norm(part.rho), np.sqrt(part.energy))
-        > ROUND_OFF * np.linalg.norm(part.R)
-        for part in kinds.values()
-    )
     rows = weighted_sum(kinds.values(), [1.0] * len(kinds))
     space = RowSpace.of(np.delete(rows.R, gains, axis=1))
     rest = rows.rho - space.left @ (space.left.T @ rows.rho)
     left, size = (float(one @ one) + rows.energy for one in (rest, rows.rho))
-    if known and left > MAX_EXPLAINED**2 * size:
-        return
-    what = f'payload {", ".join(payloads)} is in all logs' if known else 'no known payload'
-    raise LogError(f'the gains of {", ".join(geared(unknowns))} are not determined: {what}')
+    if not left > MAX_EXPLAINED**2 * size:
+        joints = ', '.join(geared(unknowns))
+        raise LogError(
+            f'the gains of {joints} are not determined: no known payload or wrench, or always '
+            'the same payload'
+        )
 
 
 def geared(unknowns: Unknowns) -> list[str]:
@@ -75,27 +68,18 @@ def linearised(
 ) -> dict[str, Information]:
     """Return equations with the noise of the currents, linearised about a guess, (n,)."""
     gains = gain_columns(unknowns)
-    found = dict(kinds)
-    for kind, part in kinds.items():
-        if part.R[:, gains].any():
-            # With the corner as a last row, all inner products of the equations are there.
-            right = np.append(part.rho, np.sqrt(part.energy))
-            system = np.column_stack([np.pad(part.R, ((0, 1), (0, 0))), right])
-            system = linearised_rows(system, x, gains)
-            of_kind = Information.of(system[:, :-1], system[:, -1])
-            found[kind] = replace(of_kind, count=part.count)
-    return found
-
-
-def linearised_rows(system: Array, x: Array, gains: Indices) -> Array:
-    """Return equations [Y y] of one kind, (m, n + 1), likewise."""
-    found = system.copy()
     others = np.append(x, -1.0)
     others[gains] = 0.0
-    for k in gains:
-        if system[:, k].any():
-            found[:, k] = -(system @ others) / x[k]
-            found[:, -1] -= system[:, k] * x[k]
+    found = dict(kinds)
+    for kind, part in kinds.items():
+        # Equations of one kind hold one gain or none.
+        for k in gains[part.R[:, gains].any(axis=0)]:
+            system = part.system
+            current = system[:, k].copy()
+            system[:, k] = -(system @ others) / x[k]
+            system[:, -1] -= current * x[k]
+            of_kind = Information.of(system[:, :-1], system[:, -1])
+            found[kind] = replace(of_kind, count=part.count)
     return found
 
 
@@ -107,16 +91,11 @@ def settled(solve: Callable[[Array], Array], x: Array, gains: Indices) -> tuple[
     for _ in range(MAX_ROUNDS):
         guess, x = x[gains], solve(x).copy()
         share = x[gains] / guess
-        x[gains] = stepped(guess, x[gains])
+        x[gains] = guess * np.clip(1.0 + share, 1.0 / MAX_STEP, MAX_STEP)
         moving = ~(np.abs(share) <= SETTLED)
         if not moving.any():
             break
     return x, moving
-
-
-def stepped(guess: Array, change: Array) -> Array:
-    """Return gains after a limited step."""
-    return np.asarray(guess * np.clip(1.0 + change / guess, 1.0 / MAX_STEP, MAX_STEP))
 
 
 def shifted(bounds: Bounds, unknowns: Unknowns, x: Array) -> Bounds:

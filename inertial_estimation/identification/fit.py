@@ -50,7 +50,7 @@ from inertial_estimation.identification.priors import (
 from inertial_estimation.identification.problem import Bounds, Identification, Problem
 from inertial_estimation.identification.row_space import eliminated
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
-from inertial_estimation.identification.solvers.method import require_weight
+from inertial_estimation.identification.solvers.method import Method, require_weight
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import (
     FT_OFFSET,
@@ -72,8 +72,6 @@ AGREEMENT = 1e-7
 """Difference of an offset between submodels, over the largest one, up to which they agree."""
 BOUND_TOLERANCE = 1e-6
 """Violation of a bound over the size of its terms."""
-MAX_MEAN_SQUARE_RATIO = 100.0
-"""Mean square over that of the prior parameters from which a solver has failed."""
 ZERO_COLUMN = 1e-12
 """Columns of a link over the longest, below which no equation depends on it."""
 
@@ -89,8 +87,6 @@ class BlockFit:
     answer: Identification
     before: Array
     """Prior parameters with all other unknowns fitted, shape (n_unknowns,)."""
-    weight: float | None
-    """Of the prior against the mean of the equations; None: no prior."""
     missed: tuple[str, ...]
     """Bounds that are violated."""
     links_seen: list[bool]
@@ -160,12 +156,12 @@ def fit(
     method: str = 'entropic',
     options: Mapping[str, Any] | None = None,
     bounds: Mapping[str, Bounds] | None = None,
-    own_options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> RobotFit:
     """
-    Identify a robot; bounds and own_options by submodel.
+    Identify a robot; bounds by submodel.
 
-    The option `weight` is the number of independent equations that the prior is worth.
+    The option `weight` is the number of independent equations that the prior is worth, and
+    `grids` of `mass_points` are by link.
     """
     if method not in SOLVERS:
         raise NameNotFound('method', method, SOLVERS)
@@ -173,15 +169,17 @@ def fit(
     tasks = []
     for one in evidence:
         if one.count:
-            name, links = one.block.submodel.name, list(one.block.submodel.links)
-            chosen = {**(options or {}), **(own_options or {}).get(name, {})}
+            chosen, block = dict(options or {}), one.block
             if SOLVERS[method].weighted:
                 weight = chosen.get('weight', PRIOR_WEIGHT)
                 require_weight(weight)
                 # Solvers weigh the prior against the mean of the equations.
                 chosen['weight'] = weight / one.count
-            limits = (bounds or {}).get(name, NO_BOUNDS)
-            tasks.append(_Task(one, prior[links], limits, method, chosen))
+            if 'grids' in chosen:
+                chosen['grids'] = tuple(chosen['grids'][name] for name in block.unknowns.links)
+            limits = (bounds or {}).get(block.submodel.name, NO_BOUNDS)
+            links = list(block.submodel.links)
+            tasks.append(_Task(one, prior[links], limits, SOLVERS[method], chosen))
     if not tasks:
         raise LogError('the logs give no equations')
     undetermined: dict[str, str] = {}
@@ -191,7 +189,7 @@ def fit(
             try:
                 blocks[task] = task.fit()
             except UndeterminedNoiseError as error:
-                undetermined[task.name] = str(error)
+                undetermined[task.evidence.block.submodel.name] = str(error)
         if not blocks:
             reasons = '; '.join(f'{name}: {why}' for name, why in undetermined.items())
             raise UndeterminedNoiseError(reasons)
@@ -216,69 +214,56 @@ class _Task:
     prior: Array
     """Of its links, shape (n_links, 10)."""
     bounds: Bounds
-    method: str
+    method: Method
     options: Mapping[str, Any]
-
-    @property
-    def name(self) -> str:
-        return self.evidence.block.submodel.name
 
     @property
     def unknowns(self) -> Unknowns:
         return self.evidence.block.unknowns
 
-    @property
-    def weight(self) -> float | None:
-        """Of the prior against the mean of the equations; None: no prior."""
-        return self.options.get('weight') if SOLVERS[self.method].weighted else None
-
     def fit(self, others: Information | None = None) -> BlockFit:
         """Estimate noise and unknowns; others: equations of its offsets by other submodels."""
-        known = [one.name for one in self.evidence.block.payloads if one.mass is not None]
-        require_scale(self.evidence.kinds, self.unknowns, known)
+        require_scale(self.evidence.kinds, self.unknowns)
         try:
             noise, answer, before = self._search(others)
         except np.linalg.LinAlgError as error:
-            raise ModelError(f"submodel '{self.name}': {error}") from error
-        # Bounds and shapes may exclude a prior that fits better.
-        limited = self.bounds is not NO_BOUNDS or 'grids' in self.options
+            name = self.evidence.block.submodel.name
+            raise ModelError(f"submodel '{name}': {error}") from error
         own = noise.information
-        at_prior = own.squared_residual(before) / own.count
-        if not limited and not answer.mean_square < MAX_MEAN_SQUARE_RATIO * max(1.0, at_prior):
-            raise ModelError(f"submodel '{self.name}': the answer fits much worse than the prior")
         information = own if others is None else own.merge(others)
-        # Links on which no equation depends stay exactly at the prior, if bounds allow it.
         changes = np.linalg.norm(information.R[:, : self.unknowns.n_inertial], axis=0)
         least = ZERO_COLUMN * changes.max(initial=0.0)
         seen = (changes.reshape(len(self.prior), -1) > least).any(axis=1)
-        parameters, extras = self.unknowns.split(answer.x)
-        x = self.unknowns.join(np.where(seen[:, None], parameters, self.prior), extras)
-        missed, moved = self._missed(answer.x), self._missed(x)
-        if set(moved) <= set(missed):
-            answer, missed = replace(answer, x=x), moved
-        return BlockFit(
-            self.evidence, noise, information, answer, before, self.weight, missed, seen.tolist()
-        )
+        missed: tuple[str, ...] = ()
+        if self.bounds is NO_BOUNDS:
+            # Links on which no equation depends stay exactly at the prior.
+            parameters, extras = self.unknowns.split(answer.x)
+            x = self.unknowns.join(np.where(seen[:, None], parameters, self.prior), extras)
+            answer = replace(answer, x=x)
+        else:
+            none = replace(Information.empty(len(before)), count=1.0)
+            limits = Problem.of(self.unknowns, none, self.prior, bounds=self.bounds)
+            bounds = LinearBounds.of(limits)
+            sizes = np.abs(bounds.rows) @ np.abs(answer.x) + np.abs(bounds.limits)
+            violated = bounds.slack(answer.x) < -BOUND_TOLERANCE * sizes
+            missed = tuple(np.array(bounds.names)[violated].tolist())
+        return BlockFit(self.evidence, noise, information, answer, before, missed, seen.tolist())
 
     def with_prior(self, found: BlockFit) -> Information:
         """Return its equations, and those of its prior about an answer."""
         rows = found.noise.information
-        if self.weight is None:
+        if not self.method.weighted:
             return rows
         model = prior_of_method(
-            SOLVERS[self.method].distance, self.options, self.unknowns, self.prior,
+            self.method.distance, self.options, self.unknowns, self.prior,
             found.answer.parameters, friction_scales(self.evidence, found.answer.x),
-            self.weight * rows.count,
+            self.options['weight'] * rows.count,
         )  # fmt: skip
         return rows if model is None else rows.merge(model)
 
     def _search(self, others: Information | None) -> tuple[NoiseLevels, Identification, Array]:
         """Return noise, answer, and the prior parameters with all else fitted."""
         gains, evidence = gain_columns(self.unknowns), self.evidence
-        if not len(gains):
-            noise, answer = self._solved(self.unknowns.join(self.prior), others)
-            problem = Problem.of(self.unknowns, noise.information, self.prior)
-            return noise, answer, problem.fitted_extras()
         before = fitted_at_prior(evidence, self.prior)
         # Steps keep the sign of a gain, which a wrong prior may turn in the guess.
         guess = before.copy()
@@ -305,10 +290,9 @@ class _Task:
     def _solved(self, x: Array, others: Information | None) -> tuple[NoiseLevels, Identification]:
         """Return noise and answer of equations whose gains are linearised about a guess."""
         kinds, prior, scales = linearised(self.evidence.kinds, x, self.unknowns), None, None
-        if SOLVERS[self.method].weighted:
+        if self.method.weighted:
             scales = friction_scales(self.evidence, x)
-        if self.weight is not None:
-            weight = min(self.weight * self.evidence.count, NOISE_PRIOR_WEIGHT)
+            weight = min(self.options['weight'] * self.evidence.count, NOISE_PRIOR_WEIGHT)
             prior = entropic_model(self.unknowns, self.prior, self.prior, scales, weight)
         noise = noise_levels(kinds, prior=prior)
         own = noise.information
@@ -316,19 +300,9 @@ class _Task:
             self.unknowns, own if others is None else own.merge(others), self.prior,
             bounds=shifted(self.bounds, self.unknowns, x), extra_scales=scales,
         )  # fmt: skip
-        answer = SOLVERS[self.method](problem, **self.options)
+        answer = self.method(problem, **self.options)
         left = own.squared_residual(answer.x) / own.count
         return noise, replace(answer, mean_square=left, notes=(*noise.notes, *answer.notes))
-
-    def _missed(self, x: Array) -> tuple[str, ...]:
-        """Return the bounds that unknowns violate."""
-        if self.bounds is NO_BOUNDS:
-            return ()
-        none = replace(Information.empty(len(x)), count=1.0)
-        bounds = LinearBounds.of(Problem.of(self.unknowns, none, self.prior, bounds=self.bounds))
-        sizes = np.abs(bounds.rows) @ np.abs(x) + np.abs(bounds.limits)
-        violated = bounds.slack(x) < -BOUND_TOLERANCE * sizes
-        return tuple(np.array(bounds.names)[violated].tolist())
 
 
 def fitted_at_prior(evidence: Evidence, prior: Array) -> Array:

@@ -64,6 +64,13 @@ class Information:
         """Number of unknowns."""
         return len(self.rho)
 
+    @property
+    def system(self) -> Array:
+        """[R rho] with the root of the energy below, of which all products are those of [Y y]."""
+        triangle = self._triangle()
+        triangle[-1, -1] = np.sqrt(self.energy)
+        return triangle
+
     def add(self, Y: Array, y: Array) -> Information:
         """
         Return this together with further equations.

@@ -300,8 +300,7 @@ def contradictions(
 
 def _sides(rows: Information, gains: Indices) -> tuple[Array, Array]:
     """Return all that may explain the measured side of equations of one kind, and that side."""
-    system = np.zeros((rows.n + 1, rows.n + 1))
-    system[:-1, :-1], system[:-1, -1], system[-1, -1] = rows.R, rows.rho, np.sqrt(rows.energy)
+    system = rows.system
     own = gains[rows.R[:, gains].any(axis=0)]
     measured = own[0] if len(own) else rows.n  # equations of one kind hold one gain or none
     return np.delete(system, measured, axis=1), system[:, measured]

@@ -170,11 +170,8 @@ def identify(
     )
     if settings.rows.reject:
         seen, rejected = reduction.undisturbed(fitted, seen)
-    grids = {
-        block.submodel.name: {'grids': tuple(points[name] for name in block.unknowns.links)}
-        for block in (builder.blocks if points else ())
-    }
-    found = fit(reader.robot, merged(seen), method, options, bounds, grids)
+    chosen = {**(options or {}), **({'grids': points} if points else {})}
+    found = fit(reader.robot, merged(seen), method, chosen, bounds)
     raise_errors(impossible(found))
     possible = {
         block.submodel.name: base

@@ -99,7 +99,6 @@ def _submodel(block: BlockFit, known: Determined, unseen: Evidence | None) -> di
     return {
         'name': block.name,
         'rank': answer.rank,
-        'weight': block.weight,
         'bounds_not_kept': list(block.missed),
         'unknowns': len(answer.unknowns),
         'combinations': known.possible,
