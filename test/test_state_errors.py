@@ -14,7 +14,6 @@ from inertial_estimation.identification.equations.builder import (
     Observed,
 )
 from inertial_estimation.identification.errors_in_variables import (
-    StateErrors,
     StateNoise,
     WhiteNoise,
     errors_of_wandered,
@@ -31,6 +30,12 @@ N = 4000
 CLOSE = 4.0 / np.sqrt(N)
 
 
+def products(*errors):
+    """Return the products of errors [dY dy] of some equations."""
+    stacked = np.column_stack(errors)
+    return stacked.T @ stacked
+
+
 def solution(information):
     return np.linalg.lstsq(information.R, information.rho, rcond=None)[0]
 
@@ -42,7 +47,7 @@ def test_attenuation_is_removed(rng, shared):
     E, again = 0.4 * rng.normal(size=(2, N, 3))
     y = true @ x + 0.1 * rng.normal(size=N) + shared * E[:, 0]
     plain = Information.of(true + E, y)
-    errors = StateErrors.of([np.column_stack([again, shared * again[:, 0]])], 3)
+    errors = products(again, shared * again[:, 0])
     # Errors have 0.16 of 1.16 of the squares.
     attenuated = (x + 0.16 * shared * np.eye(3)[0]) / 1.16
     np.testing.assert_allclose(solution(plain), attenuated, atol=5 * CLOSE)
@@ -57,7 +62,7 @@ def test_unknown_that_only_errors_distinguish_is_not_determined(rng):
     y = 9.81 * 3.0 + 0.1 * rng.normal(size=N)
     plain = Information.of(np.column_stack([9.81 + E, np.ones(N)]), y)
     assert solution(plain)[0] < 1.0
-    errors = StateErrors.of([np.column_stack([again, np.zeros((N, 2))])], 2)
+    errors = products(again, np.zeros((N, 2)))
     x0 = np.array([3.0, 0.0])
     found = without_state_errors(plain, errors, x0)
     strengths = np.linalg.svd(found.R, compute_uv=False)
@@ -74,14 +79,14 @@ def test_errors_outside_the_row_space_change_nothing(rng):
     H = plain.R.T @ plain.R
     outside = np.linalg.svd(base)[2][rank:]
     inside, beyond = (
-        StateErrors.of([np.pad(0.1 * rng.normal(size=(N, len(rows))) @ rows, ((0, 0), (0, 1)))], n)
+        products(0.1 * rng.normal(size=(N, len(rows))) @ rows, np.zeros(N))
         for rows in (base, outside)
     )
-    for errors in (inside, inside.add(beyond)):
+    for errors in (inside, inside + beyond):
         found = without_state_errors(plain, errors, x)
         atol = 1e-10 * np.abs(H).max()
-        np.testing.assert_allclose(found.R.T @ found.R, H - inside.gram, atol=atol)
-        wanted = plain.R.T @ (plain.rho - plain.R @ x) + inside.gram @ x
+        np.testing.assert_allclose(found.R.T @ found.R, H - inside[:n, :n], atol=atol)
+        wanted = plain.R.T @ (plain.rho - plain.R @ x) + inside[:n, :n] @ x
         right = found.R.T @ (found.rho - found.R @ x)
         np.testing.assert_allclose(right, wanted, atol=1e-10 * np.abs(wanted).max())
 
@@ -90,7 +95,7 @@ def test_directions_with_a_quarter_of_errors_are_dropped(rng):
     plain = Information.of(rng.normal(size=(N, 3)), rng.normal(size=N))
     H = plain.R.T @ plain.R
     for share, left in ((0.5, 0.0), (0.2, 0.8)):
-        found = without_state_errors(plain, StateErrors(share * H, np.zeros(3)), np.ones(3))
+        found = without_state_errors(plain, np.pad(share * H, (0, 1)), np.ones(3))
         np.testing.assert_allclose(found.R.T @ found.R, left * H, atol=1e-9 * np.abs(H).max())
 
 
@@ -101,7 +106,7 @@ def test_shared_errors_stay_when_one_unknown_is_released(rng, deviation):
     constant = np.full(N, 9.81)
     y = 2.0 * motion + constant + 0.1 * rng.normal(size=N)
     rows = Information.of(np.column_stack([motion + e, constant + 3.0 * e]), y)
-    errors = StateErrors.of([np.column_stack([again, 3.0 * again, np.zeros(N)])], 2)
+    errors = products(again, 3.0 * again, np.zeros(N))
     columns, by = np.array([1]), np.array([deviation])
     left, kept = wandered(rows, columns, by), errors_of_wandered(errors, rows, columns, by)
     first = eliminated(without_state_errors(left, kept, np.array([2.0, 5.0])), columns)
@@ -109,7 +114,7 @@ def test_shared_errors_stay_when_one_unknown_is_released(rng, deviation):
     assert plain.rho[0] / plain.R[0, 0] == pytest.approx(1.6, abs=2 * CLOSE)
     # Of an error that is as large as the motion, two times over.
     assert first.rho[0] / first.R[0, 0] == pytest.approx(2.0, abs=2 * CLOSE)
-    assert np.abs(kept.gram[1]).max() < 1e-3 * errors.gram[0, 0]
+    assert np.abs(kept[1]).max() < 1e-3 * errors[0, 0]
     assert errors_of_wandered(errors, rows, columns, np.zeros(1)) is errors
 
 

@@ -16,9 +16,7 @@ the smaller part of what equations determine. Where it is the larger part they d
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -168,36 +166,10 @@ def perturbation_errors(
     return found
 
 
-class StateErrors(NamedTuple):
-    """Products of errors of equations in units of their noise."""
-
-    gram: Array
-    """N, shape (n, n)."""
-    cross: Array
-    """n, shape (n,)."""
-
-    @classmethod
-    def of(cls, parts: Iterable[Array], n: int) -> StateErrors:
-        """Sum up errors [dY dy], (m, n + 1) each."""
-        stacked = np.vstack([np.zeros((0, n + 1)), *parts])
-        products = stacked.T @ stacked
-        return cls(products[:n, :n], products[:n, n])
-
-    def add(self, other: StateErrors, kept: float = 1.0) -> StateErrors:
-        """Return this, faded, together with another one."""
-        return StateErrors(kept * self.gram + other.gram, kept * self.cross + other.cross)
-
-    def without(self, columns: Indices) -> StateErrors:
-        """Return the same with no errors in some columns."""
-        gram, cross = self.gram.copy(), self.cross.copy()
-        gram[columns], gram[:, columns], cross[columns] = 0.0, 0.0, 0.0
-        return StateErrors(gram, cross)
-
-
 def errors_of_wandered(
-    errors: StateErrors, information: Information, columns: Indices, deviations: Array
-) -> StateErrors:
-    """Return the errors that are left in `row_space.wandered` information."""
+    errors: Array, information: Information, columns: Indices, deviations: Array
+) -> Array:
+    """Return the products of errors that are left in `row_space.wandered` information."""
     moved, n = columns[deviations > 0.0], information.n
     if not len(moved):
         return errors
@@ -206,22 +178,28 @@ def errors_of_wandered(
     right[:n, :n], right[:n, n] = -information.R, information.rho
     right[:, moved] = 0.0
     right[n:, moved] = held
-    before = np.linalg.lstsq(np.vstack([information.R[:, moved], held]), right, rcond=None)[0]
-    T, t = np.eye(n), np.zeros(n)
-    T[moved], t[moved] = before[:, :n], before[:, n]
-    return StateErrors(T.T @ errors.gram @ T, T.T @ (errors.cross - errors.gram @ t))
+    # The former values of these unknowns by all others, with [x; -1] on the right.
+    T = np.eye(n + 1)
+    T[moved] = np.linalg.lstsq(np.vstack([information.R[:, moved], held]), right, rcond=None)[0]
+    T[moved, n] *= -1.0
+    return np.asarray(T.T @ errors @ T)
 
 
-def without_state_errors(information: Information, errors: StateErrors, x0: Array) -> Information:
-    """Return information without the errors of the state, about a prior x0, (n,)."""
-    if not errors.gram.any():
+def without_state_errors(information: Information, errors: Array, x0: Array) -> Information:
+    """
+    Return information without the errors of the state, about a prior x0, (n,).
+
+    errors (n + 1, n + 1): [E e]' [E e], the products of errors in units of the noise.
+    """
+    gram, cross = errors[:-1, :-1], errors[:-1, -1]
+    if not gram.any():
         return information
     R, left = information.R, information.rho - information.R @ x0
     H = R.T @ R
     # A column may hold nothing but errors, or round-off.
-    squares = np.diag(H) + np.diag(errors.gram)
+    squares = np.diag(H) + np.diag(gram)
     sizes = np.sqrt(np.maximum(squares, ZERO_COLUMN**2 * squares.max()))
-    scaled, N = (one / np.outer(sizes, sizes) for one in (H, errors.gram))
+    scaled, N = (one / np.outer(sizes, sizes) for one in (H, gram))
     # Shares of the sum are at most one; of the equations alone they could be huge.
     values, U = np.linalg.eigh(scaled + N)
     whole = values > ZERO_EIGENVALUE * values[-1]
@@ -233,7 +211,7 @@ def without_state_errors(information: Information, errors: StateErrors, x0: Arra
     # A share t of equations contains 1 - t of errors: 2 t - 1 is left.
     kept = np.sqrt(2.0 * shares[used] - 1.0)
     rows = kept[:, None] * (V.T @ L.T) * sizes
-    right = (R.T @ left + errors.gram @ x0 - errors.cross) / sizes
+    right = (R.T @ left + gram @ x0 - cross) / sizes
     right = V.T @ (inverse @ right) / kept
     found = Information.of(rows, right + rows @ x0)
     before = information.squared_residual(x0)

@@ -27,7 +27,6 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.identification.equations.wrenches import EFFORT
-from inertial_estimation.identification.errors_in_variables import StateErrors
 from inertial_estimation.identification.evidence import Evidence
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.recursion.memory import FORCES, MOMENTS, SubmodelMemory
@@ -79,8 +78,8 @@ class SampleWindow(NamedTuple):
     """Whitened equations of consecutive samples."""
 
     rows: Information
-    errors: StateErrors
-    """Errors of the state in them."""
+    errors: Array
+    """Products of the errors of the state in them."""
     seconds: float
     """That they span."""
 

@@ -19,7 +19,6 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.equations.builder import Block
 from inertial_estimation.identification.equations.wrenches import COMPONENTS, EFFORT
 from inertial_estimation.identification.errors_in_variables import (
-    StateErrors,
     errors_of_wandered,
     without_state_errors,
 )
@@ -59,7 +58,7 @@ class SubmodelMemory:
         self._settings = settings
         self.information: Information | None = None
         """All equations in units of their noise; None until that is known."""
-        self.errors = StateErrors.of([], len(block.unknowns))
+        self.errors: Array = np.zeros((len(block.unknowns) + 1,) * 2)
         """Errors of the measured motion in them."""
         self.noise: dict[str, float] = {}
         """Standard deviation of each kind of equation [N, Nm]."""
@@ -147,8 +146,8 @@ class SubmodelMemory:
         strengths = np.linalg.svd(scaled, compute_uv=False)
         return int(np.sum(strengths**2 > self._settings.weight * information.count))
 
-    def whitened(self, evidence: Evidence) -> tuple[Information, StateErrors] | None:
-        """Merge equations of all kinds, and errors of the state, in units of their noise."""
+    def whitened(self, evidence: Evidence) -> tuple[Information, Array] | None:
+        """Merge equations and products of errors of all kinds, in units of their noise."""
         noise, unknowns = self.noise, evidence.block.unknowns
         known = [kind for kind, part in evidence.kinds.items() if part.count > 0 and kind in noise]
         if not known:
@@ -157,7 +156,9 @@ class SubmodelMemory:
         parts = [errors / noise[kind] for kind, errors in evidence.errors.items() if kind in noise]
         # The sign of a velocity near zero is not linear in the noise.
         friction = self.inner[unknowns.n_inertial :]
-        return rows, StateErrors.of(parts, len(unknowns)).without(friction)
+        stacked = np.vstack([np.zeros((1, len(unknowns) + 1)), *parts])
+        stacked[:, friction] = 0.0
+        return rows, stacked.T @ stacked
 
     def release(self, columns: Indices, deviations: Array) -> None:
         """Forget unknowns that have changed by about some deviations."""
@@ -176,13 +177,13 @@ class SubmodelMemory:
         walk = self._settings.force_walk * np.sqrt(max(elapsed, 0.0))
         return self.offset_scales(walk, LEVER * walk)
 
-    def absorb(self, rows: Information, errors: StateErrors, seconds: float) -> None:
+    def absorb(self, rows: Information, errors: Array, seconds: float) -> None:
         """Add whitened equations that span some time, and fade the older ones by it [s]."""
         assert self.information is not None
         self.seconds += seconds
         factor = 0.5 ** (seconds / self._settings.half_life)
         self.information = self.information.forget(factor).merge(rows)
-        self.errors = self.errors.add(errors, factor)
+        self.errors = factor * self.errors + errors
 
     def warm_up(self, evidence: Evidence, seconds: float) -> None:
         """Collect equations until their noise can be estimated."""

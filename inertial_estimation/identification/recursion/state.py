@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.errors_in_variables import StateErrors
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.parameter_file import checksum, sealed, unsealed
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
@@ -29,7 +28,7 @@ def to_text(identifier: RecursiveIdentifier) -> str:
                 'rho': information.rho.tolist(),
                 'energy': information.energy,
                 'count': information.count,
-                'errors': [part.tolist() for part in one.errors],
+                'errors': one.errors.tolist(),
                 'noise': one.noise,
                 'scales': one.scales.tolist(),
                 'seconds': one.seconds,
@@ -61,7 +60,7 @@ def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
         saved = restored[one.name]
         R, rho, scales = (np.array(saved[name]) for name in ('R', 'rho', 'scales'))
         one.information = Information(R, rho, saved['energy'], saved['count'])
-        one.errors = StateErrors(*map(np.array, saved['errors']))
+        one.errors = np.array(saved['errors'])
         one.noise, one.scales = saved['noise'], scales
         one.seconds, one.excited = saved['seconds'], saved['excited']
     offsets = [content['subtracted'][name] for name in _sensors(identifier)]
