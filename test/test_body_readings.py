@@ -12,12 +12,13 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
 from inertial_estimation.calibration.accelerometer import NOT_FINITE
-from inertial_estimation.calibration.body_readings import FIXED_LINK, BodyReadings
 from inertial_estimation.calibration.session import (
     CONTACT,
+    FIXED_LINK,
     JOINTS,
     MAX_JOINT_CHANGE,
     SETTLING,
+    BodyReadings,
     Collection,
 )
 from inertial_estimation.errors import ModelError, NameNotFound

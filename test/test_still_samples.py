@@ -25,8 +25,6 @@ N, FIRST, LAST = 300, 100, 130
 """Samples 10 ms apart, and those that are disturbed."""
 SETTLE = 30
 """Samples before and after that count as well: 0.3 s."""
-QUIET = np.zeros(5, dtype=bool)
-"""Sensors without noise: none is dead."""
 
 
 @pytest.fixture(scope='module')
@@ -76,7 +74,7 @@ def test_vibrations_and_slow_touches_are_left_out(robot, samples, offsets, rng):
     touched[:, 4, 2] += np.interp(np.arange(N), [80, 120, 140, 180], [0.0, 25.0, 25.0, 0.0])
     for readings, tolerance in ((shaken, EXACT), (touched, 0.1)):
         given = replace(samples, ft_readings=readings)
-        found = offset_from_model(estimator, given, ['l_sole'], noisy=QUIET)
+        found = offset_from_model(estimator, given, ['l_sole'], noisy=False)
         # A touch below 1 % of the weight remains.
         np.testing.assert_allclose(found.offsets, offsets, atol=tolerance)
     assert found.left_out['touched'] > 90 and found.left_out['moving'] == 0
@@ -85,7 +83,7 @@ def test_vibrations_and_slow_touches_are_left_out(robot, samples, offsets, rng):
 def test_reported_touches_are_left_out(robot, samples, offsets):
     felt = np.abs(np.arange(N) - 149.5) < 100
     samples.ft_readings[felt, 4] += 5.0
-    found = offset_from_model(WrenchEstimator(robot), samples, ['l_sole'], felt=felt, noisy=QUIET)
+    found = offset_from_model(WrenchEstimator(robot), samples, ['l_sole'], felt=felt, noisy=False)
     np.testing.assert_allclose(found.offsets, offsets, atol=EXACT)
     assert found.left_out['touched'] == 200
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 import numpy as np
 from hanging_body import GRAVITY, NOISE, counts, wrenches
 
-from inertial_estimation.calibration.body_readings import Reading
-from inertial_estimation.calibration.session import DIRECTIONS
+from inertial_estimation.calibration.session import DIRECTIONS, Reading
 
 RATE = 100
 """[Hz]"""

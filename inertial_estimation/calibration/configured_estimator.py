@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from inertial_estimation.arrays import Mask
 from inertial_estimation.calibration.calibration_file import (
     SensorCalibration,
     require_usable,
@@ -99,8 +98,3 @@ def calibration_path(settings: EstimatorSettings) -> Path | None:
     """Return the file that holds the calibration of the FT sensors."""
     given = settings.calibration_file
     return Path(given).expanduser() if given else None
-
-
-def noisy_sensors(settings: EstimatorSettings, robot: Robot) -> Mask:
-    """Return the FT sensors whose every channel should change with noise, shape (n_fts,)."""
-    return np.full(len(robot.ft_sensors), settings.frozen_after > 0.0)

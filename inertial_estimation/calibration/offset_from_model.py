@@ -166,7 +166,7 @@ def offset_from_model(
     moving: bool = False,
     felt: Mask | None = None,
     min_samples: int = MIN_SAMPLES,
-    noisy: Mask | None = None,
+    noisy: bool = True,
 ) -> ModelOffsets:
     """
     Identify the offsets of FT sensors from the model.
@@ -191,8 +191,8 @@ def offset_from_model(
         Samples with other touches, as of a skin. Default: none.
     min_samples : int
         Fewer are refused.
-    noisy : ndarray of bool, shape (n_fts,), optional
-        Sensors with noise: a channel that never changes while others do is dead. Default: all.
+    noisy : bool
+        Sensors have noise: a channel that never changes while others do is dead.
 
     Returns
     -------
@@ -225,7 +225,7 @@ def offset_from_model(
     differences = wrenches - loads.readings
     known = finite(differences, axis=2)
     reasons = [
-        _why_silent(given, calibration, k, noisy is None or bool(noisy[k]))
+        _why_silent(given, calibration, k, noisy)
         # With few samples it would limit those that share its load.
         or (count < min_samples) * f'{count} readings with a prediction, {min_samples} are needed'
         for k, count in enumerate(known.sum(axis=0).tolist())

@@ -16,11 +16,12 @@ from inertial_estimation.calibration.affine import (
     fit_affine,
     undisturbed_samples,
 )
-from inertial_estimation.calibration.calibration_file import SensorCalibration
+from inertial_estimation.calibration.calibration_file import SensorCalibration, stack_calibrations
 from inertial_estimation.calibration.channels import constant_channels, names_of
 from inertial_estimation.calibration.temperature import fit_temperature
-from inertial_estimation.errors import ConfigError, LogError, NameNotFound
+from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.findings import Finding
+from inertial_estimation.model.arguments import indices
 from inertial_estimation.sample import SampleBatch
 
 
@@ -41,13 +42,13 @@ class PredictedWrenches(NamedTuple):
     """Frame of the only contact."""
     noise: Array
     """Standard deviations of the readings behind their filter, (n_fts, 6) [N, Nm]."""
-    noisy: Mask
-    """Sensors with noise, whose channels all change, shape (n_fts,)."""
+    noisy: bool
+    """True if all channels change with noise."""
 
     def require_live(self, k: int, name: str) -> None:
         """Refuse a sensor with a channel that never changes while others do."""
         dead = constant_channels(self.samples.ft_readings[:, k])
-        if self.noisy[k] and dead.any():
+        if self.noisy and dead.any():
             raise LogError(f'{name}: channel {names_of(dead)} never changes')
 
 
@@ -87,17 +88,21 @@ def calibrate_affine(
     inside (n,): samples of the fitted part; test (n,): of the part that it is tested on; sensors:
     default all whose predictions depend on no assumed joint; weight: of the prior [N^2].
     """
-    names = _known_names(sensors, calibrations)
-    rows = [k for k, name in enumerate(names)
-            if (name in sensors if sensors else not predicted.assumed[k])]  # fmt: skip
+    names = list(calibrations)
+    rows = list(indices('sensors', sensors, 'FT sensor', names))
+    rows = rows or np.flatnonzero(~predicted.assumed).tolist()
     if not rows:
         raise ConfigError('the predictions of all FT sensors depend on assumed joints: name '
                           "'sensors'", about=('sensors',))  # fmt: skip
     if not inside.any():
         raise LogError('no sample lies in the part that is fitted')
     raw, times = predicted.samples.ft_readings, predicted.times
-    wanted = _without_temperature(predicted, calibrations)
-    priors = [one.matrix for one in calibrations.values()]
+    before = stack_calibrations(calibrations.values())
+    priors, slopes = before.matrices, before.temperature_coefficients
+    temperatures = predicted.samples.ft_temperatures
+    warmth = np.nan if temperatures is None else temperatures - before.reference_temperatures
+    by_warmth = np.broadcast_to(warmth, predicted.wrenches.shape[:2])[..., None] * slopes
+    wanted = predicted.wrenches - np.where(slopes == 0.0, 0.0, by_warmth)
 
     @cache
     def undisturbed(k: int) -> Mask:
@@ -129,13 +134,13 @@ def calibrate_affine(
         used[inside] = fit.used
         tested = None
         if test is not None:
-            before = raw[:, k] @ priors[k].T - wanted[:, k]
-            before -= before[used].mean(axis=0)
+            former = raw[:, k] @ priors[k].T - wanted[:, k]
+            former -= former[used].mean(axis=0)
             after = raw[:, k] @ fit.matrix.T - fit.offset - wanted[:, k]
             at = test & usable & np.isfinite(after).all(axis=1)
             if not at.any():
                 raise LogError('the test part holds no undisturbed sample', about=('test',))
-            rms_before, rms = (np.sqrt((x[at] ** 2).mean(axis=0)) for x in (before, after))
+            rms_before, rms = (np.sqrt((x[at] ** 2).mean(axis=0)) for x in (former, after))
             tested = {'rms_before': rms_before, 'rms': rms, 'samples': int(at.sum())}
         findings = tuple(fit.findings(names[k], wanted[used, k]))
         found.append(SensorFit(names[k], fit, used, bool(predicted.assumed[k]), findings, tested))
@@ -151,17 +156,15 @@ def calibrate_temperature(
     sensors: Sequence[str] = (),
 ) -> list[SensorFit]:
     """Fit temperature coefficients of FT sensors; temperatures (n, n_fts) [degrees Celsius]."""
-    names = _known_names(sensors, calibrations)
+    names = list(calibrations)
     known: Mask = np.logical_or.reduce(np.isfinite(temperatures), axis=0)
-    lacking = [name for name in sensors if not known[names.index(name)]]
-    if lacking or not known.any():
-        of = f"FT sensor '{lacking[0]}'" if lacking else 'any FT sensor'
+    rows = list(indices('sensors', sensors, 'FT sensor', names)) or np.flatnonzero(known).tolist()
+    if not rows or not known[rows].all():
+        of = ', '.join(names[k] for k in rows if not known[k]) or 'any FT sensor'
         raise ConfigError(f'no temperature of {of}: ft.<name>.temperature_topic names its topic')
     found = []
-    for k in np.flatnonzero(known).tolist():
+    for k in rows:
         name, load = names[k], predicted.wrenches[:, k]
-        if sensors and name not in sensors:
-            continue
         predicted.require_live(k, name)
         wrenches = predicted.samples.ft_readings[:, k] @ calibrations[name].matrix.T
         fit = fit_temperature(
@@ -169,25 +172,3 @@ def calibrate_temperature(
         )
         found.append(SensorFit(name, fit, fit.used, bool(predicted.assumed[k])))
     return found
-
-
-def _known_names(sensors: Sequence[str], known: Mapping[str, SensorCalibration]) -> list[str]:
-    """Return the names of all FT sensors; refuse others."""
-    for name in sensors:
-        if name not in known:
-            raise NameNotFound('FT sensor', name, tuple(known), f"'sensors' names '{name}'")
-    return list(known)
-
-
-def _without_temperature(
-    predicted: PredictedWrenches, calibrations: Mapping[str, SensorCalibration]
-) -> Array:
-    """Return predicted wrenches less what temperature adds to them, (n, n_fts, 6) [N, Nm]."""
-    wrenches, temperatures = predicted.wrenches.copy(), predicted.samples.ft_temperatures
-    for k, one in enumerate(calibrations.values()):
-        if one.temperature_coefficients.any():
-            if temperatures is None:
-                raise LogError('a sensor has temperature coefficients, the log no temperatures')
-            warmth = temperatures[:, k] - one.reference_temperature
-            wrenches[:, k] -= warmth[:, None] * one.temperature_coefficients
-    return wrenches

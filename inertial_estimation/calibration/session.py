@@ -8,8 +8,8 @@ One data set determines the offset; with two loads or more after it, the matrix 
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -22,14 +22,23 @@ from inertial_estimation.calibration.accelerometer import (
     MAX_REST_TURNING,
     MOVING,
     NOT_FINITE,
-    TOUCHED,
 )
-from inertial_estimation.calibration.body_readings import Reading
 from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.calibration.in_situ_matrix import MIN_DATA_SETS, AddedMass
 from inertial_estimation.calibration.in_situ_offset import InSituOffset, in_situ_offset
 from inertial_estimation.calibration.raw_slopes import MIN_JUDGED_SAMPLES
-from inertial_estimation.errors import CallError, LogError
+from inertial_estimation.calibration.support_loads import link_poses
+from inertial_estimation.errors import CallError, LogError, ModelError, NameNotFound
+from inertial_estimation.estimation.balance import subtrees
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.faults import ABSURD
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensor_models import find_ft
+from inertial_estimation.model.tree import Source, assign_owners
+from inertial_estimation.sample import Sample
+
+FIXED_LINK = 'fixed link'
+"""In place of an IMU."""
 
 CONTACT, JOINTS, SETTLING, KEPT = 'contact', 'joints moved', 'settling', 'kept'
 """Uses of readings, besides those of `accelerometer`."""
@@ -66,13 +75,89 @@ PAUSES = {
 }
 
 
+class Reading(NamedTuple):
+    """An FT sensor and the motion of the body beyond it at one time."""
+
+    stamp_ns: int
+    raw: Array
+    """Shape (6,), in the raw unit."""
+    acceleration: Array
+    """Of an accelerometer on the body, shape (3,) [m/s^2]."""
+    turning: Array | None = None
+    """Of a gyroscope on it, shape (3,) [rad/s]."""
+    joints: Array = np.empty(0)
+    """Positions beyond the sensor [rad or m]; NaN: not known."""
+    touched: bool = False
+
+
+class BodyReadings:
+    """Readings of one sensor; contacts that are not beyond it do not matter."""
+
+    def __init__(self, robot: Robot, sensor: str, imu: str = '') -> None:
+        self.sensor = find_ft(robot, sensor, f"'sensor' names '{sensor}'")
+        self._robot, self._ft = robot, robot.ft_sensors.index(self.sensor)
+        self._imu = _choose_imu(robot, self.sensor.child, imu)
+        if self._imu < 0:
+            link, L_H_S = robot.frame(robot.fixed_frame)
+            self.imu_name, self.gravity = '', f"the fixed '{robot.fixed_frame}'"
+        else:
+            source = robot.imus[self._imu]
+            link, L_H_S = source.link, source.L_H_S
+            self.imu_name, self.gravity = source.name, f"IMU '{source.name}'"
+        self._places = (link, L_H_S), (self.sensor.child, self.sensor.child_H_sensor)
+        beyond = subtrees(robot)
+        self._beyond = beyond[self.sensor.child]
+        between = [
+            k for k, one in enumerate(beyond) if (link in one) != (self.sensor.child in one)
+        ]
+        self._between, self._distal = (
+            np.array([j for k in links if (j := robot.links[k].joint) >= 0], dtype=np.intp)
+            for links in (between, sorted(self._beyond))
+        )
+
+    def reading(self, sample: Sample, contacts: Iterable[Contact] = ()) -> Reading:
+        """Return the reading of a sample; without a joint in between gravity is NaN."""
+        known = np.abs(sample.positions) < ABSURD
+        source_R_S = np.full((3, 3), np.nan)
+        if known[self._between].all():
+            poses = link_poses(self._robot, np.where(known, sample.positions, 0.0)[None])[:, 0]
+            root_R = [(poses[link] @ L_H)[:3, :3] for link, L_H in self._places]
+            source_R_S = root_R[0].T @ root_R[1]
+        acceleration, turning = -self._robot.gravity, None
+        if self._imu >= 0:
+            acceleration = sample.proper_accelerations[self._imu]
+            turning = sample.angular_velocities[self._imu] @ source_R_S
+        return Reading(
+            sample.stamp_ns, sample.ft_readings[self._ft], acceleration @ source_R_S, turning,
+            sample.positions[self._distal],
+            any(self._robot.frame(one.frame)[0] in self._beyond for one in contacts),
+        )  # fmt: skip
+
+
+def _choose_imu(robot: Robot, link: int, name: str) -> int:
+    """Return the IMU that is named, or the nearest to a link; -1: the fixed link."""
+    usable = [k for k, imu in enumerate(robot.imus) if imu.measures != 'gyroscope']
+    names = {robot.imus[k].name: k for k in usable}
+    if robot.fixed_frame:
+        names[FIXED_LINK] = -1
+    if name and name not in names:
+        raise NameNotFound('IMU with an accelerometer', name, names, f"'imu' names '{name}'")
+    if not names:
+        raise ModelError(
+            'gravity is not known: name an IMU with an accelerometer in imus, or a fixed_link'
+        )
+    if name or not usable:
+        return names[name or FIXED_LINK]
+    sources = [Source('', robot.imus[k].link, np.eye(4)) for k in usable]
+    return usable[assign_owners(robot.links, sources, rigid_sensors=True)[link]]
+
+
 class Pose(NamedTuple):
     """Means of the readings of a still pose."""
 
     stamp_ns: int
     raw: Array
     acceleration: Array
-    n_readings: int
 
 
 class Collection:
@@ -85,8 +170,6 @@ class Collection:
         """Text of what a complete data set lacks; empty: nothing."""
         self.state = ''
         """Use of the last reading."""
-        self.left_out: Counter[str] = Counter()
-        """Readings by reason."""
         self._poses: dict[tuple[int, ...], deque[Pose]] = {}
         self._block: list[Reading] = []
         self._last_ns = self._disturbed_ns = 0
@@ -104,7 +187,6 @@ class Collection:
             why = SETTLING
         self.state = why or KEPT
         if why:
-            self.left_out[why] += 1
             return False
         self._block.append(reading)
         is_full = stamp - self._block[0].stamp_ns >= POSE_NS and len(self._block) >= MIN_READINGS
@@ -124,14 +206,6 @@ class Collection:
             np.array([one.raw for one in poses]).reshape(-1, 6),
             np.array([one.acceleration for one in poses]).reshape(-1, 3),
         )
-
-    def counts(self) -> dict[str, int]:
-        """Return the numbers of readings in poses that are used, and of others by reason."""
-        counts: Counter[str] = Counter({KEPT: 0}) + self.left_out
-        fits = [True] * len(self.poses) if self.offset is None else self.offset.kept
-        for pose, fit in zip(self.poses, fits, strict=True):
-            counts[KEPT if fit else TOUCHED] += pose.n_readings
-        return dict(counts)
 
     def suggestions(self) -> list[str]:
         """Return new directions to point down, near to reached ones and far from their mean."""
@@ -169,9 +243,8 @@ class Collection:
         tilt = np.linalg.norm(second.mean(axis=0) - first.mean(axis=0))
         if tilt > MAX_TILT + TILT_DEVIATIONS * noise:
             self.state, self._disturbed_ns = MOVING, self._last_ns
-            self.left_out[MOVING] += len(block)
             return False
-        pose = Pose(self._last_ns, raw.mean(axis=0), a.mean(axis=0), len(block))
+        pose = Pose(self._last_ns, raw.mean(axis=0), a.mean(axis=0))
         self._poses.setdefault(_cell(pose.acceleration), deque(maxlen=MAX_ALIKE)).append(pose)
         try:
             self.offset = found = in_situ_offset(

@@ -12,7 +12,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.calibration_file import SensorCalibration, stack_calibrations
-from inertial_estimation.calibration.configured_estimator import build_estimator, noisy_sensors
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.calibration.offset_from_model import MIN_SAMPLES, offset_from_model
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError
@@ -96,7 +96,7 @@ def tare(
         sensors=sensors,
         felt=np.concatenate([felt for _, felt in poses]),
         min_samples=max(MIN_SAMPLES, round(MIN_USED * len(samples))),
-        noisy=noisy_sensors(settings, robot),
+        noisy=settings.frozen_after > 0.0,
     )
     for name, errors in found.poses.items():
         n, limit = len(errors.residuals), max(MAX_DIFFERENCE * errors.load, MIN_DIFFERENCE)

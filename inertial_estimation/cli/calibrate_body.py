@@ -107,8 +107,7 @@ def live(chosen: argparse.Namespace) -> None:
         if not isfinite(chosen.temperature):
             chosen.temperature = feed.temperature
         date = datetime.now(timezone.utc).isoformat(timespec='seconds')
-        readings = {one.name: one.counts() for one in session.collections}
-        more = {'gravity_from': feed.gravity, 'readings': readings}
+        more = {'gravity_from': feed.gravity}
         notes = [f'live, gravity from {feed.gravity}']
         if chosen.load:
             _finish_matrix(

@@ -30,7 +30,7 @@ def offsets(chosen: argparse.Namespace) -> None:
     """Identify offsets from the model."""
     import numpy as np
 
-    from inertial_estimation.calibration.configured_estimator import build_estimator, noisy_sensors
+    from inertial_estimation.calibration.configured_estimator import build_estimator
     from inertial_estimation.calibration.offset_from_model import offset_from_model
     from inertial_estimation.findings import Level
 
@@ -54,7 +54,7 @@ def offsets(chosen: argparse.Namespace) -> None:
         found = offset_from_model(
             build_estimator(settings, robot), log.without_frozen(names), supports,
             sensors=chosen.ft or None, accept_split=chosen.accept_split, felt=felt,
-            noisy=noisy_sensors(settings, robot),
+            noisy=settings.frozen_after > 0.0,
         )  # fmt: skip
     except CalibrationError:
         log.require_derivatives()

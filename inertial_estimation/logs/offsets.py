@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from inertial_estimation.arrays import Array, Mask
-from inertial_estimation.calibration.configured_estimator import build_estimator, noisy_sensors
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.sensor_fits import PredictedWrenches
 from inertial_estimation.calibration.support_loads import SCALE, support_loads
@@ -117,7 +117,7 @@ def compute_offsets(
         progress('offsets from the model', 0.0)
         try:
             found = offset_from_model(
-                configured, samples, [support], moving=True, min_samples=1, noisy=unmarked
+                configured, samples, [support], moving=True, min_samples=1, noisy=False
             )
         except CalibrationError as error:
             raise LogError(f'offset range: {error}') from error
@@ -241,5 +241,5 @@ def predict_wrenches(
         recording.require_derivatives()
     return PredictedWrenches(
         samples, part.times, loads.readings, loads.assumed, loads.sides, support, noise,
-        noisy_sensors(settings, robot),
+        settings.frozen_after > 0.0,
     )  # fmt: skip

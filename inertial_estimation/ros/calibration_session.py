@@ -21,8 +21,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from inertial_estimation.calibration.body_readings import BodyReadings, Reading
-from inertial_estimation.calibration.session import Session
+from inertial_estimation.calibration.session import BodyReadings, Reading, Session
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.model.configured_robot import build_robot
