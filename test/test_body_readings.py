@@ -11,7 +11,7 @@ import pinocchio as pin
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
-from inertial_estimation.calibration.accelerometer import NOT_FINITE
+from inertial_estimation.calibration.raw_readings import NOT_FINITE
 from inertial_estimation.calibration.session import (
     CONTACT,
     FIXED_LINK,

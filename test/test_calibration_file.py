@@ -103,7 +103,7 @@ def test_unusable_calibrations_are_refused(tmp_path, robot, sensor):
     built = build_robot(settings, arm_with_wrist_sensor_urdf())
     active = ActiveCalibration(built, {'wrist_sensor': SensorCalibration()}, [])
     with pytest.raises(ConfigError):
-        active.restore(*read(path))
+        active.restore(str(path), *read(path))
     assert active.sensors['wrist_sensor'].same_as(SensorCalibration())
 
 

@@ -21,14 +21,14 @@ from hanging_body import (
     wrenches,
 )
 
-from inertial_estimation.calibration.accelerometer import (
+from inertial_estimation.calibration.in_situ_matrix import Weighed
+from inertial_estimation.calibration.in_situ_offset import in_situ_offset
+from inertial_estimation.calibration.raw_readings import (
     MOVING,
     NOT_FINITE,
     TOUCHED,
     accelerometer_bias,
 )
-from inertial_estimation.calibration.in_situ_matrix import Weighed
-from inertial_estimation.calibration.in_situ_offset import in_situ_offset
 from inertial_estimation.errors import LogError
 
 EXACT = 1e-9

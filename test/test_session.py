@@ -13,9 +13,9 @@ from hanging_body import GRAVITY, MATRIX, OFFSET
 from pinocchio.rpy import rpyToMatrix
 from turned_body import AROUND, RATE, TurnedBody
 
-from inertial_estimation.calibration.accelerometer import MOVING, NOT_FINITE
 from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.calibration.in_situ_matrix import in_situ_matrix
+from inertial_estimation.calibration.raw_readings import MOVING, NOT_FINITE
 from inertial_estimation.calibration.session import (
     DIRECTIONS,
     KEPT,

@@ -257,13 +257,15 @@ class ActiveCalibration:
             follow(stacked)
         return tuple(name for name in changed if not before[name].same_as(changed[name]))
 
-    def restore(self, robot: str, given: Mapping[str, SensorCalibration]) -> tuple[str, ...]:
+    def restore(
+        self, where: str, robot: str, given: Mapping[str, SensorCalibration]
+    ) -> tuple[str, ...]:
         """Use the calibrations of a file as after a start with it; return changed sensors."""
         if robot and robot != self._robot.name:
-            raise ConfigError(f"it is of robot '{robot}', not of '{self._robot.name}'")
+            raise ConfigError(f"{where} is of robot '{robot}', not of '{self._robot.name}'")
         if not self.start.keys() & given.keys():
             raise ConfigError(
-                f'it is of {", ".join(given) or "no sensor"}; FT sensors in use are '
+                f'{where} is of {", ".join(given) or "no sensor"}; FT sensors in use are '
                 f'{", ".join(self.start) or "none"}'
             )
         changed = self.take({name: given.get(name, one) for name, one in self.start.items()})

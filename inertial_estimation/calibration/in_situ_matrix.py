@@ -27,20 +27,19 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.calibration.accelerometer import GRAVITY
 from inertial_estimation.calibration.affine import matrix_change
 from inertial_estimation.calibration.calibration_file import (
     NO_TEMPERATURE,
     Provenance,
     SensorCalibration,
 )
-from inertial_estimation.calibration.channels import names_of, still_channels
 from inertial_estimation.calibration.in_situ_offset import (
     SCALE,
     InSituOffset,
     deviations_of_wrench,
     in_situ_offset,
 )
+from inertial_estimation.calibration.raw_readings import GRAVITY, names_of, still_channels
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.model.arguments import numbers

@@ -17,27 +17,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertial_estimation.arrays import Array, Mask
-from inertial_estimation.calibration.accelerometer import (
-    MAX_REST_ACCELERATION,
-    TOUCHED,
-    require_three_directions,
-    rest_samples,
-)
 from inertial_estimation.calibration.calibration_file import (
     NO_TEMPERATURE,
     Provenance,
     SensorCalibration,
 )
-from inertial_estimation.calibration.channels import (
+from inertial_estimation.calibration.raw_readings import (
+    MAX_REST_ACCELERATION,
+    MIN_GRAVITY_SPREAD,
+    MIN_SAMPLES,
+    TOUCHED,
+    RawSlopes,
     constant_channels,
+    fit_slopes,
+    gravity_spreads,
     names_of,
     require_unsaturated,
+    rest_samples,
     still_channels,
-)
-from inertial_estimation.calibration.raw_slopes import (
-    MIN_SAMPLES,
-    RawSlopes,
-    fit_slopes,
     untouched,
 )
 from inertial_estimation.errors import CallError, LogError
@@ -233,7 +230,13 @@ def in_situ_offset(
             f'the others, limit {MAX_TOUCHED:.0%}'
         )
     kept[kept] = fits
-    gravity_spreads = require_three_directions(a[fits], what)
+    spreads = gravity_spreads(a[fits])
+    if spreads[2] < MIN_GRAVITY_SPREAD:
+        values = ', '.join(f'{x:.2%}' for x in spreads)
+        raise LogError(
+            f'{what}: along three directions of the body gravity spreads by {values} of its size, '
+            f'limit {MIN_GRAVITY_SPREAD:.0%}'
+        )
     slopes = fit_slopes(r[fits], a[fits])
     if (still := still_channels(slopes.slopes, units)).any():
         text = f'{what}: channel {names_of(still)} does not follow gravity'
@@ -256,7 +259,7 @@ def in_situ_offset(
         covariance=slopes.covariance[18:, 18:] + of_bias @ of_bias.T,
         slopes=slopes,
         singular_values=sigma,
-        gravity_spreads=gravity_spreads,
+        gravity_spreads=spreads,
         unexplained=unexplained,
         gravity=gravity,
         bias=bias,

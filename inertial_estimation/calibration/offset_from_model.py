@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
-from inertial_estimation.calibration.channels import constant_channels, names_of
+from inertial_estimation.calibration.raw_readings import constant_channels, names_of
 from inertial_estimation.calibration.residual_statistics import (
     deviations_of_means,
     finite,

@@ -17,7 +17,7 @@ from inertial_estimation.calibration.affine import (
     undisturbed_samples,
 )
 from inertial_estimation.calibration.calibration_file import SensorCalibration, stack_calibrations
-from inertial_estimation.calibration.channels import constant_channels, names_of
+from inertial_estimation.calibration.raw_readings import constant_channels, names_of
 from inertial_estimation.calibration.temperature import fit_temperature
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.findings import Finding

@@ -16,17 +16,17 @@ from typing import NamedTuple
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.calibration.accelerometer import (
-    GRAVITY,
-    MAX_GRAVITY_ERROR,
-    MAX_REST_TURNING,
-    MOVING,
-    NOT_FINITE,
-)
 from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.calibration.in_situ_matrix import MIN_DATA_SETS, AddedMass
 from inertial_estimation.calibration.in_situ_offset import InSituOffset, in_situ_offset
-from inertial_estimation.calibration.raw_slopes import MIN_JUDGED_SAMPLES
+from inertial_estimation.calibration.raw_readings import (
+    GRAVITY,
+    MAX_GRAVITY_ERROR,
+    MAX_REST_TURNING,
+    MIN_JUDGED_SAMPLES,
+    MOVING,
+    NOT_FINITE,
+)
 from inertial_estimation.calibration.support_loads import link_poses
 from inertial_estimation.errors import CallError, LogError, ModelError, NameNotFound
 from inertial_estimation.estimation.balance import subtrees

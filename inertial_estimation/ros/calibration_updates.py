@@ -54,26 +54,21 @@ class CalibrationUpdates:
         announce: Callable[[], None],
         background: Background,
     ) -> None:
-        self._node, self._robot, self._settings = node, robot, settings
+        self._node, self._robot = node, robot
         self._in_use, self._announce, self._background = in_use, announce, background
         self._path = calibration_path(settings)
-        self._lacks_file = self._path is not None and not self._path.exists()
-        self._changed_at, self._saved = '', True
-        if self._lacks_file:
-            node.get_logger().warning(
-                f"'{self._path}' of 'calibration_file' does not exist yet; ~/save writes it"
-            )
-        elif self._path is not None and not read(self._path)[1].keys() & set(in_use.sensors):
-            node.get_logger().warning(
-                f"'{self._path}' of 'calibration_file' holds none of the FT sensors in use "
-                f'({", ".join(in_use.sensors)})'
-            )
+        self._saved = True
         self._publisher = node.create_lifecycle_publisher(String, TOPIC, LATCHED)
         self._services = [
             create_service(node, Trigger, '~/save', self._save, 'nothing was saved'),
             create_service(node, Trigger, '~/restore', self._restore, 'nothing was restored'),
             create_service(node, Trigger, '~/clear_tare', self._clear_tare, UNCHANGED),
         ]
+
+    @property
+    def _lacks_file(self) -> bool:
+        """True if the calibration file does not exist yet."""
+        return self._path is not None and not self._path.exists()
 
     def announce(self) -> None:
         """Publish the calibration in use; call it once active."""
@@ -89,7 +84,6 @@ class CalibrationUpdates:
         """Return the status: calibration in use, its origin, findings."""
         values: dict[str, object] = {
             'file': self._path or 'none',
-            'changed at [s]': self._changed_at or 'the start',
             'saved': self._saved and not self._lacks_file,
             'tare': tare,
         }
@@ -130,24 +124,14 @@ class CalibrationUpdates:
         """Write the calibration in use to the file."""
         sensors, path = dict(self._in_use.sensors), self._named()
         await self._background.run(write, path, self._robot.name, sensors)
-        self._lacks_file = False
         self._saved = sensors == dict(self._in_use.sensors)
-        text = f"wrote {', '.join(sensors)} to '{path}'"
-        twice = [f'ft.{name}.offset' for name in sensors if any(self._settings.ft_of(name).offset)]
-        if twice:
-            text += f'; before the next start take {", ".join(twice)} out of the parameters'
-        return text
+        return f"wrote {', '.join(sensors)} to '{path}'"
 
     async def _restore(self) -> str:
         """Use the calibration of the file."""
         path = self._named()
-        try:
-            robot, sensors = await self._background.run(read, path)
-            changed = self._in_use.restore(robot, sensors)
-        except ConfigError as error:
-            where = '' if str(path) in str(error) else f"'{path}': "
-            raise ConfigError(f'{where}{error}') from error
-        self._lacks_file = False
+        robot, sensors = await self._background.run(read, path)
+        changed = self._in_use.restore(str(path), robot, sensors)
         self._note_change(saved=True)
         text = f"restored '{path}': changed {', '.join(changed) or 'no sensor'}"
         if lacking := [name for name in self._in_use.start if name not in sensors]:
@@ -164,8 +148,7 @@ class CalibrationUpdates:
         return f'back to {what}: changed {", ".join(changed) or "no sensor"}'
 
     def _note_change(self, *, saved: bool) -> None:
-        """Store the time of the change and publish it."""
-        self._changed_at = f'{1e-9 * self._node.get_clock().now().nanoseconds:.3f}'
+        """Publish the change."""
         self._saved = saved
         self.announce()
 
@@ -192,10 +175,7 @@ class CalibrationFollower:
         sensors = sensor_calibrations(settings, robot, new_file=True)
         self._in_use = ActiveCalibration(robot, sensors, [self._on_calibration])
         self.calibration = self._in_use.stacked
-        path = calibration_path(settings)
         self._from = 'the parameters'
-        if path is not None:
-            self._from = f"'{path}'" if path.exists() else f"the parameters, without '{path}'"
         self._changes, self._refusal = 0, ''
         self._restarted: tuple[str, ...] = ()
         self._subscription: Subscription | None = None
@@ -222,7 +202,7 @@ class CalibrationFollower:
     def _on_message(self, message: String) -> None:
         """Use another calibration, or refuse it."""
         try:
-            changed = self._in_use.restore(*from_text(message.data, TOPIC))
+            changed = self._in_use.restore(TOPIC, *from_text(message.data, TOPIC))
         except InertialEstimationError as error:
             self._refusal = str(error)
             return
