@@ -4,28 +4,36 @@
 Work that takes longer than a cycle, in a process of its own.
 
 Cycles would wait for a thread, as one at a time runs Python. The process starts with the first
-work, and ends with the node.
+work, runs without ROS, and ends with the node.
 """
 
-import pickle
-import subprocess
-import sys
+import ctypes
+import os
+import signal
+import traceback
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future as Answer
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from multiprocessing import get_context
 from typing import Any
 
 from rclpy.node import Node
 from rclpy.task import Future
 
-from inertial_estimation.errors import CalibrationError
+from inertial_estimation.errors import CalibrationError, InertialEstimationError, OffsetsNotUnique
 from inertial_estimation.ros.executors import SteadyTimer
 
-PROCESS = 'inertial_estimation_nodes', 'inertial_estimation.ros.background_process'
 LOOK = 0.02
 """Time between two looks whether the work is done [s]."""
+NICENESS = 10
+"""Below the processes that run cycles."""
+LAST_LINES = 3
+"""Of a traceback."""
+PR_SET_PDEATHSIG = 1
+"""Of prctl(2): the signal that a process gets when the one that started it ends."""
 
 
 class Background:
@@ -33,20 +41,21 @@ class Background:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        # A thread that waits for the process.
-        self._thread = ThreadPoolExecutor(1)
-        self._process: subprocess.Popen | None = None
+        self._pool: ProcessPoolExecutor | None = None
         self._open: deque[tuple[Answer, Future]] = deque()
         self._timer: SteadyTimer | None = None
 
     def run(self, work: Callable, *arguments: Any) -> Future:
         """Do some work after all that waits; return its future."""
-        if self._process is None or self._process.poll() is not None:
-            self._process = subprocess.Popen(
-                [sys.executable, '-m', *PROCESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(1, get_context('spawn'), _begin)
         future = Future(executor=self._node.executor)
-        self._open.append((self._thread.submit(_ask, self._process, work, arguments), future))
+        try:
+            self._open.append((self._pool.submit(_outcome, work, arguments), future))
+        except BrokenProcessPool:
+            # It has ended since the last work.
+            self._pool = None
+            return self.run(work, *arguments)
         self._timer = self._timer or SteadyTimer(self._node, LOOK, self._look)
         return future
 
@@ -54,19 +63,21 @@ class Background:
         """End the work and the process; the futures stay open."""
         self._open.clear()
         self._look()
-        self._thread.shutdown(wait=False, cancel_futures=True)
-        if self._process is not None:
-            self._process.kill()
-        self._thread.shutdown()
-        if self._process is not None:
-            _end(self._process)
+        if self._pool is not None:
+            for process in self._pool._processes.values():
+                process.kill()
+            self._pool.shutdown(cancel_futures=True)
 
     def _look(self) -> None:
         """Set the outcomes that are there."""
         while self._open and self._open[0][0].done():
             answer, future = self._open.popleft()
-            if (error := answer.exception()) is None:
-                future.set_result(answer.result())
+            try:
+                result, error = answer.result()
+            except BrokenProcessPool as failure:
+                error, self._pool = CalibrationError(f'the process has ended: {failure}'), None
+            if error is None:
+                future.set_result(result)
             else:
                 future.set_exception(error)
         if not self._open and self._timer is not None:
@@ -74,24 +85,27 @@ class Background:
             self._timer = None
 
 
-def _ask(process: subprocess.Popen, work: Callable, arguments: tuple) -> Any:
-    """Give work to a process; return its result, or raise its error."""
-    assert process.stdin is not None and process.stdout is not None
+def _begin() -> None:
+    """Prepare the process: the node decides when it is over, and ctrl-c reaches both."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    # Take back the real-time priority and the processors of the node.
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    with suppress(OSError):
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    os.nice(NICENESS)
+
+
+def _outcome(work: Callable, arguments: tuple) -> tuple[Any, CalibrationError | None]:
+    """Return the result of some work and no error, or no result and its error."""
     try:
-        pickle.dump((work, arguments), process.stdin)
-        process.stdin.flush()
-        result, error = pickle.load(process.stdout)
-    except (EOFError, OSError, ValueError, pickle.PickleError) as failure:
-        process.kill()
-        _end(process)
-        text = f'the process that computes has ended ({failure!r})'
-        raise CalibrationError(text) from failure
-    if error is not None:
-        raise error
-    return result
-
-
-def _end(process: subprocess.Popen) -> None:
-    """Wait for a process that was killed, and close its pipes."""
-    with suppress(OSError), process:
-        pass
+        return work(*arguments), None
+    except OffsetsNotUnique as error:
+        return None, error
+    except InertialEstimationError as error:
+        # Others need not survive a pickle.
+        return None, CalibrationError(str(error), about=error.about)
+    except Exception:
+        last = ' '.join(traceback.format_exc().strip().splitlines()[-LAST_LINES:])
+        return None, CalibrationError(f'unexpected error: {last}')

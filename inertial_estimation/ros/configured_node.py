@@ -24,7 +24,7 @@ from inertial_estimation.config.settings import EstimatorSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.model.urdf import is_xml
 from inertial_estimation.ros.executors import PollingNode, create_service, init, note_signals, spin
-from inertial_estimation.ros.parameters import Parameters, command_line, empty_lists
+from inertial_estimation.ros.parameters import Parameters
 from inertial_estimation.ros.subscriptions import LATCHED
 
 SWITCH_INTERVAL = 5e-4
@@ -209,16 +209,12 @@ def run_node(
     make: Callable[..., ConfiguredNode], name: str, args: Sequence[str] | None = None
 ) -> int:
     """Run a node until it is interrupted, be it before it has started."""
-    signals, given = note_signals(), {}
+    signals = note_signals()
     try:
         init(args)
-        given = command_line(args, name)
-        node = make(parameter_overrides=empty_lists(given))
+        node = make()
     except (InertialEstimationError, ParameterException) as error:
-        files = [
-            f'{file}: ' for key, (_, file) in given.items() if file and f"'{key}'" in str(error)
-        ]
-        get_logger(name).fatal(f'{"".join(files[:1])}{error}')
+        get_logger(name).fatal(str(error))
         rclpy.try_shutdown()
         return 1
     # A cycle waits no longer for the thread of the diagnostics.

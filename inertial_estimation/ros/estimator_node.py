@@ -19,10 +19,7 @@ from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.model_update import ModelInUse
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.outputs.diagnostics import (
-    Status,
-    submodel_statuses,
-)
+from inertial_estimation.outputs.diagnostics import Status, submodel_statuses
 from inertial_estimation.outputs.result_checks import (
     Cycles,
     DependenceStatus,
@@ -78,13 +75,9 @@ class Pipeline:
             estimator, BLEND_TIME, [self._momentum.set_parameters],
             self.publishers.announce,
         )  # fmt: skip
-        try:
-            self._subscriptions = Subscriptions(
-                node, inputs.router, self._on_sample, polled=not has_events_executor()
-            )
-        except InertialEstimationError:
-            self.publishers.destroy()
-            raise
+        self._subscriptions = Subscriptions(
+            node, inputs.router, self._on_sample, polled=not has_events_executor()
+        )
         in_use = ActiveCalibration(robot, sensors, [self._model.set_calibration])
         self._updates = ModelUpdates(node, robot, settings, self._model, lambda: self.active)
         self._background = Background(node)

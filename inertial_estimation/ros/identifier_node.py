@@ -81,13 +81,7 @@ class IdentifierPipeline:
         self.state = StateFile(settings.state_file, self.identifier)
         self._inputs = inputs = Inputs(node, settings, robot)
         self._outputs = IdentifierOutputs(node, robot)
-        try:
-            self._subscriptions = PolledSubscriptions(
-                node, inputs.router, inputs.assembler, self.take
-            )
-        except InertialEstimationError:
-            self._outputs.destroy()
-            raise
+        self._subscriptions = PolledSubscriptions(node, inputs.router, inputs.assembler, self.take)
         self.report = IdentifierStatus(settings, self.identifier)
         self._diagnostics = Diagnostics(node, robot.name)
         if restored := self.state.begin():

@@ -4,15 +4,10 @@
 The settings as parameters of a node: the same names, types, ranges and descriptions.
 
 All of them may be changed while the node is unconfigured; configuring reads them again and checks
-them as a set. Those that are `live` may be changed at any time, if the set is still valid. The
-parser of ROS takes an empty list for no value, so empty lists on the command line and in files are
-read here once more.
+them as a set. Those that are `live` may be changed at any time, if the set is still valid.
 """
 
-import re
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable
 
 from rcl_interfaces.msg import (
     FloatingPointRange,
@@ -24,11 +19,10 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings, Setting
-from inertial_estimation.config.files import ROS_OWN, RepeatedKey, load_parameters
+from inertial_estimation.config.files import ROS_OWN
 from inertial_estimation.config.schema import setting_of, split_unlisted
-from inertial_estimation.errors import ConfigError, InertialEstimationError
+from inertial_estimation.errors import InertialEstimationError
 
-EMPTY = re.compile(r'\s*\[\s*\]\s*')
 READ_AT_START = 'autostart'
 ARRAY_TYPES = {
     bool: Parameter.Type.BOOL_ARRAY,
@@ -143,35 +137,3 @@ def _given(name: str, value):
 def _plain(value):
     """Return an array as a list."""
     return value if isinstance(value, (bool, int, float, str)) or value is None else list(value)
-
-
-def command_line(arguments: Sequence[str] | None, node_name: str) -> dict[str, tuple[object, str]]:
-    """Return the parameters of a command line by name: value or text, and file; last rule wins."""
-    words, found = list(sys.argv if arguments is None else arguments), {}
-    for_ros = words[words.index('--ros-args') :] if '--ros-args' in words else []
-    for option, value in pairwise(for_ros):
-        if option in ('-p', '--param'):
-            name, _, text = value.partition(':=')
-            found[name.removeprefix(f'{node_name}:')] = ([] if EMPTY.fullmatch(text) else text, '')
-        elif option == '--params-file':
-            try:
-                given = load_parameters(value, node_name)
-            except RepeatedKey:
-                raise
-            except ConfigError:
-                # What ROS has read all the same is left to ROS.
-                continue
-            found |= {name: (one, value) for name, one in given.items()}
-    return found
-
-
-def empty_lists(given: Mapping[str, tuple[object, str]]) -> list[Parameter]:
-    """Return the lists that a command line empties."""
-    items = {
-        name: setting_of(IdentifierSettings, name) for name, (v, _) in given.items() if v == []
-    }
-    return [
-        Parameter(name, ARRAY_TYPES[item.kind], [])
-        for name, item in items.items()
-        if item is not None and item.is_list
-    ]

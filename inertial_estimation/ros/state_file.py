@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """State of an identifier as a file, which is replaced as a whole."""
 
-import os
 from collections.abc import Callable
-from itertools import chain, count
 from pathlib import Path
 from time import monotonic
 
@@ -53,9 +51,9 @@ class StateFile:
         try:
             names = from_text(self._identifier, text)
         except ModelError as error:
-            raise ModelError(
-                f"'{self.path}' is refused: {error}; {_set_aside(self.path)}"
-            ) from error
+            aside = self.path.with_name(self.path.name + ASIDE)
+            self.path.replace(aside)
+            raise ModelError(f"'{self.path}' is refused: {error}; it is '{aside}' now") from error
         self._saved_ns = self._identifier.stamp_ns
         return f"restored {', '.join(names)} from '{self.path}'"
 
@@ -78,15 +76,3 @@ class StateFile:
         except InertialEstimationError as error:
             self.failure = str(error)
             return ''
-
-
-def _set_aside(path: Path) -> str:
-    """Rename the file to a name that is free; return the result as text."""
-    ends = chain([''], map('.{}'.format, count(2)))
-    names = (path.with_name(f'{path.name}{ASIDE}{end}') for end in ends)
-    aside = next(name for name in names if not os.path.lexists(name))
-    try:
-        path.replace(aside)
-    except OSError as error:
-        return f'it cannot be renamed either ({error.strerror}), and will be written over'
-    return f"it is '{aside}' now"

@@ -13,6 +13,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
+from rclpy.validate_topic_name import validate_topic_name
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
@@ -50,15 +51,18 @@ class Inputs:
 
     def __init__(self, node: Node, settings: EstimatorSettings, robot: Robot) -> None:
         self._robot, clock = robot, node.get_clock()
-        self.assembler, self.contacts = (
-            SampleAssembler(robot, settings),
-            ContactStream(robot, settings),
-        )
+        self.assembler = SampleAssembler(robot, settings)
+        self.contacts = ContactStream(robot, settings)
         self.router = Router(
             settings, robot, self.assembler, self.contacts.push, deserialize,
             now_ns=lambda: clock.now().nanoseconds,
         )  # fmt: skip
         self._status = SourceStatus(robot, settings.contact_timeout)
+        for source in self.router.sources:
+            try:
+                validate_topic_name(source.topic)
+            except NameValidationException as error:
+                raise ConfigError(f"topic of {source.kind} '{source.name}': {error}") from error
 
     def change(self, settings: EstimatorSettings) -> None:
         """Take over timeouts."""
@@ -94,18 +98,15 @@ def subscribe(
     qos = QoSProfile(
         history=HistoryPolicy.KEEP_LAST, depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT
     )
-    try:
-        return node.create_subscription(
-            message_class(source.type),
-            source.topic,
-            callback,
-            qos,
-            callback_group=group,
-            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
-            raw=True,
-        )
-    except NameValidationException as error:
-        raise ConfigError(f"topic of {source.kind} '{source.name}': {error}") from error
+    return node.create_subscription(
+        message_class(source.type),
+        source.topic,
+        callback,
+        qos,
+        callback_group=group,
+        qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+        raw=True,
+    )
 
 
 def waiting(subscription: Subscription) -> Iterator[bytes]:
@@ -131,27 +132,17 @@ class Subscriptions:
         polled: bool,
     ) -> None:
         self._node, self._on_sample = node, on_sample
-        self._subscriptions: list[Subscription] = []
-        self._drained: list[tuple[Subscription, Callable[[bytes], Any]]] = []
         *others, self._leading = router.sources
         group = PolledGroup() if polled else None
-        try:
-            for source in others:
-                found = subscribe(node, source, QUEUE_DEPTH, source.handle, group)
-                self._subscriptions.append(found)
-                if polled:
-                    self._drained.append((found, source.handle))
-            found = subscribe(node, self._leading, QUEUE_DEPTH, self._on_joints, None)
-            self._subscriptions.append(found)
-        except ConfigError:
-            self.destroy()
-            raise
+        sensors = [subscribe(node, one, QUEUE_DEPTH, one.handle, group) for one in others]
+        joints = subscribe(node, self._leading, QUEUE_DEPTH, self._on_joints, None)
+        self._subscriptions = [*sensors, joints]
+        self._drained = [(a, b.handle) for a, b in zip(sensors, others)] if polled else []
 
     def destroy(self) -> None:
         """Destroy the subscriptions."""
-        self._drained.clear()
-        while self._subscriptions:
-            self._node.destroy_subscription(self._subscriptions.pop())
+        for one in self._subscriptions:
+            self._node.destroy_subscription(one)
 
     def _on_joints(self, data: bytes) -> None:
         for subscription, handle in self._drained:
@@ -178,25 +169,18 @@ class PolledSubscriptions:
     ) -> None:
         self._node, self._on_sample = node, on_sample
         self._backlog = Backlog(router, assembler)
-        self._timer: SteadyTimer | None = None
-        self._subscriptions: dict[int, Subscription] = {}
         group = PolledGroup()
-        try:
-            for source in router.sources:
-                found = subscribe(node, source, POLLED_QUEUE, source.handle, group)
-                self._subscriptions[id(source)] = found
-        except ConfigError:
-            self.destroy()
-            raise
+        self._subscriptions = {
+            id(one): subscribe(node, one, POLLED_QUEUE, one.handle, group)
+            for one in router.sources
+        }
         self._timer = SteadyTimer(node, POLL_PERIOD, self.poll)
 
     def destroy(self) -> None:
         """Destroy timer and subscriptions."""
-        if self._timer is not None:
-            self._timer.destroy()
+        self._timer.destroy()
         for subscription in self._subscriptions.values():
             self._node.destroy_subscription(subscription)
-        self._subscriptions.clear()
 
     def clear(self) -> None:
         """Forget the messages that wait for their sample."""

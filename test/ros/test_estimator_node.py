@@ -279,12 +279,12 @@ def test_rates_and_timeouts_change_while_the_node_runs(bench, rng):
 
 def test_node_that_cannot_start_can_be_corrected(bench, logged, rng):
     robot = bench(contacts=['base'], **{'ft.arm_sensor.topic': 'not a topic'})
-    assert "'base'" in logged[0] and '/wrench_estimator' in logged[1]
+    assert "'arm_sensor'" in logged[0] and '/wrench_estimator' in logged[1]
     node = robot.estimator
-    node.set_parameters([Parameter('contacts', value=['root'])])
-    assert node.trigger_configure() == FAILURE
-    assert not robot.node.count_subscribers('/joint_states')
     node.set_parameters([Parameter('ft.arm_sensor.topic', value='')])
+    assert node.trigger_configure() == FAILURE and "'base'" in logged[2]
+    assert not robot.node.count_subscribers('/joint_states')
+    node.set_parameters([Parameter('contacts', value=['root'])])
     assert node.trigger_configure() == node.trigger_activate() == SUCCESS
     wrenches = robot.listen_to_wrenches()
     robot.send_all(START_NS, rng)
