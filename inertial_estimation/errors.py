@@ -101,29 +101,26 @@ class ShapeError(InertialEstimationError, ValueError):
 class NameNotFound(InertialEstimationError, KeyError):
     """A name is unknown; the message lists the closest known ones."""
 
-    def __init__(
-        self, kind: str, name: str, known: Iterable[str], where: str = '', remedy: str = ''
-    ) -> None:
-        self.kind, self.name, self.known = kind, name, tuple(known)
-        self.where, self.remedy = where, remedy
+    def __init__(self, kind: str, name: str, known: Iterable[str], where: str = '') -> None:
+        self.kind, self.name, self.known, self.where = kind, name, tuple(known), where
         # The setting that names it stands first.
         about = tuple(re.findall(r"^'(\w+)' names ", where))
-        super().__init__(kind, name, self.known, where, remedy, about=about)
+        super().__init__(kind, name, self.known, where, about=about)
 
     def __str__(self) -> str:
-        shown = closest_names(str(self.name), self.known) or self.known[:SHOWN]
+        from difflib import get_close_matches
+
+        shown = get_close_matches(str(self.name), self.known, SHOWN) or self.known[:SHOWN]
         near = f'closest: {", ".join(shown)}' if shown else 'there are none'
-        text = '; '.join(
-            filter(None, (f"no {self.kind} is named '{self.name}'", near, self.remedy))
-        )
+        text = f"no {self.kind} is named '{self.name}'; {near}"
         return f'{self.where}, but {text}' if self.where else text
 
 
 class FrameNotFound(NameNotFound):
     """The robot has no frame of that name."""
 
-    def __init__(self, name: str, known: Iterable[str], where: str = '', remedy: str = '') -> None:
-        super().__init__('frame', name, known, where, remedy)
+    def __init__(self, name: str, known: Iterable[str], where: str = '') -> None:
+        super().__init__('frame', name, known, where)
         self.args = self.args[1:]
 
 
@@ -131,10 +128,3 @@ def is_wrong_call(error: InertialEstimationError, names: Mapping[str, str]) -> b
     """Return true if other arguments are needed, not other data."""
     value = isinstance(error, ModelError) and any(name in names for name in error.about)
     return value or isinstance(error, CallError)
-
-
-def closest_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return the known names that are close to an unknown one."""
-    from difflib import get_close_matches
-
-    return get_close_matches(name, list(known), SHOWN)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.errors import ModelError
 
 
 class SensorState(IntEnum):
@@ -140,16 +140,15 @@ class SampleBatch:
         Raises
         ------
         ModelError
-            If there is no sample, or another type.
-        ShapeError
+            If there is no sample.
+        ValueError
             If their arrays have different shapes.
 
         """
-        given = tuple(samples)
-        if not given or not all(isinstance(sample, Sample) for sample in given):
-            raise ModelError("'samples' is no list of at least one Sample")
-        columns = {field.name: [getattr(s, field.name) for s in given] for field in fields(cls)}
-        return cls(*(_stacked(name, values) for name, values in columns.items()))
+        if not samples:
+            raise ModelError("'samples' holds no sample")
+        columns: Iterator[tuple[Any, ...]] = zip(*samples, strict=True)
+        return cls(*(None if any(v is None for v in vs) else np.array(vs) for vs in columns))  # type: ignore[arg-type]
 
     def take(self, rows: slice | NDArray[np.intp]) -> SampleBatch:
         """
@@ -179,14 +178,3 @@ class SampleBatch:
         for field in fields(self):
             value = getattr(self, field.name)
             yield None if value is None else value[rows]
-
-
-def _stacked(name: str, values: list[Any]) -> Any:
-    """Return one field of many samples; None where one of them lacks it."""
-    if any(value is None for value in values):
-        return None
-    shapes = [np.shape(value) for value in values]
-    for shape in shapes:
-        if shape != shapes[0]:
-            raise ShapeError(name, shapes[0], shape, 'that of the first sample')
-    return np.array(values)

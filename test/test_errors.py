@@ -18,7 +18,7 @@ EXAMPLES = [
     (errors.OffsetsNotUnique('no', ('l_leg',)), ValueError),
     (errors.ShapeError('positions', (3,), (4,)), ValueError),
     (errors.NameNotFound('joint', 'elbw', ['elbow']), KeyError),
-    (errors.FrameNotFound('foot', ['l_foot'], 'it is named', 'or leave it out'), KeyError),
+    (errors.FrameNotFound('foot', ['l_foot'], 'it is named'), KeyError),
 ]
 
 

@@ -31,11 +31,8 @@ def build_estimator(
     """Return the estimator of the settings, or one with another calibration."""
     contacts = build_contacts(settings)
     for contact in contacts:
-        setting = f'contact.{contact.name}.frame'
-        if contact.frame == contact.name:
-            where = f"'contacts' names '{contact.name}'"
-            robot.frame(contact.frame, where, f"or say in '{setting}' where it is")
-        robot.frame(contact.frame, f"'{setting}' is '{contact.frame}'")
+        where = f"contact '{contact.name}' is at '{contact.frame}' (contact.{contact.name}.frame)"
+        robot.frame(contact.frame, where)
     return WrenchEstimator(
         robot,
         contacts,

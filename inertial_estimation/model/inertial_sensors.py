@@ -89,12 +89,8 @@ class InertialSensors:
                     f"IMU '{spec.name}' has a pose in sensor '{frame}', not in a link"
                 )
         if frame not in bodies:
-            setting = f'imu.{spec.name}.frame'
-            where, remedy = f"IMU '{spec.name}' is at '{spec.frame}' ({setting})", ''
-            if not spec.frame:
-                where = f"'imus' names '{spec.name}'"
-                remedy = f"or state its frame in '{setting}'"
-            raise FrameNotFound(frame, self.frames, where, remedy)
+            where = f"IMU '{spec.name}' is at '{frame}' (imu.{spec.name}.frame, else its name)"
+            raise FrameNotFound(frame, self.frames, where)
         link, L_H_F = bodies[frame]
         return link, L_H_F if spec.pose is None else read_only(L_H_F @ spec.pose)
 

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import parse
 
@@ -91,11 +91,7 @@ def limits_of(name: str, tag: Element) -> dict[str, float]:
     found = dict[str, float]()
     for key in (*KEYS, EFFORT):
         if key in stated and not (tag.get('type') == 'continuous' and key in KEYS[:2]):
-            try:
-                found[key] = float(stated[key])
-            except ValueError:
-                text = f"joint '{name}': <limit {key}='{stated[key]}'> is no number"
-                raise ModelError(text) from None
+            found[key] = float(stated[key])
     return found
 
 

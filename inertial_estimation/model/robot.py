@@ -211,7 +211,7 @@ class Robot:
         link, _ = self.frame(frame)
         return next(k for k, submodel in enumerate(self.submodels) if link in submodel.links)
 
-    def frame(self, name: str, where: str = '', remedy: str = '') -> tuple[int, Array]:
+    def frame(self, name: str, where: str = '') -> tuple[int, Array]:
         """
         Return the link that carries a frame, and the frame's pose in it.
 
@@ -219,7 +219,7 @@ class Robot:
         ----------
         name : str
             URDF link, joint or sensor tag.
-        where, remedy : str, optional
+        where : str, optional
             For the error, as in `errors.NameNotFound`.
 
         Returns
@@ -236,7 +236,7 @@ class Robot:
 
         """
         if name not in self.frames:
-            raise FrameNotFound(name, self.frames, where, remedy)
+            raise FrameNotFound(name, self.frames, where)
         return self.frames[name]
 
     def frames_at(self, link: int, L_H_S: Array) -> set[str]:

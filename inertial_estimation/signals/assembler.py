@@ -202,7 +202,13 @@ class SampleAssembler:
             if stamp_ns == part.last_ns:
                 part.counts.refused += 1
                 return None
-            self._go_back(source_index, part)
+            part.counts.restarts += 1
+            if source_index == 0 and part.first_row <= self._lead:
+                # The clock was set back.
+                self.reset()
+                self._resets += 1
+            else:
+                part.restart()
         part.put(stamp_ns, (stamp_ns, layout.read(positions, velocities, efforts)))
         if source_index == 0 and self._leads(part.first_row, stamp_ns):
             self._last_stamp_ns = stamp_ns
@@ -255,15 +261,6 @@ class SampleAssembler:
             np.array([stream.rate for stream in self._imus]),
             np.array([stream.rate for stream in self._fts]),
         )
-
-    def _go_back(self, source_index: int, part: JointPart) -> None:
-        """Restart with everything if the clock was set back, else with the part alone."""
-        part.counts.restarts += 1
-        if source_index == 0 and part.first_row <= self._lead:
-            self.reset()
-            self._resets += 1
-        else:
-            part.restart()
 
     def _leads(self, first_row: int, stamp_ns: int) -> bool:
         """Return true if a message of the first topic triggers; see the module's docstring."""

@@ -90,10 +90,12 @@ def gains_of_step(covariance: Array, interval: float, density: float) -> Gains:
     return Gains(transition, gain, predicted, predicted - gain * predicted[0])
 
 
-def steady_gains(interval: float, density: float) -> Gains:
-    """Return the gains of equal intervals [s]: those of the algebraic Riccati equation."""
+@lru_cache(maxsize=64)
+def steady_gains(interval_ns: int, density: float) -> Gains:
+    """Return the gains of equal intervals [ns]: those of the algebraic Riccati equation."""
     from scipy.linalg import solve_discrete_are
 
+    interval = 1e-9 * interval_ns
     # With the interval as unit of time all entries are near one another.
     transition, added = model(1.0, density * interval**5)
     units = np.array([1.0, 1.0 / interval, 1.0 / interval**2])
@@ -107,11 +109,6 @@ def smoother_gain(covariance: Array, gains: Gains) -> Array:
     """Return the smoother's gain from a sample to the one before, which has a covariance."""
     back = np.linalg.solve(gains.predicted_covariance, gains.transition @ covariance)
     return np.asarray(back.T, np.float64)
-
-
-@lru_cache(maxsize=64)
-def _steady(interval_ns: int, density: float) -> Gains:
-    return steady_gains(1e-9 * interval_ns, density)
 
 
 class KalmanFilter:
@@ -202,7 +199,7 @@ class KalmanFilter:
             return None
         self._run += 1
         if self._steady is None and self._run % REGULAR_RUN == 0:
-            steady = _steady(self._interval, self._density)
+            steady = steady_gains(self._interval, self._density)
             if np.allclose(self._covariance, steady.covariance, rtol=STEADY_TOLERANCE, atol=0.0):
                 self._steady, self._covariance = steady, steady.covariance
                 self._steady_back = smoother_gain(steady.covariance, steady)

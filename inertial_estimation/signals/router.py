@@ -165,17 +165,10 @@ class Router:
         sources.append(new('contacts', CONTACTS, resolve(CONTACTS)))
         for k, topic in reversed(list(enumerate(settings.joint_states.topics))):
             sources.append(new('joints', topic, resolve(topic), index=k))
-        handlers: dict[str, Callable[[Source, bytes], Sample | None]] = {
-            'ft': self._on_ft,
-            'temperature': self._on_temperature,
-            'imu': self._on_imu,
-            'contacts': self._on_point,
-            'joints': self._on_joints,
-        }
         self.sources = tuple(sources)
         self._by_topic: dict[str, list[Source]] = {}
         for source in sources:
-            source.handle = partial(handlers[source.kind], source)
+            source.handle = partial(self._take, source)
             self._by_topic.setdefault(source.topic, []).append(source)
 
     def handle(self, topic: str, data: bytes) -> Sample | None:
@@ -185,38 +178,28 @@ class Router:
             sample = source.handle(data)
         return sample
 
-    def _on_ft(self, source: Source, data: bytes) -> None:
-        if (reading := source.read(data)) is not None:
-            self._receiver.push_ft(source.index, reading.stamp_ns, reading.values)
-
-    def _on_temperature(self, source: Source, data: bytes) -> None:
-        if (reading := source.read(data)) is not None:
-            celsius = float(reading.values[0])
-            self._receiver.push_temperature(source.index, reading.stamp_ns, celsius)
-
-    def _on_imu(self, source: Source, data: bytes) -> None:
-        if (reading := source.read(data)) is not None:
-            stamp_ns, _, rate, acceleration, declares_nothing = reading
-            if declares_nothing:
-                source.note('both covariances begin with -1: it measures nothing')
-            self._receiver.push_imu(source.index, stamp_ns, rate, acceleration)
-
-    def _on_point(self, source: Source, data: bytes) -> None:
-        if (reading := source.read(data)) is not None and reading.stamp_ns > 0:
-            self._on_contact(*reading)
-
-    def _on_joints(self, source: Source, data: bytes) -> Sample | None:
+    def _take(self, source: Source, data: bytes) -> Sample | None:
+        """Hand over the reading of a message."""
         if (reading := source.read(data)) is None:
             return None
-        stamp_ns, _, names, positions, velocities, efforts = reading
-        n = len(names)
-        if len(positions) != n:
-            source.note(f'{n} names with {len(positions)} positions')
-        elif len(velocities) not in (0, n) or len(efforts) not in (0, n):
-            source.note(f'{n} names with {len(velocities)} velocities, {len(efforts)} efforts')
-        return self._receiver.push_joints(
-            source.index, stamp_ns, names, positions, velocities, efforts
-        )
+        kind, index, stamp_ns = source.kind, source.index, reading.stamp_ns
+        if kind == 'joints':
+            sizes = [len(values) for values in reading[2:]]
+            n = sizes[0]
+            if sizes[1] != n or not {0, n}.issuperset(sizes[2:]):
+                source.note(f'{n} names with {sizes[1:]} positions, velocities, efforts')
+            return self._receiver.push_joints(index, stamp_ns, *reading[2:])
+        if kind == 'ft':
+            self._receiver.push_ft(index, stamp_ns, reading.values)
+        elif kind == 'imu':
+            if reading.declares_nothing:
+                source.note('both covariances begin with -1: it measures nothing')
+            self._receiver.push_imu(index, stamp_ns, *reading[2:4])
+        elif kind == 'temperature':
+            self._receiver.push_temperature(index, stamp_ns, float(reading.values[0]))
+        elif stamp_ns > 0:
+            self._on_contact(*reading)
+        return None
 
 
 class Backlog:
