@@ -10,18 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
-from inertial_estimation.errors import (
-    InertialEstimationError,
-    NameNotFound,
-    ShapeError,
-)
+from inertial_estimation.errors import InertialEstimationError, NameNotFound
 from inertial_estimation.identification.unknowns import Unknowns
-from inertial_estimation.model.base_parameters import (
-    BaseParameters,
-    parse_combination,
-)
+from inertial_estimation.model.base_parameters import BaseParameters, parse_combination
 from inertial_estimation.model.identifiable import (
     Rows,
     base_parameters,
@@ -42,7 +35,6 @@ def icub():
 
 
 FLOATING = {
-    'two links': lambda: Robot.from_urdf(two_link_urdf(), imus=['body']),
     'floating arm': lambda: Robot.from_urdf(arm_with_wrist_sensor_urdf(), imus=['base']),
     'humanoid': lambda: Robot.from_urdf(nested_humanoid_urdf(), imus=['hand', 'shank', 'chest']),
     'iCub': lambda: Robot.from_urdf(icub()),
@@ -160,10 +152,6 @@ def test_bolted_base_needs_efforts_or_a_force_plate(arm_with_wrist_sensor):
     assert elbow.torques['elbow'] == 0 < elbow.torques['shoulder']
     without_wrench = predictability(arm, efforts=joints, wrenches=())
     assert without_wrench.wrenches['tool'] > 0
-    short = Robot.from_urdf(
-        arm.urdf.replace('xyz="0.3 0 0"', 'xyz="0.0001 0 0"'), fixed_link='base'
-    )
-    assert predictability(short, efforts=['elbow']) == elbow
 
 
 # Base parameters
@@ -211,16 +199,12 @@ def test_combinations_can_be_read_back(base, names):
     np.testing.assert_allclose(again.grouping, base.grouping, rtol=1e-8, atol=1e-9)
 
 
-def test_bad_input_is_refused(names, Y):
+def test_bad_combinations_are_refused(names):
     for text in ('', '3', 'a b', 'a +'):
         with pytest.raises(InertialEstimationError):
             parse_combination(text)
     with pytest.raises(NameNotFound):
         BaseParameters.parse(['foo'], names)
-    with pytest.raises(ShapeError):
-        BaseParameters.of_regressor(Y, order=[0, 0, 1])
-    with pytest.raises(InertialEstimationError):
-        BaseParameters.of_null_space(np.ones((10, 2)))
 
 
 def test_columns_that_barely_take_part_or_differ(rng):

@@ -12,7 +12,7 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.config import EstimatorSettings, IdentifierSettings
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.signals.router import accepted_frame_ids
@@ -35,8 +35,6 @@ ROUND_OFF = 1e-14  # products of a few numbers of order one
     [
         (WITH_EYE, 'gaze', {'imus': ['gaze'], 'imu.gaze.frame': 'eye'},
          {'gaze', 'eye', 'eye_joint'}),
-        (WITH_EYE, 'head',
-         {'imus': ['head'], 'imu.head.frame': 'eye', 'imu.head.frame_id': 'head'}, {'head'}),
         (URDF, 'leg_sensor', {}, {'leg_sensor'}),
         (URDF, 'arm_sensor', {}, {'arm_sensor', 'arm_sensor_joint', 'upper_arm'}),
         (URDF.replace('"arm_sensor"', '"shoulder"'), 'shoulder', {},
@@ -70,11 +68,10 @@ def test_imus_are_placed_by_the_settings_in_their_order():
         np.testing.assert_allclose(sensor.L_H_S, L_H_F @ in_frame, rtol=0, atol=ROUND_OFF)
 
 
-@pytest.mark.parametrize('kind', [EstimatorSettings, IdentifierSettings])
-def test_an_empty_list_of_ft_sensors_is_none(kind):
+def test_an_empty_list_of_ft_sensors_is_none():
     urdf, base = arm_with_wrist_sensor_urdf(), {'fixed_link': 'base'}
     for given, wanted in ({}, 1), ({'ft_sensors': ['all']}, 1), ({'ft_sensors': []}, 0):
-        robot = build_robot(kind.from_dict(base | given), urdf)
+        robot = build_robot(EstimatorSettings.from_dict(base | given), urdf)
         assert (len(robot.ft_sensors), len(robot.submodels)) == (wanted, 1 + wanted)
     with pytest.raises(NameNotFound):
-        kind.from_dict(base | {'ft_sensors': [], 'ft.wrist_sensor.max_age': 0.2})
+        EstimatorSettings.from_dict({'ft_sensors': [], 'ft.wrist_sensor.max_age': 0.2})

@@ -9,7 +9,7 @@ Not covered: the speed of the two; `make bench` prints it.
 import numpy as np
 import pinocchio as pin
 import pytest
-from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample, two_link_urdf
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
 from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
@@ -30,10 +30,8 @@ from inertial_estimation.sample import SampleBatch
 ROUND_OFF = 1e-10  # sums of some hundred products of numbers up to a thousand
 N = 7
 ROBOTS = {
-    'two links': (two_link_urdf(), {'imus': ['arm']}),
     'fixed arm': (arm_with_wrist_sensor_urdf(), {'fixed_link': 'base'}),
     'sliding joint': (arm_with_wrist_sensor_urdf(), {'imus': ['slider']}),
-    'one IMU': (nested_humanoid_urdf(), {'imus': ['head']}),
     'IMUs': (nested_humanoid_urdf(), {'imus': ['hand', 'shank', 'chest']}),
 }
 

@@ -193,13 +193,13 @@ def test_tag_of_an_imu_goes_before_the_link_of_its_name():
     ('options', 'error'),
     [
         ({'joints': ['elbw']}, NameNotFound),
-        ({'joints': ['tip_joint']}, ModelError),
         ({'ft_sensors': ['wrist']}, NameNotFound),
         ({'ft_sensors': ['wrist_sensor', FtSpec('a', 'wrist_sensor_joint')]}, ModelError),
         ({'imus': ['tup']}, FrameNotFound),
         ({'imus': ['tip', LinkSensorSpec('tip', 'tool')]}, ModelError),
         ({'fixed_link': 'bse'}, FrameNotFound),
         ({'gravity': (0.0, -9.81)}, ShapeError),
+        ({'gravity': (0.0, 0.0, -26.0)}, ModelError),
         ({'locked_positions': {'elbow': 1.0}}, ModelError),
     ],
 )

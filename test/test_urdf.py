@@ -133,19 +133,13 @@ def inertials(text):
     return {tag.get('name'): inertial_of(tag) for tag in urdf.parse(text).iter('link')}
 
 
-def massless(link):
-    """Return a robot one of whose links has no inertia."""
-    return (
-        f'<robot name="r"><link name="a">{INERTIAL.format(1, 1)}</link>{link}<joint name="j" '
-        'type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
-    )
-
-
 TEXTS = {
     'arm': ARM,
     'humanoid': nested_humanoid_urdf(),
-    'empty link': massless('<link name="b"/>'),
-    'odd link': massless('<link note="> />" name="b"></link>'),
+    'empty link': (
+        f'<robot name="r"><link name="a">{INERTIAL.format(1, 1)}</link><link name="b"/>'
+        '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+    ),
 }
 
 
@@ -193,12 +187,11 @@ def test_links_of_a_light_lump_keep_an_equal_share():
     assert (consistency_margin(moving.parameters) > 0).all()
 
 
-@pytest.mark.parametrize('frame', ['', INERTIAL.format(1e-3, 1e-6)])
 @pytest.mark.parametrize('factor', [1.0 - 1e-6, 1.2])
-def test_heaviest_link_takes_the_difference_of_a_topmost_frame(frame, factor):
+def test_heaviest_link_takes_the_difference_of_a_topmost_frame(factor):
     """Many URDFs begin with a link that is but a name for where the robot stands."""
     text = (
-        f'<robot name="r"><link name="footprint">{frame}</link>'
+        '<robot name="r"><link name="footprint"/>'
         f'<link name="wheel">{INERTIAL.format(0.5, 0.01)}</link>'
         f'<link name="base">{INERTIAL.format(20, 2)}</link><link name="arm">'
         f'{INERTIAL.format(1, 0.1)}</link>'

@@ -29,7 +29,7 @@ class RepeatedKey(ConfigError):
     """A name stands twice where it can have one value."""
 
 
-def leaves(data: Mapping[str, Any]) -> dict[str, Any]:
+def leaves(data: Mapping[str, Any], where: str = '') -> dict[str, Any]:
     """Return the leaves of nested mappings by dotted names."""
     if not isinstance(data, Mapping):
         kind = type(data).__name__
@@ -38,10 +38,12 @@ def leaves(data: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in data.items():
         inner = {'': value}
         if isinstance(value, Mapping):
-            inner = {f'.{name}': one for name, one in leaves(value).items()}
+            inner = {f'.{name}': one for name, one in leaves(value, where).items()}
         for name, one in inner.items():
             if f'{key}{name}' in found:
-                raise RepeatedKey(f"'{key}{name}' stands with a dot in its name and without")
+                raise RepeatedKey(
+                    f"{where}'{key}{name}' stands with a dot in its name and without"
+                )
             found[f'{key}{name}'] = one
     return found
 
@@ -110,7 +112,7 @@ def load_parameters(path: str | Path, node: str) -> dict[str, Any]:
         others = ', '.join(name for name, _ in sections)
         raise ConfigError(f"{path} has no section '/**' or '{node}', but {others}")
     for body in found:
-        merged |= leaves(body)
+        merged |= leaves(body, f'{path}: ')
     return {name: v for name, v in merged.items() if name.split('.')[0] not in ROS_OWN}
 
 
