@@ -196,4 +196,4 @@ def _noise(replay: Replay) -> tuple[NoiseModel, bool]:
             (ft_noise, found.model.fts, found.fts),
         ):
             own[known] = filtered[known]
-    return NoiseModel(joint_noise, imu_noise, ft_noise, np.zeros(n)), whole
+    return NoiseModel(joint_noise, imu_noise, ft_noise), whole

@@ -26,15 +26,12 @@ from inertial_estimation.estimation.plan import LOST, Plan
 from inertial_estimation.estimation.step import Step
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.one_thread import one_thread
+from inertial_estimation.model.arguments import numbers
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
 from inertial_estimation.signals.stream import StreamRates
-from inertial_estimation.uncertainty.motion_noise import (
-    LinkMotionNoise,
-    ParameterNoise,
-    independent_parts,
-)
+from inertial_estimation.uncertainty.motion_noise import LinkMotionNoise, ParameterNoise
 from inertial_estimation.uncertainty.sensitivities import Disturbances, Sensitivities
-from inertial_estimation.uncertainty.sensor_noise import NoiseModel, triangular_root
+from inertial_estimation.uncertainty.sensor_noise import NoiseModel, covariance_root
 from inertial_estimation.uncertainty.stream_noise import (
     USED,
     StreamFilters,
@@ -107,9 +104,9 @@ class Uncertainty:
                 f"the noise is for {stated} joints, IMUs and FT sensors, robot '{robot.name}' has "
                 f'{needed}'
             )
-        self._estimator, self._noise = estimator, noise
-        self._joints = triangular_root(noise.joints)
-        self._imus = triangular_root(noise.imus)
+        self._estimator = estimator
+        self._joints = covariance_root(noise.joints)
+        self._imus = covariance_root(noise.imus)
         directions = np.array([sensor.direction for sensor in robot.ft_sensors]).reshape(-1, 1, 1)
         self._fts = directions * noise.fts[:, None, :]
         # What is laid out for a plan goes when the plan does.
@@ -136,8 +133,10 @@ class Uncertainty:
             If a number is not finite; the covariance before stays.
 
         """
-        robot = self._estimator.robot
-        self._parts = () if roots is None else independent_parts(robot, roots)
+        if roots is not None:
+            shape = len(self._estimator.robot.links), 10, *np.shape(roots)[2:3]
+            roots = numbers('parameter_roots', roots, shape)
+        self._roots = roots
         for sensitivities in self._plans.values():
             sensitivities.parameters = None
 
@@ -209,10 +208,8 @@ class Uncertainty:
         step, sample = estimator.prepare(sample, contacts)
         plan, joints = step.plan, self._joints
         if sample.joint_states is not None:
-            assumed = sample.joint_states == SensorState.ASSUMED
-            if assumed.any():
-                joints = joints * ~assumed[:, None, None]
-                joints[assumed, 0, 0] = self._noise.assumed_positions[assumed]
+            # Assumed positions are exact.
+            joints = joints * (sample.joint_states != SensorState.ASSUMED)[:, None, None]
         if plan not in self._plans:
             self._plans[plan] = Sensitivities(plan, estimator.rank_tolerance)
         sensitivities, links = self._plans[plan], None
@@ -221,8 +218,8 @@ class Uncertainty:
                 self._motions[plan.motion] = LinkMotionNoise(plan.motion, self._imus)
             motions = self._motions[plan.motion]
             links = motions.joints, motions.changes(sample, plan.dynamics.imus, joints)
-        if self._parts and sensitivities.parameters is None:
-            sensitivities.parameters = ParameterNoise(plan.dynamics, self._parts)
+        if self._roots is not None and sensitivities.parameters is None:
+            sensitivities.parameters = ParameterNoise(estimator.robot, plan.dynamics, self._roots)
         calibration = estimator.calibration
         readings = calibration.apply(sample.ft_readings, sample.ft_temperatures)
         roots = joints, self._imus[plan.dynamics.imus], calibration.matrices * self._fts

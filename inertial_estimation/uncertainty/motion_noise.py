@@ -15,7 +15,6 @@ import numpy as np
 import pinocchio as pin
 
 from inertial_estimation.arrays import Array, Indices
-from inertial_estimation.errors import ModelError, ShapeError
 from inertial_estimation.estimation.forest import Dynamics, Forest
 from inertial_estimation.estimation.link_motion import MotionPlan, Motions, Walk
 from inertial_estimation.estimation.sensor_arrays import ImuLink
@@ -24,8 +23,6 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import hat
 from inertial_estimation.sample import Sample
 
-Parts = Sequence[tuple[Indices, Array]]
-"""Links of each submodel with uncertain parameters, and a root of their covariance."""
 V_BY_Q, A_BY_Q, A_BY_V, BY_A, NOTHING = range(5)
 """Derivatives in Pinocchio's order; a velocity has by v what acceleration has by a."""
 TURN, SHIFT, SPIN = (slice(k, k + 3) for k in (0, 3, 6))
@@ -246,46 +243,30 @@ class MotionDerivatives:
         return mixed
 
 
-def independent_parts(robot: Robot, roots: Array) -> Parts:
-    """Return the errors of inertial parameters by submodel; roots (n_links, 10, r)."""
-    roots = np.asarray(roots, dtype=np.float64)
-    n = len(robot.links)
-    if roots.ndim != 3 or roots.shape[:2] != (n, 10):
-        raise ShapeError('parameter_roots', (n, 10, 'r'), roots.shape)
-    if not np.isfinite(roots).all():
-        raise ModelError('parameter_roots hold NaN or infinity')
-    parts = []
-    for submodel in robot.submodels:
-        links = np.array(submodel.links, dtype=np.intp)
-        own = roots[links].reshape(10 * len(links), -1)
-        held = own.any(axis=0)
-        if held.any():
-            parts.append((links, own[:, held]))
-    return parts
-
-
 class ParameterNoise:
     """
-    Errors of inertial parameters in one forest.
+    Errors of inertial parameters in one forest; roots (n_links, 10, r).
+
+    Those of different submodels are independent.
 
     Generalised forces are linear in the parameters: Pinocchio's joint torque regressor has the
     factors, for links in the frames of the forest's joints.
     """
 
-    def __init__(self, dynamics: Dynamics, parts: Parts) -> None:
+    def __init__(self, robot: Robot, dynamics: Dynamics, roots: Array) -> None:
         forest = dynamics.forest
         self._between = forest.top_rows.size + np.flatnonzero(forest.joint_rows < 0)
         self._rows = np.concatenate([forest.top_rows.ravel(), np.maximum(forest.joint_rows, 0)])
-        units = spatial_inertia(np.eye(10))
-        self._parts = []
-        for links, root in parts:
-            carriers = [forest.carriers[k] for k in links]
+        units, self._parts = spatial_inertia(np.eye(10)), []
+        for submodel in robot.submodels:
+            uncertain = roots[list(submodel.links)].any(axis=(0, 1))
+            carriers = [(*forest.carriers[k], roots[k][:, uncertain]) for k in submodel.links]
             seen = [
                 parameters_of(inertia_seen_from(units, J_H_L.homogeneous)).T @ own
-                for (_, J_H_L), own in zip(carriers, root.reshape(len(links), 10, -1))
+                for _, J_H_L, own in carriers
             ]
             # Pinocchio counts joints from one.
-            first = np.array([10 * (joint - 1) for joint, _ in carriers], dtype=np.intp)
+            first = np.array([10 * (joint - 1) for joint, *_ in carriers], dtype=np.intp)
             columns = (first[:, None] + np.arange(10)).ravel()
             self._parts.append((columns, np.concatenate(seen)))
 

@@ -22,10 +22,8 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import read_only
 from inertial_estimation.signals.derivatives import Differentiator
 
-NO_VARIANCE = 1e-12
-"""Less than this part of a signal's variance left beside the others is round-off."""
 IMPOSSIBLE = 1e-5
-"""Correlations that exceed what is possible by more are no round-off: the root of it and more."""
+"""Correlations with an eigenvalue further below zero are no round-off."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,37 +49,23 @@ class NoiseModel:
     """
     fts: Array
     """Standard deviation of the readings before calibration, shape (n_fts, 6) [N, Nm]."""
-    assumed_positions: Array
-    """
-    Standard deviation of a position that is assumed, in place of the joint's noise, shape
-    (n_joints,) [rad or m]. Zero: it is exact.
-    """
 
     def __post_init__(self) -> None:
         """Check all numbers and keep read-only copies."""
-        n = len(np.atleast_1d(self.joints))
-        for name, shape in (
-            ('joints', (n, 3, 3)),
-            ('imus', (len(np.atleast_1d(self.imus)), 3, 3)),
-            ('fts', (len(np.atleast_1d(self.fts)), 6)),
-            ('assumed_positions', (n,)),
-        ):
+        for name, size in (('joints', (3, 3)), ('imus', (3, 3)), ('fts', (6,))):
             array = read_only(getattr(self, name))
-            if array.shape != shape:
-                raise ShapeError(name, shape, array.shape)
+            if array.shape[1:] != size:
+                raise ShapeError(name, ('n', *size), array.shape)
             if not np.isfinite(array).all():
                 raise ConfigError(f'{name} of the noise hold NaN or infinity')
             object.__setattr__(self, name, array)
-        for name in ('fts', 'assumed_positions'):
-            if (getattr(self, name) < 0.0).any():
-                raise ConfigError(f'{name} of the noise hold a negative standard deviation')
-        for name in ('joints', 'imus'):
-            triangular_root(getattr(self, name))
+        if (self.fts < 0.0).any():
+            raise ConfigError('fts of the noise hold a negative standard deviation')
+        covariance_root(self.joints)
+        covariance_root(self.imus)
 
     @classmethod
-    def uniform(
-        cls, robot: Robot, *, joint: Array, imu: Array, ft: Array, assumed_position: float = 0.0
-    ) -> NoiseModel:
+    def uniform(cls, robot: Robot, *, joint: Array, imu: Array, ft: Array) -> NoiseModel:
         """
         Return the noise of a robot whose sensors of a kind are alike.
 
@@ -97,45 +81,30 @@ class NoiseModel:
             from `imu_covariance`.
         ft : ndarray, shape (6,)
             Standard deviation of the readings [N, Nm].
-        assumed_position : float
-            Standard deviation of assumed positions [rad or m].
 
         Returns
         -------
         NoiseModel
 
         """
-        n_joints, n_imus = len(robot.joint_names), len(robot.imus)
         return cls(
-            joints=np.broadcast_to(joint, (n_joints, 3, 3)),
-            imus=np.broadcast_to(imu, (n_imus, 3, 3)),
+            joints=np.broadcast_to(joint, (len(robot.joint_names), 3, 3)),
+            imus=np.broadcast_to(imu, (len(robot.imus), 3, 3)),
             fts=np.broadcast_to(ft, (len(robot.ft_sensors), 6)),
-            assumed_positions=np.full(n_joints, assumed_position),
         )
 
 
-def triangular_root(covariances: Array) -> Array:
-    """
-    Return lower triangular L with ``L L' = covariance``, for singular covariances, too.
-
-    covariances (..., 3, 3); returns (..., 3, 3).
-    """
+def covariance_root(covariances: Array) -> Array:
+    """Return L with ``L L' = covariance``, for singular covariances, too; (..., 3, 3) both."""
     variances = np.diagonal(covariances, axis1=-2, axis2=-1)
     if (variances < 0.0).any() or not np.array_equal(covariances, covariances.swapaxes(-1, -2)):
         raise ConfigError('a covariance of the noise is not symmetric or has a negative variance')
-    deviations = np.sqrt(variances)
-    sizes = np.where(deviations > 0.0, deviations, 1.0)
-    remainder = covariances / sizes[..., None] / sizes[..., None, :]
-    root = np.zeros_like(remainder)
-    for k in range(3):
-        pivot = remainder[..., k, k]
-        left = pivot > NO_VARIANCE
-        column = remainder[..., k:, k] * left[..., None]
-        root[..., k:, k] = column / np.sqrt(np.where(left, pivot, 1.0))[..., None]
-        remainder = remainder - root[..., :, None, k] * root[..., None, :, k]
-    if np.abs(remainder).max(initial=0.0) > IMPOSSIBLE:
+    sizes = np.sqrt(variances)[..., None]
+    scales = np.where(sizes > 0.0, sizes, 1.0)
+    values, axes = np.linalg.eigh(covariances / scales / scales.swapaxes(-1, -2))
+    if values.min(initial=0.0) < -IMPOSSIBLE:
         raise ConfigError('a covariance of the noise has correlations that are impossible')
-    return root * sizes[..., None]
+    return np.asarray(sizes * axes * np.sqrt(np.maximum(values, 0.0))[..., None, :])
 
 
 IMPULSE = 1e-9

@@ -190,7 +190,7 @@ def stream_noise(
         np.array([np.zeros(shape) if one is None else one for one in own]).reshape(-1, *shape)
         for own, shape in zip(found, ((3, 3), (3, 3), (6,)), strict=True)
     )
-    model = NoiseModel(of_joints, of_imus, of_fts, np.zeros(len(joints)))
+    model = NoiseModel(of_joints, of_imus, of_fts)
     known = (np.array([one is not None for one in own], dtype=bool) for own in found)
     return StreamNoise(model, *known)
 
