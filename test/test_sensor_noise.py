@@ -92,6 +92,7 @@ def test_roots_of_singular_covariances(rng):
     parts[40:45] = 0.0
     covariances = parts @ parts.swapaxes(1, 2)
     roots = covariance_root(0.5 * (covariances + covariances.swapaxes(1, 2)))
+    assert not np.triu(roots, 1).any()
     size = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
     error = roots @ roots.swapaxes(1, 2) - covariances
     assert (np.abs(error) <= 1e-9 * size[:, :, None] * size[:, None]).all()

@@ -20,7 +20,7 @@ from inertial_estimation.estimation.link_motion import MotionPlan, Motions, Walk
 from inertial_estimation.estimation.sensor_arrays import ImuLink
 from inertial_estimation.model.inertia import inertia_seen_from, parameters_of, spatial_inertia
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.spatial import hat
+from inertial_estimation.model.spatial import cross_matrix, hat
 from inertial_estimation.sample import Sample
 
 V_BY_Q, A_BY_Q, A_BY_V, BY_A, NOTHING = range(5)
@@ -169,7 +169,7 @@ def _leap(positions: Array, turn: Array, moved: Array) -> Array:
     r = positions[..., 0]
     outer = turn[:, :, None] * r[:, None]
     by_signals = np.zeros((len(r), 9, 3))
-    by_signals[:, SPIN] = hat(r)
+    by_signals[:, SPIN] = -cross_matrix(r)
     along = np.einsum('bii->b', outer)[:, None, None] * np.eye(3)
     by_signals[:, TURN] = along + outer.swapaxes(1, 2) - 2.0 * outer
     return np.asarray(moved @ by_signals)

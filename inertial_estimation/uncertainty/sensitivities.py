@@ -132,7 +132,7 @@ class Sensitivities:
         """
         Return the disturbances of the sample that was run last; readings (n_fts, 6).
 
-        Roots of the covariances: joint_roots (n_joints, 3, 3); imu_roots
+        Roots of the covariances, lower triangular: joint_roots (n_joints, 3, 3); imu_roots
         (n_serving, 3, 3); ft_roots (n_fts, 6, 6), of the wrenches child on parent; links: joints
         and changes of `LinkMotionNoise` where a link does not have just one whole IMU.
         """
@@ -152,7 +152,7 @@ class Sensitivities:
         values = self._through(by_term, motion.reshape(-1, motion.shape[2]).T)
         values = values.reshape(len(values), len(motion), 3)
         shifts = self._shifts(placed, shares, terms, dterms)
-        values[:, : shifts.shape[1]] += shifts[..., None] * joint_roots[:, 0]
+        values[:, : shifts.shape[1], 0] += shifts * joint_roots[:, 0, 0]
         by_reading = by_term[self._frames.sensors :].transpose(2, 0, 1)
         parameters = np.zeros((len(values), 0))
         if self.parameters is not None:

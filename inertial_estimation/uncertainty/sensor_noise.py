@@ -95,7 +95,7 @@ class NoiseModel:
 
 
 def covariance_root(covariances: Array) -> Array:
-    """Return L with ``L L' = covariance``, for singular covariances, too; (..., 3, 3) both."""
+    """Return lower triangular L with ``L L' = covariance``, also if singular; (..., 3, 3)."""
     variances = np.diagonal(covariances, axis1=-2, axis2=-1)
     if (variances < 0.0).any() or not np.array_equal(covariances, covariances.swapaxes(-1, -2)):
         raise ConfigError('a covariance of the noise is not symmetric or has a negative variance')
@@ -104,7 +104,8 @@ def covariance_root(covariances: Array) -> Array:
     values, axes = np.linalg.eigh(covariances / scales / scales.swapaxes(-1, -2))
     if values.min(initial=0.0) < -IMPOSSIBLE:
         raise ConfigError('a covariance of the noise has correlations that are impossible')
-    return np.asarray(sizes * axes * np.sqrt(np.maximum(values, 0.0))[..., None, :])
+    root = sizes * axes * np.sqrt(np.maximum(values, 0.0))[..., None, :]
+    return np.asarray(np.linalg.qr(root.swapaxes(-1, -2), mode='r')).swapaxes(-1, -2)
 
 
 IMPULSE = 1e-9
