@@ -7,23 +7,16 @@ from __future__ import annotations
 import argparse
 
 from inertial_estimation.cli.arguments import COMMANDS, COUNT, NUMBER, Command
-from inertial_estimation.cli.render import write_json
+from inertial_estimation.cli.render import FULL_WIDTH, escape, show, write_json
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    """Push a simulated robot; live forces are shown on a terminal only."""
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
-
+    """Push a simulated robot, and compare the estimates with the true wrenches."""
     from inertial_estimation.demo.run import run
 
-    console = Console(highlight=False, soft_wrap=True)
-    with Live(console=console, transient=True) as live:
-        found = run(
-            chosen.duration, seed=chosen.seed, say=lambda line: console.print(Text(line)),
-            show=lambda text: live.update(Text(text if console.is_terminal else '')),
-        )  # fmt: skip
+    found = run(
+        chosen.duration, seed=chosen.seed, say=lambda line: show(escape(line), width=FULL_WIDTH)
+    )
     write_json(chosen.json, found)
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import (
     COMMANDS,
-    FULL,
     NAMES,
     NEEDED,
     OUTPUT,
@@ -21,9 +20,7 @@ from inertial_estimation.cli.arguments import (
     Command,
 )
 from inertial_estimation.cli.render import (
-    FULL_WIDTH,
     Columns,
-    all_tables,
     findings_lines,
     progress_bars,
     records_table,
@@ -101,9 +98,7 @@ def _run(chosen: argparse.Namespace) -> int:
         write_whole(chosen.out_urdf, written)
     if chosen.out_yaml is not None:
         write_whole(chosen.out_yaml, extras_yaml(found))
-    show(*_overview(found, summary), *findings_lines(found.findings, full=chosen.full))
-    if chosen.full:
-        show(*all_tables({k: v for k, v in summary.items() if k != 'findings'}), width=FULL_WIDTH)
+    show(*_overview(found, summary), *findings_lines(found.findings, full=False))
     if refusal is not None:
         raise refusal
     return 0
@@ -150,5 +145,5 @@ COMMAND = Command(
      ('--validate', 'LOG', 'logs to predict, not fitted', NAMES),
      ('--lock', 'JOINT', 'joints that the logs do not move', NAMES),
      ('--out-urdf', 'FILE', 'write the URDF; exit code 1 if inconsistent', OUTPUT),
-     ('--out-yaml', 'FILE', 'write friction, drives and FT offsets', OUTPUT), FULL),
+     ('--out-yaml', 'FILE', 'write friction, drives and FT offsets', OUTPUT)),
 )  # fmt: skip

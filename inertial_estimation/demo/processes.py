@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import signal
 import sys
@@ -14,7 +13,6 @@ from contextlib import suppress
 from subprocess import DEVNULL, STDOUT, Popen, TimeoutExpired
 from tempfile import TemporaryFile
 from time import monotonic
-from typing import Any
 
 from inertial_estimation.errors import InertialEstimationError
 
@@ -55,12 +53,12 @@ class Process:
         start = max(0, os.fstat(file).st_size - LAST_BYTES)
         return os.pread(file, LAST_BYTES, start).decode(errors='replace').splitlines()
 
-    def report(self) -> Any:
-        """Return the newest line that is JSON; None: there is none."""
+    def report(self) -> float:
+        """Return the newest line that is a number; 0: there is none."""
         for line in reversed(self.lines()):
             with suppress(ValueError):
-                return json.loads(line)
-        return None
+                return float(line)
+        return 0.0
 
     def end(self) -> None:
         """Interrupt it, and wait for its end."""

@@ -4,7 +4,7 @@
 Process that records the simulated robot and its estimators.
 
 Its argument is JSON: the names of robot, estimators and identifier, and a file. Twice a second it
-prints stamp and wrenches of the newest messages as JSON; on SIGINT it writes the file.
+prints up to when all of them have published [s], 0 at first; on SIGINT it writes the file.
 """
 
 from __future__ import annotations
@@ -58,11 +58,6 @@ class Stream:
         self.stamps.append(second * NANOSECONDS + nanosecond)
         self.arrivals.append(now_ns)
         self._data.append(data[-self._size :])
-
-    def newest(self) -> list[list[float]]:
-        """Return the newest rows."""
-        rows = np.frombuffer(self._data[-1], FLOAT).reshape(len(self.names), -1)
-        return [row.tolist() for row in rows]
 
     def arrays(self) -> dict[str, Any]:
         """Return names, stamps and arrivals (n,) [ns], values (n, n_names, width)."""
@@ -136,14 +131,8 @@ class Recorder(Node):
             self.done.set_result('')
         else:
             streams = [self._streams[f'{name}/external_wrenches'] for name in self._sources]
-            ready = all(stream.stamps for stream in streams)
-            newest = {
-                name: dict(zip(stream.names, stream.newest(), strict=True))
-                for name, stream in zip(self._sources, streams, strict=True)
-                if ready
-            }
-            now = 1e-9 * min((stream.stamps[-1] for stream in streams if ready), default=0)
-            self._write(json.dumps({'time': now, 'wrenches': newest}) + '\n')
+            newest = min(stream.stamps[-1] if stream.stamps else 0 for stream in streams)
+            self._write(f'{1e-9 * newest}\n')
 
 
 def main() -> int:

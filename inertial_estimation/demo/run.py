@@ -13,7 +13,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,9 +56,8 @@ def run(
     *,
     seed: int = 0,
     say: Callable[[str], object] = lambda line: None,
-    show: Callable[[str], object] = lambda text: None,
 ) -> dict[str, Any]:
-    """Run all scenes [s]; return figures and goals, also to `say`; newest forces to `show`."""
+    """Run all scenes [s]; return figures and goals, also to `say`."""
     _check(duration, seed)
     config = find_config()
     load_scene = LOAD_SCENE if duration >= LOAD_SCENE + SHORTEST else 0.0
@@ -73,7 +72,7 @@ def run(
     with _interruptible(), TemporaryDirectory() as folder:
         for scenario, estimators, time in scenes:
             say(f'scene {scenario.name}, seed {seed}')
-            recording = _play(scenario, estimators, config, time, Path(folder), show)
+            recording = _play(scenario, estimators, config, time, Path(folder))
             found = {name: recording.figures(name) for name in estimators}
             figures[scenario.name] = found
             for name, one in found.items():
@@ -120,7 +119,6 @@ def _play(
     config: Path,
     duration: float,
     folder: Path,
-    show: Callable[[str], object],
 ) -> Recording:
     """Run one scene [s]."""
     nodes = dict.fromkeys(estimators, 'ros.estimator_node')
@@ -146,33 +144,20 @@ def _play(
         words = [word for name, value in robot.items() for word in ('-p', f'{name}:={value}')]
         processes.start(ROBOT, 'simulation.node', ['--ros-args', *words])
         limit = monotonic() + START_TIMEOUT
-        while not ((report := recorder.report()) and report['wrenches']):
+        while not (report := recorder.report()):
             processes.check()
             if monotonic() > limit:
                 silent = f'published nothing within {START_TIMEOUT:g} s'
                 raise DemoError('\n'.join(str(process.error(silent)) for process in processes))
             sleep(PERIOD)
-        start, first = monotonic(), report['time']
+        start, first = monotonic(), report
         # By the stamps of the robot, which a busy machine makes late.
-        while report['time'] < first + duration and monotonic() < start + SLOWEST * duration:
+        while report < first + duration and monotonic() < start + SLOWEST * duration:
             sleep(PERIOD)
             report = recorder.report() or report
             processes.check()
-            left = first + duration - report['time']
-            show(_newest(report['wrenches'], scenario.contacts, left))
         recorder.end()
     return Recording(file, ROBOT)
-
-
-def _newest(
-    wrenches: Mapping[str, Mapping[str, Sequence[float]]], contacts: Sequence[str], left: float
-) -> str:
-    """Return the newest forces as a table [s]."""
-    lines = [f'{left:4.0f} s left'.ljust(17) + ''.join(f'{name:>21s}' for name in wrenches)]
-    for contact in contacts:
-        forces = [' '.join(f'{x:6.1f}' for x in one[contact][:3]) for one in wrenches.values()]
-        lines.append(f'{contact:16s}' + ''.join(f'{force:>21s}' for force in forces))
-    return '\n'.join(lines)
 
 
 def _load(recording: Recording, scenario: Scenario) -> tuple[dict[str, Any], list[Goal]]:

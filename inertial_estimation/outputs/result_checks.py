@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from time import monotonic_ns
 from typing import Any
 
 import numpy as np
@@ -47,8 +46,6 @@ MAX_INTERVAL_RATIO = 10.0
 """The same over the usual interval, for slow joint states."""
 MIN_INTERVALS = 3
 """Intervals that determine the usual one anew."""
-MIN_WAIT_RATIO = 0.1
-"""Elapsed time over an interval of stamps below which time jumped."""
 
 
 class DependenceStatus:
@@ -201,10 +198,8 @@ class CycleReport:
     """Duration that one in a hundred exceeds [s]."""
     duration_max: float
     """Longest duration [s]."""
-    stopped: float = 0.0
+    gap: float = 0.0
     """Longest time without a stamp beyond `MAX_INTERVAL`; 0: none [s]."""
-    jumped: float = 0.0
-    """Largest forward jump of stamps; 0: none [s]."""
 
 
 class Cycles:
@@ -213,7 +208,6 @@ class Cycles:
     def __init__(self) -> None:
         self._stamps = np.zeros(CAPACITY, dtype=np.int64)
         self._durations = np.zeros(CAPACITY)
-        self._arrivals = np.zeros(CAPACITY, dtype=np.int64)
         self._follows = np.zeros(CAPACITY, dtype=bool)
         self._usual = float('nan')
         self._count = self._reported = 0
@@ -224,12 +218,11 @@ class Cycles:
         """Count the time up to the next cycle as a pause."""
         self._running = False
 
-    def add(self, stamp_ns: int, duration: float, now_ns: int | None = None) -> None:
+    def add(self, stamp_ns: int, duration: float) -> None:
         """Note a cycle; duration [s]."""
         index = self._count % CAPACITY
         self._stamps[index] = stamp_ns
         self._durations[index] = duration
-        self._arrivals[index] = monotonic_ns() if now_ns is None else now_ns
         self._follows[index] = self._running
         self._running = True
         self._count += 1
@@ -247,17 +240,13 @@ class Cycles:
         stamps = self._newest(self._stamps, count + bool(self._reported))
         self._reported = self._count
         follows = self._newest(self._follows, len(stamps))[1:]
-        arrivals = self._newest(self._arrivals, len(stamps))
-        usual, missed, stopped, jumped = _gaps(
-            np.diff(stamps)[follows], np.diff(arrivals)[follows], self._usual
-        )
+        usual, missed, gap = _gaps(np.diff(stamps)[follows], self._usual)
         self._usual = usual if np.isfinite(usual) else self._usual
         self.total_missed += missed
         p50, p99, longest = (
             (*np.percentile(durations, (50, 99)), durations.max()) if count else (np.nan,) * 3
         )
-        times = float(p50), float(p99), float(longest)
-        return CycleReport(count, missed, usual, *times, stopped, jumped)
+        return CycleReport(count, missed, usual, float(p50), float(p99), float(longest), gap)
 
     def _newest(self, ring: np.ndarray, count: int) -> np.ndarray:
         """Return the newest values of a ring, oldest first."""
@@ -265,31 +254,22 @@ class Cycles:
         return ring[np.arange(last - min(count, CAPACITY, last), last) % CAPACITY]
 
 
-def _gaps(
-    intervals: np.ndarray, waited: np.ndarray, before: float
-) -> tuple[float, int, float, float]:
+def _gaps(intervals: np.ndarray, before: float) -> tuple[float, int, float]:
     """
-    Return usual interval [s], missing stamps, longest stop [s] and longest jump [s].
+    Return usual interval [s], missing stamps and longest gap [s].
 
-    intervals of stamps and of arrivals (n,) [ns]; time that was set back does not count.
+    intervals of stamps (n,) [ns]; time that was set back does not count; before: usual one [s].
     """
-    ahead = intervals > 0
-    forward, waited = intervals[ahead], waited[ahead]
+    forward = intervals[intervals > 0]
     if not len(forward):
-        return float('nan'), 0, 0.0, 0.0
+        return float('nan'), 0, 0.0
     usual = 1e9 * before
     if len(forward) >= MIN_INTERVALS or not np.isfinite(before):
         usual = np.sort(forward)[(len(forward) - 1) // 2]
     long = forward > max(1e9 * MAX_INTERVAL, MAX_INTERVAL_RATIO * usual)
-    stopped = long & (waited >= MIN_WAIT_RATIO * forward)
     # A late stamp makes a long interval and a short one: the two cancel, a missing one does not.
     missing = (np.rint(forward[~long] / usual) - 1).sum()
-    return (
-        1e-9 * usual,
-        max(0, int(missing)),
-        1e-9 * float(forward[stopped].max(initial=0)),
-        1e-9 * float(forward[long & ~stopped].max(initial=0)),
-    )
+    return 1e-9 * usual, max(0, int(missing)), 1e-9 * float(forward[long].max(initial=0))
 
 
 def cycle_status(
@@ -302,11 +282,8 @@ def cycle_status(
     elif active and not report.count:
         what = 'joint states'
         found.append(finding('missing', 'cycle', level=Level.ERROR, what=what, share=1.0))
-    if report.jumped:
-        what = f'stamps of joint states jump forward by {report.jumped:.1f} s'
-        found.append(finding('clock', 'cycle', what=what))
-    elif report.stopped:
-        what = f'no joint states for {report.stopped:.1f} s'
+    if report.gap:
+        what = f'stamps of joint states lack {report.gap:.1f} s: they stopped, or time jumped'
         found.append(finding('clock', 'cycle', what=what))
     elif report.missed:
         found.append(finding('late_cycle', 'cycle', count=report.missed))
