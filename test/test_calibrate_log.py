@@ -88,18 +88,12 @@ def write_robot(folder, **more):
 @pytest.fixture
 def held(tmp_path, rng):
     """Return a folder with two poses on the left foot, and the offsets in the bag."""
-    return hold(tmp_path, rng)
-
-
-def hold(folder, rng, unit=1.0):
-    """Write a bag of two poses on the left foot with readings in some unit."""
-    robot = biped()
+    folder, robot = tmp_path, biped()
     positions = rng.uniform(-0.5, 0.5, len(robot.joint_names))
     shots = [
         standing(robot, positions + 0.3 * k, {'l_sole': 1.0}, up=up)
         for k, up in enumerate(([0.0, 0.0, 1.0], [0.3, 0.4, 0.8]))
     ]
-    shots = [one._replace(ft_readings=unit * one.ft_readings) for one in shots]
     offsets = rng.normal(0.0, 10.0, (5, 6))
     messages = messages_of(shots, list(robot.joint_names), offsets, touched=range(100, 150))
     write_bag(folder / 'bag', list(messages))
@@ -107,9 +101,9 @@ def hold(folder, rng, unit=1.0):
     return folder, offsets
 
 
-def call(folder, *more, part=''):
+def call(folder, *more):
     return main([
-        'calibrate', 'offsets', f'{folder / "bag"}{part}', '--robot', str(folder / 'robot.urdf'),
+        'calibrate', 'offsets', str(folder / 'bag'), '--robot', str(folder / 'robot.urdf'),
         '--config', str(folder / 'node.yaml'), *map(str, more),
     ])  # fmt: skip
 
@@ -132,14 +126,6 @@ def test_offsets_become_a_calibration_file_of_the_node(held):
     given = EstimatorSettings.from_dict({**SETTINGS, 'calibration_file': str(output)})
     used = build_estimator(given, build_robot(given, biped_urdf())).calibration
     np.testing.assert_allclose(used.offsets, offsets, atol=EXACT)
-
-
-def test_offsets_of_readings_in_another_unit_are_not_written(tmp_path, rng):
-    hold(tmp_path, rng, unit=1.0 / 9.81)
-    output, figures = tmp_path / 'ft.yaml', tmp_path / 'found.json'
-    assert call(tmp_path, '--support', 'l_sole', '--out', output, '--json', figures) == 1
-    assert not output.exists()
-    assert 'scale' in {one['code'] for one in json.loads(figures.read_text())['findings']}
 
 
 def test_shared_load_must_be_accepted_and_is_noted(held):
@@ -177,16 +163,6 @@ def test_assumed_support_beside_another_contact_writes_nothing(tmp_path, rng):
     # A support that is named is trusted; the finding goes into the file.
     assert not call(tmp_path, '--support', 'l_sole', '--out', output)
     assert 'r_sole' in str(read(output)[1]['l_leg'].provenance[0].notes)
-
-
-def test_errors_of_offsets_name_options(held, capsys):
-    for more, part, named, code in (
-        (('--support', 'l_sole', '--ft', 'leg'), '', '--ft', 1),
-        ((), '', '--support', 2),
-        (('--support', 'l_sole'), '@2.8:3.2', '10', 1),
-    ):
-        assert call(held[0], *more, part=part) == code
-        assert named in capsys.readouterr().err
 
 
 def test_poses_of_a_real_leg_show_its_wrong_matrix(tmp_path):

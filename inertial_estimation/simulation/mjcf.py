@@ -12,7 +12,6 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import ModelError
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.simulation.description import bodies_text, demo_package
 
@@ -39,14 +38,9 @@ class Servo:
 
 
 SERVOS: Mapping[str, Servo] = {
-    'hip': Servo(1500.0, 30.0, 0.1),
-    'knee': Servo(1500.0, 30.0, 0.1),
-    'ankle': Servo(1500.0, 30.0, 0.1),
-    'torso': Servo(1500.0, 30.0, 0.1),
-    'shoulder': Servo(400.0, 8.0, 0.05),
-    'elbow': Servo(400.0, 8.0, 0.05),
-    'wrist': Servo(300.0, 5.0, 0.03),
-    'neck': Servo(300.0, 5.0, 0.03),
+    **dict.fromkeys(('hip', 'knee', 'ankle', 'torso'), Servo(1500.0, 30.0, 0.1)),
+    **dict.fromkeys(('shoulder', 'elbow'), Servo(400.0, 8.0, 0.05)),
+    **dict.fromkeys(('wrist', 'neck'), Servo(300.0, 5.0, 0.03)),
 }
 
 
@@ -58,17 +52,20 @@ def build_model(
     frames: Iterable[str],
     timestep: float,
 ) -> Any:
-    """
-    Return the compiled model.
-
-    timestep [s].
-    """
+    """Return the compiled model; timestep [s]."""
     mujoco = demo_package('mujoco')
-    try:
-        spec = mujoco.MjSpec.from_string(bodies_text(robot))
-    except ValueError as error:
-        raise ModelError(f'the simulator cannot read the robot description: {error}') from error
-    _set_options(mujoco, spec.option, timestep)
+    spec = mujoco.MjSpec.from_string(bodies_text(robot))
+    option = spec.option
+    option.timestep = timestep
+    # Explicit: an implicit integrator gives light, damped joints up to 20 % less acceleration
+    # than it reports, and encoders would contradict IMUs and FT sensors. The rotor inertias
+    # keep the explicit one stable.
+    option.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    option.disableflags |= mujoco.mjtDisableBit.mjDSBL_EULERDAMP
+    option.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    option.tolerance = TOLERANCE
+    option.gravity = (0.0, 0.0, -9.81)
     for joint in spec.joints:
         _add_servo(mujoco, spec, joint)
     for frame in dict.fromkeys(frames):
@@ -80,25 +77,9 @@ def build_model(
     return spec.compile()
 
 
-def _set_options(mujoco: Any, option: Any, timestep: float) -> None:
-    """Choose solver and integrator."""
-    option.timestep = timestep
-    # Explicit: an implicit integrator gives light, damped joints up to 20 % less acceleration
-    # than it reports, and encoders would contradict IMUs and FT sensors. The rotor inertias
-    # keep the explicit one stable.
-    option.integrator = mujoco.mjtIntegrator.mjINT_EULER
-    option.disableflags |= mujoco.mjtDisableBit.mjDSBL_EULERDAMP
-    option.solver = mujoco.mjtSolver.mjSOL_NEWTON
-    option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
-    option.tolerance = TOLERANCE
-    option.gravity = (0.0, 0.0, -9.81)
-
-
 def _add_servo(mujoco: Any, spec: Any, joint: Any) -> None:
     """Add the servo of a joint."""
-    servo = next((s for part, s in SERVOS.items() if part in joint.name.split('_')), None)
-    if servo is None:
-        raise ModelError(f"no servo is known for joint '{joint.name}'")
+    servo = next(s for part, s in SERVOS.items() if part in joint.name.split('_'))
     joint.armature = servo.rotor_inertia
     spec.add_actuator(
         name=joint.name,

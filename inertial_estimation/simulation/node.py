@@ -104,7 +104,10 @@ class EmbeddedRobot(Node):
             if self.done.done() or late_ns < -self._period_ns // 2:
                 return
             self._publish(self._next)
-            self._note_lateness(late_ns)
+            self._latest_ns = max(self._latest_ns, late_ns)
+            if late_ns > 1e9 * TOO_LATE:
+                text = f'{1e-9 * late_ns:.2f} s behind real time: lower the rate'
+                self.get_logger().warning(text, throttle_duration_sec=5.0)
             self._next = self._robot.step()
 
     def _finish(self) -> None:
@@ -112,15 +115,6 @@ class EmbeddedRobot(Node):
         if not self.done.done():
             self.get_logger().info(f'at most {1e-6 * self._latest_ns:.1f} ms behind real time')
             self.done.set_result(None)
-
-    def _note_lateness(self, late_ns: int) -> None:
-        """Warn when real time is lost."""
-        self._latest_ns = max(self._latest_ns, late_ns)
-        if late_ns > 1e9 * TOO_LATE:
-            self.get_logger().warning(
-                f'{1e-9 * late_ns:.2f} s behind real time: lower the rate',
-                throttle_duration_sec=5.0,
-            )
 
     def _publish(self, snapshot: Snapshot) -> None:
         """Publish one sample, the joint states last, as they trigger estimates."""

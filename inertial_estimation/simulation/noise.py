@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import ConfigError
 from inertial_estimation.sample import Sample
 from inertial_estimation.simulation.truth import Snapshot
 
@@ -28,12 +27,6 @@ class NoiseLevels:
     """Angular velocity of the IMUs [rad/s]."""
     accelerometer: float = 0.03
     """Proper acceleration of the IMUs [m/s^2]."""
-
-    def __post_init__(self) -> None:
-        for level in fields(self):
-            value = getattr(self, level.name)
-            if not 0.0 <= value < np.inf:
-                raise ConfigError(f'noise {level.name} is {value}; it must be 0 or more')
 
 
 class SensorNoise:

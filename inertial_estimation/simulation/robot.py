@@ -67,7 +67,9 @@ class SimulatedRobot:
         self._truth = TruthReader(self._model, robot, self.imu_names, scenario.contacts)
         self._loads = Loads(self._model, robot, scenario.loads)
         self._motion = self._make_motion()
-        self._lead = self._servo_lead()
+        # Compensates the damping of the servos [s].
+        damping = self._model.dof_damping[-self._model.nu :] - self._model.actuator_biasprm[:, 2]
+        self._lead = np.asarray(damping / self._model.actuator_gainprm[:, 0])
         self._settle()
 
     def step(self) -> Snapshot:
@@ -132,11 +134,6 @@ class SimulatedRobot:
                 'beyond its limit'
             )
         return motion
-
-    def _servo_lead(self) -> Array:
-        """Return the lead of the servos that compensates damping, (n_joints,) [s]."""
-        damping = self._model.dof_damping[-self._model.nu :] - self._model.actuator_biasprm[:, 2]
-        return np.asarray(damping / self._model.actuator_gainprm[:, 0])
 
     def _settle(self) -> None:
         """Put the robot into its posture, on its feet unless it is fixed, and start the motion."""

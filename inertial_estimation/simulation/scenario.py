@@ -13,7 +13,6 @@ from types import MappingProxyType
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import ConfigError
 from inertial_estimation.simulation.motion import START
 
 ACCELERATION = 3.5
@@ -38,15 +37,6 @@ class Push:
     """Environment on robot at full strength, (6,), in and about the frame [N, Nm]."""
     edge: float = 0.2
     """Time of the rise, and of the fall [s]."""
-
-    def __post_init__(self) -> None:
-        if len(self.wrench) != 6 or not np.isfinite(self.wrench).all():
-            raise ConfigError(f"push on '{self.frame}': wrench {self.wrench}, expected 6 numbers")
-        if not 0.0 < 2.0 * self.edge <= self.duration:
-            raise ConfigError(
-                f"push on '{self.frame}': edge {self.edge} s, expected at most half of "
-                f'{self.duration} s'
-            )
 
     def at(self, time: float) -> Array | None:
         """Return the wrench at a time [s], shape (6,) [N, Nm]."""
@@ -73,18 +63,6 @@ class Load:
     """About its centre of mass, the same about any axis [kg m^2]."""
     end: float = inf
     """[s]"""
-
-    def __post_init__(self) -> None:
-        is_body = 0.0 < self.mass < inf and 0.0 < self.inertia < inf
-        if not is_body or len(self.center) != 3 or not np.isfinite(self.center).all():
-            raise ConfigError(
-                f"load at '{self.frame}': mass {self.mass} kg, centre {self.center} m, inertia "
-                f'{self.inertia} kg m^2 are of no rigid body'
-            )
-        if not 0.0 <= self.start < self.end:
-            raise ConfigError(
-                f"load at '{self.frame}': from {self.start} s to {self.end} s is no time range"
-            )
 
 
 @dataclass(frozen=True)

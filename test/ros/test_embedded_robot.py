@@ -144,10 +144,14 @@ def test_contacts_are_reported_while_it_is_pushed(start):
         assert message.header.frame_id == first.frame and vector(message.point) == [0.0, 0.0, 0.0]
 
 
-def test_latched_urdf_has_the_frames_of_the_sensors(start):
-    bench = start()
+def test_urdf_is_latched_and_has_the_frames_of_the_sensors(start):
+    bench = start(audience=2)
+    bench.listen(JointState, 'joint_states')
     bench.listen(String, 'robot_description', LATCHED)
     bench.spin_until(lambda: bench.heard['robot_description'])
+    # It waits for its audience.
+    assert not bench.heard['joint_states']
+    bench.listen(JointState, 'joint_states')
     robot = Robot.from_urdf(bench.heard['robot_description'][0].data, imus=IMU_LINKS)
     assert len(robot.ft_sensors) == 6
     for sensor in robot.ft_sensors:
@@ -158,15 +162,6 @@ def test_latched_urdf_has_the_frames_of_the_sensors(start):
         link, L_H_frame = robot.frame(message.header.frame_id)
         assert link == sensor.child
         np.testing.assert_allclose(L_H_frame, sensor.child_H_sensor, rtol=0.0, atol=1e-9)
-
-
-def test_it_waits_for_its_audience(start):
-    bench = start(audience=2)
-    bench.listen(JointState, 'joint_states')
-    bench.spin_for(0.5)
-    assert not bench.heard['joint_states']
-    bench.listen(JointState, 'joint_states')
-    bench.spin_until(lambda: bench.heard['joint_states'])
 
 
 def launch(parameter):
