@@ -70,9 +70,9 @@ def offsets(chosen: argparse.Namespace) -> None:
               'temperature': found.temperatures}  # fmt: skip
     sensors: dict[str, Any] = {}
     for k in np.flatnonzero(found.found):
-        sensors[names[k]] = {key: values[k] for key, values in fields.items()}
         poses = found.poses.get(names[k])
-        sensors[names[k]]['poses'] = None if poses is None else poses._asdict()
+        sensors[names[k]] = {key: values[k] for key, values in fields.items()}
+        sensors[names[k]]['poses'] = poses and poses._asdict()
     keys = ('supports', 'is_unique', 'left_out', 'silent', 'undetermined')
     figures = {key: getattr(found, key) for key in keys}
     figures |= {'support_assumed': not chosen.support, 'sensors': sensors}

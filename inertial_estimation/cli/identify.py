@@ -98,7 +98,7 @@ def _run(chosen: argparse.Namespace) -> int:
         write_whole(chosen.out_urdf, written)
     if chosen.out_yaml is not None:
         write_whole(chosen.out_yaml, extras_yaml(found))
-    show(*_overview(found, summary), *findings_lines(found.findings, full=False))
+    show(*_overview(found, summary), *findings_lines(found.findings))
     if refusal is not None:
         raise refusal
     return 0

@@ -154,12 +154,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def findings_lines(findings: Sequence[Finding], *, full: bool = True) -> list[str]:
-    """Return lines with markup, the most severe first; full: also of the same code and level."""
-    ordered, lines = sorted(findings, key=lambda one: -one.level), []
-    for first, others in ((one, []) for one in ordered) if full else alike(ordered):
-        also = f' (also {cell(others)})' if others else ''
-        text = escape(f'{first}{also}')
+def findings_lines(findings: Sequence[Finding]) -> list[str]:
+    """Return lines with markup, the most severe first, those of the same code and level as one."""
+    lines = []
+    for first, others in alike(sorted(findings, key=lambda one: -one.level)):
+        text = escape(f'{first}{f" (also {cell(others)})" if others else ""}')
         lines.append(f'[{COLOURS[first.level]}]{first.level.name.lower()}[/] {text}')
     return lines
 

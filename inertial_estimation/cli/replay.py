@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import hypot, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,24 +104,11 @@ def _summary(found: Replay) -> Iterator[Any]:
         f'{s["robot"]}: {s["n_samples"]} samples, {start:.2f} s to {stop:.2f} s, '
         f'{s["judged_s"]:.1f} s judged, offsets from {source}'
     )
-    yield from findings_lines(findings, full=False) or ['[green]no findings[/]']
-    residuals: dict[str, list[Record]] = {}
-    for record in s['sensor_residuals']:
-        if record['n_instants']:
-            residuals.setdefault(record['sensor'], []).append(record)
-
-    def listed(text: str) -> Callable[[Record], str]:
-        return lambda one: ', '.join(text.format(**r) for r in residuals.get(one['name'], ()))
-
-    sensors: Columns = {
-        'sensor': 'name',
-        'rate [Hz]': lambda one: f'{one["rate_hz"]:.1f}',
-        'frozen [s]': lambda one: f'{one["frozen_s"]:.2f}',
-        'residual rms': listed('{rms:.3g} {unit}'),
-        'noise': listed('{noise:.2g}'),
-    }
+    yield from findings_lines(findings) or ['[green]no findings[/]']
+    residuals = [one for one in s['sensor_residuals'] if one['n_instants']]
     for records, columns in (
-        ([*s['fts'], *s['imus']], sensors),
+        ([*s['fts'], *s['imus']], ('name', 'rate_hz', 'frozen_s')),
+        (residuals, ('sensor', 'rms', 'noise', 'unit')),
         ([*s['wrenches'], *s['residuals']], CONTACTS),
     ):
         yield ''
