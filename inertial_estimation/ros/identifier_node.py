@@ -98,7 +98,7 @@ class IdentifierPipeline:
         """Publish the state, and begin with samples from now on."""
         self._windows.reset()
         self.report.waiting.clear()
-        self._refit_known()
+        self._noting(self._refit)
 
     def reset(self) -> str:
         """Forget all messages and the state."""
@@ -120,7 +120,7 @@ class IdentifierPipeline:
         done = self.state.restore()
         self.forget()
         if self.active:
-            self._refit_known()
+            self._noting(self._refit)
         return done
 
     def statistics(self) -> AssemblerStatistics:
@@ -161,7 +161,7 @@ class IdentifierPipeline:
         # The offsets on top of it that are published have changed. A refit that fails is no
         # reason to refuse the calibration.
         if self.active:
-            self._refit_known()
+            self._noting(self._refit)
         return restarted
 
     def _add(self, window: SampleWindow) -> None:
@@ -193,11 +193,6 @@ class IdentifierPipeline:
             measures_velocities=settings.joint_states.velocity_source == 'message',
         )
         self._noise_is_complete = bool(found.joints.all() and found.imus.all())
-
-    def _refit_known(self) -> None:
-        """Refit if there is anything to refit from."""
-        if any(one.information is not None for one in self.identifier.memories):
-            self._noting(self._refit)
 
     def _refit(self) -> None:
         """Identify the parameters, and publish those that the equations determine."""

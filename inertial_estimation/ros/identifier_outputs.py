@@ -5,7 +5,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from geometry_msgs.msg import InertiaStamped, WrenchStamped
+from geometry_msgs.msg import Inertia, InertiaStamped, Vector3, WrenchStamped
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Float64MultiArray, String
@@ -115,17 +115,13 @@ class IdentifierOutputs:
 def _inertia(stamp_ns: int, link: str, parameters: np.ndarray) -> InertiaStamped:
     """Return centre of mass and inertia about it in the axes of a link, from shape (10,)."""
     mass, center = float(parameters[0]), parameters[1:4] / parameters[0]
-    xx, xy, yy, xz, yz, zz = parameters[4:]
-    about_origin = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    about_center = about_origin - mass * (center @ center * np.eye(3) - np.outer(center, center))
+    shift = mass * (center @ center * np.eye(3) - np.outer(center, center))
+    xx, xy, yy, xz, yz, zz = (parameters[4:] - shift[np.tril_indices(3)]).tolist()
     message = InertiaStamped()
     message.header.stamp, message.header.frame_id = ns_to_stamp(stamp_ns), link
-    inertia = message.inertia
-    inertia.m = mass
-    inertia.com.x, inertia.com.y, inertia.com.z = center.tolist()
-    inertia.ixx, inertia.ixy, inertia.ixz = about_center[0].tolist()
-    inertia.iyy, inertia.iyz = about_center[1, 1:].tolist()
-    inertia.izz = float(about_center[2, 2])
+    x, y, z = center.tolist()
+    com = Vector3(x=x, y=y, z=z)
+    message.inertia = Inertia(m=mass, com=com, ixx=xx, ixy=xy, ixz=xz, iyy=yy, iyz=yz, izz=zz)
     return message
 
 

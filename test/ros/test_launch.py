@@ -214,12 +214,6 @@ def test_identifier_starts_beside_the_estimator(start, given, tmp_path):
     assert launched.text.count('process has finished cleanly') == 2
 
 
-def test_wrong_choice_is_refused(start):
-    launched = start('estimation', 'rviz:=perhaps')
-    assert launched.ends() != 0
-    assert 'perhaps' in launched.text
-
-
 @pytest.mark.parametrize('has_viewers', [False, True])
 def test_demo_ends_with_the_robot(start, request, has_viewers):
     pytest.importorskip('mujoco', reason='needs the simulator')

@@ -181,6 +181,20 @@ def test_unusable_updates_are_refused(make, rng):
     assert bench.next_status('model').level == DiagnosticStatus.OK
 
 
+def test_change_goes_on_when_the_clock_is_set_back(make, rng, monkeypatch):
+    monkeypatch.setattr(estimator_node, 'BLEND_TIME', 6e-9 * PERIOD_NS)
+    bench, parameters, done = make(), others(ROBOT, rng), []
+    bench.torques()
+    bench.update(message_of(parameters))
+    for back in (0, 0, 0, 10**9, 0, 0, 0, 0, 0):
+        bench.stamp_ns -= back
+        bench.torques()
+        done.append(bench.estimator.pipeline._model.progress)
+    assert 0.0 < done[2] < 1.0 and done[-1] == 1.0
+    assert (np.diff(done) >= 0.0).all()
+    bench.check(parameters)
+
+
 def test_deviations_hold_the_covariance_of_an_update(make, rng, monkeypatch):
     monkeypatch.setattr(publishers, 'MAX_SHARE', np.inf)
     bench = make(**{'outputs.deviations_rate': 1e9 / PERIOD_NS})

@@ -26,7 +26,6 @@ from bench_robot import (
 )
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PointStamped, WrenchStamped
-from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy
 from sensor_msgs.msg import JointState, MultiDOFJointState
 from test_set_parameters import others
@@ -185,11 +184,6 @@ def test_internal_wrenches_equal_the_library_at_their_rate(bench, rng, rate):
         assert message.header.frame_id == frame
         np.testing.assert_array_equal(Decoder('ft').read(message).values, values)
         assert len(heard) == (2 if rate else 3)
-
-
-def test_unknown_joint_is_refused(bench):
-    robot = bench(autostart=False, **{'outputs.internal_wrench_joints': ['knee', 'kneee']})
-    assert robot.estimator.trigger_configure() == TransitionCallbackReturn.FAILURE
 
 
 def test_markers_show_deviations(bench, rng):

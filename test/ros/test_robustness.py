@@ -1,9 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Faults from outside: paths that are no files of this package, and text that is no path.
+Faults from outside: any bytes, paths that are no files of this package, text that is no path.
 
-Not covered: messages that are damaged or wrong (test_estimator_node.py).
+Not covered: messages with wrong content (test_estimator_node.py).
 """
 
 import os
@@ -12,7 +12,10 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
-from bench_robot import HUMANOID, LATCHED
+from bench_robot import HUMANOID, LATCHED, START_NS, problems
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PointStamped, WrenchStamped
+from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -20,7 +23,27 @@ from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.ros.identifier_node import IdentifierNode
 
 NODES = pytest.mark.parametrize('kind', [EstimatorNode, IdentifierNode])
-FOREIGN = pytest.mark.parametrize('what', ['text', 'link', 'pipe', 'folder'])
+FOREIGN = pytest.mark.parametrize('what', ['text', 'link', 'pipe'])
+
+
+@NODES
+def test_messages_of_any_bytes_end_no_node(bench, rng, kind):
+    robot = bench(kind)
+    robot.listen_to_diagnostics()
+    topics = {
+        'joint_states': JointState, 'ft/leg_sensor': WrenchStamped, 'imu/head': Imu,
+        'contacts': PointStamped,
+    }  # fmt: skip
+    for topic, message_type in topics.items():
+        for size in range(40):
+            # An encapsulation, and nothing of sense after it.
+            data = (b'\x00\x01\x00\x00' + rng.bytes(size))[: max(4, size)]
+            robot.publisher(message_type, topic).publish(data)
+            robot.spin_briefly(4)
+    assert problems(robot.status('ft leg_sensor'))
+    for k in range(1, 30):
+        robot.send_all(START_NS + k * 10**7, rng)
+    assert robot.next_status('ft leg_sensor').level != DiagnosticStatus.STALE
 
 
 @NODES
@@ -62,10 +85,8 @@ def foreign(folder, what):
     elif what == 'link':
         target.write_text('of others')
         path.symlink_to(target)
-    elif what == 'pipe':
-        os.mkfifo(path)
     else:
-        path.mkdir()
+        os.mkfifo(path)
     return path
 
 

@@ -137,7 +137,6 @@ class RecursiveIdentifier:
         self.stamp_ns = 0
         self._random = np.random.default_rng(0)
         self._levels = WhiteNoise()
-        self._start: dict[str, Array] = {}
         self._policy = UpdatePolicy(self.robot, self.prior, self.settings)
 
     def _new(self, block: Block) -> SubmodelIdentifier:
@@ -191,7 +190,6 @@ class RecursiveIdentifier:
             if block.kinds and is_other[list(block.submodel.sensors)].any():
                 restarted.append(one.name)
                 self._submodels[k] = self._new(block)
-                self._start.pop(one.name, None)
                 self._policy.tracker.forget(one.memory.own)
         self.relate_to(self.start_offsets)
         is_tared = [self.robot.ft_sensors[k].name in tared for k in self._unknown]
@@ -304,9 +302,9 @@ class RecursiveIdentifier:
         ready = [one for one in self.memories if one.information is not None]
         if not ready:
             return None
-        found = joint_refit(ready, self.settings.weight, self._start)
-        self._start = {fit.memory.name: fit.parameters for fit in found.fits}
         own = {one.name: one for one in self._submodels}
+        start = {one.name: one.parameters for one in self._submodels if one.found is not None}
+        found = joint_refit(ready, self.settings.weight, start)
         for fit in found.fits:
             own[fit.memory.name].set_fit(fit.x)
         return self._policy.refit(found, self._submodels, self.stamp_ns, self._shift)

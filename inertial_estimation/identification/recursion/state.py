@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from inertial_estimation.errors import ModelError
@@ -71,20 +69,17 @@ def from_text(identifier: RecursiveIdentifier, text: str) -> tuple[str, ...]:
 def fingerprint(identifier: RecursiveIdentifier) -> str:
     """Return a checksum of all that equations depend on: URDF, gravity, choice, calibration."""
     unknowns = [(block.unknowns.names, block.kinds) for block in identifier.builder.blocks]
-    robot, calibration = identifier.robot, identifier.calibration
-    # Without the offsets that are unknown.
-    offsets, references = calibration.offsets.copy(), calibration.reference_temperatures.copy()
-    n, free = len(robot.ft_sensors), _sensors(identifier)
-    is_free = [sensor.name in free for sensor in robot.ft_sensors]
-    offsets[is_free] = references[is_free] = 0.0
-    bare = replace(calibration, offsets=offsets, reference_temperatures=references)
-    # An affine map is determined by its values at these points.
-    points = np.vstack([np.zeros((2, 6)), np.eye(6)])[:, None].repeat(n, 1)
-    applied = bare.apply(points, np.arange(8.0)[:, None].clip(max=1.0).repeat(n, 1)).tolist()
-    held = robot.fixed_frame, robot.gravity.tolist()
+    robot, calibration, free = identifier.robot, identifier.calibration, _sensors(identifier)
+    # Offsets that are unknown are related to those of the calibration in use.
+    held = [k for k, sensor in enumerate(robot.ft_sensors) if sensor.name not in free]
+    known = (
+        robot.parameters, robot.gravity, calibration.matrices,
+        calibration.temperature_coefficients, calibration.offsets[held],
+        calibration.reference_temperatures[held],
+    )  # fmt: skip
     gains = sorted(identifier.settings.effort_gains.items())
-    choice = repr((identifier.settings.equations, gains))
-    return checksum(repr((robot.urdf, robot.parameters.tolist(), held, unknowns, choice, applied)))
+    choice = identifier.settings.equations, gains, robot.fixed_frame, unknowns
+    return checksum(repr((robot.urdf, choice, [array.tolist() for array in known])))
 
 
 def _sensors(identifier: RecursiveIdentifier) -> tuple[str, ...]:
