@@ -38,7 +38,7 @@ from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
-from inertial_estimation.identification.recursion.update_policy import Refit
+from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.model.identifiable import base_parameters
 from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot

@@ -17,7 +17,7 @@ from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
-from inertial_estimation.identification.recursion.update_policy import MAX_OFFSET_DEVIATION
+from inertial_estimation.identification.recursion.refit import MAX_OFFSET_DEVIATION
 from inertial_estimation.model.sensors import FtCalibration
 
 pytest.importorskip('mujoco', reason='the simulated robot runs in mujoco')

@@ -14,8 +14,8 @@ from inertial_estimation.findings import finding
 from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.innovation import Change
+from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.identification.recursion.settings import recursion_settings
-from inertial_estimation.identification.recursion.update_policy import Refit
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.outputs.diagnostics import Status

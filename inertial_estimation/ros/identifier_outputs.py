@@ -13,7 +13,7 @@ from std_msgs.msg import Float64MultiArray, String
 from inertial_estimation.identification.recursion.covariance import BaseValues
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.payload import Payload
-from inertial_estimation.identification.recursion.update_policy import Refit
+from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.model.parameter_update import ParameterUpdate
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.findings import Level, finding
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
-from inertial_estimation.identification.recursion.update_policy import Refit
+from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.ros.identifier_outputs import GROUPS
 from inertial_estimation.ros.sample_windows import WINDOW_NS

@@ -21,14 +21,28 @@ from inertial_estimation.identification.errors_in_variables import (
 from inertial_estimation.identification.evidence import Evidence, gather
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.recursion.covariance import BaseValues, base_values
+from inertial_estimation.identification.recursion.covariance import (
+    BaseValues,
+    base_values,
+    parameter_roots,
+)
 from inertial_estimation.identification.recursion.innovation import Change, SubmodelIdentifier
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
+from inertial_estimation.identification.recursion.offsets import (
+    OffsetTracker,
+    Proposal,
+    fitted_offsets,
+    offset_deviations,
+)
 from inertial_estimation.identification.recursion.payload import Payload
-from inertial_estimation.identification.recursion.refit import joint_refit
+from inertial_estimation.identification.recursion.refit import (
+    MAX_OFFSET_DEVIATION,
+    Refit,
+    joint_refit,
+)
 from inertial_estimation.identification.recursion.settings import RecursionSettings
-from inertial_estimation.identification.recursion.update_policy import Refit, UpdatePolicy
 from inertial_estimation.model.base_parameters import BaseParameters
+from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch, SensorState
@@ -36,6 +50,13 @@ from inertial_estimation.sample import SampleBatch, SensorState
 SECOND_NS = 1e9
 SINGLE_SAMPLE = 1.0
 """Time that a window of one sample spans at most [s]."""
+MAX_RESIDUAL_RATIO = 2.0
+"""
+Residual of new equations over that of the prior up to which a fit is used, in the median: the
+first motion of a joint changes offsets, and is soon over.
+"""
+MAX_RESIDUAL_RATIO_IN_USE = 1.5
+"""The same without undetermined offsets, which nothing subtracts."""
 
 
 class RecursiveIdentifier:
@@ -137,7 +158,10 @@ class RecursiveIdentifier:
         self.stamp_ns = 0
         self._random = np.random.default_rng(0)
         self._levels = WhiteNoise()
-        self._policy = UpdatePolicy(self.robot, self.prior, self.settings)
+        n_offsets = 6 * len(self.settings.equations.offsets)
+        self._tracker = OffsetTracker(n_offsets, self.settings.force_walk)
+        self._used: dict[str, Array] = {}
+        self._used_ns = 0
 
     def _new(self, block: Block) -> SubmodelIdentifier:
         prior = self.prior[list(block.submodel.links)]
@@ -190,11 +214,11 @@ class RecursiveIdentifier:
             if block.kinds and is_other[list(block.submodel.sensors)].any():
                 restarted.append(one.name)
                 self._submodels[k] = self._new(block)
-                self._policy.tracker.forget(one.memory.own)
+                self._tracker.forget(one.memory.own)
         self.relate_to(self.start_offsets)
         is_tared = [self.robot.ft_sensors[k].name in tared for k in self._unknown]
         moved = change[self._unknown] != 0.0
-        self._policy.tracker.forget((moved & np.reshape(is_tared, (-1, 1))).reshape(-1))
+        self._tracker.forget((moved & np.reshape(is_tared, (-1, 1))).reshape(-1))
         return tuple(restarted)
 
     def relate_to(self, offsets: Array) -> None:
@@ -251,7 +275,7 @@ class RecursiveIdentifier:
         for one, change in changes:
             own = one.memory.own
             if change in (Change.OFFSET, Change.BEGUN):
-                self._policy.tracker.forget(own)
+                self._tracker.forget(own)
             if change is not Change.OFFSET:
                 continue
             # They have changed in neighbours too, unless their equations agree.
@@ -291,7 +315,7 @@ class RecursiveIdentifier:
     @one_thread()
     def refit(self) -> Refit | None:
         """
-        Solve for parameters and offsets.
+        Solve for parameters and offsets, and decide on which an estimator may rely.
 
         Returns
         -------
@@ -299,15 +323,90 @@ class RecursiveIdentifier:
             None: no submodel has equations whose noise is known.
 
         """
-        ready = [one for one in self.memories if one.information is not None]
+        fitted = [one for one in self._submodels if one.memory.information is not None]
+        ready = [one.memory for one in fitted]
         if not ready:
             return None
-        own = {one.name: one for one in self._submodels}
-        start = {one.name: one.parameters for one in self._submodels if one.found is not None}
+        start = {one.name: one.parameters for one in fitted if one.found is not None}
         found = joint_refit(ready, self.settings.weight, start)
-        for fit in found.fits:
-            own[fit.memory.name].set_fit(fit.x)
-        return self._policy.refit(found, self._submodels, self.stamp_ns, self._shift)
+        for one, fit in zip(fitted, found.fits, strict=True):
+            one.set_fit(fit.x)
+        since = (self.stamp_ns - self._used_ns) / SECOND_NS if self._used_ns else 0.0
+        deviations = offset_deviations(ready)
+        known = deviations <= np.resize(MAX_OFFSET_DEVIATION, len(deviations))
+        # Beside the parameters in use so far.
+        before = fitted_offsets(ready, [self._used.get(one.name, one.prior) for one in ready])
+
+        def proposed(rejected: Collection[str]) -> tuple[list[Array], Array, Proposal]:
+            """Return the parameters in use, the offsets that fit, and those to subtract."""
+            used = [
+                fit.memory.prior if fit.memory.name in rejected else fit.parameters
+                for fit in found.fits
+            ]
+            offsets = fitted_offsets(ready, used)
+            return used, offsets, self._tracker.proposed(offsets, before, known, since)
+
+        determined, reasons = self._assessed()
+        *_, subtracted = proposed(reasons)
+        for one in (one for one in fitted if one.name not in reasons):
+            ratio = one.residual_ratio_in_use(subtracted.values)
+            if ratio > MAX_RESIDUAL_RATIO_IN_USE:
+                reasons[one.name] = (
+                    f'residual is {ratio:.1f} times that of the prior without undetermined '
+                    'FT offsets'
+                )
+        used, offsets, self._tracker.now = proposed(reasons)
+        self._used = {one.name: each for one, each in zip(ready, used, strict=True)}
+        self._used_ns = self.stamp_ns
+        refitted = [fit for fit in found.fits if fit.memory.name not in reasons]
+        roots = parameter_roots(found, self.settings.weight)
+        size = max((roots[fit.memory.name].shape[1] for fit in refitted), default=0)
+        placed = np.zeros((len(self.robot.links), 10, size))
+        # The prior is consistent where a URDF need not be.
+        parameters = self.prior.copy()
+        for fit in refitted:
+            links, root = list(fit.memory.block.submodel.links), roots[fit.memory.name]
+            parameters[links] = fit.parameters
+            placed[links, :, : root.shape[1]] = root.reshape(len(links), 10, -1)
+
+        def by_sensor(numbers: Array) -> dict[str, Array]:
+            """Return the numbers of sensors with equations."""
+            names, rows = self.settings.equations.offsets, offsets.reshape(-1, 6)
+            named = zip(names, rows, numbers.reshape(-1, 6), strict=True)
+            return {name: row for name, fitted, row in named if not np.isnan(fitted[0])}
+
+        return Refit(
+            self.stamp_ns,
+            parameters,
+            by_sensor(offsets - self._shift),
+            by_sensor(self._tracker.now.values - self._shift),
+            by_sensor(deviations),
+            tuple(fit.memory.name for fit in refitted),
+            determined,
+            reasons,
+            {one.name: one.prior_residuals for one in self._submodels if one.residuals},
+            {one.name: one.residuals for one in self._submodels if one.residuals},
+            float(consistency_margin(parameters).min()),
+            placed,
+        )
+
+    def _assessed(self) -> tuple[dict[str, int], dict[str, str]]:
+        """Return the combinations that equations determine, and reasons against submodels."""
+        determined, reasons, needed = {}, {}, self.settings.excited
+        for each in self._submodels:
+            one, ratio = each.memory, each.residual_ratio
+            if not one.block.kinds:
+                reasons[one.name] = 'no equations: an unknown wrench acts'
+            elif one.information is None:
+                reasons[one.name] = f'{one.seconds:.1f} s of equations, noise not yet known'
+            else:
+                determined[one.name] = count = one.determined(one.corrected)
+                one.excited |= count >= needed
+                if count < needed:
+                    reasons[one.name] = f'{count} of {needed} parameter combinations determined'
+                elif ratio > MAX_RESIDUAL_RATIO:
+                    reasons[one.name] = f'residual is {ratio:.1f} times that of the prior'
+        return determined, reasons
 
 
 def _effective_offsets(calibration: FtCalibration) -> Array:

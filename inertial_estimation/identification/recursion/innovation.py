@@ -226,12 +226,13 @@ class SubmodelIdentifier:
         """Residual of the fit over that of the prior, median of the newest windows."""
         return float(np.median(self._ratios or 1.0))
 
-    def residual_ratio_in_use(self, x: Array, subtracted: Array) -> float:
-        """Return the same for unknowns (n_unknowns,) with the offsets that would be subtracted."""
+    def residual_ratio_in_use(self, subtracted: Array) -> float:
+        """Return the same with the offsets that would be subtracted, of all sensors."""
         columns = self.memory.offsets
-        if not len(columns):
+        if not len(columns) or self.found is None or self._prior_fit is None:
             return 1.0
-        prior, found, used = self.memory.prior_fit, x.copy(), subtracted[self.memory.own]
+        prior, found = self._prior_fit.copy(), self.found.copy()
+        used = subtracted[self.memory.own]
         none, zero = np.isnan(used), self.memory.shift
         prior[columns] = np.where(none, zero, prior[columns] + used - found[columns])
         found[columns] = np.where(none, zero, used)

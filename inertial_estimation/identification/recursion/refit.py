@@ -32,6 +32,9 @@ from inertial_estimation.identification.solvers.divergence import (
 )
 from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
 from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.sensors import FtCalibration
 
 MAX_STEPS = 60
 """Newton steps of one refit; the next one goes on from there."""
@@ -46,6 +49,80 @@ MAX_EDGE_SHARE = 0.95
 MAX_HALVINGS = 10
 MIN_EIGENVALUE_RATIO = 1e-11
 """Of the reduced Hessian; combinations of offsets below stay: products have too few digits."""
+MAX_OFFSET_DEVIATION = np.repeat([2.0, 0.2], 3)
+"""Standard deviation up to which an offset is determined [N, Nm]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """Result of a refit; mappings are by submodel or by FT sensor."""
+
+    stamp_ns: int
+    """Stamp of the last sample [ns]."""
+    parameters: Array
+    """Inertial parameters of all links, strictly consistent, shape (n_links, 10)."""
+    offsets: Mapping[str, Array]
+    """FT offsets that fit best beside these parameters, shape (6,) [N, Nm]."""
+    subtracted: Mapping[str, Array]
+    """
+    Offsets that an estimator should subtract: they follow the others as slowly as sensors drift
+    (`OffsetTracker`); NaN where none was determined yet.
+    """
+    offset_deviations: Mapping[str, Array]
+    """Standard deviations of the offsets, without errors that all equations share [N, Nm]."""
+    refitted: tuple[str, ...]
+    """Submodels whose parameters are refitted; the others have those of the prior."""
+    determined: Mapping[str, int]
+    """Combinations of parameters that the equations determine better than the prior does."""
+    reasons: Mapping[str, str]
+    """Reason for which a submodel was not refitted."""
+    prior_residuals: Mapping[str, Mapping[str, float]]
+    """
+    Root mean squares, by kind, of the newest equations before they were added: of the prior
+    parameters with all else fitted [N, Nm].
+    """
+    residuals: Mapping[str, Mapping[str, float]]
+    """The same of the fit of that time."""
+    least_margin: float
+    """Smallest eigenvalue of a link's pseudo-inertia."""
+    parameter_roots: Array
+    """
+    Root F of the covariance F F' of the parameters of each submodel, shape (n_links, 10, r); zero
+    where it was not refitted.
+    """
+
+    @property
+    def determined_offsets(self) -> dict[str, Array]:
+        """Offsets, NaN where they are not determined [N, Nm]."""
+        return {
+            name: np.where(self.offset_deviations[name] <= MAX_OFFSET_DEVIATION, offset, np.nan)
+            for name, offset in self.offsets.items()
+        }
+
+    def update(self, robot: Robot, calibration: FtCalibration) -> ParameterUpdate:
+        """
+        Return what an estimator may use, with zero in place of offsets not determined yet.
+
+        Parameters
+        ----------
+        robot : Robot
+            The identified robot.
+        calibration : FtCalibration
+            Of the readings that were identified from.
+
+        Returns
+        -------
+        ParameterUpdate
+
+        """
+        none = np.zeros(6)
+        offsets = [self.subtracted.get(sensor.name, none) for sensor in robot.ft_sensors]
+        return ParameterUpdate(
+            self.parameters,
+            self.parameter_roots,
+            np.nan_to_num(np.reshape(offsets, (-1, 6))),
+            calibration_fingerprint(calibration),
+        )
 
 
 @dataclass(frozen=True, eq=False)
