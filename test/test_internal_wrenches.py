@@ -27,7 +27,6 @@ from inertial_estimation.errors import NameNotFound
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 
 # Relative to the largest number: what consistent sets of wrenches must keep; round-off of sums
 # over some forty links is 1e-13.
@@ -111,24 +110,6 @@ def test_missing_sensors_cost_what_they_cost_the_torques(robot, contacts, rng):
         assert lost[j] or np.isfinite(estimate.torques[j])
         expected = internal.of(whole, estimator.update(whole), robot.joint_names)
         assert_close(wrenches[~lost], expected[~lost], AGREES)
-
-
-def test_batch_gives_the_same_as_its_samples(rng):
-    """Faults come and go in it, so that its instants differ in models, sensors and contacts."""
-    robot = Robot.from_urdf(HUMANOID, imus=['head', 'foot'])
-    samples = [random_sample(robot, rng) for _ in range(12)]
-    for k, sample in enumerate(samples):
-        sample.ft_readings[k % 2] *= np.nan if k % 3 == 1 else 1.0
-        sample.angular_velocities[k % 2] *= np.nan if k % 4 == 2 else 1.0
-        sample.velocities[k % 3] *= np.nan if k % 5 == 4 else 1.0
-    estimator = WrenchEstimator(robot, at_ends(robot))
-    internal, batch = InternalWrenches(estimator), SampleBatch.stack(samples)
-    estimates, names = estimator.batch(batch), all_joints(robot)
-    wrenches, net = internal.of(batch, estimates, names), internal.net(batch, estimates)
-    for k, sample in enumerate(samples):
-        estimate = estimator.update(sample)
-        assert_close(wrenches[k], internal.of(sample, estimate, names), AGREES)
-        assert_close(net[k], internal.net(sample, estimate), AGREES)
 
 
 @pytest.mark.parametrize('name', ['sole_joint', 'elbo'])

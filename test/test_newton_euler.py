@@ -25,7 +25,7 @@ from robots import (
 from inertial_estimation.estimation.contacts import Contact, ContactKind
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.model.sensors import FtCalibration, LinkSensorSpec
 from inertial_estimation.model.tree import Link, Source, assign_owners
 
 # Relative to the largest number of a result: round-off of sums over some sixty links, times the
@@ -51,7 +51,8 @@ def read_robot(name, request, **options):
 
 def any_imus(frames, rng, largest):
     """Return IMUs at any frames, some of them on one link."""
-    return [(f'imu_{k}', str(rng.choice(frames))) for k in range(rng.integers(1, largest + 1))]
+    count = rng.integers(1, largest + 1)
+    return [LinkSensorSpec(f'imu_{k}', str(rng.choice(frames))) for k in range(count)]
 
 
 def any_contacts(frames, rng, largest=9):
@@ -74,7 +75,8 @@ def compare(robot, sample, contacts, **options):
     if calibration := options.get('calibration'):
         own = np.einsum('kij,kj->ki', calibration.matrices, sample.ft_readings)
         sample = sample._replace(ft_readings=own - calibration.offsets)
-    answer = brute_force.estimate(robot, sample, contacts)
+    length = options.get('length_scale', 0.1)
+    answer = brute_force.estimate(robot, sample, contacts, length_scale=length)
     roots = [submodel.root for submodel in robot.submodels]
     for name in ('wrenches', 'torques', 'external_torques'):
         assert_close(getattr(estimate, name), getattr(answer, name), ROUND_OFF, name)
@@ -92,7 +94,9 @@ def test_imus_anywhere_or_any_fixed_link(name, seed, request):
         fixed, gravity = str(rng.choice(frames)), rng.normal(0.0, 5.0, 3)
         for options in ({'imus': imus}, {'fixed_link': fixed, 'gravity': gravity}):
             robot = read_robot(name, request, **options)
-            compare(robot, random_sample(robot, rng), any_contacts(frames, rng))
+            length = rng.choice([0.01, 0.1, 1.0])
+            given = random_sample(robot, rng), any_contacts(frames, rng)
+            compare(robot, *given, length_scale=length)
 
 
 @pytest.mark.parametrize('seed', range(4))

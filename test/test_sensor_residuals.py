@@ -14,7 +14,6 @@ from consistent_readings import ConsistentReadings, random_motion
 from floating_states import random_pose
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
-from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.sensor_residuals import judge_residual, sensor_residuals
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -60,11 +59,6 @@ def moving(robot, rng, frames=()):
 
 def assert_near(values, expected=0.0):
     np.testing.assert_allclose(values, np.broadcast_to(expected, values.shape), rtol=0, atol=EXACT)
-
-
-def test_one_sample_is_refused(humanoid, rng):
-    with pytest.raises(InertialEstimationError):
-        sensor_residuals(WrenchEstimator(humanoid), moving(humanoid, rng).take(np.array([0]))[0])
 
 
 @pytest.mark.parametrize('held', ['base', 'tool'])

@@ -49,12 +49,8 @@ class Balance:
     What turns each joint's ``tau`` of the forest into its torque [T 4.24, 4.25], and then what
     loads it from outside, shape (n_joints, 2, n_terms).
     """
-
-    @property
-    def held(self) -> Mask:
-        """Contacts in each joint's torque, and in its external one, (n_joints, 2, n_contacts)."""
-        n_others = self.joint_factors.shape[2] - len(self.contact_links)
-        return np.asarray(self.joint_factors[..., n_others:] != 0)
+    held: Mask
+    """Contacts in each joint's torque, and in its external one, (n_joints, 2, n_contacts)."""
 
 
 def build_balance(
@@ -89,7 +85,7 @@ def build_balance(
     loading = subtree ^ turned
     external = np.zeros_like(torques)
     external[:, external.shape[1] - len(places) :] = loading[:, places] * np.where(turned, -1, 1)
-    sums = measured(members)
+    sums, factors = measured(members), np.stack([torques, external], axis=1)
     return Balance(
         submodels=submodels,
         members=members,
@@ -98,7 +94,8 @@ def build_balance(
         beyond=beyond,
         loading=loading,
         submodel_factors=np.pad(sums, ((0, 0), (0, len(places)))),
-        joint_factors=np.stack([torques, external], axis=1),
+        joint_factors=factors,
+        held=factors[..., external.shape[1] - len(places) :] != 0,
     )
 
 

@@ -251,12 +251,6 @@ def row_names(contacts: Iterable[Contact]) -> list[str]:
     return names
 
 
-def unit_scales(basis: Array, length_scale: float) -> Array:
-    """Return factors (n, 1) that make unknowns newtons; basis (6, n); length_scale [m]."""
-    is_force = np.abs(basis[:3]).max(axis=0) > 0
-    return np.where(is_force, 1.0, length_scale)[:, None]
-
-
 def noise_scale(length_scale: float) -> Array:
     """Return the standard deviations (6,) of an FT reading, up to a factor; length_scale [m]."""
     return np.array([1.0, 1.0, 1.0, length_scale, length_scale, length_scale])

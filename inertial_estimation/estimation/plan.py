@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.estimation.balance import Balance
-from inertial_estimation.estimation.contacts import Contact, noise_scale, unit_scales
+from inertial_estimation.estimation.contacts import Contact, noise_scale
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.faults import Qualities, Working, own_rows
 from inertial_estimation.estimation.forest import Dynamics
@@ -66,14 +66,10 @@ class Split:
     """Noise of the only sensor; None if several are among the columns, shape (6,)."""
     owner: Array
     """1 where an unknown belongs to a contact, shape (n_active, n * unknowns)."""
-    contacts: tuple[Indices, ...]
-    """Rows of each submodel's contacts among all that were asked for."""
+    members: tuple[Indices, ...]
+    """Contacts of each submodel among the active ones."""
     starts: tuple[Indices, ...]
     """First unknown of each of these contacts among those of the submodel."""
-    torques: tuple[Mask, ...]
-    """True where a torque holds a contact, each of shape (n_joints, n_contacts)."""
-    external: tuple[Mask, ...]
-    """External torques likewise."""
 
 
 def find_splits(
@@ -81,7 +77,6 @@ def find_splits(
     frames: Frames,
     sharing: Mapping[int, Indices],
     used: Sequence[Contact],
-    active: Sequence[int],
     length_scale: float,
 ) -> tuple[Split, ...]:
     """Group the submodels that have to be split by the size of their problem; length_scale [m]."""
@@ -96,22 +91,23 @@ def find_splits(
         reference, places, columns, scales, owners, starts = [], [], [], [], [], []
         for s in rows:
             sensors = balance.submodels[s].sensors
-            bases = [used[c].basis().T for c in sharing[s]]
-            scales.append(np.vstack([unit_scales(basis.T, length_scale) for basis in bases]))
-            sizes = [len(basis) for basis in bases]
-            owner = np.repeat(sharing[s], sizes)
+            units = np.vstack([used[c].basis().T for c in sharing[s]])
+            is_force = units[:, :3].any(axis=1, keepdims=True)
+            scales.append(np.where(is_force, 1.0, length_scale))
+            sizes = [used[c].unknowns for c in sharing[s]]
+            owners.append(np.repeat(sharing[s], sizes))
             starts.append(np.cumsum([0, *sizes[:-1]]))
-            owners.append(owner)
             if len(sensors) == 1:
                 reference.append(frames.sensors + sensors[0])
                 sensors = ()
             else:
                 reference.append(frames.roots + s)
             disturbed = np.repeat(np.array(sensors, dtype=np.intp), 6)
-            places.append(np.concatenate([frames.contacts + owner, frames.sensors + disturbed]))
-            own = scales[-1] * np.vstack(bases)
-            columns.append(np.vstack([own, *[np.diag(noise)] * len(sensors)]))
-        unknowns, sharers = len(owners[0]), [sharing[s] for s in rows]
+            places.append(
+                np.concatenate([frames.contacts + owners[-1], frames.sensors + disturbed])
+            )
+            columns.append(np.vstack([scales[-1] * units, *[np.diag(noise)] * len(sensors)]))
+        unknowns, owned = len(owners[0]), np.arange(len(used))[:, None] == np.concatenate(owners)
         split = Split(
             rows=np.array(rows, dtype=np.intp),
             reference=np.array(reference, dtype=np.intp),
@@ -120,11 +116,9 @@ def find_splits(
             scales=np.array(scales),
             unknowns=unknowns,
             noise=noise if len(places[0]) == unknowns else None,
-            owner=np.equal.outer(np.arange(len(used)), np.concatenate(owners)).astype(np.float64),
-            contacts=tuple(np.array(active, dtype=np.intp)[c] for c in sharers),
+            owner=owned.astype(np.float64),
+            members=tuple(sharing[s] for s in rows),
             starts=tuple(starts),
-            torques=tuple(balance.held[:, 0, c] for c in sharers),
-            external=tuple(balance.held[:, 1, c] for c in sharers),
         )
         found.append(split)
     return tuple(found)
@@ -218,7 +212,7 @@ def build_plan(
         known_wrenches=np.array([used[c].wrench for c in known]).reshape(-1, 6),
         single=np.array([carriers[s][0] for s in np.flatnonzero(alone)], dtype=np.intp),
         single_rows=np.flatnonzero(alone),
-        splits=find_splits(balance, frames, sharing, used, active, length_scale),
+        splits=find_splits(balance, frames, sharing, used, length_scale),
         residual_rows=residual_rows,
         ranks=ranks,
         quality=quality,

@@ -91,8 +91,8 @@ class Step:
             return
         self.contacts = contacts
         for split, columns in zip(self.plan.splits, self.columns):
-            for k, (members, starts) in enumerate(zip(split.contacts, split.starts)):
-                for c, start in zip(members.tolist(), starts.tolist()):
+            for k, (members, starts) in enumerate(zip(split.members, split.starts)):
+                for c, start in zip(self.plan.active[members].tolist(), starts.tolist()):
                     contact = contacts[c]
                     if contact.kind.has_point:
                         rows = slice(start, start + contact.unknowns)
@@ -183,7 +183,7 @@ class Step:
             ranks[..., rows] = solution.rank
             submodel[..., rows] |= solution.left_out * UNDETERMINED
             if not solution.determined.all():
-                _mark(split, solution, contact, torque, load)
+                _mark(plan, split, solution, contact, (torque, load))
         return ranks, contact, torque, load, submodel, *self._flags[5:]
 
     def _split(self, split: Split, local: Array, totals: Array) -> Solution:
@@ -218,15 +218,16 @@ class Step:
 
 
 def _mark(
-    split: Split, solution: Solution, contact: Flags, torque: Flags, external: Flags
+    plan: Plan, split: Split, solution: Solution, contact: Flags, torques: tuple[Flags, Flags]
 ) -> None:
     """Mark contacts with an undetermined unknown, and torques with some of these but not all."""
     undetermined = ~solution.determined
-    for k in range(len(split.rows)):
-        lost = np.logical_or.reduceat(undetermined[..., k, :], split.starts[k], axis=-1)
-        contact[..., split.contacts[k]] |= lost * UNDETERMINED
+    for k, (members, starts) in enumerate(zip(split.members, split.starts)):
+        lost = np.logical_or.reduceat(undetermined[..., k, :], starts, axis=-1)
+        contact[..., plan.active[members]] |= lost * UNDETERMINED
         known = ~solution.left_out[..., k, None]
-        for flags, held in ((torque, split.torques[k]), (external, split.external[k])):
+        for kind, flags in enumerate(torques):
+            held = plan.balance.held[:, kind, members]
             some = (lost[..., None, :] & held).any(axis=-1)
             every = (held | ~lost[..., None, :]).all(axis=-1) & known
             flags |= (some & ~every) * UNDETERMINED
