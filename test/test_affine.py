@@ -63,7 +63,7 @@ def test_deviations_are_as_large_as_errors(rng):
         # Noise that lasts for half a second, as errors of a model.
         slow = np.repeat(rng.normal(size=(40, 6)), 50, axis=0) * 5.0 * NOISE
         raw = readings(wrenches + slow, matrix)
-        fit = fit_affine(raw, wrenches, times, weight=0.01)
+        fit = fit_affine(raw, wrenches, times)
         errors.append((fit.matrix - matrix) / fit.matrix_deviations)
         offsets.append((fit.offset - OFFSET) / fit.offset_deviations)
     # Ten blocks determine a deviation to a quarter; 30 x 36 ratios their size to a few percent.
@@ -87,11 +87,6 @@ def test_prior_stays_along_constant_loads(rng):
     moved = np.ix_([0, 1, 3, 4], [0, 1, 3, 4])
     ratios = (fit.matrix - matrix)[moved] / fit.matrix_deviations[moved]
     np.testing.assert_allclose(ratios, 0.0, atol=6.0)
-    fixed = fit_affine(raw, wrenches, times, weight=np.inf)
-    np.testing.assert_array_equal(fixed.matrix, np.eye(6))
-    np.testing.assert_allclose(fixed.offset, (raw - wrenches).mean(axis=0), atol=EXACT)
-    for rms in (fixed.rms, fixed.rms_offset_only):
-        np.testing.assert_allclose(rms, (raw - wrenches).std(axis=0), rtol=EXACT)
 
 
 def test_touches_are_left_out_and_counted(rng):
@@ -116,8 +111,6 @@ def test_no_direction_is_lost(rng):
     _, sway = loads(rng, sizes=(4.0, 4.0, 4.0, 0.4, 0.4, 0.4))
     raw = readings(wrenches, np.eye(6)) + sway
     assert fit_affine(raw, wrenches, times).gains[-1] >= 0.1
-    with pytest.raises(LogError):
-        fit_affine(raw, wrenches, times, weight=0.0)
 
 
 @pytest.mark.parametrize(('unit', 'code'), [(1000.0, 'residual'), (1.0 / 9.81, 'matrix_change')])

@@ -72,7 +72,7 @@ def test_one_support_determines_all_offsets(robot, rng, offsets, support):
     shot = standing(robot, pose_of(robot, rng), {support: 1.0}, up=rng.normal(size=3))
     found = offset_from_model(WrenchEstimator(robot), repeated([shot], offsets), [support])
     np.testing.assert_allclose(found.offsets, offsets, atol=EXACT)
-    assert found.is_unique and not len(found.undetermined)
+    assert found.unique.all() and not len(found.undetermined)
 
 
 def test_two_supports_leave_the_shared_load_undetermined(robot, rng, offsets):

@@ -86,8 +86,8 @@ class AffineFit(NamedTuple):
     rms: Array
     rms_held_out: Array
     """
-    Residuals of the prior with the best offset, of the fit, and of held-out blocks, NaN
-    without cross-validation, shape (6,) [N, Nm].
+    Residuals of the prior with the best offset, of the fit, and of held-out blocks, shape (6,)
+    [N, Nm].
     """
     used: Mask
     """Samples that were used, shape (n,)."""
@@ -124,7 +124,7 @@ class AffineFit(NamedTuple):
         """Return the calibration with this matrix and offset; temperature [degrees Celsius]."""
         step = Provenance(
             f'matrix and offset from the model, one support: {support}', date,
-            int(self.used.sum()), temperature, tuple(self.rms.tolist()), tuple(notes),
+            int(self.used.sum()), temperature, self.rms, notes,
         )  # fmt: skip
         return before.after(step, matrix=self.matrix, offset=self.offset)
 
@@ -146,7 +146,6 @@ def fit_affine(
     *,
     prior: Array | None = None,
     usable: Mask | None = None,
-    weight: float | None = None,
     noise: float = 0.0,
     name: str = 'the sensor',
 ) -> AffineFit:
@@ -165,9 +164,6 @@ def fit_affine(
         Workshop matrix. Default: the identity, as for readings that are wrenches.
     usable : ndarray of bool, shape (n,), optional
         Samples that nothing else acts in. Default: `undisturbed_samples`.
-    weight : float, optional
-        Of the prior [N^2]: as readings that spread by its root along each direction. Default: by
-        cross-validation; infinite: the matrix stays.
     noise : float
         Of readings, root mean square of the six, moments over 0.1 m [N].
     name : str
@@ -182,14 +178,11 @@ def fit_affine(
     ShapeError
         If the arrays do not belong together.
     ModelError
-        If the prior matrix has no inverse, or a number is out of range.
+        If the prior matrix has no inverse.
     LogError
-        If the log is too short, its loads hardly change, most of it is disturbed, or the weight
-        makes a matrix that loses a direction.
+        If the log is too short, its loads hardly change, or most of it is disturbed.
 
     """
-    if weight is not None and not weight >= 0.0:
-        raise ModelError(f"'weight' is {weight}, expected 0 or more", about=('weight',))
     w, missing, present = _in_newtons(raw, predicted, times, prior, name)
     n, loads = int(present.sum()), (w + missing)[present]
     spread = float(np.linalg.norm(loads.std(axis=0)))
@@ -202,16 +195,9 @@ def fit_affine(
     used = usable & present
     require_mostly_undisturbed(n - int(used.sum()), n, name)
     w, missing, times = w[used], missing[used], times[used]
-    blocks, ridge, held_out = contiguous_blocks(times, N_BLOCKS), Ridge.of(w, missing), None
-    if weight is None:
-        weight, held_out = _cross_validate(w, missing, times, blocks, noise)
+    blocks, ridge = contiguous_blocks(times, N_BLOCKS), Ridge.of(w, missing)
+    weight, held_out = _cross_validate(w, missing, times, blocks, noise)
     D, offset = ridge.solve(weight)
-    gains = np.linalg.svd(np.eye(6) + D)[1]
-    if gains[-1] < MIN_GAIN:
-        raise LogError(
-            f"with 'weight' {weight:g} N^2 the smallest gain of the matrix of {name} over "
-            f'the prior is {gains[-1]:.2g}, limit {MIN_GAIN:g}', about=('weight',),
-        )  # fmt: skip
     left, shares = w @ D.T - offset - missing, ridge.shares(weight)
     scale = np.outer(UNITS, 1.0 / UNITS)
     deviations, offset_deviations = _deviations(w, ridge, D, left, shares, blocks)
@@ -226,10 +212,10 @@ def fit_affine(
         directions=ridge.directions * UNITS,
         spreads=ridge.sizes,
         shares=shares,
-        gains=gains,
+        gains=np.linalg.svd(np.eye(6) + D)[1],
         rms_offset_only=missing.std(axis=0) * UNITS,
         rms=np.sqrt((left**2).mean(axis=0)) * UNITS,
-        rms_held_out=np.full(6, np.nan) if held_out is None else held_out * UNITS,
+        rms_held_out=held_out * UNITS,
         used=used,
         n_disturbed=n - len(w),
     )

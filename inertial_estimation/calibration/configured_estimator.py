@@ -60,9 +60,9 @@ def sensor_calibrations(
     settings: EstimatorSettings, robot: Robot, *, new_file: bool = False
 ) -> dict[str, SensorCalibration]:
     """Return the calibration of each sensor, and its provenance."""
-    path = calibration_path(settings)
-    expected = path is not None and not (new_file and not path.exists())
-    of, saved = read_calibrations(path) if path is not None and expected else ('', {})
+    path, of, saved = calibration_path(settings), '', dict[str, SensorCalibration]()
+    if path is not None and (path.exists() or not new_file):
+        of, saved = read_calibrations(path)
     if of and of != robot.name:
         raise ConfigError(
             f"'{path}' of 'calibration_file' is of robot '{of}', not of '{robot.name}': name that "

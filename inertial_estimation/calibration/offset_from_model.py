@@ -123,11 +123,6 @@ class ModelOffsets:
         """Offsets of all sensors, shape (n_fts, 6), subtracted [N, Nm]."""
         return self.calibration.offsets
 
-    @property
-    def is_unique(self) -> bool:
-        """True if the data determine all offsets that were found."""
-        return bool(self.unique[self.found].all())
-
     def calibrations(
         self, before: Mapping[str, SensorCalibration], date: str
     ) -> dict[str, SensorCalibration]:

@@ -80,13 +80,12 @@ def calibrate_affine(
     *,
     test: Mask | None = None,
     sensors: Sequence[str] = (),
-    weight: float | None = None,
 ) -> tuple[list[SensorFit], dict[str, str]]:
     """
     Fit matrices and offsets of FT sensors; also return sensors that cannot be fitted, and why.
 
     inside (n,): samples of the fitted part; test (n,): of the part that it is tested on; sensors:
-    default all whose predictions depend on no assumed joint; weight: of the prior [N^2].
+    default all whose predictions depend on no assumed joint.
     """
     names = list(calibrations)
     rows = list(indices('sensors', sensors, 'FT sensor', names))
@@ -123,7 +122,7 @@ def calibrate_affine(
             noise = float(np.sqrt(((predicted.noise[k] / UNITS) ** 2).mean()))
             fit = fit_affine(
                 raw[inside, k], wanted[inside, k], times[inside], prior=priors[k],
-                usable=usable[inside], weight=weight, noise=noise, name=names[k],
+                usable=usable[inside], noise=noise, name=names[k],
             )  # fmt: skip
         except LogError as error:
             if sensors or len(refused) == len(rows) - 1:

@@ -139,7 +139,19 @@ def second_supports(
         * apply((poses[sensor.child] @ sensor.child_H_sensor)[:, :3, :3], changes[:, s, :3])
         for s, sensor in enumerate(robot.ft_sensors)
     ]
-    level = _level_shares(robot, samples, poses, support, contacts)
+    up = proper_acceleration(robot, samples, poses)
+    up /= np.linalg.norm(up, axis=1, keepdims=True)
+
+    def heights(contact: Contact) -> Array:
+        link, L_H_F = robot.frame(contact.frame)
+        point = L_H_F @ np.append(contact.point, 1.0)
+        return np.asarray(((poses[link] @ point)[:, :3] * up).sum(axis=1))
+
+    level: dict[str, float] = {}
+    for contact in contacts:
+        steps = heights(contact) - heights(Contact(support))
+        count = max(int(np.isfinite(steps).sum()), 1)
+        level[contact.name] = float((np.abs(steps) < MAX_LEVEL_DIFFERENCE).sum() / count)
     # A sensor without readings merges the submodels beside it.
     cut = np.flatnonzero(known.all(axis=2).any(axis=0)).tolist()
     for submodel in decompose(robot.links, robot.ft_sensors, cut):
@@ -157,26 +169,6 @@ def second_supports(
         if share > MAX_LEVEL_SHARE or part > limit_of('second_support'):
             name = named.name if named else submodel.name
             yield finding('second_support', name, share=share, change=change, part=part)
-
-
-def _level_shares(
-    robot: Robot, samples: SampleBatch, poses: Array, support: str, contacts: Sequence[Contact]
-) -> dict[str, float]:
-    """Return the share of known poses in which each contact is level with the support."""
-    up = proper_acceleration(robot, samples, poses)
-    up /= np.linalg.norm(up, axis=1, keepdims=True)
-
-    def heights(contact: Contact) -> Array:
-        link, L_H_F = robot.frame(contact.frame)
-        point = L_H_F @ np.append(contact.point, 1.0)
-        return np.asarray(((poses[link] @ point)[:, :3] * up).sum(axis=1))
-
-    ground, found = heights(Contact(support)), {}
-    for contact in contacts:
-        steps = heights(contact) - ground
-        count = max(int(np.isfinite(steps).sum()), 1)
-        found[contact.name] = float((np.abs(steps) < MAX_LEVEL_DIFFERENCE).sum() / count)
-    return found
 
 
 def link_poses(robot: Robot, positions: Array) -> Array:

@@ -68,7 +68,7 @@ class TemperatureFit(NamedTuple):
         """Return the calibration with these coefficients."""
         step = Provenance(
             f'temperature coefficients and offset from the model, one support: {support}', date,
-            int(self.used.sum()), 0.5 * sum(self.range), tuple(self.rms.tolist()),
+            int(self.used.sum()), 0.5 * sum(self.range), self.rms,
             (f'from {self.range[0]:.1f} to {self.range[1]:.1f} degrees Celsius', *notes),
         )  # fmt: skip
         return before.after(

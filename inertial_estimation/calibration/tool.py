@@ -26,7 +26,8 @@ from inertial_estimation.calibration.residual_statistics import (
     scales,
     undisturbed,
 )
-from inertial_estimation.errors import LogError, ModelError, ShapeError
+from inertial_estimation.errors import LogError, ModelError
+from inertial_estimation.model.arguments import numbers, stacked
 from inertial_estimation.model.representations import net_wrench
 
 N_POINT, N_BODY = 4, 10
@@ -156,12 +157,14 @@ def fit_tool(
         raise ModelError(f"'direction' is {direction}, expected 1 or -1", about=('direction',))
     if not 0.0 <= max_delay < np.inf:
         raise ModelError(f"'max_delay' is {max_delay}, expected 0 or more", about=('max_delay',))
-    values = motion.accelerations
+    values = stacked('accelerations', motion.accelerations, 3)
     if motion.angular_velocities is not None:
         values = np.hstack([values, motion.angular_velocities])
     elif inertia:
         raise ModelError("'inertia' needs angular velocities", about=('inertia',))
-    ft_times, readings = _clean('the FT readings', motion.ft_times, motion.readings)
+    ft_times, readings = _clean(
+        'the FT readings', motion.ft_times, stacked('readings', motion.readings, 6)
+    )
     imu_times, values = _clean('the readings of the IMU', motion.imu_times, values)
     n = N_BODY if inertia else N_POINT
     columns = _regressor_columns(imu_times, values, motion.sensor_H_imu, -direction, n)
@@ -253,8 +256,6 @@ def fit_tool(
 
 def _clean(what: str, times: Array, values: Array) -> tuple[Array, Array]:
     """Return samples without NaN and stamps that go back; times (n,) [s], values (n, m)."""
-    if values.ndim != 2:
-        raise ShapeError(what, (len(times), 'm'), values.shape)
     require_shape(f'times of {what}', times, len(values))
     kept = np.isfinite(times) & np.isfinite(values).all(axis=1)
     times, values = times[kept], values[kept]
@@ -270,8 +271,7 @@ def _regressor_columns(
     """Return columns of the inertial unknowns, then the proper acceleration, at the sensor."""
     from scipy.interpolate import CubicSpline
 
-    pose = np.eye(4) if pose is None else np.asarray(pose)
-    require_shape('sensor_H_imu', pose, 4, 4)
+    pose = np.eye(4) if pose is None else numbers('sensor_H_imu', pose, (4, 4))
     R, place = pose[:3, :3], pose[:3, 3]
     if not np.allclose(R.T @ R, np.eye(3), atol=ROTATION_TOLERANCE) or np.linalg.det(R) < 0.0:
         raise ModelError("'sensor_H_imu' holds no rotation", about=('sensor_H_imu',))
@@ -348,8 +348,7 @@ class _Problem(NamedTuple):
     def solve(self, sizes: Array, weights: Array, delay: float) -> tuple[Array, int]:
         """Return the unknowns and the rank; sizes (6,) of residuals, weights (n,)."""
         root = np.sqrt(weights)[:, None] / sizes
-        regressor = self.regressor(delay)
-        Y = (root[..., None] * regressor).reshape(-1, regressor.shape[2])
+        Y = (root[..., None] * self.regressor(delay)).reshape(root.size, -1)
         lengths = np.linalg.norm(Y, axis=0)
         lengths[lengths == 0.0] = 1.0
         wanted = (root * self.measured).ravel()

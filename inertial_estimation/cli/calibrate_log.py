@@ -73,7 +73,7 @@ def offsets(chosen: argparse.Namespace) -> None:
         poses = found.poses.get(names[k])
         sensors[names[k]] = {key: values[k] for key, values in fields.items()}
         sensors[names[k]]['poses'] = poses and poses._asdict()
-    keys = ('supports', 'is_unique', 'left_out', 'silent', 'undetermined')
+    keys = ('supports', 'left_out', 'silent', 'undetermined')
     figures = {key: getattr(found, key) for key in keys}
     figures |= {'support_assumed': not chosen.support, 'sensors': sensors}
     shown = {f'{name} {key}': one[key] for name, one in sensors.items()
