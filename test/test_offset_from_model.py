@@ -18,12 +18,7 @@ from standing_biped import FEET, GRAVITY, biped, standing
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.offset_from_model import METHOD, offset_from_model
 from inertial_estimation.calibration.residual_statistics import deviations_of_means
-from inertial_estimation.errors import (
-    CalibrationError,
-    FrameNotFound,
-    NameNotFound,
-    OffsetsNotUnique,
-)
+from inertial_estimation.errors import CalibrationError, OffsetsNotUnique
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Level
 from inertial_estimation.model.robot import Robot
@@ -67,7 +62,7 @@ def squeezed(robot, rng, pose, share):
     return standing(robot, pose, shares, {'l_sole': push, 'r_sole': -push})
 
 
-@pytest.mark.parametrize('support', ['l_sole', 'r_foot', 'root', 'hand'])
+@pytest.mark.parametrize('support', ['r_foot', 'root', 'hand'])
 def test_one_support_determines_all_offsets(robot, rng, offsets, support):
     shot = standing(robot, pose_of(robot, rng), {support: 1.0}, up=rng.normal(size=3))
     found = offset_from_model(WrenchEstimator(robot), repeated([shot], offsets), [support])
@@ -201,15 +196,6 @@ def test_sensor_without_offset_has_a_reason(robot, rng, offsets, state, celsius,
     # A simulated sensor may be without noise in some channels.
     given = offset_from_model(estimator, samples, ['l_sole'], noisy=False)
     assert ('channel' in reason) == (not given.silent)
-
-
-def test_wrong_names_are_refused(robot, rng):
-    samples = repeated([standing(robot, pose_of(robot, rng), {'l_sole': 1.0})], 0.0)
-    for error, support, sensor in (
-        (FrameNotFound, 'l_soul', 'l_leg'), (NameNotFound, 'l_sole', 'l_log')
-    ):  # fmt: skip
-        with pytest.raises(error):
-            offset_from_model(WrenchEstimator(robot), samples, [support], sensors=[sensor])
 
 
 @pytest.mark.parametrize(('support', 'link'), [('root', 'hand'), ('hand', 'root')])

@@ -24,7 +24,7 @@ from inertial_estimation.calibration.session import (
     SETTLING,
     Collection,
     Session,
-)
+)  # fmt: skip
 from inertial_estimation.findings import Level
 
 LOADS = ((0.5, 0.3, -0.05, 0.1), (0.5, 0.0, 0.2, 0.1))

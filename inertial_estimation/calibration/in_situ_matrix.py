@@ -171,10 +171,9 @@ class InSituMatrix:
         C, R = self.matrix, self.rotation
         factor = np.linalg.cholesky(R @ offset.slopes.gram @ R.T)
         left = -self.direction * C @ offset.slopes.slopes @ R.T - self.body.matrix
-        mass = np.sum(left[:3] @ factor * factor) / np.sum(factor**2)
-        columns = (UNIT_BODIES[1:, 3:] @ factor).reshape(3, 9).T
-        first_moment = np.linalg.lstsq(columns, (left[3:] @ factor).reshape(-1), rcond=None)[0]
-        return Weighed(float(mass), first_moment)
+        columns = (UNIT_BODIES @ factor).reshape(4, 18).T
+        x = np.linalg.lstsq(columns, (left @ factor).reshape(-1), rcond=None)[0]
+        return Weighed(float(x[0]), x[1:])
 
     def change(self, former: Array) -> float:
         """Return the distance from a former matrix (6, 6), see `matrix_change`."""

@@ -8,7 +8,6 @@ One data set determines the offset; with two loads or more after it, the matrix 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import NamedTuple
@@ -52,8 +51,8 @@ MAX_TILT, TILT_DEVIATIONS = 0.1, 4.0
 """Change of the accelerometer between the halves of a pose, beside noise [m/s^2]: 6 degrees/s."""
 MAX_JOINT_CHANGE = 0.01
 """Of a joint beyond the sensor [rad or m]: a leg of 3 kg whose knee bends so makes 0.05 Nm."""
-MIN_POSES, MAX_ALIKE = MIN_JUDGED_SAMPLES, 10
-"""Poses of a complete data set, and of one direction."""
+MIN_POSES = MIN_JUDGED_SAMPLES
+"""Of a complete data set."""
 MIN_DIRECTIONS, DIRECTION_CELLS = 12, 6.0
 """Of a complete data set; those whose rounded multiples agree are alike, within ten degrees."""
 MIN_SPREAD = 0.1
@@ -155,7 +154,6 @@ def _choose_imu(robot: Robot, link: int, name: str) -> int:
 class Pose(NamedTuple):
     """Means of the readings of a still pose."""
 
-    stamp_ns: int
     raw: Array
     acceleration: Array
 
@@ -170,7 +168,8 @@ class Collection:
         """Text of what a complete data set lacks; empty: nothing."""
         self.state = ''
         """Use of the last reading."""
-        self._poses: dict[tuple[int, ...], deque[Pose]] = {}
+        self.poses: list[Pose] = []
+        """In the order of time."""
         self._block: list[Reading] = []
         self._last_ns = self._disturbed_ns = 0
         self._joints: Array | None = None
@@ -193,19 +192,10 @@ class Collection:
         return is_full and self._add_pose()
 
     @property
-    def poses(self) -> list[Pose]:
-        """Poses in the order of time; of each direction the newest."""
-        found = [one for alike in self._poses.values() for one in alike]
-        return sorted(found, key=lambda one: one.stamp_ns)
-
-    @property
     def samples(self) -> tuple[Array, Array]:
         """Raw readings (n, 6) and accelerations (n, 3) of the poses."""
-        poses = self.poses
-        return (
-            np.array([one.raw for one in poses]).reshape(-1, 6),
-            np.array([one.acceleration for one in poses]).reshape(-1, 3),
-        )
+        rows = np.array([np.concatenate(one) for one in self.poses]).reshape(-1, 9)
+        return rows[:, :6], rows[:, 6:]
 
     def suggestions(self) -> list[str]:
         """Return new directions to point down, near to reached ones and far from their mean."""
@@ -244,8 +234,7 @@ class Collection:
         if tilt > MAX_TILT + TILT_DEVIATIONS * noise:
             self.state, self._disturbed_ns = MOVING, self._last_ns
             return False
-        pose = Pose(self._last_ns, raw.mean(axis=0), a.mean(axis=0))
-        self._poses.setdefault(_cell(pose.acceleration), deque(maxlen=MAX_ALIKE)).append(pose)
+        self.poses.append(Pose(raw.mean(axis=0), a.mean(axis=0)))
         try:
             self.offset = found = in_situ_offset(
                 *self.samples, matrix=self._matrix, what=f"data set '{self.name}'"
@@ -254,19 +243,15 @@ class Collection:
             self.offset, self.lacking = None, str(error)
             return True
         kept = self.samples[1][found.kept]
-        directions, spread = len(set(map(_cell, kept))), found.gravity_spreads[2]
+        units = kept / np.linalg.norm(kept, axis=1, keepdims=True)
+        directions = len(np.unique(np.round(DIRECTION_CELLS * units), axis=0))
+        spread = found.gravity_spreads[2]
         complete = len(kept) >= MIN_POSES and directions >= MIN_DIRECTIONS and spread >= MIN_SPREAD
         self.lacking = '' if complete else (
             f'{len(kept)} of {MIN_POSES} poses, {directions} of {MIN_DIRECTIONS} directions, '
             f'gravity spreads by {spread:.0%} of {MIN_SPREAD:.0%}'
         )  # fmt: skip
         return True
-
-
-def _cell(acceleration: Array) -> tuple[int, ...]:
-    """Return a key that like directions share; acceleration (3,)."""
-    unit = acceleration / np.linalg.norm(acceleration)
-    return tuple(np.round(DIRECTION_CELLS * unit).astype(int).tolist())
 
 
 class Session:

@@ -24,7 +24,6 @@ from bench_robot import HUMANOID, BenchRobot
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from hanging_body import GRAVITY, MASS, MATRIX, OFFSET
 from pinocchio.rpy import rpyToMatrix
-from robots import nested_humanoid_urdf
 from sensor_msgs.msg import Imu
 from std_srvs.srv import Trigger
 from test_body_readings import at_rest, humanoid
@@ -222,15 +221,12 @@ def test_estimator_with_another_file_is_not_asked(robot, node, tmp_path, monkeyp
     [
         (('--readings', 'a', '--config', 'b.yaml'), '--readings', 2),
         ((*TOPICS, '--load', '0.5', '0', '0', '0'), '--load', 2),
-        (('--config', 'node.yaml', '--robot', 'robot.urdf'), '--ft', 1),
         ((*TOPICS, '--imu-rpy', '0', '0', '0', '--out', 'other.yaml', '--robot-name', 'a'),
          'other.yaml', 1),
     ],
 )  # fmt: skip
 def test_errors_name_options(tmp_path, monkeypatch, capsys, more, named, code):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / 'robot.urdf').write_text(nested_humanoid_urdf())
-    (tmp_path / 'node.yaml').write_text('wrench_estimator: {ros__parameters: {imus: [head]}}')
     write(tmp_path / 'other.yaml', 'other', {'hand': SensorCalibration()})
     assert main(['calibrate', 'live', '--ft', 'foot', *more]) == code
     printed = capsys.readouterr().err

@@ -106,13 +106,6 @@ def test_restored_file_is_used_and_published(bench):
     assert sensors['leg_sensor'].provenance[0].method == 'by hand'
 
 
-def test_file_of_another_robot_is_refused(bench):
-    write(bench.path, 'another', {'leg_sensor': ONE})
-    answer = bench.call('restore')
-    assert not answer.success and 'another' in answer.message
-    check(bench)
-
-
 def test_saving_keeps_other_sensors_of_the_file(bench):
     write(bench.path, ROBOT.name, {OTHER: ONE, 'leg_sensor': SensorCalibration()})
     bench.estimator.pipeline._calibration.take({'leg_sensor': ONE})

@@ -22,8 +22,10 @@ from sensor_msgs.msg import MultiDOFJointState
 from standing_biped import biped, biped_urdf, standing
 from std_srvs.srv import Trigger
 
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import FrameNotFound
 from inertial_estimation.ros.conversions import point_to_message
+from inertial_estimation.ros.taring import find_supports
 
 PATIENCE = 90.0
 """For a busy machine, and a process that has to start [s]."""
@@ -228,11 +230,6 @@ def test_deactivation_and_cleanup_end_it_and_cycles_go_on(context):
         bench.close()
 
 
-def test_unknown_supports_are_refused(context):
-    bench = Biped(context, **{'tare.supports': ['tail']}, autostart=False)
-    try:
-        node = bench.estimator
-        with pytest.raises(FrameNotFound):
-            node._make(node, node.settings, node.settings.robot_description)
-    finally:
-        bench.close()
+def test_unknown_supports_are_refused():
+    with pytest.raises(FrameNotFound):
+        find_supports(EstimatorSettings.from_dict({'tare.supports': ['tail']}), ROBOT)
