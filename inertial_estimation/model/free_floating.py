@@ -313,14 +313,6 @@ def centroidal(state: State) -> Centroidal:
     )
 
 
-def momentum_matrix(state: State, variables: EquationsOfMotion) -> Array:
-    """Return the centroidal momentum matrix, (6, 6 + n_joints) [T 3.85]."""
-    mixed = state.equations('', Representation.MIXED)
-    _, com = _mass_and_com(mixed)
-    G_A = motion_transform(_pose_at(com)).T @ mixed.mass_matrix[:6]
-    return np.asarray(G_A @ mixed.velocity_map(variables))
-
-
 def average_equations(state: State) -> EquationsOfMotion:
     """
     Return the equations with the average velocity of the robot as base velocity [T 3.92-3.98].

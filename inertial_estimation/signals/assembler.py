@@ -23,7 +23,6 @@ from inertial_estimation.signals.joint_stream import (
     EFFORT,
     POSITION,
     VELOCITY,
-    JointPart,
     JointStreams,
 )
 from inertial_estimation.signals.sensor_stream import SensorStreams
@@ -210,13 +209,22 @@ class SampleAssembler:
             else:
                 part.restart()
         part.put(stamp_ns, (stamp_ns, layout.read(positions, velocities, efforts)))
-        if source_index == 0 and self._leads(part.first_row, stamp_ns):
-            self._last_stamp_ns = stamp_ns
-            if self._delay_ns:
-                return self._assemble_past(part)
-            if stamp_ns >= self.wanted_ns:
-                return self._assemble(stamp_ns)
-        return None
+        silent = stamp_ns - self._last_stamp_ns > self._joint_max_age_ns
+        if source_index or not (part.first_row <= self._lead or silent):
+            return None
+        self._lead = part.first_row
+        if stamp_ns <= self._last_stamp_ns:
+            return None
+        self._last_stamp_ns = instant_ns = stamp_ns
+        if self._delay_ns:
+            for stream in (*self._joints.parts, *self._sensors.streams):
+                stream.feed(stamp_ns)
+            latest_ns = stamp_ns - self._delay_ns
+            instant_ns = part.next_instant(self._last_instant_ns, latest_ns)
+            self._last_instant_ns = instant_ns or self._last_instant_ns
+        elif stamp_ns < self.wanted_ns:
+            return None
+        return self._assemble(instant_ns) if instant_ns else None
 
     def reset(self) -> None:
         """Forget every message; the counters go on."""
@@ -261,25 +269,6 @@ class SampleAssembler:
             np.array([stream.rate for stream in self._imus]),
             np.array([stream.rate for stream in self._fts]),
         )
-
-    def _leads(self, first_row: int, stamp_ns: int) -> bool:
-        """Return true if a message of the first topic triggers; see the module's docstring."""
-        silent = stamp_ns - self._last_stamp_ns > self._joint_max_age_ns
-        if first_row <= self._lead or silent:
-            self._lead = first_row
-            return stamp_ns > self._last_stamp_ns
-        return False
-
-    def _assemble_past(self, part: JointPart) -> Sample | None:
-        """Make the sample of a joint state of a part that lies the delay back, if there is one."""
-        for stream in (*self._joints.parts, *self._sensors.streams):
-            stream.feed(self._last_stamp_ns)
-        latest_ns = self._last_stamp_ns - self._delay_ns
-        instant_ns = part.next_instant(self._last_instant_ns, latest_ns)
-        if not instant_ns:
-            return None
-        self._last_instant_ns = instant_ns
-        return self._assemble(instant_ns)
 
     def _assemble(self, stamp_ns: int) -> Sample:
         """Make the sample of a joint state."""

@@ -72,7 +72,12 @@ class JointPart(Stream):
         elif self._smooth:
             block = block.copy()
         if self.differentiator is not None:
-            self._evaluate(self.differentiator, stamp_ns)
+            instant = min(stamp_ns, self.fed[0])
+            if instant != self._evaluated_ns:
+                self._evaluated_ns = instant
+                self._filtered = self.differentiator.ready
+                self.counts.unfiltered += not self._filtered
+                self._derivatives = self.differentiator.evaluate_at(instant)
             if self._smooth:
                 positions = self._derivatives[0]
                 np.copyto(block[POSITION], positions, where=np.isfinite(positions))
@@ -83,16 +88,6 @@ class JointPart(Stream):
                 block[ACCELERATION] = self._derivatives[2]
         self.counts.used += self._filtered
         self.block = block
-
-    def _evaluate(self, differentiator: Differentiator, stamp_ns: int) -> None:
-        """Evaluate the filter at an instant, once."""
-        stamp_ns = min(stamp_ns, self.fed[0])
-        if stamp_ns == self._evaluated_ns:
-            return
-        self._evaluated_ns = stamp_ns
-        self._filtered = differentiator.ready
-        self.counts.unfiltered += not self._filtered
-        self._derivatives = differentiator.evaluate_at(stamp_ns)
 
 
 class JointLayout(NamedTuple):
@@ -159,7 +154,11 @@ class JointStreams:
             }
             rows = np.array(sorted(columns), dtype=np.intp)
             taken = as_slice(np.array([columns[row] for row in rows.tolist()], dtype=np.intp))
-            part = self._part(source_index, rows) if len(rows) else None
+            key, part = (source_index, rows.tobytes()), None
+            if len(rows) and (part := self._parts.get(key)) is None:
+                self._overlap |= any(np.isin(one.joint_rows, rows).any() for one in self.parts)
+                name = f'{source_index}: {" ".join(self._names[row] for row in rows)}'
+                self._parts[key] = part = JointPart(name, rows, self._settings)
             self._layouts[source_index, names] = found = JointLayout(names, taken, part)
             for name in names:
                 if name not in self._row_of:
@@ -185,7 +184,12 @@ class JointStreams:
             if state != ABSENT:
                 states[rows] = state
         if not all_finite(block[:EFFORT]):
-            self._mark_incomplete(block, states)
+            # Where the newest position, or else a filtered derivative, is not a number.
+            finite, fresh = np.isfinite(block), states == FRESH
+            invalid = fresh & ~finite[POSITION]
+            states[fresh & ~finite[self._derived].all(axis=0)] = WARMING
+            states[invalid] = INVALID
+            block[:, invalid] = np.nan
         return block, states
 
     def rates(self) -> Array:
@@ -194,23 +198,6 @@ class JointStreams:
         for part in sorted(self.parts, key=lambda part: part.last_ns):
             rates[part.rows] = part.rate
         return rates
-
-    def _part(self, source_index: int, rows: Indices) -> JointPart:
-        """Return the part of a topic that reports these joints together."""
-        key = (source_index, rows.tobytes())
-        if key not in self._parts:
-            self._overlap |= any(np.isin(part.joint_rows, rows).any() for part in self.parts)
-            name = f'{source_index}: {" ".join(self._names[row] for row in rows)}'
-            self._parts[key] = JointPart(name, rows, self._settings)
-        return self._parts[key]
-
-    def _mark_incomplete(self, block: Array, states: States) -> None:
-        """Mark joints whose newest position, or else a filtered derivative, is not a number."""
-        finite, fresh = np.isfinite(block), states == FRESH
-        invalid = fresh & ~finite[POSITION]
-        states[fresh & ~finite[self._derived].all(axis=0)] = WARMING
-        states[invalid] = INVALID
-        block[:, invalid] = np.nan
 
 
 def as_slice(indices: Indices) -> Indices | slice:

@@ -190,7 +190,11 @@ class KalmanFilter:
             steady = gains is self._steady
             back = self._steady_back if steady else smoother_gain(before, gains)
             self._steady_steps = self._steady_steps + 1 if steady else 0
-            self._keep(Step(stamp_ns, self._state, predicted, gains, back), innovation)
+            steps = self._steps
+            steps.append(Step(stamp_ns, self._state, predicted, gains, back))
+            while steps[0].stamp_ns < stamp_ns - self._kept_ns:
+                steps.popleft()
+            self._innovations.push(stamp_ns, innovation, len(steps) - 1)
 
     def _steady_for(self, interval: int) -> Gains | None:
         """Return the steady gains once the covariance has come to them."""
@@ -228,14 +232,6 @@ class KalmanFilter:
         return values
 
     # Smoother
-
-    def _keep(self, step: Step, innovation: Array) -> None:
-        """Keep a sample for instants in the past; innovation (n_channels,)."""
-        steps = self._steps
-        steps.append(step)
-        while steps[0].stamp_ns < step.stamp_ns - self._kept_ns:
-            steps.popleft()
-        self._innovations.push(step.stamp_ns, innovation, len(steps) - 1)
 
     def _smoothed(self, stamp_ns: int) -> Array:
         """Return the states at an instant before the newest sample, (3, n_channels)."""

@@ -86,8 +86,13 @@ class Source:
     def read(self, data: bytes) -> Any:
         """Return the reading of a message, or None if it is refused."""
         reading = self._decode(data)
-        if reading is None and (reading := self._read_slowly(data)) is None:
-            return None
+        if reading is None:
+            try:
+                reading = self._decoder.read(self._deserialize(data, self.type))
+            except (RuntimeError, ValueError) as error:
+                self._refuse(f'{len(data)} bytes are no {self.type}: {error}'[:200])
+                return None
+            self.fallbacks += 1
         if reading.stamp_ns <= 0:
             self.note('header.stamp is zero')
         if self.frames is not None and reading.frame_id not in self.frames:
@@ -111,15 +116,6 @@ class Source:
         self.note(problem)
         if self._strict:
             raise LogError(f"topic '{self.topic}': {problem}")
-
-    def _read_slowly(self, data: bytes) -> Any:
-        try:
-            reading = self._decoder.read(self._deserialize(data, self.type))
-        except (RuntimeError, ValueError) as error:
-            self._refuse(f'{len(data)} bytes are no {self.type}: {error}'[:200])
-            return None
-        self.fallbacks += 1
-        return reading
 
 
 class Router:
