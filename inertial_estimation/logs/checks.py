@@ -57,22 +57,21 @@ def replay_findings(replay: Replay) -> Iterator[Finding]:
         for what, count in counts.items():
             yield finding('refused_message', source, count=count, what=what)
     yield from replay.offsets.findings
-    support, change = summary['support'], summary['momentum']
+    support = summary['support']
     if support is not None and abs(support['relative_error']) > limit_of('weight'):
         yield finding(
             'weight', support['contact'], force=support['mean_upward_force_n'],
             weight=support['weight_n'], error=support['relative_error'],
         )  # fmt: skip
-    if change is not None and change['doubtful_s']:
-        yield finding(
-            'momentum', '', force=change['unexplained_force_n'],
-            moment=change['unexplained_moment_nm'],
-            time=sum(stop - start for start, stop in change['doubtful_s']),
-        )  # fmt: skip
+    if doubtful := [one for one in summary['momentum'] if one['doubtful']]:
+        keys = 'unexplained_force_n', 'unexplained_moment_nm'
+        force, moment = np.sqrt([np.mean([one[k] ** 2 for one in doubtful]) for k in keys])
+        time = sum(one['to_s'] - one['from_s'] for one in doubtful)
+        yield finding('momentum', '', force=float(force), moment=float(moment), time=time)
     for record in summary['sensor_residuals']:
         if record['doubtful']:
             what = record['quantity'].replace('_', ' ')
-            figures = {key: record[key] for key in ('rms', 'unit', 'noise', 'constant')}
+            figures = {key: record[key] for key in ('rms', 'unit', 'noise')}
             yield finding('sensor_residual', record['sensor'], what=what, **figures)
     notable = [group for group in summary['uninformed'] if group['sample_share'] >= MIN_SHARE]
     for group in notable[:MAX_GROUPS]:

@@ -191,14 +191,19 @@ def _write(path: Path, replay: Replay, progress: Progress) -> None:
     progress('writing', 1.0)
 
 
+def estimate_at(batch: WrenchEstimate, k: int) -> WrenchEstimate:
+    """Return the estimate of sample k of a batch."""
+    return WrenchEstimate._make(
+        value if value is batch.contacts else value[k] for value in cast(Any, batch)
+    )
+
+
 def _results(
     replay: Replay, k: int, m: int | None, contacts: tuple[Contact, ...], there: NDArray[np.bool_]
 ) -> Results:
     """Return the results of sample k, and deviations m, with the contacts that are there."""
     batch, found = replay.estimate, replay.deviations
-    estimate = WrenchEstimate._make(
-        None if value is batch.contacts else value[k] for value in cast(Any, batch)
-    )._replace(
+    estimate = estimate_at(batch, k)._replace(
         contacts=contacts,
         wrenches=batch.wrenches[k, there],
         contact_quality=batch.contact_quality[k, there],

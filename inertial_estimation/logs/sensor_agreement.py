@@ -8,16 +8,17 @@ Each record states the residual, the noise that the settings state, and whether 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import compress, product
-from typing import Any, cast
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.calibration.configured_estimator import build_estimator
-from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.momentum_check import (
     WINDOW_NS,
     WINDOWS,
@@ -31,11 +32,12 @@ from inertial_estimation.estimation.sensor_residuals import (
     sensor_residuals,
 )
 from inertial_estimation.identification.errors_in_variables import StateNoise
-from inertial_estimation.logs.results import Replay
-from inertial_estimation.logs.situations import Situation
+from inertial_estimation.logs.results import Replay, estimate_at
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel
 from inertial_estimation.uncertainty.stream_noise import MomentumNoise, stream_noise
 
+GONE = np.uint8(Quality.DROPPED | Quality.ABSENT)
+"""A contact with one of these flags takes no part."""
 MAX_SAMPLES = 200
 """Evenly spread over the log: the estimate is repeated without each FT sensor."""
 MAX_SITUATIONS = 4
@@ -56,51 +58,58 @@ QUANTITIES = {
 Record = dict[str, Any]
 
 
-def momentum_record(replay: Replay) -> Record | None:
-    """Compare the change of momentum with the wrenches [T 2.84, 2.85], None: no window."""
-    windows = list(_momentum_windows(replay))
-    if not windows:
-        return None
-    spans, reports, noises = zip(*windows, strict=True)
-    counts = np.array([report.windows for report in reports], dtype=float)
+class Situation(NamedTuple):
+    """Samples in which the same contacts and sensors take part."""
 
-    def rms(values: Iterable[Array]) -> list[float]:
-        return list(np.sqrt(counts @ np.array(list(values)) ** 2 / counts.sum()).tolist())
-
-    unexplained = rms(report.unexplained for report in reports)
-    change, noise = rms(report.change for report in reports), rms(noises)
-    doubtful = map(is_doubtful, reports, noises)
-    return {
-        'windows': int(counts.sum()),
-        'unexplained_force_n': unexplained[0],
-        'unexplained_moment_nm': unexplained[1],
-        'change_of_linear_momentum_n': change[0],
-        'change_of_angular_momentum_nm': change[1],
-        'noise_force_n': noise[0],
-        'noise_moment_nm': noise[1],
-        'doubtful_s': list(compress(spans, doubtful)),
-    }
+    contacts: tuple[Contact, ...]
+    """At the origins of their frames."""
+    imus: tuple[int, ...]
+    fts: tuple[int, ...]
+    rows: Indices
+    """Increasing, shape (n,)."""
 
 
-def _momentum_windows(replay: Replay) -> Iterator[tuple[tuple[float, float], Any, Array]]:
-    """Yield time span, report and noise (2,) of about ten seconds each."""
-    log, robot, estimate = replay.recording, replay.robot, replay.estimate
-    samples, times = log.samples, log.times
+def find_situations(replay: Replay) -> list[Situation]:
+    """Group the samples with a motion source, the largest group first."""
+    robot, estimate = replay.robot, replay.clean
+    taking = (estimate.contact_quality & GONE) == 0, estimate.used_imus, estimate.used_fts
+    patterns, of_row = np.unique(np.hstack(taking), axis=0, return_inverse=True)
+    found = []
+    for number, pattern in enumerate(patterns):
+        edges = np.cumsum([one.shape[1] for one in taking])[:-1]
+        contacts, imus, fts = (np.flatnonzero(one).tolist() for one in np.split(pattern, edges))
+        if imus or robot.fixed_frame:
+            present = tuple(estimate.contacts[c].at_origin for c in contacts)
+            rows = np.flatnonzero(of_row.reshape(-1) == number)
+            found.append(Situation(present, tuple(imus), tuple(fts), rows))
+    return sorted(found, key=lambda one: -len(one.rows))
+
+
+def momentum_records(replay: Replay) -> Iterator[Record]:
+    """Compare the change of momentum with the wrenches in spans of ten seconds [T 2.84, 2.85]."""
+    log, robot = replay.recording, replay.robot
     noise = MomentumNoise(replay.settings, robot)
-    check, first, seen_ns, last = MomentumCheck(robot), 0, 0, len(times) - 1
-    for row, stamp_ns in enumerate(samples.stamp_ns.tolist()):
-        one = (
-            value if value is estimate.contacts else value[row] for value in cast(Any, estimate)
-        )
-        check.add(samples[row], WrenchEstimate._make(one))
+    check, first, seen_ns, last = MomentumCheck(robot), 0, 0, len(log.times) - 1
+    for row, stamp_ns in enumerate(log.samples.stamp_ns.tolist()):
+        check.add(log.samples[row], estimate_at(replay.estimate, row))
         # Often enough that no window is forgotten.
         if row < last and 0 <= stamp_ns - seen_ns < WINDOW_NS // 2:
             continue
         seen_ns = stamp_ns
         report = check.report()
         if report.windows == WINDOWS or (row == last and report.windows):
-            span = (float(times[first]), float(times[row]))
-            yield span, report, noise.deviation(check, log.rates)
+            deviation = noise.deviation(check, log.rates)
+            figures = {
+                'unexplained': report.unexplained, 'change': report.change, 'noise': deviation
+            }  # fmt: skip
+            yield {
+                'from_s': float(log.times[first]),
+                'to_s': float(log.times[row]),
+                'windows': report.windows,
+                **{f'{name}_force_n': float(force) for name, (force, _) in figures.items()},
+                **{f'{name}_moment_nm': float(moment) for name, (_, moment) in figures.items()},
+                'doubtful': is_doubtful(report, deviation),
+            }
             check, first = MomentumCheck(robot), row + 1
 
 
@@ -159,11 +168,8 @@ def sensor_records(replay: Replay, situations: Sequence[Situation]) -> list[Reco
                 'quantity': quantity,
                 'unit': unit,
                 'n_instants': int(known.sum()),
-                'mean': own[known].mean(axis=0).tolist() if known.any() else [np.nan] * 3,
                 'rms': verdict.rms,
-                'rms_change': verdict.change,
                 'noise': size,
-                'constant': verdict.is_constant,
                 'doubtful': judges and verdict.doubtful,
             })  # fmt: skip
     return records
