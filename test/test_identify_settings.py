@@ -42,7 +42,7 @@ def test_values_become_the_choice_of_equations(tmp_path, robot):
         '  couplings: [[elbow, shoulder]]\n',
     )
     assert (found.preparation.cutoff, found.preparation.every) == (5.0, 2)
-    assert (found.rows.reject, found.rows.frozen_after) == (0.0, None)
+    assert (found.rows.reject, found.rows.frozen_after) == (0.0, 0.2)
     choice = found.choice(robot)
     assert choice.efforts == robot.joint_names
     assert choice.friction == (Term.VISCOUS,)
@@ -61,10 +61,9 @@ def test_values_become_the_choice_of_equations(tmp_path, robot):
         LOG + 'rows: {dead_zone: {elbow: slow}}\n',
         LOG + 'rows: {couplings: [[elbow]]}\n',
         LOG + 'rows: {efforts: [elbw]}\n',
-        LOG + 'rows: {base_link: true}\n',
+        LOG + 'robot: {fixed_link: base}\nrows: {base_link: true}\n',
         LOG + 'payloads: {disc: {frame: tip, mass: -1.0, logs: [a]}}',
-        LOG + 'shapes: {boxes: {bare: [[0, 0, 0], [1, 0, 1]]}}',
-        LOG + 'shapes: {mesh_folders: [nowhere]}',
+        LOG + 'shapes: {boxes: {bare: [0, 0, 0]}}',
     ],
 )
 def test_wrong_file_is_refused(tmp_path, robot, text):
@@ -88,7 +87,7 @@ def test_each_bound_goes_to_its_link_joint_or_submodel(robot):
         robot,
         {
             'mass': {'lower': [0.5, 2.0], 'tool': [0.1, INF]},
-            'center_of_mass': {'tool': {'lower': [-1, -1, 0], 'upper': [1, 1, 0.5]}},
+            'center_of_mass': {'tool': [[-1, -1, 0], [1, 1, 0.5]]},
             'total_mass': {inner.submodel.name: [1.0, 9.0]},
             'extras': {'viscous': [0.0, INF], 'elbow.viscous': [0.1, 0.2]},
         },
@@ -129,7 +128,7 @@ def test_ellipsoid_holds_what_its_axes_state(robot, rng):
         {'ellipsoids': {'tool': BALL | {'semi_axes': [1, 0, 1]}}},
         {'mass': {'hand': [0, 1]}},
         {'mass': {'tool': [2, 1]}},
-        {'center_of_mass': {'tool': {'lower': [0, 0, 0], 'upper': [1, 0, 1]}}},
+        {'center_of_mass': {'tool': [[0, 0, 0], [1, 0, 1]]}},
         {'total_mass': {'arm': [0, 1]}},
         {'extras': {'elbow.offset': [0, 1]}},
         {'maas': {}},

@@ -215,7 +215,7 @@ def test_base_link_equations_of_a_bag_give_the_truth(bag):
     [
         ({'l_sole': 'plate/left', 'r_sole': 'plate/rihgt'}, "'/plate/rihgt'"),
         ({'l_sole': 'plate/left', 'r_sole': 'plate/right'}, "header.frame_id is 'plate'"),
-        ({'l_sole': {'topic': 'plate/left', 'xyz': [0, 0, 1]}}, 'l_sole.frame_id'),
+        ({'l_sole': {'topic': 'plate/left', 'xyz': [0, 0, 1]}}, 'header.frame_id'),
         ({'l_sol': 'plate/left'}, "'rows.external.l_sol'"),
         ({'l_sole': {'topic': 'plate/left', 'axis': 'body'}}, "'axis'"),
         ({'l_sole': {'topic': 'plate/left', 'axes': 'bdy'}}, "'bdy'"),
@@ -299,9 +299,8 @@ def test_touch_with_known_wrench_costs_nothing(known, free):
     ('rows', 'name'),
     [
         ({'contacts': ['l_sole']}, "'l_sole'"),
-        ({'external': {'r_sole': 'plate'}}, 'rows.external.r_sole'),
+        ({'external': {'r_sole': 'plate'}}, 'log.npz'),
         ({'wrenches': ['shank']}, "'shank'"),
-        ({'base_link': True, 'wrenches': False}, 'rows.wrenches'),
     ],
 )
 def test_wrenches_that_contradict_are_refused(tmp_path, motion, capsys, rows, name):

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,8 +32,6 @@ UNITS: dict[str, dict[str, float]] = {
 """Units of each kind of signal, in SI."""
 MAX_VALUE = 9e9
 """Of any signal, in SI; stamps are nanoseconds in 64 bits."""
-Columns = list[tuple[str, Array]]
-SEPARATORS = {';': 'semicolons', '\t': 'tabs'}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +40,12 @@ class Table:
 
     path: str
     columns: Mapping[str, Array]
-    twice: frozenset[str] = frozenset()
 
     def column(self, name: str, wanted_by: str) -> Array:
         """Return a column, shape (n, k)."""
         if name not in self.columns:
             known = ', '.join(self.columns)
             raise LogError(f"{self.path} has no column '{name}' for {wanted_by}; it has {known}")
-        if name in self.twice:
-            raise LogError(f"{self.path} has several columns '{name}' for {wanted_by}")
         values = self.columns[name]
         if values.ndim > 2 or values.dtype.kind not in 'fiu' or not len(values):
             raise LogError(f"{self.path}: column '{name}' for {wanted_by} holds no numbers")
@@ -62,35 +56,30 @@ def load_table(path: str | Path) -> Table:
     """Read a table of numbers."""
     path = Path(path)
     try:
-        columns = TABLES[path.suffix](path)
+        return Table(str(path), TABLES[path.suffix](path))
     except OSError as error:
         raise LogError(f'cannot read {path}: {error.strerror or error}') from error
     except (ValueError, BadZipFile) as error:
         raise LogError(f'{path} is no {path.suffix[1:]} of numbers: {error}') from error
-    counts = Counter(name for name, _ in columns)
-    return Table(str(path), dict(columns), frozenset(name for name in counts if counts[name] > 1))
 
 
-def _load_npz(path: Path) -> Columns:
+def _load_npz(path: Path) -> dict[str, Array]:
     """Return the arrays that are no pickles."""
     if path.is_file() and not is_zipfile(path):
         raise ValueError('it is no zip archive')
-    found = []
+    found = {}
     with np.load(path, allow_pickle=False) as file:
         for name in file.files:
             with suppress(ValueError):
-                found.append((name, file[name]))
-    return [(name, one) for name, one in found if one.ndim]
+                found[name] = file[name]
+    return {name: one for name, one in found.items() if one.ndim}
 
 
-def _load_csv(path: Path) -> Columns:
+def _load_csv(path: Path) -> dict[str, Array]:
     """Return the columns of a file with a header."""
     with path.open(newline='', encoding='utf-8-sig') as file:
         rows = csv.reader(file)
         header = [name.strip() for name in next(rows, [])]
-        for mark, name in SEPARATORS.items():
-            if len(header) == 1 and mark in header[0]:
-                raise ValueError(f'{name} separate its columns, expected commas')
         values = []
         for row in filter(None, rows):
             if len(row) != len(header):
@@ -99,12 +88,12 @@ def _load_csv(path: Path) -> Columns:
                 values.append([float(cell) if cell.strip() else np.nan for cell in row])
             except ValueError as error:
                 raise ValueError(f'line {rows.line_num}: {error}') from error
-    if not header or not values:
-        raise ValueError('it holds no header and rows')
-    return list(zip(header, np.array(values).T, strict=True))
+    if not values or len({*header}) < len(header):
+        raise ValueError('it holds no rows, or columns of one name')
+    return dict(zip(header, np.array(values).T, strict=True))
 
 
-TABLES: dict[str, Callable[[Path], Columns]] = {'.npz': _load_npz, '.csv': _load_csv}
+TABLES: dict[str, Callable[[Path], dict[str, Array]]] = {'.npz': _load_npz, '.csv': _load_csv}
 """Readers of tables by file type. All other logs are bags."""
 
 

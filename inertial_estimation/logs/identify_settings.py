@@ -10,7 +10,7 @@ Settings of ``identify``: how logs become equations.
     rows: {efforts: all, friction: [viscous, coulomb], external: {tip: [0, 0, 0, 0, 0, 0]}}
     bounds:                              # all optional, of links that are known beforehand
       mass: {upper_arm: [1.0, 3.0], hand: [0.2, .inf]}   # [kg]
-      center_of_mass: {hand: {lower: [-0.1, -0.1, 0], upper: [0.1, 0.1, 0.2]}}   # box [m]
+      center_of_mass: {hand: [[-0.1, -0.1, 0], [0.1, 0.1, 0.2]]}   # corners of a box [m]
       ellipsoids:                          # that hold all mass of a link, in its axes [m]
         hand: {center: [0, 0, 0.1], semi_axes: [0.1, 0.1, 0.2]}
       total_mass: [4.0, 6.0]               # of a submodel, or {submodel: [4.0, 6.0]} [kg]
@@ -56,16 +56,19 @@ from inertial_estimation.logs.known_wrenches import (
 )
 from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.log import LogSlice
-from inertial_estimation.logs.setting_values import NotNegative, Vector, numbers, read, record
+from inertial_estimation.logs.setting_values import (
+    NotNegative,
+    Reader,
+    Vector,
+    numbers,
+    read,
+    record,
+)
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.geometry import Box
 from inertial_estimation.model.robot import Robot
 
 ALL = 'all'
-FROZEN_AFTER = 0.2
-"""Default time from which a reading of a table that is equal to the bit is frozen [s]."""
-MIN_REJECT = 2.0
-"""Standard deviations below which noise would be rejected."""
 ROBOT = ('joints', 'locked_positions', 'ft_sensors', 'imus', 'fixed_link', 'gravity')
 FREE = np.array([[-np.inf] * 3, [np.inf] * 3])
 """Corners of a box without limits."""
@@ -89,35 +92,16 @@ def _names(value: Any, name: str) -> Any:
     return ALL if value == ALL else read(tuple[str, ...], value, name)
 
 
-def _interval(value: Any, name: str) -> Array:
-    """Read a least and a greatest value, (2,)."""
-    found: Array = numbers((2,), infinite=True)(value, name)
-    _require_order(found[0], found[1], name)
-    return found
+def _ordered(*shape: int) -> Reader:
+    """Return the reader of least and greatest values, which may be infinite."""
 
+    def read_ordered(value: Any, name: str) -> Array:
+        found: Array = numbers(shape, infinite=True)(value, name)
+        if not (found[0] < found[1]).all():
+            raise ConfigError(f"'{name}' leaves nothing between its ends, {value}")
+        return found
 
-def _mass(value: Any, name: str) -> Array:
-    """Read a least and a greatest mass."""
-    found = _interval(value, name)
-    if found[1] <= 0.0:
-        raise ConfigError(f"'{name}' ends at {found[1]:g} kg, and no body has a mass like that")
-    return found
-
-
-def _corners(value: Any, name: str) -> Array:
-    """Read the lower and the upper corner of a box, (2, 3) [m]."""
-    if isinstance(value, Mapping):
-        value = vars(record(_Corners, value, name)).values()
-    corners: Array = numbers((2, 3), infinite=True)([*value], name)
-    for axis, low, high in zip('xyz', *corners, strict=True):
-        _require_order(low, high, f'{name} along {axis}')
-    return corners
-
-
-def _require_order(low: float, high: float, name: str) -> None:
-    """Raise unless a range leaves something."""
-    if not low < high:
-        raise ConfigError(f"'{name}' leaves nothing between {low:g} and {high:g}")
+    return read_ordered
 
 
 def _ellipsoid(value: Any, name: str) -> Array:
@@ -129,12 +113,6 @@ def _ellipsoid(value: Any, name: str) -> Array:
     # (x - center) in semi-axes has a length of one at most.
     to_ball = np.column_stack([np.diag(1.0 / axes), -center / axes])
     return np.asarray(np.diag([0.0, 0.0, 0.0, 1.0]) - to_ball.T @ to_ball)
-
-
-@dataclass(frozen=True, eq=False)
-class _Corners:
-    lower: Annotated[Array, numbers((3,), infinite=True)]
-    upper: Annotated[Array, numbers((3,), infinite=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,9 +131,7 @@ def _pair(value: Any, name: str) -> tuple[str, str]:
 
 def _box(value: Any, name: str) -> Box:
     """Read a box."""
-    corners = _corners(value, name)
-    if np.isinf(corners).any():
-        raise ConfigError(f"'{name}' is {value!r}, expected finite corners")
+    corners: Array = numbers((2, 3))(value, name)
     return Box.around(corners)
 
 
@@ -175,9 +151,8 @@ def _payloads(value: Any, name: str) -> tuple[LoggedPayload, ...]:
 
 
 Chosen = Annotated[tuple[str, ...] | str, _names]
-Interval = Annotated[Array, _interval]
-MassRange = Annotated[Array, _mass]
-Corners = Annotated[Array, _corners]
+Interval = Annotated[Array, _ordered(2)]
+Corners = Annotated[Array, _ordered(2, 3)]
 Ellipsoid = Annotated[Array, _ellipsoid]
 
 
@@ -223,30 +198,18 @@ class EquationSettings:
     """Wrenches of the environment that are known, by frame, but for those of the layout."""
     reject: NotNegative = 0.0
     """Standard deviations from which equations are rejected as disturbed; 0: none are."""
-    frozen_after: NotNegative | None = None
-    """Time from which repeated readings of tables are frozen [s]; 0: never; None: default."""
-
-    def __post_init__(self) -> None:
-        for name, default in (('wrenches', True), ('efforts', ()), ('offsets', ())):
-            if self.base_link and getattr(self, name) != default:
-                raise ConfigError(
-                    "'rows.base_link' leaves only the equations of the base link, but "
-                    f"'rows.{name}' is {getattr(self, name)!r}"
-                )
-        if 0.0 < self.reject < MIN_REJECT:
-            raise ConfigError(f'reject is {self.reject:g}, expected 0 or from {MIN_REJECT:g}')
-        if self.reject and self.gains:
-            raise ConfigError("'reject' needs known gains, but 'gains' names joints")
+    frozen_after: NotNegative = 0.2
+    """Time from which repeated readings of tables are frozen [s]; 0: never."""
 
 
 @dataclass(frozen=True, eq=False)
 class BoundSettings:
     """Bounds of parameters by link, submodel or unknown; see `Bounds`."""
 
-    mass: Mapping[str, MassRange] = field(default_factory=dict)
+    mass: Mapping[str, Interval] = field(default_factory=dict)
     center_of_mass: Mapping[str, Corners] = field(default_factory=dict)
     ellipsoids: Mapping[str, Ellipsoid] = field(default_factory=dict)
-    total_mass: MassRange | Mapping[str, MassRange] = field(default_factory=dict)
+    total_mass: Interval | Mapping[str, Interval] = field(default_factory=dict)
     extras: Mapping[str, Interval] = field(default_factory=dict)
 
 
@@ -299,19 +262,9 @@ class IdentifySettings:
             raise ConfigError("expected either 'log', for tables, or 'parameters', for bags")
         if self.parameters is not None and self.robot:
             raise ConfigError("'robot' and 'parameters' exclude each other")
-        for wrench in self.rows.external.values():
-            if self.log is not None and isinstance(wrench, WrenchTopic):
-                raise ConfigError(
-                    f"'{wrench.name}' names topic '{wrench.topic}', but the logs are no bags"
-                )
-        if self.log is None and self.rows.frozen_after is not None:
-            raise ConfigError("'rows.frozen_after' is for tables, frozen_after for bags")
         shapes = self.shapes
         if shapes is not None:
             shapes = replace(shapes, mesh_folders=tuple(folder / x for x in shapes.mesh_folders))
-            for one in shapes.mesh_folders:
-                if not one.is_dir():
-                    raise ConfigError(f"'shapes.mesh_folders' names {one}, which is no folder")
         parameters = self.parameters and folder / self.parameters
         return replace(self, shapes=shapes, parameters=parameters)
 
@@ -353,8 +306,6 @@ class IdentifySettings:
                 "'rows.external', or a robot that is not fixed"
             )
         sensors = [sensor.name for sensor in robot.ft_sensors]
-        if rows.offsets == ALL and not sensors:
-            raise ConfigError("'rows.offsets' is all, but there is no FT sensor")
         efforts = _chosen(rows.efforts, 'joint', 'rows.efforts', robot.joint_names)
         gains = _chosen(rows.gains, 'joint', 'rows.gains', robot.joint_names)
         if self.log is not None:

@@ -116,10 +116,7 @@ class WrenchTopic(Scaling, KnownWrench):
             # Its point and its axes belong to two frames, and senders name either of them.
             return {self.axes, self.frame}
         link, L_H_F = robot.frame(self.frame)
-        names = robot.frames_at(link, L_H_F @ self.F_H_W)
-        if not names:
-            raise ConfigError(f"no frame of the robot is there: '{self.name}.frame_id' is needed")
-        return names
+        return robot.frames_at(link, L_H_F @ self.F_H_W)
 
 
 def read_known(value: Any, name: str) -> ConstantWrench | WrenchTopic:
@@ -158,8 +155,6 @@ def check_known(robot: Robot, known: Iterable[KnownWrench], contacts: Iterable[s
     names: dict[str, str] = {}
     for one in known:
         robot.frame(one.frame, f"'{one.name}' is a wrench at '{one.frame}'")
-        if one.axes and one.rpy is not None:
-            raise ConfigError(f"'{one.name}' has both axes and rpy")
         if one.axes:
             robot.frame(one.axes, f"'{one.name}.axes' is '{one.axes}'")
         if one.frame in names:

@@ -27,9 +27,6 @@ from inertial_estimation.logs.setting_values import Names
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
-TURNING = ('rad', 'deg', 'rad/s', 'deg/s', 'rpm', 'N m', 'N mm')
-SLIDING = ('m', 'mm', 'm/s', 'mm/s', 'N')
-"""Units of joints that turn, and of joints that slide."""
 CURRENTS = ('A', 'mA')
 
 
@@ -58,11 +55,6 @@ class Layout:
     external: Mapping[str, Annotated[WrenchColumns, signal('wrench', WrenchColumns)]] = field(
         default_factory=dict
     )
-
-    def __post_init__(self) -> None:
-        _require_own_columns(filter(None, (self.positions, self.velocities, self.efforts)))
-        imus = (one for imu in self.imus.values() for one in vars(imu).values())
-        _require_own_columns((*self.ft_sensors.values(), *filter(None, imus)))
 
     def require_torques(self, joints: Sequence[str]) -> None:
         """Raise for currents without scale."""
@@ -94,7 +86,6 @@ class Layout:
         def of_joints(one: Signal | None) -> Array:
             values = np.full((n, len(robot.joint_names)), np.nan)
             if one is not None:
-                _require_units(one, robot, joints)
                 values[:, joints] = one.read(table, len(joints), n, self.time.name)
             return values
 
@@ -128,25 +119,3 @@ class Layout:
             efforts=of_joints(self.efforts),
             ft_temperatures=temperatures,
         )
-
-
-def _require_units(one: Signal, robot: Robot, joints: Sequence[int]) -> None:
-    """Raise if a joint that turns has a unit of one that slides, or the other way round."""
-    moved = {link.joint: link for link in robot.links if link.joint >= 0}
-    for joint, unit in zip(joints, one.units_of(len(joints)), strict=False):
-        turns = bool(moved[joint].motion[3:].any())
-        if unit in (SLIDING if turns else TURNING):
-            raise ConfigError(
-                f"'{one.name}.unit' is '{unit}', but joint '{robot.joint_names[joint]}' "
-                f'{"turns" if turns else "slides"}'
-            )
-
-
-def _require_own_columns(signals: Iterable[Signal]) -> None:
-    """Raise if signals share a column."""
-    found: dict[str, str] = {}
-    for one in signals:
-        for column in () if one.factor.ndim == 2 else one.columns:
-            if column in found:
-                raise ConfigError(f"'{found[column]}' and '{one.name}' both name '{column}'")
-            found[column] = one.name

@@ -25,7 +25,7 @@ from inertial_estimation.identification.outliers import (
 from inertial_estimation.identification.preparation import Prepared, folded_back, independent_share
 from inertial_estimation.logs import checks
 from inertial_estimation.logs.frozen_readings import without_frozen_readings
-from inertial_estimation.logs.identify_settings import FROZEN_AFTER, IdentifySettings
+from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.known_wrenches import prepare_with
 from inertial_estimation.logs.log import LogSlice, Progress, Touches
 from inertial_estimation.logs.log_reader import LogReader
@@ -184,11 +184,9 @@ class LogReduction:
             raw = replace(raw, efforts=np.where(dead, np.nan, raw.efforts))
         if is_table:
             # Of bags the reader leaves out what FT sensors repeat, as the node does.
-            after = settings.rows.frozen_after
             raw, repeated = without_frozen_readings(
-                robot, raw, choice.efforts, FROZEN_AFTER if after is None else after,
-                velocities=measured,
-            )  # fmt: skip
+                robot, raw, choice.efforts, settings.rows.frozen_after, velocities=measured
+            )
             findings += repeated
         prepared, external = prepare_with(raw, read.external, how)
         samples = prepared.samples
