@@ -108,10 +108,6 @@ CODES: dict[str, Code] = {
     'inertia': Code(
         _W, '{what}', None, '', 'no rigid body has such a mass or inertia, or no link of a robot'
     ),
-    'assumed_reported': Code(
-        _W, 'assumed at {position:.3g}, but reported in {count} messages up to {error:.3g} from '
-        'it', None, 'rad or m', 'the reports are not used: `joint_states.assumed`',
-    ),
     'joint_limit': Code(
         _W, 'position {value:.4g}, limits of the URDF {lower:.4g} and {upper:.4g}', 0.1,
         'rad or m', 'wrong unit (of tables `log.positions.unit`), gear or column, or wrong limits',

@@ -15,7 +15,7 @@ pytest.importorskip('rosbags')
 from bag_messages import JOINT_STATE, STORE, WRENCH, imu, joint_state, wrench, write_bag
 
 from inertial_estimation.errors import LogError
-from inertial_estimation.logs.bag import BagReader, BagWriter, bag_deserializer
+from inertial_estimation.logs.bag import BagReader, BagWriter, deserialize
 from inertial_estimation.signals.messages import Encoder
 from inertial_estimation.signals.router import Source
 
@@ -94,14 +94,14 @@ def test_what_is_written_can_be_read_with_rosbags(tmp_path):
 def test_any_encoding_is_read(little_endian):
     names = ['hip', 'knee']
     data = joint_state(START, names, [1.0, 2.0], [], [3.0, 4.0], little_endian=little_endian)
-    joints = Source('joints', '', '', bag_deserializer())
+    joints = Source('joints', '', '', deserialize)
     reading = joints.read(data)
     assert (reading.stamp_ns, reading.names) == (START, ('hip', 'knee'))
     np.testing.assert_array_equal(reading.positions, [1.0, 2.0])
     assert len(reading.velocities) == 0
     np.testing.assert_array_equal(reading.efforts, [3.0, 4.0])
     assert joints.fallbacks == (0 if little_endian else 1)
-    reading = Source('ft', '', '', bag_deserializer()).read(
+    reading = Source('ft', '', '', deserialize).read(
         wrench(START, 'leg', range(6), little_endian=little_endian)
     )
     assert (reading.stamp_ns, reading.frame_id) == (START, 'leg')
@@ -109,6 +109,6 @@ def test_any_encoding_is_read(little_endian):
     data = imu(
         START, 'head', [1, 2, 3], [4, 5, 6], measures_rate=False, little_endian=little_endian
     )
-    reading = Source('imu', '', '', bag_deserializer()).read(data)
+    reading = Source('imu', '', '', deserialize).read(data)
     assert np.isnan(reading.angular_velocity).all()
     np.testing.assert_array_equal(reading.linear_acceleration, [4.0, 5.0, 6.0])

@@ -56,9 +56,7 @@ def test_values_become_the_choice_of_equations(tmp_path, robot):
     'text',
     [
         'rows: {}\n',
-        LOG + 'parameters: x.yaml\n',
         LOG + 'rws: {}\n',
-        LOG + 'rows: {dead_zone: {elbow: slow}}\n',
         LOG + 'rows: {couplings: [[elbow]]}\n',
         LOG + 'rows: {efforts: [elbw]}\n',
         LOG + 'robot: {fixed_link: base}\nrows: {base_link: true}\n',
@@ -129,9 +127,7 @@ def test_ellipsoid_holds_what_its_axes_state(robot, rng):
         {'mass': {'hand': [0, 1]}},
         {'mass': {'tool': [2, 1]}},
         {'center_of_mass': {'tool': [[0, 0, 0], [1, 0, 1]]}},
-        {'total_mass': {'arm': [0, 1]}},
         {'extras': {'elbow.offset': [0, 1]}},
-        {'maas': {}},
     ],
 )
 def test_wrong_bounds_are_refused(robot, given):

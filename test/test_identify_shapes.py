@@ -101,9 +101,3 @@ def test_meshes_are_found_in_folders_of_the_settings(folder):
         counts[hulls] = bare['count']
     # A tetrahedron leaves out most of its box.
     assert counts['false'] == 27 > counts['true']
-
-
-def test_unused_shapes_are_reported(folder, capsys):
-    shapes = f'shapes: {{boxes: {{drawn: {BOX}}}}}'
-    assert run(folder, shapes) == 0
-    assert "box of 'drawn' under 'shapes' is not used" in ' '.join(capsys.readouterr().out.split())

@@ -168,8 +168,6 @@ def test_base_link_equations_of_a_table_give_the_truth(tmp_path, motion):
     error, rank = base_error(tmp_path)
     assert block['determined'] == rank == 10 + 7 * 4
     assert error < EXACT
-    assert run(tmp_path) == 0
-    assert json.loads((tmp_path / 'out.json').read_text())['consistent']
 
 
 def messages(names, columns, left_ns=0):
@@ -215,9 +213,7 @@ def test_base_link_equations_of_a_bag_give_the_truth(bag):
     [
         ({'l_sole': 'plate/left', 'r_sole': 'plate/rihgt'}, "'/plate/rihgt'"),
         ({'l_sole': 'plate/left', 'r_sole': 'plate/right'}, "header.frame_id is 'plate'"),
-        ({'l_sole': {'topic': 'plate/left', 'xyz': [0, 0, 1]}}, 'header.frame_id'),
         ({'l_sol': 'plate/left'}, "'rows.external.l_sol'"),
-        ({'l_sole': {'topic': 'plate/left', 'axis': 'body'}}, "'axis'"),
         ({'l_sole': {'topic': 'plate/left', 'axes': 'bdy'}}, "'bdy'"),
     ],
 )

@@ -115,7 +115,6 @@ def test_csv_with_sensors(tmp_path, rng):
         {'positions': {'columns': 'q', 'divided_by': [[1, 1], [1, 1]]}},
         {'imus': {'head': {'gyroscope': 'g'}}},
         {'joints': ['elbow', 'elbow']},
-        {'tme': 't'},
     ],
 )
 def test_wrong_layout_is_refused(changes):
@@ -128,7 +127,6 @@ def test_logs_without_the_columns_are_refused(arm, npz, tmp_path):
     for one in (
         layout(positions='p'),
         layout(positions={'columns': 'q', 'scale': [1, 2, 3]}),
-        layout(positions='names'),
         layout(velocities='short'),
         layout(time='late'),
         layout(joints=['elbow', 'shouldr']),

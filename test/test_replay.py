@@ -370,11 +370,6 @@ def test_real_robot_follows_its_own_torques_and_its_weight(fitted):
     assert abs(fitted.support.relative_error) <= 0.01
 
 
-def test_offsets_from_the_model_give_the_weight(yoga):
-    support = yoga('model', time_range=(30.0, 45.0)).support
-    assert support.contact == 'l_sole' and abs(support.relative_error) <= 0.01
-
-
 def test_the_frozen_sensor_is_found_with_its_intervals(fitted):
     frozen = {ft.name: ft.frozen_intervals_s for ft in fitted.fts if ft.frozen_intervals_s}
     assert list(frozen) == ['l_leg_ft']

@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from inertial_estimation.errors import LogError, NameNotFound
@@ -34,14 +35,15 @@ class BagMessage(NamedTuple):
     data: bytes
 
 
-class BagReader:
+class BagReader(AbstractContextManager['BagReader']):
     """Reads a bag; a context manager."""
 
     def __init__(self, path: str | Path) -> None:
         from rosbags.rosbag2 import Reader, ReaderError
 
         self.path = Path(path)
-        _check_exists(self.path)
+        if not self.path.exists():
+            raise LogError(f"there is no bag '{self.path}'")
         try:
             self._reader = Reader(self.path)
             self._reader.open()
@@ -52,16 +54,7 @@ class BagReader:
             for topic, info in self._reader.topics.items()
         }
 
-    def __enter__(self) -> BagReader:
-        """Return the open bag."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the bag."""
         self._reader.close()
 
@@ -90,7 +83,7 @@ class BagReader:
             raise LogError(f"'{self.path}' is damaged: {error}") from error
 
 
-class BagWriter:
+class BagWriter(AbstractContextManager['BagWriter']):
     """Writes a new bag (mcap); a context manager."""
 
     def __init__(self, path: str | Path) -> None:
@@ -107,16 +100,7 @@ class BagWriter:
         self._store = standard_types()
         self._connections: dict[str, Connection] = {}
 
-    def __enter__(self) -> BagWriter:
-        """Return the open bag."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Finish the bag."""
         self._writer.close()
 
@@ -129,6 +113,7 @@ class BagWriter:
         self._writer.write(connection, stamp_ns, data)
 
 
+@cache
 def standard_types() -> Typestore:
     """Return the message types of ROS 2."""
     from rosbags.typesys import Stores, get_typestore
@@ -136,37 +121,16 @@ def standard_types() -> Typestore:
     return get_typestore(Stores.ROS2_HUMBLE)
 
 
-def bag_deserializer() -> Callable[[bytes, str], Any]:
-    """Return a function that deserializes messages of any encoding."""
-    stores: list[Typestore] = []
+def deserialize(data: bytes, type_: str) -> Any:
+    """Return a message of any encoding."""
+    from rosbags.serde import SerdeError
 
-    def deserialize(data: bytes, type_: str) -> Any:
-        from rosbags.serde import SerdeError
-
-        if not stores:
-            stores.append(standard_types())
-        try:
-            return stores[0].deserialize_cdr(data, type_)
-        except (SerdeError, ValueError, IndexError) as error:
-            raise LogError(f'a message of {len(data)} bytes is no {type_}: {error}') from error
-
-    return deserialize
+    try:
+        return standard_types().deserialize_cdr(data, type_)
+    except (SerdeError, ValueError, IndexError) as error:
+        raise LogError(f'a message of {len(data)} bytes is no {type_}: {error}') from error
 
 
 def resolve(topic: str) -> str:
     """Return the full name that a topic has without namespace and remapping."""
     return topic if topic.startswith('/') else f'/{topic}'
-
-
-def _check_exists(path: Path) -> None:
-    """Raise if there is no bag."""
-    if not path.exists():
-        raise LogError(f"there is no bag '{path}'")
-    if path.is_dir() and not (path / 'metadata.yaml').exists():
-        files = sorted(f.name for f in path.iterdir() if f.suffix in ('.mcap', '.db3'))
-        if files:
-            raise LogError(
-                f"'{path}' has no metadata.yaml, as after an interrupted recording: "
-                f"give one of its files, such as '{path / files[0]}'"
-            )
-        raise LogError(f"'{path}' is no bag: it holds neither metadata.yaml nor .mcap or .db3")

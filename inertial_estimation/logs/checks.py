@@ -43,11 +43,6 @@ def replay_findings(replay: Replay) -> Iterator[Finding]:
     yield from missing_streams(replay)
     for stream in (*summary['fts'], *summary['imus'], *summary['joint_states']):
         yield from stream_findings(stream, float(np.ptp(log.times)))
-    for joint in log.reported_assumed:
-        yield finding(
-            'assumed_reported', joint.joint, position=joint.assumed_position,
-            count=joint.n_messages, error=joint.largest_difference,
-        )  # fmt: skip
     problems = dict(log.problems)
     if log.touches is not None:
         problems = {'contacts': log.touches.problems, **problems}

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError, ModelError, NameNotFound
-from inertial_estimation.findings import Finding, Level, finding, raise_errors
+from inertial_estimation.findings import Finding, finding, raise_errors
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Determined, Evidence, determined
 from inertial_estimation.identification.fit import RobotFit, fit
@@ -40,7 +40,6 @@ from inertial_estimation.logs.reduction import (
     LogReduction,
     Reduced,
     merged,
-    motions,
 )
 from inertial_estimation.model.geometry import link_shapes
 from inertial_estimation.model.robot import Robot
@@ -165,9 +164,11 @@ def identify(
     reduction = LogReduction(reader, builder, settings, progress)
     # Logs to equations, to information, to the answers of a solver.
     seen, rejected = reduction.reduced(fitted), list[Finding]()
-    _require_usable(
-        seen, _without_equations(builder, reader.assumed, settings.rows.contacts), builder
-    )
+    lacking = list(_without_equations(builder, reader.assumed, settings.rows.contacts))
+    if not any(one.count for log in seen for one in log.evidence):
+        why = [*lacking, *(one for log in seen for one in log.findings)]
+        reasons = '; '.join(map(str, why)) or 'something is missing in each sample'
+        raise LogError(f'the logs give no equations: {reasons}')
     if settings.rows.reject:
         seen, rejected = reduction.undisturbed(fitted, seen)
     chosen = {**(options or {}), **({'grids': points} if points else {})}
@@ -186,7 +187,7 @@ def identify(
     findings = [
         *_overlaps(fitted, tested),
         *(finding('suboptimal', 'shapes', what=note) for note in notes),
-        *_without_equations(builder, reader.assumed, settings.rows.contacts),
+        *lacking,
         *(
             finding('unexcited', name, what='no equations: its parameters are kept')
             for name in possible
@@ -242,13 +243,7 @@ def _link_points(
         links, prior, shapes.by_link, configured=settings.boxes, per_axis=settings.points,
         hulls=settings.hulls,
     )  # fmt: skip
-    unused = [
-        f"the box of '{name}' under 'shapes' is not used: the URDF has "
-        f'{shapes.by_link[name].source} geometry of that link'
-        for name in settings.boxes
-        if name in shapes.by_link
-    ]
-    return dict(zip(links, grids, strict=True)), [*shapes.notes, *unused]
+    return dict(zip(links, grids, strict=True)), list(shapes.notes)
 
 
 def with_lightened_links(found: RobotIdentification) -> RobotIdentification:
@@ -259,23 +254,6 @@ def with_lightened_links(found: RobotIdentification) -> RobotIdentification:
         for name, share in shares.items()
     )
     return replace(found, findings=(*found.findings, *findings))
-
-
-def _require_usable(
-    seen: Sequence[Reduced], lacking: Iterable[Finding], builder: EquationBuilder
-) -> None:
-    """Raise if efforts are constant in all logs, nothing gives equations, or nothing moves."""
-    raise_errors(
-        replace(one, level=Level.ERROR)
-        for joint, one in seen[0].constant.items()
-        if all(joint in log.constant for log in seen)
-    )
-    if not any(one.count for log in seen for one in log.evidence):
-        why = [*lacking, *(one for log in seen for one in log.findings)]
-        reasons = '; '.join(map(str, why)) or 'something is missing in each sample'
-        raise LogError(f'the logs give no equations: {reasons}')
-    if not motions(seen, builder.robot)[1]:
-        raise_errors([finding('motion', 'robot', level=Level.ERROR, limit=MIN_MOTION)])
 
 
 def _without_equations(
@@ -305,7 +283,9 @@ def _unexcited(
     seen: Sequence[Reduced], known: Mapping[str, Determined], robot: Robot
 ) -> Iterator[Finding]:
     """Yield joints that stand still, and combinations that the logs do not determine."""
-    for name, size in zip(robot.joint_names, motions(seen, robot)[0], strict=True):
+    lows, highs = np.stack([one.ranges for one in seen], axis=1)
+    sizes = np.fmax.reduce(highs) - np.fmin.reduce(lows)
+    for name, size in zip(robot.joint_names, sizes, strict=True):
         if size <= MIN_MOTION:
             yield finding('motion', name, limit=MIN_MOTION)
     for name, one in known.items():

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,15 +121,6 @@ class Touches:
         return cls(tuple(numbers), np.array(rows, dtype=np.intp), *others)
 
 
-class ReportedJoint(NamedTuple):
-    """An assumed joint whose position the log reports; positions [rad or m]."""
-
-    joint: str
-    assumed_position: float
-    n_messages: int
-    largest_difference: float
-
-
 @dataclass(frozen=True, eq=False)
 class Log:
     """
@@ -150,8 +141,6 @@ class Log:
     external : mapping of str to ndarray, shape (n, 6)
         Known wrenches of the environment by frame, about its origin in its axes [N, Nm]; NaN:
         unknown.
-    reported_assumed : tuple of ReportedJoint
-        Assumed joints that the log reports.
     rates : StreamRates, optional
         Mean rates of the streams.
 
@@ -160,7 +149,6 @@ class Log:
     samples: SampleBatch
     origin_ns: int
     statistics: AssemblerStatistics | None = None
-    reported_assumed: tuple[ReportedJoint, ...] = ()
     touches: Touches | None = None
     rates: StreamRates | None = None
     problems: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

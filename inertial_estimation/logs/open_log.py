@@ -20,14 +20,13 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.logs.bag import BagReader, bag_deserializer, resolve
+from inertial_estimation.logs.bag import BagReader, deserialize, resolve
 from inertial_estimation.logs.columns import TABLES, load_table
 from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.log import (
     Log,
     LogSlice,
     Progress,
-    ReportedJoint,
     Touches,
     no_progress,
 )
@@ -107,7 +106,7 @@ def _bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progre
     """Return the samples that the node would have made of a bag."""
     assembly = _Assembly(robot, settings)
     router = Router(
-        settings, robot, assembly, assembly.contacts.push, bag_deserializer(), resolve=resolve,
+        settings, robot, assembly, assembly.contacts.push, deserialize, resolve=resolve,
         strict=True,
     )  # fmt: skip
     needs = build_calibration(settings, robot).needs_temperature
@@ -168,11 +167,6 @@ class _Assembly:
         self._origin_ns = 0
         self.contacts = ContactStream(robot, settings)
         self._present: list[tuple[Contact, ...]] = []
-        self._assumed = dict(
-            zip(settings.joint_states.assumed, settings.joint_states.assumed_positions)
-        )
-        self._columns: dict[tuple[str, ...], list[int]] = {}
-        self._reported: dict[str, ReportedJoint] = {}
 
     def push_ft(self, index: int, stamp_ns: int, wrench: Array) -> None:
         """Take an FT message; the first one is the origin of times."""
@@ -182,17 +176,7 @@ class _Assembly:
     def push_joints(
         self, index: int, stamp_ns: int, names: tuple[str, ...], *values: Array
     ) -> Sample | None:
-        """Take a joint state, and count reports of assumed joints."""
-        if names not in self._columns:
-            self._columns[names] = [k for k, name in enumerate(names) if name in self._assumed]
-        positions = values[0]
-        for k in self._columns[names] if len(positions) == len(names) else ():
-            # A name without a number is no report: it is why the joint is assumed.
-            if np.isfinite(positions[k]):
-                name, assumed = names[k], self._assumed[names[k]]
-                before = self._reported.get(name, ReportedJoint(name, assumed, 0, 0.0))
-                largest = max(before.largest_difference, abs(float(positions[k]) - assumed))
-                self._reported[name] = ReportedJoint(name, assumed, before.n_messages + 1, largest)
+        """Take a joint state."""
         return self._assembler.push_joints(index, stamp_ns, names, *values)
 
     def keep(self, sample: Sample | None) -> None:
@@ -210,7 +194,6 @@ class _Assembly:
             SampleBatch.stack(self.samples),
             self._origin_ns or self.samples[0].stamp_ns,
             self._assembler.statistics(),
-            tuple(self._reported.values()),
             Touches.of(self._present, problems, self.contacts.senders.ever_slow),
             self._assembler.rates(),
         )

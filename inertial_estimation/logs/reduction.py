@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import NamedTuple
@@ -35,8 +35,6 @@ from inertial_estimation.sample import SampleBatch
 
 MAX_ROUNDS = 8
 """Of rejecting outliers: without them the fit is better, and shows more."""
-MIN_TILT = 0.05
-"""Change of the direction of a proper acceleration from which its IMU is moved."""
 MIN_REJECTED, MAX_REJECTED = limit_of('disturbed'), 0.4
 """Shares of equations from which rejection is reported, and doubted: most may be disturbed."""
 
@@ -61,10 +59,8 @@ class Reduced(NamedTuple):
     part: LogPart
     evidence: list[Evidence]
     ranges: Array
-    """Least and greatest `poses`, shape (2, n_joints + 3 n_imus)."""
+    """Least and greatest joint positions, shape (2, n_joints)."""
     findings: list[Finding]
-    constant: Mapping[str, Finding]
-    """Efforts of moving joints that never change, which are left out."""
     left: list[dict[str, Array]]
     """Residuals of the equations that agree with the reference of each submodel, if any."""
 
@@ -149,7 +145,7 @@ class LogReduction:
             str(log), recorded, len(samples), prepared.stretches, prepared.discarded, payloads
         )
         findings = [replace(one, subject=f'{log}: {one.subject}') for one in findings]
-        return Reduced(part, evidence, _ranges(samples), findings, constant, left)
+        return Reduced(part, evidence, _ranges(samples), findings, left)
 
     def _read(self, log: LogSlice) -> _Read:
         """Read, check and filter a log."""
@@ -175,7 +171,7 @@ class LogReduction:
             findings += [one for one in missing if one.values['share'] < 1.0]
         raise_errors(findings)
         constant = {
-            one.subject: one
+            one.subject
             for one in findings
             if one.code == 'constant' and one.level > Level.INFO and one.subject in choice.efforts
         }
@@ -212,7 +208,8 @@ class _Read(NamedTuple):
     prepared: Prepared
     observed: Observed
     findings: list[Finding]
-    constant: Mapping[str, Finding]
+    constant: set[str]
+    """Joints whose effort never changes though they move; it is left out."""
 
 
 def merged(logs: Iterable[Reduced]) -> list[Evidence]:
@@ -222,22 +219,9 @@ def merged(logs: Iterable[Reduced]) -> list[Evidence]:
 
 
 def _ranges(samples: SampleBatch) -> Array:
-    """Return least and greatest positions of joints and directions in IMUs, NaN: unknown."""
-    pulls = samples.proper_accelerations
-    lengths = np.linalg.norm(pulls, axis=-1, keepdims=True)
-    directions = np.divide(pulls, lengths, out=np.zeros_like(pulls), where=lengths > 0)
-    values = np.hstack([samples.positions, directions.reshape(len(pulls), -1)])
-    values = np.where(np.isfinite(values), values, np.nan)
+    """Return least and greatest known positions of joints, NaN: unknown."""
+    values = np.where(np.isfinite(samples.positions), samples.positions, np.nan)
     return np.array([f.reduce(values, axis=0, initial=np.nan) for f in (np.fmin, np.fmax)])
-
-
-def motions(logs: Iterable[Reduced], robot: Robot) -> tuple[Array, bool]:
-    """Return ranges of joint positions in logs, (n_joints,), and whether anything moves."""
-    lows, highs = np.stack([one.ranges for one in logs], axis=1)
-    sizes = np.fmax.reduce(highs) - np.fmin.reduce(lows)
-    n = len(robot.joint_names)
-    moves = (sizes[:n] > checks.MIN_MOTION).any() or (sizes[n:] > MIN_TILT).any()
-    return sizes[:n], bool(moves)
 
 
 def free_submodels(

@@ -11,7 +11,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Mask, Stamps
 from inertial_estimation.errors import LogError
-from inertial_estimation.logs.bag import BagReader, bag_deserializer, resolve
+from inertial_estimation.logs.bag import BagReader, deserialize, resolve
 from inertial_estimation.logs.frozen_readings import runs
 from inertial_estimation.signals.router import Source
 
@@ -56,7 +56,7 @@ def read_stream(
 ) -> Stream:
     """Return the messages of a topic, of equal stamps the first; kind of `READINGS`."""
     topic = resolve(topic)
-    source = Source(kind, topic, topic, bag_deserializer(), frames=frames, strict=True)
+    source = Source(kind, topic, topic, deserialize, frames=frames, strict=True)
     reader.require(topic, source.type)
     readings = [source.read(message.data) for message in reader.messages([topic])]
     if not readings:
