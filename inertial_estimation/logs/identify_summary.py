@@ -106,10 +106,6 @@ def _submodel(block: BlockFit, known: Determined, unseen: Evidence | None) -> di
         'base_parameters': [
             {**record, 'value': value, 'deviation': spread} for record, value, spread in base
         ],
-        'grade': answer.grade.value,
-        'optimality': answer.optimality,
-        'iterations': answer.iterations,
-        'solve_time': answer.solve_time,
         'noise': block.noise.deviations,
         'left_out': dict(evidence.left_out),
         'rows': rows,
