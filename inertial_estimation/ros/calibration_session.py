@@ -226,14 +226,15 @@ def collect(node: SessionNode, feed: TopicFeed | RobotFeed, session: Session) ->
             session.restart() if line.strip() == 'r' else session.proceed()
         node.asked.clear()
         while session.notes:
-            print_line(session.notes.pop(0))
+            sys.stderr.write(f'{session.notes.pop(0)}\n')
         if now - shown_at < LINE_PERIOD or session.is_done:
             continue
         is_silent = now - heard_at > MAX_SILENCE and not session.is_loading
         instruction = 'no readings' if is_silent else session.instruction()
         line = '; '.join((instruction, *complaints(node, feed)))
         if line != shown:
-            print_line(line)
+            # Results that are piped go to standard output.
+            sys.stderr.write(f'{line}\n')
             shown, shown_at = line, now
 
 
@@ -246,12 +247,6 @@ def typed_lines() -> Iterator[list[str]]:
             found = os.read(0, 1024).decode(errors='replace')
             is_open = bool(found)
         yield found.splitlines()
-
-
-def print_line(text: str) -> None:
-    """Print a line on standard error, where results that are piped do not go."""
-    sys.stderr.write(f'{text}\n')
-    sys.stderr.flush()
 
 
 def complaints(node: Node, feed: TopicFeed | RobotFeed) -> Iterator[str]:
