@@ -62,7 +62,7 @@ def test_wrong_call_has_exit_code_2(options, urdf, capsys):
 
 def test_help_imports_nothing_heavy():
     code = (
-        'import sys; from inertial_estimation.cli import _parser; _parser().format_help(); '
+        'import sys; from inertial_estimation.cli import _parser; _parser(()).format_help(); '
         "sys.exit(bool({'numpy', 'rich', 'yaml'} & {*sys.modules}))"
     )
     assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0

@@ -61,15 +61,16 @@ def _run(arguments: Sequence[str] | None) -> int:
     from importlib.metadata import version
 
     words = sys.argv[1:] if arguments is None else arguments
-    parser = _parser(words[:1])
-    chosen = parser.parse_args(arguments)
-    if chosen.version:
-        sys.stdout.write(f'{parser.prog} {version("inertial_estimation")}\n')
-        return 0
-    if chosen.command is None:
-        parser.print_help(sys.stderr)
-        return WRONG_CALL
+    chosen = argparse.Namespace(command=''.join(words[:1]))
     try:
+        parser = _parser(words[:1])
+        chosen = parser.parse_args(arguments)
+        if chosen.version:
+            sys.stdout.write(f'{parser.prog} {version("inertial_estimation")}\n')
+            return 0
+        if chosen.command is None:
+            parser.print_help(sys.stderr)
+            return WRONG_CALL
         check_outputs(chosen)
         return int(chosen.run(chosen) or 0)
     except BrokenPipeError:

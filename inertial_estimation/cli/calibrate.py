@@ -7,6 +7,9 @@ from __future__ import annotations
 import argparse
 from math import nan
 
+import numpy as np
+
+from inertial_estimation.calibration.calibration_file import as_entry, read
 from inertial_estimation.cli import calibrate_body, calibrate_log
 from inertial_estimation.cli.arguments import (
     CONFIG,
@@ -59,10 +62,6 @@ SETS = {'nargs': 5, 'action': 'append', 'default': []}
 
 def _show(chosen: argparse.Namespace) -> None:
     """Print a calibration file."""
-    import numpy as np
-
-    from inertial_estimation.calibration.calibration_file import as_entry, read
-
     robot, sensors = read(chosen.file)
     entries = {name: as_entry(sensor) for name, sensor in sensors.items()}
     write_json(chosen.json, {'robot': robot, 'sensors': entries})

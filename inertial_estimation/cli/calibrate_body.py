@@ -11,8 +11,19 @@ from importlib.util import find_spec
 from itertools import combinations
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+from pinocchio.rpy import rpyToMatrix
+
+from inertial_estimation.calibration.calibration_file import SensorCalibration, others_in, read
+from inertial_estimation.calibration.configured_estimator import (
+    calibration_path,
+    sensor_calibrations,
+)
+from inertial_estimation.calibration.in_situ_matrix import AddedMass, in_situ_matrix
+from inertial_estimation.calibration.in_situ_offset import InSituOffset, in_situ_offset
+from inertial_estimation.calibration.session import Session
 from inertial_estimation.cli.calibrate_output import (
     KEPT_SLOPES,
     figures_table,
@@ -21,25 +32,18 @@ from inertial_estimation.cli.calibrate_output import (
     robot_name,
 )
 from inertial_estimation.cli.render import escape, records_table, show
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CallError, ConfigError
-
-if TYPE_CHECKING:
-    from inertial_estimation.calibration.calibration_file import SensorCalibration
-    from inertial_estimation.calibration.in_situ_matrix import AddedMass
-    from inertial_estimation.calibration.in_situ_offset import InSituOffset
-    from inertial_estimation.ros.calibration_session import SessionNode
+from inertial_estimation.findings import Level
+from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.log import LogSlice
+from inertial_estimation.logs.sensor_log import read_body_log
 
 DIRECTIONS = {'child_to_parent': 1, 'parent_to_child': -1}
 
 
 def offset(chosen: argparse.Namespace) -> None:
     """Identify an offset without a model."""
-    from inertial_estimation.calibration.calibration_file import SensorCalibration
-    from inertial_estimation.calibration.in_situ_offset import in_situ_offset
-    from inertial_estimation.logs.identify_settings import IdentifySettings
-    from inertial_estimation.logs.log import LogSlice
-    from inertial_estimation.logs.sensor_log import read_body_log
-
     before = former(chosen) or SensorCalibration()
     settings = IdentifySettings.from_yaml(chosen.config)
     log = read_body_log(LogSlice.parse(chosen.log), settings, chosen.ft, chosen.imu)
@@ -52,13 +56,6 @@ def offset(chosen: argparse.Namespace) -> None:
 
 def matrix(chosen: argparse.Namespace) -> None:
     """Identify a matrix from added masses."""
-    import numpy as np
-
-    from inertial_estimation.calibration.in_situ_matrix import AddedMass
-    from inertial_estimation.logs.identify_settings import IdentifySettings
-    from inertial_estimation.logs.log import LogSlice
-    from inertial_estimation.logs.sensor_log import read_body_log
-
     given, sets, dates = (*chosen.data, *chosen.validate), [], []
     parts = [LogSlice.parse(log) for log, *_ in given]
     for first, second in combinations(parts, 2):
@@ -96,7 +93,6 @@ def live(chosen: argparse.Namespace) -> None:
         raise CallError('--load is a mass, 0 kg or more, and its centre [m]')
     if find_spec('rclpy') is None:
         raise ConfigError('a live session needs ROS')
-    from inertial_estimation.calibration.calibration_file import SensorCalibration, others_in
     from inertial_estimation.ros.calibration_session import collect, hand_over, session_node
 
     with session_node(chosen.namespace) as node:
@@ -123,22 +119,11 @@ def live(chosen: argparse.Namespace) -> None:
 
 def _rotation(chosen: argparse.Namespace) -> Any:
     """Return the rotation of --imu-rpy."""
-    from pinocchio.rpy import rpyToMatrix
-
     return None if chosen.imu_rpy is None else rpyToMatrix(*chosen.imu_rpy)
 
 
-def _set_up(chosen: argparse.Namespace, node: SessionNode) -> tuple[Any, Any]:
+def _set_up(chosen: argparse.Namespace, node: Any) -> tuple[Any, Any]:
     """Return feed and session; complete the file to write and its robot."""
-    import numpy as np
-
-    from inertial_estimation.calibration.calibration_file import SensorCalibration, read
-    from inertial_estimation.calibration.configured_estimator import (
-        calibration_path,
-        sensor_calibrations,
-    )
-    from inertial_estimation.calibration.session import Session
-    from inertial_estimation.config import EstimatorSettings
     from inertial_estimation.ros.calibration_session import RobotFeed, TopicFeed, find_description
 
     before = former(chosen)
@@ -198,9 +183,6 @@ def _finish_matrix(
     notes: Sequence[str] = (),
 ) -> None:
     """Identify, print and write a matrix; more: figures; others: data sets weighed with it."""
-    from inertial_estimation.calibration.in_situ_matrix import in_situ_matrix
-    from inertial_estimation.findings import Level
-
     matrix = None if before is None else before.matrix
     found = in_situ_matrix(sets, rotation=rotation, former=matrix, bias=bias, direction=direction)
     findings = tuple(found.findings(chosen.ft, matrix))

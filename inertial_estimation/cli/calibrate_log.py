@@ -8,19 +8,35 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from inertial_estimation.calibration.calibration_file import SensorCalibration
+from inertial_estimation.calibration.configured_estimator import (
+    build_estimator,
+    sensor_calibrations,
+)
+from inertial_estimation.calibration.offset_from_model import offset_from_model
+from inertial_estimation.calibration.sensor_fits import (
+    PredictedWrenches,
+    SensorFit,
+    calibrate_affine,
+    calibrate_temperature,
+)
+from inertial_estimation.calibration.tool import fit_tool
 from inertial_estimation.cli import files
 from inertial_estimation.cli.calibrate_output import KEPT_SLOPES, figures_table, finish
 from inertial_estimation.cli.render import escape, progress_bars, show
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, CallError
-
-if TYPE_CHECKING:
-    from inertial_estimation.calibration.calibration_file import SensorCalibration
-    from inertial_estimation.calibration.sensor_fits import PredictedWrenches, SensorFit
-    from inertial_estimation.config import EstimatorSettings
-    from inertial_estimation.logs.log import Log, LogSlice, TimeRange
-    from inertial_estimation.model.robot import Robot
+from inertial_estimation.findings import Level
+from inertial_estimation.logs.log import Log, LogSlice, TimeRange
+from inertial_estimation.logs.offsets import in_hindsight, predict_wrenches
+from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.logs.sensor_log import iso_date, pair_on_robot, read_tool_log
+from inertial_estimation.model.configured_robot import build_robot
+from inertial_estimation.model.robot import Robot
 
 MAX_SAMPLES = 20_000
 """Longer ranges are thinned for offsets: constants need no more."""
@@ -28,12 +44,6 @@ MAX_SAMPLES = 20_000
 
 def offsets(chosen: argparse.Namespace) -> None:
     """Identify offsets from the model."""
-    import numpy as np
-
-    from inertial_estimation.calibration.configured_estimator import build_estimator
-    from inertial_estimation.calibration.offset_from_model import offset_from_model
-    from inertial_estimation.findings import Level
-
     robot, settings, calibrations = _robot(chosen)
     part = _part(chosen)
     log, date = _open(chosen, robot, settings, part)
@@ -88,11 +98,6 @@ def offsets(chosen: argparse.Namespace) -> None:
 
 def affine(chosen: argparse.Namespace) -> None:
     """Fit matrices and offsets to predicted wrenches."""
-    import numpy as np
-
-    from inertial_estimation.calibration.sensor_fits import calibrate_affine
-    from inertial_estimation.logs.log import LogSlice
-
     parts = [_part(chosen)]
     if chosen.validate is not None:
         parts.append(LogSlice.parse(chosen.validate))
@@ -121,10 +126,6 @@ def affine(chosen: argparse.Namespace) -> None:
 
 def temperature(chosen: argparse.Namespace) -> None:
     """Fit temperature coefficients to predicted wrenches."""
-    import numpy as np
-
-    from inertial_estimation.calibration.sensor_fits import calibrate_temperature
-
     robot, before, predicted, date = _predict(chosen, [_part(chosen)])
     times, held = predicted.times, predicted.samples.ft_temperatures
     warmth = np.full((len(times), len(before)), np.nan)
@@ -144,9 +145,6 @@ def temperature(chosen: argparse.Namespace) -> None:
 
 def tool(chosen: argparse.Namespace) -> None:
     """Identify a tool from free motion."""
-    from inertial_estimation.calibration.tool import fit_tool
-    from inertial_estimation.logs.sensor_log import iso_date, pair_on_robot, read_tool_log
-
     part = _part(chosen)
     robot, settings, calibrations = _robot(chosen)
     pair = pair_on_robot(robot, settings, chosen.ft, chosen.imu)
@@ -196,9 +194,6 @@ def _predict(
     chosen: argparse.Namespace, parts: Sequence[LogSlice]
 ) -> tuple[Robot, dict[str, SensorCalibration], PredictedWrenches, str]:
     """Return robot, former calibrations, predictions smoothed in hindsight, and the date."""
-    from inertial_estimation.logs.log import TimeRange
-    from inertial_estimation.logs.offsets import in_hindsight, predict_wrenches
-
     robot, settings, calibrations = _robot(chosen)
     settings = in_hindsight(settings)
     log, date = _open(chosen, robot, settings, parts[0])
@@ -215,10 +210,6 @@ def _robot(
     chosen: argparse.Namespace,
 ) -> tuple[Robot, EstimatorSettings, dict[str, SensorCalibration]]:
     """Return the robot of --robot and --config, settings, and former calibrations by sensor."""
-    from inertial_estimation.calibration.configured_estimator import sensor_calibrations
-    from inertial_estimation.config import EstimatorSettings
-    from inertial_estimation.model.configured_robot import build_robot
-
     settings = EstimatorSettings.from_yaml(chosen.config)
     if chosen.calibration is not None:
         settings = replace(settings, calibration_file=chosen.calibration)
@@ -234,9 +225,6 @@ def _open(
     chosen: argparse.Namespace, robot: Robot, settings: EstimatorSettings, part: LogSlice
 ) -> tuple[Log, str]:
     """Return the log of a robot on known supports, and the date of its part."""
-    from inertial_estimation.logs.open_log import open_log
-    from inertial_estimation.logs.sensor_log import iso_date
-
     if settings.fixed_link and not chosen.support:
         show(escape(f'support: fixed_link {settings.fixed_link}, assumed the only contact'))
     elif not chosen.support:
@@ -248,14 +236,10 @@ def _open(
 
 def _part(chosen: argparse.Namespace) -> LogSlice:
     """Return the part of the log."""
-    from inertial_estimation.logs.log import LogSlice
-
     return LogSlice.parse(chosen.log)
 
 
 def _range(part: LogSlice) -> TimeRange:
     """Return a part as times after the first FT message."""
-    from inertial_estimation.logs.log import TimeRange
-
     # Joint states may come before the first FT message.
     return TimeRange(part.start or -inf, part.stop)

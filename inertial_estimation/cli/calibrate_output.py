@@ -7,14 +7,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
 from inertial_estimation.cli.render import findings_lines, plain, show, table, write_json
 from inertial_estimation.errors import CalibrationError, NameNotFound
-
-if TYPE_CHECKING:
-    from inertial_estimation.calibration.calibration_file import SensorCalibration
-    from inertial_estimation.findings import Finding
+from inertial_estimation.findings import Finding, Level
 
 AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 SOME_ROBOT = 'robot'
@@ -25,8 +23,6 @@ KEPT_SLOPES = ('matrix', 'temperature_coefficients')
 
 def former(chosen: argparse.Namespace) -> SensorCalibration | None:
     """Return the calibration of --ft in the file of --calibration."""
-    from inertial_estimation.calibration.calibration_file import read
-
     if chosen.calibration is None:
         return None
     _, sensors = read(chosen.calibration)
@@ -38,8 +34,6 @@ def former(chosen: argparse.Namespace) -> SensorCalibration | None:
 
 def robot_name(chosen: argparse.Namespace) -> str:
     """Return the name of the robot in the file that is written."""
-    from inertial_estimation.calibration.calibration_file import read
-
     robot: str = chosen.robot_name
     for path in (chosen.calibration, chosen.out):
         if not robot and path is not None and Path(path).exists():
@@ -58,9 +52,6 @@ def finish(
     keeps: Sequence[str] = (),
 ) -> None:
     """Print and write results; refuse to write a calibration with errors."""
-    from inertial_estimation.calibration.calibration_file import write
-    from inertial_estimation.findings import Level
-
     write_json(chosen.json, {**figures, 'findings': list(findings)})
     show(*tables, *findings_lines(findings))
     if chosen.out is not None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 
-from inertial_estimation.cli import files
+from inertial_estimation.cli import base_parameters, files, identifiable
 from inertial_estimation.cli.arguments import COMMANDS, FLAG, FULL, NAMES, Command
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
@@ -16,7 +16,11 @@ from inertial_estimation.cli.render import (
     show,
     write_json,
 )
+from inertial_estimation.cli.robot_check import check_settings, check_urdf
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.config.files import read_text
 from inertial_estimation.errors import CallError, ModelError
+from inertial_estimation.estimation.contacts import Contact
 
 TABLES = ('ft_sensors', 'submodels', 'clusters', 'torque_dependence', 'wrench_dependence')
 """Printed without --full."""
@@ -37,10 +41,6 @@ def _run(chosen: argparse.Namespace) -> int:
 
 def _check_robot(chosen: argparse.Namespace, urdf: str) -> int:
     """Print sensors, submodels and dependence."""
-    from inertial_estimation.cli.robot_check import check_settings, check_urdf
-    from inertial_estimation.config import EstimatorSettings
-    from inertial_estimation.estimation.contacts import Contact
-
     contacts = [Contact(frame) for frame in chosen.contacts]
     with files.naming(chosen.urdf):
         if chosen.config:
@@ -65,9 +65,6 @@ def _check_robot(chosen: argparse.Namespace, urdf: str) -> int:
 
 def _check_equations(chosen: argparse.Namespace, urdf: str) -> int:
     """Print what logs can determine, or whether stated base parameters can be those of bodies."""
-    from inertial_estimation.cli import base_parameters, identifiable
-    from inertial_estimation.config.files import read_text
-
     with files.naming(chosen.urdf):
         if chosen.config:
             source = identifiable.source_of_file(chosen.config, urdf)

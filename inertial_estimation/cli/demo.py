@@ -8,12 +8,11 @@ import argparse
 
 from inertial_estimation.cli.arguments import COMMANDS, COUNT, NUMBER, Command
 from inertial_estimation.cli.render import FULL_WIDTH, escape, show, write_json
+from inertial_estimation.demo.run import run
 
 
 def _run(chosen: argparse.Namespace) -> None:
     """Push a simulated robot, and compare the estimates with the true wrenches."""
-    from inertial_estimation.demo.run import run
-
     found = run(
         chosen.duration, seed=chosen.seed, say=lambda line: show(escape(line), width=FULL_WIDTH)
     )

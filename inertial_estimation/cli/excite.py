@@ -8,7 +8,10 @@ import argparse
 from collections.abc import Iterator, Sequence
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import yaml
 
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import (
@@ -27,11 +30,15 @@ from inertial_estimation.cli.render import (
     show,
     write_json,
 )
+from inertial_estimation.config.files import load_mapping, write_whole
 from inertial_estimation.errors import CallError
-
-if TYPE_CHECKING:
-    from inertial_estimation.identification.excitation.design import Excitation
-    from inertial_estimation.identification.excitation.search import FourierMotion
+from inertial_estimation.identification.excitation.design import (
+    Excitation,
+    ExciteSettings,
+    design_excitation,
+)
+from inertial_estimation.identification.excitation.search import FourierMotion
+from inertial_estimation.identification.unknowns import Term
 
 FRICTION = ('viscous', 'coulomb', 'offset', 'drive_inertia')
 ALL, NONE = 'all', 'none'
@@ -46,13 +53,6 @@ ATTEMPTS = ('condition_at_start', 'condition', 'complete')
 
 def _run(chosen: argparse.Namespace) -> None:
     """Design a motion and write it."""
-    from inertial_estimation.config.files import load_mapping, write_whole
-    from inertial_estimation.identification.excitation.design import (
-        ExciteSettings,
-        design_excitation,
-    )
-    from inertial_estimation.identification.unknowns import Term
-
     lines = chosen.rate * chosen.period
     if not 0.0 < lines <= MAX_LINES:
         raise CallError(f'--rate gives {lines:g} lines, expected 1 to {MAX_LINES}')
@@ -137,8 +137,6 @@ def _tables(record: dict[str, Any]) -> Iterator[Any]:
 
 def csv_text(motion: FourierMotion, rate_hz: float) -> str:
     """Return a period as a table of numbers."""
-    import numpy as np
-
     n = int(np.floor(motion.basis.period * rate_hz * (1 + np.finfo(float).eps)))
     t, text = np.arange(n + 1) / rate_hz, StringIO()
     names = [f'{kind}_{joint}' for kind in 'qva' for joint in motion.joint_names]
@@ -151,9 +149,6 @@ def csv_text(motion: FourierMotion, rate_hz: float) -> str:
 
 def trajectory_text(motion: FourierMotion) -> str:
     """Return a period as YAML with the fields of trajectory_msgs/JointTrajectory."""
-    import numpy as np
-    import yaml
-
     n, points = POINTS * motion.basis.harmonics, []
     t = motion.basis.period * np.arange(n + 1) / n
     # Without a minus before zero.

@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import (
@@ -27,10 +27,13 @@ from inertial_estimation.cli.render import (
     show,
     write_json,
 )
+from inertial_estimation.config.files import write_whole
 from inertial_estimation.errors import CallError, ModelError, NameNotFound
-
-if TYPE_CHECKING:
-    from inertial_estimation.logs.identify import RobotIdentification
+from inertial_estimation.identification.solvers.method import require_weight
+from inertial_estimation.identification.solvers.methods import SOLVERS
+from inertial_estimation.logs.identify import RobotIdentification, identify, with_lightened_links
+from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.identify_summary import extras_yaml, summarize
 
 Record = dict[str, Any]
 
@@ -48,8 +51,6 @@ RESIDUALS = ('submodel', 'equations', 'signal', 'before', 'fit', 'validation')
 
 def _method(text: str) -> str:
     """Return the name of a solver."""
-    from inertial_estimation.identification.solvers.methods import SOLVERS
-
     if text not in SOLVERS:
         raise argparse.ArgumentTypeError(str(NameNotFound('method', text, SOLVERS)))
     return text
@@ -57,8 +58,6 @@ def _method(text: str) -> str:
 
 def _weight(text: str) -> float:
     """Return the weight of a prior."""
-    from inertial_estimation.identification.solvers.method import require_weight
-
     try:
         require_weight(float(text))
         return float(text)
@@ -68,12 +67,6 @@ def _weight(text: str) -> float:
 
 def _run(chosen: argparse.Namespace) -> int:
     """Identify a robot."""
-    from inertial_estimation.config.files import write_whole
-    from inertial_estimation.identification.solvers.methods import SOLVERS
-    from inertial_estimation.logs.identify import identify, with_lightened_links
-    from inertial_estimation.logs.identify_settings import IdentifySettings
-    from inertial_estimation.logs.identify_summary import extras_yaml, summarize
-
     if chosen.weight is not None and not SOLVERS[chosen.method].weighted:
         raise CallError(f'--weight is not used by {chosen.method}')
     urdf = files.load_urdf(chosen.robot)

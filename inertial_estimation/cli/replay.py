@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Iterator
 from math import hypot, inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import (
@@ -31,10 +31,15 @@ from inertial_estimation.cli.render import (
     show,
     write_json,
 )
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CallError, LogError
-
-if TYPE_CHECKING:
-    from inertial_estimation.logs.results import Replay
+from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.log import TimeRange
+from inertial_estimation.logs.offsets import OffsetRequest
+from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.logs.replay import replay
+from inertial_estimation.logs.results import Replay
+from inertial_estimation.model.configured_robot import build_robot
 
 Record = dict[str, Any]
 
@@ -54,14 +59,6 @@ CONTACTS: Columns = {
 
 def _run(chosen: argparse.Namespace) -> None:
     """Run the estimator over a bag."""
-    from inertial_estimation.config import EstimatorSettings
-    from inertial_estimation.logs.identify_settings import IdentifySettings
-    from inertial_estimation.logs.log import TimeRange
-    from inertial_estimation.logs.offsets import OffsetRequest
-    from inertial_estimation.logs.open_log import open_log
-    from inertial_estimation.logs.replay import replay
-    from inertial_estimation.model.configured_robot import build_robot
-
     if chosen.offsets_from == 'settings' and (chosen.support or chosen.offset_range[0] > -inf):
         raise CallError('--support and --offset-range need --offsets-from model or torques')
     if chosen.out is not None and Path(chosen.out).exists():
