@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from inertial_estimation.cli import files
 from inertial_estimation.cli.arguments import (
@@ -149,6 +148,8 @@ def csv_text(motion: FourierMotion, rate_hz: float) -> str:
 
 def trajectory_text(motion: FourierMotion) -> str:
     """Return a period as YAML with the fields of trajectory_msgs/JointTrajectory."""
+    import yaml
+
     n, points = POINTS * motion.basis.harmonics, []
     t = motion.basis.period * np.arange(n + 1) / n
     # Without a minus before zero.

@@ -11,11 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape as escape
-from rich.progress import Progress
-from rich.table import Table
-
 from inertial_estimation.findings import Finding, alike
 
 Columns = Mapping[str, str | Callable[[Any], Any]]
@@ -36,6 +31,8 @@ COLOURS = ('cyan', 'yellow', 'red')
 
 def show(*items: Any, width: int | None = None) -> None:
     """Print text and tables, None: nothing, in the width of the terminal or `WIDTH` columns."""
+    from rich.console import Console
+
     console = Console(highlight=False)
     if width or not console.is_terminal:
         console = Console(highlight=False, width=width or WIDTH)
@@ -50,10 +47,19 @@ def show(*items: Any, width: int | None = None) -> None:
     sys.stdout.flush()
 
 
+def escape(text: str) -> str:
+    """Return text in which brackets mean brackets."""
+    from rich.markup import escape
+
+    return escape(text)
+
+
 def table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, full: bool = False
 ) -> Any:
     """Return a table; columns of numbers are right-aligned; full: no cell is shortened."""
+    from rich.table import Table
+
     drawn = Table(
         title=escape(title), title_justify='left', title_style='bold', box=None,
         padding=(0, 2, 0, 0),
@@ -185,6 +191,9 @@ def write_json(path: Path | None, data: Any) -> None:
 @contextmanager
 def progress_bars() -> Iterator[Callable[[str, float], None]]:
     """Show a bar for each stage of a job, on standard error so that results can be piped."""
+    from rich.console import Console
+    from rich.progress import Progress
+
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda what, done: None
