@@ -222,10 +222,9 @@ def test_budget_that_runs_out_leaves_consistent_parameters(case, noise, name):
 
 
 def test_undetermined_unknowns_stay_at_the_prior(method, case, blind, noise):
-    problem = replace(blind.problem(noise), prior_extras=np.array([0.0, 0.7]))
-    found = method(problem)
+    found = method(blind.problem(noise))
     assert whitened(found.parameters[2], case.prior[2]) <= stays(method)
-    assert found.x[-1] == pytest.approx(0.7, rel=SAME)
+    assert abs(found.x[-1]) <= SAME
 
 
 def test_deviations_are_those_of_many_trials(method, case, rng):
@@ -287,7 +286,7 @@ def test_weight_outside_its_range_is_refused(weighted, case, weight):
 @pytest.mark.parametrize(
     'wrong',
     [
-        lambda problem: replace(problem, prior_extras=np.array([np.nan, 0.0])),
+        lambda problem: replace(problem, extra_scales=np.array([0.0, 1.0])),
         lambda problem: replace(problem, count=0.0),
         lambda problem: replace(problem, bounds=Bounds(mass=np.full((5, 2), np.nan))),
         lambda problem: SOLVERS['entropic'](problem, start=np.full(52, np.nan)),

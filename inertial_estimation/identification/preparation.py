@@ -23,6 +23,8 @@ from inertial_estimation.sample import SampleBatch
 NANOSECONDS = 1e-9
 DERIVATIVE_POINTS = 7
 """Samples of a derivative: exact for polynomials of degree 6, 2e-6 low at 4 Hz and 100 Hz."""
+EDGE = DERIVATIVE_POINTS - 1
+"""Samples at each end where the second derivative of a position is wrong."""
 MAX_JITTER = 0.01
 """Of stamps over the period before signals are interpolated."""
 MAX_ORDER = 10
@@ -100,7 +102,7 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
             f'rate of the log'
         )
     cuts = np.flatnonzero(np.diff(t) > how.largest_gap) + 1
-    shortest = 2 * how.edges + period * (6 * how.order + 4)
+    shortest = 2 * max(how.edges, EDGE * period) + period * (6 * how.order + 4)
     found = [
         _filtered(samples.take(slice(start, stop)), period, how)
         for start, stop in pairwise([0, *cuts.tolist(), len(t)])
@@ -154,20 +156,6 @@ def independent_share(how: Preparation, step: float) -> float:
     return min(1.0, float(how.every * np.mean(np.abs(response) ** 4)))
 
 
-def derivative(values: Array, step: float) -> Array:
-    """Return the derivative of signals, (n, ...), with a period [s]; one-sided at both ends."""
-    from scipy.ndimage import correlate1d
-    from scipy.signal import savgol_coeffs
-
-    n, half = DERIVATIVE_POINTS, DERIVATIVE_POINTS // 2
-    flat = values.reshape(len(values), -1)
-    weights = [savgol_coeffs(n, n - 1, deriv=1, delta=step, pos=k, use='dot') for k in range(n)]
-    found = correlate1d(flat, weights[half], axis=0, output=np.float64)
-    found[:half] = weights[:half] @ flat[:n]
-    found[-half:] = weights[half + 1 :] @ flat[-n:]
-    return np.asarray(found).reshape(values.shape)
-
-
 def _filtered(part: SampleBatch, period: float, how: Preparation) -> SampleBatch:
     """Return one part with evenly spaced stamps, filtered, without its edges."""
     t = np.asarray((part.stamp_ns - part.stamp_ns[0]) * NANOSECONDS, dtype=np.float64)
@@ -190,7 +178,7 @@ def _filtered(part: SampleBatch, period: float, how: Preparation) -> SampleBatch
         directions=_low_pass(np.sign(smooth['velocities']), step, how),
         angular_accelerations=_rate(smooth['angular_velocities'], step),
     )
-    edge = max(1, round(how.edges / step))
+    edge = max(EDGE, round(how.edges / step))
     return whole.take(slice(edge, len(whole) - edge, how.every))
 
 
@@ -204,9 +192,17 @@ def _interpolated(values: Array | None, t: Array, grid: Array) -> Array | None:
 
 def _rate(values: Array, step: float) -> Array:
     """Return derivatives, zero where a signal changes by no more than round-off."""
+    from scipy.signal import savgol_filter
+
     if not values.size:
         return values
-    found = derivative(values, step)
+    # Wrong within half a filter of both ends, which are cut off.
+    found = np.asarray(
+        savgol_filter(
+            values, DERIVATIVE_POINTS, DERIVATIVE_POINTS - 1, deriv=1, delta=step, axis=0,
+            mode='nearest',
+        )
+    )  # fmt: skip
     largest = np.max(np.abs(values), axis=0, where=np.isfinite(values), initial=0.0)
     found[np.abs(found) <= ROUND_OFF * largest / step] = 0.0
     return found

@@ -17,18 +17,19 @@ from typing import Any
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.arguments import choice
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.solvers.divergence import (
     Distance,
     entropic_gradient,
     entropic_roots,
+    parameters_of,
     symmetric,
     whitening,
 )
 from inertial_estimation.identification.unknowns import Unknowns
-from inertial_estimation.model.inertia import LARGEST_ARM
+from inertial_estimation.model.inertia import LARGEST_ARM, pseudo_inertia
 
 SMALLEST_MASS = 1e-3
 """Mass that a link without one gets [kg]."""
@@ -44,8 +45,6 @@ PRIOR_WEIGHT = 10.0
 
 def widened(names: Sequence[str], parameters: Array) -> tuple[Array, tuple[str, ...]]:
     """Return strictly consistent parameters, (n_links, 10), and the links that were changed."""
-    if parameters.shape != (len(names), 10):
-        raise ShapeError('parameters', (len(names), 10), parameters.shape)
     rows = [_widened(name, row) for name, row in zip(names, parameters, strict=True)]
     found = np.array(rows).reshape(len(names), 10)
     changed = (found != parameters).any(axis=1)
@@ -54,18 +53,15 @@ def widened(names: Sequence[str], parameters: Array) -> tuple[Array, tuple[str, 
 
 def _widened(name: str, parameters: Array) -> Array:
     """Return the parameters of one link, (10,)."""
+    if not np.isfinite(parameters).all():
+        raise ModelError(f"prior of '{name}': NaN or infinity")
     mass, first = parameters[0], parameters[1:4]
     center = first / mass if mass else np.zeros(3)
-    arm = float(np.linalg.norm(center))
-    xx, xy, yy, xz, yz, zz = parameters[4:]
-    about_origin = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    size = float(np.linalg.norm(about_origin))
-    offset = float(center @ center) * np.eye(3) - np.outer(center, center)
-    inertia = about_origin - mass * offset
-    finite = bool(np.isfinite(parameters).all())
-    least = np.linalg.eigvalsh(inertia)[0] if finite else np.nan
+    arm, size = float(np.linalg.norm(center)), float(np.linalg.norm(parameters[4:]))
+    J = pseudo_inertia(parameters)
+    moments, axes = np.linalg.eigh(J[:3, :3] - mass * np.outer(center, center))
+    least = float(moments[0] + moments[1])
     for holds, what in (
-        (finite, 'NaN or infinity'),
         (mass >= 0, f'mass is {mass:g} kg'),
         (mass or not first.any(), 'first moment without mass'),
         (arm <= LARGEST_ARM, f'centre of mass {arm:g} m from the link, limit {LARGEST_ARM:g}'),
@@ -74,14 +70,12 @@ def _widened(name: str, parameters: Array) -> Array:
     ):
         if not holds:
             raise ModelError(f"prior of '{name}': {what}")
-    moments, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
-    total = mass or SMALLEST_MASS
-    floor = total * SMALLEST_RADIUS**2 / 5
+    J[3, 3] = mass or SMALLEST_MASS
+    floor = J[3, 3] * SMALLEST_RADIUS**2 / 5
     if mass and moments[0] >= floor:
         return parameters
-    second = (axes * np.maximum(moments, floor)) @ axes.T
-    inertia = np.trace(second) * np.eye(3) - second + total * offset
-    return np.array([total, *first, *inertia[np.tril_indices(3)]])
+    J[:3, :3] = (axes * np.maximum(moments, floor)) @ axes.T + mass * np.outer(center, center)
+    return parameters_of(J)
 
 
 def prior_of_method(

@@ -89,10 +89,8 @@ class Problem:
         Number of measured equations.
     prior : ndarray, shape (n_links, 10)
         Prior parameters.
-    prior_extras : ndarray, shape (n_extras,), optional
-        Prior of the other unknowns. Default: zero.
     extra_scales : ndarray, shape (n_extras,), optional
-        Standard deviations of the prior of the other unknowns. Default: infinite.
+        Standard deviations of the other unknowns, whose prior is zero. Default: infinite.
     bounds : Bounds
 
     Raises
@@ -108,7 +106,6 @@ class Problem:
     energy: float
     count: float
     prior: Array
-    prior_extras: Array | None = None
     extra_scales: Array | None = None
     bounds: Bounds = field(default_factory=Bounds)
 
@@ -120,12 +117,10 @@ class Problem:
             raise ShapeError('factor', ('r', n), self.factor.shape, 'one column per unknown')
         require_array('target', self.target, (len(self.factor),))
         require_array('prior', self.prior, (n_links, 10))
-        for name in ('prior_extras', 'extra_scales'):
-            if (array := getattr(self, name)) is not None:
-                require_array(name, array, (n_extras,))
-        for name in ('factor', 'target', 'prior_extras', 'energy', 'count'):
-            value = getattr(self, name)
-            if value is not None and not np.isfinite(value).all():
+        if self.extra_scales is not None:
+            require_array('extra_scales', self.extra_scales, (n_extras,))
+        for name in ('factor', 'target', 'energy', 'count'):
+            if not np.isfinite(getattr(self, name)).all():
                 raise ModelError(f"'{name}' holds NaN or infinity")
         require_number('energy', self.energy, least=0.0)
         if not self.count > 0:
@@ -141,14 +136,13 @@ class Problem:
         information: Information,
         prior: Array,
         *,
-        prior_extras: Array | None = None,
         extra_scales: Array | None = None,
         bounds: Bounds | None = None,
     ) -> Problem:
         """Return the problem of some information of all unknowns."""
         return cls(
             unknowns, information.R, information.rho, information.energy, information.count,
-            prior, prior_extras, extra_scales, bounds or Bounds(),
+            prior, extra_scales, bounds or Bounds(),
         )  # fmt: skip
 
     def mean_square(self, x: Array) -> float:
@@ -158,7 +152,7 @@ class Problem:
 
     def prior_point(self) -> Array:
         """Return the prior of all unknowns, shape (n,)."""
-        return self.unknowns.join(self.prior, self.prior_extras)
+        return self.unknowns.join(self.prior)
 
     def fitted_extras(self) -> Array:
         """Return the prior parameters with all other unknowns fitted, shape (n,)."""
