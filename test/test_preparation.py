@@ -73,8 +73,6 @@ def test_signals_and_their_derivatives_have_no_delay(jitter, rng):
     found = prepare(sines(t), Preparation(cutoff=20.0))
     assert_sines(found.samples)
     assert found.period == pytest.approx(1 / RATE, rel=jitter + 1e-9)
-    # The last stamps that are kept may fall on either side of a recorded one.
-    assert abs(found.discarded - 2 * 0.2 * RATE) <= 2
 
 
 def test_edges_and_short_parts_are_cut_off():
@@ -83,7 +81,6 @@ def test_edges_and_short_parts_are_cut_off():
     t = np.delete(t, np.s_[-120:-80])
     found = prepare(sines(t), Preparation(cutoff=20.0, largest_gap=0.05))
     assert_sines(found.samples)
-    assert found.stretches == 2
     kept = found.samples.stamp_ns * 1e-9 - 1
     assert not ((kept > 3.0 - 0.2) & (kept < 3.4 + 0.19)).any()
 

@@ -25,7 +25,6 @@ import numpy as np
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import LogError
 from inertial_estimation.identification.information import Information, weighted_sum
-from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import Unknowns, gain_columns
 
@@ -96,13 +95,3 @@ def settled(solve: Callable[[Array], Array], x: Array, gains: Indices) -> tuple[
         if not moving.any():
             break
     return x, moving
-
-
-def shifted(bounds: Bounds, unknowns: Unknowns, x: Array) -> Bounds:
-    """Return bounds with those of gains in terms of their change from a guess."""
-    if bounds.extras is None:
-        return bounds
-    of_gains = gain_columns(unknowns)
-    extras = bounds.extras.copy()
-    extras[of_gains - unknowns.n_inertial] -= x[of_gains, None]
-    return replace(bounds, extras=extras)

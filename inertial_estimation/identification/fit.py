@@ -31,7 +31,6 @@ from inertial_estimation.identification.drive_gains import (
     linearised,
     require_scale,
     settled,
-    shifted,
 )
 from inertial_estimation.identification.evidence import Evidence, friction_scales
 from inertial_estimation.identification.information import Information, weighted_sum
@@ -295,10 +294,15 @@ class _Task:
             weight = min(self.options['weight'] * self.evidence.count, NOISE_PRIOR_WEIGHT)
             prior = entropic_model(self.unknowns, self.prior, self.prior, scales, weight)
         noise = noise_levels(kinds, prior=prior)
-        own = noise.information
+        own, bounds = noise.information, self.bounds
+        if bounds.extras is not None:
+            # Of gains, equations determine the change from the guess.
+            gains, extras = gain_columns(self.unknowns), bounds.extras.copy()
+            extras[gains - self.unknowns.n_inertial] -= x[gains, None]
+            bounds = replace(bounds, extras=extras)
         problem = Problem.of(
             self.unknowns, own if others is None else own.merge(others), self.prior,
-            bounds=shifted(self.bounds, self.unknowns, x), extra_scales=scales,
+            bounds=bounds, extra_scales=scales,
         )  # fmt: skip
         answer = self.method(problem, **self.options)
         left = own.squared_residual(answer.x) / own.count
@@ -320,15 +324,12 @@ def fitted_at_prior(evidence: Evidence, prior: Array) -> Array:
 
 def disagreement(submodels: Sequence[tuple[Unknowns, Array]]) -> float:
     """Return the largest difference of an offset between submodels, over the largest offset."""
-    shared = _shared_offsets(submodels)
-    values = np.full((len(submodels), len(shared)), np.nan)
-    for row, (unknowns, x) in zip(values, submodels, strict=True):
-        own = [k for k, name in enumerate(shared) if name in unknowns.names]
-        row[own] = x[unknowns.columns(shared[k] for k in own)]
-    if not shared:
-        return 0.0
-    spread = np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
-    return float(spread.max() / max(1.0, np.nanmax(np.abs(values))))
+    values = [
+        [x[unknowns.names.index(name)] for unknowns, x in submodels if name in unknowns.names]
+        for name in _shared_offsets(submodels)
+    ]
+    largest = max((float(np.abs(one).max()) for one in values), default=0.0)
+    return max((float(np.ptp(one)) for one in values), default=0.0) / max(1.0, largest)
 
 
 def _shared_offsets(submodels: Sequence[tuple[Unknowns, Any]]) -> list[str]:

@@ -76,10 +76,6 @@ class Prepared(NamedTuple):
 
     samples: SampleBatch
     """Filtered, with derivatives."""
-    stretches: int
-    """Parts between gaps that were long enough."""
-    discarded: int
-    """Recorded samples at edges and in parts that were too short."""
     period: float
     """Median period of the recorded stamps [s]."""
 
@@ -112,7 +108,6 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
         raise LogError(
             f'no part without a gap of {how.largest_gap:g} s is longer than {shortest:.2g} s'
         )
-    used = [(stamps >= one.stamp_ns[0]) & (stamps <= one.stamp_ns[-1]) for one in found]
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in found])
         for name in ('stamp_ns', 'accelerations', 'angular_accelerations', 'directions', *SIGNALS)
@@ -121,7 +116,7 @@ def prepare(samples: SampleBatch, how: Preparation) -> Prepared:
     joined = SampleBatch(**columns)
     if how.every > 1 and len(joined) < MIN_SAMPLES:
         raise ConfigError(f'every is {how.every}, which leaves {len(joined)} of {len(t)} samples')
-    return Prepared(joined, len(found), len(t) - int(np.sum(used)), period)
+    return Prepared(joined, period)
 
 
 def folded_back(how: Preparation, period: float) -> str:

@@ -25,8 +25,6 @@ RANK_TOLERANCE = 1e-10
 """Singular value over the largest that is zero: reductions leave 1e-14, some logs need 1e-7."""
 ZERO_COLUMN = 1e-12
 """Share of the longest column below which others are zero: angles of a URDF have six digits."""
-SAFE_PIVOT = 1e-6
-"""Share of the first pivot above which others belong to singular values that are not zero."""
 DETERMINED = 1e-6
 """Part of the unit vector of a determined unknown that may be outside the row space."""
 DEPENDENT = 1e-12
@@ -103,18 +101,15 @@ def numerical_rank(gram: Array) -> int:
 
 
 def column_basis(factor: Array) -> Array:
-    """Return an orthonormal basis of the columns, (r, rank): faster than `RowSpace` if it can."""
-    from scipy.linalg.lapack import dgeqp3, dorgqr
+    """Return an orthonormal basis of the columns, (r, rank): faster than `RowSpace`."""
+    from scipy.linalg import qr
 
     if not factor.size:
         return np.zeros((len(factor), 0))
-    reduced, _, factors, _, _ = dgeqp3(factor / _scales(np.linalg.norm(factor, axis=0)))
+    scaled = factor / _scales(np.linalg.norm(factor, axis=0))
+    basis, reduced, _ = qr(scaled, mode='economic', pivoting=True)
     pivots = np.abs(np.diag(reduced))
-    rank = int(np.count_nonzero(pivots > SAFE_PIVOT * pivots[0]))
-    if np.count_nonzero(pivots > np.finfo(float).eps * pivots[0]) > rank:
-        return RowSpace.of(factor).left
-    basis, _, _ = dorgqr(reduced[:, :rank], factors[:rank])
-    return np.asarray(basis)
+    return np.asarray(basis[:, pivots > RANK_TOLERANCE * pivots[0]])
 
 
 def _scales(lengths: Array) -> Array:

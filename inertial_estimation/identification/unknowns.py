@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
-from inertial_estimation.errors import ModelError, ShapeError
+from inertial_estimation.errors import ModelError
 
 INERTIAL = ('m', 'mc_x', 'mc_y', 'mc_z', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 """Inertial parameters of a link about its origin in its axes [kg, kg m, kg m^2]."""
@@ -116,16 +116,12 @@ class Unknowns:
 
     def split(self, x: Array) -> tuple[Array, Array]:
         """Return parameters, (..., n_links, 10), and extras, (..., n_extras), of (..., n)."""
-        if x.shape[-1] != len(self):
-            raise ShapeError('x', (len(self),), x.shape, 'one value for each unknown')
         parameters, extras = np.split(x, [self.n_inertial], axis=-1)
         return parameters.reshape(*x.shape[:-1], len(self.links), len(INERTIAL)), extras
 
     def join(self, parameters: Array, extras: Array | None = None) -> Array:
         """Return the vector of unknowns, (n,); `split` undoes it. Default of extras: zero."""
         rest = np.zeros(len(self.extras)) if extras is None else extras
-        if parameters.size != self.n_inertial or rest.shape != (len(self.extras),):
-            raise ShapeError('parameters', (len(self.links), len(INERTIAL)), parameters.shape)
         return np.concatenate([parameters.reshape(-1), rest])
 
     def columns(self, names: Iterable[str]) -> Indices:

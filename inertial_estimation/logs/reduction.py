@@ -46,10 +46,6 @@ class LogPart(NamedTuple):
     recorded: int
     used: int
     """Samples that equations are built from."""
-    stretches: int
-    """Parts between gaps."""
-    discarded: int
-    """Samples at edges and in parts that are too short."""
     payloads: tuple[str, ...] = ()
 
 
@@ -141,9 +137,7 @@ class LogReduction:
         if folded := folded_back(how, prepared.period):
             findings.append(finding('suboptimal', 'preparation', what=folded))
         payloads = tuple(one.name for one in self.settings.payloads if one.is_in(log))
-        part = LogPart(
-            str(log), recorded, len(samples), prepared.stretches, prepared.discarded, payloads
-        )
+        part = LogPart(str(log), recorded, len(samples), payloads)
         findings = [replace(one, subject=f'{log}: {one.subject}') for one in findings]
         return Reduced(part, evidence, _ranges(samples), findings, left)
 

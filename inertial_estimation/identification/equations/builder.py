@@ -340,7 +340,11 @@ class EquationBuilder:
             parts, y = outside((load for load in loads if load.link in side.links), axis)
             own, effort = self._effort(unknowns, samples, name)
             moving = np.abs(samples.velocities[:, side.joint]) >= choice.dead_zones.get(name, 0.0)
-            inertial = _inertial_part(axis, wrench, [links.index(k) for k in side.links])
+            # Of the wrenches of the links beyond.
+            places = [10 * links.index(k) + np.arange(10) for k in side.links]
+            along = np.ascontiguousarray(axis.T)
+            values = [np.einsum('in,ikn->kn', along, wrench[:, some]) for some in places]
+            inertial = Part(np.concatenate(places), np.concatenate(values))
             all_parts = (inertial, *parts, own)
             yield f'{EFFORT}{name}', SparseEquations(all_parts, y + effort, usable & moving)
 
@@ -375,15 +379,6 @@ class EquationBuilder:
 def _coupled(pair: tuple[str, str]) -> list[Extra]:
     """Return the unknowns of a coupled drive."""
     return [Extra('+'.join(pair), term) for term in OF_A_COUPLING]
-
-
-def _inertial_part(axis: Array, wrench: Array, links: Sequence[int]) -> Part:
-    """Return the columns of the wrenches of some links along an axis, (n, 6)."""
-    chosen, n = wrench.reshape(6, -1, 10, len(axis)), len(axis)
-    transposed = np.ascontiguousarray(axis.T)
-    values = np.stack([np.einsum('in,ikn->kn', transposed, chosen[:, k]) for k in links])
-    columns = (10 * np.array(links)[:, None] + np.arange(10)).reshape(-1)
-    return Part(columns.astype(np.intp), values.reshape(-1, n))
 
 
 def random_samples(robot: Robot, n: int, fastest: float = 1.0, seed: int = 0) -> SampleBatch:
