@@ -125,15 +125,15 @@ class Information:
 
     def placed(self, columns: Indices, n: int) -> Information:
         """Return the same equations of n unknowns, of which these are some columns."""
-        Y = np.zeros((self.n, n))
-        Y[:, columns] = self.R
-        found = Information.of(Y, self.rho)
+        Y, rho = np.zeros((n, n)), np.zeros(n)
+        Y[np.ix_(columns, columns)], rho[columns] = self.R, self.rho
+        if (np.diff(columns) > 0).all():
+            return replace(self, R=Y, rho=rho)
+        found = Information.of(Y, rho)
         return replace(found, energy=self.energy + found.energy, count=self.count)
 
     def forget(self, factor: float) -> Information:
         """Return R'R times a forgetting factor in (0, 1], such as ``0.5 ** (dt / half_life)``."""
-        if not 0.0 < factor <= 1.0:
-            raise InertialEstimationError(f'forgetting factor is {factor:g}, expected (0, 1]')
         return replace(self.scaled(float(np.sqrt(factor))), count=factor * self.count)
 
     def scaled(self, weight: float) -> Information:

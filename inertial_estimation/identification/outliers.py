@@ -45,7 +45,7 @@ FIRST_STEPS, MAX_STEPS, BEST_STARTS = 4, 40, 3
 MIN_RELATIVE_NOISE = 1e-7
 """Noise over the right-hand sides: normal equations are no more exact."""
 SINGULAR = 1e-13
-"""Eigenvalues of normal equations below this share of the largest are zero."""
+"""Singular values of normal equations below this share of the largest are zero."""
 WINDOW_NS = 500_000_000
 """Length of windows: that of the shortest pushes."""
 MIN_WINDOW_SHARE = 0.5
@@ -147,10 +147,8 @@ def _fitted_windows(
     G, g = normal[:-1, :-1], normal[:-1, -1]
     scales = np.sqrt(np.diag(G))
     scales[scales == 0.0] = 1.0
-    values, vectors = np.linalg.eigh(G / np.outer(scales, scales))
-    good = values > SINGULAR * values[-1]
-    shares = vectors[:, good].T @ (g / scales) / values[good]
-    return np.asarray(vectors[:, good] @ shares / scales)
+    shares = np.linalg.lstsq(G / np.outer(scales, scales), g / scales, rcond=SINGULAR)[0]
+    return np.asarray(shares / scales)
 
 
 def find_outliers(

@@ -88,7 +88,7 @@ def wrench_columns(
     found = np.zeros((6, len(links), 10, n))
     forces, moments = (np.moveaxis(half, 1, 2) for half in (found[:3], found[3:]))
     forces[:, 0] = np.einsum('ijln,jln->iln', R, a)
-    forces[:, 1:4] = _products(R, _hat(dw) + _hat_squared(w))
+    forces[:, 1:4] = _products(R, _hat(dw) + _products(_hat(w), _hat(w)))
     moments[:, 1:4] = -_products(R, _hat(a))
     # From the origin of the link to that of the root.
     for row, (after, last) in enumerate(((1, 2), (2, 0), (0, 1))):
@@ -108,15 +108,6 @@ def _hat(v: Array) -> Array:
     found = np.zeros((3, *v.shape))
     found[0, 1], found[0, 2], found[1, 2] = -v[2], v[1], -v[0]
     found[1, 0], found[2, 0], found[2, 1] = v[2], -v[1], v[0]
-    return found
-
-
-def _hat_squared(v: Array) -> Array:
-    """Return hat(v) hat(v) = v v' - |v|^2."""
-    found: Array = v[:, None] * v
-    squares = v * v
-    for axis in range(3):
-        found[axis, axis] = -squares[axis - 2] - squares[axis - 1]
     return found
 
 
