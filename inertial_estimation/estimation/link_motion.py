@@ -177,7 +177,8 @@ class MotionPlan:
         if self.is_plain:
             return sample
         lead: tuple[int, ...] = sample.angular_velocities.shape[:-2]
-        w, dw, a = motion = Motions(*np.zeros((3, *lead, len(self.leads), 3)))
+        parts = np.zeros((3, *lead, len(self.leads), 3))
+        w, dw, a = motion = Motions(*parts)
         w[..., self.turning, :] = self.gyroscopes.of(sample.angular_velocities)
         if not self.arrays:
             dw[..., self.turning, :] = self.gyroscopes.of(sample.angular_accelerations)
@@ -201,7 +202,7 @@ class MotionPlan:
             # that is measured on the link, wherever its gyroscope sits.
             a[..., walk.to, :] += (turning[..., walk.to, :, :] @ walk.origins)[..., 0]
         found = np.zeros((3, *lead, self._n_imus, 3))
-        found[..., self.leads, :] = motion
+        found[..., self.leads, :] = parts
         w, dw, a = found
         return replaced(
             sample, angular_velocities=w, proper_accelerations=a, angular_accelerations=dw

@@ -82,6 +82,12 @@ class Step:
         """Contacts of the step, where they are then."""
         self.columns = [split.columns.copy() for split in plan.splits]
         """Their unknowns for each split of the plan, as `Split.columns`."""
+        # For each split and submodel: contacts, their first unknowns, the torques that hold them.
+        held = np.moveaxis(balance.held, 1, 0)
+        self._members = [
+            [(plan.active[m], n, held[..., m]) for m, n in zip(split.members, split.starts)]
+            for split in plan.splits
+        ]
         flags = (plan.ranks, *plan.quality, plan.used_imus, plan.used_fts)
         self._flags: tuple[Any, ...] = tuple(np.broadcast_to(a, (*lead, len(a))) for a in flags)
 
@@ -90,9 +96,9 @@ class Step:
         if contacts is self.contacts:
             return
         self.contacts = contacts
-        for split, columns in zip(self.plan.splits, self.columns):
-            for k, (members, starts) in enumerate(zip(split.members, split.starts)):
-                for c, start in zip(self.plan.active[members].tolist(), starts.tolist()):
+        for split, columns, own in zip(self.plan.splits, self.columns, self._members):
+            for k, (members, starts, _) in enumerate(own):
+                for c, start in zip(members.tolist(), starts.tolist()):
                     contact = contacts[c]
                     if contact.kind.has_point:
                         rows = slice(start, start + contact.unknowns)
@@ -177,13 +183,13 @@ class Step:
             return self._flags
         flags = (flag.copy() for flag in self._flags[:5])
         ranks, contact, torque, load, submodel = flags
-        for split, columns in zip(plan.splits, self.columns):
+        for k, (split, columns) in enumerate(zip(plan.splits, self.columns)):
             solution = self._split(split, columns, totals)
             rows = plan.residual_rows[split.rows]
             ranks[..., rows] = solution.rank
             submodel[..., rows] |= solution.left_out * UNDETERMINED
             if not solution.determined.all():
-                _mark(plan, split, solution, contact, (torque, load))
+                self._mark(k, solution, contact, (torque, load))
         return ranks, contact, torque, load, submodel, *self._flags[5:]
 
     def _split(self, split: Split, local: Array, totals: Array) -> Solution:
@@ -204,6 +210,20 @@ class Step:
         self._external += np.matmul(split.owner, parts)
         return solution
 
+    def _mark(
+        self, number: int, solution: Solution, contact: Flags, torques: tuple[Flags, Flags]
+    ) -> None:
+        """Mark contacts with an undetermined unknown, torques with some of these but not all."""
+        undetermined = ~solution.determined
+        for k, (contacts, starts, held) in enumerate(self._members[number]):
+            lost = np.logical_or.reduceat(undetermined[..., k, :], starts, axis=-1)
+            contact[..., contacts] |= lost * UNDETERMINED
+            known = ~solution.left_out[..., k, None]
+            for flags, holds in zip(torques, held):
+                some = (lost[..., None, :] & holds).any(axis=-1)
+                every = (holds | ~lost[..., None, :]).all(axis=-1) & known
+                flags |= (some & ~every) * UNDETERMINED
+
     def _torques(self, tau: Array, jacobian: Array) -> tuple[Array, Array]:
         """Return joint torques in the local form [T 4.24, 4.25] and external joint torques."""
         forest = self.plan.dynamics.forest
@@ -215,22 +235,6 @@ class Step:
             held[..., forest.joints_between_trees] = 0.0
         held += projected[..., 0]
         return held, projected[..., 1]
-
-
-def _mark(
-    plan: Plan, split: Split, solution: Solution, contact: Flags, torques: tuple[Flags, Flags]
-) -> None:
-    """Mark contacts with an undetermined unknown, and torques with some of these but not all."""
-    undetermined = ~solution.determined
-    for k, (members, starts) in enumerate(zip(split.members, split.starts)):
-        lost = np.logical_or.reduceat(undetermined[..., k, :], starts, axis=-1)
-        contact[..., plan.active[members]] |= lost * UNDETERMINED
-        known = ~solution.left_out[..., k, None]
-        for kind, flags in enumerate(torques):
-            held = plan.balance.held[:, kind, members]
-            some = (lost[..., None, :] & held).any(axis=-1)
-            every = (held | ~lost[..., None, :]).all(axis=-1) & known
-            flags |= (some & ~every) * UNDETERMINED
 
 
 def _with_gaps(estimate: WrenchEstimate, plan: Plan) -> WrenchEstimate:
