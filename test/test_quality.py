@@ -203,6 +203,19 @@ def test_assumed_joints_are_marked_and_used(robot, rng):
     assert estimator.update(missing).contact_quality[hand] & MISSING
 
 
+def test_what_moves_with_an_assumed_joint_is_marked(robot, rng):
+    estimator, sample = WrenchEstimator(robot, at_ends(robot)), random_sample(robot, rng)
+    for joint in np.eye(len(robot.joint_names)):
+        states = np.where(joint, SensorState.ASSUMED, SensorState.FRESH).astype(np.uint8)
+        moved = {name: getattr(sample, name) + joint for name in JOINT_FIELDS}
+        before = estimator.update(sample._replace(joint_states=states))
+        after = estimator.update(sample._replace(**moved))
+        for name in ('torques', 'external_torques'):
+            changed = ~np.isclose(getattr(after, name), getattr(before, name), atol=EXACT)
+            marked = (getattr(before, RESULTS[name]) & Quality.ASSUMED) != 0
+            np.testing.assert_array_equal(marked, changed, err_msg=name)
+
+
 # Everything at once
 
 

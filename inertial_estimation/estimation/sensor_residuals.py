@@ -100,9 +100,12 @@ def judge_residual(
     constant = float(np.linalg.norm(residuals.mean(axis=0)))
     rms, own = _rms(residuals), rms_change(readings)
     is_constant = 2.0 * constant**2 > rms**2
-    biased = is_constant and constant > BIAS_FACTOR * (
-        noise if whole else max(noise, _scatter(residuals))
-    )
+    scatter = 0.0
+    if not whole:
+        # A few outliers do not move it.
+        apart = np.abs(residuals - np.median(residuals, axis=0))
+        scatter = NORMAL * float(np.linalg.norm(np.median(apart, axis=0)))
+    biased = is_constant and constant > BIAS_FACTOR * max(noise, scatter)
     varies = rms > NOISE_FACTOR * noise and rms > PART * max(own, change)
     return ResidualVerdict(rms, own, is_constant, n >= FEWEST and (biased or varies))
 
@@ -114,12 +117,6 @@ def rms_change(readings: Array) -> float:
 
 def _rms(vectors: Array) -> float:
     return float(np.sqrt(np.mean(np.sum(vectors**2, axis=1))))
-
-
-def _scatter(vectors: Array) -> float:
-    """Return a root mean square about the median that a few outliers do not move."""
-    deviations = np.median(np.abs(vectors - np.median(vectors, axis=0)), axis=0)
-    return NORMAL * float(np.linalg.norm(deviations))
 
 
 class SensorResiduals(NamedTuple):
@@ -151,13 +148,10 @@ def sensor_residuals(
     n_fts = len(estimator.robot.ft_sensors)
     predicted = [_predicted_ft(estimator, samples, active, k) for k in range(n_fts)]
     fts = np.stack(predicted, axis=1) if predicted else np.empty((len(samples), 0, 6))
-    silent = {
-        kind: np.array([imu.measures == kind for imu in estimator.robot.imus], dtype=bool)
-        for kind in ('accelerometer', 'gyroscope')
-    }
+    kinds = np.array([imu.measures for imu in estimator.robot.imus], dtype=str)
+    rates[:, kinds == 'accelerometer'] = accelerations[:, kinds == 'gyroscope'] = np.nan
     if estimator.motion.arrays:
         accelerations[:] = np.nan
-    rates[:, silent['accelerometer']] = accelerations[:, silent['gyroscope']] = np.nan
     return SensorResiduals(
         rates - samples.angular_velocities,
         accelerations - samples.proper_accelerations,

@@ -119,8 +119,14 @@ class Step:
         n_joints); ft_wrenches (..., n_fts, 6) [N, Nm].
         """
         plan, flags = self.plan, self._flags
-        self._place_frames(poses)
-        self._measure(tau, ft_wrenches)
+        frames, rows = plan.frames, plan.dynamics.forest.top_rows
+        poses.take(frames.support, axis=-3, out=self._supports, mode='clip')
+        compose(self._supports, frames.pose, out=self._frames)
+        cross_matrix(self._origins, out=self._cross_rows)
+        # Terms that come from sensors: net wrenches below the tops, FT readings.
+        tau.take(rows, axis=-1, out=self._tops, mode='clip')
+        np.multiply(ft_wrenches, plan.ft_directions, out=self._readings)
+        self._to_root(self._at_measured, self._local, out=self._measured)
         residuals = np.zeros((*self._lead, len(plan.ranks), 6))
         if self._exact is not None:
             np.matmul(self._exact, self._measured, out=self._external)
@@ -141,20 +147,6 @@ class Step:
     def _view(self, rows: slice | Indices) -> tuple[Array, Array]:
         """Return poses and cross matrices of some frames."""
         return self._frames[..., rows, :, :], self._cross[..., rows, :, :]
-
-    def _place_frames(self, poses: Array) -> None:
-        """Find where all frames are."""
-        frames = self.plan.frames
-        poses.take(frames.support, axis=-3, out=self._supports, mode='clip')
-        compose(self._supports, frames.pose, out=self._frames)
-        cross_matrix(self._origins, out=self._cross_rows)
-
-    def _measure(self, tau: Array, ft_wrenches: Array) -> None:
-        """Write the terms that come from sensors: net wrenches below the tops, FT readings."""
-        rows = self.plan.dynamics.forest.top_rows
-        tau.take(rows, axis=-1, out=self._tops, mode='clip')
-        np.multiply(ft_wrenches, self.plan.ft_directions, out=self._readings)
-        self._to_root(self._at_measured, self._local, out=self._measured)
 
     def _to_root(self, at: tuple[Array, Array], local: Array, out: Array | None = None) -> Array:
         """Move wrenches, one row each, from their frames to the root link."""

@@ -9,7 +9,7 @@ from math import inf
 
 import numpy as np
 
-from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError, ModelError
 from inertial_estimation.estimation.balance import build_balance
 from inertial_estimation.estimation.contacts import Contact, ContactSet, check_contacts
@@ -212,7 +212,13 @@ class WrenchEstimator:
                 readings = self.calibration.apply(chunk.ft_readings, chunk.ft_temperatures)
                 results = plan.dynamics.run_many(chunk)
                 parts.append(step.solve(chunk.stamp_ns, *results, readings))
-        return _join(parts, order)
+        places = np.argsort(np.concatenate(order))
+        columns = {
+            name: np.concatenate([getattr(part, name) for part in parts])[places]
+            for name in WrenchEstimate._fields
+            if name != 'contacts'
+        }
+        return WrenchEstimate(contacts=given.contacts, **columns)
 
     def prepare(
         self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
@@ -274,17 +280,6 @@ def _is_faulty(plan: Plan, sample: Sample) -> bool:
     with np.errstate(over='ignore', invalid='ignore'):
         size = tau.dot(tau) + q.dot(q) + y.dot(y)
     return not bool(size < ABSURD**2)
-
-
-def _join(parts: list[WrenchEstimate], order: list[Indices]) -> WrenchEstimate:
-    """Put the parts of a batch back into their order."""
-    places = np.argsort(np.concatenate(order))
-    columns = {
-        name: np.concatenate([getattr(part, name) for part in parts])[places]
-        for name in WrenchEstimate._fields
-        if name != 'contacts'
-    }
-    return WrenchEstimate(contacts=parts[0].contacts, **columns)
 
 
 def _check_parameters(robot: Robot) -> None:

@@ -136,26 +136,23 @@ def filter_weights(
     for _ in range(n + 1):
         differentiator.append(next(stamps), zeros)
     answers: list[Array] = []
-    while not _has_faded(answers):
+    faded = False
+    while not faded:
         if len(answers) > MAX_SAMPLES:
             raise ConfigError(f'the derivative filter at {rate} Hz does not forget a sample')
         stamp_ns = next(stamps)
         differentiator.append(stamp_ns, zeros if answers else zeros + IMPULSE)
         answers.append(differentiator.evaluate_at(stamp_ns - delay_ns)[:, 0] / IMPULSE)
+        # At powers of two: whether the second half is small beside all.
+        n = len(answers)
+        if n >= MIN_ANSWERS and not n & (n - 1):
+            sizes = np.nan_to_num(np.abs(answers), nan=0.0)
+            faded = bool((sizes[n // 2 :].max(axis=0) <= FADED * sizes.max(axis=0)).all())
     weights = np.array(answers)[::-1].T.copy()
     if not smooth:
         weights[0] = 0.0
         weights[0, -1 - delay_ns // period_ns] = 1.0
     return weights
-
-
-def _has_faded(answers: list[Array]) -> bool:
-    """Return true if the second half of the answers is small beside all; looks at powers of 2."""
-    n = len(answers)
-    if n < MIN_ANSWERS or n & (n - 1):
-        return False
-    sizes = np.nan_to_num(np.abs(answers), nan=0.0)
-    return bool((sizes[n // 2 :].max(axis=0) <= FADED * sizes.max(axis=0)).all())
 
 
 def joint_covariance(
