@@ -15,6 +15,8 @@ from identification_problems import humanoid_case, random_bodies
 
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Grade, Problem
+from inertial_estimation.identification.solvers.cone_newton import ConeNewton
+from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import (
     entropic_divergence,
     parameters_of,
@@ -27,6 +29,7 @@ from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import pseudo_inertia
 
 NOISE = 20.0  # A fifth of the largest wrench: enough to push links to the edge of the cone
+STEP, DIFFERENCED = 1e-4, 1e-6  # round-off over the step, and its square
 KEPT = 1e-6  # share of the bounds' numbers: what iterations leave
 
 
@@ -56,6 +59,15 @@ def test_divergence_is_that_of_log_determinants(case, rng):
     expected = 0.5 * np.sum(moves**2, axis=(1, 2))
     np.testing.assert_allclose(pullback_distance(near, case.prior), expected, rtol=1e-7)
     np.testing.assert_allclose(entropic_divergence(near, case.prior), expected, rtol=1e-4)
+
+
+def test_slopes_of_the_objective_are_slopes(noisy, rng):
+    none = np.zeros((0, len(noisy.factor))), np.zeros(0)
+    newton = ConeNewton(Coordinates.of(noisy), 10.0, none, small=1.0)
+    u, step = 0.1 * rng.normal(size=(2, len(noisy.factor)))
+    values = [newton.objective(u + share * step)[0] for share in (STEP, -STEP)]
+    slope = newton.objective(u)[1] @ step
+    assert (values[0] - values[1]) / (2 * STEP) == pytest.approx(slope, rel=DIFFERENCED)
 
 
 @pytest.mark.parametrize(('weight', 'steps'), [(1e-8, 40), (1e-5, 40), (1e-2, 20), (1.0, 20)])

@@ -8,12 +8,12 @@ from shared_data import SHARED
 from wam import link_symbols, table
 
 from inertial_estimation.identification.feasibility import (
+    Consistency,
     Verdict,
     check_base_parameters,
 )
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.solvers.divergence import parameters_of
-from inertial_estimation.identification.solvers.semidefinite import Consistency
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import null_space

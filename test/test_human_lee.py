@@ -75,7 +75,6 @@ def test_answer_nearest_to_the_prior_is_the_authors(method, measure, problem, da
 
 def test_euclidean_cost_is_the_authors(problem, data):
     """Theirs weighs the squared distance and the squared residual alike, without halves."""
-    pytest.importorskip('clarabel')
     weight = float(data['gamma']) / len(data['b'])
 
     def cost(x):
@@ -83,7 +82,7 @@ def test_euclidean_cost_is_the_authors(problem, data):
         return 0.5 * problem.mean_square(x) + 0.5 * weight * distance
 
     theirs, bounds = cost(data['sol_euclidean'].ravel()), LinearBounds.of(problem)
-    found = SOLVERS['semidefinite'](problem, weight=weight, prior='euclidean', margin=0.0)
+    found = SOLVERS['semidefinite'](problem, weight=weight, prior='euclidean')
     assert cost(found.x) == pytest.approx(theirs, rel=EUCLIDEAN)
     assert bounds.slack(found.x).min() > -1e-6
     assert found.margins.min() > -1e-6

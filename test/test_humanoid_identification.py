@@ -79,7 +79,6 @@ def wrenches(robot, truth, rng):
 def experiment():
     """Return the problem of one motion, grids of the links, the truth and another motion."""
     pytest.importorskip('icub_models')
-    pytest.importorskip('clarabel')
     rng = np.random.default_rng(0)
     share = Path(demo_package('icub_models').get_models_path()).parent.parent
     robot = Robot.from_urdf(icub_urdf(MODEL), ft_sensors=[], imus=['root_link'])

@@ -10,8 +10,6 @@ from simulated_arm import MASSES, arm, arm_urdf, efforts_of, moving
 
 from inertial_estimation.cli import main
 
-pytest.importorskip('clarabel')
-
 RATE = 100.0
 # Central differences of motions below 1 Hz at this rate are off by this share of the efforts.
 DIFFERENCES = 1e-2

@@ -12,10 +12,12 @@ import pytest
 from identification_problems import humanoid_case
 
 from inertial_estimation.identification.problem import Grade
+from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import entropic_divergence
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.least_squares import solve_least_squares
 from inertial_estimation.identification.solvers.manifold import (
+    ManifoldObjective,
     solve_manifold,
 )
 from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
@@ -25,6 +27,7 @@ SAME_POINT = 1e-7  # two methods, one strictly convex objective: the root of the
 AGREE = 1e-6  # least squares and the manifold at no constraint, over the largest prediction
 EDGE = 1e-5  # links just inside the cone, against its edge
 NOISE = 20.0
+STEP, DIFFERENCED = 1e-4, 1e-6  # round-off over the step, and its square
 
 
 @pytest.fixture
@@ -49,6 +52,18 @@ def test_few_equations_and_a_weak_prior_have_the_same_minimum(rng):
         for one in (expected, found)
     )
     assert found.grade is Grade.OPTIMAL and value <= least * (1.0 + SAME_POINT)
+
+
+def test_slopes_and_curvature_of_the_objective_are_differences(noisy, rng):
+    objective = ManifoldObjective(Coordinates.of(noisy), 10.0, 0.1)
+    y, step = objective.start + 0.1 * rng.normal(size=(2, len(objective.start)))
+    ahead, behind = (objective.place(y + share * step) for share in (STEP, -STEP))
+    here = objective.place(y)
+    slope = (ahead.value - behind.value) / (2 * STEP)
+    assert slope == pytest.approx(here.gradient @ step, rel=DIFFERENCED)
+    change = (ahead.gradient - behind.gradient) / (2 * STEP)
+    size = np.abs(change).max()
+    np.testing.assert_allclose(here.hessian @ step, change, atol=DIFFERENCED * size)
 
 
 @pytest.mark.parametrize('weight', [1e-2, None])

@@ -18,11 +18,9 @@ from inertial_estimation.identification.solvers.least_squares import (
     solve_pullback,
 )
 from inertial_estimation.identification.solvers.semidefinite import (
-    Consistency,
     solve_semidefinite,
 )
 from inertial_estimation.identification.unknowns import Unknowns
-from inertial_estimation.model.inertia import pseudo_inertia
 
 SOLVER = 1e-6  # share of its numbers by which the solver misses a bound
 SAME_RESIDUAL = 1e-2
@@ -36,11 +34,10 @@ def problem(rng):
 
 
 @pytest.mark.parametrize('term', ['none', 'euclidean', 'pullback'])
-@pytest.mark.parametrize('consistency', Consistency)
-def test_answer_is_optimal_and_in_its_cone(problem, term, consistency):
-    found = solve_semidefinite(problem, prior=term, consistency=consistency)
-    assert found.grade is Grade.OPTIMAL and found.optimality < 1e-5
-    assert (consistency.margins(found.parameters) > 0).all()
+def test_answer_is_optimal_and_in_the_cone(problem, term):
+    found = solve_semidefinite(problem, prior=term)
+    assert found.grade is Grade.OPTIMAL and found.optimality < 1e-8
+    assert found.consistent
 
 
 def test_inside_the_cone_deviations_are_those_without_it(problem):
@@ -50,13 +47,6 @@ def test_inside_the_cone_deviations_are_those_without_it(problem):
     euclidean = solve_semidefinite(problem, weight=100.0, prior='euclidean')
     expected = solve_euclidean(problem, weight=100.0)
     np.testing.assert_allclose(euclidean.deviations, expected.deviations, rtol=SAME_RESIDUAL)
-
-
-def test_margin_keeps_links_inside(problem):
-    found = solve_semidefinite(problem, prior='none', margin=0.1)
-    root = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(problem.prior)))
-    seen = root @ pseudo_inertia(found.parameters) @ np.swapaxes(root, -1, -2)
-    assert np.linalg.eigvalsh(seen).min() > 0.1 - SOLVER
 
 
 def heavy_and_light(seed):

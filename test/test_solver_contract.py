@@ -213,14 +213,6 @@ def test_contradicting_bounds_are_named(case, name):
     assert case.unknowns.links[1] not in str(error.value)
 
 
-@pytest.mark.parametrize('name', ['entropic', 'manifold'])
-def test_budget_that_runs_out_leaves_consistent_parameters(case, noise, name):
-    for budget in range(6):
-        result = SOLVERS[name](case.problem(noise), weight=1e-4, max_iterations=budget)
-        assert result.grade is Grade.STOPPED and result.consistent
-        assert result.iterations == budget
-
-
 def test_undetermined_unknowns_stay_at_the_prior(method, case, blind, noise):
     found = method(blind.problem(noise))
     assert whitened(found.parameters[2], case.prior[2]) <= stays(method)
@@ -289,7 +281,6 @@ def test_weight_outside_its_range_is_refused(weighted, case, weight):
         lambda problem: replace(problem, extra_scales=np.array([0.0, 1.0])),
         lambda problem: replace(problem, count=0.0),
         lambda problem: replace(problem, bounds=Bounds(mass=np.full((5, 2), np.nan))),
-        lambda problem: SOLVERS['entropic'](problem, start=np.full(52, np.nan)),
         lambda problem: SOLVERS['semidefinite'](problem, prior='euclid'),
         lambda problem: SOLVERS['least_squares'](problem, noise=-1.0),
         lambda problem: Information.of(np.array([[np.nan]]), np.zeros(1)),

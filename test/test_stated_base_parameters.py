@@ -10,11 +10,11 @@ import pytest
 from inertial_estimation.cli import main
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.feasibility import (
+    Consistency,
     Verdict,
     check_stated,
     read_base_parameters,
 )
-from inertial_estimation.identification.solvers.semidefinite import Consistency
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import Rows, null_space

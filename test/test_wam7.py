@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 from wam import WAM, WamArm
 
-from inertial_estimation.identification.feasibility import Verdict, check_base_parameters
-from inertial_estimation.identification.solvers.semidefinite import Consistency
+from inertial_estimation.identification.feasibility import (
+    Consistency,
+    Verdict,
+    check_base_parameters,
+)
 from inertial_estimation.model.base_parameters import BaseParameters, conditioning_order
 
 pytestmark = pytest.mark.skipif(not WAM.is_dir(), reason='needs ../shared/data')

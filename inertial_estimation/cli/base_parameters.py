@@ -11,11 +11,11 @@ import numpy as np
 
 from inertial_estimation.cli.render import records_table
 from inertial_estimation.identification.feasibility import (
+    Consistency,
     Verdict,
     check_stated,
     read_base_parameters,
 )
-from inertial_estimation.identification.solvers.semidefinite import Consistency
 from inertial_estimation.model.robot import Robot
 
 Record = dict[str, Any]

@@ -50,10 +50,10 @@ from inertial_estimation.identification.solvers.conic import (
     vector,
 )
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
-from inertial_estimation.identification.solvers.semidefinite import Consistency
 from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, parse_combination
 from inertial_estimation.model.identifiable import null_space
+from inertial_estimation.model.inertia import pseudo_inertia, spatial_inertia
 from inertial_estimation.model.robot import Robot
 
 MARGIN = 1e-6
@@ -77,6 +77,30 @@ NOT_NEGATIVE = (Term.VISCOUS, Term.COULOMB, Term.DRIVE_INERTIA)
 """Other unknowns that are not negative in any robot [S 28]."""
 NULL_CHANGE = 1e-6
 """A combination that changes more in the null space of all sensors is no base parameter."""
+
+
+class Consistency(str, Enum):
+    """Consistency that is asked of the parameters of a link."""
+
+    PHYSICAL = 'physical'
+    """Positive mass and positive inertia about the centre of mass: the 6x6 cone [S 17]."""
+    FULL = 'full'
+    """The triangle inequality as well: the 4x4 cone [W; T Definition 6.2]."""
+
+    def matrix(self, parameters: Array) -> Array:
+        """Return the matrices, (..., k, k), that must be positive semidefinite."""
+        return (
+            pseudo_inertia(parameters) if self is Consistency.FULL else spatial_inertia(parameters)
+        )
+
+    def margins(self, parameters: Array) -> Array:
+        """Return their smallest eigenvalues, (...)."""
+        return np.asarray(np.linalg.eigvalsh(self.matrix(parameters))[..., 0], dtype=np.float64)
+
+    def rows(self, congruence: Array) -> Array:
+        """Return the map of parameters to their matrix C M C' as a vector; C (..., k, k)."""
+        C = congruence[..., None, :, :]
+        return np.swapaxes(vector(C @ self.matrix(np.eye(10)) @ np.swapaxes(C, -1, -2)), -1, -2)
 
 
 class Verdict(str, Enum):

@@ -1,44 +1,49 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Primal-dual Newton method for equations with the entropic prior, and bounds.
+Primal-dual Newton method for least squares over consistent parameters within bounds.
 
-    minimise  1/2 |F u - t|^2 + weight (sum of tr S - log det (1 + S) + 1/2 sum of drawn e^2)
-    subject to  A u >= b
+    minimise  1/2 (|F u - t|^2 + rest)  +  weight * sum of tr S - log det (1 + S)
+    subject to  1 + S >= margin of each link,  A u >= b
 
-The matrices ``Z = 1 + S`` of links and the slacks of bounds have multipliers: at the solution
-``Z Y = weight`` and ``s y = 0``. Newton's method on these products, symmetrised as by [Helmberg,
-Rendl, Vanderbei, Wolkowicz 1996], stays fast where it is slow on the logarithms themselves: with
-a weak prior, near the edge of the cone. While steps are short the products are aimed at a larger
-value than in the end [Mehrotra 1992], and violated bounds are reached later: reached at once, they
-would push links to the edge, where steps stay short. Where the prior rules, the first step and
-the last ones are Newton's on the objective, which over the weight is self-concordant: there its
-decrement bounds the distance to the minimum [Nesterov, Nemirovskii 1994]. Every iterate is
-strictly consistent.
+The weight may be zero. The matrices ``Z = 1 + S - margin`` of links and the slacks of bounds have
+multipliers: at the solution ``Z Y = weight`` and ``s y = 0``. Newton's method on these products,
+symmetrised as by [Helmberg, Rendl, Vanderbei, Wolkowicz 1996], stays fast where it is slow on the
+logarithms themselves: with a weak prior, near the edge of the cone. While steps are short the
+products are aimed at a larger value than in the end [Mehrotra 1992]. Where the prior rules, the
+first step and the last ones are Newton's on the objective, which over the weight is
+self-concordant: there its decrement bounds the distance to the minimum [Nesterov, Nemirovskii
+1994]. Every iterate is strictly consistent and within the bounds; where the prior violates some,
+a first program widens them all by one more variable, which it makes as small as it can.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.arrays import Array
+from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.problem import Grade
 from inertial_estimation.identification.solvers.coordinates import Coordinates, solve_root
 from inertial_estimation.identification.solvers.divergence import (
     components,
     edge,
     entropic_gradient,
+    entropic_roots,
     symmetric,
 )
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.model.inertia import consistency_margin
 
-OPTIMAL = 1e-9
-"""Gap to the least objective, over the objective plus the weight, of an optimal answer."""
-RESOLUTION = 1e-15
-"""Such a gap is what round-off leaves."""
+OPTIMAL, TOLERANCE, RESOLUTION = 1e-9, 1e-12, 1e-15
+"""
+Gap to the least objective, over the objective plus what is round-off: of an optimal answer, that
+ends iterations, and that is left by round-off of a smooth objective.
+"""
 LAST_DECREMENT = 5e-3
 """Newton decrement, over the root of the weight, from which one more step is enough."""
 CERTAIN_DECREMENT = 0.5
@@ -47,41 +52,48 @@ MAX_EDGE_SHARE = 0.95
 """Share of the way to the edge of the cone that a step may go."""
 LONG_STEP_AIM = 0.02
 """Share of their mean that products are aimed at when steps are long."""
+FIRST_PRODUCT = 1e-3
+"""Products at the start without a divergence, over the objective."""
 FIRST_STEP = 1.1
 """Multiple of the first step that must be inside; products start larger until it is."""
 SHORT_STEP, SHORT_STEP_AIM = 0.1, 4.0
 """Share of a step that is inside below which products are too small, and aim over their mean."""
-CENTERED = 0.1
-"""Aims above this share of the products are at their centre before they are at the bounds."""
-MIN_SLACK = 0.1
-"""Slack that a bound starts with, over the size of the prior."""
-VIOLATED = 1e-7
-"""Violation of a bound that is not kept, over the size of the prior."""
+MIN_SLACK = 1e-2
+"""Slack of bounds at a start, over the size of the prior, if they leave so much room."""
+WIDENING_COST = 1e8
+"""Of bounds, over the divergence to the prior: more than their multipliers sum up to."""
+ALLOWED = 1e-9
+"""Violation of bounds, over the size of the prior: room inside two bounds that are equal."""
+MAX_ITERATIONS = 200
+MIN_MULTIPLIER = 1e-4
+"""Multiplier over the largest of a bound that belongs to a contradiction."""
 
 
-@dataclass(frozen=True, eq=False)
-class Minimum:
+class Minimum(NamedTuple):
     """Answer of the iterations."""
 
     u: Array
     gap: float
-    """To the least objective, over the objective plus the weight."""
+    """To the least objective, over the objective plus what is round-off."""
     grade: Grade
     iterations: int
-    missed: Indices
-    """Indices of bounds that are not kept."""
+    multipliers: Array
+    """Of the bounds."""
 
 
 class _Bodies(NamedTuple):
     """Matrices of the links at some coordinates."""
 
-    S: Array
-    shares: Array
-    """Eigenvalues of S, shape (n_links, 4)."""
+    Z: Array
     root: Array
-    """Cholesky factors of Z = 1 + S."""
-    inverse: Array
-    """Of Z."""
+    """Cholesky factors of Z."""
+    unroot: Array
+    """Their inverses."""
+
+    @property
+    def inverse(self) -> Array:
+        """Inverses of Z, which round-off leaves symmetric."""
+        return np.swapaxes(self.unroot, -1, -2) @ self.unroot
 
 
 class _State(NamedTuple):
@@ -95,121 +107,194 @@ class _State(NamedTuple):
     y: Array
 
     @property
-    def mean_product(self) -> float:
-        """Mean eigenvalue of ``Z Y``, from roots: round-off leaves it positive."""
-        halves = np.swapaxes(self.bodies.root, -1, -2) @ self.Y_root
-        return float(np.sum(halves**2)) / (4 * len(self.Y))
+    def product(self) -> float:
+        """Sum of the eigenvalues of ``Z Y``, from roots: round-off leaves it positive."""
+        return float(np.sum((np.swapaxes(self.bodies.root, -1, -2) @ self.Y_root) ** 2))
+
+
+def minimise_within(
+    bounds: LinearBounds, at: Coordinates, first: Array, weight: float, **options: float
+) -> Minimum:
+    """Return the minimum within bounds; see `ConeNewton`."""
+    none = np.zeros((0, len(first))), np.zeros(0)
+    found = ConeNewton(at, weight, none, **options).minimise(first)
+    if (bounds.slack(at.unknowns(found.u)) >= 0.0).all():
+        return found
+    rows = scaled(bounds, at)
+    first = start_within(bounds.names, at, rows, options.get('margin', 0.0))
+    within = ConeNewton(at, weight, rows, **options).minimise(first)
+    return within._replace(iterations=found.iterations + within.iterations)
+
+
+def scaled(bounds: LinearBounds, at: Coordinates) -> tuple[Array, Array]:
+    """Return rows A, (k, n_u), of length one and limits b, (k,), of bounds on coordinates."""
+    A = at.rows(bounds.rows)
+    lengths = np.linalg.norm(A, axis=1)
+    lengths[lengths == 0.0] = 1.0
+    return A / lengths[:, None], -bounds.slack(at.origin) / lengths - ALLOWED
+
+
+def start_within(
+    names: Sequence[str], at: Coordinates, rows: tuple[Array, Array], margin: float = 0.0
+) -> Array:
+    """Return coordinates near the prior within bounds, (n_u,); raise if there are none."""
+    A, b = rows
+    (k, n), n_links = A.shape, at.n_inertial
+    # Minimise the divergence and the cost of the widening beyond -MIN_SLACK, the last variable.
+    F, t = np.eye(n + 1)[n_links:], np.zeros(n + 1 - n_links)
+    F[-1] *= np.sqrt(WIDENING_COST / MIN_SLACK)
+    t[-1] = -np.sqrt(WIDENING_COST * MIN_SLACK)
+    extras = np.pad(at.extras, ((0, 0), (0, 1)))
+    wider = replace(at, factor=F, target=t, rest=0.0, extras=extras)
+    first = np.append(np.zeros(n), max(float(b.max()), 0.0) + 1.0)
+    A = np.column_stack([A, np.ones(k)])
+    found = ConeNewton(wider, 1.0, (A, b), small=1.0, margin=margin).minimise(first)
+    if found.u[-1] < 0.0:
+        return found.u[:-1]
+    shares = found.multipliers[: len(names)]
+    contradicting = np.array(names)[shares > MIN_MULTIPLIER * shares.max()]
+    raise ModelError(f'no consistent parameters keep these bounds: {", ".join(contradicting)}')
 
 
 class ConeNewton:
-    """Method for one problem; A (k, n_u); b (k,)."""
+    """
+    Method for one problem.
 
-    def __init__(self, coordinates: Coordinates, weight: float, A: Array, b: Array) -> None:
-        self.coordinates, self.weight = coordinates, weight
-        self.A, self.b = A, b
-        self.size = coordinates.n_inertial
-        self.gram = coordinates.factor.T @ coordinates.factor
-        self.drawn = coordinates.drawn[self.size :]
-        self._links = np.arange(self.size).reshape(-1, 10)
-        self._others = np.arange(self.size, len(self.gram))
+    at: has F and t; rows: A (k, n_u) and b (k,); small: objective that is round-off;
+    margin: share of the prior's pseudo-inertia; optimal: gap of an optimal answer.
+    """
 
-    def minimise(self, first: Array, max_iterations: int, min_slack: float = MIN_SLACK) -> Minimum:
-        """Return the minimum, from strictly consistent coordinates, (n_u,)."""
-        # Round-off may leave a start outside, but never the prior, which is zero.
-        starts = ((u, self._bodies(u)) for u in (first, np.zeros_like(first)))
-        first, bodies = next((u, bodies) for u, bodies in starts if bodies is not None)
-        value, gradient = self._objective(first, bodies)
-        state, root = self._start(first, bodies, gradient, min_slack)
-        step, last, steps = 0.0, False, 0
-        while not last:
+    def __init__(
+        self,
+        at: Coordinates,
+        weight: float,
+        rows: tuple[Array, Array],
+        *,
+        small: float,
+        margin: float = 0.0,
+        optimal: float = OPTIMAL,
+    ) -> None:
+        self.at, self.weight, self.small, self.optimal = at, weight, small, optimal
+        self.A, self.b = rows
+        self.unit = (1.0 - margin) * np.eye(4)
+        self.gram = at.factor.T @ at.factor
+        self.links = np.arange(at.n_inertial).reshape(-1, 10)
+        self.smooth = weight > 0.0 and not len(self.b)
+        self.tolerance = RESOLUTION if self.smooth else TOLERANCE
+
+    def minimise(self, first: Array) -> Minimum:
+        """Return the minimum, from strictly consistent coordinates within bounds, (n_u,)."""
+        try:
+            bodies = self._bodies(first)
+        except np.linalg.LinAlgError:
+            # Round-off may leave a start outside, but never the prior, which is zero.
+            bodies = self._bodies(first := np.zeros_like(first))
+        value, gradient = self.objective(first)
+        state, root = self._start(first, bodies, value, gradient)
+        least, best, step, last = np.inf, state, 0.0, False
+        for steps in range(MAX_ITERATIONS + 1):
             if steps:
                 root = self._root(state)
-            force = gradient - state.y @ self.A
-            squared = max(0.0, float(force @ solve_root(root, force)))
-            gap = (0.5 * squared + float(state.s @ state.y)) / (value + self.weight)
-            aim, slack_aim, reached = self._aims(state, step, value)
-            missing = np.abs(self.A @ state.u - self.b - state.s).max(initial=0.0)
-            final = aim == self.weight and missing <= VIOLATED
-            end = OPTIMAL if len(self.b) else RESOLUTION
-            if (final and gap <= end) or steps >= max_iterations:
+            squared, gap = self._gap(state, value, gradient, root)
+            aim, slack_aim = self._aims(state, step, value)
+            final = not self.weight or aim == self.weight
+            if self.smooth or (final and gap < least):
+                least, best = gap, state
+            if last or (final and gap <= self.tolerance):
                 break
-            following, step = self._step(state, gradient, root, aim, slack_aim, reached)
-            if following is None:
+            last = final and self.smooth and squared <= LAST_DECREMENT**2 * self.weight
+            try:
+                state, step = self._step(state, gradient, root, aim, slack_aim)
+            except np.linalg.LinAlgError:
                 break
-            last = final and not len(self.b) and squared <= LAST_DECREMENT**2 * self.weight
-            state, steps = following, steps + 1
-            value, gradient = self._objective(state.u, state.bodies)
-        return self._answer(state, value, gradient, steps, steps >= max_iterations)
+            value, gradient = self.objective(state.u)
+        grade = Grade.STOPPED if steps == MAX_ITERATIONS else Grade.INACCURATE
+        grade = Grade.OPTIMAL if least <= self.optimal else grade
+        return Minimum(best.u, least, grade, steps, best.y)
 
-    def is_start(self, u: Array) -> bool:
-        """Return true if bodies are inside, and so are their multipliers at the start."""
-        bodies = self._bodies(u)
-        return bodies is not None and cholesky(bodies.inverse) is not None
-
-    def _bodies(self, u: Array) -> _Bodies | None:
-        """Return the bodies at some coordinates, None where round-off leaves one outside."""
-        S = self.coordinates.shapes(u)
-        root = cholesky(np.eye(4) + S)
-        inertial = self.coordinates.unknowns(u)[: self.size].reshape(-1, 10)
+    def _bodies(self, u: Array) -> _Bodies:
+        """Return the bodies at some coordinates; raise where round-off leaves one outside."""
+        S = self.at.shapes(u)
+        Z = self.unit + S
+        root = np.asarray(np.linalg.cholesky(Z), dtype=np.float64)
+        inertial = self.at.unknowns(u)[: self.links.size].reshape(-1, 10)
         # Round-off may take either away first: steps need the root, the objective eigenvalues.
-        if root is None or not consistency_margin(inertial).min() > 0.0:
-            return None
-        shares = np.asarray(np.linalg.eigvalsh(S))
-        if not shares.min() > -1.0:
-            return None
-        return _Bodies(S, shares, root, np.asarray(np.linalg.inv(np.eye(4) + S)))
+        least = [consistency_margin(inertial), 1.0 + np.linalg.eigvalsh(S)[:, 0]]
+        if not np.min(least, initial=np.inf) > 0.0:
+            raise np.linalg.LinAlgError
+        return _Bodies(Z, root, np.asarray(np.linalg.inv(root)))
 
-    def _objective(self, u: Array, bodies: _Bodies) -> tuple[float, Array]:
-        """Return objective and gradient, (n_u,), without the bounds."""
-        rows, extras, shares = self.coordinates, u[self.size :], bodies.shares
-        residual = rows.factor @ u - rows.target
-        distance = np.sum(shares - np.log1p(shares)) + 0.5 * np.sum(self.drawn * extras**2)
-        value = 0.5 * (residual @ residual + rows.rest) + self.weight * distance
-        pull = np.concatenate([entropic_gradient(bodies.S).reshape(-1), self.drawn * extras])
-        return float(value), rows.factor.T @ residual + self.weight * pull
+    def objective(self, u: Array) -> tuple[float, Array]:
+        """Return the objective and its gradient, (n_u,)."""
+        at, S = self.at, self.at.shapes(u)
+        shares = np.linalg.eigvalsh(S)
+        residual = at.factor @ u - at.target
+        gradient = at.factor.T @ residual
+        gradient[: self.links.size] += self.weight * entropic_gradient(S).reshape(-1)
+        distance = self.weight * float(np.sum(shares - np.log1p(shares)))
+        return 0.5 * (float(residual @ residual) + at.rest) + distance, gradient
+
+    def _gap(
+        self, state: _State, value: float, gradient: Array, root: Array
+    ) -> tuple[float, float]:
+        """Return the squared decrement, and the gap to the least objective, relative."""
+        force = gradient - state.y @ self.A
+        if not self.weight:
+            force[: self.links.size] -= components(state.Y).reshape(-1)
+        squared = max(0.0, float(force @ solve_root(root, force)))
+        gap = 0.5 * squared + float(state.s @ state.y)
+        if squared > CERTAIN_DECREMENT**2 * self.weight:
+            # Too far for the decrement to bound the gap: take the duality gap.
+            gap += state.product
+        return squared, gap / (value + self.small)
 
     def _start(
-        self, u: Array, bodies: _Bodies, gradient: Array, min_slack: float
+        self, u: Array, bodies: _Bodies, value: float, gradient: Array
     ) -> tuple[_State, Array]:
         """Return first iterates with a step that goes somewhere, and the root of their H."""
-        slack = np.maximum(self.A @ u - self.b, min_slack)
-        root_of_inverse = np.linalg.cholesky(bodies.inverse)
-        product = self.weight
+        slack = self.A @ u - self.b
+        root_of_inverse = np.swapaxes(bodies.unroot, -1, -2)
+        product = self.weight or FIRST_PRODUCT * (value + self.small)
         while True:
             Y, Y_root = product * bodies.inverse, np.sqrt(product) * root_of_inverse
             state = _State(u, bodies, Y, Y_root, slack, product / slack)
             root = self._root(state)
-            reach = edge(bodies.root, self.coordinates.shapes(-solve_root(root, gradient)))
+            du = -solve_root(root, gradient)
+            reach = min(edge(bodies.root, self.at.shapes(du)), _edge_of_line(slack, self.A @ du))
             if reach >= FIRST_STEP:
                 return state, root
             product *= max(3.0, 1.0 / reach)
 
-    def _aims(self, state: _State, step: float, value: float) -> tuple[float, float, float]:
-        """Return aims of both products, and the share of violated bounds to make up for."""
-        share, mean = max(LONG_STEP_AIM, (1.0 - step) ** 2), state.mean_product
-        if not len(self.b):
-            short = 0.0 < step < SHORT_STEP
-            return max(self.weight, (SHORT_STEP_AIM if short else share) * mean), 0.0, 1.0
-        least = 0.1 * OPTIMAL * (value + self.weight) / len(self.b)
-        slacks = max(least, share * float(state.s @ state.y) / len(self.b))
-        return max(self.weight, share * mean), slacks, 1.0 - share if share > CENTERED else 1.0
+    def _aims(self, state: _State, step: float, value: float) -> tuple[float, float]:
+        """Return aims of the products of matrices, and of slacks."""
+        share, n, k = max(LONG_STEP_AIM, (1.0 - step) ** 2), 4 * len(state.Y), len(self.b)
+        least = 0.1 * self.tolerance * (value + self.small) / (n + k)
+        if 0.0 < step < SHORT_STEP and not (k and self.weight):
+            share = SHORT_STEP_AIM
+        slacks = max(least, share * float(state.s @ state.y) / max(k, 1))
+        return max(self.weight or least, share * state.product / max(n, 1)), slacks
 
     def _root(self, state: _State) -> Array:
         """Return the upper triangle U with U'U the matrix of the step."""
+        from scipy.linalg import block_diag
         from scipy.linalg.lapack import dpotrf
 
-        H, basis = self.gram.copy(), symmetric(np.eye(10))
+        H, n = self.gram.copy(), self.links.size
         # The matrix of B -> V B Y, symmetrised, by the components of B.
-        images = state.bodies.inverse[:, None] @ basis @ state.Y[:, None]
+        images = state.bodies.inverse[:, None] @ symmetric(np.eye(10)) @ state.Y[:, None]
         blocks = components((images + np.swapaxes(images, -1, -2)) / 2)
-        H[self._links[:, :, None], self._links[:, None, :]] += blocks
-        H[self._others, self._others] += self.weight * self.drawn
-        if len(self.b):
-            H += (self.A.T * (state.y / state.s)) @ self.A
+        H[self.links[:, :, None], self.links[:, None, :]] += blocks
+        weights = state.y / state.s
+        H += (self.A.T * weights) @ self.A
         root, failed = dpotrf(H.T, lower=0, overwrite_a=1)
         if failed:
-            S, mean = state.bodies.S, state.mean_product
-            return self.coordinates.curvature_root(self.gram, S, mean)
+            # Of the equations themselves, which have twice the digits of their product.
+            roots = entropic_roots(state.bodies.Z - np.eye(4))
+            product = state.product / max(4 * len(roots), 1)
+            held = np.zeros((n, len(H)))
+            held[:, :n] = np.sqrt(product) * block_diag(np.zeros((0, 0)), *roots)
+            rows = np.vstack([self.at.factor, held, np.sqrt(weights)[:, None] * self.A])
+            root = np.linalg.qr(rows, mode='r')
         return np.asarray(root)
 
     def _step(
@@ -219,61 +304,32 @@ class ConeNewton:
         root: Array,
         aim: float,
         slack_aim: float,
-        reached: float,
-    ) -> tuple[_State | None, float]:
-        """Return the next iterates, None if round-off spoils them, and the shorter step."""
+    ) -> tuple[_State, float]:
+        """Return the next iterates and the shorter step; raise if round-off spoils them."""
         u, bodies, Y, Y_root, s, y = state
-        missing = reached * (self.A @ u - self.b - s)
         force = gradient.copy()
-        force[: self.size] -= (aim - self.weight) * components(bodies.inverse).reshape(-1)
-        force -= (slack_aim / s - y / s * missing) @ self.A
+        force[: self.links.size] -= (aim - self.weight) * components(bodies.inverse).reshape(-1)
+        force -= (slack_aim / s) @ self.A
         du = -solve_root(root, force)
-        change = self.coordinates.shapes(du)
+        change = self.at.shapes(du)
         product = bodies.inverse @ change @ Y
         dY = aim * bodies.inverse - Y - (product + np.swapaxes(product, -1, -2)) / 2
-        ds = self.A @ du + missing
+        ds = self.A @ du
         dy = slack_aim / s - y - y / s * ds
         primal = min(1.0, MAX_EDGE_SHARE * min(edge(bodies.root, change), _edge_of_line(s, ds)))
+        if not np.isfinite(dy).all():
+            raise np.linalg.LinAlgError
         dual = min(1.0, MAX_EDGE_SHARE * min(edge(Y_root, dY), _edge_of_line(y, dy)))
-        u, Y, s, y = u + primal * du, Y + dual * dY, s + primal * ds, y + dual * dy
-        there, Y_root_there, step = self._bodies(u), cholesky(Y), min(primal, dual)
-        if there is None:
-            return None, step
-        if Y_root_there is None:
+        u, Y, y = u + primal * du, Y + dual * dY, y + dual * dy
+        s = np.maximum(self.A @ u - self.b, (1.0 - MAX_EDGE_SHARE) / 2 * s)
+        there = self._bodies(u)
+        try:
+            Y_root = np.asarray(np.linalg.cholesky(Y))
+        except np.linalg.LinAlgError:
             # Round-off in large multipliers; those of bodies at the centre are as good.
             Y = aim * there.inverse
-            Y_root_there = cholesky(Y)
-        if Y_root_there is None:
-            return None, step
-        return _State(u, there, Y, Y_root_there, s, y), step
-
-    def _answer(
-        self, state: _State, value: float, gradient: Array, steps: int, exhausted: bool
-    ) -> Minimum:
-        """Return the answer with its grade."""
-        root = self.coordinates.curvature_root(self.gram, state.bodies.S, self.weight)
-        force = gradient - state.y @ self.A
-        squared = max(0.0, float(force @ solve_root(root, force)))
-        gap = 0.5 * squared + float(state.s @ state.y)
-        if squared > CERTAIN_DECREMENT**2 * self.weight:
-            # Too far for the decrement to bound the gap: take the duality gap.
-            gap += 4 * len(state.Y) * state.mean_product
-        gap /= value + self.weight
-        missed = self.A @ state.u - self.b < -VIOLATED
-        grade = Grade.STOPPED if exhausted else Grade.INACCURATE
-        if gap <= OPTIMAL and not missed.any():
-            grade = Grade.OPTIMAL
-        return Minimum(state.u, gap, grade, steps, np.flatnonzero(missed))
-
-
-def cholesky(matrices: Array) -> Array | None:
-    """Return the Cholesky factors of symmetric matrices, None where round-off leaves none."""
-    if not np.isfinite(matrices).all():
-        return None
-    try:
-        return np.asarray(np.linalg.cholesky(matrices))
-    except np.linalg.LinAlgError:
-        return None
+            Y_root = np.asarray(np.sqrt(aim) * np.swapaxes(there.unroot, -1, -2))
+        return _State(u, there, Y, Y_root, s, y), min(primal, dual)
 
 
 def _edge_of_line(values: Array, change: Array) -> float:

@@ -9,7 +9,7 @@ determine are coordinates, and the rest stays at its prior.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -93,7 +93,7 @@ class Coordinates:
 
     def directions(self, u: Array) -> Array:
         """Return changes of the unknowns, (n, ...), from those of coordinates, (n_u, ...)."""
-        z = u[: self.n_inertial].reshape(len(self.links), 10, -1)
+        z = u[: self.n_inertial].reshape(len(self.links), 10, u[0].size)
         inertial = (self.links @ z).reshape(self.n_inertial, *u.shape[1:])
         return np.concatenate([inertial, self.extras @ u[self.n_inertial :]])
 
@@ -132,6 +132,14 @@ class Coordinates:
             rows = np.vstack([self.factor, self.prior_rows(weight, shapes)])
             root = np.linalg.qr(rows, mode='r')
         return np.asarray(root)
+
+    def with_rows(self, rows: Array) -> Coordinates:
+        """Return these with rows whose squares are added to the equations, (k, n_u)."""
+        return replace(
+            self,
+            factor=np.vstack([self.factor, rows]),
+            target=np.append(self.target, np.zeros(len(rows))),
+        )
 
 
 def _times_maps(rows: Array, links: Array, extras: Array) -> Array:

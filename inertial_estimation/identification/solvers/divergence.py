@@ -119,5 +119,5 @@ def entropic_roots(S: Array) -> Array:
 
 def edge(root: Floats, change: Floats) -> float:
     """Return the step at which the first of some matrices L L' stops being positive definite."""
-    least = float(congruent_eigenvalues(root, change).min())
+    least = float(congruent_eigenvalues(root, change).min(initial=0.0))
     return -1.0 / least if least < 0.0 else np.inf

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,13 +12,6 @@ import numpy as np
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.solvers.conic import (
-    Block,
-    ConicSolution,
-    Kind,
-    minimise,
-)
-from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.model.inertia import pseudo_inertia
 
 ROUND_OFF = 1e-12
@@ -43,7 +36,6 @@ class LinearBounds:
     def of(cls, problem: Problem) -> LinearBounds:
         """Return the finite bounds of a problem: x >= l and -x >= -u."""
         require_order(problem)
-        _require_total(problem)
         n, rows, limits, names = len(problem.unknowns), [], [], []
         for name, columns, mass, pair in _quantities(problem):
             for value, sign, side in zip(pair, (1.0, -1.0), ('least', 'greatest'), strict=True):
@@ -97,75 +89,3 @@ def require_order(problem: Problem) -> None:
     ]
     if bad:
         raise ModelError(f'the least value is above the greatest: {", ".join(bad)}')
-
-
-def _require_total(problem: Problem) -> None:
-    """Raise if masses cannot have their total, which solvers do not prove of every size."""
-    masses, total = problem.bounds.mass, problem.bounds.total_mass
-    if masses is None or total is None:
-        return
-    links = problem.unknowns.links
-    least = np.maximum(masses[:, 0], 0.0)
-    heaviest = np.argsort(-least)
-    too_much = np.cumsum(least[heaviest]) > (1.0 + ROUND_OFF) * total[1]
-    if too_much.any():
-        needed = sorted(heaviest[: int(np.argmax(too_much)) + 1])
-        raise contradicting(
-            [*(f'least mass of {links[k]}' for k in needed), 'greatest total mass']
-        )
-    if masses[:, 1].sum() < (1.0 - ROUND_OFF) * total[0]:
-        raise contradicting([*(f'greatest mass of {link}' for link in links), 'least total mass'])
-
-
-def contradicting(names: Sequence[str]) -> ModelError:
-    """Return the error of bounds that contradict each other."""
-    return ModelError(f'no consistent parameters keep these bounds: {", ".join(names)}')
-
-
-def bound_blocks(bounds: LinearBounds, at: Coordinates) -> list[Block]:
-    """Return the rows of bounds, each scaled to factors of at most one."""
-    from scipy.sparse import csc_array
-
-    if not bounds.names:
-        return []
-    rows = at.rows(bounds.rows)
-    sizes = np.abs(rows).max(axis=1)
-    sizes[sizes == 0.0] = 1.0
-    h = bounds.slack(at.origin) / sizes
-    return [Block(bounds.names, Kind.NONNEGATIVE, csc_array(rows / sizes[:, None]), h)]
-
-
-def missed(bounds: Block, x: Array, share: float = MISSED) -> list[str]:
-    """Return the names of violated bounds; x (n,)."""
-    slack = bounds.G @ x + bounds.h
-    least = -share * float(np.abs(x).max(initial=1.0))
-    return [name for name, one in zip(bounds.labels, slack, strict=True) if one < least]
-
-
-def require_compatible(bodies: Sequence[Block], bounds: Block) -> None:
-    """Raise if bounds contradict each other; name those of which none can be left out."""
-    everything = _without_equations(bodies, bounds, range(len(bounds.labels)))
-    if everything.feasible:
-        return
-    shares = everything.multipliers[-1]
-    kept = [int(k) for k in np.argsort(shares)]
-    some = [k for k in kept if shares[k] > MIN_MULTIPLIER * shares.max()]
-    if not _without_equations(bodies, bounds, some).feasible:
-        kept = some
-    for k in list(kept):
-        fewer = [other for other in kept if other != k]
-        if not _without_equations(bodies, bounds, fewer).feasible:
-            kept = fewer
-    raise contradicting([bounds.labels[k] for k in sorted(kept)])
-
-
-def _without_equations(
-    bodies: Sequence[Block], bounds: Block, chosen: Sequence[int]
-) -> ConicSolution:
-    """Return the point nearest to zero that keeps some of the bounds."""
-    from scipy.sparse import csc_array, identity
-
-    # With nothing to minimise, variables may run away long before anything is proven.
-    near = csc_array(identity(bounds.G.shape[1]))
-    some = bounds._replace(G=csc_array(bounds.G)[list(chosen)], h=bounds.h[list(chosen)])
-    return minimise(near, np.zeros(near.shape[0]), [*bodies, some])

@@ -25,12 +25,15 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import InertialEstimationError, ModelError, ShapeError
-from inertial_estimation.identification.problem import Grade, Problem
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.row_space import RANK_TOLERANCE, RowSpace
-from inertial_estimation.identification.solvers.bounded_least_squares import (
-    BoundedProblem,
-    fit_bounded,
+from inertial_estimation.identification.solvers.cone_newton import (
+    ConeNewton,
+    scaled,
+    start_within,
 )
+from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import Distance
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.method import Answer, Method
@@ -45,7 +48,7 @@ from inertial_estimation.model.spatial import inverse_pose
 
 METHOD = 'mass_points'
 OPTIMAL = 1e-7
-"""Violation of the conditions of optimality by an optimal answer."""
+"""Gap to the least objective, relative, of an optimal answer."""
 REGULARIZATION = 1e-4
 """Weight of the even distribution of each link's mass."""
 MIN_MASS_SHARE = 1e-3
@@ -192,6 +195,8 @@ def _mass_points(
     problem: Problem, weight: float | None, grids: Sequence[PointGrid] | None = None
 ) -> Answer:
     """Minimise the objective over positive masses at points [A 9-32 corrected]."""
+    from scipy.linalg import block_diag
+
     links, prior = problem.unknowns.links, problem.prior
     if grids is None:
         grids = link_grids(links, prior, {})
@@ -201,9 +206,37 @@ def _mass_points(
     even = [np.full(len(g.points), m / len(g.points)) for g, m in zip(grids, prior[:, 0])]
     reference, misfits = _reference(grids, prior, roots, even)
     pull = np.sqrt(weight or 0.0) * _prior_rows(problem, roots)
-    posed = _posed(problem, grids, even, reference, pull)
-    fitted = fit_bounded(posed)
-    x, space = posed.X @ fitted.v, RowSpace.of(problem.factor)
+    n, k = problem.unknowns.n_inertial, sum(map(len, even))
+    # The triangle of equations and prior; columns of other unknowns have a length of one.
+    origin, root = problem.prior_point(), np.sqrt(problem.count)
+    rows = Information.of(
+        np.vstack([problem.factor / root, pull]), np.append(problem.target / root, pull @ origin)
+    )
+    lengths = np.linalg.norm(rows.R[:, n:], axis=0)
+    extra = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
+    X = block_diag(*(grid.P * mass for grid, mass in zip(grids, even)), np.diag(extra))
+    ridge = [np.full(len(mass), REGULARIZATION / len(mass)) for mass in even]
+    shares = np.concatenate(reference)
+    about = X @ np.append(shares, origin[n:] / extra)
+    at = Coordinates(
+        about,
+        np.zeros((0, 10, 10)),
+        X,
+        np.ones(X.shape[1]),
+        np.zeros(0, dtype=np.bool_),
+        rows.R @ X,
+        rows.rho - rows.R @ about,
+        rows.energy,
+    ).with_rows(np.diag(np.sqrt([*np.concatenate(ridge), *np.full(len(extra), EXTRA_RIDGE)])))
+    bounds = LinearBounds.of(problem)
+    A, b = scaled(bounds, at)
+    held = np.vstack([A, np.eye(k, X.shape[1])]), np.append(b, MIN_MASS_SHARE - shares)
+    first = np.zeros(X.shape[1])
+    first[:k] = np.maximum(2.0 * MIN_MASS_SHARE - shares, 0.0)
+    if (A @ first <= b).any():
+        first = start_within(bounds.names, at, held)
+    fitted = ConeNewton(at, 0.0, held, small=1.0, optimal=OPTIMAL).minimise(first)
+    x, space = at.unknowns(fitted.u), RowSpace.of(problem.factor)
     far = [f'{link} ({gap:.0%})' for link, gap in zip(links, misfits) if gap > MAX_MISFIT]
     notes = far and [f'point masses cannot represent the prior of {", ".join(far)}']
     mean_square, least = problem.mean_square(x), problem.mean_square(space.solve(problem.target))
@@ -212,16 +245,10 @@ def _mass_points(
         notes.append(
             f'the mean squared residual is {mean_square:.3g}, without constraints {least:.3g}'
         )
-    grade = Grade.OPTIMAL if fitted.optimality <= OPTIMAL else Grade.INACCURATE
     return Answer(
-        x,
-        fitted.optimality,
-        grade,
-        fitted.iterations,
-        tuple(notes),
-        space.rank,
+        x, fitted.gap, fitted.grade, fitted.iterations, tuple(notes), space.rank,
         prior_rows=lambda: pull,
-    )
+    )  # fmt: skip
 
 
 solve_mass_points = Method(
@@ -264,34 +291,3 @@ def _prior_rows(problem: Problem, roots: Sequence[Array]) -> Array:
         return rows
     extras = np.eye(len(problem.unknowns))[n:] / problem.extra_scales[:, None]
     return np.vstack([rows, extras])
-
-
-def _posed(
-    problem: Problem,
-    grids: Sequence[PointGrid],
-    even: Sequence[Array],
-    reference: Sequence[Array],
-    pull: Array,
-) -> BoundedProblem:
-    """Return the problem of the masses, as shares of even ones, and of the other unknowns."""
-    from scipy.linalg import block_diag
-
-    origin, n, root = problem.prior_point(), problem.unknowns.n_inertial, np.sqrt(problem.count)
-    rows = np.vstack([problem.factor / root, pull])
-    right = np.append(problem.target / root, pull @ origin)
-    triangle = np.asarray(np.linalg.qr(np.column_stack([rows, right]), mode='r'))[: len(origin)]
-    A, b = triangle[:, :-1], triangle[:, -1]
-    lengths = np.linalg.norm(A[:, n:], axis=0)
-    extra = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
-    X = block_diag(*(grid.P * mass for grid, mass in zip(grids, even)), np.diag(extra))
-    d = [np.full(len(mass), REGULARIZATION / len(mass)) for mass in even]
-    floors = np.full(sum(map(len, even)), MIN_MASS_SHARE)
-    return BoundedProblem(
-        A=A,
-        b=b,
-        X=X[: len(origin)],
-        d=np.concatenate([*d, np.full(len(extra), EXTRA_RIDGE)]),
-        v0=np.concatenate([*reference, origin[n:] / extra]),
-        floor=np.append(floors, np.full(len(extra), -np.inf)),
-        bounds=LinearBounds.of(problem),
-    )
