@@ -221,52 +221,47 @@ class _Test:
 
     def cone(self, margin: float | None) -> list[Block]:
         """Return consistency and bounds, with a margin or with the last variable as such."""
-        from scipy.sparse import csc_array
-
         unit = np.tile(vector(self.root @ self.root), len(self.links))
         matrices = np.kron(np.eye(len(self.links)), self.of_link * self.sizes[:10])
         G = np.zeros((len(unit), len(self.sizes) + 1))
         G[:, : matrices.shape[1]] = matrices
         G[:, -1] = -unit * self.unit if margin is None else 0.0
-        blocks = [Block(self.links, Kind.SEMIDEFINITE, csc_array(G), -(margin or 0.0) * unit)]
+        h = -(margin or 0.0) * unit
+        blocks = [Block(Kind.SEMIDEFINITE, G, h, len(self.links))]
         if self.bounds.names:
             rows = self.bounds.rows * self.sizes
             largest = np.abs(rows).max(axis=1)
             G = np.pad(rows / largest[:, None], ((0, 0), (0, 1)))
             h = -self.bounds.limits / largest
-            blocks.append(Block(self.bounds.names, Kind.NONNEGATIVE, csc_array(G), h))
+            blocks.append(Block(Kind.NONNEGATIVE, G, h))
         return blocks
 
     def widest(self) -> ConicSolution:
         """Return links of largest margin with the base parameters, up to their rounding [S 51]."""
-        from scipy.sparse import csc_array
-
         K, values = self.base.grouping * self.sizes, self.values / self.largest
-        K = csc_array(np.pad(K / self.largest[:, None], ((0, 0), (0, 1))))
-        wanted = [Block(('exact',), Kind.ZERO, K, -values)]
+        K = np.pad(K / self.largest[:, None], ((0, 0), (0, 1)))
+        wanted = [Block(Kind.ZERO, K, -values)]
         if self.rounding is not None:
             # Slabs thinner than the solver's tolerance, 1e-8, have no interior for it.
             off = np.maximum(self.rounding / self.largest, 1e-7 * np.abs(values))
             wanted = [
-                Block(('least',), Kind.NONNEGATIVE, K, off - values),
-                Block(('greatest',), Kind.NONNEGATIVE, -K, off + values),
+                Block(Kind.NONNEGATIVE, K, off - values),
+                Block(Kind.NONNEGATIVE, -K, off + values),
             ]
-        less = -np.eye(n := K.shape[1])[-1:]
-        cap = Block(('cap',), Kind.NONNEGATIVE, csc_array(less), np.array([GREATEST_MARGIN]))
-        return minimise(csc_array((n, n)), less[0], [*self.cone(None), *wanted, cap])
+        less = -np.eye(K.shape[1])[-1:]
+        cap = Block(Kind.NONNEGATIVE, less, np.array([GREATEST_MARGIN]))
+        return minimise(less[0], [*self.cone(None), *wanted, cap])
 
     def nearest(self, margin: float) -> ConicSolution:
         """Return the unknowns whose base parameters are nearest to the given ones [S 55]."""
-        from scipy.sparse import csc_array
-
         n = len(self.sizes) + 1
         size = min(1.0, float(np.abs(self.values).max(initial=0.0))) or 1.0
         K = np.pad(self.base.grouping * self.sizes / size, ((0, 0), (0, 1)))
         # The distance itself: its square would be lost in round-off long before it is zero.
-        lengths = csc_array(np.vstack([np.eye(n)[-1:], K]))
+        lengths = np.vstack([np.eye(n)[-1:], K])
         missed = np.concatenate([[0.0], -self.values / size])
-        reached = Block(('distance',), Kind.SECOND_ORDER, lengths, missed)
-        solution = minimise(csc_array((n, n)), np.eye(n)[-1], [*self.cone(margin), reached])
+        reached = Block(Kind.SECOND_ORDER, lengths, missed)
+        solution = minimise(np.eye(n)[-1], [*self.cone(margin), reached])
         if not solution.feasible:
             names = ', '.join(self.bounds.names)
             raise ModelError(f'no consistent parameters are within the bounds: {names}')
@@ -280,7 +275,7 @@ class _Test:
         normal, *less = shares[len(cone) : -1]
         normal = (sum(less) - normal) / self.largest
         offset = -float(sum(z @ block.h for block, z in zip(cone[1:], shares[1:], strict=False)))
-        seen = sum(block.G.T @ z for block, z in zip(cone, shares, strict=False))
+        seen = np.sum([b.G.T @ z for b, z in zip(cone, shares, strict=False)], axis=0)
         multipliers = self.root @ matrix(shares[0].reshape(len(self.links), -1)) @ self.root
         mismatch = np.abs(self.base.grouping.T @ normal - seen[:-1] / self.sizes).max()
         return Certificate(normal, offset, multipliers, float(mismatch))
