@@ -199,6 +199,8 @@ def test_held_neighbour_releases_an_offset_that_jumps(robot, prior):
         found = identifier.refit()
     assert changes == [('l_hip_3', Change.TOUCHED), ('l_hip_3', Change.OFFSET)]
     assert found.offsets['l_foot_ft'][1] == pytest.approx(offsets[foot, 1], abs=0.5)
+    # Its tracking begins again, at once.
+    assert found.subtracted['l_foot_ft'][1] == pytest.approx(offsets[foot, 1], abs=1.0)
     # The leg released that of its other sensor as well.
     np.testing.assert_allclose(found.offsets['l_leg_ft'][:3], offsets[leg, :3], atol=0.5)
 

@@ -46,7 +46,6 @@ class ModelUpdates:
         self._node, self._robot, self._settings = node, robot, settings
         self._model, self._is_active = model, is_active
         self._taken = self._refused = 0
-        self._changed_at = ''
         self._refusals: dict[str, str] = {}
         """Reason why the newest message of a topic was refused."""
         self._services = [
@@ -75,7 +74,6 @@ class ModelUpdates:
         ]
         values = {
             'source': model.source,
-            'in use since [s]': self._changed_at or 'the start',
             'change done [%]': f'{100 * model.progress:.0f}',
             'total mass [kg]': f'{model.goal[:, 0].sum():.4f}',
             'FT offsets that go with it [N], [Nm]': ', '.join(offsets) or 'none',
@@ -113,7 +111,7 @@ class ModelUpdates:
                 update.check(robot)
                 if model.offer(update):
                     self._taken += 1
-                    self._note_change()
+                    self._finish_unseen()
         except InertialEstimationError as error:
             self._refused += topic == TOPIC
             self._refusals[topic] = str(error)
@@ -127,14 +125,14 @@ class ModelUpdates:
             return f'updates are held; in use: {self._model.source}'
         if self._model.held and self._model.release():
             self._taken += 1
-            self._note_change()
+            self._finish_unseen()
             return 'the update that waited is in use'
         return f'updates are used; in use: {self._model.source}'
 
     def _revert(self) -> str:
         """Go back to the URDF."""
         self._model.revert()
-        self._note_change()
+        self._finish_unseen()
         return 'back to the URDF; updates are held until ~/hold_model is called with false'
 
     def _save(self) -> str:
@@ -152,7 +150,7 @@ class ModelUpdates:
         except InertialEstimationError as error:
             raise ConfigError(f"'{path}' is not restored: {error}") from error
         self._model.restore(parameters)
-        self._note_change()
+        self._finish_unseen()
         return f"restored '{path}'; updates are held until ~/hold_model is called with false"
 
     def _path(self) -> Path:
@@ -160,11 +158,6 @@ class ModelUpdates:
         if not self._settings.model.file:
             raise ConfigError("'model.file' is empty")
         return Path(self._settings.model.file).expanduser()
-
-    def _note_change(self) -> None:
-        """Note when a change began."""
-        self._changed_at = f'{1e-9 * self._node.get_clock().now().nanoseconds:.3f}'
-        self._finish_unseen()
 
     def _finish_unseen(self) -> None:
         """Make a change at once while no estimates are published."""
