@@ -86,27 +86,31 @@ class SubmodelMemory:
         What the calibration has subtracted beyond what it did at the start [N, Nm]. The offsets of
         the equations contain it.
         """
-        self._corrected_of: tuple[object, ...] = ()
+        self._reduced_of: tuple[object, ...] = ()
         self._loose_of: Array | None = None
 
     @property
     def corrected(self) -> Information:
         """Information without the errors of the state in it."""
-        of = self.information, self.errors, self.shift
-        if not self._corrected_of or any(a is not b for a, b in zip(self._corrected_of, of)):
-            assert self.information is not None
-            x0 = self.block.unknowns.join(self.prior)
-            x0[self.offsets] = self.shift
-            self._corrected = without_state_errors(self.information, self.errors, x0)
-            self._corrected_of = of
-        return self._corrected
+        return self._reduced()[0]
 
     @property
     def regularised(self) -> Information:
         """The same with a weak prior of zero offsets."""
-        sizes, corrected = self.offset_scales(*OFFSET_SIZES), self.corrected
-        rows = np.eye(corrected.n)[self.offsets] / sizes[:, None]
-        return replace(corrected.add(rows, self.shift / sizes), count=corrected.count)
+        return self._reduced()[1]
+
+    def _reduced(self) -> tuple[Information, Information]:
+        of = self.information, self.errors, self.shift
+        if not self._reduced_of or any(a is not b for a, b in zip(self._reduced_of, of)):
+            assert self.information is not None
+            x0 = self.block.unknowns.join(self.prior)
+            x0[self.offsets] = self.shift
+            corrected = without_state_errors(self.information, self.errors, x0)
+            sizes = self.offset_scales(*OFFSET_SIZES)
+            rows = np.eye(corrected.n)[self.offsets] / sizes[:, None]
+            regularised = replace(corrected.add(rows, self.shift / sizes), count=corrected.count)
+            self._reduced_of, self._both = of, (corrected, regularised)
+        return self._both
 
     @property
     def loose_prior(self) -> Information:

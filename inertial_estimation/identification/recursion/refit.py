@@ -238,6 +238,9 @@ class _Newton:
         unit = self.weight * min(part.size for part in self.parts)
         for _ in range(MAX_STEPS):
             dus, doffsets, squared = self.step(here)
+            if squared <= LAST_DECREMENT**2 * unit:
+                last = [u + du for u, du in zip(here.us, dus)]
+                return here._replace(us=last, offsets=here.offsets + doffsets)
             root, length = np.linalg.cholesky(np.eye(4) + here.shapes), 1.0
             length = min(1.0, MAX_EDGE_SHARE * edge(root, self.shapes(dus)))
             for _ in range(MAX_HALVINGS):
@@ -251,8 +254,6 @@ class _Newton:
             else:
                 return here
             here = there
-            if squared <= LAST_DECREMENT**2 * unit:
-                break
         return here
 
     def shapes(self, us: Sequence[Array]) -> Array:
