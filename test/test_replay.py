@@ -28,7 +28,7 @@ from inertial_estimation.logs.log import Log, TimeRange
 from inertial_estimation.logs.offsets import OffsetRequest
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.replay import replay, rows_at_rate, run, with_deviations
-from inertial_estimation.logs.sensor_agreement import momentum_records
+from inertial_estimation.logs.sensor_agreement import find_situations, momentum_records
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -295,7 +295,7 @@ def test_samples_are_estimated_with_the_touches_of_their_time(touched, robot, to
     assert there[:, : len(defaults)].all()
     np.testing.assert_array_equal(there[:, names.index('shank')], (ms >= 100) & (ms <= 170))
     np.testing.assert_array_equal(there[:, names.index('foot')], (ms >= 120) & (ms <= 140))
-    estimator = build_estimator(touch_settings, robot)
+    estimator, taking = build_estimator(touch_settings, robot), []
     for k, now in enumerate(ms.tolist()):
         y = 1e-4 * min(150, 10 * (now // 10))
         touches = [Contact('shank', 'force', (0.0, y, 0.2))] * (100 <= now <= 170)
@@ -308,6 +308,15 @@ def test_samples_are_estimated_with_the_touches_of_their_time(touched, robot, to
         )
         np.testing.assert_array_equal(estimate.contact_quality[k, rows], wanted.contact_quality)
         np.testing.assert_array_equal(estimate.torque_quality[k], wanted.torque_quality)
+        taking.append({
+            contact.name
+            for contact, quality in zip(wanted.contacts, wanted.contact_quality, strict=True)
+            if not quality & Quality.DROPPED
+        })  # fmt: skip
+    situations = find_situations(replay)
+    assert len({one.contacts for one in situations}) == 3
+    for one in situations:
+        assert all(taking[k] == {contact.name for contact in one.contacts} for k in one.rows)
 
 
 def test_written_bag_names_the_contacts_that_are_there(tmp_path, touched, touch_settings):
