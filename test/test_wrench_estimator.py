@@ -92,22 +92,6 @@ def test_true_wrenches_are_recovered_whichever_links_carry_imus(name, request, r
         np.testing.assert_array_equal(estimate.residuals, 0.0)
 
 
-# External torques
-
-
-def test_external_torques_are_taken_off_the_joints(rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), fixed_link='root')
-    readings, motion = ConsistentReadings(robot), random_motion(robot, rng)
-    known = {name: rng.normal(0.0, 20.0, 6) for name in ('root', 'shoulder')}
-    felt = {name: rng.normal(0.0, 20.0, 6) for name in ('hand', 'shank', 'sole')}
-    sample, loaded, _ = readings.sample(motion, {**known, **felt})
-    _, free, _ = readings.sample(motion, {})
-    contacts = [Contact(name, 'known', wrench=tuple(wrench)) for name, wrench in known.items()]
-    contacts += [Contact(name) for name in felt]
-    estimate = WrenchEstimator(robot, contacts).update(sample)
-    assert_close(estimate.external_torques, free - loaded, 1e-10)
-
-
 # Faults measured in other estimators
 
 

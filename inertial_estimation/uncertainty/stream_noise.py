@@ -121,9 +121,10 @@ class StreamFilters:
             map(self._kind_of, robot.imus),
             [self._readings] * len(robot.ft_sensors),
         )
+        n_known = sum(map(len, self._weights.values()))
         for kind, rate in zip(kinds, chain(*(own.tolist() for own in rates)), strict=True):
-            if kind != UNFILTERED and not isnan(rate) and self._kept(kind, rate) is None:
-                self._at(kind, rate)
+            self._at(kind, rate)
+            if sum(map(len, self._weights.values())) > n_known:
                 return True
         return False
 
@@ -140,16 +141,12 @@ class StreamFilters:
             return NO_DERIVATIVES
         if isnan(rate):
             return None
-        kept = self._kept(kind, rate)
-        if kept is None:
-            kept = rate, self._weights_at(kind, rate)
-            self._weights.setdefault(kind, []).append(kept)
-        return kept[1]
-
-    def _kept(self, kind: Kind, rate: float) -> tuple[float, Array | None] | None:
-        """Return the weights at a rate like this, if they are known."""
-        known = self._weights.get(kind, ())
-        return next((kept for kept in known if abs(kept[0] - rate) <= SAME_RATE * rate), None)
+        known = self._weights.setdefault(kind, [])
+        for own, weights in known:
+            if abs(own - rate) <= SAME_RATE * rate:
+                return weights
+        known.append((rate, self._weights_at(kind, rate)))
+        return known[-1][1]
 
     def _weights_at(self, kind: Kind, rate: float) -> Array | None:
         settings = self._settings
