@@ -112,9 +112,12 @@ def test_columns_units_parts_and_bags(rng, tmp_path):
     messages = []
     for at, reading, acceleration in zip(np.round(time * SECOND).astype(int).tolist(), raw, a):
         messages.append(('/foot/raw', WRENCH, at, wrench(at, 'foot', reading)))
-        messages.append(('/foot/imu', IMU, at, imu(at, 'imu', np.zeros(3), acceleration)))
+        # Its stamps are early, by as much as the settings add.
+        data = imu(at - SECOND // 10, 'imu', np.zeros(3), acceleration)
+        messages.append(('/foot/imu', IMU, at, data))
     bag = write_bag(tmp_path / 'bag', messages)
-    node = {'imus': ['imu'], 'imu.imu.topic': 'foot/imu', 'ft.foot.topic': 'foot/raw'}
+    node = {'imus': ['imu'], 'imu.imu': {'topic': 'foot/imu', 'time_offset': 0.1}}
+    node['ft.foot.topic'] = 'foot/raw'
     (tmp_path / 'node.yaml').write_text(json.dumps({'/**': {'ros__parameters': node}}))
     settings = IdentifySettings.from_yaml(tmp_path / 'node.yaml')
     found = read_body_log(LogSlice.parse(f'{bag}@1:3'), settings, 'foot')
