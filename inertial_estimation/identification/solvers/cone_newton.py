@@ -177,7 +177,6 @@ class ConeNewton:
         self.at, self.weight, self.small, self.optimal = at, weight, small, optimal
         self.A, self.b = rows
         self.unit = (1.0 - margin) * np.eye(4)
-        self.gram = at.factor.T @ at.factor
         self.links = np.arange(at.n_inertial).reshape(-1, 10)
         self.smooth = weight > 0.0 and not len(self.b)
         self.tolerance = RESOLUTION if self.smooth else TOLERANCE
@@ -279,7 +278,7 @@ class ConeNewton:
         from scipy.linalg import block_diag
         from scipy.linalg.lapack import dpotrf
 
-        H, n = self.gram.copy(), self.links.size
+        H, n = self.at.gram.copy(), self.links.size
         # The matrix of B -> V B Y, symmetrised, by the components of B.
         images = state.bodies.inverse[:, None] @ symmetric(np.eye(10)) @ state.Y[:, None]
         blocks = components((images + np.swapaxes(images, -1, -2)) / 2)

@@ -10,6 +10,7 @@ determine are coordinates, and the rest stays at its prior.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -83,6 +84,11 @@ class Coordinates:
         """Number of coordinates of links."""
         return 10 * len(self.links)
 
+    @cached_property
+    def gram(self) -> Array:
+        """Product F'F of the equations, (n_u, n_u)."""
+        return np.asarray(self.factor.T @ self.factor)
+
     def shapes(self, u: Array) -> Array:
         """Return the matrix S of each link, see `divergence`, (n_links, 4, 4)."""
         return symmetric(u[: self.n_inertial].reshape(-1, 10))
@@ -135,6 +141,8 @@ class Coordinates:
 
     def with_rows(self, rows: Array) -> Coordinates:
         """Return these with rows whose squares are added to the equations, (k, n_u)."""
+        if not len(rows):
+            return self
         return replace(
             self,
             factor=np.vstack([self.factor, rows]),

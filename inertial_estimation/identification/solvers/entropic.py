@@ -35,11 +35,12 @@ def _entropic(problem: Problem, weight: float, *, start: Array | None = None) ->
         least = 1.0 + float(np.linalg.eigvalsh(at.shapes(first)).min())
         if least < MIN_START:
             first *= (1.0 - MIN_START) / (1.0 - least)
-    rows = at.with_rows(np.sqrt(weight) * np.diag(at.drawn)[at.n_inertial :])
+    extras = at.n_inertial + np.flatnonzero(at.drawn[at.n_inertial :])
+    rows = at.with_rows(np.sqrt(weight) * np.eye(len(first))[extras])
     found = minimise_within(LinearBounds.of(problem), rows, first, weight, small=weight)
     return Answer(
         at.unknowns(found.u), found.gap, found.grade, found.iterations, (),
-        numerical_rank(at.factor.T @ at.factor), at,
+        numerical_rank(at.gram), at,
         lambda: at.prior_rows(weight, at.shapes(found.u)),
     )  # fmt: skip
 

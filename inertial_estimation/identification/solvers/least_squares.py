@@ -56,7 +56,7 @@ def _quadratic(distance: Distance, problem: Problem, weight: float) -> Answer:
     optimality = float(np.linalg.norm(gradient) / size) if size > 0.0 else 0.0
     return Answer(
         at.unknowns(u), optimality, _grade(optimality), coordinates=at, prior_rows=lambda: pull,
-        rank=numerical_rank(at.factor.T @ at.factor),
+        rank=numerical_rank(at.gram),
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Named linear bounds of the unknowns, and which of them contradict each other [S 25-28; W]."""
+"""Named linear bounds of the unknowns [S 25-28; W]."""
 
 from __future__ import annotations
 
@@ -10,16 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.model.inertia import pseudo_inertia
-
-ROUND_OFF = 1e-12
-"""Share of a total by which a sum of masses may be off."""
-MISSED = 1e-7
-"""Violation of a bound that is kept, over the largest variable or one."""
-MIN_MULTIPLIER = 1e-4
-"""Bounds of smaller multipliers, over the largest, are left out of a contradiction at first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +27,6 @@ class LinearBounds:
     @classmethod
     def of(cls, problem: Problem) -> LinearBounds:
         """Return the finite bounds of a problem: x >= l and -x >= -u."""
-        require_order(problem)
         n, rows, limits, names = len(problem.unknowns), [], [], []
         for name, columns, mass, pair in _quantities(problem):
             for value, sign, side in zip(pair, (1.0, -1.0), ('least', 'greatest'), strict=True):
@@ -78,14 +69,3 @@ def _quantities(problem: Problem) -> Iterator[tuple[str, int | slice, int | None
     if bounds.extras is not None:
         for k, pair in enumerate(bounds.extras):
             yield str(unknowns.extras[k]), unknowns.n_inertial + k, None, pair
-
-
-def require_order(problem: Problem) -> None:
-    """Raise if a least value is above the greatest."""
-    bad = [
-        f'{name} ({low:g} to {high:g})'
-        for name, _, _, (low, high) in _quantities(problem)
-        if low > high
-    ]
-    if bad:
-        raise ModelError(f'the least value is above the greatest: {", ".join(bad)}')
