@@ -277,6 +277,8 @@ def test_inside_wrenches_are_reported_and_written(tmp_path, bag, robot):
     foot = report.net[1]
     assert 0 < foot.n_samples == len(known)
     np.testing.assert_allclose(foot.mean, known.mean(axis=0), rtol=BATCH_ROUND_OFF)
+    rms = np.sqrt((known**2).mean(axis=0))
+    np.testing.assert_allclose(foot.rms, rms, rtol=BATCH_ROUND_OFF)
     with BagReader(out) as reader:
         topic = '/wrench_estimator/net_wrench/foot'
         found = [STORE.deserialize_cdr(m.data, WRENCH) for m in reader.messages([topic])]
