@@ -6,9 +6,6 @@ URDF text: sensor tags, numbers, and its export with other inertial parameters.
 Not covered: links, inertias and joint placements, which Pinocchio reads (test_robot.py).
 """
 
-import re
-from xml.etree.ElementTree import canonicalize
-
 import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
@@ -156,17 +153,16 @@ def test_exported_parameters_are_read_again(text, rng):
         export_urdf(robot, parameters)
 
 
-def test_export_changes_nothing_else():
-    text = ARM.replace('<link name="upper">', '<link name="übër"><!-- <link> é -->')
-    text = text.replace('"upper"', '"übër"')
-    robot = Robot.from_urdf(text)
-    new = assert_read_again(robot, heavier(robot, 'übër'))
-    assert 'mass value="2.6"' in new and text.count('<inertial>') == new.count('<inertial>')
-    old, new = (
-        canonicalize(re.sub(r'<inertial>.*?</inertial>', '', one, flags=re.S), with_comments=True)
-        for one in (text, new)
-    )
-    assert new == old
+@pytest.mark.parametrize('name', ['upper', 'übër'])
+def test_export_changes_nothing_else(name):
+    before = '<?xml version="1.0" encoding="latin-1"?>\n<!-- <link name="upper"> é -->\n'
+    text = before + ARM.replace('  ', '\t').replace('"upper"', f'"{name}"')
+    robot = Robot.from_urdf(text.replace('<inertial', '<inertial note="a > b"'))
+    new, old = assert_read_again(robot, heavier(robot, name)), robot.urdf
+    start = old.index('<inertial', old.rindex(f'<link name="{name}">'))
+    stop = old.index('</inertial>', start) + len('</inertial>')
+    assert new.startswith(old[:start]) and new.endswith(old[stop:])
+    assert 'mass value="2.6"' in new[start : len(new) - len(old) + stop]
 
 
 def test_links_of_a_light_lump_keep_an_equal_share():

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
+from xml.parsers import expat
 
 import numpy as np
 from scipy.linalg import eigh
@@ -141,18 +141,41 @@ def _link_tags(text: str) -> Mapping[str, Element]:
 
 
 def _rewritten(text: str, wanted: Mapping[str, Array]) -> str:
-    """Return a text with some inertials replaced; comments stay."""
-    parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
-    root = ElementTree.fromstring(text.lstrip(), parser)
-    for link in root.findall('link'):
-        if (name := link.get('name', '')) in wanted:
-            old, new = link.find('inertial'), ElementTree.fromstring(_tag(wanted[name]))
-            if old is None:
-                link.append(new)
-            else:
-                new.tail = old.tail
-                link[list(link).index(old)] = new
-    return ElementTree.tostring(root, encoding='unicode')
+    """Return a text with some inertials replaced."""
+    data = text.encode()
+    edits: list[tuple[int, int, bytes]] = []
+    parser = expat.ParserCreate('utf-8')
+    path: list[str] = []
+    link, inertial = '', (-1, -1)
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal link, inertial
+        path.append(tag)
+        if path == ['robot', 'link']:
+            link, inertial = attributes.get('name', ''), (-1, -1)
+        elif path == ['robot', 'link', 'inertial']:
+            inertial = (parser.CurrentByteIndex, -1)
+
+    def end(tag: str) -> None:
+        nonlocal inertial
+        at = parser.CurrentByteIndex
+        if path == ['robot', 'link', 'inertial']:
+            inertial = (inertial[0], data.index(b'>', at) + 1)
+        elif path == ['robot', 'link'] and link in wanted:
+            new = _tag(wanted[link]).encode()
+            if inertial[0] >= 0:
+                edits.append((*inertial, new))
+            elif data.startswith(b'</link', at):
+                edits.append((at, at, new))
+            else:  # <link name="..."/>
+                edits.append((at - 2, at, b'>' + new + b'</link>'))
+        path.pop()
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.Parse(data, True)
+    for begin, stop, new in reversed(edits):
+        data = data[:begin] + new + data[stop:]
+    return data.decode()
 
 
 def _tag(parameters: Array) -> str:
