@@ -170,7 +170,8 @@ def require_unsaturated(raw: Array, expected: Array, what: str) -> None:
     least = max(MIN_SATURATED_SAMPLES, MIN_SATURATED_SHARE * len(raw))
     for k, channel in enumerate(raw.T):
         values = np.unique(channel)
-        limit = max(MIN_SPREAD * channel.std(), MIN_EXPECTED_STEPS * np.diff(values).min())
+        steps = MIN_EXPECTED_STEPS * np.diff(values).min(initial=np.inf)
+        limit = max(MIN_SPREAD * channel.std(), steps)
         for end in values[[0, -1]]:
             at = channel == end
             if at.sum() >= least and expected[at, k].std() > limit:
