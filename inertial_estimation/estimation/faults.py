@@ -260,7 +260,8 @@ class SampleShapes:
         needed = [(joints,)] * 3 + [(imus, 3)] * 3 + [(fts, 6)]
         optional = ('joint_states', 'imu_states', 'ft_states', 'ft_temperatures')
         shapes = [*needed, (joints,), (imus,), (fts,), (fts,)]
-        self._shapes = tuple(zip((*NUMBERS, *optional), shapes, strict=True))
+        may_lack = [False] * len(needed) + [True] * len(optional)
+        self._shapes = tuple(zip((*NUMBERS, *optional), shapes, may_lack, strict=True))
         self._counts = f"robot '{robot.name}' has {joints} joints, {imus} IMUs, {fts} FT sensors"
 
     def check(self, sample: Sample | SampleBatch, wanted: type = SampleBatch) -> None:
@@ -269,9 +270,9 @@ class SampleShapes:
             raise ModelError(f'a {type(sample).__name__} is given, expected a {wanted.__name__}')
         lead = np.shape(sample.stamp_ns) if wanted is SampleBatch else ()
         try:
-            for name, shape in self._shapes:
+            for name, shape, may_lack in self._shapes:
                 array = getattr(sample, name)
-                if array is None and name not in NUMBERS:
+                if may_lack and array is None:
                     continue
                 if array.shape != lead + shape:
                     raise ShapeError(name, lead + shape, array.shape, self._counts)
