@@ -45,7 +45,7 @@ def test_without_noise_matrix_and_offset_are_exact(rng):
     for prior in (np.eye(6), *counts):
         times, wrenches = loads(rng)
         matrix = off_by(rng, 0.2) @ prior
-        fit = fit_affine(readings(wrenches, matrix), wrenches, times, prior=prior)
+        fit = fit_affine(readings(wrenches, matrix), wrenches, times, prior=prior, noise=0.0)
         np.testing.assert_allclose(fit.correction, matrix @ np.linalg.inv(prior), atol=1e-7)
         np.testing.assert_allclose(fit.offset, OFFSET, atol=1e-6)
         assert fit.used.all() and not fit.n_disturbed and fit.weight < 1e-9
@@ -60,7 +60,7 @@ def test_deviations_are_as_large_as_errors(rng):
         # Noise that lasts for half a second, as errors of a model.
         slow = np.repeat(rng.normal(size=(40, 6)), 50, axis=0) * 5.0 * NOISE
         raw = readings(wrenches + slow, matrix)
-        fit = fit_affine(raw, wrenches, times)
+        fit = fit_affine(raw, wrenches, times, noise=0.0)
         errors.append((fit.matrix - matrix) / fit.matrix_deviations)
         offsets.append((fit.offset - OFFSET) / fit.offset_deviations)
     # Ten blocks determine a deviation to a quarter; 30 x 36 ratios their size to a few percent.
@@ -92,8 +92,8 @@ def test_touches_are_left_out_and_counted(rng):
     felt[700:760, 0], felt[1500:1530, 4] = 40.0, 6.0
     noise = NOISE * rng.normal(size=wrenches.shape)
     raw = readings(wrenches + felt, matrix) + noise
-    touched = fit_affine(raw, wrenches, times)
-    alone = fit_affine(readings(wrenches, matrix) + noise, wrenches, times)
+    touched = fit_affine(raw, wrenches, times, noise=0.0)
+    alone = fit_affine(readings(wrenches, matrix) + noise, wrenches, times, noise=0.0)
     assert not touched.used[felt.any(axis=1)].any()
     # A tenth of a second before and after each of the two.
     assert 90 <= touched.n_disturbed <= 90 + 44
@@ -106,14 +106,14 @@ def test_no_direction_is_lost(rng):
     times, wrenches = loads(rng, sizes=(0.2, 0.2, 0.2, 0.02, 0.02, 0.02))
     _, sway = loads(rng, sizes=(4.0, 4.0, 4.0, 0.4, 0.4, 0.4))
     raw = readings(wrenches, np.eye(6)) + sway
-    assert fit_affine(raw, wrenches, times).gains[-1] >= 0.1
+    assert fit_affine(raw, wrenches, times, noise=0.0).gains[-1] >= 0.1
 
 
 @pytest.mark.parametrize(('unit', 'code'), [(1000.0, 'residual'), (1.0 / 9.81, 'matrix_change')])
 def test_readings_in_another_unit_are_errors(rng, unit, code):
     times, wrenches = loads(rng)
     raw = unit * (readings(wrenches, off_by(rng)) + NOISE * rng.normal(size=wrenches.shape))
-    fit = fit_affine(raw, wrenches, times)
+    fit = fit_affine(raw, wrenches, times, noise=0.0)
     found = {one.code: one for one in fit.findings('sensor', wrenches[fit.used])}
     assert found[code].level == Level.ERROR
     assert found['scale'].values['factor'] == pytest.approx(unit, rel=0.2)
@@ -126,4 +126,4 @@ def test_constant_loads_and_wrong_shapes_are_refused(rng):
         (LogError, np.tile(wrenches[:1], (len(raw), 1))), (ShapeError, wrenches[:-1])
     ):  # fmt: skip
         with pytest.raises(error):
-            fit_affine(raw, predicted, times)
+            fit_affine(raw, predicted, times, noise=0.0)

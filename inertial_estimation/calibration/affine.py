@@ -146,7 +146,7 @@ def fit_affine(
     *,
     prior: Array | None = None,
     usable: Mask | None = None,
-    noise: float = 0.0,
+    noise: float,
     name: str = 'the sensor',
 ) -> AffineFit:
     """
