@@ -96,7 +96,7 @@ def parameter_file(title: str) -> str:
 
 def commands() -> str:
     """Return the page of the command line."""
-    from inertial_estimation.cli import _parser
+    from inertial_estimation.cli.commands import parser as whole
 
     os.environ['COLUMNS'] = '80'
 
@@ -109,7 +109,7 @@ def commands() -> str:
 
     codes = 'Exit codes: 0 done, 1 data refused, 2 wrong call, 130 interrupted, 141 broken pipe.'
     lines = [f'# Commands\n\n{NOTE}{codes}\n']
-    for parser in parsers(_parser()):
+    for parser in parsers(whole()):
         lines += [f'## {parser.prog}\n', '```text', parser.format_help().rstrip(), '```\n']
     return '\n'.join(lines)
 

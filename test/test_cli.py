@@ -12,8 +12,8 @@ from argparse import Namespace
 import pytest
 from robots import nested_humanoid_urdf
 
-from inertial_estimation import cli
 from inertial_estimation.cli import files, main
+from inertial_estimation.cli.commands import parser
 from inertial_estimation.cli.files import check_outputs
 from inertial_estimation.errors import CallError
 
@@ -62,7 +62,7 @@ def test_wrong_call_has_exit_code_2(options, urdf, capsys):
 
 def test_help_imports_nothing_heavy():
     code = (
-        'import sys; from inertial_estimation.cli import _parser; _parser(()).format_help(); '
+        'import sys; from inertial_estimation.cli.commands import parser; parser().format_help(); '
         "sys.exit(bool({'numpy', 'rich', 'yaml'} & {*sys.modules}))"
     )
     assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
@@ -77,7 +77,7 @@ def test_help_fits_80_columns_and_its_example_is_a_call(verb, capsys, monkeypatc
     assert max(map(len, shown.splitlines())) <= 80
     text = ' '.join(shown.split())
     example = text[text.index('Example: inertial-estimation ') :].split()[2:]
-    chosen = cli._parser().parse_args(example)
+    chosen = parser().parse_args(example)
     assert verb.split() == [chosen.command, *filter(None, [getattr(chosen, 'way', None)])]
 
 

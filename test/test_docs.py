@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inertial_estimation.cli import _parser
+from inertial_estimation.cli.commands import parser
 from inertial_estimation.outputs.table import OUTPUTS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,7 +49,7 @@ def test_command_parses(page, words, capsys):
             assert (ROOT / 'launch' / words[3]).exists()
         return
     try:
-        chosen = _parser().parse_args(rest)
+        chosen = parser().parse_args(rest)
     except SystemExit:
         pytest.fail(f'{page}: {shlex.join(words)}\n{capsys.readouterr().err}')
     assert chosen.command == rest[0]

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from inertial_estimation.cli.arguments import COMMANDS, add_command, add_methods
+from inertial_estimation.cli.commands import parser
 from inertial_estimation.cli.files import check_outputs
 from inertial_estimation.errors import InertialEstimationError, is_wrong_call
 
@@ -63,16 +63,18 @@ def _run(arguments: Sequence[str] | None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     chosen = argparse.Namespace(command=''.join(words[:1]))
     try:
-        parser = _parser(words[:1])
-        chosen = parser.parse_args(arguments)
+        whole = parser()
+        chosen = whole.parse_args(arguments)
         if chosen.version:
-            sys.stdout.write(f'{parser.prog} {version("inertial_estimation")}\n')
+            sys.stdout.write(f'{whole.prog} {version("inertial_estimation")}\n')
             return 0
         if chosen.command is None:
-            parser.print_help(sys.stderr)
+            whole.print_help(sys.stderr)
             return WRONG_CALL
         check_outputs(chosen)
-        return int(chosen.run(chosen) or 0)
+        module, _, function = chosen.run.partition(':')
+        run = getattr(import_module(f'inertial_estimation.cli.{module}'), function)
+        return int(run(chosen) or 0)
     except BrokenPipeError:
         raise
     except InertialEstimationError as error:
@@ -95,28 +97,6 @@ def _run(arguments: Sequence[str] | None) -> int:
     # YAML readers report in several lines.
     sys.stderr.write(f'inertial-estimation {chosen.command}: {" ".join(text.split())}\n')
     return code
-
-
-def _parser(wanted: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
-    """Return the parser; only the wanted subcommands are imported, for a fast ``--help``."""
-    parser = argparse.ArgumentParser(
-        prog='inertial-estimation',
-        description='External wrenches and joint torques from embedded force-torque sensors, '
-        'IMUs and joint encoders.',
-        epilog='Options of a subcommand: inertial-estimation COMMAND --help',
-    )
-    parser.add_argument('--version', action='store_true', help='print the version')
-    commands = parser.add_subparsers(dest='command', metavar='COMMAND')
-    for name, job in COMMANDS.items():
-        if name in wanted:
-            module = import_module(f'inertial_estimation.cli.{name}')
-            if name == 'calibrate':
-                add_methods(commands, name, module.METHODS)
-            else:
-                add_command(commands, name, module.COMMAND)
-        else:
-            commands.add_parser(name, help=job)
-    return parser
 
 
 if __name__ == '__main__':

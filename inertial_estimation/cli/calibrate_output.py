@@ -51,12 +51,13 @@ def finish(
     *,
     keeps: Sequence[str] = (),
 ) -> None:
-    """Print and write results; refuse to write a calibration with errors."""
+    """Print and write results; refuse a calibration with errors."""
     write_json(chosen.json, {**figures, 'findings': list(findings)})
     show(*tables, *findings_lines(findings))
+    if errors := [str(one) for one in findings if one.level >= Level.ERROR]:
+        what = f"not written to '{chosen.out}'" if chosen.out else 'not usable'
+        raise CalibrationError(f'{what}: {"; ".join(errors)}')
     if chosen.out is not None:
-        if errors := [str(one) for one in findings if one.level >= Level.ERROR]:
-            raise CalibrationError(f"not written to '{chosen.out}': {'; '.join(errors)}")
         write(chosen.out, robot, found, keeps=keeps)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 
 from inertial_estimation.cli import base_parameters, files, identifiable
-from inertial_estimation.cli.arguments import COMMANDS, FLAG, FULL, NAMES, Command
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
     all_tables,
@@ -26,7 +25,7 @@ TABLES = ('ft_sensors', 'submodels', 'clusters', 'torque_dependence', 'wrench_de
 """Printed without --full."""
 
 
-def _run(chosen: argparse.Namespace) -> int:
+def run(chosen: argparse.Namespace) -> int:
     """Describe a robot; return the exit code."""
     if bool(chosen.config) + bool(chosen.fixed_link) + bool(chosen.imu) > 1:
         raise CallError('give one of --imu, --fixed-link, --config')
@@ -86,19 +85,3 @@ def _check_equations(chosen: argparse.Namespace, urdf: str) -> int:
     write_json(chosen.json, found)
     show(*shown, *notes)
     return 0 if feasible else 1
-
-
-COMMAND = Command(
-    COMMANDS['check'], 'robot.urdf --imu torso_imu --contacts l_foot r_foot', _run,
-    (('urdf', 'URDF', 'robot description'),
-     ('--imu', 'FRAME', 'IMU in use, repeatable (default: all)', {'action': 'append'}),
-     ('--fixed-link', 'FRAME', 'frame at rest', {'default': ''}),
-     ('--config', 'YAML', 'parameter file of the node'),
-     ('--contacts', 'FRAME', 'contacts, with a wrench each', NAMES),
-     ('--base-parameters', 'FILE', 'base parameters to check for consistency'),
-     ('--identifiable', None, 'combinations that logs can determine', FLAG),
-     ('--ft', 'SENSOR', "FT sensors for that, 'all' or 'none'", NAMES),
-     ('--efforts', 'JOINT', "joint efforts for that, or 'all'", NAMES), FULL),
-    'Exit code 0: the node would start with it; 1: it would not, and the last line states why; 2: '
-    'wrong call.',
-)  # fmt: skip

@@ -13,15 +13,7 @@ from typing import Any
 import numpy as np
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import (
-    COMMANDS,
-    COUNT,
-    NAMES,
-    NUMBER,
-    OUTPUT,
-    ROBOT,
-    Command,
-)
+from inertial_estimation.cli.commands import ALL, FRICTION, NONE
 from inertial_estimation.cli.render import (
     findings_lines,
     progress_bars,
@@ -39,8 +31,6 @@ from inertial_estimation.identification.excitation.design import (
 from inertial_estimation.identification.excitation.search import FourierMotion
 from inertial_estimation.identification.unknowns import Term
 
-FRICTION = ('viscous', 'coulomb', 'offset', 'drive_inertia')
-ALL, NONE = 'all', 'none'
 POINTS = 40
 """Of a trajectory for each harmonic; polynomials of fifth degree through them err by 1e-7."""
 DIGITS = 10
@@ -50,7 +40,7 @@ LIMITS = ('lower', 'upper', 'velocity', 'acceleration', 'effort')
 ATTEMPTS = ('condition_at_start', 'condition', 'complete')
 
 
-def _run(chosen: argparse.Namespace) -> None:
+def run(chosen: argparse.Namespace) -> None:
     """Design a motion and write it."""
     lines = chosen.rate * chosen.period
     if not 0.0 < lines <= MAX_LINES:
@@ -160,36 +150,3 @@ def trajectory_text(motion: FourierMotion) -> str:
         points.append({**point, 'time_from_start': {'sec': second, 'nanosec': nanosecond}})
     whole = {'joint_names': list(motion.joint_names), 'points': points}
     return str(yaml.safe_dump(whole, default_flow_style=None, sort_keys=False, width=10_000))
-
-
-COMMAND = Command(
-    COMMANDS['excite'], '--robot arm.urdf --acceleration 3 --out-csv motion.csv', _run,
-    (ROBOT,
-     ('--joints', 'JOINT', 'moving joints (default: all)', NAMES | {'default': [ALL]}),
-     ('--fixed-link', 'FRAME', 'frame at rest (default: the root link)', {'default': ''}),
-     ('--limits', 'YAML', 'limits of joints: {elbow: {lower: -1.5, upper: 1.5}}'),
-     ('--acceleration', 'LIMIT', 'of joints without a limit [rad/s^2 or m/s^2]', NUMBER),
-     ('--clearance', 'M', 'between links (default: %(default)s) [m]', NUMBER | {'default': 0.02}),
-     ('--ignore', 'LINK', 'pair of links that is not kept apart; repeatable',
-      {'nargs': 2, 'action': 'append', 'default': []}),
-     ('--meshes', 'FOLDER', 'folders of package:// and of relative names of meshes', NAMES),
-     ('--ft', 'SENSOR', "FT sensors that give equations, or 'all' (default: none)",
-      NAMES | {'default': [NONE]}),
-     ('--efforts', 'JOINT', "joints whose efforts give equations, or 'none' (default: all)",
-      NAMES | {'default': [ALL]}),
-     ('--friction', 'TERM', f'unknowns of each joint: {", ".join(FRICTION)} (default) or none',
-      NAMES | {'choices': (*FRICTION, NONE), 'default': list(FRICTION)}),
-     ('--period', 'S', 'of the motion (default: %(default)s) [s]', NUMBER | {'default': 20.0}),
-     ('--harmonics', 'N', 'of the Fourier series (default: %(default)s)', COUNT | {'default': 5}),
-     ('--starts', 'N', 'random starts of the search (default: %(default)s)',
-      COUNT | {'default': 5}),
-     ('--time', 'S', 'limit of the search (default: %(default)s) [s]', NUMBER | {'default': 60.0}),
-     ('--seed', 'N', 'of the random starts (default: %(default)s)', COUNT | {'default': 0}),
-     ('--out-csv', 'FILE', 'time, positions, velocities, accelerations', OUTPUT),
-     ('--rate', 'HZ', 'lines a second of that file (default: %(default)s)',
-      NUMBER | {'default': 100.0}),
-     ('--out-trajectory', 'FILE', 'YAML with the fields of trajectory_msgs/JointTrajectory',
-      OUTPUT)),
-    'A Fourier series from rest to rest, within limits and without self-collision, that '
-    'minimises the condition number of the regressor over the base parameters.',
-)  # fmt: skip

@@ -11,16 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import (
-    COMMANDS,
-    NAMES,
-    NEEDED,
-    OUTPUT,
-    ROBOT,
-    Command,
-)
 from inertial_estimation.cli.render import (
+    FULL_WIDTH,
     Columns,
+    all_tables,
     findings_lines,
     progress_bars,
     records_table,
@@ -49,26 +43,14 @@ PAYLOADS: Columns = {'payload': 'name', 'mass [kg]': 'm', **CENTER}
 RESIDUALS = ('submodel', 'equations', 'signal', 'before', 'fit', 'validation')
 
 
-def _method(text: str) -> str:
-    """Return the name of a solver."""
-    if text not in SOLVERS:
-        raise argparse.ArgumentTypeError(str(NameNotFound('method', text, SOLVERS)))
-    return text
-
-
-def _weight(text: str) -> float:
-    """Return the weight of a prior."""
-    try:
-        require_weight(float(text))
-        return float(text)
-    except (ModelError, ValueError) as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _run(chosen: argparse.Namespace) -> int:
+def run(chosen: argparse.Namespace) -> int:
     """Identify a robot."""
-    if chosen.weight is not None and not SOLVERS[chosen.method].weighted:
-        raise CallError(f'--weight is not used by {chosen.method}')
+    if chosen.method not in SOLVERS:
+        raise CallError(str(NameNotFound('method', chosen.method, SOLVERS)))
+    if chosen.weight is not None:
+        require_weight(chosen.weight)
+        if not SOLVERS[chosen.method].weighted:
+            raise CallError(f'--weight is not used by {chosen.method}')
     urdf = files.load_urdf(chosen.robot)
     with progress_bars() as progress:
         found = identify(
@@ -92,6 +74,8 @@ def _run(chosen: argparse.Namespace) -> int:
     if chosen.out_yaml is not None:
         write_whole(chosen.out_yaml, extras_yaml(found))
     show(*_overview(found, summary), *findings_lines(found.findings))
+    if chosen.full:
+        show(*all_tables(summary), width=FULL_WIDTH)
     if refusal is not None:
         raise refusal
     return 0
@@ -122,21 +106,3 @@ def _overview(found: RobotIdentification, s: Record) -> Iterator[Any]:
         f'\n{determined} of {possible} combinations of parameters are determined; '
         f'parameters {"consistent" if s["consistent"] else "inconsistent"}\n'
     )
-
-
-COMMAND = Command(
-    COMMANDS['identify'],
-    'run1.npz run2.npz --robot arm.urdf --config arm_logs.yaml --validate run3.npz '
-    '--out-urdf identified.urdf', _run,
-    (('logs', 'LOG', 'bag or table of numbers; LOG@FROM:TO for a part [s]', {'nargs': '+'}), ROBOT,
-     ('--config', 'YAML', 'columns, filter and equations; or the parameter file of the node, '
-      'for bags', NEEDED),
-     ('--method', 'NAME', 'solver, see docs/identification.md (default: %(default)s)',
-      {'default': 'entropic', 'type': _method}),
-     ('--weight', 'NUMBER', 'independent equations that the prior is worth (default: 10)',
-      {'type': _weight}),
-     ('--validate', 'LOG', 'logs to predict, not fitted', NAMES),
-     ('--lock', 'JOINT', 'joints that the logs do not move', NAMES),
-     ('--out-urdf', 'FILE', 'write the URDF; exit code 1 if inconsistent', OUTPUT),
-     ('--out-yaml', 'FILE', 'write friction, drives and FT offsets', OUTPUT)),
-)  # fmt: skip

@@ -11,15 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from inertial_estimation.cli import files
-from inertial_estimation.cli.arguments import (
-    COMMANDS,
-    CONFIG,
-    FULL,
-    NAMES,
-    NUMBER,
-    ROBOT,
-    Command,
-)
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
     Columns,
@@ -43,7 +34,6 @@ from inertial_estimation.model.configured_robot import build_robot
 
 Record = dict[str, Any]
 
-ENDS, SPAN = ('FROM', 'TO'), NUMBER | {'nargs': 2, 'default': (-inf, inf)}
 WRONG_OFFSETS = {'weight', 'sensor_residual', 'offset_drift'}
 """Findings that FT offsets of another log cause."""
 REMEDY = '--offsets-from model --offset-range FROM TO computes the FT offsets'
@@ -57,7 +47,7 @@ CONTACTS: Columns = {
 }
 
 
-def _run(chosen: argparse.Namespace) -> None:
+def run(chosen: argparse.Namespace) -> None:
     """Run the estimator over a bag."""
     if chosen.offsets_from == 'settings' and (chosen.support or chosen.offset_range[0] > -inf):
         raise CallError('--support and --offset-range need --offsets-from model or torques')
@@ -112,20 +102,3 @@ def _summary(found: Replay) -> Iterator[Any]:
         yield records_table('', records, columns)
     if s['offset_source'] == 'settings' and WRONG_OFFSETS & {one.code for one in findings}:
         yield f'Next: {REMEDY}'
-
-
-COMMAND = Command(
-    COMMANDS['replay'],
-    'walk.mcap --robot robot.urdf --config robot.yaml --range 5 20 --out results', _run,
-    (('bag', 'LOG', 'bag (folder, mcap, db3) or table of numbers'), ROBOT, CONFIG,
-     ('--layout', 'YAML', "columns of a table, as 'log' of identify's file"),
-     ('--range', ENDS, 'part to estimate [s after the first FT message]', SPAN),
-     ('--offsets-from', None, 'origin of the FT offsets (default: %(default)s)',
-      {'choices': ('settings', 'model', 'torques'), 'default': 'settings'}),
-     ('--offset-range', ENDS, 'part that the offsets are computed from [s]', SPAN),
-     ('--support', 'FRAME', 'the only contact in that part (default: fixed_link)',
-      {'default': ''}),
-     ('--out', 'FOLDER', 'write the results as a bag'),
-     ('--through', 'JOINT', 'compute the wrench of joints', NAMES),
-     ('--net', 'LINK', 'compute the net wrench of links', NAMES), FULL),
-)  # fmt: skip

@@ -98,6 +98,10 @@ def _submodel(block: BlockFit, known: Determined, unseen: Evidence | None) -> di
     }
     return {
         'name': block.name,
+        'grade': answer.grade.value,
+        'optimality': answer.optimality,
+        'iterations': answer.iterations,
+        'solve_time': answer.solve_time,
         'rank': answer.rank,
         'bounds_not_kept': list(block.missed),
         'unknowns': len(answer.unknowns),
