@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages of a small bag of the humanoid."""
+"""Readings of a small log of the humanoid, as columns and as messages."""
 
 import numpy as np
 import pytest
@@ -21,23 +21,35 @@ SETTINGS = {
 }
 
 
+def humanoid_columns(robot, n=60):
+    """Return readings every 5 ms, by quantity or FT sensor, with times in seconds."""
+    rng, t = np.random.default_rng(7), 5e-3 * np.arange(n)
+    n_joints = len(robot.joint_names)
+    return {
+        # A stamp of zero is none.
+        't': t + 1.0,
+        'q': np.sin(t[:, None] * np.arange(1.0, n_joints + 1.0)),
+        'v': np.zeros((n, n_joints)),
+        'e': rng.normal(0.0, 1.0, (n, n_joints)),
+        'w': rng.normal(0.0, 0.1, (n, 3)),
+        'a': np.column_stack([0.1 + 0.0 * t, 0.2 + 0.0 * t, 9.8 + 0.1 * t]),
+        **{name: rng.normal(0.0, 10.0, (n, 6)) for name in SETTINGS['ft_sensors']},
+    }
+
+
 def humanoid_messages(robot, n=60, delay_ms=0.0):
-    """Return 5 ms cycles of all topics of the humanoid, FT messages recorded with a delay."""
-    rng = np.random.default_rng(7)
-    names = list(robot.joint_names)
-    frames = ('arm_sensor', 'leg_frame', 'foot_sensor')
-    messages = []
+    """Return the messages of the columns, those of FT sensors recorded with a delay."""
+    columns, messages = humanoid_columns(robot, n), []
     for k in range(n):
-        ms = 5 * k
-        stamp = START + ms * MS
-        positions = np.sin(1e-3 * ms * np.arange(1.0, len(names) + 1.0))
-        efforts = rng.normal(0.0, 1.0, len(names))
-        data = joint_state(stamp, names, positions, np.zeros(len(names)), efforts)
+        stamp = START + 5 * k * MS
+        data = joint_state(stamp, robot.joint_names, *(columns[key][k] for key in 'qve'))
         messages.append(('/joint_states', JOINT_STATE, stamp + 2 * MS, data))
-        data = imu(stamp, 'head', rng.normal(0.0, 0.1, 3), [0.1, 0.2, 9.8 + 1e-4 * ms])
+        data = imu(stamp, 'head', columns['w'][k], columns['a'][k])
         messages.append(('/imu/head', IMU, stamp + MS, data))
-        for frame, topic in zip(frames, ('arm_sensor', 'leg_sensor', 'foot_sensor')):
-            data = wrench(stamp, frame, rng.normal(0.0, 10.0, 6))
+        for name in SETTINGS['ft_sensors']:
+            frame = SETTINGS.get(f'ft.{name}.frame_id', name)
             recorded = stamp + MS + round(delay_ms * MS)
-            messages.append((f'/ft/{topic}', WRENCH, recorded, data))
+            messages.append(
+                (f'/ft/{name}', WRENCH, recorded, wrench(stamp, frame, columns[name][k]))
+            )
     return sorted(messages, key=lambda message: message[2])

@@ -2,14 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Findings of ``identify``: faults put into the log of a simulated arm."""
 
-import json
-
 import numpy as np
 import pytest
 import yaml
+from identify_command import codes, refused, report, run
 from simulated_arm import LINKS, arm, arm_urdf, efforts_of, moving
-
-from inertial_estimation.cli import main
 
 JOINTS = [f'j_{link}' for link in LINKS]
 DEGREES = 180 / np.pi
@@ -26,7 +23,7 @@ def folder(tmp_path, rng):
       izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
     stops = '<limit lower="-3" upper="3" effort="100" velocity="5"/><axis '
     urdf = arm_urdf().replace('type="continuous"', 'type="revolute"').replace('<axis ', stops)
-    (tmp_path / 'arm.urdf').write_text(urdf.replace('<link name="base"/>', body))
+    (tmp_path / 'robot.urdf').write_text(urdf.replace('<link name="base"/>', body))
     write_log(tmp_path / 'log.npz', rng)
     write_settings(tmp_path)
     return tmp_path
@@ -50,44 +47,22 @@ def write_settings(folder, **rows):
     (folder / 'logs.yaml').write_text(yaml.safe_dump(given))
 
 
-def change(folder, **columns):
-    """Replace columns of the log by functions of what they were."""
-    with np.load(folder / 'log.npz') as log:
-        found = dict(log)
-    np.savez(folder / 'log.npz', **found | {name: f(found[name]) for name, f in columns.items()})
+def change(folder, changed, name='log.npz'):
+    """Write a log with columns that are a function of those of the good one."""
+    log = dict(np.load(folder / 'log.npz'))
+    np.savez(folder / name, **log | changed(log))
 
 
-def of_column(k, f):
-    """Return what changes one column only."""
-
-    def changed(values):
-        found = values.copy()
-        found[:, k] = f(found[:, k])
-        return found
-
-    return changed
-
-
-def run(folder, *more):
-    out = ('--json', folder / 'o.json', '--out-urdf', folder / 'o.urdf')
-    arguments = ['identify', folder / 'log.npz', *more, '--robot', folder / 'arm.urdf', '--config',
-                 folder / 'logs.yaml', *out]  # fmt: skip
-    return main(list(map(str, arguments)))
-
-
-def found_by(folder, *more):
-    """Return code and subject of the findings, without the name of the log."""
-    assert run(folder, *more) == 0
-    findings = json.loads((folder / 'o.json').read_text())['findings']
-    return {(one['code'], one['subject'].split(': ')[-1]) for one in findings}
+def column(k, f, values):
+    """Return values of which one column is changed."""
+    found = values.copy()
+    found[:, k] = f(found[:, k])
+    return found
 
 
 def rows_of(folder):
-    return json.loads((folder / 'o.json').read_text())['submodels'][0]['rows']
-
-
-def swapped(e):
-    return e[:, [1, 0, *range(2, e.shape[1])]]
+    (block,) = report(folder)['submodels']
+    return {kind.split()[1]: row for kind, row in block['rows'].items()}
 
 
 def stuck(e):
@@ -100,104 +75,96 @@ def some_missing(q):
 
 
 @pytest.mark.parametrize(
-    ('columns', 'subject'),
+    ('changed', 'subject'),
     [
-        ({'q': lambda q: DEGREES * q, 'v': lambda v: DEGREES * v}, 'j_drawn: position'),
+        (lambda log: {'q': DEGREES * log['q'], 'v': DEGREES * log['v']}, 'j_drawn: position'),
         (
-            {'v': of_column(0, lambda v: np.sin(0.043 * np.arange(len(v))))},
+            lambda log: {'v': column(0, lambda v: np.sin(0.043 * np.arange(len(v))), log['v'])},
             'j_drawn: positions change',
         ),
-        ({'e': lambda e: 1000.0 * e}, 'base: all effort'),
-        ({'e': np.negative}, 'base: all effort'),
-        ({'t': lambda t: 1e3 * t}, 'time: rate 0.1 Hz'),
+        (lambda log: {'e': 1000.0 * log['e']}, 'base: all effort'),
+        (lambda log: {'t': 1e3 * log['t']}, 'time: rate 0.1 Hz'),
     ],
 )
-def test_impossible_logs_are_refused(folder, capsys, columns, subject):
-    change(folder, **columns)
-    assert run(folder) == 1 and subject in capsys.readouterr().err
-    assert not (folder / 'o.json').exists() and not (folder / 'o.urdf').exists()
+def test_impossible_logs_are_refused(folder, capsys, changed, subject):
+    change(folder, changed)
+    assert subject in refused(folder, capsys, folder / 'log.npz')
 
 
 @pytest.mark.parametrize(
-    ('columns', 'code', 'subject'),
+    ('changed', 'code', 'subject'),
     [
-        ({'e': lambda e: 10.0 * e}, 'scale', 'base'),
-        ({'e': of_column(1, np.negative)}, 'scale', 'base'),
-        ({'e': of_column(1, np.zeros_like)}, 'constant', 'j_seen'),
-        ({'q': some_missing}, 'missing', 'j_bare'),
-        ({'e': of_column(2, stuck)}, 'frozen', 'j_told'),
-        ({'v': of_column(0, stuck)}, 'frozen', 'j_drawn'),
-        ({'e': of_column(1, lambda e: np.clip(e, -0.5, 0.5))}, 'frozen', 'j_seen'),
+        (lambda log: {'e': 10.0 * log['e']}, 'scale', 'base'),
+        (lambda log: {'e': column(1, np.negative, log['e'])}, 'scale', 'base'),
+        (lambda log: {'e': column(1, np.zeros_like, log['e'])}, 'constant', 'j_seen'),
+        (lambda log: {'q': some_missing(log['q'])}, 'missing', 'j_bare'),
+        (lambda log: {'v': column(0, stuck, log['v'])}, 'frozen', 'j_drawn'),
+        (lambda log: {'e': column(1, lambda e: np.clip(e, -0.5, 0.5), log['e'])},
+         'frozen', 'j_seen'),
+        (lambda log: {'e': log['e'] - 1.5 * log['v'] * [0, 1, 0, 0]},
+         'indefinite', 'j_seen.viscous'),
     ],
 )  # fmt: skip
-def test_faults_are_found(folder, columns, code, subject):
-    change(folder, **columns)
-    assert (code, subject) in found_by(folder)
+def test_faults_are_found(folder, changed, code, subject):
+    change(folder, changed)
+    assert run(folder, folder / 'log.npz') == 0
+    assert (code, subject) in codes(folder)
 
 
 @pytest.mark.parametrize('how', ['fitted', 'predicted'])
 @pytest.mark.parametrize(
     ('change_of', 'joints'),
     [
-        (of_column(2, np.negative), JOINTS[2:3]),
+        (lambda e: column(2, np.negative, e), JOINTS[2:3]),
         (lambda e: 5 * e, JOINTS),
-        (swapped, JOINTS[:2]),
+        (lambda e: e[:, [1, 0, 2, 3]], JOINTS[:2]),
         (lambda e: e, []),
     ],
 )
 def test_logs_that_contradict_are_found(folder, rng, change_of, joints, how):
     write_log(folder / 'other.npz', rng)
-    with np.load(folder / 'other.npz') as log:
-        np.savez(folder / 'other.npz', **dict(log) | {'e': change_of(log['e'])})
-    run(folder, *(['--validate'] if how == 'predicted' else []), folder / 'other.npz')
-    findings = json.loads((folder / 'o.json').read_text())['findings']
-    odd = [one for one in findings if one['code'] == 'logs_disagree']
+    log = dict(np.load(folder / 'other.npz'))
+    np.savez(folder / 'other.npz', **log | {'e': change_of(log['e'])})
+    more = ['--validate'] if how == 'predicted' else []
+    assert run(folder, folder / 'log.npz', *more, folder / 'other.npz') == 0
+    odd = [one for one in report(folder)['findings'] if one['code'] == 'logs_disagree']
     assert {one['values']['what'] for one in odd} == {f'base effort {joint}' for joint in joints}
     assert how == 'predicted' or len({one['subject'] for one in odd}) == (2 if joints else 0)
 
 
 @pytest.mark.parametrize('how', ['fitted', 'predicted'])
 def test_constant_effort_in_one_log_costs_its_equations(folder, how):
-    with np.load(folder / 'log.npz') as log:
-        np.savez(folder / 'dead.npz', **dict(log) | {'e': of_column(1, np.zeros_like)(log['e'])})
-    more = [folder / 'dead.npz']
-    codes = found_by(folder, *(['--validate', *more] if how == 'predicted' else more))
-    assert ('constant', JOINTS[1]) in codes and ('missing', JOINTS[1]) not in codes
-    counts = [rows_of(folder)[f'effort {name}']['count'] for name in JOINTS]
-    assert (counts[1] < counts[0]) == (how == 'fitted')
-    assert rows_of(folder)[f'effort {JOINTS[1]}']['validation'] is None
+    change(folder, lambda log: {'e': column(1, np.zeros_like, log['e'])}, 'dead.npz')
+    more = ['--validate'] if how == 'predicted' else []
+    assert run(folder, folder / 'log.npz', *more, folder / 'dead.npz') == 0
+    found, rows = codes(folder), rows_of(folder)
+    assert ('constant', JOINTS[1]) in found and ('missing', JOINTS[1]) not in found
+    assert (rows['j_seen']['count'] < rows['j_drawn']['count']) == (how == 'fitted')
+    assert rows['j_seen']['validation'] is None
 
 
 @pytest.mark.parametrize(('key', 'old'), [('effort', '100'), ('velocity', '5')])
 def test_values_beyond_ratings_are_found(folder, key, old):
-    urdf = (folder / 'arm.urdf').read_text()
-    (folder / 'arm.urdf').write_text(urdf.replace(f'{key}="{old}"', f'{key}="0.05"'))
-    assert {code for code, _ in found_by(folder)} == {'rating'}
-    (folder / 'arm.urdf').write_text(urdf.replace(f'{key}="{old}"', f'{key}="0"'))
-    assert found_by(folder) == set()
+    urdf = (folder / 'robot.urdf').read_text()
+    for new, found in ('0.05', {'rating'}), ('0', set()):
+        (folder / 'robot.urdf').write_text(urdf.replace(f'{key}="{old}"', f'{key}="{new}"'))
+        assert run(folder, folder / 'log.npz') == 0
+        assert {code for code, _ in codes(folder)} == found
 
 
 def test_frozen_efforts_give_no_equations(folder):
-    def kept(wanted):
-        assert (('frozen', 'j_told') in found_by(folder)) == wanted
-        rows = rows_of(folder)
-        return {kind.split()[1]: row['count'] for kind, row in rows.items()}, rows
+    def rows(found):
+        assert run(folder, folder / 'log.npz') == 0
+        assert (('frozen', 'j_told') in codes(folder)) == found
+        return {name: row['count'] for name, row in rows_of(folder).items()}
 
-    clean, _ = kept(False)
-    change(folder, e=of_column(2, stuck))
-    rows, figures = kept(True)
-    assert all(rows[name] == clean[name] for name in JOINTS if name != 'j_told')
+    clean = rows(False)
+    change(folder, lambda log: {'e': column(2, stuck, log['e'])})
+    left = rows(True)
+    assert all(left[name] == clean[name] for name in JOINTS if name != 'j_told')
     # The repeated ones, and what the filter spreads them to on both sides (`edges`, 0.2 s).
-    assert 399 <= clean['j_told'] - rows['j_told'] <= 399 + 2 * 0.2 * RATE + 2
-    assert figures['effort j_told']['fit'] < 3 * NOISE
+    assert 399 <= clean['j_told'] - left['j_told'] <= 399 + 2 * 0.2 * RATE + 2
+    assert rows_of(folder)['j_told']['fit'] < 3 * NOISE
     write_settings(folder, frozen_after=0)
-    rows, figures = kept(False)
-    assert rows == clean
-    assert figures['effort j_told']['fit'] > 30 * NOISE
-
-
-def test_negative_friction_is_found(folder):
-    with np.load(folder / 'log.npz') as log:
-        v = log['v']
-    change(folder, e=lambda e: e - 1.5 * v * [0, 1, 0, 0])
-    assert ('indefinite', 'j_seen.viscous') in found_by(folder)
+    assert rows(False) == clean
+    assert rows_of(folder)['j_told']['fit'] > 30 * NOISE

@@ -19,7 +19,6 @@ from inertial_estimation.model.robot import Robot
 
 LOG = 'log: {time: t, joints: [elbow], positions: q}\n'
 INF = np.inf
-BALL = {'center': [0, 0, 0], 'semi_axes': [1, 1, 1]}
 
 
 @pytest.fixture
@@ -55,13 +54,10 @@ def test_values_become_the_choice_of_equations(tmp_path, robot):
 @pytest.mark.parametrize(
     'text',
     [
-        'rows: {}\n',
         LOG + 'rws: {}\n',
-        LOG + 'rows: {couplings: [[elbow]]}\n',
         LOG + 'rows: {efforts: [elbw]}\n',
         LOG + 'robot: {fixed_link: base}\nrows: {base_link: true}\n',
         LOG + 'payloads: {disc: {frame: tip, mass: -1.0, logs: [a]}}',
-        LOG + 'shapes: {boxes: {bare: [0, 0, 0]}}',
     ],
 )
 def test_wrong_file_is_refused(tmp_path, robot, text):
@@ -123,10 +119,8 @@ def test_ellipsoid_holds_what_its_axes_state(robot, rng):
 @pytest.mark.parametrize(
     'given',
     [
-        {'ellipsoids': {'tool': BALL | {'semi_axes': [1, 0, 1]}}},
         {'mass': {'hand': [0, 1]}},
         {'mass': {'tool': [2, 1]}},
-        {'center_of_mass': {'tool': [[0, 0, 0], [1, 0, 1]]}},
         {'extras': {'elbow.offset': [0, 1]}},
     ],
 )

@@ -2,13 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``identify --method mass_points``: where each link's points come from."""
 
-import json
-
 import numpy as np
 import pytest
-from simulated_arm import MASSES, arm, arm_urdf, efforts_of, moving
-
-from inertial_estimation.cli import main
+from identify_command import report, run
+from simulated_arm import arm, arm_urdf, efforts_of, moving
 
 RATE = 100.0
 # Central differences of motions below 1 Hz at this rate are off by this share of the efforts.
@@ -29,38 +26,26 @@ rows: {efforts: all}
 """
 
 
-def urdf(masses=MASSES, **tags):
-    """Return an arm, each link with the geometry that `DRAWN` or `tags` give it."""
-    return arm_urdf(masses, DRAWN | tags)
-
-
 @pytest.fixture
 def folder(tmp_path, rng):
     """Write a log of an arm that moves, its description with other masses, and settings."""
     samples = moving(rng, 8.0, RATE)
     efforts = efforts_of(arm(), samples)
     np.savez(tmp_path / 'log.npz', t=samples.stamp_ns * 1e-9, q=samples.positions, e=efforts)
-    (tmp_path / 'arm.urdf').write_text(urdf(masses=(2.5, 1.2, 1.3, 0.6)))
-    (tmp_path / 'log.yaml').write_text(SETTINGS)
+    (tmp_path / 'robot.urdf').write_text(arm_urdf((2.5, 1.2, 1.3, 0.6), DRAWN))
     return tmp_path
 
 
-def run(folder, shapes, *more, method='mass_points'):
-    """Return the exit code of the command with a group ``shapes``."""
-    (folder / 'log.yaml').write_text(SETTINGS + shapes)
-    arguments = [folder / 'log.npz', '--robot', folder / 'arm.urdf', '--method', method,
-                 '--config', folder / 'log.yaml', '--json', folder / 'o.json', *more]  # fmt: skip
-    return main(['identify', *map(str, arguments)])
-
-
-def found_in(folder):
-    return json.loads((folder / 'o.json').read_text(), parse_constant=pytest.fail)
+def points_of(folder, shapes):
+    """Return the report of a run with a group ``shapes``, and its points."""
+    (folder / 'logs.yaml').write_text(f'{SETTINGS}shapes: {shapes}\n')
+    assert run(folder, folder / 'log.npz', '--method', 'mass_points') == 0
+    found = report(folder)
+    return found, found['points']
 
 
 def test_points_come_from_the_best_shape_of_each_link(folder, capsys):
-    assert run(folder, f'shapes: {{boxes: {{told: {BOX}}}, points: 4}}') == 0
-    found = found_in(folder)
-    points = found['points']
+    found, points = points_of(folder, f'{{boxes: {{told: {BOX}}}, points: 4}}')
     sources = {link: one['source'] for link, one in points.items()}
     assert list(sources.values()) == ['cuboid', 'collision', 'visual', 'config', 'cuboid']
     assert {one['count'] for one in points.values()} == {4**3}
@@ -89,11 +74,10 @@ def test_meshes_are_found_in_folders_of_the_settings(folder):
     (folder / 'parts' / 'arm').mkdir(parents=True)
     (folder / 'parts' / 'arm' / 'bare.stl').write_text(f'solid a\n{facets}endsolid a\n')
     mesh = '<visual><geometry><mesh filename="package://arm/bare.stl"/></geometry></visual>'
-    (folder / 'arm.urdf').write_text(urdf(bare=mesh))
+    (folder / 'robot.urdf').write_text(arm_urdf(drawn=DRAWN | {'bare': mesh}))
     counts = {}
     for hulls in ('false', 'true'):
-        assert run(folder, f'shapes: {{mesh_folders: [parts], hulls: {hulls}}}') == 0
-        bare = found_in(folder)['points']['bare']
+        bare = points_of(folder, f'{{mesh_folders: [parts], hulls: {hulls}}}')[1]['bare']
         assert bare['source'] == 'visual'
         np.testing.assert_allclose(bare['half_lengths'], [0.05, 0.1, 0.05], rtol=1e-6)
         counts[hulls] = bare['count']

@@ -15,8 +15,8 @@ import yaml
 
 pytest.importorskip('rosbags')
 
-from bag_messages import STORE, write_bag
-from replays import SETTINGS, START, humanoid_messages
+from bag_messages import write_bag
+from replays import SETTINGS, humanoid_columns, humanoid_messages
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.cli import main
@@ -35,28 +35,6 @@ from inertial_estimation.model.configured_robot import build_robot
 FTS = tuple(SETTINGS['ft_sensors'])
 
 
-def vector(v):
-    return [v.x, v.y, v.z]
-
-
-def columns_of(messages, robot):
-    """Return the readings of a bag as columns."""
-    found = {}
-    for topic, type_, _, data in messages:
-        m = STORE.deserialize_cdr(data, type_)
-        if topic == '/joint_states':
-            values = {'q': m.position, 'v': m.velocity, 'e': m.effort}
-            stamp = m.header.stamp.sec * 1_000_000_000 + m.header.stamp.nanosec
-            values['t'] = 1e-9 * (stamp - START)
-        elif topic == '/imu/head':
-            values = {'w': vector(m.angular_velocity), 'a': vector(m.linear_acceleration)}
-        else:
-            values = {topic[4:]: vector(m.wrench.force) + vector(m.wrench.torque)}
-        for name, value in values.items():
-            found.setdefault(name, []).append(value)
-    return {name: np.array(values) for name, values in found.items()}
-
-
 def layout_of(robot):
     return {
         'time': 't', 'joints': list(robot.joint_names), 'positions': 'q', 'velocities': 'v',
@@ -69,12 +47,9 @@ def layout_of(robot):
 def files(tmp_path):
     settings = EstimatorSettings.from_dict(SETTINGS)
     robot = build_robot(settings, nested_humanoid_urdf())
-    messages = humanoid_messages(robot)
-    columns = columns_of(messages, robot)
-    # As stamps of a bag, which a double of seconds since 1970 could not hold.
-    columns['t'] = columns['t'] + 1.0
-    np.savez(tmp_path / 'log.npz', **columns)
-    return write_bag(tmp_path / 'bag', messages), tmp_path / 'log.npz', robot, settings
+    np.savez(tmp_path / 'log.npz', **humanoid_columns(robot))
+    bag = write_bag(tmp_path / 'bag', humanoid_messages(robot))
+    return bag, tmp_path / 'log.npz', robot, settings
 
 
 def test_table_gives_the_samples_of_a_bag(files):

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip('rosbags')
 
-from bag_messages import IMU, JOINT_STATE, POINT, STORE, WRENCH, point, write_bag
+from bag_messages import IMU, JOINT_STATE, POINT, STORE, point, write_bag
 from consistent_readings import ConsistentReadings, random_motion
 from replays import MS, SETTINGS, START, humanoid_messages
 from robots import nested_humanoid_urdf
@@ -116,38 +116,80 @@ def test_replay_equals_the_node(tmp_path, robot, settings, delay_ms):
         )
 
 
-def test_written_bag_holds_the_estimate(tmp_path, robot, settings, bag):
-    out = tmp_path / 'out'
-    replay_bag(bag, settings, out=out)
-    replay = run(open_log(bag, robot, settings), robot, settings)
-    with BagReader(out) as reader:
-        topics = {name: found.n_messages for name, found in reader.topics.items()}
-        read = {name: [m.data for m in reader.messages([name])] for name in topics}
-    known = int(np.isfinite(replay.estimate.wrenches[:, 0]).all(axis=1).sum())
+def read_bag(path):
+    """Return the messages of each topic that the node would publish."""
+    with BagReader(path) as reader:
+        return {
+            name.removeprefix('/wrench_estimator/'): [
+                STORE.deserialize_cdr(m.data, topic.type) for m in reader.messages([name])
+            ]
+            for name, topic in reader.topics.items()
+        }
+
+
+def test_written_bag_holds_what_the_node_publishes(tmp_path, robot, bag):
+    """Deviations at their rate; wrenches that are asked for behind those of the settings."""
+    contacts, out = SETTINGS['contacts'], tmp_path / 'out'
+    settings = EstimatorSettings.from_dict(SETTINGS | {
+        'outputs.deviations_rate': 50.0, 'outputs.internal_wrench_joints': ['elbow'],
+        'outputs.net_wrench_links': ['shank'],
+    })  # fmt: skip
+    report = replay_bag(bag, settings, out=out, through=['knee', 'elbow'], net=['foot'])
+    read, replay = read_bag(out), run(open_log(bag, robot, settings), robot, settings)
+    estimate, samples = replay.estimate, replay.recording.samples
+    rows = rows_at_rate(samples.stamp_ns, 50.0)
+    assert rows.tolist() == list(range(0, 60, 4))
+    known = int(np.isfinite(estimate.wrenches[:, 0]).all(axis=1).sum())
     assert 0 < known < 60
-    topics = {name: n for name, n in topics.items() if not name.endswith('_deviations')}
-    assert topics == {
-        '/wrench_estimator/external_wrenches': 60,
-        '/wrench_estimator/joint_torques': 60,
-        '/wrench_estimator/external_joint_torques': 60,
-        '/wrench_estimator/quality': 60,
-        **{f'/wrench_estimator/external_wrench/{c}': known for c in SETTINGS['contacts']},
-        **{f'/wrench_estimator/residual/{s.name}': known for s in robot.submodels},
-        **{f'/wrench_estimator/ft_offset/{s}': 1 for s in SETTINGS['ft_sensors']},
+    inside = {f'internal_wrench/{joint}' for joint in ('elbow', 'knee')} | {
+        f'net_wrench/{link}' for link in ('shank', 'foot')
     }
-    data = read['/wrench_estimator/external_wrenches'][-1]
-    message = STORE.deserialize_cdr(data, 'sensor_msgs/msg/MultiDOFJointState')
-    assert message.joint_names == SETTINGS['contacts']
-    assert message.wrench[2].force.x == replay.estimate.wrenches[-1, 2, 0]
-    message = STORE.deserialize_cdr(read['/wrench_estimator/joint_torques'][-1], JOINT_STATE)
+    assert inside < read.keys()
+    every = 'external_wrenches', 'joint_torques', 'external_joint_torques', 'quality'
+    deviations = 'external_wrench', 'joint_torque', 'external_joint_torque', 'residual'
+    assert {name: len(read[name]) for name in read.keys() - inside} == {
+        **dict.fromkeys(every, 60),
+        **{f'{name}_deviations': len(rows) for name in deviations},
+        **{f'external_wrench/{contact}': known for contact in contacts},
+        **{f'residual/{submodel.name}': known for submodel in robot.submodels},
+        **{f'ft_offset/{sensor}': 1 for sensor in SETTINGS['ft_sensors']},
+    }
+    message = read['external_wrenches'][-1]
+    assert message.joint_names == contacts
+    assert message.wrench[2].force.x == estimate.wrenches[-1, 2, 0]
+    stamp = read['external_wrench/sole'][-1].header.stamp
+    assert stamp.sec * 10**9 + stamp.nanosec == samples.stamp_ns[-1]
+    message = read['joint_torques'][-1]
     assert tuple(message.name) == robot.joint_names
-    np.testing.assert_array_equal(message.effort, replay.estimate.torques[-1])
-    message = STORE.deserialize_cdr(read['/wrench_estimator/quality'][0], JOINT_STATE)
-    assert message.name[2] == f'external_wrench/{SETTINGS["contacts"][2]}'
-    np.testing.assert_array_equal(message.effort, replay.estimate.quality[0])
-    assert message.effort.any()
-    message = STORE.deserialize_cdr(read['/wrench_estimator/ft_offset/foot_sensor'][0], WRENCH)
+    np.testing.assert_array_equal(message.effort, estimate.torques[-1])
+    message = read['quality'][0]
+    assert message.name[2] == f'external_wrench/{contacts[2]}' and message.effort.any()
+    np.testing.assert_array_equal(message.effort, estimate.quality[0])
+    message = read['ft_offset/foot_sensor'][0]
     assert message.wrench.torque.z == SETTINGS['ft.foot_sensor.offset'][5]
+    found = with_deviations(replay, rows).deviations
+    noise = stream_noise(settings, robot, replay.recording.rates).model
+    wanted = Uncertainty(build_estimator(settings, robot), noise).of(samples[rows[-1]])
+    for name in ('wrenches', 'torques', 'external_torques', 'residuals'):
+        np.testing.assert_array_equal(getattr(found, name)[-1], getattr(wanted, name))
+    # The filters are not filled yet.
+    assert np.isnan(found.torques[0]).all() and np.isfinite(found.torques[-1]).all()
+    message = read['external_wrench_deviations'][-1]
+    assert message.joint_names == contacts
+    assert message.wrench[1].torque.z == found.wrenches[-1, 1, 5] > 0.0
+    np.testing.assert_array_equal(read['joint_torque_deviations'][-1].effort, found.torques[-1])
+    assert [through.joint for through in report.through] == ['elbow', 'knee']
+    assert [net.link for net in report.net] == ['shank', 'foot']
+    wanted = InternalWrenches(build_estimator(settings, robot)).net(samples, estimate)
+    wanted = wanted[:, robot.link_names.index('foot')]
+    wanted = wanted[np.isfinite(wanted).all(axis=1)]
+    foot = report.net[1]
+    assert 0 < foot.n_samples == len(wanted)
+    np.testing.assert_allclose(foot.mean, wanted.mean(axis=0), rtol=BATCH_ROUND_OFF)
+    rms = np.sqrt((wanted**2).mean(axis=0))
+    np.testing.assert_allclose(foot.rms, rms, rtol=BATCH_ROUND_OFF)
+    written = [[m.wrench.force.x, m.wrench.torque.z] for m in read['net_wrench/foot']]
+    np.testing.assert_array_equal(written, wanted[:, [0, 5]])
 
 
 def test_bag_that_does_not_fit_is_refused(tmp_path, robot, settings, bag):
@@ -202,15 +244,10 @@ def test_inconsistent_sensors_are_found(rng):
     assert {('sensor_residual', 'thigh'), ('sensor_residual', 'arm_sensor')} <= codes(report)
 
 
-# ---- Outputs: deviations, wrenches inside the robot, touches -----------------------------
+# ---- Touches ----------------------------------------------------------------------------------
 
 
 POINTS = {'shank': (0.0, 0.1, 0.2), 'foot': (0.1, 0.0, 0.0)}
-
-
-@pytest.fixture
-def touch_settings():
-    return EstimatorSettings.from_dict(SETTINGS | {'touch_kind': 'force', 'contact_timeout': 0.02})
 
 
 def touch(ms, frame, values):
@@ -218,76 +255,13 @@ def touch(ms, frame, values):
     return '/contacts', POINT, stamp, point(stamp, frame, values)
 
 
-@pytest.fixture
-def touched(tmp_path, robot):
-    """Return a bag: the shank is touched at a moving point from 100 to 150 ms, the foot once."""
+def test_samples_are_estimated_with_the_touches_of_their_time(tmp_path, robot):
+    """The shank is touched at a moving point from 100 to 150 ms, the foot once."""
+    touching = {'touch_kind': 'force', 'contact_timeout': 0.02}
+    touch_settings = EstimatorSettings.from_dict(SETTINGS | touching)
     points = [touch(ms, 'shank', (0.0, 1e-4 * ms, 0.2)) for ms in range(100, 151, 10)]
-    found = [*humanoid_messages(robot), *points, touch(120, 'foot', POINTS['foot'])]
-    return write_bag(tmp_path / 'touched', sorted(found, key=lambda message: message[2]))
-
-
-def test_bag_holds_deviations_at_their_rate(tmp_path, robot, bag):
-    contacts, out = ['root', 'sole', 'hand'], tmp_path / 'out'
-    given = {'contacts': contacts, 'outputs.deviations_rate': 50.0}
-    settings = EstimatorSettings.from_dict(SETTINGS | given)
-    replay_bag(bag, settings, out=out)
-    replay = run(open_log(bag, robot, settings), robot, settings)
-    rows = rows_at_rate(replay.recording.samples.stamp_ns, 50.0)
-    assert rows.tolist() == list(range(0, 60, 4))
-    found = with_deviations(replay, rows).deviations
-    noise = stream_noise(settings, robot, replay.recording.rates).model
-    uncertainty = Uncertainty(build_estimator(settings, robot), noise)
-    wanted = uncertainty.of(replay.recording.samples[rows[-1]])
-    for name in ('wrenches', 'torques', 'external_torques', 'residuals'):
-        np.testing.assert_array_equal(getattr(found, name)[-1], getattr(wanted, name))
-    # The filters are not filled yet.
-    assert np.isnan(found.torques[0]).all() and np.isfinite(found.torques[-1]).all()
-    with BagReader(out) as reader:
-        read = {
-            name.removeprefix('/wrench_estimator/'): [
-                STORE.deserialize_cdr(m.data, topic.type) for m in reader.messages([name])
-            ]
-            for name, topic in reader.topics.items()
-            if name.endswith('_deviations')
-        }
-    assert {name: len(messages) for name, messages in read.items()} == dict.fromkeys(
-        (f'{name}_deviations' for name in (
-            'external_wrench', 'joint_torque', 'external_joint_torque', 'residual',
-        )), len(rows),
-    )  # fmt: skip
-    assert read['external_wrench_deviations'][-1].joint_names == contacts
-    wrench = read['external_wrench_deviations'][-1].wrench[1]
-    assert wrench.torque.z == found.wrenches[-1, 1, 5] > 0.0
-    np.testing.assert_array_equal(read['joint_torque_deviations'][-1].effort, found.torques[-1])
-
-
-def test_inside_wrenches_are_reported_and_written(tmp_path, bag, robot):
-    """As the node publishes it; what is asked for besides comes behind."""
-    given = {'outputs.internal_wrench_joints': ['elbow'], 'outputs.net_wrench_links': ['shank']}
-    settings = EstimatorSettings.from_dict(SETTINGS | given)
-    out = tmp_path / 'out'
-    report = replay_bag(bag, settings, out=out, through=['knee', 'elbow'], net=['foot'])
-    assert [through.joint for through in report.through] == ['elbow', 'knee']
-    assert [net.link for net in report.net] == ['shank', 'foot']
-    replay = run(open_log(bag, robot, settings), robot, settings)
-    internal = InternalWrenches(build_estimator(settings, robot))
-    wanted = internal.net(replay.recording.samples, replay.estimate)
-    wanted = wanted[:, robot.link_names.index('foot')]
-    known = wanted[np.isfinite(wanted).all(axis=1)]
-    foot = report.net[1]
-    assert 0 < foot.n_samples == len(known)
-    np.testing.assert_allclose(foot.mean, known.mean(axis=0), rtol=BATCH_ROUND_OFF)
-    rms = np.sqrt((known**2).mean(axis=0))
-    np.testing.assert_allclose(foot.rms, rms, rtol=BATCH_ROUND_OFF)
-    with BagReader(out) as reader:
-        topic = '/wrench_estimator/net_wrench/foot'
-        found = [STORE.deserialize_cdr(m.data, WRENCH) for m in reader.messages([topic])]
-        assert '/wrench_estimator/internal_wrench/elbow' in reader.topics
-    read = [[m.wrench.force.x, m.wrench.torque.z] for m in found]
-    np.testing.assert_array_equal(read, known[:, [0, 5]])
-
-
-def test_samples_are_estimated_with_the_touches_of_their_time(touched, robot, touch_settings):
+    points = [*humanoid_messages(robot), *points, touch(120, 'foot', POINTS['foot'])]
+    touched = write_bag(tmp_path / 'touched', sorted(points, key=lambda message: message[2]))
     replay = run(open_log(touched, robot, touch_settings), robot, touch_settings)
     estimate, samples = replay.estimate, replay.recording.samples
     defaults = list(SETTINGS['contacts'])
@@ -319,26 +293,15 @@ def test_samples_are_estimated_with_the_touches_of_their_time(touched, robot, to
     assert len({one.contacts for one in situations}) == 3
     for one in situations:
         assert all(taking[k] == {contact.name for contact in one.contacts} for k in one.rows)
-
-
-def test_written_bag_names_the_contacts_that_are_there(tmp_path, touched, touch_settings):
-    out = tmp_path / 'out'
-    replay_bag(touched, touch_settings, out=out)
-    with BagReader(out) as reader:
-        read = {
-            topic: [m.data for m in reader.messages([f'/wrench_estimator/{topic}'])]
-            for topic in ('external_wrenches', 'quality')
-        }
-    found = set()
+    # The bag names the contacts that are there.
+    replay_bag(touched, touch_settings, out=tmp_path / 'out')
+    read, found = read_bag(tmp_path / 'out'), set()
     for wrenches, quality in zip(read['external_wrenches'], read['quality'], strict=True):
-        names = STORE.deserialize_cdr(wrenches, 'sensor_msgs/msg/MultiDOFJointState').joint_names
-        message = STORE.deserialize_cdr(quality, JOINT_STATE)
-        known = [n.removeprefix('external_wrench/') for n in message.name if '_wrench/' in n]
-        assert known == names
-        assert not (message.effort.astype(int) & Quality.ABSENT).any()
-        found.add(tuple(names))
-    defaults = tuple(SETTINGS['contacts'])
-    assert found == {defaults, (*defaults, 'shank'), (*defaults, 'shank', 'foot')}
+        known = [n.removeprefix('external_wrench/') for n in quality.name if '_wrench/' in n]
+        assert known == wrenches.joint_names
+        assert not (quality.effort.astype(int) & Quality.ABSENT).any()
+        found.add(tuple(known))
+    assert found == {(*defaults, *more) for more in ((), ('shank',), ('shank', 'foot'))}
 
 
 # ---- The log of a real iCub on one foot --------------------------------------------------------
