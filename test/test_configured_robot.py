@@ -35,7 +35,6 @@ ROUND_OFF = 1e-14  # products of a few numbers of order one
     [
         (WITH_EYE, 'gaze', {'imus': ['gaze'], 'imu.gaze.frame': 'eye'},
          {'gaze', 'eye', 'eye_joint'}),
-        (URDF, 'leg_sensor', {}, {'leg_sensor'}),
         (URDF, 'arm_sensor', {}, {'arm_sensor', 'arm_sensor_joint', 'upper_arm'}),
         (URDF.replace('"arm_sensor"', '"shoulder"'), 'shoulder', {},
          {'arm_sensor_joint', 'upper_arm'}),
@@ -47,9 +46,7 @@ def test_frames_at_the_pose_of_a_sensor_are_accepted(text, sensor, given, wanted
     robot = build_robot(settings, text)
     (found,) = (s for s in (*robot.imus, *robot.ft_sensors) if s.name == sensor)
     assert accepted_frame_ids(settings, robot, found) == wanted
-
-
-def test_a_sensor_without_a_frame_of_its_own_needs_a_frame_id():
+    # A sensor of which no frame has the pose needs a frame_id.
     robot = build_robot(settings := EstimatorSettings(), URDF.replace('"leg_sensor"', '"shank"'))
     with pytest.raises(ConfigError):
         accepted_frame_ids(settings, robot, robot.ft_sensors[1])

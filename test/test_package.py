@@ -28,15 +28,18 @@ OPTIONAL = {
     'clarabel': 'clarabel', 'cvxpy': 'cvxpy', 'icub_models': 'icub-models', 'idyntree': 'idyntree',
     'mujoco': 'mujoco', 'rich': 'rich', 'rosbags': 'rosbags', 'yaml': 'pyyaml',
 }  # fmt: skip
+SOURCES = {path: path.read_text() for path in (REPOSITORY / PACKAGE).rglob('*.py')}
 
 
 @pytest.fixture
 def setup(monkeypatch):
-    """Return the arguments of setup.py."""
+    """Return the arguments of setup.py, run in its folder, and all it requires."""
     given = {}
     monkeypatch.setattr(setuptools, 'setup', given.update)
     monkeypatch.chdir(REPOSITORY)
     runpy.run_path('setup.py')
+    groups = given['extras_require'].values()
+    given['required'] = [*given['install_requires'], *(r for group in groups for r in group)]
     return given
 
 
@@ -50,62 +53,42 @@ def projects(requirements):
     return {re.split(r'[^\w.-]', r, maxsplit=1)[0].lower().replace('_', '-') for r in requirements}
 
 
-def required(setup):
-    groups = setup['extras_require'].values()
-    return [*setup['install_requires'], *(r for group in groups for r in group)]
-
-
-def sources():
-    return {path: path.read_text() for path in (REPOSITORY / PACKAGE).rglob('*.py')}
-
-
 def test_setup_and_package_xml_agree(setup, package_xml):
-    assert setup['name'] == package_xml.findtext('name') == PACKAGE
-    assert setup['version'] == package_xml.findtext('version')
-    assert setup['license'] == package_xml.findtext('license') == 'BSD-3-Clause'
-    maintainer = package_xml.find('maintainer')
-    assert setup['maintainer'] == maintainer.text
-    assert setup['maintainer_email'] == maintainer.get('email')
-    assert package_xml.get('format') == '3'
+    for name in ('name', 'version', 'license', 'maintainer'):
+        assert setup[name] == package_xml.findtext(name)
+    assert setup['maintainer_email'] == package_xml.find('maintainer').get('email')
     assert package_xml.findtext('export/build_type') == 'ament_python'
-
-
-def test_every_file_is_installed(setup):
-    installed = {file: folder for folder, files in setup['data_files'] for file in map(str, files)}
-    wanted = {'package.xml': '', f'resource/{PACKAGE}': None}
-    for part in ('launch', 'config'):
-        files = [p for p in (REPOSITORY / part).rglob('*') if p.is_file()]
-        names = [p.relative_to(REPOSITORY) for p in files if '__pycache__' not in p.parts]
-        wanted |= {name.as_posix(): f'/{part}' for name in names}
-    index = 'share/ament_index/resource_index/packages'
-    places = {k: index if v is None else f'share/{PACKAGE}{v}' for k, v in wanted.items()}
-    assert installed == places
-    folder = REPOSITORY / PACKAGE
-    data = {p for p in folder.rglob('*') if p.is_file() and p.suffix not in {'.py', '.pyc'}}
-    assert data == {p for pattern in setup['package_data'][PACKAGE] for p in folder.glob(pattern)}
-    folders = {'.'.join(p.parent.relative_to(REPOSITORY).parts) for p in folder.rglob('*.py')}
-    assert folders == set(setup['packages'])
-
-
-def test_entry_points_name_functions(setup):
     for entry in setup['entry_points']['console_scripts']:
         module, function = re.fullmatch(r'[\w-]+ = ([\w.]+):(\w+)', entry).groups()
         assert callable(getattr(import_module(module), function)), entry
 
 
-def test_package_xml_names_every_ros_package_that_is_imported(package_xml):
+def test_every_file_is_installed(setup):
+    installed = {file: folder for folder, files in setup['data_files'] for file in map(str, files)}
+    places = {
+        'package.xml': f'share/{PACKAGE}',
+        f'resource/{PACKAGE}': 'share/ament_index/resource_index/packages',
+    }
+    for part in ('launch', 'config'):
+        files = [p for p in Path(part).rglob('*') if p.is_file() and '__pycache__' not in p.parts]
+        places |= {file.as_posix(): f'share/{PACKAGE}/{part}' for file in files}
+    assert installed == places
+    folder = Path(PACKAGE)
+    data = {p for p in folder.rglob('*') if p.is_file() and p.suffix not in {'.py', '.pyc'}}
+    assert data == {p for pattern in setup['package_data'][PACKAGE] for p in folder.glob(pattern)}
+    assert {'.'.join(p.parent.parts) for p in folder.rglob('*.py')} == set(setup['packages'])
+
+
+def test_every_import_is_required(setup, package_xml):
     named = {depend.text for depend in package_xml.iter('exec_depend')}
-    text = [*sources().values(), *(p.read_text() for p in (REPOSITORY / 'launch').glob('*.py'))]
-    imported = set(re.findall(r'^\s*(?:from|import) (\w+)', '\n'.join(text), flags=re.MULTILINE))
+    texts = [*SOURCES.values(), *(p.read_text() for p in (REPOSITORY / 'launch').glob('*.py'))]
+    imported = set(re.findall(r'^\s*(?:from|import) (\w+)', '\n'.join(texts), re.MULTILINE))
     of_ros = {name for name in imported if name in ROS or name.endswith('_msgs')}
     assert 'rclpy' in of_ros <= named
-
-
-def test_setup_names_every_optional_package(setup):
-    offered = projects(required(setup))
     # The registry has other packages of these names.
+    offered = projects(setup['required'])
     assert {'launch', 'rclpy'}.isdisjoint(offered)
-    for path, text in sources().items():
+    for path, text in SOURCES.items():
         for name, project in OPTIONAL.items():
             if re.search(rf'^\s+(?:from|import) {name}\b', text, flags=re.MULTILINE):
                 assert project in offered, path
@@ -114,13 +97,9 @@ def test_setup_names_every_optional_package(setup):
 
 
 def test_lock_holds_every_requirement(setup):
-    lines = {
-        name: [
-            line
-            for line in (REPOSITORY / f'requirements.{name}').read_text().splitlines()
-            if line and not line.startswith(('#', ' '))
-        ]
+    lock, extra = (
+        re.findall(r'^[^#\s].*', (REPOSITORY / f'requirements.{name}').read_text(), re.MULTILINE)
         for name in ('lock', 'txt')
-    }
-    assert all(re.match(r'[\w.-]+==[\w.+!]+( ;|$)', pin) for pin in lines['lock'])
-    assert projects([*lines['txt'], *required(setup)]) <= projects(lines['lock'])
+    )
+    assert all(re.match(r'[\w.-]+==[\w.+!]+( ;|$)', pin) for pin in lock)
+    assert projects([*extra, *setup['required']]) <= projects(lock)
