@@ -7,6 +7,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
@@ -99,6 +100,14 @@ def nested_humanoid_urdf() -> str:
         + _ft('foot_sensor', 'foot_sensor_joint', 'sensor', 'parent_to_child', origin)
         + '</robot>'
     )
+
+
+def random_pose(rng: np.random.Generator) -> np.ndarray:
+    """Return a pose with any rotation, its origin within metres."""
+    H = np.eye(4)
+    H[:3, :3] = Rotation.random(random_state=int(rng.integers(2**31))).as_matrix()
+    H[:3, 3] = rng.uniform(-2.0, 2.0, 3)
+    return H
 
 
 def random_sample(robot: Robot, rng: np.random.Generator) -> Sample:

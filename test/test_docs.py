@@ -17,6 +17,7 @@ from inertial_estimation.outputs.table import OUTPUTS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
+TEXTS = {page.name: page.read_text(encoding='utf-8') for page in PAGES}
 FENCED = re.compile(r'^```(\w*)\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 OURS = 'inertial-estimation'
 OTHERS = ('make', 'python', 'ros2', 'wrench_estimator', 'parameter_identifier')
@@ -26,9 +27,9 @@ README_LINES = 150
 
 def blocks(language):
     return [
-        (page.name, text)
-        for page in PAGES
-        for found, text in FENCED.findall(page.read_text(encoding='utf-8'))
+        (name, text)
+        for name, page in TEXTS.items()
+        for found, text in FENCED.findall(page)
         if found == language
     ]
 
@@ -79,8 +80,7 @@ def test_python_of_the_readme_runs():
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda page: page.stem)
 def test_links_lead_somewhere(page):
-    text = page.read_text(encoding='utf-8')
-    for target in re.findall(r'\]\(([^)\s]+)\)', text):
+    for target in re.findall(r'\]\(([^)\s]+)\)', TEXTS[page.name]):
         path, _, anchor = target.partition('#')
         if path.startswith('http'):
             continue
@@ -92,34 +92,21 @@ def test_links_lead_somewhere(page):
             assert anchor in slugs, f'{page.name}: {target}'
 
 
-def test_pages_name_files_that_exist():
-    text = (ROOT / 'docs' / 'theory.md').read_text(encoding='utf-8')
-    for name in re.findall(r'`([a-z_]+/[a-z_/.]+)`', text):
-        assert (ROOT / 'inertial_estimation' / name).exists(), name
-    for page in PAGES:
-        for name in re.findall(r'`(test/[^`]+)`', page.read_text(encoding='utf-8')):
-            assert list(ROOT.glob(name)), f'{page.name}: {name}'
-
-
-def test_pages_are_short():
-    generated = ('parameters.md', 'topics.md', 'commands.md', 'findings.md')
-    words = sum(
-        len(page.read_text(encoding='utf-8').split())
-        for page in PAGES
-        if page.name not in generated
-    )
-    assert words <= MAX_WORDS
-    assert len((ROOT / 'README.md').read_text(encoding='utf-8').splitlines()) <= README_LINES
-
-
 def test_reference_pages_are_current():
     spec = spec_from_file_location('generate', ROOT / 'docs' / 'generate.py')
     generate = module_from_spec(spec)
     spec.loader.exec_module(generate)
     for name, page in generate.PAGES.items():
         assert (ROOT / name).read_text(encoding='utf-8') == page(), 'run make reference'
+    topics = TEXTS['topics.md']
+    assert [output.topic for output in OUTPUTS if f'~/{output.topic}' not in topics] == []
 
 
-def test_topics_page_names_every_output():
-    text = (ROOT / 'docs' / 'topics.md').read_text(encoding='utf-8')
-    assert [output.topic for output in OUTPUTS if f'~/{output.topic}' not in text] == []
+def test_pages_are_short_and_name_files_that_exist():
+    for name in re.findall(r'`([a-z_]+/[a-z_/.]+)`', TEXTS['theory.md']):
+        assert (ROOT / 'inertial_estimation' / name).exists(), name
+    for name in re.findall(r'`(test/[^`]+)`', ''.join(TEXTS.values())):
+        assert list(ROOT.glob(name)), name
+    reference = ('parameters.md', 'topics.md', 'commands.md', 'findings.md')
+    assert sum(len(TEXTS[name].split()) for name in TEXTS if name not in reference) <= MAX_WORDS
+    assert len(TEXTS['README.md'].splitlines()) <= README_LINES

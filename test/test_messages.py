@@ -18,24 +18,18 @@ FORCE = Encoder(WRENCH, 'l_sole').encode(7_000_000_009, np.arange(6.0))
 BOTH = [('joints', JOINTS), ('ft', FORCE)]
 
 
-def test_padding_is_ignored_and_names_stay_the_same_object():
+def test_padding_is_ignored_and_equally_long_messages_are_not_mixed_up():
     decoder, data = Decoder('joints'), bytearray(JOINTS)
     names = decoder.decode(bytes(data)).names
     # Behind the empty frame, and behind the second name.
-    padding = [17, 18, 19]
     knee = bytes(data).index(b'knee\0') + 5
-    padding += range(knee, knee + -knee % 4)
-    assert not any(data[index] for index in padding)
-    for index in padding:
+    for index in (17, 18, 19, *range(knee, knee + -knee % 4)):
+        assert not data[index]
         data[index] = 0x5A
     assert decoder.decode(bytes(data)).names is names
-
-
-def test_equally_long_messages_are_not_mixed_up():
-    joints, wrenches = Decoder('joints'), Decoder('ft')
+    wrenches = Decoder('ft')
     for names in (('left', 'foot'), ('hand', 'left'), ('left', 'foot')):
-        data = effort_encoder(names).encode(1, np.arange(2.0))
-        assert joints.decode(data).names == names
+        assert decoder.decode(effort_encoder(names).encode(1, np.arange(2.0))).names == names
         data = Encoder(WRENCH, names[0]).encode(1, np.arange(6.0))
         assert wrenches.decode(data).frame_id == names[0]
 

@@ -16,7 +16,7 @@ from robots import nested_humanoid_urdf
 from inertial_estimation.config import IdentifierSettings
 from inertial_estimation.errors import LogError
 from inertial_estimation.estimation.contact_stream import ContactStream
-from inertial_estimation.logs.bag import bag_deserializer
+from inertial_estimation.logs.bag import deserialize
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import Backlog, Router
@@ -46,7 +46,7 @@ class Robot:
         self.contacts = ContactStream(robot, settings)
         self.now_ns = 0
         self.router = Router(
-            settings, robot, self.assembler, self.contacts.push, bag_deserializer(),
+            settings, robot, self.assembler, self.contacts.push, deserialize,
             strict=strict, now_ns=lambda: self.now_ns,
         )  # fmt: skip
         self.source = {source.topic: source for source in self.router.sources}
@@ -65,7 +65,7 @@ class Robot:
         return self.assembler.statistics().fts[name].received
 
 
-def messages(k, rng, little_endian=True):
+def messages(k, rng):
     """Yield topics and messages of one instant, the joint states last."""
     stamp = START_NS + k * STEP_NS
     for name in SENSORS:
@@ -75,10 +75,7 @@ def messages(k, rng, little_endian=True):
     if k % 7 == 0:
         yield 'contacts', bag_messages.point(stamp, 'hand', (0.0, 0.0, 1e-3 * k))
     positions, velocities = rng.normal(size=len(JOINTS)), np.zeros(len(JOINTS))
-    state = bag_messages.joint_state(
-        stamp, JOINTS, positions, velocities, little_endian=little_endian
-    )
-    yield 'joint_states', state
+    yield 'joint_states', bag_messages.joint_state(stamp, JOINTS, positions, velocities)
 
 
 def run(batch, **parameters):

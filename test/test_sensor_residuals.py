@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from consistent_readings import ConsistentReadings, random_motion
-from floating_states import random_pose
-from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_pose
 
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.sensor_residuals import judge_residual, sensor_residuals

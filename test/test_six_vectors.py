@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import pinocchio as pin
 import pytest
-from floating_states import random_pose
+from robots import random_pose
 
 from inertial_estimation.model.inertia import inertia_seen_from, parameters_of, spatial_inertia
 from inertial_estimation.model.representations import (

@@ -25,6 +25,7 @@ FILTERED = {
 }  # fmt: skip
 # Cubic motion through a cubic filter: round-off of weights of about 1e4 only.
 FILTER_ROUND_OFF = 1e-8
+EXACT = 1e-12  # a few operations on numbers of order one
 # The same of stamps that are rounded to a nanosecond.
 STAMP_ROUND_OFF = 1e-5
 
@@ -68,6 +69,12 @@ def test_joint_values_are_mapped_by_name():
     np.testing.assert_array_equal(sample.accelerations, np.zeros(4))
     np.testing.assert_array_equal(sample.joint_states, [FRESH] * 4)
     assert assembler.statistics().ignored_joints == {'tail': 1}
+    # Assumed joints stand still.
+    given = {'assumed': ['elbow', 'knee'], 'assumed_positions': [0.5, -0.25]}
+    sample = joint_state(make(joint_states=given), 0, ('hip', 'ankle'), [1.0, 3.0])
+    np.testing.assert_array_equal(sample.positions, [1.0, -0.25, 3.0, 0.5])
+    assert not sample.velocities[[1, 3]].any() and not sample.accelerations[[1, 3]].any()
+    np.testing.assert_array_equal(sample.joint_states, [FRESH, ASSUMED, FRESH, ASSUMED])
 
 
 def test_absent_and_stale_sensors():
@@ -82,45 +89,23 @@ def test_absent_and_stale_sensors():
     assert statistics.age == pytest.approx(0.050001)
 
 
-def test_nan_is_invalid_and_never_frozen():
-    assembler, states = make(imus=('head',)), []
+def test_nan_is_invalid_and_repeated_readings_freeze_and_thaw():
+    assembler, states = make(('leg', 'foot', 'hand'), ('head',)), []
     for ms in range(0, 201, 10):
         ft(assembler, ms, np.nan if ms <= 150 else ms)
-        ft(assembler, ms, ms, index=1)
+        ft(assembler, ms, ms if ms <= 50 or ms > 150 else 50.0, index=1)
+        ft(assembler, ms, ms, index=2)
         imu(assembler, ms, 0.0, np.inf)
         sample = joint_state(assembler, ms)
         states.append([*sample.ft_states, *sample.imu_states])
-    np.testing.assert_array_equal(states, [[INVALID, FRESH, INVALID]] * 16 + [[0, 0, INVALID]] * 5)
-    statistics = assembler.statistics()
-    assert (statistics.fts['leg'].used, statistics.fts['leg'].invalid) == (5, 16)
-    assert statistics.fts['leg'].frozen == statistics.imus['head'].frozen == 0
-
-
-def test_repeated_readings_freeze_and_thaw():
-    assembler, states = make(), []
-    for ms in range(0, 201, 10):
-        ft(assembler, ms, ms if ms <= 50 or ms > 150 else 50.0)
-        ft(assembler, ms, ms, index=1)
-        states.append(joint_state(assembler, ms).ft_states)
-    frozen = np.array(states) == FROZEN
-    np.testing.assert_array_equal(np.flatnonzero(frozen[:, 0]), np.arange(10, 16))
-    assert not frozen[:, 1].any()
-    leg = assembler.statistics().fts['leg']
-    assert leg.frozen_intervals == ((START + 50 * MS, START + 60 * MS, START + 150 * MS),)
-    assert leg.repeated == 10
-
-
-def test_assumed_joints_stand_still():
-    assembler = make(
-        **{
-            'joint_states.assumed': ['elbow', 'knee'],
-            'joint_states.assumed_positions': [0.5, -0.25],
-        }
-    )
-    sample = joint_state(assembler, 0, ('hip', 'ankle'), [1.0, 3.0])
-    np.testing.assert_array_equal(sample.positions, [1.0, -0.25, 3.0, 0.5])
-    assert not sample.velocities[[1, 3]].any() and not sample.accelerations[[1, 3]].any()
-    np.testing.assert_array_equal(sample.joint_states, [FRESH, ASSUMED, FRESH, ASSUMED])
+    wanted = np.array([[INVALID, FRESH, FRESH, INVALID]] * 16 + [[FRESH] * 3 + [INVALID]] * 5)
+    wanted[10:16, 1] = FROZEN
+    np.testing.assert_array_equal(states, wanted)
+    leg, foot = (assembler.statistics().fts[name] for name in ('leg', 'foot'))
+    assert (leg.used, leg.invalid) == (5, 16)
+    assert leg.frozen == assembler.statistics().imus['head'].frozen == 0
+    assert foot.frozen_intervals == ((START + 50 * MS, START + 60 * MS, START + 150 * MS),)
+    assert foot.repeated == 10
 
 
 def test_several_topics_join_and_the_first_triggers():
@@ -220,34 +205,26 @@ def test_a_queue_without_joint_states_is_bounded():
     assert joint_state(assembler, 2999).ft_readings[0, 0] == 2999.0
 
 
-def test_an_imu_that_leaves_out_a_triple_is_partial():
-    assembler = make(imus=('head', 'chest'), angular_acceleration_source='zero')
-    imu(assembler, 0, np.nan, [1.0, 2.0, 3.0], 0)
-    imu(assembler, 0, [1.0, 2.0, 3.0], np.nan, 1)
-    sample = joint_state(assembler, 0)
-    nan = np.full(3, np.nan)
-    np.testing.assert_array_equal(sample.imu_states, [PARTIAL] * 2)
-    np.testing.assert_array_equal(sample.angular_velocities, [nan, [1.0, 2.0, 3.0]])
-    np.testing.assert_array_equal(sample.proper_accelerations, [[1.0, 2.0, 3.0], nan])
-    np.testing.assert_array_equal(sample.angular_accelerations, [nan, np.zeros(3)])
-
-
 @pytest.mark.parametrize('options', [{}, {'filter.delay': 0.02}, {'filter.smooth_readings': True}])
-def test_what_an_imu_does_not_measure_is_absent(options):
-    kinds = ('accelerometer', 'gyroscope')
-    assembler = make((), kinds, measures=kinds, **options)
+def test_an_imu_that_leaves_out_a_triple_is_partial(options):
+    """Not so one that does not measure it."""
+    kinds = ('accelerometer', 'gyroscope', 'both', 'both')
+    assembler = make((), ('a', 'g', 'no_rate', 'no_acceleration'), measures=kinds, **options)
     for ms in range(0, 200, 2):
+        rate, acceleration = 1e-3 * ms, 2.0 + 1e-3 * ms
         for k in range(2):
-            imu(assembler, ms, 1e-3 * ms, 2.0 + 1e-3 * ms, k)
+            imu(assembler, ms, rate, acceleration, k)
+        imu(assembler, ms, np.nan, acceleration, 2)
+        imu(assembler, ms, rate, np.nan, 3)
         sample = joint_state(assembler, ms)
-    np.testing.assert_array_equal(sample.imu_states, [FRESH, FRESH])
+    np.testing.assert_array_equal(sample.imu_states, [FRESH, FRESH, PARTIAL, PARTIAL])
     for field, absent in (
-        (sample.angular_velocities, 0),
-        (sample.angular_accelerations, 0),
-        (sample.proper_accelerations, 1),
+        (sample.angular_velocities, (0, 2)),
+        (sample.angular_accelerations, (0, 2)),
+        (sample.proper_accelerations, (1, 3)),
     ):
-        assert np.isnan(field[absent]).all()
-        assert np.isfinite(field[1 - absent]).all()
+        assert np.flatnonzero(np.isnan(field).all(axis=1)).tolist() == list(absent)
+        assert np.isnan(field).sum() == 6
 
 
 # Samples of an instant in the past
@@ -281,23 +258,29 @@ def play(until_ms, faults=None, **settings):
     return samples
 
 
-def test_a_delayed_sample_is_of_one_instant():
-    samples = play(400.0)
-    assert list(samples) == list(range(0, 380, 5))
-    sample = samples[375]
-    value, first, second = cubic(0.375)
-    np.testing.assert_array_equal(
-        [*sample.joint_states, *sample.ft_states, *sample.imu_states], [FRESH] * 4
-    )
-    np.testing.assert_allclose(sample.positions, [value, -value], rtol=1e-12)
-    np.testing.assert_allclose(sample.velocities, [first, -first], atol=FILTER_ROUND_OFF)
-    np.testing.assert_allclose(sample.accelerations, [second, -second], atol=STAMP_ROUND_OFF)
-    np.testing.assert_allclose(sample.angular_accelerations[0], first, atol=FILTER_ROUND_OFF)
+@pytest.mark.parametrize(('delay', 'smooth'), [(DELAY, False), (DELAY, True), (0.0, True)])
+def test_a_sample_is_of_one_instant(delay, smooth):
+    samples = play(400.0, **{'filter.smooth_readings': smooth, 'filter.delay': delay})
+    last = 395 - round(1e3 * delay)
+    assert list(samples) == list(range(0, last + 5, 5))
+    sample = samples[last]
+    value, first, second = cubic(1e-3 * last)
+    states = [*sample.joint_states, *sample.ft_states, *sample.imu_states]
+    np.testing.assert_array_equal(states, [FRESH] * 4)
+    # Without delay a reading is as old as its stamp.
+    age = 0.0 if delay else 7e-3 * 1.1
     # Between two messages the curve is nearly a line: a'' dt^2 / 8.
-    chord = np.abs(second) * 7e-3**2 / 8
-    np.testing.assert_allclose(sample.ft_readings[0], value, atol=chord)
-    np.testing.assert_allclose(sample.angular_velocities[0], value, atol=chord)
-    np.testing.assert_allclose(sample.proper_accelerations[0], value + 9.81, atol=chord)
+    near = FILTER_ROUND_OFF + age * abs(first) if smooth else np.abs(second) * 7e-3**2 / 8
+    for found, wanted, atol in (
+        (sample.positions, [value, -value], FILTER_ROUND_OFF if smooth else EXACT),
+        (sample.velocities, [first, -first], FILTER_ROUND_OFF),
+        (sample.accelerations, [second, -second], STAMP_ROUND_OFF),
+        (sample.ft_readings[0], value, near),
+        (sample.angular_velocities[0], value, near),
+        (sample.proper_accelerations[0], value + 9.81, near),
+        (sample.angular_accelerations[0], first, FILTER_ROUND_OFF + age * abs(second)),
+    ):
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=atol)
 
 
 def test_delayed_ages_and_frozen_sensors():
@@ -312,19 +295,3 @@ def test_delayed_ages_and_frozen_sensors():
     assert [samples[ms].ft_states[0] for ms in (340, 405)] == [FROZEN, FRESH]
     found = samples[675].angular_accelerations[0, 0]
     assert found == pytest.approx(cubic(0.675)[1], abs=FILTER_ROUND_OFF)
-
-
-@pytest.mark.parametrize('delay', [0.0, DELAY])
-def test_smoothed_readings_are_the_polynomial_at_the_instant(delay):
-    samples = play(400.0, **{'filter.smooth_readings': True, 'filter.delay': delay})
-    sample = samples[395 - round(1e3 * delay)]
-    value, first, second = cubic(1e-9 * (sample.stamp_ns - START))
-    # Without delay a reading is as old as its stamp.
-    age = 0.0 if delay else 7e-3 * 1.1
-    for found, wanted, slope in (
-        (sample.ft_readings[0], value, first),
-        (sample.angular_velocities[0], value, first),
-        (sample.angular_accelerations[0], first, second),
-    ):
-        np.testing.assert_allclose(found, wanted, atol=FILTER_ROUND_OFF + age * abs(slope))
-    np.testing.assert_allclose(sample.positions, [value, -value], atol=FILTER_ROUND_OFF)
