@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf
 
-from inertial_estimation.errors import ModelError, NameNotFound
+from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.excitation.excitation_regressor import ExcitationRegressor
 from inertial_estimation.identification.excitation.search import (
@@ -29,12 +29,8 @@ BASIS = FourierBasis(6.0, 3)
 SHOULDER = {'lower': -1.0, 'upper': 2.0, 'velocity': 2.0}
 
 
-@pytest.fixture
-def motion(rng):
-    return FourierMotion(BASIS, ('a', 'b'), rng.normal(size=(2, BASIS.size)))
-
-
-def test_motion_is_the_formula_of_s_with_its_rates(motion, rng):
+def test_motion_is_the_formula_of_s_with_its_rates(rng):
+    motion = FourierMotion(BASIS, ('a', 'b'), rng.normal(size=(2, BASIS.size)))
     t, w = 1.3, 2 * np.pi / BASIS.period * np.arange(1, 4)
     a, b = motion.coefficients[0, :3], motion.coefficients[0, 3:6]
     expected = motion.coefficients[0, -1] + np.sum(a / w * np.sin(w * t) - b / w * np.cos(w * t))
@@ -42,9 +38,7 @@ def test_motion_is_the_formula_of_s_with_its_rates(motion, rng):
     t, step = rng.uniform(0.0, 6.0, 20), 1e-5
     slopes = (motion.at(t + step) - motion.at(t - step)) / (2 * step)
     np.testing.assert_allclose(motion.at(t)[1:], slopes[:2], atol=1e-8)
-
-
-def test_motion_from_rest_to_rest(rng):
+    # From rest to rest.
     rest = BASIS.at_rest()
     np.testing.assert_allclose(rest.T @ rest, np.eye(BASIS.size - 2), atol=EXACT)
     motion = FourierMotion(BASIS, ('a',), rng.normal(size=(1, BASIS.size - 2)) @ rest.T)
@@ -110,8 +104,6 @@ def test_without_efforts_only_links_beyond_a_sensor_count(arm, arm_with_wrist_se
     assert [(one.name, one.base.rank) for one in found.submodels] == [('tool', 10)]
     with pytest.raises(ModelError):
         ExcitationRegressor(arm, efforts=())
-    with pytest.raises(NameNotFound, match='elbo'):
-        ExcitationRegressor(arm, efforts=['elbo'])
 
 
 @pytest.mark.parametrize('efforts', [None, ('elbow',)])
@@ -130,15 +122,11 @@ def test_slopes_of_the_bound_are_slopes(arm_with_wrist_sensor, rng, efforts):
     assert np.abs(found).max() > 100 * DIFFERENCED
 
 
-@pytest.fixture
-def search(arm):
+def test_search_keeps_within_limits_and_gets_better(arm):
     limits = joint_limits(arm, {'shoulder': SHOULDER}, acceleration=4.0)
-    return ExcitationSearch(ExcitationRegressor(arm), limits, BASIS)
-
-
-def test_search_keeps_within_limits_and_gets_better(search):
-    dense, limits = BASIS.times(3001), search.joint_limits
-    for found in search.run(starts=3):
+    search, dense = ExcitationSearch(ExcitationRegressor(arm), limits, BASIS), BASIS.times(3001)
+    runs = search.run(starts=3)
+    for found in runs:
         assert found.complete
         for motion in (found.start, found.motion):
             q, v, a = motion.at(dense)
@@ -149,11 +137,8 @@ def test_search_keeps_within_limits_and_gets_better(search):
         assert found.condition < found.condition_at_start / BETTER
         conditions = search.regressor.conditions(found.motion.at(dense))
         assert max(conditions) == pytest.approx(found.condition, rel=1e-2)
-
-
-def test_seed_decides(search):
-    one, same = (search.run(starts=2) for _ in range(2))
-    (other,) = search.run(starts=1, seed=1)
-    assert one[0].condition <= one[1].condition
-    np.testing.assert_array_equal(one[0].motion.coefficients, same[0].motion.coefficients)
-    assert not np.array_equal(one[0].motion.coefficients, other.motion.coefficients)
+    assert runs[0].condition <= runs[1].condition <= runs[2].condition
+    # The seed decides.
+    one, same, other = (search.run(starts=1, seed=seed)[0].motion for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one.coefficients, same.coefficients)
+    assert not np.array_equal(one.coefficients, other.coefficients)
