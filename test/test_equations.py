@@ -19,10 +19,7 @@ from inertial_estimation.identification.equations.builder import (
     random_samples,
 )
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
-from inertial_estimation.identification.evidence import (
-    determined,
-    gather,
-)
+from inertial_estimation.identification.evidence import determined, gather
 from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import OF_A_JOINT, Term
@@ -88,14 +85,6 @@ def arm(arm_with_wrist_sensor):
     return arm_with_wrist_sensor
 
 
-def test_equations_of_a_floating_robot_with_known_contacts(humanoid, rng):
-    samples, wrenches = moving(humanoid, rng, FRAMES)
-    builder = EquationBuilder(humanoid, EquationChoice(efforts=humanoid.joint_names))
-    assert_solved(builder, samples, external=wrenches)
-    kinds = sum(len(block.kinds) for block in builder.blocks)
-    assert kinds == 6 * len(builder.blocks) + len(humanoid.joint_names)
-
-
 @pytest.mark.parametrize('held', ['root', 'shank'])
 def test_submodel_that_the_ground_holds_has_no_wrench_equations(held, rng):
     robot = Robot.from_urdf(nested_humanoid_urdf(), fixed_link=held)
@@ -119,35 +108,30 @@ def test_offsets_are_unknowns_of_both_neighbours(humanoid, rng):
         for block in builder.blocks
     ]
     assert_solved(builder, samples, [np.tile(offset, k) for k in borders], external=wrenches)
+    kinds = sum(len(block.kinds) for block in builder.blocks)
+    assert kinds == 6 * len(builder.blocks) + len(humanoid.joint_names)
 
 
-def test_friction_and_drive_inertia_load_their_joint(arm, rng):
+def test_friction_and_drive_inertia_load_their_joint_and_coupled_drives_both(arm, rng):
+    """Power of a coupled drive is its friction times the sum of both velocities."""
     samples, _ = moving(arm, rng)
-    values = rng.normal(size=(3, 4))
+    values, (viscous, coulomb, inertia) = rng.normal(size=(3, 4)), rng.normal(size=3)
     v, a = samples.velocities, samples.accelerations
     terms = np.stack([v, np.tanh(v / 0.3), np.ones_like(v), a])
     samples.efforts[:] += np.einsum('knj,jk->nj', terms, values)
-    builder = EquationBuilder(
-        arm, EquationChoice(efforts=JOINTS, friction=OF_A_JOINT, sign_width=0.3)
-    )
-    assert_solved(builder, samples, [values.reshape(-1), ()])
-
-
-def test_coupled_drive_loads_both_joints(arm, rng):
-    """Its power is its friction times the sum of both velocities: each joint has all of it."""
-    samples, _ = moving(arm, rng)
-    v, a = samples.velocities[:, :2].sum(axis=1), samples.accelerations[:, :2].sum(axis=1)
-    viscous, coulomb, inertia = rng.normal(size=3)
-    samples.efforts[:, :2] += (viscous * v + coulomb * np.tanh(v / 0.3) + inertia * a)[:, None]
+    speed, change = v[:, :2].sum(axis=1), a[:, :2].sum(axis=1)
+    drive = viscous * speed + coulomb * np.tanh(speed / 0.3) + inertia * change
+    samples.efforts[:, :2] += drive[:, None]
     choice = EquationChoice(
         efforts=JOINTS, friction=OF_A_JOINT, sign_width=0.3, couplings=(JOINTS[:2],)
     )
     builder = EquationBuilder(arm, choice)
     names = [str(extra) for extra in builder.blocks[0].unknowns.extras]
-    terms = ('viscous', 'coulomb', 'drive_inertia')
-    assert names[-3:] == [f'shoulder+elbow.{term}' for term in terms]
-    own = [viscous, 0.0, 0.0, inertia]
-    assert_solved(builder, samples, [[*own, *own, *[0.0] * 4, viscous, coulomb, inertia], ()])
+    shared = ('viscous', 'coulomb', 'drive_inertia')
+    assert names[-3:] == [f'shoulder+elbow.{term}' for term in shared]
+    # Each of both joints has all of what its own motion takes from the drive.
+    values[:2] += [viscous, 0.0, 0.0, inertia]
+    assert_solved(builder, samples, [[*values.reshape(-1), viscous, coulomb, inertia], ()])
 
 
 def test_slow_joint_in_its_dead_zone_gives_no_equations(arm, rng):

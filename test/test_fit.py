@@ -24,38 +24,12 @@ from inertial_estimation.identification.solvers.divergence import (
     pullback_distance,
 )
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.unknowns import FT_OFFSET, OF_A_JOINT
+from inertial_estimation.identification.unknowns import FT_OFFSET
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
 # Of sums of squares of some hundred equations, and of eliminations.
 ROUND_OFF = 1e-9
-
-
-@pytest.fixture(scope='module')
-def scene():
-    """Return a robot and noisy equations of it, efforts with friction among them."""
-    rng = np.random.default_rng(0)
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    samples = SampleBatch.stack([random_sample(robot, rng) for _ in range(80)])
-    samples = replace(samples, efforts=rng.normal(size=samples.positions.shape))
-    builder = EquationBuilder(
-        robot, EquationChoice(efforts=robot.joint_names, friction=OF_A_JOINT)
-    )
-    return robot, gather(builder, samples)
-
-
-def test_submodel_of_too_few_equations_keeps_its_parameters(scene):
-    robot, (one, *others) = scene
-    few = Information.of(np.eye(len(one.block.unknowns))[:2], np.ones(2))
-    short = replace(one, kinds={'few': few})
-    found = fit(robot, [short, *others], 'least_squares')
-    assert list(found.undetermined) == [one.block.submodel.name]
-    assert len(found.blocks) == len(others)
-    links = list(one.block.submodel.links)
-    np.testing.assert_array_equal(found.parameters[links], robot.parameters[links])
-    with pytest.raises(ModelError):
-        fit(robot, [short], 'least_squares')
 
 
 @pytest.fixture(scope='module')
@@ -135,6 +109,19 @@ def test_submodels_agree_on_their_offsets(shared_scene, method):
         for extra, value in zip(block.answer.unknowns.extras, block.answer.extras.values()):
             k = FT_OFFSET.index(extra.term)
             assert abs(value - OFFSET[k]) < 8 * NOISE[k]
+
+
+def test_submodel_of_too_few_equations_keeps_its_parameters(shared_scene):
+    robot, (one, *others) = shared_scene
+    few = Information.of(np.eye(len(one.block.unknowns))[:2], np.ones(2))
+    short = replace(one, kinds={'few': few})
+    found = fit(robot, [short, *others], 'least_squares')
+    assert list(found.undetermined) == [one.block.submodel.name]
+    assert len(found.blocks) == len(others)
+    links = list(one.block.submodel.links)
+    np.testing.assert_array_equal(found.parameters[links], robot.parameters[links])
+    with pytest.raises(ModelError):
+        fit(robot, [short], 'least_squares')
 
 
 def test_neighbours_make_offsets_more_certain(shared_scene):

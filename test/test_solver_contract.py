@@ -69,32 +69,9 @@ def noise(case, rng):
     return NOISE * rng.normal(size=len(case.y))
 
 
-@pytest.fixture
-def blind(case):
-    """Return equations without link 2 and without the offset of a moment."""
-    Y = case.Y.copy()
-    Y[:, LINK] = Y[:, -1:] = 0.0
-    return replace(case, Y=Y, y=Y @ case.truth)
-
-
 def light(method):
     """Return the options with which the prior weighs next to nothing."""
     return {'weight': NEXT_TO_NOTHING} if method.weighted else {}
-
-
-def stays(method):
-    return POINTS_STAY if method is SOLVERS['mass_points'] else STAYS
-
-
-def whitened(found, prior):
-    """Return the distance of parameters to their prior."""
-    return np.linalg.norm(np.linalg.solve(whitening(prior[None])[0], found - prior))
-
-
-def assert_same(found, expected):
-    np.testing.assert_allclose(found.x, expected.x, rtol=SAME, atol=SAME)
-    assert found.mean_square == pytest.approx(expected.mean_square, rel=1e-6)
-    assert found.rank == expected.rank
 
 
 def test_exact_equations_give_exact_base_parameters(method, case, rng):
@@ -106,9 +83,6 @@ def test_exact_equations_give_exact_base_parameters(method, case, rng):
     space = RowSpace.of(case.Y)
     base, true_base = (space.directions.T @ (space.scales * x) for x in (result.x, case.truth))
     assert np.linalg.norm(base - true_base) <= BASE * method.exactness * np.linalg.norm(true_base)
-
-
-def test_fewer_equations_than_unknowns_are_reproduced(method, case):
     few = replace(case, Y=case.Y[:6], y=case.y[:6])
     result = method(few.problem(), **light(method))
     assert result.rank == 6
@@ -213,9 +187,13 @@ def test_contradicting_bounds_are_named(case, name):
     assert case.unknowns.links[1] not in str(error.value)
 
 
-def test_undetermined_unknowns_stay_at_the_prior(method, case, blind, noise):
-    found = method(blind.problem(noise))
-    assert whitened(found.parameters[2], case.prior[2]) <= stays(method)
+def test_undetermined_unknowns_stay_at_the_prior(method, case, noise):
+    """Link 2 and the offset of a moment are in no equation."""
+    Y = case.Y.copy()
+    Y[:, LINK] = Y[:, -1:] = 0.0
+    found = method(replace(case, Y=Y, y=Y @ case.truth).problem(noise))
+    away = np.linalg.solve(whitening(case.prior)[2], found.parameters[2] - case.prior[2])
+    assert np.linalg.norm(away) <= (POINTS_STAY if found.method == 'mass_points' else STAYS)
     assert abs(found.x[-1]) <= SAME
 
 
@@ -241,7 +219,10 @@ def test_order_merging_and_reduction_do_not_matter(method, case, noise, rng):
     order = rng.permutation(len(values))
     parts = [Information.of(case.Y[k], values[k]) for k in np.split(order, [40, 101])]
     merged = parts[2].merge(parts[0].merge(parts[1]))
-    assert_same(method(Problem.of(case.unknowns, merged, case.prior)), expected)
+    found = method(Problem.of(case.unknowns, merged, case.prior))
+    np.testing.assert_allclose(found.x, expected.x, rtol=SAME, atol=SAME)
+    assert found.mean_square == pytest.approx(expected.mean_square, rel=1e-6)
+    assert found.rank == expected.rank
 
 
 def test_another_link_frame_moves_its_answer_along(method, case, noise, rng):
@@ -261,30 +242,22 @@ def test_another_link_frame_moves_its_answer_along(method, case, noise, rng):
     np.testing.assert_allclose(found.x, expected.x, rtol=SAME, atol=SAME)
 
 
-@pytest.mark.parametrize('prior', [np.r_[1.0, np.zeros(3), 0.1, 0, 0.1, np.zeros(3)], np.nan])
-def test_inconsistent_prior_is_refused_by_link(method, case, prior):
+def test_inconsistent_prior_is_refused_by_link(method, case):
     wrong = case.prior.copy()
-    wrong[3] = prior
+    wrong[3] = np.r_[1.0, np.zeros(3), 0.1, 0, 0.1, np.zeros(3)]
     with pytest.raises(ModelError, match=case.unknowns.links[3]):
         method(replace(case, prior=wrong).problem())
-
-
-@pytest.mark.parametrize('weight', [0.0, np.nan, 1e13, 'a'])
-def test_weight_outside_its_range_is_refused(weighted, case, weight):
-    with pytest.raises(InertialEstimationError, match='weight'):
-        weighted(case.problem(), weight=weight)
+    if method.weighted:
+        with pytest.raises(InertialEstimationError, match='weight'):
+            method(case.problem(), weight=1e13)
 
 
 @pytest.mark.parametrize(
     'wrong',
     [
-        lambda problem: replace(problem, extra_scales=np.array([0.0, 1.0])),
-        lambda problem: replace(problem, count=0.0),
         lambda problem: replace(problem, bounds=Bounds(mass=np.full((5, 2), np.nan))),
         lambda problem: SOLVERS['semidefinite'](problem, prior='euclid'),
-        lambda problem: SOLVERS['least_squares'](problem, noise=-1.0),
         lambda problem: Information.of(np.array([[np.nan]]), np.zeros(1)),
-        lambda problem: Information.empty(3).merge(Information.empty(4)),
         lambda problem: Unknowns(('arm', 'arm')),
     ],
 )

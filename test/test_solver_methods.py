@@ -1,0 +1,345 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What single methods claim: the entropic prior, the cone, its manifold [M], masses at points [A].
+
+Not covered: what all methods have in common (test_solver_contract.py); published answers
+(test_human_lee.py); which of several local optima without prior is found; times.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from identification_problems import humanoid_case, random_bodies
+from scipy.spatial.transform import Rotation
+
+from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.problem import Bounds, Grade, Problem
+from inertial_estimation.identification.solvers.coordinates import Coordinates
+from inertial_estimation.identification.solvers.divergence import (
+    entropic_divergence,
+    parameters_of,
+    pullback_distance,
+    whitening,
+)
+from inertial_estimation.identification.solvers.entropic import solve_entropic
+from inertial_estimation.identification.solvers.least_squares import (
+    solve_euclidean,
+    solve_least_squares,
+    solve_pullback,
+)
+from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.solvers.manifold import ManifoldObjective, solve_manifold
+from inertial_estimation.identification.solvers.mass_points import (
+    box_grid,
+    link_grids,
+    solve_mass_points,
+)
+from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
+from inertial_estimation.identification.unknowns import Unknowns
+from inertial_estimation.model.geometry import CORNERS, Box, Shape
+from inertial_estimation.model.inertia import pseudo_inertia
+
+NOISE = 20.0  # A fifth of the largest wrench: enough to push links to the edge of the cone
+STEP, DIFFERENCED = 1e-4, 1e-6  # round-off over the step, and its square
+KEPT = 1e-6  # share of the bounds' numbers: what iterations leave
+SOLVER = 1e-6  # share of its numbers by which the semidefinite solver misses a bound
+SAME_RESIDUAL = 1e-2
+"""The noise is estimated from residuals, which the cone changes where it holds a link."""
+ROUND_OFF = 1e-12  # of sums of products of parameters
+SAME_POINT = 1e-7  # two methods, one strictly convex objective: the root of their gaps
+AGREE = 1e-6  # least squares and the manifold at no constraint, over the largest prediction
+EDGE = 1e-5  # links just inside the cone, against its edge
+EXACT = 1e-8  # an exact active set, after round-off of a condition of the problem of about 1e6
+CUBE = Box(np.eye(4), np.ones(3))
+
+
+@pytest.fixture
+def case(rng):
+    return humanoid_case(rng)
+
+
+@pytest.fixture
+def noisy(case, rng):
+    return case.problem(NOISE * rng.normal(size=len(case.y)))
+
+
+def objective(problem, x, weight):
+    parameters = problem.unknowns.split(x)[0]
+    distance = entropic_divergence(parameters, problem.prior).sum()
+    return 0.5 * problem.mean_square(x) + weight * distance
+
+
+def test_divergence_is_that_of_log_determinants(case, rng):
+    J, J0 = pseudo_inertia(case.parameters), pseudo_inertia(case.prior)
+    ratio = np.linalg.solve(J0, J)
+    expected = np.trace(ratio, axis1=1, axis2=2) - np.log(np.linalg.det(ratio)) - 4.0
+    np.testing.assert_allclose(entropic_divergence(case.parameters, case.prior), expected)
+    moves = 1e-5 * rng.normal(size=(len(case.prior), 10, 1))
+    near = case.prior + (whitening(case.prior) @ moves)[..., 0]
+    expected = 0.5 * np.sum(moves**2, axis=(1, 2))
+    np.testing.assert_allclose(pullback_distance(near, case.prior), expected, rtol=1e-7)
+    np.testing.assert_allclose(entropic_divergence(near, case.prior), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize(('weight', 'steps'), [(1e-8, 40), (1e-5, 40), (1e-2, 20), (1.0, 20)])
+def test_answer_takes_few_steps(noisy, weight, steps):
+    """Newton's method on the logarithm itself takes more than a hundred."""
+    result = solve_entropic(noisy, weight=weight)
+    assert result.grade is Grade.OPTIMAL and result.consistent and result.iterations < steps
+
+
+def test_start_from_an_earlier_answer_leads_to_the_same_sooner(case, rng):
+    noise = rng.normal(size=len(case.y))
+    first = solve_entropic(replace(case, Y=case.Y[:-60], y=case.y[:-60]).problem(noise[:-60]))
+    cold = solve_entropic(case.problem(noise))
+    warm = solve_entropic(case.problem(noise), start=first.x)
+    assert warm.iterations <= cold.iterations
+    np.testing.assert_allclose(warm.x, cold.x, rtol=1e-6, atol=1e-8)
+    assert solve_entropic(case.problem(noise), start=cold.x).iterations <= 1
+
+
+def test_start_at_the_edge_of_the_cone_leads_to_the_same(noisy):
+    """To round-off the inverse of such a matrix, of which multipliers start, is not positive."""
+    start = noisy.prior_point()
+    shares, axes = np.linalg.eigh(pseudo_inertia(start[:10]))
+    shares[0] = 1e-14 * shares[-1]
+    start[:10] = parameters_of(axes @ np.diag(shares) @ axes.T)
+    at_edge, cold = (solve_entropic(noisy, weight=1e-6, start=one) for one in (start, None))
+    assert at_edge.grade is cold.grade is Grade.OPTIMAL
+    least = objective(noisy, cold.x, 1e-6)
+    assert objective(noisy, at_edge.x, 1e-6) == pytest.approx(least, rel=1e-9)
+
+
+def test_deviations_are_errors_of_random_truths(rng):
+    """Truths are drawn around one prior, as far as the divergence takes for one."""
+    case = humanoid_case(rng, off=0.0)
+    errors, stated = [], []
+    for _ in range(150):
+        z = 0.15 * rng.normal(size=(len(case.prior), 10, 1))
+        moved = case.prior + (whitening(case.prior) @ z)[..., 0]
+        truth = case.unknowns.join(moved, np.array([3.0, -0.4]))
+        y = case.Y @ truth + rng.normal(size=len(case.y))
+        result = solve_entropic(Problem.of(case.unknowns, Information.of(case.Y, y), case.prior))
+        errors.append(result.x - truth)
+        stated.append(result.deviations)
+    ratio = np.sqrt(np.mean(np.square(errors), axis=0)) / np.mean(stated, axis=0)
+    # Never surer than right, by more than the draws show; what is determined is not blurred.
+    assert ratio.max() < 1.2
+    assert ratio[-2:].min() > 0.8
+
+
+def far_off(seed, links=6):
+    """Return a problem whose truth keeps all bounds and whose prior is far away, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth, prior = random_bodies(rng, links), random_bodies(rng, links)
+    rows = rng.normal(size=(5 * links, 10 * links)) * 10.0 ** rng.uniform(-2, 2, 10 * links)
+    x = truth.reshape(-1)
+    masses, centers = truth[:, :1], truth[:, 1:4] / truth[:, :1]
+    bounds = Bounds(
+        mass=masses * [0.9, 1.1],
+        center_of_mass=np.stack([centers - 0.03, centers + 0.02], axis=1),
+        total_mass=masses.sum() * np.array([0.95, 1.1]),
+    )
+    unknowns = Unknowns(tuple(f'link_{k}' for k in range(links)))
+    noise = 1e-2 * np.std(rows @ x)
+    y = (rows @ x) / noise + rng.normal(size=len(rows))
+    return Problem(unknowns, rows / noise, y, 0.0, float(len(y)), prior, bounds=bounds), truth
+
+
+def missed(problem, x):
+    """Return by how much the worst bound is missed, over the size of its numbers."""
+    bounds = LinearBounds.of(problem)
+    sizes = np.abs(bounds.rows) @ np.abs(x) + np.abs(bounds.limits)
+    return float((-bounds.slack(x) / sizes).max(initial=0.0))
+
+
+@pytest.mark.parametrize('seed', [1, 2, 3])
+def test_bounds_far_from_the_prior_are_kept(seed):
+    """Draws where iterations that head straight for the bounds stay at the edge of the cone."""
+    problem, truth = far_off(seed)
+    assert missed(problem, truth.reshape(-1)) == 0.0
+    found = solve_entropic(problem)
+    assert found.grade is Grade.OPTIMAL and found.consistent and found.notes == ()
+    assert missed(problem, found.x) < KEPT
+
+
+@pytest.mark.parametrize('seed', [19, 58, 100, 243])
+def test_prior_of_another_size_keeps_no_link_at_the_edge(seed):
+    """Ample equations without noise; the mean square of the prior is 1e6 to 1e9."""
+    rng = np.random.default_rng(seed)
+    truth, prior = random_bodies(rng, 1), random_bodies(rng, 1)
+    rows = rng.normal(size=(20, 10)) * 10.0 ** rng.uniform(-2, 2, 10)
+    noise = 1e-4 * np.std(rows @ truth[0])
+    y = rows @ truth[0] / noise + rng.normal(size=20)
+    problem = Problem(Unknowns(('link',)), rows / noise, y, 0.0, 20.0, prior)
+    found = solve_entropic(problem, weight=1e-7)
+    assert found.grade is Grade.OPTIMAL
+    # The truth fits no better; a hundredth is for what the prior costs.
+    assert found.mean_square <= 1.01 * problem.mean_square(truth[0])
+
+
+def test_inside_the_cone_deviations_are_those_without_it(noisy):
+    found, expected = (f(noisy, weight=100.0) for f in (solve_semidefinite, solve_pullback))
+    assert expected.consistent
+    np.testing.assert_allclose(found.deviations, expected.deviations, rtol=SOLVER)
+    euclidean = solve_semidefinite(noisy, weight=100.0, prior='euclidean')
+    expected = solve_euclidean(noisy, weight=100.0)
+    np.testing.assert_allclose(euclidean.deviations, expected.deviations, rtol=SAME_RESIDUAL)
+
+
+def heavy_and_light(seed):
+    """Return 12 equations of two links of 10 and 0.02 kg, which fit nearly exactly."""
+    rng = np.random.default_rng(seed)
+    masses = np.array([10.0, 0.02])
+    prior = np.zeros((2, 10))
+    prior[:, 0] = masses
+    prior[:, [4, 6, 9]] = (0.1 * masses * (0.3 * (masses / 10.0) ** (1 / 3)) ** 2)[:, None]
+    Y = rng.normal(size=(12, 20))
+    y = Y @ (1.3 * prior).reshape(-1)
+    noise = 0.02 * np.std(y)
+    information = Information.of(Y / noise, y / noise + rng.normal(size=12))
+    return Problem.of(Unknowns(('heavy', 'light')), information, prior)
+
+
+def test_without_prior_every_answer_is_optimal_and_consistent():
+    """With fewer equations than unknowns, so that linear equations are nearly singular."""
+    for seed in range(60):
+        found = solve_semidefinite(heavy_and_light(seed), prior='none')
+        assert found.grade is Grade.OPTIMAL and found.consistent, seed
+
+
+def test_prior_leads_to_the_answer_of_the_convex_method(noisy):
+    found, expected = solve_manifold(noisy), solve_entropic(noisy)
+    assert found.grade is Grade.OPTIMAL
+    np.testing.assert_allclose(found.x, expected.x, rtol=SAME_POINT, atol=SAME_POINT)
+    np.testing.assert_allclose(found.deviations, expected.deviations, rtol=10 * SAME_POINT)
+
+
+def test_few_equations_and_a_weak_prior_have_the_same_minimum(rng):
+    case = humanoid_case(rng, instants=5)
+    problem = case.problem(NOISE * rng.normal(size=len(case.y)))
+    found, expected = (f(problem, weight=1e-8) for f in (solve_manifold, solve_entropic))
+    least, value = (objective(problem, one.x, 1e-8) for one in (expected, found))
+    assert found.grade is Grade.OPTIMAL and value <= least * (1.0 + SAME_POINT)
+
+
+def test_slopes_and_curvature_of_the_objective_are_differences(noisy, rng):
+    objective = ManifoldObjective(Coordinates.of(noisy), 10.0, 0.1)
+    y, step = objective.start + 0.1 * rng.normal(size=(2, len(objective.start)))
+    ahead, behind = (objective.place(y + share * step) for share in (STEP, -STEP))
+    here = objective.place(y)
+    slope = (ahead.value - behind.value) / (2 * STEP)
+    assert slope == pytest.approx(here.gradient @ step, rel=DIFFERENCED)
+    change = (ahead.gradient - behind.gradient) / (2 * STEP)
+    size = np.abs(change).max()
+    np.testing.assert_allclose(here.hessian @ step, change, atol=DIFFERENCED * size)
+
+
+@pytest.mark.parametrize('weight', [1e-2, None])
+def test_every_iterate_is_consistent_and_no_worse(noisy, weight):
+    values = []
+    for budget in range(30):
+        result = solve_manifold(noisy, weight=weight, max_iterations=budget)
+        assert result.consistent and result.iterations <= budget
+        assert (result.grade is Grade.OPTIMAL) == (result.optimality <= 1e-9)
+        values.append(objective(noisy, result.x, weight or 0.0))
+    assert (np.diff(values) <= ROUND_OFF * values[0]).all() and values[3] < values[0]
+
+
+def test_without_prior_the_boundary_is_that_of_the_cone(noisy):
+    found = solve_manifold(noisy, weight=None)
+    expected = solve_semidefinite(noisy, prior='none')
+    assert found.grade is Grade.OPTIMAL
+    assert found.mean_square == pytest.approx(expected.mean_square, rel=EDGE)
+
+
+def test_inside_the_cone_it_is_least_squares(rng):
+    case = humanoid_case(rng)
+    problem = case.problem(0.1 * rng.normal(size=len(case.y)))
+    found, expected = solve_manifold(problem, weight=None), solve_least_squares(problem)
+    difference = problem.factor @ (found.x - expected.x)
+    assert np.abs(difference).max() < AGREE * np.abs(problem.target).max()
+
+
+@pytest.fixture
+def box():
+    pose = np.eye(4)
+    pose[:3, :3] = Rotation.from_rotvec([0.3, -0.2, 0.9]).as_matrix()
+    pose[:3, 3] = [0.5, -0.1, 0.2]
+    return Box(pose, np.array([0.1, 0.2, 0.3]))
+
+
+def even(box, mass):
+    """Return the parameters of a box of even density, shape (10,)."""
+    about = np.diag([*(mass * box.half_lengths**2 / 3), mass])
+    return parameters_of(box.L_H_S @ about @ box.L_H_S.T)
+
+
+@pytest.mark.parametrize('hulls', [False, True])
+def test_shape_without_volume_is_refused_by_link(box, hulls):
+    around = CUBE if hulls else Box(np.eye(4), np.array([1.0, 1.0, 0.0]))
+    flat = Shape(CORNERS * [1, 1, 0], around, 'visual')
+    with pytest.raises(ModelError, match='arm'):
+        link_grids(('arm',), even(box, 1.0)[None], {'arm': flat}, hulls=hulls)
+
+
+def test_shape_goes_before_config_before_prior(box):
+    prior = np.array([even(box, 2.0)] * 3)
+    shapes = {'a': Shape(CORNERS, CUBE, 'visual')}
+    grids = link_grids(('a', 'b', 'c'), prior, shapes, configured=dict.fromkeys('ab', CUBE))
+    assert [grid.source for grid in grids] == ['visual', 'config', 'cuboid']
+    # The cuboid with the prior's inertia is the one that it is made of [M 25].
+    found, expected = (
+        np.sort(np.abs(points - box.L_H_S[:3, 3]).max(axis=0))
+        for points in (grids[2].points, box.corners)
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize('total', [0.98, 1.0])
+@pytest.mark.parametrize('seed', [51, 52, 53])
+def test_many_bounds_that_compete_are_met(seed, total):
+    """
+    Masses, their total, and tight boxes of all centres: guesses go in circles.
+
+    A total that is known exactly leaves no room inside its two bounds.
+    """
+    rng = np.random.default_rng(seed)
+    case = humanoid_case(rng, off=0.15)
+    mass, first = case.parameters[:, 0], case.parameters[:, 1:4]
+    center = first / mass[:, None]
+    bounds = Bounds(
+        mass=np.stack([0.9 * mass, 1.1 * mass], axis=1),
+        total_mass=np.array([total, 1.0]) * mass.sum(),
+        center_of_mass=np.stack([center - 0.02, center + 0.02], axis=1),
+    )
+    problem = case.problem(NOISE * rng.normal(size=len(case.y)))
+    result = solve_mass_points(replace(problem, bounds=bounds))
+    assert result.consistent and result.grade is Grade.OPTIMAL
+    found = result.parameters
+    assert (np.abs(found[:, 0] / mass - 1.0) <= 0.1 + EXACT).all()
+    assert total - EXACT <= found[:, 0].sum() / mass.sum() <= 1.0 + EXACT
+    assert (np.abs(found[:, 1:4] / found[:, :1] - center) <= 0.02 + EXACT).all()
+
+
+def test_compact_links_off_centre_cannot_be_represented():
+    """The least spread is |s| (1 - |s|) d^2 along each axis, and notes name the link."""
+    box = Box(np.eye(4), np.array([0.1, 0.1, 0.1]))
+    compact = even(Box(np.eye(4), np.full(3, 3e-5**0.5)), 1.0)[None]
+    compact[0, 1] = 0.05
+    compact[0, [6, 9]] += 0.05**2
+    rows = Information.of(1e3 * np.eye(10), 1e3 * compact[0])
+    problem = Problem.of(Unknowns(('arm',)), rows, compact)
+    result = solve_mass_points(problem, grids=[box_grid(box)])
+    assert result.consistent and result.grade is Grade.OPTIMAL
+    spread = pseudo_inertia(result.parameters[0])[0, 0]
+    mass, first = result.parameters[0, :2]
+    share = first / mass / 0.1
+    assert spread - first**2 / mass >= mass * share * (1 - share) * 0.01 - ROUND_OFF
+    assert len(result.notes) == 2 and 'arm' in result.notes[0]
+    assert (
+        solve_mass_points(problem, grids=[box_grid(box, 9)]).mean_square < 0.1 * result.mean_square
+    )
