@@ -31,7 +31,6 @@ ROUND_OFF = 1e-10  # sums of some hundred products of numbers up to a thousand
 N = 7
 ROBOTS = {
     'fixed arm': (arm_with_wrist_sensor_urdf(), {'fixed_link': 'base'}),
-    'sliding joint': (arm_with_wrist_sensor_urdf(), {'imus': ['slider']}),
     'IMUs': (nested_humanoid_urdf(), {'imus': ['hand', 'shank', 'chest']}),
 }
 

@@ -16,15 +16,10 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, two_link_urdf
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.errors import (
-    FrameNotFound,
-    ModelError,
-    NameNotFound,
-    ShapeError,
-)
+from inertial_estimation.errors import FrameNotFound, ModelError, NameNotFound
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration, FtSpec, LinkSensorSpec
+from inertial_estimation.model.sensors import FtSpec, LinkSensorSpec
 
 ROUND_OFF = 1e-12  # chains of ten transforms of order one
 PANDA_JOINTS = [f'panda_joint{k}' for k in range(1, 8)]
@@ -100,14 +95,13 @@ def test_submodels_of_nested_sensors(nested_humanoid):
         assert (child.ft_sensor, child.parent) == (k, sensor.parent)
 
 
-@pytest.mark.parametrize('old', ['tip_joint', 'base'])
-def test_frame_may_be_called_root_joint(old):
-    robot, usual = Robot.from_urdf(ARM.replace(f'"{old}"', '"root_joint"')), Robot.from_urdf(ARM)
-    np.testing.assert_array_equal(robot.parameters, usual.parameters)
-    np.testing.assert_array_equal(robot.frame('root_joint')[1], usual.frame(old)[1])
-
-
-def test_joints_of_several_degrees_of_freedom_are_left_out():
+def test_unusual_names_and_joints_are_read():
+    usual = Robot.from_urdf(ARM)
+    for old in ('tip_joint', 'base'):
+        robot = Robot.from_urdf(ARM.replace(f'"{old}"', '"root_joint"'))
+        np.testing.assert_array_equal(robot.parameters, usual.parameters)
+        np.testing.assert_array_equal(robot.frame('root_joint')[1], usual.frame(old)[1])
+    # Joints of several degrees of freedom can be left out.
     old = '<joint name="elbow" type="revolute">'
     text = ARM.replace(old, old.replace('revolute', 'planar'))
     with pytest.raises(ModelError):
@@ -179,9 +173,7 @@ def test_tags_of_one_link_pair_where_their_frames_agree(shared_models):
     icub = shared_robot(shared_models, 'icub_v2_5')
     counts = len(icub.accelerometers), len(icub.gyroscopes), len(icub.imus)
     assert counts == (62, 15, 15)
-
-
-def test_tag_of_an_imu_goes_before_the_link_of_its_name():
+    # The tag of an IMU goes before the link of its name.
     lifted = with_tags(two_link_urdf(), ACC.format('arm', 'arm', '<origin xyz="0 0 0.2"/>'))
     assert Robot.from_urdf(lifted, imus=['arm']).imus[0].L_H_S[2, 3] == 0.2
 
@@ -197,8 +189,6 @@ def test_tag_of_an_imu_goes_before_the_link_of_its_name():
         ({'ft_sensors': ['wrist_sensor', FtSpec('a', 'wrist_sensor_joint')]}, ModelError),
         ({'imus': ['tup']}, FrameNotFound),
         ({'imus': ['tip', LinkSensorSpec('tip', 'tool')]}, ModelError),
-        ({'fixed_link': 'bse'}, FrameNotFound),
-        ({'gravity': (0.0, -9.81)}, ShapeError),
         ({'gravity': (0.0, 0.0, -26.0)}, ModelError),
         ({'locked_positions': {'elbow': 1.0}}, ModelError),
     ],
@@ -206,11 +196,5 @@ def test_tag_of_an_imu_goes_before_the_link_of_its_name():
 def test_impossible_arguments_are_refused(options, error):
     with pytest.raises(error):
         Robot.from_urdf(ARM, **options)
-
-
-def test_impossible_specifications_are_refused():
-    for options in ({'pose': np.full((4, 4), np.inf)}, {'measures': 'acc'}):
-        with pytest.raises(ModelError):
-            LinkSensorSpec('acc', **options)
-    with pytest.raises(ShapeError):
-        FtCalibration(np.zeros((2, 6, 6)), np.zeros((2, 5)))
+    with pytest.raises(ModelError):
+        LinkSensorSpec('acc', pose=np.full((4, 4), np.inf))

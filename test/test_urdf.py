@@ -36,10 +36,6 @@ def ft_tag(joint='j', inside='', origin=''):
     )
 
 
-def link_tag(kind, link='hand', origin=''):
-    return f'<sensor name="s" type="{kind}"><parent link="{link}"/>{origin}</sensor>'
-
-
 # Text
 
 
@@ -56,7 +52,7 @@ def test_files_that_are_no_urdf_are_refused(tmp_path):
 # Tags
 
 
-def test_sensor_frame_takes_rotation_and_position():
+def test_sensor_tags_are_read():
     origin = '<origin xyz="0.01 -0.02 0.03" rpy="0.4 0.1 -2.0"/>'
     root = robot_with(ft_tag(inside='<frame> sensor </frame>', origin=origin))
     pose = urdf.ft_specs(root)['ft'].pose
@@ -69,20 +65,17 @@ def test_sensor_frame_takes_rotation_and_position():
     assert (child.joint, child.child_to_parent) == ('j', True)
     turned = ft_tag(inside='<measure_direction>\n parent_to_child\n</measure_direction>')
     assert not urdf.ft_specs(robot_with(turned))['ft'].child_to_parent
-    for wrong in (ft_tag(inside='<frame>parent</frame>'), ft_tag(joint='')):
-        assert isinstance(urdf.ft_specs(robot_with(wrong))['ft'], ModelError)
-
-
-def test_tags_inside_gazebo_do_not_count_and_names_are_unique():
-    once = [ft_tag(), link_tag('accelerometer'), link_tag('gyroscope')]
+    wrong = robot_with(ft_tag(inside='<frame>parent</frame>'))
+    assert isinstance(urdf.ft_specs(wrong)['ft'], ModelError)
+    # Tags inside <gazebo> do not count, and names are unique.
+    once = ft_tag(), '<sensor name="s" type="gyroscope"><parent link="hand"/></sensor>'
     root = robot_with(*once, '<gazebo reference="j">', *once, '</gazebo>')
     assert list(urdf.ft_specs(root)) == ['ft']
-    for kind in ('accelerometer', 'gyroscope'):
-        assert len(urdf.link_sensor_tags(root, kind)) == 1
+    assert len(urdf.link_sensor_tags(root, 'gyroscope')) == 1
     with pytest.raises(ModelError):
         urdf.ft_specs(robot_with(ft_tag(), ft_tag(joint='k')))
     with pytest.raises(ModelError):
-        urdf.link_sensor_tags(robot_with(*[link_tag('accelerometer')] * 2), 'accelerometer')
+        urdf.link_sensor_tags(robot_with(*once, *once), 'gyroscope')
 
 
 MASS = '<mass value="1.5"/>'
@@ -92,7 +85,6 @@ MASS = '<mass value="1.5"/>'
     ('old', 'new'),
     [
         (MASS, '<mass value="nan"/>'),
-        (MASS, ''),
         ('xyz="0.02 -0.01 0.1"', 'xyz="0.02 0"'),
         ('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>'),
         ('</robot>', '<link name="second_root"/></robot>'),
@@ -153,9 +145,9 @@ def test_exported_parameters_are_read_again(text, rng):
         export_urdf(robot, parameters)
 
 
-@pytest.mark.parametrize('name', ['upper', 'übër'])
-def test_export_changes_nothing_else(name):
-    before = '<?xml version="1.0" encoding="latin-1"?>\n<!-- <link name="upper"> é -->\n'
+def test_export_changes_nothing_else():
+    name = 'übër'
+    before = f'<?xml version="1.0" encoding="latin-1"?>\n<!-- <link name="{name}"> é -->\n'
     text = before + ARM.replace('  ', '\t').replace('"upper"', f'"{name}"')
     robot = Robot.from_urdf(text.replace('<inertial', '<inertial note="a > b"'))
     new, old = assert_read_again(robot, heavier(robot, name)), robot.urdf

@@ -93,9 +93,9 @@ class WamArm:
         ddq = np.gradient(dq, 1 / RATE, axis=0)
         return q[EDGE:-EDGE], dq[EDGE:-EDGE], ddq[EDGE:-EDGE]
 
-    def equations(self, number, every=5):
+    def equations(self, number):
         """Return the torque equations of a reference trajectory, (n, 98), at 20 Hz."""
-        return self.regressor(*(x[::every] for x in self.trajectory(number))).reshape(-1, 98)
+        return self.regressor(*(x[::5] for x in self.trajectory(number))).reshape(-1, 98)
 
     def bounds(self, everything):
         """Return bounds that friction and drive inertia are positive, and those of Table 7."""
