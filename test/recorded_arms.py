@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -15,40 +14,33 @@ import numpy as np
 import pytest
 from shared_data import SHARED
 
-Array = np.ndarray
 DATA = SHARED / 'data'
 CONFIG = Path(__file__).parents[1] / 'config'
 
 
 class Log(NamedTuple):
-    """Joint states."""
+    """Joint states; efforts are in what the arm reports, Nm or A."""
 
     joints: tuple[str, ...]
-    times: Array
-    """[s]."""
-    positions: Array
-    velocities: Array
-    efforts: Array
-    """Shape (n, n_joints), in what the arm reports: Nm or A."""
+    times: np.ndarray
+    positions: np.ndarray
+    velocities: np.ndarray
+    efforts: np.ndarray
 
     def between(self, first: float, last: float) -> Log:
         """Return a part."""
         kept = (self.times >= first) & (self.times <= last)
-        return self._replace(
-            **{name: getattr(self, name)[kept] for name in self._fields if name != 'joints'}
-        )
+        return Log(self.joints, *(values[kept] for values in self[1:]))
 
 
-@dataclass(frozen=True)
-class RecordedArm:
-    """An arm, its parameter file, and a log of it."""
+class RecordedArm(NamedTuple):
+    """An arm, its parameter file, and a log of it: time, positions, velocities and efforts."""
 
     config: Path
     urdf: Path
     log: Path
     columns: tuple[str, str, str, str]
-    """Time, positions, velocities and efforts."""
-    joints_of: Callable[[Mapping[str, Array]], tuple[str, ...]]
+    joints_of: Callable[[Mapping[str, np.ndarray]], tuple[str, ...]]
     first: float
     last: float
     """Of a part in which it begins to move, and goes on [s]."""

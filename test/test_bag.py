@@ -72,9 +72,8 @@ def test_any_encoding_is_read(little_endian):
     assert len(reading.velocities) == 0
     np.testing.assert_array_equal(reading.efforts, [3.0, 4.0])
     assert joints.fallbacks == (0 if little_endian else 1)
-    reading = Source('ft', '', '', deserialize).read(
-        wrench(START, 'leg', range(6), little_endian=little_endian)
-    )
+    data = wrench(START, 'leg', range(6), little_endian=little_endian)
+    reading = Source('ft', '', '', deserialize).read(data)
     assert (reading.stamp_ns, reading.frame_id) == (START, 'leg')
     np.testing.assert_array_equal(reading.values, np.arange(6.0))
     data = imu(

@@ -43,17 +43,12 @@ def noisy(rng, n, gravity=None):
     return counts(wrenches(g) + rng.normal(size=(n, 6)) * NOISE), -g
 
 
-@pytest.mark.parametrize('n', [7, 500])
-def test_without_noise_it_is_exact(rng, n):
-    g = directions(rng, n)
-    raw = counts(wrenches(g))
-    found = in_situ_offset(raw, -g)
+def test_offset_of_the_thesis(rng):
+    """Exact without noise; T 5.6 to 5.10 as printed, by g instead of the accelerometer."""
+    g = directions(rng, 7)
+    found = in_situ_offset(counts(wrenches(g)), -g)
     np.testing.assert_allclose(found.in_wrench(MATRIX)[0], OFFSET, atol=EXACT)
     assert found.gap > 1e6 and found.kept.all() and not any(found.left_out.values())
-
-
-def test_offset_of_the_thesis(rng):
-    """T 5.6 to 5.10 as they are printed, by g instead of the accelerometer."""
     raw, a = noisy(rng, 200)
     found = in_situ_offset(raw, a, bias=np.zeros(3))
     r, g = raw[found.kept], -a[found.kept]
@@ -62,7 +57,7 @@ def test_offset_of_the_thesis(rng):
     rows = [np.hstack([np.kron(one[None], np.eye(3)), np.eye(3)]) for one in g]
     x = np.linalg.lstsq(np.vstack(rows), ((r - middle) @ U1).ravel(), rcond=None)[0]
     # Round-off of 3000 counts.
-    np.testing.assert_allclose(found.offset, middle + U1 @ x[9:], atol=1e-9)
+    np.testing.assert_allclose(found.offset, middle + U1 @ x[9:], atol=EXACT)
 
 
 @pytest.mark.parametrize(('n', 'swings'), [(30, False), (1000, False), (1000, True)])
@@ -83,35 +78,29 @@ def test_deviations_are_those_of_many_draws(rng, n, swings):
     assert np.mean(ratios) == pytest.approx(1.0, abs=0.08)
 
 
-def refused_logs(rng, n=500):
-    """Return readings and accelerations that determine no offset, by their fault."""
+def test_logs_that_determine_no_offset_are_refused(rng):
+    n = 500
     raw, a = noisy(rng, n)
     dead, saturated, touched = raw.copy(), raw.copy(), raw.copy()
     dead[:, 4] = 77.0
     saturated[:, 1] = np.minimum(raw[:, 1], np.quantile(raw[:, 1], 0.8))
     pushes = 200.0 * NOISE * rng.normal(size=(n // 2, 6))
     touched[::2] += counts(pushes, offset=np.zeros(6))
+    # A joint that moves.
     g, bend = swinging(n), 0.15 * np.sin(np.arange(n) / 7.0)
     shin = np.column_stack([0.25 * np.sin(8 * bend), np.zeros(n), 0.25 * np.cos(8 * bend)])
     moved = wrenches(g)
     moved[:, 3:] += 1.5 * np.cross(shin, g)
     line = np.tile([[0.0, 0.6 * GRAVITY, -0.8 * GRAVITY], [0.0, 0.0, -GRAVITY]], (n // 2, 1))
-    return {
-        'joint that moves': (counts(moved), -g),
-        'orientations in a line': (counts(wrenches(line)), -line),
-        'touched': (touched, a),
-        'dead channel': (dead, a),
-        'saturated': (saturated, a),
-        'accelerometer in g': (raw, a / GRAVITY),
-        'channels in other units': (raw * np.logspace(0, 4, 6), a),
-    }
-
-
-def test_insufficient_logs_are_refused(rng):
-    for case, (raw, a) in refused_logs(rng).items():
+    for readings, accelerations in (
+        (counts(moved), -g), (counts(wrenches(line)), -line), (touched, a), (dead, a),
+        (saturated, a), (raw, a / GRAVITY), (raw * np.logspace(0, 4, 6), a),
+    ):  # fmt: skip
         for sign in (1.0, -1.0):
             with pytest.raises(LogError):
-                in_situ_offset(sign * raw, a, matrix=None if case == 'dead channel' else MATRIX)
+                in_situ_offset(
+                    sign * readings, accelerations, matrix=None if readings is dead else MATRIX
+                )
 
 
 @pytest.mark.parametrize('channel', [1, 4])

@@ -28,7 +28,6 @@ from inertial_estimation.calibration.session import (
 from inertial_estimation.findings import Level
 
 LOADS = ((0.5, 0.3, -0.05, 0.1), (0.5, 0.0, 0.2, 0.1))
-NOTHING = (0.0, 0.0, 0.0, 0.0)
 WORKSHOP = SensorCalibration(1.02 * MATRIX)
 DOWN = np.array([0.0, 0.0, -GRAVITY])
 TILTED = rpyToMatrix(0.3, -0.5, 1.2)
@@ -106,37 +105,28 @@ def new_session(loads=LOADS, **more):
     return Session(loads, **{'before': WORKSHOP, 'rotation': np.eye(3), **more})
 
 
-def run(session, body, loads=LOADS):
-    """Mount the loads and turn the body; return the matrix of the data sets."""
-    for mass, *centre in (NOTHING, *loads):
-        if session.is_loading:
-            session.proceed()
-        body.added, body.at = mass, centre
-        body.go_through(session.take)
+def test_one_data_set_determines_the_offset(body):
+    session = new_session(())
+    body.go_through(session.take)
     assert session.is_done
-    if loads:
-        return in_situ_matrix(session.data_sets, rotation=session.rotation, former=WORKSHOP.matrix)
-    return session.collection.offset
-
-
-def errors_of(found):
-    return {one.code for one in found.findings('foot', WORKSHOP.matrix)
-            if one.level == Level.ERROR}  # fmt: skip
-
-
-def test_one_data_set_determines_the_offset(rng):
-    found = run(new_session(()), TurnedBody(rng), ())
-    offset, deviations = found.in_wrench(WORKSHOP.matrix)
+    offset, deviations = session.collection.offset.in_wrench(WORKSHOP.matrix)
     assert np.abs((offset - 1.02 * OFFSET) / deviations).max() < 5.0
 
 
 def test_loads_are_in_the_axes_of_the_sensor(rng):
-    found = run(new_session(rotation=TILTED), TurnedBody(rng, rotation=TILTED))
-    assert not errors_of(found)
+    session, body = new_session(rotation=TILTED), TurnedBody(rng, rotation=TILTED)
+    for body.added, *body.at in ((0.0, 0.0, 0.0, 0.0), *LOADS):
+        if session.is_loading:
+            session.proceed()
+        body.go_through(session.take)
+    assert session.is_done
+    found = in_situ_matrix(session.data_sets, rotation=TILTED, former=WORKSHOP.matrix)
+    findings = found.findings('foot', WORKSHOP.matrix)
+    assert not any(one.level == Level.ERROR for one in findings)
 
 
-def test_session_goes_from_load_to_load(rng):
-    session, body = new_session(), TurnedBody(rng)
+def test_session_goes_from_load_to_load(body):
+    session = new_session()
     body.go_through(session.take, AROUND[:3])
     session.proceed()
     assert 'cannot be closed' in session.notes.pop() and not session.is_loading
@@ -154,8 +144,8 @@ def test_session_goes_from_load_to_load(rng):
     assert session.is_loading and not session.is_done and len(session.notes) == 3
 
 
-def test_disturbances_and_dead_channels_are_reported(rng):
-    session, body = new_session(()), TurnedBody(rng)
+def test_disturbances_and_dead_channels_are_reported(body):
+    session = new_session(())
     for reading in body.still(DOWN, 100, touched=True):
         session.take(reading)
     assert session.instruction() == PAUSES['contact']

@@ -28,11 +28,8 @@ from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.calibration.temperature import fit_temperature
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError, NameNotFound, ShapeError
-from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.open_log import open_log
-from inertial_estimation.logs.setting_values import read
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.model.robot import Robot
 from inertial_estimation.signals.assembler import SampleAssembler
 
 SECOND = 1_000_000_000
@@ -90,19 +87,12 @@ def messages(robot, rng, with_temperature=True):
         yield '/joint_states', JOINT_STATE, stamp, data
 
 
-@pytest.fixture
-def thermal(tmp_path):
-    """Return a robot, its settings and the file with the coefficients of its leg sensor."""
+def test_bags_have_them_and_estimates_use_them(tmp_path, rng):
     path = tmp_path / 'calibration.yaml'
     settings = EstimatorSettings.from_dict(SETTINGS | {'calibration_file': str(path)})
     robot = build_robot(settings, nested_humanoid_urdf())
     sensor = SensorCalibration(temperature_coefficients=np.arange(6.0), reference_temperature=20)
     write(path, robot.name, {'leg_sensor': sensor})
-    return robot, settings, path
-
-
-def test_bags_have_them_and_estimates_use_them(thermal, tmp_path, rng):
-    robot, settings, _ = thermal
     bag = write_bag(tmp_path / 'bag', messages(robot, rng))
     samples = open_log(bag, robot, settings).samples
     expected = np.full((10, 3), np.nan)
@@ -116,30 +106,12 @@ def test_bags_have_them_and_estimates_use_them(thermal, tmp_path, rng):
     plain = build_estimator(replace(settings, calibration_file=''), robot)
     same = plain.batch(replace(samples, ft_readings=by_hand, ft_temperatures=None))
     np.testing.assert_allclose(found.wrenches, same.wrenches, rtol=1e-12, atol=1e-12)
-
-
-def test_a_bag_without_the_topic_is_refused_only_if_it_is_needed(thermal, tmp_path, rng):
-    robot, settings, path = thermal
-    bag = write_bag(tmp_path / 'bag', messages(robot, rng, with_temperature=False))
+    # A bag without the topic is refused if a sensor needs it.
+    bag = write_bag(tmp_path / 'cold', messages(robot, rng, with_temperature=False))
     with pytest.raises(NameNotFound):
         open_log(bag, robot, settings)
     write(path, robot.name, {'leg_sensor': SensorCalibration()})
     assert np.isnan(open_log(bag, robot, settings).samples.ft_temperatures).all()
-
-
-def test_tables_have_them(tmp_path):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    path = tmp_path / 'log.npz'
-    np.savez(path, t=np.arange(5.0), q=np.zeros(5), warm=np.arange(20.0, 25.0))
-    layout = {'time': 't', 'joints': ['knee'], 'positions': 'q'}
-    assert (
-        open_log(path, robot, layout=read(Layout, layout, 'log')).samples.ft_temperatures is None
-    )
-    layout['temperatures'] = {'leg_sensor': {'columns': 'warm', 'unit': 'degC', 'offset': 1.0}}
-    found = open_log(path, robot, layout=read(Layout, layout, 'log')).samples.ft_temperatures
-    leg = [ft.name for ft in robot.ft_sensors].index('leg_sensor')
-    np.testing.assert_array_equal(found[:, leg], np.arange(21.0, 26.0))
-    assert np.isnan(np.delete(found, leg, axis=1)).all()
 
 
 # Round-off of 100 N over a few kelvins.
@@ -191,7 +163,6 @@ def test_temperatures_that_determine_nothing_are_refused(rng):
         (LogError, 25.0 + 0.1 * (temperatures - 25.0)),
         (LogError, 25.0 + 0.2 * predicted[:, 2]),
         (LogError, 273.15 + temperatures),
-        (LogError, np.full_like(times, np.nan)),
         (ShapeError, temperatures[:-1]),
     ):
         with pytest.raises(error):
