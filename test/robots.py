@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 from scipy.spatial.transform import Rotation
 
@@ -148,13 +146,3 @@ def assert_close(
     """Compare relative to the largest number that is expected, at least one."""
     size = max(1.0, np.nanmax(np.abs(expected), initial=0.0))
     np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance * size, err_msg=what)
-
-
-def named_robot(joints, fts=(), imus=(), measures=None):
-    """Return a stand-in for a robot, for streams: names of joints and sensors."""
-    kinds = measures or ['both'] * len(imus)
-    return SimpleNamespace(
-        joint_names=tuple(joints),
-        ft_sensors=[SimpleNamespace(name=name) for name in fts],
-        imus=[SimpleNamespace(name=n, measures=m) for n, m in zip(imus, kinds)],
-    )

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The robot: links, joints, inertias, frames, sensors and submodels.
+The robot: links, joints, inertias, frames, sensors and submodels, by its URDF and by settings.
 
 Robots with locked joints are held against the whole robot in that posture, the frames of FT
 sensors against what iDynTree found. Not covered: the text of sensor tags (test_urdf.py), poses and
@@ -13,13 +13,16 @@ import csv
 import brute_force
 import numpy as np
 import pytest
-from robots import arm_with_wrist_sensor_urdf, two_link_urdf
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
 from scipy.spatial.transform import Rotation
 
-from inertial_estimation.errors import FrameNotFound, ModelError, NameNotFound
+from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import ConfigError, FrameNotFound, ModelError, NameNotFound
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSpec, LinkSensorSpec
+from inertial_estimation.signals.router import accepted_frame_ids
 
 ROUND_OFF = 1e-12  # chains of ten transforms of order one
 PANDA_JOINTS = [f'panda_joint{k}' for k in range(1, 8)]
@@ -176,6 +179,66 @@ def test_tags_of_one_link_pair_where_their_frames_agree(shared_models):
     # The tag of an IMU goes before the link of its name.
     lifted = with_tags(two_link_urdf(), ACC.format('arm', 'arm', '<origin xyz="0 0 0.2"/>'))
     assert Robot.from_urdf(lifted, imus=['arm']).imus[0].L_H_S[2, 3] == 0.2
+
+
+# Settings
+
+EYE = (
+    '<link name="eye"/><joint name="eye_joint" type="fixed"><parent link="head"/>'
+    '<child link="eye"/><origin xyz="0.1 0 0" rpy="1.5 0 0"/></joint></robot>'
+)
+"""A frame of the head that is rotated."""
+HUMANOID = nested_humanoid_urdf()
+WITH_EYE = HUMANOID.replace('</robot>', EYE)
+POSE = [0.1, -0.2, 0.3, 0.4, 0.5, -0.6]
+"""x y z roll pitch yaw."""
+SOLE = {'imus': ['board'], 'imu.board.frame': 'sole', 'imu.board.pose': POSE}
+
+
+@pytest.mark.parametrize(
+    ('text', 'sensor', 'given', 'wanted'),
+    [
+        (WITH_EYE, 'gaze', {'imus': ['gaze'], 'imu.gaze.frame': 'eye'},
+         {'gaze', 'eye', 'eye_joint'}),
+        (HUMANOID, 'arm_sensor', {}, {'arm_sensor', 'arm_sensor_joint', 'upper_arm'}),
+        (HUMANOID.replace('"arm_sensor"', '"shoulder"'), 'shoulder', {},
+         {'arm_sensor_joint', 'upper_arm'}),
+        (HUMANOID, 'board', SOLE | {'imu.board.frame_id': 'foot_imu_link'}, {'foot_imu_link'}),
+    ],
+)  # fmt: skip
+def test_frames_at_the_pose_of_a_sensor_are_accepted(text, sensor, given, wanted):
+    settings = EstimatorSettings.from_dict(given)
+    robot = build_robot(settings, text)
+    (found,) = (s for s in (*robot.imus, *robot.ft_sensors) if s.name == sensor)
+    assert accepted_frame_ids(settings, robot, found) == wanted
+    # A sensor of which no frame has the pose needs a frame_id.
+    robot = build_robot(
+        settings := EstimatorSettings(), HUMANOID.replace('"leg_sensor"', '"shank"')
+    )
+    with pytest.raises(ConfigError):
+        accepted_frame_ids(settings, robot, robot.ft_sensors[1])
+
+
+def test_imus_are_placed_by_the_settings_in_their_order():
+    given = {'imus': ['b', 'a'], 'imu.a.frame': 'sole', 'imu.a.pose': POSE, 'imu.b.frame': 'hand'}
+    robot = build_robot(EstimatorSettings.from_dict(given), HUMANOID)
+    assert [sensor.name for sensor in robot.imus] == ['b', 'a']
+    pose = np.eye(4)
+    pose[:3, :3] = Rotation.from_euler('xyz', POSE[3:]).as_matrix()
+    pose[:3, 3] = POSE[:3]
+    for sensor, frame, in_frame in zip(robot.imus, ('hand', 'sole'), (np.eye(4), pose)):
+        link, L_H_F = robot.frame(frame)
+        assert sensor.link == link
+        np.testing.assert_allclose(sensor.L_H_S, L_H_F @ in_frame, rtol=0, atol=1e-14)
+
+
+def test_an_empty_list_of_ft_sensors_is_none():
+    base = {'fixed_link': 'base'}
+    for given, wanted in ({}, 1), ({'ft_sensors': ['all']}, 1), ({'ft_sensors': []}, 0):
+        robot = build_robot(EstimatorSettings.from_dict(base | given), ARM)
+        assert (len(robot.ft_sensors), len(robot.submodels)) == (wanted, 1 + wanted)
+    with pytest.raises(NameNotFound):
+        EstimatorSettings.from_dict({'ft_sensors': [], 'ft.wrist_sensor.max_age': 0.2})
 
 
 # Mistakes

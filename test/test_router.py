@@ -1,9 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-From bytes to samples: messages that are polled, and those that cannot be used.
+From bytes to samples: padding, damage, messages that are polled, those that cannot be used.
 
-Not covered: the middleware (test/ros), the decoders (test_messages.py).
+Not covered: the middleware, and that messages are read as rclpy reads them (test/ros).
 """
 
 from collections import defaultdict
@@ -19,6 +19,7 @@ from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.logs.bag import deserialize
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.messages import WRENCH, Decoder, Encoder, effort_encoder
 from inertial_estimation.signals.router import Backlog, Router
 
 HUMANOID = {
@@ -156,3 +157,54 @@ def test_a_clock_that_is_set_back_blocks_nothing():
     assert robot.samples[-1][0].stamp_ns < START_NS + 75 * STEP_NS
     assert robot.assembler.statistics().resets == 1
     assert all((sample.ft_states == 0).all() for sample, _ in robot.samples[-4:])
+
+
+# Bytes of messages
+
+EFFORTS = np.array([1.0, np.nan, -3.5])
+JOINT_BYTES = effort_encoder(('hip', 'knee', 'ankle_pitch')).encode(5_000_000_001, EFFORTS)
+FORCE_BYTES = Encoder(WRENCH, 'l_sole').encode(7_000_000_009, np.arange(6.0))
+BOTH = [('joints', JOINT_BYTES), ('ft', FORCE_BYTES)]
+
+
+def test_padding_is_ignored_and_equally_long_messages_are_not_mixed_up():
+    decoder, data = Decoder('joints'), bytearray(JOINT_BYTES)
+    names = decoder.decode(bytes(data)).names
+    # Behind the empty frame, and behind the second name.
+    knee = bytes(data).index(b'knee\0') + 5
+    for index in (17, 18, 19, *range(knee, knee + -knee % 4)):
+        assert not data[index]
+        data[index] = 0x5A
+    assert decoder.decode(bytes(data)).names is names
+    wrenches = Decoder('ft')
+    for names in (('left', 'foot'), ('hand', 'left'), ('left', 'foot')):
+        assert decoder.decode(effort_encoder(names).encode(1, np.arange(2.0))).names == names
+        data = Encoder(WRENCH, names[0]).encode(1, np.arange(6.0))
+        assert wrenches.decode(data).frame_id == names[0]
+
+
+@pytest.mark.parametrize('encapsulation', [b'\0\0\0\0', b'\0\7\0\0', b'\0\3\0\0', b'\0\1\0\1'])
+@pytest.mark.parametrize(('decoder', 'data'), BOTH)
+def test_other_encodings_are_left_to_the_caller(decoder, data, encapsulation):
+    for warm in (False, True):
+        decoded = Decoder(decoder)
+        assert not warm or decoded.decode(data)
+        assert decoded.decode(encapsulation + data[4:]) is None
+
+
+@pytest.mark.parametrize('decoder', ['joints', 'ft', 'imu'])
+def test_damaged_bytes_never_raise(decoder):
+    rng = np.random.default_rng(3)
+    for _, whole in BOTH:
+        found = Decoder(decoder)
+        fits = found.decode(whole) is not None
+        cut = [found.decode(whole[:size]) for size in range(len(whole))]
+        assert not fits or cut == [None] * len(whole)
+        for _ in range(300):
+            damaged = bytearray(whole)
+            for index in rng.integers(0, len(whole), 3):
+                damaged[index] = rng.integers(0, 256)
+            found.decode(bytes(damaged))
+            found.decode(whole[:4] + rng.bytes(rng.integers(0, 200)))
+    data = effort_encoder([]).encode(1, np.empty(0))
+    assert Decoder('joints').decode(data[:20] + b'\xff' * 4 + data[24:]) is None

@@ -7,9 +7,10 @@ Not covered: bytes (test_router.py), filters by themselves (test_derivatives.py)
 an estimate (test_wrench_estimator.py).
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from robots import named_robot
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.sample import SensorState
@@ -30,9 +31,13 @@ EXACT = 1e-12  # a few operations on numbers of order one
 STAMP_ROUND_OFF = 1e-5
 
 
-def make(fts=('leg', 'foot'), imus=(), joints=JOINTS, measures=None, **settings):
+def make(fts=('leg', 'foot'), imus=(), joints=JOINTS, measures=('both',) * 4, **settings):
     settings.setdefault('joint_states.acceleration_source', 'zero')
-    robot = named_robot(joints, fts, imus, measures)
+    robot = SimpleNamespace(
+        joint_names=joints,
+        ft_sensors=[SimpleNamespace(name=name) for name in fts],
+        imus=[SimpleNamespace(name=n, measures=m) for n, m in zip(imus, measures)],
+    )
     return SampleAssembler(robot, EstimatorSettings.from_dict(settings))
 
 
