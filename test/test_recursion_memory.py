@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from free_air import smooth_motion, with_readings
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
-from test_recursion import assert_minimum, known_of, settings
+from test_recursion import assert_minimum, identify, known_of, settings
 
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.information import Information
@@ -52,51 +52,29 @@ def log(robot, seconds, rate=100.0, seed=0, noise=NOISE, swing=0.8):
     return replace(samples, efforts=efforts + EFFORT_NOISE * rng.normal(size=efforts.shape))
 
 
-def identify(robot, samples, **chosen):
-    identifier = RecursiveIdentifier(robot, settings(robot, **chosen))
-    for part in equal_parts(samples, 1.0):
-        identifier.add(part)
-    identifier.refit()
-    return identifier
-
-
 def by_name(identifier, name):
     return next(one for one in identifier.memories if one.name == name)
 
 
-@pytest.fixture
-def foot(robot, rng):
-    """Return a function that makes a memory with random equations of a submodel with a sensor."""
+def test_offsets_walk_by_the_root_of_time_and_equations_fade(robot, rng):
+    chosen = settings(robot, force_walk=0.3, half_life=8.0)
+    block = EquationBuilder(robot, chosen.equations).blocks[-1]
+    known = SubmodelMemory(block, robot.parameters[[*block.submodel.links]], chosen)
+    n = len(block.unknowns)
+    before = Information.of(rng.normal(size=(3 * n, n)), rng.normal(size=3 * n))
 
-    def make(**others):
-        chosen = settings(robot, **others)
-        block = EquationBuilder(robot, chosen.equations).blocks[-1]
-        one = SubmodelMemory(block, robot.parameters[list(block.submodel.links)], chosen)
-        n = len(block.unknowns)
-        one.information = Information.of(rng.normal(size=(3 * n, n)), rng.normal(size=3 * n))
-        return one
+    def covariance():
+        return np.linalg.inv(known.information.R.T @ known.information.R)
 
-    return make
-
-
-def covariance(information):
-    return np.linalg.inv(information.R.T @ information.R)
-
-
-def test_offsets_walk_by_the_root_of_time(foot):
-    known = foot(force_walk=0.3)
-    wanted = covariance(known.information)
+    known.information = before
+    wanted = covariance()
     wanted[known.offsets, known.offsets] += [0.81] * 3 + [0.0081] * 3
     for seconds in (4.0, 0.0, 5.0):
         known.drift(seconds)
-    np.testing.assert_allclose(covariance(known.information), wanted, atol=DENSE)
-
-
-def test_equations_count_half_after_the_half_life(foot):
-    known = foot(half_life=8.0)
-    before, nothing = known.information, Information.empty(known.information.n)
+    np.testing.assert_allclose(covariance(), wanted, atol=DENSE)
+    known.information = before
     for _ in range(4):
-        known.absorb(nothing, known.errors, 2.0)
+        known.absorb(Information.empty(n), known.errors, 2.0)
     faded = known.information
     np.testing.assert_allclose(faded.R.T @ faded.R, 0.5 * before.R.T @ before.R, rtol=1e-10)
     assert faded.count == pytest.approx(0.5 * before.count)
@@ -122,7 +100,7 @@ def test_samples_that_come_alone_count_for_time(robot):
 
 
 def test_time_set_back_does_not_strengthen_old_equations(robot):
-    identifier = identify(robot, log(robot, 8.0), half_life=5.0)
+    identifier = identify(robot, robot.parameters, log(robot, 8.0), half_life=5.0)
     known = known_of(identifier)
     before = [(one.seconds, one.information.count) for one in known]
     first = equal_parts(log(robot, 8.0), 1.0)[0]
@@ -180,7 +158,8 @@ def test_equations_are_rejected_from_the_gate_times_their_noise(robot, gate, ove
 
 
 def test_base_deviations_are_those_of_all_submodels(robot):
-    identifier = identify(robot, log(robot, 10.0))
+    identifier = identify(robot, robot.parameters, log(robot, 10.0))
+    identifier.refit()
     known, values = known_of(identifier), identifier.base_values()
     names = list(dict.fromkeys(name for one in known for name in one.block.unknowns.names))
     columns = [[names.index(name) for name in one.block.unknowns.names] for one in known]
@@ -204,7 +183,9 @@ def test_base_deviations_are_those_of_all_submodels(robot):
 
 
 def test_base_parameters_at_rest_have_no_deviation(robot):
-    values = identify(robot, log(robot, 6.0, swing=0.0)).base_values()
+    identifier = identify(robot, robot.parameters, log(robot, 6.0, swing=0.0))
+    identifier.refit()
+    values = identifier.base_values()
     assert len(values) == 3
     for one in values.values():
         # In one pose, a weight and an offset are the same.

@@ -1,24 +1,18 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tracked FT offsets, and offsets beside the parameters in use; not covered: whole recursions."""
+"""Tracked FT offsets; not covered: offsets beside the parameters in use (test_recursion.py)."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from test_recursion import log, settings
-from test_recursion import prior as prior
-from test_recursion import robot as robot
 
-from inertial_estimation.identification.equations.wrenches import COMPONENTS
-from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.offsets import (
     DRIFT,
     MAX_INTERVAL,
     SETTLING,
     OffsetTracker,
 )
-from inertial_estimation.model.sensors import FtCalibration
 
 ALL = np.ones(6, dtype=bool)
 # Sums of two or three numbers of about ten.
@@ -107,55 +101,3 @@ def test_offsets_that_are_forgotten_or_without_equations(tracker):
     np.testing.assert_array_equal(ask(tracker, 25.0, 20.0, determined=~ALL), found + 5.0)
     found, nothing = tracker.now.values, np.full(6, np.nan)
     np.testing.assert_array_equal(ask(tracker, nothing, nothing, determined=~ALL), found)
-
-
-def test_a_reference_temperature_is_an_offset(robot, rng):
-    """A reading above it is a drift: what is subtracted at any temperature changes alike."""
-    n = len(robot.ft_sensors)
-    given = np.eye(6) * np.ones((n, 1, 1)), rng.normal(size=(n, 6)), rng.normal(size=(n, 6))
-    before, after = (FtCalibration(*given, rng.uniform(20.0, 40.0, n)) for _ in range(2))
-    raw, temperatures = rng.normal(size=(n, 6)), rng.uniform(10.0, 50.0, n)
-    change = before.apply(raw, temperatures) - after.apply(raw, temperatures)
-    identifier = RecursiveIdentifier(robot, settings(robot), before)
-    assert identifier.set_calibration(after) == ()
-    names = [sensor.name for sensor in robot.ft_sensors]
-    for one in identifier.memories:
-        unknowns = one.block.unknowns
-        offsets = [unknowns.names[k].rpartition('.') for k in one.offsets]
-        wanted = [change[names.index(of), COMPONENTS.index(term)] for of, _, term in offsets]
-        np.testing.assert_allclose(one.shift, wanted, atol=ROUND_OFF * 1e2)
-
-
-@pytest.fixture(scope='module')
-def held(robot, prior):
-    """Return an identifier that keeps the prior, its samples, and a refit."""
-    samples, _ = log(robot, 4.0)
-    chosen = settings(robot, warm_up=1.0, weight=0.1, excited=10_000)
-    identifier = RecursiveIdentifier(robot.with_parameters(prior), chosen)
-    identifier.add(samples)
-    return identifier, samples, identifier.refit()
-
-
-def test_offsets_fit_the_prior_from_the_outside_in(robot, prior, held):
-    identifier, samples, refit = held
-    assert refit.refitted == ()
-    np.testing.assert_array_equal(refit.parameters, prior)
-    offsets, blocks = {}, identifier.builder.blocks
-    equations = identifier.builder.equations(samples)
-    for block, kinds, memory in reversed([*zip(blocks, equations, identifier.memories)]):
-        n, names = block.unknowns.n_inertial, block.unknowns.names
-        parameters = prior[list(block.submodel.links)].reshape(-1)
-        new = [k for k, name in enumerate(names[n:], start=n) if name not in offsets]
-        known = [k for k in range(n, len(names)) if k not in new]
-        Y, y = [], []
-        for kind, part in kinds.items():
-            given = part.Y[:, known] @ [offsets[names[k]] for k in known] if known else 0.0
-            Y.append(part.Y[:, new] / memory.noise[kind])
-            y.append((part.y - part.Y[:, :n] @ parameters - given) / memory.noise[kind])
-        if new:
-            found = np.linalg.lstsq(np.concatenate(Y), np.concatenate(y), rcond=None)[0]
-            offsets |= dict(zip([names[k] for k in new], found.tolist(), strict=True))
-    for sensor in robot.ft_sensors:
-        wanted = [offsets[f'{sensor.name}.{part}'] for part in COMPONENTS]
-        # The inner submodel counts a thousandth, and the weak prior a little.
-        np.testing.assert_allclose(refit.offsets[sensor.name], wanted, atol=1e-4)

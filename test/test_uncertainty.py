@@ -4,7 +4,7 @@
 Deviations by Monte Carlo, and those by errors of parameters against estimates with other ones.
 
 Not covered: the derivatives behind them (test_sensitivities.py), filters (test_coverage.py), noise
-that is not white, errors of offsets, covariances of parameters (test_parameter_roots.py).
+that is not white, errors of offsets, covariances of parameters (test_recursion.py).
 """
 
 import numpy as np

@@ -4,7 +4,7 @@
 Inertial parameters on topics while the node runs: used, refused, held, reverted, saved.
 
 The oracle is the library with the same parameters. Not covered: where updates and their
-covariances come from (test_parameter_roots.py).
+covariances come from (test_recursion.py).
 """
 
 import numpy as np
