@@ -7,8 +7,8 @@ The oracle is Pinocchio's forward kinematics of the URDF.
 """
 
 import numpy as np
-import pinocchio as pin
 import pytest
+from consistent_readings import ConsistentReadings, random_motion
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
 from inertial_estimation.calibration.raw_readings import NOT_FINITE
@@ -35,24 +35,15 @@ def humanoid(*imus, **more):
 
 def at_rest(robot, rng):
     """Return a sample of a robot at rest; gravity and turning at FT sensors, (n_fts, 3)."""
-    model = pin.buildModelFromXML(robot.urdf, pin.JointModelFreeFlyer())
-    data, q = model.createData(), pin.neutral(model)
-    sample = random_sample(robot, rng)
-    if not robot.fixed_frame:
-        q[3:7] = rng.normal(size=4)
-        q[3:7] /= np.linalg.norm(q[3:7])
-    for name, position in zip(robot.joint_names, sample.positions, strict=True):
-        joint = model.joints[model.getJointId(name)]
-        turn = [np.cos(position), np.sin(position)] if joint.nq == 2 else [position]
-        q[joint.idx_q : joint.idx_q + joint.nq] = turn
-    pin.framesForwardKinematics(model, data, q)
+    source, motion = ConsistentReadings(robot), random_motion(robot, rng)
 
     def rotation(link, L_H_S):
-        return data.oMf[model.getFrameId(robot.link_names[link])].rotation @ L_H_S[:3, :3]
+        return source.pose(motion, robot.link_names[link])[:3, :3] @ L_H_S[:3, :3]
 
     imus = [rotation(imu.link, imu.L_H_S) for imu in robot.imus]
     fts = [rotation(ft.child, ft.child_H_sensor) for ft in robot.ft_sensors]
-    still = sample._replace(
+    still = random_sample(robot, rng)._replace(
+        positions=motion.positions,
         proper_accelerations=np.array([-G @ R for R in imus]).reshape(-1, 3),
         angular_velocities=np.array([np.ones(3) @ R for R in imus]).reshape(-1, 3),
     )

@@ -80,29 +80,23 @@ def arm(path, **given):
     return build_calibration(settings, build_robot(settings, arm_with_wrist_sensor_urdf()))
 
 
-def test_settings_take_the_calibration_from_the_file(tmp_path):
+def test_unusable_calibrations_are_refused(tmp_path):
     path = tmp_path / 'arm.yaml'
+    settings = EstimatorSettings.from_dict({'fixed_link': 'base', 'contacts': ['tip']})
+    built = build_robot(settings, arm_with_wrist_sensor_urdf())
+    for robot, sensor in ('leg', some_sensor(5)), (ARM, SensorCalibration(SINGULAR)):
+        path.unlink(missing_ok=True)
+        write(path, robot, {'wrist_sensor': sensor})
+        with pytest.raises(ConfigError):
+            arm(path)
+        active = ActiveCalibration(built, {'wrist_sensor': SensorCalibration()}, [])
+        with pytest.raises(ConfigError):
+            active.restore(str(path), *read(path))
+        assert active.sensors['wrist_sensor'].same_as(SensorCalibration())
+    path.unlink()
     write(path, ARM, {'wrist_sensor': some_sensor(5), 'not_in_use': some_sensor(6)})
     found = arm(path)
     np.testing.assert_array_equal(found.matrices[0], some_sensor(5).matrix)
     np.testing.assert_array_equal(found.offsets[0], some_sensor(5).offset)
     with pytest.raises(ConfigError):
         arm(path, **{'ft.wrist_sensor.offset': [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]})
-
-
-@pytest.mark.parametrize(
-    ('robot', 'sensor'),
-    [('leg', some_sensor(5)), (ARM, SensorCalibration(SINGULAR))],
-    ids=['robot', 'singular'],
-)
-def test_unusable_calibrations_are_refused(tmp_path, robot, sensor):
-    path = tmp_path / 'arm.yaml'
-    write(path, robot, {'wrist_sensor': sensor})
-    with pytest.raises(ConfigError):
-        arm(path)
-    settings = EstimatorSettings.from_dict({'fixed_link': 'base', 'contacts': ['tip']})
-    built = build_robot(settings, arm_with_wrist_sensor_urdf())
-    active = ActiveCalibration(built, {'wrist_sensor': SensorCalibration()}, [])
-    with pytest.raises(ConfigError):
-        active.restore(str(path), *read(path))
-    assert active.sensors['wrist_sensor'].same_as(SensorCalibration())

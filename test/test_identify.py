@@ -1,18 +1,29 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""``inertial-estimation identify``: a simulated arm whose truth is known."""
+"""``inertial-estimation identify``: a simulated arm of known truth, tables and bags; an iCub."""
 
+import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 from identify_command import codes, refused, report, run
 from robots import arm_with_wrist_sensor_urdf
+from shared_data import SHARED
 from simulated_arm import efforts_of, swinging, tool_readings
 
+from inertial_estimation import EstimatorSettings, IdentifySettings, identify, open_log
+from inertial_estimation.calibration.calibration_file import SensorCalibration, write
+from inertial_estimation.cli import main
+from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
+
+pytest.importorskip('rosbags')
+
+from bag_messages import JOINT_STATE, WRENCH, joint_state, wrench, write_bag
 
 RATE, SECONDS = 500.0, 8.0
 # The low pass at 20 Hz and central differences change motions below 2 Hz by this share.
@@ -208,3 +219,106 @@ def test_friction_is_written_with_units(files):
         assert f'  {term}:  # [{unit}]\n' in text[text.index(f'{of}:') :]
         assert units[f'{of}.{term}'] == unit
     assert yaml.safe_load(text)['lift']['viscous']['deviation'] > 0
+
+
+# ---- Bags --------------------------------------------------------------------------------------
+
+START = 1_700_000_000_000_000_000
+MATRIX = np.eye(6) + 0.2 * np.diag([1.0, 0.0, -1.0, 0.0, 1.0], k=1)
+CONFIGURED = np.array([20.0, -5.0, 3.0, 0.4, -0.3, 0.2])
+ON_TOP = np.array([1.5, -2.0, 0.7, 0.1, 0.05, -0.08])
+"""Offset that the node's file does not know [N, Nm]."""
+# The share `FILTERED` of a signal of 5 N and 2 Nm.
+OFFSET_ERROR = 0.05
+MASS_ERROR = 0.01
+ICUB = SHARED / 'data' / 'icub_yoga_left' / 'bag'
+CONFIG = Path(__file__).resolve().parents[1] / 'config'
+
+
+def record(folder, on_top=ON_TOP, **more):
+    """Return a bag of the first log with raw readings; write the node's settings and offsets."""
+    path, sensor = folder / 'calibration.yaml', SensorCalibration(MATRIX, CONFIGURED)
+    write(path, 'arm_with_wrist_sensor', {'wrist_sensor': sensor})
+    node = {
+        'fixed_link': 'base', 'ft_sensors': ['wrist_sensor'], 'calibration_file': str(path),
+        'ft': {'wrist_sensor': {'topic': '/ft', 'frame_id': 'wrist'}}, **more,
+    }  # fmt: skip
+    (folder / 'node.yaml').write_text(yaml.safe_dump({'/**': {'ros__parameters': node}}))
+    (folder / 'logs.yaml').write_text(
+        'parameters: node.yaml\npreparation: {cutoff: 20.0}\nrows: {offsets: all}\n'
+    )
+    log, messages = dict(np.load(folder / 'one.npz')), []
+    raw = np.linalg.solve(MATRIX, (log['ft'] + CONFIGURED + on_top).T).T
+    for t, q, reading in list(zip(log['t'], log['q'], raw, strict=True))[::2]:
+        stamp = START + round(1e9 * t)
+        messages.append(('/ft', WRENCH, stamp, wrench(stamp, 'wrist', reading)))
+        state = joint_state(stamp, ['shoulder', 'elbow', 'lift'], q)
+        messages.append(('/joint_states', JOINT_STATE, stamp, state))
+    return write_bag(folder / 'bag', messages)
+
+
+def test_offsets_add_to_the_calibration_of_the_node(files):
+    folder, truth = files
+    bag = record(folder)
+    more = *LIGHT, '--validate', f'{bag}@6:', '--out-yaml', folder / 'o.yaml'
+    assert run(folder, f'{bag}@0:6', *more) == 0
+    found = report(folder)
+    tool = truth.parameters[truth.link_names.index('tool')]
+    assert found['links']['tool']['m'] == pytest.approx(tool[0], rel=MASS_ERROR)
+    (block,) = found['submodels']
+    for row in block['rows'].values():
+        assert max(row['fit'], row['validation']) < OFFSET_ERROR
+    text = (folder / 'o.yaml').read_text()
+    assert 'ft.<sensor>.offset' in text
+    offsets = [term['value'] for term in yaml.safe_load(text)['wrist_sensor'].values()]
+    np.testing.assert_allclose(offsets, ON_TOP, rtol=0.0, atol=OFFSET_ERROR)
+
+
+def test_open_log_of_a_robot_is_identified(files):
+    """With the calibration of the parameter file, as the command reads it."""
+    folder, truth = files
+    bag = record(folder, on_top=0.0)
+    node = EstimatorSettings.from_yaml(folder / 'node.yaml')
+    urdf, settings = (
+        (folder / 'robot.urdf').read_text(),
+        IdentifySettings(parameters=folder / 'node.yaml'),
+    )
+    robot = build_robot(node, urdf)
+    found, same = (
+        identify(given, log, settings, options={'weight': 1e-3})
+        for given, log in ((robot, open_log(bag, robot, node)), (urdf, bag))
+    )
+    tool = truth.link_names.index('tool')
+    assert found.parameters[tool, 0] == pytest.approx(truth.parameters[tool, 0], rel=MASS_ERROR)
+    np.testing.assert_array_equal(found.parameters, same.parameters)
+
+
+def test_assumed_joints_cost_equations_unless_locked(files, capsys):
+    folder, _ = files
+    assumed = {'joint_states.assumed': ['lift'], 'joint_states.assumed_positions': [0.1]}
+    bag = record(folder, **assumed)
+    assert 'lift: ' in refused(folder, capsys, bag)
+    assert run(folder, bag, '--lock', 'lift') == 0
+    assert report(folder)['submodels'][0]['rows']
+
+
+@pytest.mark.skipif(not ICUB.exists(), reason='needs ../shared/data')
+def test_offsets_of_a_real_icub_are_identified(tmp_path, capsys):
+    out = tmp_path / 'o.json'
+    arguments = ['identify', f'{ICUB}@13.1:38', '--robot', SHARED / 'data/models/icub_v2_5.urdf',
+                 '--config', CONFIG / 'identify_icub_yoga.yaml', '--json', out,
+                 '--validate', f'{ICUB}@38:65']  # fmt: skip
+    assert main(list(map(str, arguments))) == 0
+    found = json.loads(out.read_text())
+    # Arms and trunk rest on the arms' joints, and the ground pushes the foot.
+    assert [block['name'] for block in found['submodels']] == ['l_hip_3', 'r_hip_3', 'r_foot']
+    frozen = next(one for one in found['findings'] if one['code'] == 'frozen')
+    assert frozen['values']['share'] == pytest.approx(1474 / 2468)
+    leg, hip, foot = found['submodels']
+    # Of l_leg_ft 15 s of 25 s are frozen, with what the filter spreads.
+    assert leg['left_out']['force_x'] > 0.6 * 489
+    assert hip['left_out']['force_x'] == 0
+    # From 300 N; the sensors' matrices are wrong in place, by the log's description.
+    for block in (leg, hip, foot):
+        for kind, row in block['rows'].items():
+            assert row['validation'] < (15.0 if kind.startswith('force') else 3.0)

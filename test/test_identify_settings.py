@@ -32,25 +32,6 @@ def read(tmp_path, text):
     return IdentifySettings.from_yaml(path)
 
 
-def test_values_become_the_choice_of_equations(tmp_path, robot):
-    found = read(
-        tmp_path,
-        LOG + 'robot: {fixed_link: base}\npreparation: {cutoff: 5, every: 2}\n'
-        'rows:\n  efforts: all\n  friction: [viscous]\n  gains: [elbow]\n'
-        '  dead_zone: {elbow: 0.1}\n'
-        '  couplings: [[elbow, shoulder]]\n',
-    )
-    assert (found.preparation.cutoff, found.preparation.every) == (5.0, 2)
-    assert (found.rows.reject, found.rows.frozen_after) == (0.0, 0.2)
-    choice = found.choice(robot)
-    assert choice.efforts == robot.joint_names
-    assert choice.friction == (Term.VISCOUS,)
-    assert choice.gains == ('elbow',)
-    assert choice.dead_zones == {'elbow': 0.1}
-    assert choice.couplings == (('elbow', 'shoulder'),)
-    assert read(tmp_path, 'parameters: robot.yaml').parameters == tmp_path / 'robot.yaml'
-
-
 @pytest.mark.parametrize(
     'text',
     [

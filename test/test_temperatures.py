@@ -10,17 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bag_messages import (
-    IMU,
-    JOINT_STATE,
-    TEMPERATURE,
-    WRENCH,
-    imu,
-    joint_state,
-    temperature,
-    wrench,
-    write_bag,
-)
+from bag_messages import TEMPERATURE, temperature, write_bag
+from replays import MS, SETTINGS, START, humanoid_messages
 from robots import nested_humanoid_urdf
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
@@ -33,14 +24,14 @@ from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.signals.assembler import SampleAssembler
 
 SECOND = 1_000_000_000
-START = 1_700_000_000 * SECOND
-SENSORS = ('arm_sensor', 'leg_sensor', 'foot_sensor')
-SETTINGS = {
+SENSORS = SETTINGS['ft_sensors']
+GIVEN = {
     'imus': ['head'],
-    'ft_sensors': list(SENSORS),
-    'contacts': ['sole', 'hand', 'thigh', 'root'],
+    'ft_sensors': SENSORS,
+    'contacts': SETTINGS['contacts'],
     'joint_states.acceleration_source': 'zero',
     'angular_acceleration_source': 'zero',
+    'ft.leg_sensor.frame_id': 'leg_frame',
     'ft.leg_sensor.temperature_topic': 'leg/temperature',
 }
 LEG = SENSORS.index('leg_sensor')
@@ -48,7 +39,7 @@ LEG = SENSORS.index('leg_sensor')
 
 @pytest.fixture
 def assembler():
-    settings = EstimatorSettings.from_dict(SETTINGS)
+    settings = EstimatorSettings.from_dict(GIVEN)
     return SampleAssembler(build_robot(settings, nested_humanoid_urdf()), settings)
 
 
@@ -71,29 +62,18 @@ def test_the_newest_temperature_is_held_until_it_is_too_old(assembler):
     assert (counted.received, counted.used) == (2, 4)
 
 
-def messages(robot, rng, with_temperature=True):
-    """Yield ten cycles, the temperature at every other one."""
-    joints = list(robot.joint_names)
-    for k in range(10):
-        stamp = START + k * SECOND // 100
-        if with_temperature and k % 2:
-            data = temperature(stamp, 'anywhere', 20.0 + k)
-            yield '/leg/temperature', TEMPERATURE, stamp, data
-        for name in SENSORS:
-            yield f'/ft/{name}', WRENCH, stamp, wrench(stamp, name, rng.normal(size=6))
-        data = imu(stamp, 'head', rng.normal(size=3), rng.normal(size=3))
-        yield '/imu/head', IMU, stamp, data
-        data = joint_state(stamp, joints, rng.normal(size=len(joints)), np.zeros(len(joints)))
-        yield '/joint_states', JOINT_STATE, stamp, data
-
-
-def test_bags_have_them_and_estimates_use_them(tmp_path, rng):
+def test_bags_have_them_and_estimates_use_them(tmp_path):
     path = tmp_path / 'calibration.yaml'
-    settings = EstimatorSettings.from_dict(SETTINGS | {'calibration_file': str(path)})
+    settings = EstimatorSettings.from_dict(GIVEN | {'calibration_file': str(path)})
     robot = build_robot(settings, nested_humanoid_urdf())
     sensor = SensorCalibration(temperature_coefficients=np.arange(6.0), reference_temperature=20)
     write(path, robot.name, {'leg_sensor': sensor})
-    bag = write_bag(tmp_path / 'bag', messages(robot, rng))
+    cold = humanoid_messages(robot, 10)
+    warm = [
+        ('/leg/temperature', TEMPERATURE, stamp, temperature(stamp, 'anywhere', 20.0 + k))
+        for k, stamp in ((k, START + 5 * k * MS) for k in range(1, 10, 2))
+    ]
+    bag = write_bag(tmp_path / 'bag', sorted([*cold, *warm], key=lambda message: message[2]))
     samples = open_log(bag, robot, settings).samples
     expected = np.full((10, 3), np.nan)
     expected[1:, LEG] = 20.0 + np.array([1, 1, 3, 3, 5, 5, 7, 7, 9])
@@ -107,7 +87,7 @@ def test_bags_have_them_and_estimates_use_them(tmp_path, rng):
     same = plain.batch(replace(samples, ft_readings=by_hand, ft_temperatures=None))
     np.testing.assert_allclose(found.wrenches, same.wrenches, rtol=1e-12, atol=1e-12)
     # A bag without the topic is refused if a sensor needs it.
-    bag = write_bag(tmp_path / 'cold', messages(robot, rng, with_temperature=False))
+    bag = write_bag(tmp_path / 'cold', cold)
     with pytest.raises(NameNotFound):
         open_log(bag, robot, settings)
     write(path, robot.name, {'leg_sensor': SensorCalibration()})
