@@ -65,20 +65,9 @@ class Node:
         return future.result()
 
 
-@pytest.fixture(scope='module')
-def node():
-    return Node()
-
-
-@pytest.fixture(scope='module')
-def background(node):
-    made = Background(node)
-    yield made
-    made.destroy()
-    assert not node.timers
-
-
-def test_errors_come_back_and_a_dead_process_is_replaced(node, background, tmp_path):
+def test_errors_come_back_and_a_dead_process_is_replaced(tmp_path):
+    node = Node()
+    background = Background(node)
     for error, work in (
         (CalibrationError, (read, tmp_path / 'nothing.yaml')),
         (OffsetsNotUnique, (exec, REFUSE)),
@@ -88,6 +77,8 @@ def test_errors_come_back_and_a_dead_process_is_replaced(node, background, tmp_p
         with pytest.raises(error):
             node.wait_for(background.run(*work))
     assert node.wait_for(background.run(operator.add, 2, 2)) == 4
+    background.destroy()
+    assert not node.timers
 
 
 def test_process_ends_with_a_node_that_is_killed():

@@ -59,13 +59,6 @@ def robot(context, tmp_path):
     found.close()
 
 
-@pytest.fixture
-def node(context):
-    found = SessionNode(context=context)
-    yield found
-    found.destroy_node()
-
-
 class Call:
     """The command as a process, its standard error, and a body that publishes itself."""
 
@@ -169,15 +162,21 @@ def test_session_is_interrupted(robot, rng, tmp_path):
         call.process.kill()
 
 
-def test_services_stand_for_keys(context, node):
-    caller = SessionNode(context=context, namespace='other')
-    node._executor.add_node(caller)
+def test_services_stand_for_keys_and_another_file_is_not_handed_over(
+    context, robot, tmp_path, monkeypatch
+):
+    node = SessionNode(context=context)
+    node._executor.add_node(robot.estimator)
+    node._executor.add_node(robot.node)
     for name, line in (('proceed', ''), ('restart_step', 'r')):
-        future = caller.create_client(Trigger, f'/ft_calibration/{name}').call_async(
-            Trigger.Request()
-        )
+        client = robot.node.create_client(Trigger, f'/ft_calibration/{name}')
+        future = client.call_async(Trigger.Request())
         assert node.spin_until(future.done, TIMEOUT) and node.asked.pop() == line
-    caller.destroy_node()
+    assert not hand_over(node, 'wrench_estimator', tmp_path / 'other.yaml')[0]
+    assert hand_over(node, '/wrench_estimator', robot.path)[0]
+    monkeypatch.setattr(calibration_session, 'WAIT', 0.2)
+    assert not hand_over(node, 'unknown', robot.path)[0]
+    node.destroy_node()
 
 
 def test_robot_feeds_readings_of_its_samples(context, rng):
@@ -208,27 +207,9 @@ def test_robot_feeds_readings_of_its_samples(context, rng):
         bench.close()
 
 
-def test_estimator_with_another_file_is_not_asked(robot, node, tmp_path, monkeypatch):
-    node._executor.add_node(robot.estimator)
-    assert not hand_over(node, 'wrench_estimator', tmp_path / 'other.yaml')[0]
-    assert hand_over(node, '/wrench_estimator', robot.path)[0]
-    monkeypatch.setattr(calibration_session, 'WAIT', 0.2)
-    assert not hand_over(node, 'unknown', robot.path)[0]
-
-
-@pytest.mark.parametrize(
-    ('more', 'named', 'code'),
-    [
-        (('--readings', 'a', '--config', 'b.yaml'), '--readings', 2),
-        ((*TOPICS, '--load', '0.5', '0', '0', '0'), '--load', 2),
-        ((*TOPICS, '--imu-rpy', '0', '0', '0', '--out', 'other.yaml', '--robot-name', 'a'),
-         'other.yaml', 1),
-    ],
-)  # fmt: skip
-def test_errors_name_options(tmp_path, monkeypatch, capsys, more, named, code):
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / 'other.yaml', 'other', {'hand': SensorCalibration()})
-    assert main(['calibrate', 'live', '--ft', 'foot', *more]) == code
-    printed = capsys.readouterr().err
-    assert printed.startswith('inertial-estimation calibrate: ') and printed.count('\n') == 1
-    assert named in printed
+def test_file_of_another_robot_is_refused_before_the_session(tmp_path, capsys):
+    out = tmp_path / 'other.yaml'
+    write(out, 'other', {'hand': SensorCalibration()})
+    more = '--imu-rpy', '0', '0', '0', '--out', str(out), '--robot-name', 'a'
+    assert main(['calibrate', 'live', '--ft', 'foot', *TOPICS, *more]) == 1
+    assert 'other.yaml' in capsys.readouterr().err

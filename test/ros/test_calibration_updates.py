@@ -11,11 +11,9 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
-import rclpy
 from bench_robot import HUMANOID, LATCHED, START_NS, RepeatingRobot, figure
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
-from rclpy.context import Context
 from sensor_msgs.msg import Temperature
 from std_msgs.msg import String
 
@@ -43,27 +41,19 @@ ONE = SensorCalibration(
 )
 
 
-@pytest.fixture(scope='module')
-def bench(tmp_path_factory):
-    """Return one node for all tests, with a file that does not exist yet."""
-    context = Context()
-    rclpy.init(context=context)
-    path = tmp_path_factory.mktemp('calibration') / 'robot.yaml'
-    robot = RepeatingRobot(context, calibration_file=str(path))
-    robot.path = path
-    yield robot
-    robot.close()
-    context.try_shutdown()
+@pytest.fixture
+def make(context, tmp_path):
+    """Return a function that makes a node whose calibration file does not exist yet."""
+    made = []
 
+    def bench(**parameters):
+        path = tmp_path / 'robot.yaml'
+        made.append(RepeatingRobot(context, calibration_file=str(path), **parameters))
+        return made[-1], path
 
-@pytest.fixture(autouse=True)
-def afresh(bench):
-    """Begin every test without a file, as configured."""
-    bench.path.unlink(missing_ok=True)
-    bench.estimator.pipeline._calibration._in_use.untared = (
-        bench.estimator.pipeline._calibration._in_use.start
-    )
-    bench.call('clear_tare')
+    yield bench
+    for one in made:
+        one.close()
 
 
 def check(bench, **changed):
@@ -75,22 +65,20 @@ def check(bench, **changed):
     np.testing.assert_array_equal(torques, estimator.update(bench.sample).torques)
 
 
-def test_missing_file_is_reported_and_written(bench):
+def test_file_is_written_restored_and_published(make):
+    bench, path = make()
     check(bench)
     status = bench.next_status('ft_calibration')
-    assert status.level == DiagnosticStatus.WARN and str(bench.path) in status.message
+    assert status.level == DiagnosticStatus.WARN and str(path) in status.message
     assert not bench.call('restore').success
-    assert bench.call('save').success and set(read(bench.path)[1]) == set(NAMES)
+    assert bench.call('save').success and set(read(path)[1]) == set(NAMES)
     assert bench.next_status('ft_calibration').level == DiagnosticStatus.OK
-
-
-def test_restored_file_is_used_and_published(bench):
     bench.listen(WrenchStamped, 'wrench_estimator/ft_offset/leg_sensor', LATCHED)
     bench.listen(String, 'ft_calibration', LATCHED)
     offsets = bench.heard['wrench_estimator/ft_offset/leg_sensor']
     texts = bench.heard['ft_calibration']
     bench.estimator.pipeline._calibration.take({'arm_sensor': ONE})
-    write(bench.path, ROBOT.name, {'leg_sensor': ONE, OTHER: ONE})
+    write(path, ROBOT.name, {'leg_sensor': ONE, OTHER: ONE})
     answer = bench.call('restore')
     assert answer.success and 'arm_sensor' in answer.message and OTHER in answer.message
     check(bench, leg_sensor=ONE)
@@ -104,42 +92,34 @@ def test_restored_file_is_used_and_published(bench):
     assert robot == ROBOT.name and tuple(sensors) == NAMES
     assert sensors['leg_sensor'].same_as(ONE)
     assert sensors['leg_sensor'].provenance[0].method == 'by hand'
-
-
-def test_saving_keeps_other_sensors_of_the_file(bench):
-    write(bench.path, ROBOT.name, {OTHER: ONE, 'leg_sensor': SensorCalibration()})
-    bench.estimator.pipeline._calibration.take({'leg_sensor': ONE})
-    assert figure(bench.status('ft_calibration'), 'saved') == 'False'
+    # Saving keeps other sensors of the file.
+    bench.estimator.pipeline._calibration.take({'arm_sensor': ONE})
+    assert figure(bench.next_status('ft_calibration'), 'saved') == 'False'
     assert bench.call('save').success
-    saved = read(bench.path)[1]
-    assert set(saved) == {OTHER, *NAMES} and saved['leg_sensor'].same_as(ONE)
+    saved = read(path)[1]
+    assert set(saved) == {OTHER, *NAMES} and saved['arm_sensor'].same_as(ONE)
     # A tare is cleared back to the file that was restored.
     assert bench.call('restore').success
     bench.estimator.pipeline._calibration.take({'leg_sensor': SensorCalibration()})
-    check(bench)
+    check(bench, arm_sensor=ONE)
     assert bench.call('clear_tare').success
-    check(bench, leg_sensor=ONE)
+    check(bench, arm_sensor=ONE, leg_sensor=ONE)
 
 
-def test_temperature_of_a_sensor_is_used(context, tmp_path):
+def test_temperature_of_a_sensor_is_used(make, tmp_path):
     thermal = SensorCalibration(
         offset=np.ones(6), temperature_coefficients=np.arange(1.0, 7.0), reference_temperature=21.0
     )
-    path = tmp_path / 'calibration.yaml'
-    write(path, ROBOT.name, {'leg_sensor': thermal})
-    given = {'calibration_file': str(path), 'ft.leg_sensor.temperature_topic': 'leg/temperature'}
-    bench = RepeatingRobot(context, **given)
-    try:
-        check(bench, leg_sensor=thermal)
-        assert np.isnan(bench.sample.ft_temperatures).all()
-        status = bench.status('ft_calibration')
-        assert status.level == DiagnosticStatus.WARN and 'leg_sensor' in status.message
-        assert bench.status('temperature leg_sensor').level == DiagnosticStatus.ERROR
-        message = Temperature(temperature=31.0)
-        message.header.stamp = ns_to_stamp(START_NS)
-        bench.publisher(Temperature, 'leg/temperature').publish(message)
-        check(bench, leg_sensor=thermal)
-        np.testing.assert_array_equal(bench.sample.ft_temperatures, [np.nan, 31.0, np.nan])
-        assert bench.status('ft_calibration').level == DiagnosticStatus.OK
-    finally:
-        bench.close()
+    write(tmp_path / 'robot.yaml', ROBOT.name, {'leg_sensor': thermal})
+    bench, _ = make(**{'ft.leg_sensor.temperature_topic': 'leg/temperature'})
+    check(bench, leg_sensor=thermal)
+    assert np.isnan(bench.sample.ft_temperatures).all()
+    status = bench.status('ft_calibration')
+    assert status.level == DiagnosticStatus.WARN and 'leg_sensor' in status.message
+    assert bench.status('temperature leg_sensor').level == DiagnosticStatus.ERROR
+    message = Temperature(temperature=31.0)
+    message.header.stamp = ns_to_stamp(START_NS)
+    bench.publisher(Temperature, 'leg/temperature').publish(message)
+    check(bench, leg_sensor=thermal)
+    np.testing.assert_array_equal(bench.sample.ft_temperatures, [np.nan, 31.0, np.nan])
+    assert bench.status('ft_calibration').level == DiagnosticStatus.OK

@@ -95,14 +95,6 @@ def bench(context, urdf):
         robot.close()
 
 
-@pytest.fixture
-def ran(bench, moving):
-    """Return an identifier that was given the motion."""
-    robot = bench()
-    feed(robot, moving)
-    return robot
-
-
 def later(samples, seconds):
     return replace(samples, stamp_ns=samples.stamp_ns + round(1e9 * seconds))
 
@@ -152,7 +144,9 @@ def assert_near(truth, parameters, names=FREE):
             assert found == pytest.approx(true, rel=MASS_ERROR)
 
 
-def test_parameters_are_published_with_urdf_and_deviations(ran, truth):
+def test_results_are_published(bench, truth, moving):
+    ran = bench()
+    feed(ran, moving)
     found, given = parameters_of(ran), ran.estimator.pipeline.robot.parameters
     assert_near(truth, found)
     with pytest.raises(AssertionError):
@@ -172,22 +166,17 @@ def test_parameters_are_published_with_urdf_and_deviations(ran, truth):
         links = list(submodel.links)
         deviation = np.linalg.norm(roots[links, 0].sum(axis=0))
         assert 0.0 < deviation < MASS_ERROR * truth.parameters[links, 0].sum()
-
-
-def test_inertias_are_about_the_centres_of_mass(ran, truth):
+    # Inertias are about the centres of mass.
     every = QoSProfile(depth=len(truth.links), durability=DurabilityPolicy.TRANSIENT_LOCAL)
     messages = heard(ran, InertiaStamped, 'parameter_identifier/inertias', every)
     assert [message.header.frame_id for message in messages] == list(truth.link_names)
-    for message, row in zip(messages, parameters_of(ran)):
+    for message, row in zip(messages, found):
         one = message.inertia
         center = np.array([one.com.x, one.com.y, one.com.z])
         np.testing.assert_allclose([one.m, *one.m * center], row[:4], rtol=1e-12)
         about = np.array([one.ixx, one.ixy, one.iyy, one.ixz, one.iyz, one.izz])
         shift = one.m * (center @ center * np.eye(3) - np.outer(center, center))
         np.testing.assert_allclose(about + shift[np.tril_indices(3)], row[4:], atol=1e-12)
-
-
-def test_offsets_base_parameters_and_progress_are_published(ran, truth):
     for sensor in truth.ft_sensors:
         (message,) = heard(ran, WrenchStamped, f'parameter_identifier/ft_offset/{sensor.name}')
         force, torque = message.wrench.force, message.wrench.torque
@@ -272,23 +261,9 @@ def test_at_rest_nothing_is_published(bench, truth, moving, monkeypatch):
     np.testing.assert_array_equal(parameters_of(robot), published)
 
 
-def test_rejected_equations_are_a_warning(bench, truth, moving):
-    robot = bench()
-    robot.listen_to_diagnostics()
-    feed(robot, moving)
-    pushed = later(motion(truth, 6.0, seed=1), 20.0)
-    # To and fro, as no offset is.
-    times = 1e-9 * (pushed.stamp_ns - pushed.stamp_ns[0])
-    pushed.ft_readings[:, :, 0] += 50.0 * np.sin(4.0 * times)[:, None]
-    feed(robot, pushed)
-    status = robot.next_status('submodel foot')
-    assert status.level == DiagnosticStatus.WARN
-    assert float(figure(status, 'disturbed for [s]')) > 1.0
-    robot.call(SetBool, 'enable', data=False)
-    assert robot.next_status('submodel foot').level == DiagnosticStatus.OK
-
-
-def test_failures_keep_the_last_update(bench, moving, monkeypatch):
+def test_failures_keep_the_last_update_and_rejected_equations_warn(
+    bench, truth, moving, monkeypatch
+):
     robot = bench()
     robot.listen_to_diagnostics()
     assert robot.status('recursion').level == DiagnosticStatus.ERROR
@@ -318,6 +293,16 @@ def test_failures_keep_the_last_update(bench, moving, monkeypatch):
             assert int(figure(status, count)) > 0
     feed(robot, later(moving, 20.0).take(slice(0, 400)))
     assert not np.array_equal(parameters_of(robot), good)
+    pushed = later(motion(truth, 6.0, seed=1), 40.0)
+    # To and fro, as no offset is.
+    times = 1e-9 * (pushed.stamp_ns - pushed.stamp_ns[0])
+    pushed.ft_readings[:, :, 0] += 50.0 * np.sin(4.0 * times)[:, None]
+    feed(robot, pushed)
+    status = robot.next_status('submodel foot')
+    assert status.level == DiagnosticStatus.WARN
+    assert float(figure(status, 'disturbed for [s]')) > 1.0
+    robot.call(SetBool, 'enable', data=False)
+    assert robot.next_status('submodel foot').level == DiagnosticStatus.OK
 
 
 def test_lifecycle(bench, truth, moving):
@@ -349,12 +334,8 @@ def test_lifecycle(bench, truth, moving):
     assert not any(seconds_of(robot).values())
 
 
-WRONG = [{'loaded_frames': ['soel']}, {'state_file': '/nowhere/at/all/state.json'}]
-
-
-@pytest.mark.parametrize('parameters', WRONG)
-def test_settings_that_do_not_fit_are_refused_at_configuration(bench, parameters):
-    robot = bench(**parameters)
+def test_settings_that_do_not_fit_are_refused_at_configuration(bench):
+    robot = bench(loaded_frames=['soel'])
     assert robot.estimator.pipeline is None
     # No subscription is left that a second try would find.
     assert not [one for one in robot.estimator.subscriptions if 'calibration' in one.topic_name]

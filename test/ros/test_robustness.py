@@ -23,7 +23,6 @@ from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.ros.identifier_node import IdentifierNode
 
 NODES = pytest.mark.parametrize('kind', [EstimatorNode, IdentifierNode])
-FOREIGN = pytest.mark.parametrize('what', ['text', 'link', 'pipe'])
 
 
 @NODES
@@ -77,45 +76,33 @@ def test_only_regular_files_are_read_and_never_quoted(
     assert str(path) in logged and 'hunter2' not in logged
 
 
-def foreign(folder, what):
-    """Return a path of something that this package did not write."""
-    path, target = folder / 'file', folder / 'target'
-    if what == 'text':
-        path.write_text('{"version": 3}')
-    elif what == 'link':
-        target.write_text('of others')
-        path.symlink_to(target)
-    else:
-        os.mkfifo(path)
-    return path
+@pytest.mark.parametrize('what', ['text', 'link', 'pipe'])
+def test_foreign_files_are_left_alone(bench, tmp_path, what):
+    robot = bench(**{
+        name: str(tmp_path / name) for name in ('model.file', 'calibration_file')
+    })  # fmt: skip
+    paths = [tmp_path / name for name in ('model.file', 'calibration_file', 'state')]
+    (tmp_path / 'target').write_text('of others')
+    for path in paths:
+        # A calibration is read at the start, so it appears while the node runs.
+        if what == 'text':
+            path.write_text('{"version": 3}')
+        elif what == 'link':
+            path.symlink_to(tmp_path / 'target')
+        else:
+            os.mkfifo(path)
 
+    def held():
+        return {
+            path: (os.lstat(path).st_mode, path.read_text() if path.is_file() else None)
+            for path in tmp_path.iterdir()
+        }
 
-def held(path):
-    return (os.lstat(path).st_mode, path.read_text() if path.is_file() else None)
-
-
-@FOREIGN
-@pytest.mark.parametrize(
-    ('parameter', 'service'), [('model.file', 'save_model'), ('calibration_file', 'save')]
-)
-def test_estimator_replaces_no_foreign_file(bench, tmp_path, what, parameter, service):
-    path = foreign(tmp_path, what)
-    before = held(path)
-    # A calibration is read at the start, so it appears while the node runs.
-    aside = path.rename(tmp_path / 'aside')
-    robot = bench(**{parameter: str(path)})
-    aside.rename(path)
-    assert not robot.call(Trigger, service).success
-    assert held(path) == before
-
-
-@FOREIGN
-def test_identifier_leaves_foreign_files_alone(bench, tmp_path, what):
-    path = foreign(tmp_path, what)
-    before, names = held(path), sorted(tmp_path.iterdir())
-    robot = bench(IdentifierNode, state_file=str(path))
-    assert robot.estimator.pipeline is None
-    assert held(path) == before and sorted(tmp_path.iterdir()) == names
+    before = held()
+    for service in ('save_model', 'save'):
+        assert not robot.call(Trigger, service).success
+    assert bench(IdentifierNode, state_file=str(paths[2])).estimator.pipeline is None
+    assert held() == before
 
 
 def test_saved_model_keeps_mode_and_link(bench, tmp_path, monkeypatch):

@@ -49,9 +49,7 @@ SEEN = 1e-3
 """A change that is no round-off, over the largest."""
 
 
-@pytest.fixture
-def ran(context, monkeypatch):
-    """Return the torques of a running pair, and a function that predicts them by the library."""
+def test_torques_depend_on_identified_base_parameters_only(context, rng, monkeypatch):
     truth = Robot.from_urdf(nested_humanoid_urdf(), fixed_link='root')
     urdf = export_urdf(truth, wrong_robot(truth, np.random.default_rng(3), 0.1).parameters)
     given = {'robot_description': urdf, 'fixed_link': 'root'}
@@ -91,6 +89,7 @@ def ran(context, monkeypatch):
         beside.close()
 
     def predicted(others):
+        """Return the torques by the library."""
         assembler, found = SampleAssembler(robot, settings), []
         estimator = build_estimator(settings, robot.with_parameters(others))
         estimator.set_calibration(estimator.calibration.with_offsets(offsets))
@@ -101,12 +100,6 @@ def ran(context, monkeypatch):
             values = sample.positions, sample.velocities, np.empty(0)
             found.append(assembler.push_joints(0, sample.stamp_ns, names, *values))
         return np.array([estimator.update(sample).torques for sample in found[-AFTER:]])
-
-    return robot, parameters, torques, predicted
-
-
-def test_torques_depend_on_identified_base_parameters_only(ran, rng):
-    robot, parameters, torques, predicted = ran
 
     def change(others):
         """Return the change of torques by other parameters, over the largest torque."""

@@ -158,6 +158,23 @@ def test_offsets_are_found_and_published(bench):
     status = bench.next_status('ft_calibration')
     assert figure(status, 'arm: method') == 'offsets from the model, one support: l_sole'
     assert figure(status, 'saved') == 'False'
+    # Further poses must agree.
+    bench.stand({'l_sole': 1.0}, seed=3)
+    bench.stamp_ns += 200 * CYCLE_NS
+    assert bench.ask('add_tare_pose').success and is_found(bench)
+    # A hand of 10.8 N is pushed by 9 N in the next pose.
+    offsets = bench.offsets.copy()
+    bench.stand({'l_sole': 1.0}, seed=4)
+    bench.stamp_ns += 200 * CYCLE_NS
+    try:
+        bench.offsets[4, 0] += 9.0
+        # Messages on their way were sent without it.
+        for _ in range(15):
+            bench.cycle()
+        refuse(bench, 'add_tare_pose', "'arm'")
+    finally:
+        bench.offsets = offsets
+    assert len(bench.estimator.pipeline._taring._poses) == 2
 
 
 def test_one_sensor_and_one_tare_at_a_time(bench):
@@ -188,46 +205,22 @@ def test_motion_and_touches_are_refused_by_name(bench):
     assert bench.ask('tare').success
 
 
-def test_further_poses_must_agree(bench):
-    assert bench.ask('tare').success
-    bench.stand({'l_sole': 1.0}, seed=3)
-    bench.stamp_ns += 200 * CYCLE_NS
-    assert bench.ask('add_tare_pose').success and is_found(bench)
-    # A hand of 10.8 N is pushed by 9 N in the next pose.
-    offsets = bench.offsets.copy()
-    bench.stand({'l_sole': 1.0}, seed=4)
-    bench.stamp_ns += 200 * CYCLE_NS
-    try:
-        bench.offsets[4, 0] += 9.0
-        # Messages on their way were sent without it.
-        for _ in range(15):
-            bench.cycle()
-        refuse(bench, 'add_tare_pose', "'arm'")
-    finally:
-        bench.offsets = offsets
-    assert len(bench.estimator.pipeline._taring._poses) == 2
-
-
-def test_deactivation_and_cleanup_end_it_and_cycles_go_on(context):
-    bench = Biped(context)
-    try:
-        future = bench.begin('tare')
-        for _ in range(5):
-            bench.cycle()
-        bench.estimator.trigger_deactivate()
-        refused = bench.begin('tare')
-        bench.spin_until(lambda: future.done() and refused.done())
-        assert not future.result().success and not refused.result().success
-        bench.estimator.trigger_cleanup()
-        bench.spin_for(0.1)
-        bench.estimator.trigger_configure()
-        bench.estimator.trigger_activate()
-        answer = bench.ask('tare')
-        assert answer.success, answer.message
-        stamps, _ = bench.estimator.pipeline.cycles.since(0)
-        assert len(stamps) >= 40 and (np.diff(stamps) == CYCLE_NS).all()
-    finally:
-        bench.close()
+def test_deactivation_and_cleanup_end_it_and_cycles_go_on(bench):
+    future = bench.begin('tare')
+    for _ in range(5):
+        bench.cycle()
+    bench.estimator.trigger_deactivate()
+    refused = bench.begin('tare')
+    bench.spin_until(lambda: future.done() and refused.done())
+    assert not future.result().success and not refused.result().success
+    bench.estimator.trigger_cleanup()
+    bench.spin_for(0.1)
+    bench.estimator.trigger_configure()
+    bench.estimator.trigger_activate()
+    answer = bench.ask('tare')
+    assert answer.success, answer.message
+    stamps, _ = bench.estimator.pipeline.cycles.since(0)
+    assert len(stamps) >= 40 and (np.diff(stamps) == CYCLE_NS).all()
 
 
 def test_unknown_supports_are_refused():
