@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,10 +79,11 @@ def tool_readings(robot: Robot, samples: SampleBatch) -> NDArray[np.float64]:
 def efforts_of(
     robot: Robot, samples: SampleBatch, external: Mapping[str, NDArray[np.float64]] | None = None
 ) -> NDArray[np.float64]:
-    """Return the joint torques of a robot without FT sensors, shape (n, n_joints)."""
+    """Return the joint torques of a robot, all in its first submodel, shape (n, n_joints)."""
+    samples = replace(samples, efforts=np.zeros_like(samples.positions))
     builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names))
     # With efforts of zero, the residuals of the equations are the efforts.
-    (rows,) = builder.equations(samples, external=external)
+    rows = builder.equations(samples, external=external)[0]
     x = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
     kinds = [rows[f'effort {name}'] for name in robot.joint_names]
     return np.stack([one.Y @ x - one.y for one in kinds], axis=1)

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf
+from simulated_arm import efforts_of
 
 from inertial_estimation.errors import LogError
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
@@ -50,14 +51,6 @@ def loaded(robot, body):
     return robot.with_parameters(parameters)
 
 
-def torques(robot, samples):
-    """Return the torques of joints without friction, (n, 3)."""
-    samples = replace(samples, efforts=np.zeros_like(samples.velocities))
-    rows = EquationBuilder(robot, EquationChoice(efforts=JOINTS)).equations(samples)[0].values()
-    x = robot.parameters[list(robot.submodels[0].links)].reshape(-1)
-    return np.transpose([row.Y @ x - row.y for row in list(rows)[-3:]])
-
-
 def currents(robot, body, rng, noise=0.0):
     """Return samples whose efforts are currents, and when the payload was there."""
     choice = EquationChoice(
@@ -66,7 +59,9 @@ def currents(robot, body, rng, noise=0.0):
     builder = EquationBuilder(robot, choice)
     samples = builder.random_samples(int(rng.integers(1000)))
     there = (np.arange(len(samples)) % 2.0)[:, None]
-    found = np.where(there > 0, torques(loaded(robot, body), samples), torques(robot, samples))
+    found = np.where(
+        there > 0, efforts_of(loaded(robot, body), samples), efforts_of(robot, samples)
+    )
     v, a = samples.velocities, samples.accelerations
     found += np.einsum('knj,jk->nj', np.stack([v, np.tanh(v / 0.3), np.ones_like(v), a]), FRICTION)
     found /= GAINS
@@ -117,7 +112,7 @@ def test_ft_sensor_determines_gains(arm_with_wrist_sensor, rng):
     choice = EquationChoice(efforts=JOINTS, gains=JOINTS)
     builder = EquationBuilder(robot, choice)
     samples = builder.random_samples()
-    samples = replace(samples, efforts=torques(robot, samples) / GAINS)
+    samples = replace(samples, efforts=efforts_of(robot, samples) / GAINS)
     np.testing.assert_allclose(gains_of(identified(builder, samples, None))[0], GAINS, rtol=EXACT)
 
 

@@ -167,32 +167,19 @@ def test_missing_values_cost_their_own_equations(humanoid, rng):
     assert len(rows[0]['effort neck'].y) == 0
 
 
-@pytest.fixture(params=['humanoid', 'arm'])
-def builder(request, humanoid, arm):
-    """Return a builder of equations of all kinds."""
-    sensors = tuple(sensor.name for sensor in humanoid.ft_sensors)
-    return {
-        'humanoid': lambda: EquationBuilder(
-            humanoid,
-            EquationChoice(efforts=humanoid.joint_names, friction=OF_A_JOINT, offsets=sensors),
-        ),
-        'arm': lambda: EquationBuilder(
-            arm,
-            EquationChoice(
-                efforts=JOINTS,
-                friction=OF_A_JOINT,
-                sign_width=0.3,
-                dead_zones=dict.fromkeys(JOINTS, 0.05),
-                couplings=(JOINTS[:2],),
-                gains=('lift',),
-            ),
-        ),
-    }[request.param]()
-
-
-def test_reduced_equations_have_the_products_of_all(builder, monkeypatch):
+@pytest.mark.parametrize('name', ['humanoid', 'arm'])
+def test_reduced_equations_have_the_products_of_all(humanoid, arm, name, monkeypatch):
     monkeypatch.setattr(evidence, 'SAMPLES_AT_ONCE', 70)
-    samples = random_samples(builder.robot, 300, seed=4)
+    robot, others = {
+        'humanoid': (humanoid, {'offsets': tuple(one.name for one in humanoid.ft_sensors)}),
+        'arm': (arm, {
+            'sign_width': 0.3, 'dead_zones': dict.fromkeys(JOINTS, 0.05),
+            'couplings': (JOINTS[:2],), 'gains': ('lift',),
+        }),
+    }[name]  # fmt: skip
+    choice = EquationChoice(efforts=robot.joint_names, friction=OF_A_JOINT, **others)
+    builder = EquationBuilder(robot, choice)
+    samples = random_samples(robot, 300, seed=4)
     samples.positions[17, 0] = np.nan
     some = [gather(builder, samples.take(part)) for part in (slice(0, 50), slice(50, 300))]
     merged = [one.merge(two) for one, two in zip(*some, strict=True)]
@@ -200,12 +187,11 @@ def test_reduced_equations_have_the_products_of_all(builder, monkeypatch):
         for one, kinds in zip(found, builder.equations(samples), strict=True):
             assert set(one.kinds) == set(kinds)
             for kind, (Y, y, left_out) in kinds.items():
-                part = one.kinds[kind]
+                part, rows = one.kinds[kind], np.column_stack([Y, y])
                 R = np.column_stack([part.R, part.rho])
-                rows = np.column_stack([Y, y])
-                size = np.maximum(np.linalg.norm(rows, axis=0), 1.0)
                 products = R.T @ R
                 products[-1, -1] += part.energy
+                size = np.maximum(np.linalg.norm(rows, axis=0), 1.0)
                 atol = REDUCTION_ROUND_OFF * size.max() * size
                 assert (np.abs(products - rows.T @ rows) <= atol).all()
                 assert (part.count, one.left_out[kind]) == (len(y), left_out)

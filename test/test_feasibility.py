@@ -1,22 +1,33 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Base parameters of consistent parameters: Table 1 of S, certificates, corrections."""
+"""
+Base parameters of consistent parameters: Table 1 of S, certificates, corrections.
+
+Then stated base parameters: reading, verdicts, and ``check URDF --base-parameters``.
+"""
+
+import json
 
 import numpy as np
 import pytest
 from shared_data import SHARED
 from wam import link_symbols, table
 
+from inertial_estimation.cli import main
+from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.feasibility import (
     Consistency,
     Verdict,
     check_base_parameters,
+    check_stated,
+    read_base_parameters,
 )
 from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.solvers.divergence import parameters_of
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.identifiable import null_space
+from inertial_estimation.model.identifiable import Rows, null_space
+from inertial_estimation.model.tree import decompose
 
 TABLE_1 = SHARED / 'data' / 'papers' / 'seed003_table1_3link.csv'
 FULL, PHYSICAL = Consistency.FULL, Consistency.PHYSICAL
@@ -98,10 +109,6 @@ def test_certificates_are_proofs_without_the_solver(table1, consistency, rng):
         assert proof.normal @ table1.base.of(x) == pytest.approx(traces, abs=SOLVER)
     for x in consistent_unknowns(rng, 50):
         assert beyond(proof, table1.base.of(x)) < SOLVER
-
-
-@pytest.mark.parametrize('consistency', Consistency)
-def test_consistent_parameters_are_feasible(table1, consistency, rng):
     for x in consistent_unknowns(rng, 5):
         values = table1.base.of(x)
         found = table1.check(values, consistency)
@@ -121,18 +128,12 @@ def test_point_mass_on_the_boundary_is_undecided():
     assert FULL.margins(found.x) > 0
 
 
-@pytest.fixture
-def submodel(nested_humanoid):
-    """Return null space, unknowns and true values of the root submodel."""
+def test_bounds_count(nested_humanoid):
     one = nested_humanoid.submodels[0]
-    links = tuple(nested_humanoid.links[k].name for k in one.links)
+    unknowns = Unknowns(tuple(nested_humanoid.links[k].name for k in one.links))
     truth = nested_humanoid.parameters[list(one.links)].reshape(-1)
-    return null_space(nested_humanoid, one), Unknowns(links), truth
-
-
-def test_bounds_count(submodel):
-    null, unknowns, truth = submodel
-    base, most = BaseParameters.of_null_space(null), truth[::10].sum() - 0.1
+    base = BaseParameters.of_null_space(null_space(nested_humanoid, one))
+    most = truth[::10].sum() - 0.1
     assert check_base_parameters(base, base.of(truth), unknowns).verdict is Verdict.FEASIBLE
     bounds = Bounds(total_mass=np.array([0.0, most]))
     light = check_base_parameters(base, base.of(truth), unknowns, bounds=bounds)
@@ -170,3 +171,134 @@ def test_verdict_does_not_depend_on_the_size_of_links(size):
     spoilt[-1, [4, 6, 9]] = [3.0, 0.2, 0.2] * spoilt[-1, 6:7]
     worse = check(spoilt)
     assert worse.verdict is Verdict.INFEASIBLE and worse.certificate is not None
+
+
+@pytest.fixture
+def robot(arm_with_wrist_sensor):
+    return arm_with_wrist_sensor
+
+
+@pytest.fixture
+def torque_base(robot):
+    """Return the combinations that joint torques determine, and their values."""
+    whole = decompose(robot.links, robot.ft_sensors, ())[0]
+    base = BaseParameters.of_null_space(null_space(robot, whole, Rows.TORQUES))
+    values = base.of(robot.parameters.reshape(-1))
+    return base.combinations(Unknowns(robot.link_names).names), values
+
+
+def text_of(combinations, values):
+    lines = [f'{c},{v:.12g}' for c, v in zip(combinations, values, strict=True)]
+    return '\n'.join(['combination,value', *lines])
+
+
+def stated(robot, combinations, values):
+    return read_base_parameters(text_of(combinations, values), robot)
+
+
+def names_below_zero(read):
+    names = read.base.combinations(read.unknowns.names)
+    return [name for name, below in zip(names, read.below_zero, strict=True) if below]
+
+
+@pytest.mark.parametrize('consistency', Consistency)
+def test_friction_alone_does_not_change_the_verdict(robot, torque_base, consistency):
+    combinations, values = torque_base
+    extras = {
+        'elbow.viscous': -0.2,
+        'lift.coulomb': -0.1,
+        'shoulder.viscous + 0.5 lift.viscous': -0.3,
+        'shoulder.coulomb': 0.4,
+        'shoulder.offset': -2.0,
+        'elbow.coulomb - lift.drive_inertia': -1.0,
+    }
+    read = stated(robot, [*combinations, *extras], [*values, *extras.values()])
+    assert {str(extra).split('.')[0] for extra in read.unknowns.extras} == set(robot.joint_names)
+    assert check_stated(robot, read, consistency).verdict is Verdict.FEASIBLE
+    assert names_below_zero(read) == list(extras)[:3]
+
+
+def test_drive_inertia_among_parameters_of_links_is_not_negative(robot, torque_base):
+    """The base turns about the same axis, about which its inertia is positive."""
+    combinations, values = torque_base
+    k = next(k for k, name in enumerate(combinations) if name.startswith('upper.Izz'))
+    names = [*combinations]
+    names[k] += ' + shoulder.drive_inertia'
+    for added, verdict in ((0.5, Verdict.FEASIBLE), (-10.0, Verdict.INFEASIBLE)):
+        read = stated(robot, names, values + added * np.eye(len(values))[k])
+        assert names_below_zero(read) == []
+        assert check_stated(robot, read).verdict is verdict
+
+
+def test_json_of_an_identification_is_read(robot, torque_base):
+    """Couplings and payloads do not change the verdict."""
+    combinations, values = torque_base
+    more = {'elbow+shoulder.viscous': -0.1, 'weight.mc_x': 0.3, 'weight.Ixx': -0.2}
+    for change, verdict in ((0.0, Verdict.FEASIBLE), (-10.0, Verdict.INFEASIBLE)):
+        numbers = [values[0] + change, *values[1:].tolist(), *more.values()]
+        records = [
+            {'combination': c, 'value': v, 'deviation': None if v < 0 else 0.5}
+            for c, v in zip([*combinations, *more], numbers, strict=True)
+        ]
+        # Two submodels beside a sensor state its offset.
+        blocks = [{'base_parameters': part} for part in (records, records[:3])]
+        found = {'submodels': blocks, 'payloads': {'weight': {'m': 2.0}}}
+        read = read_base_parameters(json.dumps(found), robot)
+        assert [str(extra) for extra in read.unknowns.extras] == list(more)
+        assert read.values.tolist() == numbers
+        assert names_below_zero(read) == list(more)[:1]
+        check = check_stated(robot, read)
+        assert check.verdict is verdict
+    assert check.certificate is not None
+    assert check.distance > 1.0
+
+
+def test_only_identifiable_combinations_may_be_stated(robot):
+    """The wrist sensor determines all parameters of the tool, torques not all of the lower arm."""
+    read = read_base_parameters('combination,value\ntool.Ixx,0.50', robot)
+    assert read.rounding.tolist() == [0.005]
+    assert check_stated(robot, read).verdict is Verdict.FEASIBLE
+    with pytest.raises(ModelError, match='lower'):
+        read_base_parameters('combination,value\nlower.Iyy,0.5', robot)
+
+
+@pytest.fixture
+def run(robot, tmp_path):
+    """Return a function that checks text with the command; its exit code and its JSON."""
+
+    def call(text):
+        urdf, values, out = (tmp_path / name for name in ('robot.urdf', 'base.csv', 'out.json'))
+        urdf.write_text(robot.urdf)
+        values.write_text(text)
+        words = ['check', urdf, '--base-parameters', values, '--fixed-link', 'base', '--json', out]
+        return main([str(word) for word in words]), json.loads(out.read_text())
+
+    return call
+
+
+def test_infeasible_values_come_with_proof_and_nearest(torque_base, run, capsys):
+    names, values = torque_base
+    bad = values.copy()
+    bad[next(k for k, name in enumerate(names) if name.startswith('lower.Iyy'))] -= 10.0
+    code, found = run(text_of(names, bad))
+    assert code == 1 and 'Nearest' in capsys.readouterr().out
+    found = found['full']
+    assert found['verdict'] == 'infeasible'
+    proof = found['certificate']
+    assert proof['stated'] < proof['least']
+    near = np.array(list(found['nearest'].values()))
+    weights = np.array([proof['weights'][name] for name in found['nearest']])
+    assert weights @ near >= proof['least'] - 1e-9 * np.abs(weights).max()
+    assert found['distance'] == pytest.approx(np.linalg.norm(near - bad), rel=1e-6)
+    assert run(text_of(names, near))[0] == 0
+
+
+@pytest.mark.parametrize(('deviation', 'code'), [('0.3', 0), ('0.1', 1)])
+def test_negative_friction_is_judged_beside_the_cones(torque_base, run, capsys, deviation, code):
+    lines = [f'{line},' for line in text_of(*torque_base).splitlines()[1:]]
+    lines.append(f'elbow.viscous,-0.2,{deviation}')
+    exit_code, found = run('\n'.join(['combination,value,deviation', *lines]))
+    assert exit_code == code and 'elbow.viscous' in capsys.readouterr().out
+    assert found['full']['verdict'] == found['physical']['verdict'] == 'feasible'
+    wanted = {'value': -0.2, 'deviation': float(deviation), 'may_be_zero': code == 0}
+    assert found['below_zero']['elbow.viscous'] == wanted

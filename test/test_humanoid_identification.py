@@ -94,7 +94,6 @@ def experiment():
     return SimpleNamespace(problem=problem, grids=grids, truth=truth, seen=seen, unseen=unseen)
 
 
-@pytest.fixture(scope='module')
 def scores(experiment):
     """Return errors and consistency of the four columns of A's Table V."""
     problem, grids, truth = experiment.problem, experiment.grids, experiment.truth
@@ -133,8 +132,8 @@ def test_equations_determine_all_base_parameters_of_33_links(experiment):
     assert strengths[233] > 1e-4 * strengths[0] > 1e6 * strengths[234]
 
 
-def test_relations_of_methods_are_those_of_table_5(scores):
-    with_prior, plain, prior, without = scores
+def test_relations_of_methods_are_those_of_table_5(experiment):
+    with_prior, plain, prior, without = scores(experiment)
     for score in (with_prior, prior, without):
         assert score.consistent == score.inside == 33
     assert plain.consistent < 10 and plain.inside < 33

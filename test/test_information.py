@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Reduced equations: triangles and rank.
+Reduced equations: triangles and rank; noise of each kind of equation by reweighting.
 
 Not covered: speed.
 """
@@ -11,11 +11,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.noise import MIN_RELATIVE_NOISE, noise_levels, spread
 from inertial_estimation.identification.row_space import RowSpace, column_basis
 
 ILL = 1e-9
 """Error over the largest unknown at condition 1e7; normal equations lose to 1e-2 there."""
+LEVELS = {'force': 2.0, 'moment': 0.05, 'effort': 0.4}
+COUNTS = {'force': 300, 'moment': 240, 'effort': 15}
+N = 8
+FIVE_SIGMA = 5.0
+"""Of a standard deviation from f equations, which is known to 1 / sqrt(2 f)."""
 
 
 @pytest.mark.parametrize('m', [3, 60])
@@ -64,3 +71,100 @@ def test_column_basis_spans_the_left_singular_vectors(rng, weak):
     # The weakest direction is known to round-off over its strength.
     known = 1e-13 if weak < 1e-10 else 1e-13 / weak
     np.testing.assert_allclose(found @ found.T, wanted @ wanted.T, atol=known)
+
+
+def random_kinds(rng):
+    """Return equations of each kind with its noise; nothing depends on two more unknowns."""
+    x, kinds = rng.normal(size=N), {}
+    for kind, level in LEVELS.items():
+        Y = rng.normal(size=(COUNTS[kind], N)) * level * 3.0
+        y = Y @ x + level * rng.normal(size=len(Y))
+        kinds[kind] = Information.of(np.pad(Y, ((0, 0), (0, 2))), y)
+    return kinds
+
+
+@pytest.fixture
+def kinds(rng):
+    return random_kinds(rng)
+
+
+def test_noise_of_each_kind_is_found(kinds):
+    found = noise_levels(kinds)
+    assert found.settled and found.notes == ()
+    for kind, level in LEVELS.items():
+        error = FIVE_SIGMA / np.sqrt(2.0 * found.freedom[kind])
+        assert found.deviations[kind] == pytest.approx(level, rel=error)
+    left = sum(found.freedom.values())
+    assert sum(COUNTS.values()) - left == pytest.approx(N, rel=1e-9)
+    # The merged equations are in units of their noise.
+    x = RowSpace.of(found.information.R).solve(found.information.rho)
+    assert found.information.squared_residual(x) == pytest.approx(left, rel=1e-4)
+
+
+def test_noise_of_few_equations_is_unbiased(rng):
+    squares = [(noise_levels(random_kinds(rng)).deviations['effort'] / LEVELS['effort']) ** 2
+               for _ in range(200)]  # fmt: skip
+    error = FIVE_SIGMA * np.std(squares) / np.sqrt(len(squares))
+    # Divided by all 15 equations, of which the fit uses up 0.4, it would be 0.97 at most.
+    assert np.mean(squares) == pytest.approx(1.0, abs=max(error, 0.02))
+
+
+def test_units_of_a_kind_do_not_matter(kinds):
+    one, other = noise_levels(kinds), noise_levels(kinds | {'force': kinds['force'].scaled(1e3)})
+    expected = one.deviations | {'force': 1e3 * one.deviations['force']}
+    assert other.deviations == pytest.approx(expected, rel=1e-4)
+
+
+def test_exact_equations_have_the_least_noise(rng):
+    Y, x = rng.normal(size=(40, 4)), rng.normal(size=4)
+    found = noise_levels({'exact': Information.of(Y, Y @ x)})
+    size = np.sqrt(np.mean((Y @ x) ** 2))
+    assert found.deviations['exact'] == pytest.approx(MIN_RELATIVE_NOISE * size)
+
+
+def test_kind_of_too_few_equations_is_left_out(rng, kinds):
+    few = Information.of(np.eye(N + 2)[N:], np.ones(2))
+    with pytest.raises(ModelError, match='wrist'):
+        noise_levels({'wrist': few})
+    found, without = noise_levels(kinds | {'wrist': few}), noise_levels(kinds)
+    assert found.deviations == pytest.approx(without.deviations)
+    assert found.information.count == without.information.count
+    assert 'wrist' in found.notes[0]
+    # With a prior the fit does not use them up.
+    prior = Information.of(1e3 * np.eye(N + 2), np.zeros(N + 2))
+    few = Information.of(rng.normal(size=(3, N + 2)), rng.normal(size=3))
+    assert 'wrist' in noise_levels(kinds | {'wrist': few}, prior=prior).deviations
+
+
+def test_spread_is_the_noise_in_spite_of_outliers(rng):
+    residuals = 0.3 * rng.normal(size=(4000, 2)) * [1.0, 10.0]
+    residuals[:200] = 1e6
+    residuals[200:300] = np.nan
+    # Five in a hundred outliers move the median by a few percent.
+    np.testing.assert_allclose(spread(residuals), [0.3, 3.0], rtol=0.12)
+    assert np.isnan(spread(np.full((3, 2), np.nan))).all()
+
+
+def test_prior_keeps_short_logs_from_fitting_their_noise(rng):
+    """30 equations of 20 unknowns that a prior knows but for a little."""
+    prior, truth = Information.of(np.eye(20) / 0.01, np.zeros(20)), {'force': 2.0, 'moment': 0.5}
+    squares = dict.fromkeys(truth, 0.0)
+    for _ in range(60):
+        x, kinds = 0.01 * rng.normal(size=20), {}
+        for kind, level in truth.items():
+            Y = rng.normal(size=(15, 20))
+            kinds[kind] = Information.of(Y, Y @ x + level * rng.normal(size=15))
+        for kind, level in noise_levels(kinds, prior=prior).deviations.items():
+            squares[kind] += level**2 / 60
+    # 60 estimates from 15 equations each: known to 1 / sqrt(2 * 900), times five.
+    assert np.sqrt(list(squares.values())) == pytest.approx(list(truth.values()), rel=0.12)
+
+
+def test_wrong_prior_is_not_taken_for_noise(rng):
+    prior = Information.of(15.0 * np.eye(10), np.zeros(10))
+    Y = rng.normal(size=(200, 10))
+    y = Y.sum(axis=1)
+    exact = noise_levels({'all': Information.of(Y, y)}, prior=prior)
+    assert exact.deviations['all'] <= 2.0 * MIN_RELATIVE_NOISE * np.sqrt(10.0)
+    noisy = noise_levels({'all': Information.of(Y, y + 0.1 * rng.normal(size=200))}, prior=prior)
+    assert noisy.deviations['all'] == pytest.approx(0.1, rel=FIVE_SIGMA / np.sqrt(2.0 * 190))

@@ -53,13 +53,6 @@ def method(request):
 
 
 @pytest.fixture
-def weighted(method):
-    if not method.weighted:
-        pytest.skip('the method has no weight')
-    return method
-
-
-@pytest.fixture
 def case(rng):
     return humanoid_case(rng)
 
@@ -131,29 +124,24 @@ def objective(method, problem, x, weight):
 
 
 @pytest.mark.parametrize('weight', [1e-6, 0.1])
-def test_no_neighbour_is_better(weighted, case, noise, rng, weight):
+@pytest.mark.parametrize('method', [one for one in SOLVERS.values() if one.weighted])
+def test_no_neighbour_is_better(method, case, noise, rng, weight):
     problem = case.problem(noise)
-    x = weighted(problem, weight=weight).x
-    least = objective(weighted, problem, x, weight)
+    x = method(problem, weight=weight).x
+    least = objective(method, problem, x, weight)
     random = 1e-3 * rng.normal(size=(100, len(x))) * np.abs(x)
     # Towards the prior every answer stays consistent.
     toward = np.outer(np.logspace(-6, 0, 10), problem.prior_point() - x)
     for moved in x + np.vstack([random, toward]):
         margins = consistency_margin(problem.unknowns.split(moved)[0])
-        if (margins > 0).all() or not weighted.consistent:
-            assert objective(weighted, problem, moved, weight) > least * (1 - GAP)
+        if (margins > 0).all() or not method.consistent:
+            assert objective(method, problem, moved, weight) > least * (1 - GAP)
 
 
-@pytest.fixture
-def bounded(method):
-    if not method.bounded:
-        pytest.skip('the method knows no bounds')
-    return method
-
-
-def test_active_bounds_of_every_kind_are_kept(bounded, case, noise):
+@pytest.mark.parametrize('method', [one for one in SOLVERS.values() if one.bounded])
+def test_active_bounds_of_every_kind_are_kept(method, case, noise):
     problem = case.problem(noise)
-    free = bounded(problem)
+    free = method(problem)
     parameters, n = free.parameters, len(case.prior)
     mass = np.tile([-np.inf, np.inf], (n, 1))
     mass[0, 0], mass[2, 1] = parameters[0, 0] + 0.3, 0.8 * parameters[2, 0]
@@ -166,12 +154,12 @@ def test_active_bounds_of_every_kind_are_kept(bounded, case, noise):
     total = np.array([1.02 * parameters[:, 0].sum(), np.inf])
     bounds = Bounds(mass, center, Q, total, extras)
     within = replace(problem, bounds=bounds)
-    found, slack = bounded(within), LinearBounds.of(within).slack
+    found, slack = method(within), LinearBounds.of(within).slack
     assert (slack(free.x) < 0.0).sum() >= len(slack(free.x)) - 1
     assert found.grade is Grade.OPTIMAL and found.consistent
     assert slack(found.x).min() > -1e-6
     assert np.count_nonzero(slack(found.x) < 1e-3) >= 4
-    free_cost, cost = (objective(bounded, problem, one.x, 1e-2) for one in (free, found))
+    free_cost, cost = (objective(method, problem, one.x, 1e-2) for one in (free, found))
     assert free_cost < cost
 
 
@@ -225,9 +213,8 @@ def test_order_merging_and_reduction_do_not_matter(method, case, noise, rng):
     assert found.rank == expected.rank
 
 
+@pytest.mark.parametrize('method', [one for one in SOLVERS.values() if one.invariant])
 def test_another_link_frame_moves_its_answer_along(method, case, noise, rng):
-    if not method.invariant:
-        pytest.skip('the method does not claim it')
     rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     H = np.eye(4)
     H[:3, :3] = rotation * np.sign(np.linalg.det(rotation))
