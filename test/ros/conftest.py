@@ -10,6 +10,7 @@ stays on this machine, in a domain that no other test process uses.
 import fcntl
 import os
 import tempfile
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -49,18 +50,15 @@ def context():
 
 
 @pytest.fixture
-def bench(context):
+def keep(context):
+    """Return a function that returns its robot, which is closed afterwards."""
+    with ExitStack() as stack:
+        yield lambda robot: stack.enter_context(closing(robot))
+
+
+@pytest.fixture
+def bench(context, keep):
     """Return a function that puts a node on the bench: parameters beside those of `HUMANOID`."""
     from bench_robot import HUMANOID, BenchRobot
 
-    from inertial_estimation.ros.estimator_node import EstimatorNode
-
-    made = []
-
-    def make(kind=EstimatorNode, **parameters):
-        made.append(BenchRobot(context, HUMANOID | parameters, kind))
-        return made[-1]
-
-    yield make
-    for robot in made:
-        robot.close()
+    return lambda *kind, **parameters: keep(BenchRobot(context, HUMANOID | parameters, *kind))

@@ -49,14 +49,13 @@ WORKSHOP = 1.02 * MATRIX
 
 
 @pytest.fixture
-def robot(context, tmp_path):
+def robot(context, keep, tmp_path):
     """Return an estimator with a calibration file that holds the workshop's matrix."""
     path = tmp_path / 'robot.yaml'
     write(path, 'nested_humanoid', {SENSOR: SensorCalibration(WORKSHOP)})
-    found = BenchRobot(context, HUMANOID | {'calibration_file': str(path)})
+    found = keep(BenchRobot(context, HUMANOID | {'calibration_file': str(path)}))
     found.path = path
-    yield found
-    found.close()
+    return found
 
 
 class Call:

@@ -42,18 +42,9 @@ ONE = SensorCalibration(
 
 
 @pytest.fixture
-def make(context, tmp_path):
-    """Return a function that makes a node whose calibration file does not exist yet."""
-    made = []
-
-    def bench(**parameters):
-        path = tmp_path / 'robot.yaml'
-        made.append(RepeatingRobot(context, calibration_file=str(path), **parameters))
-        return made[-1], path
-
-    yield bench
-    for one in made:
-        one.close()
+def path(tmp_path):
+    """Return a calibration file that does not exist yet."""
+    return tmp_path / 'robot.yaml'
 
 
 def check(bench, **changed):
@@ -65,8 +56,8 @@ def check(bench, **changed):
     np.testing.assert_array_equal(torques, estimator.update(bench.sample).torques)
 
 
-def test_file_is_written_restored_and_published(make):
-    bench, path = make()
+def test_file_is_written_restored_and_published(context, keep, path):
+    bench = keep(RepeatingRobot(context, calibration_file=str(path)))
     check(bench)
     status = bench.next_status('ft_calibration')
     assert status.level == DiagnosticStatus.WARN and str(path) in status.message
@@ -106,12 +97,13 @@ def test_file_is_written_restored_and_published(make):
     check(bench, arm_sensor=ONE, leg_sensor=ONE)
 
 
-def test_temperature_of_a_sensor_is_used(make, tmp_path):
+def test_temperature_of_a_sensor_is_used(context, keep, path):
     thermal = SensorCalibration(
         offset=np.ones(6), temperature_coefficients=np.arange(1.0, 7.0), reference_temperature=21.0
     )
-    write(tmp_path / 'robot.yaml', ROBOT.name, {'leg_sensor': thermal})
-    bench, _ = make(**{'ft.leg_sensor.temperature_topic': 'leg/temperature'})
+    write(path, ROBOT.name, {'leg_sensor': thermal})
+    given = {'calibration_file': str(path), 'ft.leg_sensor.temperature_topic': 'leg/temperature'}
+    bench = keep(RepeatingRobot(context, **given))
     check(bench, leg_sensor=thermal)
     assert np.isnan(bench.sample.ft_temperatures).all()
     status = bench.status('ft_calibration')

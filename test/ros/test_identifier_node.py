@@ -81,18 +81,10 @@ def motion(robot, seconds, seed=0, swing=0.8, parameters=None):
 
 
 @pytest.fixture
-def bench(context, urdf):
+def bench(context, keep, urdf):
     """Return a function that makes an identifier with some parameters."""
-    made = []
-
-    def make(**parameters):
-        given = {'robot_description': urdf, 'fixed_link': 'root', 'refit.min_determined': 3}
-        made.append(BenchRobot(context, given | parameters, IdentifierNode))
-        return made[-1]
-
-    yield make
-    for robot in made:
-        robot.close()
+    given = {'robot_description': urdf, 'fixed_link': 'root', 'refit.min_determined': 3}
+    return lambda **parameters: keep(BenchRobot(context, given | parameters, IdentifierNode))
 
 
 def later(samples, seconds):

@@ -89,17 +89,9 @@ def at_once(monkeypatch):
 
 
 @pytest.fixture
-def make(context):
+def make(context, keep):
     """Return a function that makes a bench."""
-    made = []
-
-    def bench(**parameters):
-        made.append(Bench(context, **parameters))
-        return made[-1]
-
-    yield bench
-    for one in made:
-        one.close()
+    return lambda **parameters: keep(Bench(context, **parameters))
 
 
 def test_an_update_is_used(make, rng):
@@ -142,13 +134,6 @@ def test_ft_offsets_come_with_an_update(make, rng):
     bench.check()
 
 
-def spoil(change):
-    """Return a message whose data or layout is changed."""
-    message = message_of(ROBOT.parameters)
-    change(message)
-    return message
-
-
 def set_number(message, link, column, value):
     message.data[10 * ROBOT.link_names.index(link) + column] = value
 
@@ -173,7 +158,9 @@ def test_unusable_updates_are_refused(make, rng):
     bench, parameters = make(), others(ROBOT, rng)
     bench.update(message_of(parameters))
     for count, change in enumerate(REFUSED.values(), start=1):
-        bench.update(spoil(change))
+        message = message_of(ROBOT.parameters)
+        change(message)
+        bench.update(message)
         assert bench.next_status('model').level == DiagnosticStatus.WARN
         assert bench.model('updates refused') == (str(count),)
     bench.check(parameters)
@@ -239,35 +226,28 @@ def test_deviations_hold_the_covariance_of_an_update(make, rng, monkeypatch):
     assert bench.model('uncertainty') == ('none',)
 
 
-def test_held_updates_wait_and_revert_goes_back_to_the_urdf(make, rng):
-    bench, (first, second, third) = make(), (others(ROBOT, rng) for _ in range(3))
+def test_updates_are_held_reverted_saved_and_restored(make, rng, tmp_path):
+    path = tmp_path / 'model.json'
+    bench = make(**{'model.file': str(path)})
+    first, second, third = (others(ROBOT, rng) for _ in range(3))
+    assert not bench.call('restore_model').success
     bench.update(message_of(first))
+    assert bench.call('save_model').success
     assert bench.call('hold_model', True).success
     bench.update(message_of(second))
     bench.check(first)
     assert bench.model('held', 'update waits') == ('True', 'True')
     assert bench.call('hold_model', False).success
     bench.check(second)
-    assert bench.call('revert_model').success
-    bench.update(message_of(third))
-    bench.check()
-    assert bench.model('source', 'held') == ('URDF', 'True')
-
-
-def test_parameters_are_saved_and_restored(make, rng, tmp_path):
-    path = tmp_path / 'model.json'
-    bench, (first, second) = (
-        make(**{'model.file': str(path)}),
-        (others(ROBOT, rng) for _ in range(2)),
-    )
-    assert not bench.call('restore_model').success
-    bench.update(message_of(first))
-    assert bench.call('save_model').success
-    bench.update(message_of(second))
     whole = path.read_text()
     path.write_text(whole[:-40])
     assert not bench.call('restore_model').success
     bench.check(second)
+    assert bench.call('revert_model').success
+    bench.update(message_of(third))
+    bench.check()
+    assert bench.model('source', 'held') == ('URDF', 'True')
+    assert bench.call('hold_model', False).success
     path.write_text(whole)
     assert bench.call('restore_model').success
     bench.check(first)
