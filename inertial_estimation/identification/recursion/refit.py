@@ -28,6 +28,7 @@ from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import (
     edge,
     entropic_gradient,
+    entropic_hessian,
     symmetric,
 )
 from inertial_estimation.identification.unknowns import FT_OFFSET, Unknowns
@@ -292,11 +293,15 @@ class _Newton:
 
         reduced, slope, squared = np.zeros((self.n_offsets,) * 2), -here.slope, 0.0
         roots, halves = [], []
+        hessians = entropic_hessian(here.shapes)
         for part, links, down in zip(self.parts, self.links, here.slopes):
-            root = part.rows.curvature_root(part.gram, here.shapes[links], self.weight)
-            right = np.column_stack([part.size * part.across, down])
-            half = dtrsm(1.0, np.sqrt(part.size) * root, right, trans_a=1)
-            roots.append(np.sqrt(part.size) * root)
+            root = np.sqrt(part.size) * part.rows.curvature_root(
+                part.gram, hessians[links], here.shapes[links], self.weight
+            )
+            right = np.empty((len(root), len(part.memory.own) + 1), order='F')
+            right[:, :-1], right[:, -1] = part.size * part.across, down
+            half = dtrsm(1.0, root, right, trans_a=1, overwrite_b=1)
+            roots.append(root)
             halves.append(half)
             G, g, own = half[:, :-1], half[:, -1], part.memory.own
             reduced[np.ix_(own, own)] += part.size * part.C.T @ part.C - G.T @ G

@@ -18,7 +18,6 @@ from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.row_space import DETERMINED, RowSpace
 from inertial_estimation.identification.solvers.divergence import (
-    entropic_hessian,
     entropic_roots,
     symmetric,
     whitening,
@@ -124,13 +123,13 @@ class Coordinates:
             np.sqrt(weight) * block_diag(*entropic_roots(at), np.diag(self.drawn[10 * len(at) :]))
         )
 
-    def curvature_root(self, gram: Array, shapes: Array, weight: float) -> Array:
-        """Return the triangle U of the curvature U'U of a fit; gram (n_u, n_u): F'F."""
+    def curvature_root(self, gram: Array, hessians: Array, shapes: Array, weight: float) -> Array:
+        """Return U of the curvature U'U of a fit; gram (n_u, n_u): F'F; hessians: at shapes."""
         from scipy.linalg.lapack import dpotrf
 
         H, n = gram.copy(), self.n_inertial
         columns, others = np.arange(n).reshape(-1, 10), np.arange(n, len(H))
-        H[columns[:, :, None], columns[:, None, :]] += weight * entropic_hessian(shapes)
+        H[columns[:, :, None], columns[:, None, :]] += weight * hessians
         H[others, others] += weight * self.drawn[n:]
         root, failed = dpotrf(H.T, lower=0, overwrite_a=1)
         if failed:
