@@ -284,7 +284,8 @@ class ConeNewton:
         blocks = components((images + np.swapaxes(images, -1, -2)) / 2)
         H[self.links[:, :, None], self.links[:, None, :]] += blocks
         weights = state.y / state.s
-        H += (self.A.T * weights) @ self.A
+        if len(weights):
+            H += (self.A.T * weights) @ self.A
         root, failed = dpotrf(H.T, lower=0, overwrite_a=1)
         if failed:
             # Of the equations themselves, which have twice the digits of their product.
