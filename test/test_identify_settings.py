@@ -32,6 +32,13 @@ def read(tmp_path, text):
     return IdentifySettings.from_yaml(path)
 
 
+def test_dead_zone_is_of_all_efforts_or_of_named_joints(tmp_path, robot):
+    everywhere = dict.fromkeys(robot.joint_names, 0.1)
+    for zone, wanted in (('0.1', everywhere), ('{elbow: 0.1}', {'elbow': 0.1})):
+        found = read(tmp_path, f'{LOG}rows: {{efforts: all, dead_zone: {zone}}}\n')
+        assert found.choice(robot).dead_zones == wanted
+
+
 @pytest.mark.parametrize(
     'text',
     [

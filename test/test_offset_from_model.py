@@ -336,7 +336,9 @@ def test_motion_in_all_samples_is_refused_unless_accepted(robot, samples, offset
     with pytest.raises(CalibrationError) as caught:
         offset_from_model(estimator, moved, ['l_sole'])
     assert robot.joint_names[0] in str(caught.value)
-    found = offset_from_model(estimator, moved, ['l_sole'], moving=True)
+    felt = np.arange(N) < 50
+    moved.ft_readings[felt] += 5.0
+    found = offset_from_model(estimator, moved, ['l_sole'], felt=felt, moving=True)
     # 0.11 rad/s squared on a few kilograms a metre away.
     np.testing.assert_allclose(found.offsets, offsets, atol=0.1)
 

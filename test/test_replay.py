@@ -3,6 +3,7 @@
 """From a bag to wrenches, torques, figures and findings: a small robot, and a real iCub's log."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,9 +12,9 @@ import pytest
 
 pytest.importorskip('rosbags')
 
-from bag_messages import IMU, JOINT_STATE, POINT, STORE, point, write_bag
+from bag_messages import POINT, STORE, point, write_bag
 from consistent_readings import ConsistentReadings, random_motion
-from replays import MS, SETTINGS, START, humanoid_messages
+from replays import MS, SETTINGS, START, humanoid_columns, humanoid_messages
 from robots import nested_humanoid_urdf
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
@@ -79,24 +80,22 @@ def bag(tmp_path, robot):
 
 
 def replay_live(robot, settings, messages):
-    """Do what the node does, one message after the other."""
+    """Do what the node does, in the order of the messages."""
     assembler, estimator = SampleAssembler(robot, settings), build_estimator(settings, robot)
-    estimates = []
-    for topic, type_, _, data in messages:
-        message = STORE.deserialize_cdr(data, type_)
-        stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
-        if type_ == JOINT_STATE:
-            arrays = (message.position, message.velocity, message.effort)
-            sample = assembler.push_joints(0, stamp, tuple(message.name), *arrays)
+    columns, counts, estimates = humanoid_columns(robot), Counter(), []
+    for topic, *_ in messages:
+        k = counts[topic]
+        counts[topic] += 1
+        stamp, name = START + 5 * k * MS, topic.removeprefix('/ft/')
+        if topic == '/joint_states':
+            arrays = (columns[key][k] for key in 'qve')
+            sample = assembler.push_joints(0, stamp, robot.joint_names, *arrays)
             if sample is not None:
                 estimates.append(estimator.update(sample))
-        elif type_ == IMU:
-            w, a = message.angular_velocity, message.linear_acceleration
-            assembler.push_imu(0, stamp, np.array([w.x, w.y, w.z]), np.array([a.x, a.y, a.z]))
+        elif topic == '/imu/head':
+            assembler.push_imu(0, stamp, columns['w'][k], columns['a'][k])
         else:
-            f, t = message.wrench.force, message.wrench.torque
-            index = SETTINGS['ft_sensors'].index(topic.removeprefix('/ft/'))
-            assembler.push_ft(index, stamp, np.array([f.x, f.y, f.z, t.x, t.y, t.z]))
+            assembler.push_ft(SETTINGS['ft_sensors'].index(name), stamp, columns[name][k])
     return estimates
 
 
@@ -159,6 +158,9 @@ def test_written_bag_holds_what_the_node_publishes(tmp_path, robot, bag):
     assert message.wrench[2].force.x == estimate.wrenches[-1, 2, 0]
     stamp = read['external_wrench/sole'][-1].header.stamp
     assert stamp.sec * 10**9 + stamp.nanosec == samples.stamp_ns[-1]
+    with BagReader(out) as reader:
+        torques = reader.messages(['/wrench_estimator/joint_torques'])
+        np.testing.assert_array_equal([m.recorded_ns for m in torques], samples.stamp_ns)
     message = read['joint_torques'][-1]
     assert tuple(message.name) == robot.joint_names
     np.testing.assert_array_equal(message.effort, estimate.torques[-1])
