@@ -226,7 +226,9 @@ def alike(findings: Iterable[Finding]) -> Iterator[tuple[Finding, list[str]]]:
     for one in findings:
         groups.setdefault((one.level, one.code), []).append(one)
     for first, *others in groups.values():
-        yield first, [*dict.fromkeys(one.subject for one in others)]
+        subjects = dict.fromkeys(one.subject for one in others)
+        subjects.pop(first.subject, None)
+        yield first, [*subjects]
 
 
 def raise_errors(findings: Iterable[Finding]) -> None:

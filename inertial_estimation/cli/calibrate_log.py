@@ -88,7 +88,8 @@ def offsets(chosen: argparse.Namespace) -> None:
     figures |= {'support_assumed': not chosen.support, 'sensors': sensors}
     shown = {f'{name} {key}': one[key] for name, one in sensors.items()
              for key in ('offset', 'spread')}  # fmt: skip
-    tables = [figures_table('Offsets', shown), escape(f'samples left out: {found.left_out}')]
+    left_out = ', '.join(f'{count} {reason}' for reason, count in found.left_out.items())
+    tables = [figures_table('Offsets [N, Nm]', shown), f'samples left out: {left_out}']
     tables += [escape(f'not found: {name}: {reason}') for name, reason in found.silent.items()]
     finish(
         chosen, robot.name, found.calibrations(calibrations, date), findings, figures, tables,

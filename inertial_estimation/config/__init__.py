@@ -10,6 +10,7 @@ one group for each, as in ``ft_sensors: [l_leg_ft]`` and ``ft.l_leg_ft.topic: /l
 
 from inertial_estimation.config.groups import (
     ContactSettings,
+    FilterSettings,
     FtSettings,
     ImuSettings,
     JointStateSettings,
@@ -19,6 +20,6 @@ from inertial_estimation.config.settings import EstimatorSettings, IdentifierSet
 
 # fmt: off
 __all__ = [
-    'ContactSettings', 'EstimatorSettings', 'FtSettings', 'IdentifierSettings', 'ImuSettings',
-    'JointStateSettings', 'Setting', 'settings_of',
+    'ContactSettings', 'EstimatorSettings', 'FilterSettings', 'FtSettings', 'IdentifierSettings',
+    'ImuSettings', 'JointStateSettings', 'Setting', 'settings_of',
 ]

@@ -69,6 +69,8 @@ from inertial_estimation.model.geometry import Box
 from inertial_estimation.model.robot import Robot
 
 ALL = 'all'
+MIN_REJECT = 3.0
+"""Standard deviations below which noise would be rejected."""
 ROBOT = ('joints', 'locked_positions', 'ft_sensors', 'imus', 'fixed_link', 'gravity')
 FREE = np.array([[-np.inf] * 3, [np.inf] * 3])
 """Corners of a box without limits."""
@@ -102,6 +104,22 @@ def _ordered(*shape: int) -> Reader:
         return found
 
     return read_ordered
+
+
+def _masses(value: Any, name: str) -> Array:
+    """Read a least and a greatest mass."""
+    found: Array = _ordered(2)(value, name)
+    if found[0] < 0.0:
+        raise ConfigError(f"'{name}' begins at {found[0]:g} kg, expected at least 0")
+    return found
+
+
+def _reject(value: Any, name: str) -> float:
+    """Read a limit of residuals above noise."""
+    found = float(read(float, value, name))
+    if found and found < MIN_REJECT:
+        raise ConfigError(f"'{name}' is {found:g}, expected 0 or from {MIN_REJECT:g}")
+    return found
 
 
 def _ellipsoid(value: Any, name: str) -> Array:
@@ -152,6 +170,7 @@ def _payloads(value: Any, name: str) -> tuple[LoggedPayload, ...]:
 
 Chosen = Annotated[tuple[str, ...] | str, _names]
 Interval = Annotated[Array, _ordered(2)]
+Masses = Annotated[Array, _masses]
 Corners = Annotated[Array, _ordered(2, 3)]
 Ellipsoid = Annotated[Array, _ellipsoid]
 
@@ -196,7 +215,7 @@ class EquationSettings:
         default_factory=dict
     )
     """Wrenches of the environment that are known, by frame, but for those of the layout."""
-    reject: NotNegative = 0.0
+    reject: Annotated[float, _reject] = 0.0
     """Standard deviations from which equations are rejected as disturbed; 0: none are."""
     frozen_after: NotNegative = 0.2
     """Time from which repeated readings of tables are frozen [s]; 0: never."""
@@ -206,10 +225,10 @@ class EquationSettings:
 class BoundSettings:
     """Bounds of parameters by link, submodel or unknown; see `Bounds`."""
 
-    mass: Mapping[str, Interval] = field(default_factory=dict)
+    mass: Mapping[str, Masses] = field(default_factory=dict)
     center_of_mass: Mapping[str, Corners] = field(default_factory=dict)
     ellipsoids: Mapping[str, Ellipsoid] = field(default_factory=dict)
-    total_mass: Interval | Mapping[str, Interval] = field(default_factory=dict)
+    total_mass: Masses | Mapping[str, Masses] = field(default_factory=dict)
     extras: Mapping[str, Interval] = field(default_factory=dict)
 
 

@@ -164,8 +164,10 @@ class Robot:
             gravity=down,
             external_torque_base=external_torque_base,
         )
-        for frame in filter(None, (fixed_link, external_torque_base)):
-            robot.frame(frame, f"'fixed_link' or 'external_torque_base' is {frame!r}")
+        ends = {'fixed_link': fixed_link, 'external_torque_base': external_torque_base}
+        for argument, frame in ends.items():
+            if frame:
+                robot.frame(frame, f"'{argument}' is {frame!r}")
         return robot
 
     def __repr__(self) -> str:

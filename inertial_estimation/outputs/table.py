@@ -42,7 +42,7 @@ class Pace(Enum):
     CYCLE = 'cycle'
     """With every estimate."""
     WRENCH = 'wrench'
-    """At `wrench_rate`, while there is a subscriber."""
+    """Of a family: at `wrench_rate`, while there is a subscriber."""
     DEVIATIONS = 'deviations'
     """At `deviations_rate`, while there is a subscriber."""
     CHANGE = 'change'
