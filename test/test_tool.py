@@ -145,10 +145,11 @@ def test_free_motion_of_a_real_tool(run):
     )
     start, pose = wrenches[0, 0], np.eye(4)
     pose[:3, :3] = R_SENSOR_IMU
-    fit = fit_tool(ToolMotion(
+    given = ToolMotion(
         (wrenches[:, 0] - start) * 1e-6, wrenches[:, 1:], (readings[:, 0] - start) * 1e-6,
         (readings[:, 1:] - [-0.00366, 0.00885, 0.07711]) * G, None, pose,
-    ))  # fmt: skip
+    )  # fmt: skip
+    fit = fit_tool(given)
     assert fit.mass == pytest.approx(0.9323, abs=0.005)
     np.testing.assert_allclose(fit.centre, [0.0, 0.0, 0.044], atol=5e-4)
     # The first reading of each run, at rest, is off by 0.1 to 0.2 N from the author's poses: the
@@ -159,6 +160,9 @@ def test_free_motion_of_a_real_tool(run):
     assert fit.misalignment < np.radians(1.0)
     assert (fit.rms[:3] < fit.rms_without_delay[:3]).all()
     assert (~fit.used).sum() == 0 if run == '1-baseline' else 0 < (~fit.used).sum() < 300
+    # Far beyond the limit the best delay is at it in the first rounds, not in the last one.
+    with pytest.raises(LogError):
+        fit_tool(given._replace(imu_times=given.imu_times + 1.0))
 
 
 URDF = """

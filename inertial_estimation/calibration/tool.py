@@ -201,8 +201,10 @@ def fit_tool(
     if most > 0.0:
         # Unlike rest, the motion must determine a delay.
         most *= bool(np.sqrt(problem.covariance(sizes, at_once, 0.0, True)[-1, -1]) < most)
+    at_edge = False
     for _ in range(ROBUST_ROUNDS):
         delay = problem.best_delay(sizes, weights, most)
+        at_edge |= abs(delay) == most > 0.0
         residuals = problem.residuals(problem.solve(sizes, weights, delay)[0], delay)
         sizes = np.maximum(scales(residuals), EXACT * start)
         weights = huber_weights(residuals)
@@ -212,17 +214,21 @@ def fit_tool(
     x, at_once = (problem.solve(sizes, weights, one)[0] for one in (delay, 0.0))
     blocks = np.unique(problem.blocks[used], return_inverse=True)[1]
     kept = problem._replace(times=times[used], measured=measured[used], blocks=blocks)
-    if x[0] <= 0.0:
+    at_edge |= abs(delay) == most > 0.0
+    # With wrong axes no delay fits, which shows without a delay as well.
+    shown = (at_once, 0.0) if at_edge else (x, delay)
+    if shown[0][0] <= 0.0:
         raise LogError(
-            f'the mass on {name} is {x[0]:.3g} kg: wrong direction of its readings, or IMU axes'
+            f'the mass on {name} is {shown[0][0]:.3g} kg: wrong direction of its readings, or IMU '
+            'axes'
         )
-    misalignment = kept.misalignment(x, delay)
+    misalignment = kept.misalignment(*shown)
     if misalignment > MAX_MISALIGNMENT:
         raise LogError(
             f'forces on {name} fit best with the axes of the IMU turned by '
             f'{np.degrees(misalignment):.0f} degrees'
         )
-    if abs(delay) == most > 0.0:
+    if at_edge:
         raise LogError(
             f"the streams fit best with a delay at the limit 'max_delay', {most:.3g} s",
             about=('max_delay',),
