@@ -94,16 +94,44 @@ def make(context, keep):
     return lambda **parameters: keep(Bench(context, **parameters))
 
 
-def test_an_update_is_used(make, rng):
+def set_number(message, link, column, value):
+    message.data[10 * ROBOT.link_names.index(link) + column] = value
+
+
+def swap_names(message):
+    first, second, *rest = message.layout.dim[0].label.split(' ')
+    message.layout.dim[0].label = ' '.join([second, first, *rest])
+
+
+REFUSED = {
+    'NaN': lambda m: set_number(m, 'head', 0, np.nan),
+    'mass': lambda m: set_number(m, 'hip', 0, 1e6),
+    'masses': lambda m: setattr(m, 'data', [10.0 * number for number in m.data]),
+    'inertia': lambda m: set_number(m, 'thigh', 4, -1.0),
+    'order': swap_names,
+    'shape': lambda m: m.data.pop(),
+    'columns': lambda m: setattr(m.layout.dim[1], 'size', 6),
+}
+
+
+def test_updates_are_used_or_refused(make, rng):
     bench, parameters = make(), others(ROBOT, rng)
     bench.check()
     assert bench.model('source') == ('URDF',)
     bench.update(message_of(parameters))
     bench.check(parameters)
+    for count, change in enumerate(REFUSED.values(), start=1):
+        message = message_of(ROBOT.parameters)
+        change(message)
+        bench.update(message)
+        assert bench.next_status('model').level == DiagnosticStatus.WARN
+        assert bench.model('updates refused') == (str(count),)
+    bench.check(parameters)
+    bench.update(message_of(parameters))
     assert bench.next_status('model').level == DiagnosticStatus.OK
     mass = f'{parameters[:, 0].sum():.4f}'
     keys = 'source', 'updates used', 'total mass [kg]'
-    assert bench.model(*keys) == ('update', '1', mass)
+    assert bench.model(*keys) == ('update', '2', mass)
     # A node that is configured again reads the latched messages, an inactive one at once.
     for step in ('deactivate', 'cleanup', 'configure'):
         getattr(bench.estimator, f'trigger_{step}')()
@@ -132,40 +160,6 @@ def test_ft_offsets_come_with_an_update(make, rng):
     assert f'{ROBOT.ft_sensors[1].name} {np.linalg.norm(offsets[1, :3]):.2f}' in text
     bench.call('revert_model')
     bench.check()
-
-
-def set_number(message, link, column, value):
-    message.data[10 * ROBOT.link_names.index(link) + column] = value
-
-
-def swap_names(message):
-    first, second, *rest = message.layout.dim[0].label.split(' ')
-    message.layout.dim[0].label = ' '.join([second, first, *rest])
-
-
-REFUSED = {
-    'NaN': lambda m: set_number(m, 'head', 0, np.nan),
-    'mass': lambda m: set_number(m, 'hip', 0, 1e6),
-    'masses': lambda m: setattr(m, 'data', [10.0 * number for number in m.data]),
-    'inertia': lambda m: set_number(m, 'thigh', 4, -1.0),
-    'order': swap_names,
-    'shape': lambda m: m.data.pop(),
-    'columns': lambda m: setattr(m.layout.dim[1], 'size', 6),
-}
-
-
-def test_unusable_updates_are_refused(make, rng):
-    bench, parameters = make(), others(ROBOT, rng)
-    bench.update(message_of(parameters))
-    for count, change in enumerate(REFUSED.values(), start=1):
-        message = message_of(ROBOT.parameters)
-        change(message)
-        bench.update(message)
-        assert bench.next_status('model').level == DiagnosticStatus.WARN
-        assert bench.model('updates refused') == (str(count),)
-    bench.check(parameters)
-    bench.update(message_of(parameters))
-    assert bench.next_status('model').level == DiagnosticStatus.OK
 
 
 def test_change_goes_on_when_the_clock_is_set_back(make, rng, monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
-from bench_robot import overrides
+from bench_robot import BenchRobot
 from rclpy.parameter import Parameter
 
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings, settings_of
@@ -34,19 +34,14 @@ NODES = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def make_node(context):
+def make_node(context, keep):
     """Return a function that makes an unconfigured node."""
-    made = []
 
     def make(*words, kind=EstimatorNode, **parameters):
-        given = overrides(parameters | {'autostart': False})
-        arguments = ['--ros-args', *map(str, words)]
-        made.append(kind(context=context, cli_args=arguments, parameter_overrides=given))
-        return made[-1]
+        given, arguments = parameters | {'autostart': False}, ['--ros-args', *map(str, words)]
+        return keep(BenchRobot(context, given, kind, cli_args=arguments)).estimator
 
-    yield make
-    for node in made:
-        node.destroy_node()
+    return make
 
 
 @NODES

@@ -49,7 +49,7 @@ SEEN = 1e-3
 """A change that is no round-off, over the largest."""
 
 
-def test_torques_depend_on_identified_base_parameters_only(context, rng, monkeypatch):
+def test_torques_depend_on_identified_base_parameters_only(context, keep, rng, monkeypatch):
     truth = Robot.from_urdf(nested_humanoid_urdf(), fixed_link='root')
     urdf = export_urdf(truth, wrong_robot(truth, np.random.default_rng(3), 0.1).parameters)
     given = {'robot_description': urdf, 'fixed_link': 'root'}
@@ -60,33 +60,29 @@ def test_torques_depend_on_identified_base_parameters_only(context, rng, monkeyp
     samples = with_readings(truth, smooth_motion(truth, SECONDS, swing=0.8), truth.parameters)
     noise = np.random.default_rng(0).normal(size=samples.ft_readings.shape)
     samples.ft_readings[:] += READING + NOISE * noise
-    bench = BenchRobot(context, own)
-    beside = BenchRobot(context, given | {'refit.min_determined': 3}, IdentifierNode)
+    bench = keep(BenchRobot(context, own))
+    beside = keep(BenchRobot(context, given | {'refit.min_determined': 3}, IdentifierNode))
     for topic in (TOPIC, OFFSETS_TOPIC):
         bench.listen(Float64MultiArray, topic, LATCHED)
     bench.listen(JointState, TORQUES)
-    try:
-        for k in range(len(samples)):
-            sample = samples[k]
-            if k == len(samples) - AFTER:
-                assert beside.estimator.trigger_deactivate() == TransitionCallbackReturn.SUCCESS
-                bench.spin_until(lambda: bench.heard[TOPIC])
-                bench.spin_for(0.1)
-            for sensor, reading in zip(robot.ft_sensors, sample.ft_readings):
-                bench.send_ft(sensor.name, sample.stamp_ns, reading)
-            # Readings are there before the joint states that they belong to.
-            bench.spin_briefly(len(robot.ft_sensors))
-            bench.send_joints(
-                sample.stamp_ns, names, position=sample.positions, velocity=sample.velocities
-            )
-            bench.wait_for_stamp(bench.heard[TORQUES], sample.stamp_ns)
-            beside.spin_briefly(5)
-        parameters = from_message(robot, bench.heard[TOPIC][-1])
-        *_, offsets = offsets_from_message(robot, bench.heard[OFFSETS_TOPIC][-1])
-        torques = np.array([message.effort for message in bench.heard[TORQUES][-AFTER:]])
-    finally:
-        bench.close()
-        beside.close()
+    for k in range(len(samples)):
+        sample = samples[k]
+        if k == len(samples) - AFTER:
+            assert beside.estimator.trigger_deactivate() == TransitionCallbackReturn.SUCCESS
+            bench.spin_until(lambda: bench.heard[TOPIC])
+            bench.spin_for(0.1)
+        for sensor, reading in zip(robot.ft_sensors, sample.ft_readings):
+            bench.send_ft(sensor.name, sample.stamp_ns, reading)
+        # Readings are there before the joint states that they belong to.
+        bench.spin_briefly(len(robot.ft_sensors))
+        bench.send_joints(
+            sample.stamp_ns, names, position=sample.positions, velocity=sample.velocities
+        )
+        bench.wait_for_stamp(bench.heard[TORQUES], sample.stamp_ns)
+        beside.spin_briefly(5)
+    parameters = from_message(robot, bench.heard[TOPIC][-1])
+    *_, offsets = offsets_from_message(robot, bench.heard[OFFSETS_TOPIC][-1])
+    torques = np.array([message.effort for message in bench.heard[TORQUES][-AFTER:]])
 
     def predicted(others):
         """Return the torques by the library."""

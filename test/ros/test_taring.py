@@ -177,15 +177,13 @@ def test_offsets_are_found_and_published(bench):
     assert len(bench.estimator.pipeline._taring._poses) == 2
 
 
-def test_one_sensor_and_one_tare_at_a_time(bench):
+def test_tares_of_one_sensor_one_at_a_time_at_rest_untouched(bench):
     assert bench.ask('tare_r_foot').success and is_found(bench, 3)
     assert not np.delete(bench.found, 3, axis=0).any()
     first, second = bench.begin('tare'), bench.begin('tare_arm')
     bench.until(lambda: first.done() and second.done())
     assert {first.result().success, second.result().success} == {True, False}
-
-
-def test_motion_and_touches_are_refused_by_name(bench):
+    # Motion and touches are refused by name.
     bench.velocity = 1.0
     refuse(bench, 'tare', 'l_hip_pitch')
     bench.velocity = 0.0
