@@ -220,13 +220,18 @@ def test_deviations_hold_the_covariance_of_an_update(make, rng, monkeypatch):
     assert bench.model('uncertainty') == ('none',)
 
 
-def test_updates_are_held_reverted_saved_and_restored(make, rng, tmp_path):
-    path = tmp_path / 'model.json'
-    bench = make(**{'model.file': str(path)})
+def test_updates_are_held_reverted_saved_and_restored(make, rng, tmp_path, monkeypatch):
+    monkeypatch.setenv('HOME', str(tmp_path))
+    path, link = tmp_path / 'model.json', tmp_path / 'link'
+    link.symlink_to(path)
+    bench = make(**{'model.file': '~/link'})
     first, second, third = (others(ROBOT, rng) for _ in range(3))
     assert not bench.call('restore_model').success
     bench.update(message_of(first))
     assert bench.call('save_model').success
+    path.chmod(0o600)
+    assert bench.call('save_model').success
+    assert path.stat().st_mode & 0o777 == 0o600 and link.is_symlink()
     assert bench.call('hold_model', True).success
     bench.update(message_of(second))
     bench.check(first)

@@ -9,24 +9,29 @@ What they compute is in test_estimator_node.py and test_identifier_node.py.
 import signal
 import subprocess
 import sys
-import time
+from itertools import count
 
 import pytest
 import yaml
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
-from bench_robot import HUMANOID, JOINTS, LATCHED, NO_FILTERS, START_NS, TIMEOUT
+from bench_robot import (
+    HUMANOID,
+    JOINTS,
+    LATCHED,
+    NO_FILTERS,
+    PERIOD_NS,
+    START_NS,
+    TIMEOUT,
+    BenchRobot,
+)
 from free_air import smooth_motion, with_readings
-from geometry_msgs.msg import WrenchStamped
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import Float64MultiArray
 
 from inertial_estimation.config.settings import NODE_NAME
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.ros.conversions import ns_to_stamp, stamp_to_ns, wrench_to_message
 
 MAIN = 'import sys, inertial_estimation_nodes as nodes; sys.exit(nodes.{}())'
 # An exception that a signal handler raises in __del__ is printed and forgotten.
@@ -84,34 +89,22 @@ def start(tmp_path):
 
 
 @pytest.fixture
-def robot(context):
-    """Return a node beside those of the package, and the executor to spin it."""
-    node = Node('robot', context=context)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-    yield node, executor
-    executor.shutdown()
-    node.destroy_node()
+def robot(context, keep):
+    """Return a robot beside the nodes of the package."""
+    return keep(BenchRobot(context, make=lambda **_: Node('beside', context=context)))
 
 
 @SIGNALS
 @pytest.mark.parametrize('stopped', [False, True])
 def test_estimator_ends_on_a_signal(start, robot, number, stopped):
     process = start(**HUMANOID, **NO_FILTERS, use_sim_time=stopped)
-    (node, executor), stamps = robot, []
-    node.create_subscription(
-        MultiDOFJointState, 'wrench_estimator/external_wrenches',
-        lambda m: stamps.append(stamp_to_ns(m.header.stamp)), 10,
-    )  # fmt: skip
-    publisher = node.create_publisher(JointState, 'joint_states', 10)
-    message = JointState(name=list(JOINTS), position=[0.0] * len(JOINTS))
-    deadline, stamp = time.monotonic() + TIMEOUT, START_NS
-    while not stamps and time.monotonic() < deadline and process.poll() is None:
-        stamp += 10**7
-        message.header.stamp = ns_to_stamp(stamp)
-        publisher.publish(message)
-        executor.spin_once(timeout_sec=0.02)
-    assert stamps and stamps[0] > START_NS
+    wrenches, stamps = robot.listen_to_wrenches(), count(START_NS, PERIOD_NS)
+
+    def estimated():
+        robot.send_joints(next(stamps), position=[0.0] * len(JOINTS))
+        return wrenches
+
+    robot.spin_until(estimated)
     process.send_signal(number)
     _, text = process.communicate(timeout=TIMEOUT / 2)
     assert process.returncode == 0 and 'Traceback' not in text
@@ -119,33 +112,23 @@ def test_estimator_ends_on_a_signal(start, robot, number, stopped):
 
 @SIGNALS
 def test_identifier_saves_its_state_on_a_signal(start, robot, tmp_path, number):
-    state, (node, executor), heard = tmp_path / 'state.json', robot, []
+    state, topic = tmp_path / 'state.json', 'parameter_identifier/progress'
     process = start(
         node='parameter_identifier', robot_description=HUMANOID['robot_description'],
         fixed_link='root', use_sim_time=True, state_file=str(state),
         **{'refit.min_determined': 3},
     )  # fmt: skip
-    topic = 'parameter_identifier/progress'
-    node.create_subscription(Float64MultiArray, topic, heard.append, LATCHED)
+    robot.listen(Float64MultiArray, topic, LATCHED)
     model = Robot.from_urdf(HUMANOID['robot_description'], fixed_link='root')
     samples = with_readings(model, smooth_motion(model, 12.0), model.parameters)
-    names = [sensor.name for sensor in model.ft_sensors]
-    fts = [node.create_publisher(WrenchStamped, f'ft/{name}', 100) for name in names]
-    joints = node.create_publisher(JointState, 'joint_states', 100)
-    deadline = time.monotonic() + TIMEOUT
-    while not joints.get_subscription_count() and time.monotonic() < deadline:
-        executor.spin_once(timeout_sec=0.05)
-    for k, stamp_ns in enumerate(samples.stamp_ns.tolist()):
-        for publisher, name, wrench in zip(fts, names, samples.ft_readings[k]):
-            publisher.publish(wrench_to_message(stamp_ns, name, wrench))
-        message = JointState(name=list(model.joint_names), position=samples.positions[k].tolist())
-        message.velocity = samples.velocities[k].tolist()
-        message.header.stamp = ns_to_stamp(stamp_ns)
-        joints.publish(message)
-        executor.spin_once(timeout_sec=0.003)
-    while not heard and time.monotonic() < deadline and process.poll() is None:
-        executor.spin_once(timeout_sec=0.05)
-    assert heard and not state.exists()
+    for sample in (samples[k] for k in range(len(samples))):
+        for sensor, wrench in zip(model.ft_sensors, sample.ft_readings):
+            robot.send_ft(sensor.name, sample.stamp_ns, wrench)
+        values = {'position': sample.positions, 'velocity': sample.velocities}
+        robot.send_joints(sample.stamp_ns, model.joint_names, **values)
+        robot.spin_briefly(3)
+    robot.spin_until(lambda: robot.heard[topic])
+    assert not state.exists()
     process.send_signal(number)
     assert process.wait(timeout=TIMEOUT / 2) == 0
     assert state.exists()

@@ -103,15 +103,3 @@ def test_foreign_files_are_left_alone(bench, tmp_path, what):
         assert not robot.call(Trigger, service).success
     assert bench(IdentifierNode, state_file=str(paths[2])).estimator.pipeline is None
     assert held() == before
-
-
-def test_saved_model_keeps_mode_and_link(bench, tmp_path, monkeypatch):
-    monkeypatch.setenv('HOME', str(tmp_path))
-    robot = bench(**{'model.file': '~/link'})
-    path = tmp_path / 'model'
-    (tmp_path / 'link').symlink_to(path)
-    assert robot.call(Trigger, 'save_model').success
-    path.chmod(0o600)
-    assert robot.call(Trigger, 'save_model').success
-    assert path.stat().st_mode & 0o777 == 0o600 and (tmp_path / 'link').is_symlink()
-    assert robot.call(Trigger, 'restore_model').success

@@ -13,11 +13,11 @@ import pytest
 pytest.importorskip('rclpy', reason='needs rclpy')
 
 from bench_robot import LATCHED, BenchRobot
-from free_air import smooth_motion, with_readings
 from rclpy.lifecycle import TransitionCallbackReturn
 from robots import nested_humanoid_urdf
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from test_identifier_node import motion
 
 from bench.live_robots import wrong_robot
 from inertial_estimation.calibration.configured_estimator import build_estimator
@@ -41,8 +41,6 @@ from inertial_estimation.signals.assembler import SampleAssembler
 TORQUES = 'wrench_estimator/joint_torques'
 SECONDS, AFTER = 8.0, 10
 """Length of the motion [s], of which the last samples are compared."""
-READING = np.array([6.0, -4.0, 9.0, 0.5, -0.3, 0.2])
-NOISE = np.array([0.02, 0.02, 0.02, 0.001, 0.001, 0.001])
 UNCHANGED = 1e-10
 """Round-off of torques over the largest: parameters with the same base parameters may be large."""
 SEEN = 1e-3
@@ -57,9 +55,7 @@ def test_torques_depend_on_identified_base_parameters_only(context, keep, rng, m
     own = given | {'contacts': ['root', 'hand', 'thigh', 'sole']}
     settings = EstimatorSettings.from_dict(own)
     robot, names = build_robot(settings, urdf), truth.joint_names
-    samples = with_readings(truth, smooth_motion(truth, SECONDS, swing=0.8), truth.parameters)
-    noise = np.random.default_rng(0).normal(size=samples.ft_readings.shape)
-    samples.ft_readings[:] += READING + NOISE * noise
+    samples = motion(truth, SECONDS)
     bench = keep(BenchRobot(context, own))
     beside = keep(BenchRobot(context, given | {'refit.min_determined': 3}, IdentifierNode))
     for topic in (TOPIC, OFFSETS_TOPIC):
