@@ -343,6 +343,22 @@ def test_motion_in_all_samples_is_refused_unless_accepted(robot, samples, offset
     np.testing.assert_allclose(found.offsets, offsets, atol=0.1)
 
 
+@pytest.mark.parametrize('stated', [1.0, 0.0])
+def test_accelerations_that_contradict_the_momentum_are_left_out(stated):
+    robot = biped(fixed_link='root', imus=[])
+    t = 0.01 * np.arange(300)[:, None] + np.zeros(len(robot.joint_names))
+    w, none = 6.0 * np.pi, np.empty((300, 0, 3))
+    samples = SampleBatch(
+        (1e9 * t[:, 0]).astype(np.int64) + 1,
+        0.5 * np.sin(w * t), 0.5 * w * np.cos(w * t), -stated * 0.5 * w * w * np.sin(w * t),
+        none, none, none, np.zeros((300, len(robot.ft_sensors), 6)),
+    )  # fmt: skip
+    found = offset_from_model(
+        WrenchEstimator(robot), samples, ['root'], min_samples=1, moving=True
+    )
+    assert (found.left_out['momentum'] > 0) == (stated == 0.0)
+
+
 def test_many_samples_are_thinned_and_no_touch_is_lost(robot, samples):
     recorder, shot = TareRecorder(robot, ['l_sole'], 10.0), samples[0]
     for k in range(10_001):

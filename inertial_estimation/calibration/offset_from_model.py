@@ -241,7 +241,9 @@ def offset_from_model(
     white = differences[:, shared].reshape(n, len(scale)) / scale
     unshared = differing.copy()
     unshared[:, shared] = (apply(project, white) * scale).reshape(n, -1, 6)
-    still = find_still(robot, samples, wrenches, unshared, loads.pulls, felt, moving=moving)
+    still = find_still(
+        robot, samples, loads.free, wrenches, unshared, loads.pulls, felt, moving=moving
+    )
     used = known & still.used[:, None]
     missing = still.used & ~known[:, chosen].all(axis=1)
     left_out = {**still.left_out, 'missing': int(missing.sum())}

@@ -4,7 +4,7 @@
 Still, untouched samples of a robot, and the poses that they hold.
 
 Motion is in the model, but its measurement is filtered, late and noisy; a mean over still samples
-is free of that. Joints, IMUs and FT sensors each show motions that others miss.
+is free of that. Joints, IMUs, FT sensors and the momentum each show motions that others miss.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Indices, Mask, Stamps
 from inertial_estimation.calibration.residual_statistics import TOUCH_REACH, near
+from inertial_estimation.estimation.estimate import WrenchEstimate
+from inertial_estimation.estimation.momentum_check import PERIOD_NS, WINDOW_NS, MomentumCheck
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 
@@ -32,6 +34,8 @@ MAX_SPREAD = np.array([0.03, 0.01])
 Of each force [robot weights] and moment [weights times m] of an FT sensor, standard deviation. A
 robot that balances on a foot sways by 0.02.
 """
+MAX_MOMENTUM = 0.05
+"""Mean force by which momentum and accelerations differ in a window [robot weights]."""
 SETTLE_NS = 300_000_000
 """Time before and after a motion that counts as part of it [ns]."""
 MIN_LIMITS = np.array([1.0, 0.1])
@@ -63,6 +67,7 @@ class StillSamples(NamedTuple):
 def find_still(
     robot: Robot,
     samples: SampleBatch,
+    free: WrenchEstimate,
     wrenches: Array,
     differences: Array,
     pulls: Array,
@@ -73,16 +78,18 @@ def find_still(
     """
     Select samples.
 
-    wrenches (n, n_fts, 6): calibrated readings [N, Nm]; differences (n, n_fts, 6): readings minus
-    prediction, whatever the sharing of the load, NaN where no offset is wanted or known [N, Nm];
-    pulls (n, n_fts, 3): gravity in the sensors; felt (n,): touches that are known; moving: accept
-    any motion, and look for no touches.
+    free: estimate without FT readings; wrenches (n, n_fts, 6): calibrated readings [N, Nm];
+    differences (n, n_fts, 6): readings minus prediction, whatever the sharing of the load, NaN
+    where no offset is wanted or known [N, Nm]; pulls (n, n_fts, 3): gravity in the sensors; felt
+    (n,): touches that are known; moving: accept any motion, and look for no touches.
     """
     n, stamps = len(samples), samples.stamp_ns
     poses = np.full(n, -1, dtype=np.intp)
-    if moving:
-        return StillSamples(~felt, {'touched': int(felt.sum()), 'moving': 0}, (), poses)
     weight = robot.mass * float(np.linalg.norm(robot.gravity))
+    contradicted = _contradictions(robot, samples, free, MAX_MOMENTUM * weight) & ~felt
+    left_out = {'touched': int(felt.sum()), 'moving': 0, 'momentum': int(contradicted.sum())}
+    if moving:
+        return StillSamples(~(felt | contradicted), left_out, (), poses)
     over = {
         f'{name} {values[values > limit].max():.3g} (limit {limit:.3g})': values > limit
         for name, values, limit in _signals(robot, samples, wrenches, weight)
@@ -90,14 +97,16 @@ def find_still(
     }
     motion = near(np.any([np.zeros(n, dtype=bool), *over.values()], axis=0), stamps, SETTLE_NS)
     known: Mask = np.logical_and.reduce(np.isfinite(differences), axis=2)
-    poses = _find_poses(samples.positions, pulls, np.asarray(known.any(axis=1)) & ~(felt | motion))
+    left = felt | motion | contradicted
+    poses = _find_poses(samples.positions, pulls, np.asarray(known.any(axis=1)) & ~left)
     touched = near(_touches(differences, known, poses, weight), stamps, int(1e9 * TOUCH_REACH))
     left_out = {
-        'touched': int((felt | (touched & ~motion)).sum()),
+        'touched': int((felt | (touched & ~left)).sum()),
         'moving': int((motion & ~felt).sum()),
+        'momentum': int((contradicted & ~motion).sum()),
     }
     signs = sorted(over, key=lambda sign: -over[sign].sum())
-    return StillSamples(~(felt | motion | touched), left_out, tuple(signs), poses)
+    return StillSamples(~(left | touched), left_out, tuple(signs), poses)
 
 
 def _signals(
@@ -136,6 +145,23 @@ def _spreads(wrenches: Array, stamp_ns: Stamps) -> Array:
     count = np.maximum(sums(known), 1.0)
     variance = sums(centred**2) / count - (sums(centred) / count) ** 2
     return np.where(known, np.sqrt(np.maximum(variance, 0.0)), np.nan)
+
+
+def _contradictions(
+    robot: Robot, samples: SampleBatch, estimate: WrenchEstimate, limit: float
+) -> Mask:
+    """Return windows in which momentum and accelerations differ, (n,); limit [N]."""
+    check, stamps = MomentumCheck(robot), samples.stamp_ns
+    found, next_ns = np.zeros(len(samples), dtype=bool), int(stamps[0])
+    for k, stamp in enumerate(stamps.tolist()):
+        if next_ns - PERIOD_NS <= stamp < next_ns:
+            continue
+        next_ns = stamp + PERIOD_NS
+        closed = check.add(samples[k], estimate.at(k))
+        if closed is not None and closed[0] > limit:
+            begin = int(np.searchsorted(stamps, stamp - WINDOW_NS - PERIOD_NS))
+            found[begin : k + 1] = True
+    return found
 
 
 def _find_poses(positions: Array, pulls: Array, used: Mask) -> Indices:

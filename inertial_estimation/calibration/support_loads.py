@@ -19,7 +19,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import Contact, noise_scale
-from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, finding, limit_of
 from inertial_estimation.model.link_motions import poses_in_parents
@@ -57,6 +57,8 @@ class SupportLoads:
     """Sensors whose predictions depend on an assumed joint, shape (n_fts,)."""
     pulls: Array
     """Force that a kilogram on the summed side adds to each reading, (n, n_fts, 3) [m/s^2]."""
+    free: WrenchEstimate
+    """Estimate without FT readings and supports."""
 
 
 def support_loads(
@@ -109,7 +111,7 @@ def support_loads(
         pulls[:, s] = -sensor.direction * sign * apply(to_sensor[:, :3, :3], upward)
     assumed = np.logical_or.reduce(free.submodel_quality & ASSUMED != 0, axis=0)
     depends = np.asarray((sides & assumed).any(axis=1))
-    return SupportLoads(readings, freedom, shared, sides, depends, pulls)
+    return SupportLoads(readings, freedom, shared, sides, depends, pulls, free)
 
 
 def second_supports(

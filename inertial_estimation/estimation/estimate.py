@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntFlag
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,23 @@ class WrenchEstimate(NamedTuple):
             ),
             axis=-1,
         )
+
+    def at(self, k: int) -> WrenchEstimate:
+        """
+        Return the estimate of one sample of a batch.
+
+        Parameters
+        ----------
+        k : int
+            Sample.
+
+        Returns
+        -------
+        WrenchEstimate
+
+        """
+        values = (value if value is self.contacts else value[k] for value in cast(Any, self))
+        return WrenchEstimate._make(values)
 
 
 def result_names(robot: Robot, contacts: Iterable[Contact]) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,19 +191,12 @@ def _write(path: Path, replay: Replay, progress: Progress) -> None:
     progress('writing', 1.0)
 
 
-def estimate_at(batch: WrenchEstimate, k: int) -> WrenchEstimate:
-    """Return the estimate of sample k of a batch."""
-    return WrenchEstimate._make(
-        value if value is batch.contacts else value[k] for value in cast(Any, batch)
-    )
-
-
 def _results(
     replay: Replay, k: int, m: int | None, contacts: tuple[Contact, ...], there: NDArray[np.bool_]
 ) -> Results:
     """Return the results of sample k, and deviations m, with the contacts that are there."""
     batch, found = replay.estimate, replay.deviations
-    estimate = estimate_at(batch, k)._replace(
+    estimate = batch.at(k)._replace(
         contacts=contacts,
         wrenches=batch.wrenches[k, there],
         contact_quality=batch.contact_quality[k, there],

@@ -32,7 +32,7 @@ from inertial_estimation.estimation.sensor_residuals import (
     sensor_residuals,
 )
 from inertial_estimation.identification.errors_in_variables import StateNoise
-from inertial_estimation.logs.results import Replay, estimate_at
+from inertial_estimation.logs.results import Replay
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel
 from inertial_estimation.uncertainty.stream_noise import MomentumNoise, stream_noise
 
@@ -91,7 +91,7 @@ def momentum_records(replay: Replay) -> Iterator[Record]:
     noise = MomentumNoise(replay.settings, robot)
     check, first, seen_ns, last = MomentumCheck(robot), 0, 0, len(log.times) - 1
     for row, stamp_ns in enumerate(log.samples.stamp_ns.tolist()):
-        check.add(log.samples[row], estimate_at(replay.estimate, row))
+        check.add(log.samples[row], replay.estimate.at(row))
         # Often enough that no window is forgotten.
         if row < last and 0 <= stamp_ns - seen_ns < WINDOW_NS // 2:
             continue
