@@ -270,7 +270,7 @@ def test_a_sample_is_of_one_instant(delay, smooth):
     # Between two messages the curve is nearly a line: a'' dt^2 / 8.
     near = FILTER_ROUND_OFF + age * abs(first) if smooth else np.abs(second) * 7e-3**2 / 8
     for found, wanted, atol in (
-        (sample.positions, [value, -value], FILTER_ROUND_OFF if smooth else EXACT),
+        (sample.positions, [value, -value], FILTER_ROUND_OFF if smooth else EXACT * abs(value)),
         (sample.velocities, [first, -first], FILTER_ROUND_OFF),
         (sample.accelerations, [second, -second], STAMP_ROUND_OFF),
         (sample.ft_readings[0], value, near),
