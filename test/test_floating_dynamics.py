@@ -285,6 +285,12 @@ def test_average_equations_fall_into_blocks(state, root):
 # Mistakes and degenerate robots
 
 
+@pytest.mark.parametrize('wrong', [2.0 * np.eye(4), np.diag([1, 1, -1, 1]), np.zeros((4, 4))])
+def test_pose_without_a_rotation_is_refused(wrong):
+    with pytest.raises(ModelError):
+        FreeFloatingModel(ROBOTS['one_link']).state([], [], wrong)
+
+
 def test_robots_without_mass_or_moment_have_no_average_velocity(rng):
     robot = ROBOTS['one_link']
     state = random_state(robot.with_parameters(np.zeros((1, 10))), rng)

@@ -259,5 +259,7 @@ def test_an_empty_list_of_ft_sensors_is_none():
 def test_impossible_arguments_are_refused(options, error):
     with pytest.raises(error):
         Robot.from_urdf(ARM, **options)
-    with pytest.raises(ModelError):
-        LinkSensorSpec('acc', pose=np.full((4, 4), np.inf))
+    for pose in (np.full((4, 4), np.inf), 2.0 * np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0])):
+        for kind in (FtSpec, LinkSensorSpec):
+            with pytest.raises(ModelError):
+                kind('sensor', 'tip_joint', pose=pose)
