@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What is said to rest on something is what changes when that is changed, and nothing else.
+A result depends on exactly the sensors, joints and links whose change changes it.
 
 One joint, FT sensor, IMU or link at a time is disturbed: position, velocity and acceleration; the
 whole reading; all inertial parameters. Where a submodel's wrench is split, some of what is marked

@@ -115,5 +115,7 @@ def test_public_names_load_without_ros_physics_and_solvers():
         "heavy = {'rclpy', 'mujoco', 'osqp', 'clarabel', 'rosbags', 'rich', 'yaml'}; "
         'print(*sorted(heavy & {*sys.modules}))'
     )
-    found = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, check=True
+    )
     assert found.stdout.split() == []

@@ -163,7 +163,7 @@ def _imu_links(robot: Robot, bits: Bits) -> tuple[ImuLink, ...]:
 def _uses(
     imu_links: Sequence[ImuLink], forests: Sequence[Forest | None], arrays: bool, n_imus: int
 ) -> list[frozenset[int]]:
-    """Return what the motion of each link depends on: IMUs, then joints, numbered from n_imus."""
+    """Return the IMUs that the motion of each link depends on, and joints as n_imus + index."""
     at = {imu_link.link: b for b, imu_link in enumerate(imu_links)}
 
     def traced(forest: Forest | None, kind: str) -> list[tuple[int, frozenset[int]]]:
@@ -216,7 +216,7 @@ class SensorSum:
 
 def mean_of(imu_link: ImuLink, robot: Robot, kind: str) -> tuple[Array, Array]:
     """
-    Return how sensors of a link are averaged in its frame, by the inverse of their variances.
+    Return the weighted mean of sensors of a link in its frame, by the inverse of variances.
 
     Returns blocks (n, 3, 3); position (3,) [m].
     """

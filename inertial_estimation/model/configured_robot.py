@@ -49,7 +49,7 @@ def build_robot(
 
 
 def _ft_spec(name: str, settings: FtSettings) -> str | FtSpec:
-    """Return the name of a sensor that has a tag, or the description of one that has none."""
+    """Return the name of a sensor that has a tag, or the specification of one that has none."""
     if not settings.joint:
         return name
     return FtSpec(name, settings.joint, settings.direction != 'parent_to_child')

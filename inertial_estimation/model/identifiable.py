@@ -127,7 +127,7 @@ def predictability(
     contacts: Iterable[str] = (),
 ) -> Predictability:
     """
-    Return what can be predicted once all that some sensors determine was identified.
+    Return the predictions possible once all that some sensors determine was identified.
 
     efforts, wrenches: joints and submodels that are measured, by default every submodel but a
     bolted one; contacts: frames that are always touched.

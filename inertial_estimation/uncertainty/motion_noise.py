@@ -213,7 +213,7 @@ class MotionDerivatives:
         links: tuple[Indices, Array] | None,
     ) -> Array:
         """
-        Return what noise does to the generalised forces at the sample that was run last.
+        Return the effect of noise on the generalised forces at the sample that was run last.
 
         joint_roots (n_joints, 3, 3); imu_roots (n_serving, 3, 3); links: joints and changes of
         `LinkMotionNoise`. Returns (n_joints + 3 n_serving, 3, 6 n_tops + n_joints) [N, Nm].
@@ -272,7 +272,7 @@ class ParameterNoise:
 
     def changes(self, dynamics: Dynamics) -> Array:
         """
-        Return what the errors do to the generalised forces at the sample that was run last.
+        Return the effect of the errors on the generalised forces at the sample that was run last.
 
         Returns (6 n_tops + n_joints, n_columns) [N, Nm].
         """
