@@ -18,7 +18,6 @@ from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.dependence import find_sides, sum_joints
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import Plan
-from inertial_estimation.estimation.sensor_arrays import with_ways
 from inertial_estimation.estimation.step import Step
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.arguments import names
@@ -46,10 +45,10 @@ class _Sums:
         for k, joint in enumerate(joints):
             if parents[joint] in carried:
                 net[carried[parents[joint]], k] = -1.0
-        balance, missing = plan.balance, masks([plan.missing_joints], len(robot.joint_names))[0]
+        balance, missing = plan.balance, plan.missing_joints
         unknowns = [plan.contacts[c].unknowns for c in plan.active]
         sides = find_sides(robot, balance.submodels, balance.contact_links, unknowns)
-        forest = with_ways(forest, plan.motion.layout.ways if plan.motion else {})
+        forest = plan.motion.reaching(forest)
         needed = sum_joints(robot, forest, sides.moving)
         # A sum on the parent's side goes to the child's frame through the joint itself.
         child = child_links(robot)

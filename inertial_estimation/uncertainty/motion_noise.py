@@ -78,14 +78,14 @@ class LinkMotionNoise:
     """Noise of the motions of the links of one plan; imu_roots (n_imus, 3, 3)."""
 
     def __init__(self, plan: MotionPlan, imu_roots: Array) -> None:
-        self._plan, links = plan, plan.layout.imu_links
+        self._plan, links = plan, plan.imu_links
         self.joints = np.array(sorted(plan.joints), dtype=np.intp)
         """Joints through which a motion comes."""
         self._sources = _sources(plan, imu_roots)
         known = plan.turning, plan.spun, plan.shaken
         self._walks = [
             None if forest is None else WalkDerivatives(links, forest, rows)
-            for forest, rows in zip(plan.layout.forests, known, strict=True)
+            for forest, rows in zip(plan.forests, known, strict=True)
         ]
 
     def changes(self, sample: Sample, serving: Indices, joint_roots: Array) -> Array:
