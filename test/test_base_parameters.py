@@ -16,7 +16,6 @@ from inertial_estimation.errors import InertialEstimationError, NameNotFound
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, parse_combination
 from inertial_estimation.model.identifiable import (
-    Rows,
     base_parameters,
     excitable,
     null_space,
@@ -99,8 +98,7 @@ def test_theorems_on_submodels(name):
     assert parts.shape[1] > base.shape[1]
 
 
-@pytest.mark.parametrize('rows', Rows)
-def test_short_levers_are_levers(rows):
+def test_short_levers_are_levers():
     """Joints a micrometre off another one are as many as joints far apart."""
     shapes = []
     for lever in (0.3, 1e-6):
@@ -108,7 +106,7 @@ def test_short_levers_are_levers(rows):
         for far in ('0.3', '0.2'):
             urdf = urdf.replace(f'xyz="{far} 0 0"', f'xyz="{lever} 0 0"')
         arm = Robot.from_urdf(urdf, fixed_link='base', ft_sensors=[])
-        shapes.append(null_space(arm, arm.submodels[0], rows).shape)
+        shapes.append(null_space(arm, arm.submodels[0]).shape)
     assert shapes[0] == shapes[1]
 
 

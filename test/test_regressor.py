@@ -20,6 +20,7 @@ from inertial_estimation.model.regressor import (
     joint_axis,
     joints_without_gravity,
     net_wrench_regressor,
+    poses_in_root,
     submodel_regressors,
     wrench_to_root,
 )
@@ -47,17 +48,19 @@ def random_batch(robot, rng):
 def test_rows_are_sums_of_the_net_wrenches_of_the_estimator(name, rng):
     robot = Robot.from_urdf(ROBOTS[name][0], **ROBOTS[name][1])
     samples, estimator = random_batch(robot, rng), WrenchEstimator(robot, [])
-    motions = link_motions(robot, samples, poses_in_parents(robot, samples.positions))
+    poses = poses_in_parents(robot, samples.positions)
+    motions = link_motions(robot, samples, poses)
     own = [net_wrench_regressor(m) @ p for m, p in zip(motions, robot.parameters, strict=True)]
     net = InternalWrenches(estimator).net(samples, estimator.batch(samples))
     assert_near(np.moveaxis(own, 0, 1), net)
     beyond = subtrees(robot)
     for submodel, rows in zip(robot.submodels, submodel_regressors(robot, samples), strict=True):
         parameters = robot.parameters[list(submodel.links)].reshape(-1)
-        at_root = {k: wrench_to_root(rows.root_poses[k], own[k]) for k in submodel.links}
+        placed = poses_in_root(robot, submodel, poses)
+        at_root = {k: wrench_to_root(placed[k], own[k]) for k in submodel.links}
         assert_near(rows.wrench @ parameters, sum(at_root.values()))
         for row, side in enumerate(rows.sides):
-            axis = joint_axis(rows.root_poses[side.child], robot.links[side.child].motion)
+            axis = joint_axis(placed[side.child], robot.links[side.child].motion)
             carried = sum(at_root[k] for k in submodel.links if k in beyond[side.child])
             assert_near(rows.torques[:, row] @ parameters, (axis * carried).sum(axis=1))
 
