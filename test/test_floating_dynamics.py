@@ -252,20 +252,6 @@ def test_motion_power_and_energy_do_not_depend_on_the_variables(state, root, rng
         assert_near(equations.velocity_map(root) @ root.velocity, equations.velocity)
 
 
-def test_momentum_follows_the_wrenches(state, root, rng):
-    """T 2.84 about the world, 2.85 about the centre of mass; iDynTree has the momentum itself."""
-    robot, last = state.model.robot, state.model.robot.link_names[-1]
-    world, whole = state.equations(last, RIGHT), centroidal(state)
-    a = rng.normal(0.0, 5.0, root.velocity.size)
-    external = world.forces_from(root, root.inverse_dynamics(a))[:6]
-    weight = whole.mass * robot.gravity
-    got = rate(lambda s: s.equations(last, RIGHT).momentum, state, a)
-    assert_near(got, external + np.array([*weight, *np.cross(whole.com, weight)]), DIFFERENCE)
-    about_com = external - np.concatenate([np.zeros(3), np.cross(whole.com, external[:3])])
-    got = rate(lambda s: centroidal(s).momentum, state, a)
-    assert_near(got, about_com + np.array([*weight, 0, 0, 0]), DIFFERENCE)
-
-
 def test_average_equations_fall_into_blocks(state, root):
     """T 3.86, 3.96-3.98."""
     equations, whole = average_equations(state), centroidal(state)
