@@ -16,6 +16,7 @@ import brute_force
 import numpy as np
 import pytest
 from robots import (
+    all_kinds,
     arm_with_wrist_sensor_urdf,
     assert_close,
     at_ends,
@@ -27,8 +28,9 @@ from robots import (
 from scipy.spatial.transform import Rotation
 from shared_data import SHARED
 
-from inertial_estimation.errors import ModelError
+from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact, ContactKind
+from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.sensor_arrays import spread
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -239,3 +241,72 @@ def test_only_accelerometers_off_one_line_are_an_array():
     robot = Robot.from_urdf(two_link_urdf(), imus=[*imus, spec('g', 'body', measures='gyroscope')])
     with pytest.raises(ModelError):
         WrenchEstimator(robot, acceleration_arrays=True)
+
+
+# Wrenches through joints, net wrenches of links
+
+
+@pytest.fixture(
+    params=[
+        ('two_link', {'imus': ['arm']}),
+        ('arm', {'fixed_link': 'tip'}),
+        ('humanoid', {'imus': ['foot', 'shank', 'hip', 'root', 'neck']}),
+        ('humanoid', {'imus': ['hand'], 'ft_sensors': []}),
+        ('icub_v2_5', {'imus': ['head', 'chest', 'l_foot']}),
+    ],
+    ids=str,
+)
+def robot(request):
+    name, options = request.param
+    return read_robot(name, request, **options)
+
+
+@pytest.mark.parametrize('contacts', [at_roots, at_ends, all_kinds])
+def test_wrenches_through_joints_are_the_sums_of_the_thesis(robot, contacts, rng):
+    estimator, sample = WrenchEstimator(robot, contacts(robot)), random_sample(robot, rng)
+    estimate, internal = estimator.update(sample), InternalWrenches(estimator)
+    motions = brute_force.link_motions(robot, sample, range(len(robot.imus)))
+    net = brute_force.net_wrenches(robot, motions)
+    assert_close(internal.net(sample, estimate), net, ROUND_OFF)
+    poses = brute_force.link_poses(robot, sample.positions)
+    member_of = brute_force.submodel_roots(robot, range(len(robot.ft_sensors)))
+    n_fts = range(len(robot.ft_sensors))
+    through = {k: brute_force.child_on_parent(robot, k, sample.ft_readings[k]) for k in n_fts}
+    for k, sensor in enumerate(robot.ft_sensors):
+        assert_close(internal.of(sample, estimate, sensor.joint), -through[k][None], ROUND_OFF)
+    for contact, wrench in zip(estimate.contacts, estimate.wrenches, strict=True):
+        link, pose = robot.frame(contact.frame)
+        net[link] -= brute_force.wrench_transform(pose) @ wrench
+    joints = {link.joint: k for k, link in enumerate(robot.links)}
+    for j, wrench in enumerate(internal.of(sample, estimate, robot.joint_names)):
+        k = joints[j]
+        own = {n for n in brute_force.beyond(robot, k) if member_of[n] == member_of[k]}
+        assert_close(wrench, brute_force.summed(robot, poses, k, own, net, through), ROUND_OFF)
+        assert_close(robot.links[k].motion @ wrench, estimate.torques[j], ROUND_OFF)
+
+
+@pytest.mark.parametrize('contacts', [at_ends, all_kinds])
+def test_missing_sensors_cost_what_they_cost_the_torques(robot, contacts, rng):
+    """A wrench depends on what its torque does, and maybe on its own position."""
+    estimator, sample = WrenchEstimator(robot, contacts(robot)), random_sample(robot, rng)
+    internal = InternalWrenches(estimator)
+    n = len(robot.joint_names)
+    for j in {0, n // 2, n - 1}:
+        positions, readings = sample.positions.copy(), sample.ft_readings.copy()
+        positions[j] = np.nan
+        readings[: j % 2] = np.nan
+        whole = sample._replace(ft_readings=readings)
+        faulty = whole._replace(positions=positions)
+        estimate = estimator.update(faulty)
+        wrenches = internal.of(faulty, estimate, robot.joint_names)
+        lost, others = np.isnan(wrenches).any(axis=1), np.arange(n) != j
+        np.testing.assert_array_equal(lost[others], np.isnan(estimate.torques)[others])
+        assert lost[j] or np.isfinite(estimate.torques[j])
+        expected = internal.of(whole, estimator.update(whole), robot.joint_names)
+        assert_close(wrenches[~lost], expected[~lost], ROUND_OFF)
+
+
+def test_wrong_joints_are_refused(nested_humanoid):
+    for name in ('sole_joint', 'elbo'):
+        with pytest.raises(NameNotFound):
+            InternalWrenches(WrenchEstimator(nested_humanoid)).frames([name])
