@@ -11,6 +11,7 @@ gyroscopes alone. Not covered: missing FT sensors and joints (test_quality.py), 
 
 from contextlib import suppress
 from functools import cache
+from types import SimpleNamespace
 
 import brute_force
 import numpy as np
@@ -36,6 +37,7 @@ from inertial_estimation.estimation.sensor_arrays import spread
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration, LinkSensorSpec
+from inertial_estimation.model.tree import Link, Source, assign_owners
 from inertial_estimation.sample import SampleBatch
 
 # Relative to the largest number of a result: round-off of sums over some sixty links, times the
@@ -241,6 +243,25 @@ def test_only_accelerometers_off_one_line_are_an_array():
     robot = Robot.from_urdf(two_link_urdf(), imus=[*imus, spec('g', 'body', measures='gyroscope')])
     with pytest.raises(ModelError):
         WrenchEstimator(robot, acceleration_arrays=True)
+
+
+@pytest.mark.parametrize('seed', range(60))
+def test_sources_of_random_trees(seed):
+    """Compare with the oracle, which walks distances instead of spreading from the IMUs."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 25))
+    cuts, links = [k for k in range(1, n) if rng.random() < 0.25], []
+    for k in range(n):
+        parent = int(rng.integers(0, k)) if k else -1
+        sensor = cuts.index(k) if k in cuts else -1
+        joint = -1 if sensor >= 0 or k == 0 else k
+        links.append(Link(f'l{k}', parent, joint, sensor, np.eye(4), np.zeros(6)))
+    imus = [int(k) for k in rng.integers(0, n, rng.integers(1, 6))]
+    sources = [Source(f'i{k}', k, np.eye(4)) for k in imus]
+    robot = SimpleNamespace(links=links, ft_sensors=[SimpleNamespace(child=k) for k in cuts])
+    for rigid, oracle in ((False, brute_force.owners), (True, brute_force.owners_of_motion)):
+        found = assign_owners(links, sources, rigid_sensors=rigid)
+        assert list(found) == oracle(robot, imus)
 
 
 # Wrenches through joints, net wrenches of links

@@ -59,8 +59,9 @@ def random_batch(robot, rng):
     return SampleBatch.stack([random_sample(robot, rng) for _ in range(N)])
 
 
+@pytest.mark.parametrize('ground', [-1, 3])
 @pytest.mark.parametrize('name', ROBOTS)
-def test_rows_are_sums_of_the_net_wrenches_of_the_estimator(name, rng):
+def test_rows_are_sums_of_the_net_wrenches_of_the_estimator(name, ground, rng):
     robot = Robot.from_urdf(ROBOTS[name][0], **ROBOTS[name][1])
     samples, estimator = random_batch(robot, rng), WrenchEstimator(robot, [])
     poses = poses_in_parents(robot, samples.positions)
@@ -69,15 +70,19 @@ def test_rows_are_sums_of_the_net_wrenches_of_the_estimator(name, rng):
     net = InternalWrenches(estimator).net(samples, estimator.batch(samples))
     assert_near(np.moveaxis(own, 0, 1), net)
     beyond = subtrees(robot)
-    for submodel, rows in zip(robot.submodels, submodel_regressors(robot, samples), strict=True):
+    found = submodel_regressors(robot, samples, ground=ground)
+    for submodel, rows in zip(robot.submodels, found, strict=True):
         parameters = robot.parameters[list(submodel.links)].reshape(-1)
         placed = poses_in_root(robot, submodel, poses)
         at_root = {k: wrench_to_root(placed[k], own[k]) for k in submodel.links}
         assert_near(rows.wrench @ parameters, sum(at_root.values()))
         for row, side in enumerate(rows.sides):
             axis = joint_axis(placed[side.child], robot.links[side.child].motion)
-            carried = sum(at_root[k] for k in submodel.links if k in beyond[side.child])
-            assert_near(rows.torques[:, row] @ parameters, (axis * carried).sum(axis=1))
+            carried = {*submodel.links} & {*beyond[side.child]}
+            away = ground not in carried
+            free = carried if away else {*submodel.links} - carried
+            torque = (1 if away else -1) * axis * sum(at_root[k] for k in sorted(free))
+            assert_near(rows.torques[:, row] @ parameters, torque.sum(axis=1))
 
 
 def test_missing_joint_costs_what_depends_on_it(rng):
