@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench.timing import Progress
 from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
@@ -88,9 +87,7 @@ def at_random(seconds: float = SECONDS, seed: int = 0) -> Scenario:
     return replace(standing(seconds, seed), pushes=(), onset=ONSET)
 
 
-def record(
-    scenario: Scenario, seconds: float = SECONDS, progress: Progress = lambda done: None
-) -> StandingLog:
+def record(scenario: Scenario, seconds: float = SECONDS) -> StandingLog:
     """
     Let the robot stand and move.
 
@@ -107,8 +104,6 @@ def record(
         if sample is not None and not k % EVERY:
             kept.append(sample)
             torques.append(snapshot.torques[order])
-        if not k % RATE:
-            progress(k / (seconds * RATE))
     return StandingLog(robot, scenario.contacts, SampleBatch.stack(kept), np.array(torques))
 
 

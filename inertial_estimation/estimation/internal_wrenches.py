@@ -139,16 +139,18 @@ class InternalWrenches:
         """
         return self._found(sample, estimate, 0)
 
-    def frames(self, joints: Iterable[str] | str) -> list[str]:
+    def frames(self, joints: Iterable[str] | str, where: str = '') -> list[str]:
         """Return the child links of joints, in whose frames their wrenches are."""
-        return [self._names[k] for k in self._cut_at(joints)]
+        return [self._names[k] for k in self._cut_at(joints, where)]
 
-    def _cut_at(self, joints: Iterable[str] | str) -> list[int]:
+    def _cut_at(self, joints: Iterable[str] | str, where: str = '') -> list[int]:
         """Return the child links of joints."""
         chosen = names('joints', joints)
         for name in chosen:
             if name not in self._cuts:
-                raise NameNotFound('joint that moves or holds an FT sensor', name, self._cuts)
+                raise NameNotFound(
+                    'joint that moves or holds an FT sensor', name, self._cuts, where
+                )
         return [self._cuts[name] for name in chosen]
 
     def _found(self, sample: Sample | SampleBatch, estimate: WrenchEstimate, kind: int) -> Array:
@@ -178,11 +180,7 @@ def build_internal_wrenches(
     """Check the joints and links that the settings name."""
     wrenches, known = InternalWrenches(estimator), estimator.robot.link_names
     for joint in settings.outputs.internal_wrench_joints:
-        try:
-            wrenches.frames(joint)
-        except NameNotFound as error:
-            where = f"'internal_wrench_joints' names '{joint}'"
-            raise NameNotFound(error.kind, joint, error.known, where) from error
+        wrenches.frames(joint, f"'internal_wrench_joints' names '{joint}'")
     for link in settings.outputs.net_wrench_links:
         if link not in known:
             raise NameNotFound('link', link, known, f"'net_wrench_links' names '{link}'")

@@ -47,7 +47,6 @@ from inertial_estimation.model.tree import (
     read_links,
     select_ft_specs,
 )
-from inertial_estimation.model.urdf import check_numbers, check_tree
 
 __all__ = ['STANDARD_GRAVITY', 'Robot']
 
@@ -146,8 +145,7 @@ class Robot:
         """
         text = urdf_text.load_text(urdf)
         root = urdf_text.parse(text)
-        check_tree(root)
-        check_numbers(root)
+        urdf_text.check_tree(root)
         specs = select_ft_specs(root, ft_sensors)
         model = cut_model(root, specs, joints, locked_positions or {})
         links, joint_names = read_links(model, [spec.joint for spec in specs])
