@@ -70,26 +70,6 @@ def test_locked_joints_merge_their_links(kept, locked, rng):
     assert_same_robot(robot, q, full, [everywhere[name] for name in full.joint_names])
 
 
-def test_submodels_of_nested_sensors(nested_humanoid):
-    robot = nested_humanoid
-    assert {s.name: {robot.link_names[k] for k in s.links} for s in robot.submodels} == {
-        'root': {'root', 'chest', 'head', 'shoulder', 'hip'},
-        'upper_arm': {'upper_arm', 'hand'},
-        'thigh': {'thigh', 'shank'},
-        'foot': {'foot'},
-    }
-    names = ['arm_sensor', 'leg_sensor', 'foot_sensor']
-    assert [sensor.name for sensor in robot.ft_sensors] == names
-    borders = {s.name: (s.root_sensor, s.child_sensors) for s in robot.submodels}
-    assert borders == {
-        'root': (-1, (0, 1)), 'upper_arm': (0, ()), 'thigh': (1, (2,)), 'foot': (2, ()),
-    }  # fmt: skip
-    assert all(link.parent < k for k, link in enumerate(robot.links))
-    for k, sensor in enumerate(robot.ft_sensors):
-        child = robot.links[sensor.child]
-        assert (child.ft_sensor, child.parent) == (k, sensor.parent)
-
-
 def test_unusual_names_and_joints_are_read():
     usual = Robot.from_urdf(ARM)
     for old in ('tip_joint', 'base'):
@@ -112,7 +92,8 @@ def test_ft_sensors_are_chosen_by_name_or_specification(nested_humanoid, rng):
     robot = Robot.from_urdf(text, ft_sensors=['foot_sensor', 'arm_sensor'])
     found = [(s.name, s.direction) for s in robot.ft_sensors]
     assert found == [('foot_sensor', -1), ('arm_sensor', 1)]
-    assert len(Robot.from_urdf(text, ft_sensors=[]).submodels) == 1
+    for given, wanted in ({}, 4), ({'ft_sensors': ['all']}, 4), ({'ft_sensors': []}, 1):
+        assert len(build_robot(EstimatorSettings.from_dict(given), text).submodels) == wanted
     pose = np.eye(4)
     pose[:3, 3] = rng.normal(size=3)
     spec = FtSpec('tip_sensor', 'tip_joint', child_to_parent=False, pose=pose)
@@ -204,12 +185,6 @@ def test_imus_are_placed_by_the_settings_in_their_order():
         np.testing.assert_allclose(sensor.L_H_S, L_H_F @ in_frame, rtol=0, atol=1e-14)
 
 
-def test_an_empty_list_of_ft_sensors_is_none():
-    for given, wanted in ({}, 1), ({'ft_sensors': ['all']}, 1), ({'ft_sensors': []}, 0):
-        robot = build_robot(EstimatorSettings.from_dict({'fixed_link': 'base'} | given), ARM)
-        assert (len(robot.ft_sensors), len(robot.submodels)) == (wanted, 1 + wanted)
-
-
 # Mistakes
 
 
@@ -238,7 +213,6 @@ def test_impossible_arguments_are_refused(options, error):
 
 
 MOVED = 1e-14  # of a few products of sines and cosines, of an inertia moved there and back
-ARM = arm_with_wrist_sensor_urdf()
 INERTIAL = (
     '<inertial><mass value="{0}"/><inertia ixx="{1}" ixy="0" ixz="0" iyy="{1}" iyz="0" izz="{1}"/>'
     '</inertial>'
@@ -256,9 +230,6 @@ def ft_tag(joint='j', inside='', origin=''):
     )
 
 
-# Text
-
-
 def test_files_that_are_no_urdf_are_refused(tmp_path):
     path = tmp_path / 'robot.urdf'
     path.write_bytes(b'\xef\xbb\xbf<robot name="r">\r\n</robot>\r\n')
@@ -267,9 +238,6 @@ def test_files_that_are_no_urdf_are_refused(tmp_path):
     for given in (path, tmp_path / 'nowhere.urdf'):
         with pytest.raises(ModelError):
             urdf.load_text(given)
-
-
-# Tags
 
 
 def test_sensor_tags_are_read():
