@@ -27,7 +27,7 @@ from inertial_estimation.identification.unknowns import OF_A_JOINT, Term
 from inertial_estimation.model.free_floating import FreeFloatingModel
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensor_models import SensorModels
+from inertial_estimation.model.sensor_models import floating_acceleration, sensor_readings
 from inertial_estimation.sample import SampleBatch
 
 # A few dozen transforms of forces of some hundred newton.
@@ -51,15 +51,15 @@ def moving(robot, rng, frames=()):
         state = model.state(
             motion.positions, motion.velocities, None, v, base=fixed, representation=left
         )
-        if fixed:
-            acceleration = np.concatenate([np.zeros(6), motion.accelerations])
-            sensors = SensorModels(state, state.equations(fixed, left), acceleration, acting)
-        else:
-            sensors = SensorModels.floating(state, motion.accelerations, acting)
-        efforts = sensors.variables.inverse_dynamics(sensors.acceleration)
+        equations = state.equations(fixed, left)
+        acceleration = np.concatenate([np.zeros(6), motion.accelerations])
+        if not fixed:
+            acceleration = floating_acceleration(state, motion.accelerations, acting)
+        sample, _ = sensor_readings(state, equations, acceleration, acting)
+        efforts = equations.inverse_dynamics(acceleration)
         for frame, wrench in acting.items():
-            efforts = efforts - state.jacobian(frame, sensors.variables, left).T @ wrench
-        samples.append(sensors.sample()._replace(efforts=efforts[6:]))
+            efforts = efforts - state.jacobian(frame, equations, left).T @ wrench
+        samples.append(sample._replace(efforts=efforts[6:]))
     return SampleBatch.stack(samples), wrenches
 
 

@@ -28,7 +28,7 @@ from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.free_floating import FreeFloatingModel
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensor_models import SensorModels
+from inertial_estimation.model.sensor_models import floating_acceleration, sensor_readings
 from inertial_estimation.model.sensors import FtCalibration, LinkSensorSpec
 from inertial_estimation.sample import Sample, SampleBatch
 
@@ -206,7 +206,9 @@ def moving(robot, rng, frames=()):
             motion.positions, motion.velocities, random_pose(rng), v, representation=LEFT
         )
         wrenches = {frame: WRENCHES[frame] for frame in frames}
-        samples.append(SensorModels.floating(state, motion.accelerations, wrenches).sample())
+        acceleration = floating_acceleration(state, motion.accelerations, wrenches)
+        root = state.equations('', LEFT)
+        samples.append(sensor_readings(state, root, acceleration, wrenches)[0])
     return SampleBatch.stack(samples)
 
 
@@ -305,12 +307,13 @@ def test_floating_robot_against_pinocchio(rng):
     state = FreeFloatingModel(robot).state(
         motion.positions, motion.velocities, None, v, representation=LEFT
     )
-    models = SensorModels.floating(state, motion.accelerations, wrenches)
-    assert_same_readings(models.sample(), theirs)
-    np.testing.assert_allclose(models.reaction, 0, rtol=0, atol=READINGS)
-    mixed = state.equations('sole', MIXED)
-    acceleration = mixed.acceleration_from(models.variables, models.acceleration)
-    assert_same_readings(SensorModels(state, mixed, acceleration, wrenches).sample(), theirs)
+    acceleration = floating_acceleration(state, motion.accelerations, wrenches)
+    root, mixed = state.equations('', LEFT), state.equations('sole', MIXED)
+    for variables in (root, mixed):
+        given = variables.acceleration_from(root, acceleration)
+        ours, reaction = sensor_readings(state, variables, given, wrenches)
+        assert_same_readings(ours, theirs)
+        np.testing.assert_allclose(reaction, 0, rtol=0, atol=READINGS)
 
 
 @pytest.mark.parametrize('held', ['base', 'tool'])
@@ -322,18 +325,17 @@ def test_fixed_robot_is_held_by_its_reaction_and_predicts_its_imus(held, rng):
     state = FreeFloatingModel(robot).state(motion.positions, motion.velocities, base=held)
     accelerations = np.concatenate([np.zeros(6), motion.accelerations])
     given = state, state.equations(held, MIXED), accelerations
-    models = SensorModels(*given)
-    whole = SensorModels(*given, {held: models.reaction})
-    np.testing.assert_allclose(whole.reaction, 0, rtol=0, atol=READINGS)
-    assert_same_readings(whole.sample(), models.sample())
-    for values in sensor_residuals(
-        WrenchEstimator(robot), SampleBatch.stack([models.sample()]), [Contact(held)]
-    ):
+    ours, reaction = sensor_readings(*given)
+    whole, left = sensor_readings(*given, {held: reaction})
+    np.testing.assert_allclose(left, 0, rtol=0, atol=READINGS)
+    assert_same_readings(whole, ours)
+    samples = SampleBatch.stack([ours])
+    for values in sensor_residuals(WrenchEstimator(robot), samples, [Contact(held)]):
         assert_near(values)
     if held == 'base':
-        theirs, _, reaction = ConsistentReadings(robot).sample(motion, {})
-        assert_same_readings(models.sample(), theirs)
-        np.testing.assert_allclose(models.reaction, reaction, rtol=0, atol=READINGS)
+        theirs, _, expected = ConsistentReadings(robot).sample(motion, {})
+        assert_same_readings(ours, theirs)
+        np.testing.assert_allclose(reaction, expected, rtol=0, atol=READINGS)
 
 
 # Verdicts
