@@ -29,7 +29,6 @@ from inertial_estimation.model.sensors import (
     FtSensor,
     FtSpec,
     Imu,
-    LinkSensor,
     LinkSensorSpec,
     check_unique,
     read_only,
@@ -82,8 +81,8 @@ class Robot:
     gyroscope; of equal names the link's.
     """
     ft_sensors: tuple[FtSensor, ...]
-    accelerometers: tuple[LinkSensor, ...]
-    gyroscopes: tuple[LinkSensor, ...]
+    accelerometers: tuple[Imu, ...]
+    gyroscopes: tuple[Imu, ...]
     imus: tuple[Imu, ...]
     fixed_frame: str
     """Frame that is at rest in the world, empty if the robot floats."""
@@ -304,23 +303,21 @@ def same_place(one: Place, other: Place) -> bool:
     return one[0] == other[0] and np.allclose(one[1], other[1], rtol=0.0, atol=SAME_PLACE)
 
 
-def _link_sensors(root: Element, kind: str, bodies: Mapping[str, Place]) -> tuple[LinkSensor, ...]:
+def _link_sensors(root: Element, kind: str, bodies: Mapping[str, Place]) -> tuple[Imu, ...]:
     """Return the accelerometers or gyroscopes with a tag; bodies: links and joints."""
     found = []
     for name, urdf_link, pose in urdf_text.link_sensor_tags(root, kind):
         if urdf_link not in bodies:
             raise ModelError(f"{kind} '{name}' is on link '{urdf_link}', which is none")
         link, L_H_U = bodies[urdf_link]
-        found.append(LinkSensor(name, link, read_only(L_H_U @ pose)))
+        found.append(Imu(name, name, link, read_only(L_H_U @ pose), kind))
     return tuple(found)
 
 
-def _paired(
-    accelerometers: Iterable[LinkSensor], gyroscopes: Iterable[LinkSensor]
-) -> tuple[Imu, ...]:
+def _paired(accelerometers: Iterable[Imu], gyroscopes: Iterable[Imu]) -> tuple[Imu, ...]:
     """Return the IMUs that accelerometers and gyroscopes of one link and place make."""
 
-    def is_board(one: LinkSensor, other: LinkSensor) -> bool:
+    def is_board(one: Imu, other: Imu) -> bool:
         turned = np.abs(one.L_H_S[:3, :3] - other.L_H_S[:3, :3]).max()
         distance = np.linalg.norm(one.L_H_S[:3, 3] - other.L_H_S[:3, 3])
         return bool(one.link == other.link and turned < SAME_FRAME and distance < SAME_BOARD)
@@ -336,7 +333,7 @@ def _paired(
 
 def _imu(
     spec: LinkSensorSpec,
-    tags: Mapping[str, LinkSensor],
+    tags: Mapping[str, Imu],
     bodies: Mapping[str, Place],
     frames: Mapping[str, Place],
 ) -> Imu:
@@ -345,11 +342,11 @@ def _imu(
     if frame not in frames:
         where = f"IMU '{spec.name}' is at '{frame}' (imu.{spec.name}.frame, else its name)"
         raise FrameNotFound(frame, frames, where)
-    if spec.pose is None:
-        place = (tags[frame].link, tags[frame].L_H_S) if frame in tags else bodies[frame]
-        return Imu(spec.name, frame, *place, spec.measures, *noise)
     tag = tags.get(frame)
-    if tag and (frame not in bodies or not same_place((tag.link, tag.L_H_S), bodies[frame])):
+    place = bodies[frame] if tag is None else (tag.link, tag.L_H_S)
+    if spec.pose is None:
+        return Imu(spec.name, frame, *place, spec.measures, *noise)
+    if frame not in bodies or not same_place(place, bodies[frame]):
         raise ModelError(f"IMU '{spec.name}' has a pose in sensor '{frame}', not in a link")
     # Its readings are in a frame of its own, which only its name stands for.
     link, L_H_F = bodies[frame]

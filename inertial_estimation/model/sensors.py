@@ -114,17 +114,6 @@ class FtSensor:
 
 
 @dataclass(frozen=True, eq=False)
-class LinkSensor:
-    """An accelerometer or gyroscope: rigidly attached to one link [T section 4.3.2]."""
-
-    name: str
-    link: int
-    """Index of the link."""
-    L_H_S: Array
-    """Pose of the sensor in the link's frame, shape (4, 4) [m]."""
-
-
-@dataclass(frozen=True, eq=False)
 class Imu:
     """Accelerometer and gyroscope that report in one frame, or only one of the two."""
 
