@@ -244,39 +244,22 @@ def test_short_levers_are_levers():
     assert shapes[0] == shapes[1]
 
 
-# Predictions
+# Predictions; bolted robots are in test_check_identifiable.py
 
 
-def test_ft_sensors_of_a_floating_robot_predict_all(nested_humanoid):
+def test_measured_quantities_decide_what_can_be_predicted(nested_humanoid, arm_with_wrist_sensor):
     found, joints = predictability(nested_humanoid), len(nested_humanoid.joint_names)
     assert found.rank == 10 * len(nested_humanoid.submodels) + 7 * joints
     for lacking in (found.torques, found.torques_without_fts, found.wrenches):
         assert set(lacking.values()) == {0}
-    urdf, imus = nested_humanoid.urdf, [imu.name for imu in nested_humanoid.imus]
-    arm_only = predictability(Robot.from_urdf(urdf, imus=imus, ft_sensors=['arm_sensor']))
-    assert arm_only.rank == 10 * 2 + 7 * joints
-    assert set(arm_only.wrenches) == {'root', 'upper_arm'}
     last = nested_humanoid.submodels[-1]
     touched = predictability(nested_humanoid, contacts=[last.name])
     inner = sum(nested_humanoid.links[k].joint >= 0 for k in last.links)
     assert touched.rank == found.rank - 10 - 7 * inner
     assert touched.wrenches[last.name] > 0
-
-
-def test_bolted_base_needs_efforts_or_a_force_plate(arm_with_wrist_sensor):
-    arm, joints = arm_with_wrist_sensor, arm_with_wrist_sensor.joint_names
-    wrist_only = predictability(arm)
-    assert all(lacking > 0 for lacking in wrist_only.torques.values())
-    assert wrist_only.wrenches['tool'] == 0 < wrist_only.wrenches['base']
-    efforts = predictability(arm, efforts=joints)
-    assert set(efforts.torques.values()) == {0} and efforts.wrenches['base'] > 0
-    plate = predictability(arm, wrenches=['base', 'tool'])
-    assert set(plate.torques.values()) == set(plate.wrenches.values()) == {0}
-    assert wrist_only.rank < efforts.rank < plate.rank
-    elbow = predictability(arm, efforts=['elbow'])
+    elbow = predictability(arm_with_wrist_sensor, efforts=['elbow'], wrenches=())
     assert elbow.torques['elbow'] == 0 < elbow.torques['shoulder']
-    without_wrench = predictability(arm, efforts=joints, wrenches=())
-    assert without_wrench.wrenches['tool'] > 0
+    assert elbow.wrenches['tool'] > 0
 
 
 # Base parameters
