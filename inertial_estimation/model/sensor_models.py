@@ -88,7 +88,8 @@ def sensor_readings(
         imus[2, k] = gyroscope(proper[imu.link, 3:], imu.L_H_S)
     joints = np.array(state.positions), np.array(state.root_velocity[6:]), acceleration[6:].copy()
     reaction = wrench_transform(inverse_pose(root_H_L[held] @ held_H_frame)) @ rows.sum(axis=0)
-    return Sample(0, *joints, *imus, np.array(fts).reshape(-1, 6)), reaction
+    readings = imus[0], imus[1], imus[2], np.array(fts).reshape(-1, 6)
+    return Sample(0, *joints, *readings), reaction
 
 
 def find_ft(robot: Robot, given: str | FtSensor, where: str = '') -> FtSensor:
