@@ -43,17 +43,11 @@ def robot():
     return Robot.from_urdf(nested_humanoid_urdf(), imus=['head', 'hand', 'shank'])
 
 
-def without(sample, field, row, value=np.nan, column=0):
-    """Return the sample with one number of a field missing."""
-    array = getattr(sample, field).copy()
-    array[(row, column) if array.ndim == 2 else row] = value
-    return sample._replace(**{field: array})
-
-
 def without_fts(sample, rows):
-    for k in rows:
-        sample = without(sample, 'ft_readings', k, column=k % 6)
-    return sample
+    """Return the sample with one number of some FT readings missing."""
+    readings = sample.ft_readings.copy()
+    readings[list(rows), [k % 6 for k in rows]] = np.nan
+    return sample._replace(ft_readings=readings)
 
 
 def assert_nan_where_marked(estimate):
@@ -68,10 +62,24 @@ def assert_nan_where_marked(estimate):
 # FT sensors
 
 
+def joints_between(robot, one, links):
+    """Return whether each joint lies between a link and any of some others."""
+    found = np.zeros(len(robot.joint_names), dtype=bool)
+    for k, link in enumerate(robot.links):
+        if link.joint >= 0:
+            beyond = brute_force.beyond(robot, k)
+            found[link.joint] = any((one in beyond) != (other in beyond) for other in links)
+    return found
+
+
+@pytest.mark.parametrize('fixed', ['', 'foot'])
 @pytest.mark.parametrize('contacts', [at_ends, at_roots])
 @pytest.mark.parametrize('missing', ANY_THREE)
-def test_submodels_merge_across_missing_sensors(robot, missing, contacts, rng):
+def test_submodels_merge_across_missing_sensors(missing, contacts, fixed, rng):
     """The first contact keeps the sum of both sides; what lies apart does not change a bit."""
+    robot = Robot.from_urdf(
+        nested_humanoid_urdf(), imus=['head', 'hand', 'shank'], fixed_link=fixed
+    )
     contacts = contacts(robot)
     estimator = WrenchEstimator(robot, contacts)
     sample = random_sample(robot, rng)
@@ -101,25 +109,7 @@ def test_submodels_merge_across_missing_sensors(robot, missing, contacts, rng):
             np.testing.assert_array_equal(estimate.torques[joints], whole.torques[joints])
             np.testing.assert_array_equal(estimate.torque_quality[joints], 0)
     assert_nan_where_marked(estimate)
-
-
-def joints_between(robot, one, links):
-    """Return whether each joint lies between a link and any of some others."""
-    found = np.zeros(len(robot.joint_names), dtype=bool)
-    for k, link in enumerate(robot.links):
-        if link.joint >= 0:
-            beyond = brute_force.beyond(robot, k)
-            found[link.joint] = any((one in beyond) != (other in beyond) for other in links)
-    return found
-
-
-@pytest.mark.parametrize('fixed', ['', 'foot'])
-@pytest.mark.parametrize('missing', ANY_THREE)
-def test_external_torques_towards_merged_contacts_are_marked(missing, fixed, rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'], fixed_link=fixed)
-    contacts = at_ends(robot)
-    sample = without_fts(random_sample(robot, rng), missing)
-    estimate = WrenchEstimator(robot, contacts).update(sample)
+    # External torques between the base and a contact that merged.
     marked = [robot.frame(contacts[c].frame)[0] for c in np.flatnonzero(estimate.contact_quality)]
     expected = MERGED * joints_between(robot, robot.base, marked)
     np.testing.assert_array_equal(estimate.external_torque_quality, expected)
