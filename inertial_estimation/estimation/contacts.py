@@ -191,8 +191,6 @@ class ContactSet:
     _hash: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
-        if len(self.contacts) != len(self.assumed):
-            raise ShapeError('assumed', (len(self.contacts),), (len(self.assumed),))
         object.__setattr__(self, '_hash', hash((self.contacts, self.assumed)))
 
     def __hash__(self) -> int:

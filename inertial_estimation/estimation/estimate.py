@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.estimation.contacts import Contact, check_contacts
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 
 Flags = NDArray[np.uint8]
@@ -109,7 +109,7 @@ class WrenchEstimate(NamedTuple):
 def result_names(robot: Robot, contacts: Iterable[Contact]) -> list[str]:
     """Return the subject of each entry of `WrenchEstimate.quality`."""
     kinds = {
-        'external_wrench': [contact.name for contact in check_contacts(contacts)],
+        'external_wrench': [contact.name for contact in contacts],
         'joint_torque': robot.joint_names,
         'external_joint_torque': robot.joint_names,
         'residual': [submodel.name for submodel in robot.submodels],
