@@ -113,8 +113,8 @@ def test_tags_of_one_link_pair_where_their_frames_agree(shared_models):
         GYRO.format('away', 'arm', '<origin xyz="0.3 0 0" rpy="0 0 1"/>'),
         GYRO.format('other_link', 'body', AT),
         GYRO.format('g', 'arm', '<origin xyz="0.105 0 0" rpy="0 0 1"/>'),
+        ACC.format('alone', 'body', '<origin xyz="0.5 0 0" rpy="0 0 1"/>'),
         ACC.format('b', 'body', AT),
-        ACC.format('alone', 'body', '<origin xyz="0.5 0 0"/>'),
         ACC.format('second', 'arm', AT),
         GYRO.format('g2', 'arm', AT),
     )
