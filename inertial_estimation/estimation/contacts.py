@@ -108,12 +108,11 @@ class Contact:
     def __post_init__(self) -> None:
         if not isinstance(self.frame, str) or not isinstance(self.name, str):
             raise ModelError(f"frame '{self.frame}' or name '{self.name}' of a contact is no text")
-        try:
-            object.__setattr__(self, 'kind', ContactKind(self.kind))
-        except ValueError:
+        kind = next((kind for kind in ContactKind if kind == self.kind), None)
+        if kind is None:
             kinds = ', '.join(ContactKind)
-            text = f"contact '{self.frame}': kind '{self.kind}' is none of {kinds}"
-            raise ModelError(text) from None
+            raise ModelError(f"contact '{self.frame}': kind '{self.kind}' is none of {kinds}")
+        object.__setattr__(self, 'kind', kind)
         for key, size in (('point', 3), ('direction', 3), ('wrench', 6)):
             given = getattr(self, key)
             try:
