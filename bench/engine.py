@@ -12,7 +12,7 @@ import numpy as np
 from bench.peer import PeerStep
 from bench.report import Goal, Table
 from bench.robots import CONTACTS, ONE_IMU, SEVERAL_IMUS, SQUEEZE, random_sample, synthetic_urdf
-from bench.timing import Array, Progress, Timed, interleave, ratio
+from bench.timing import Array, Timed, interleave, ratio
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
@@ -31,9 +31,7 @@ WHOLE = 'batch, per sample'
 Step = Callable[[Sample], object]
 
 
-def measure(
-    rounds: int = ROUNDS, progress: Progress | None = None
-) -> tuple[list[Table], list[Goal]]:
+def measure(rounds: int = ROUNDS) -> tuple[list[Table], list[Goal]]:
     """Measure on the iCub of icub-models (32 joints, 6 FT sensors), and on robots of its shape."""
     text = icub_urdf()
     one, several = (Robot.from_urdf(text, imus=imus) for imus in (ONE_IMU, SEVERAL_IMUS))
@@ -59,7 +57,7 @@ def measure(
         for name, (robot, step) in steps.items()
     }
     calls[WHOLE] = Timed(lambda: estimator.batch(batch), 1)
-    durations = interleave(calls, rounds, progress)
+    durations = interleave(calls, rounds)
     durations[WHOLE] = durations[WHOLE] / BATCH
     columns = ('call', 'median [us]', 'p99 [us]', *(f'/ {name}' for name in (PEER, NATIVE, ONE)))
     rows = [

@@ -29,7 +29,6 @@ from bench.live_robots import (
     wrong_robot,
 )
 from bench.report import Goal, Table
-from bench.timing import Progress
 from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -242,9 +241,7 @@ def carried_load(seed: int = 0, seconds: float = 20.0, wait: float = 10.0) -> tu
     )
 
 
-def standing_still(
-    seconds: int = STILL_SECONDS, seed: int = 0, progress: Progress = lambda done: None
-) -> tuple[Goal, ...]:
+def standing_still(seconds: int = STILL_SECONDS, seed: int = 0) -> tuple[Goal, ...]:
     """Let an arm move for 30 s, stand still for some time [s], and move again."""
     rng = np.random.default_rng(seed)
     joints = ('l_shoulder_pitch', 'l_shoulder_roll', 'l_shoulder_yaw', 'l_elbow')
@@ -273,7 +270,6 @@ def standing_still(
         identifier.add(later(still))
         if not (k + 1) % min(600, seconds):
             refits.append(identifier.refit())
-            progress((k + 1) / seconds)
     move(seed + 2)
 
     def mass_error(parameters: Array) -> float:
@@ -291,28 +287,20 @@ def standing_still(
     )
 
 
-def measure(
-    seeds: Sequence[int] = SEEDS,
-    seconds: float = SECONDS,
-    still: int = STILL_SECONDS,
-    progress: Progress = lambda done: None,
-) -> tuple[list[Table], list[Goal]]:
+def measure(seeds: Sequence[int] = SEEDS) -> tuple[list[Table], list[Goal]]:
     """Run all experiments."""
-    log = record(at_random(seconds), seconds, progress=lambda done: progress(0.1 * done))
-    found = []
-    for seed in seeds:
-        found.append(torque_errors(log, seed))
-        progress(0.1 + 0.3 * len(found) / len(seeds))
-    urdf, _, identified, _ = _rms(found, min(LATE, seconds / 2), np.inf)
+    log = record(at_random())
+    found = [torque_errors(log, seed) for seed in seeds]
+    urdf, _, identified, _ = _rms(found, LATE, np.inf)
     goals = [
         Goal(f'torques after {LATE:g} s: error / that with the URDF', identified / urdf, HALF)
     ]
     for experiment in (drift, push, payload, carried_load):
         goals += experiment()
-    goals += standing_still(still, progress=lambda done: progress(0.5 + 0.5 * done))
+    goals += standing_still()
     spans = [(f'{first:g}-{last:g}', *_rms(found, first, last)) for first, last in SPANS]
     by_seed = [
-        (seed, *one.rms(min(LATE, seconds / 2), np.inf), *one.base[0], *one.base[-1])
+        (seed, *one.rms(LATE, np.inf), *one.base[0], *one.base[-1])
         for seed, one in zip(seeds, found, strict=True)
     ]
     base = ('base l at first', 'r', 'l at last', 'r')

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench.timing import Progress
 from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings, IdentifierSettings
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
@@ -62,7 +61,7 @@ START_NS = 1_000_000_000
 
 @dataclass(frozen=True, eq=False)
 class StandingLog:
-    """What sensors said, and what torques there were."""
+    """Readings of the sensors, and the true torques."""
 
     robot: Robot
     """As it is."""
@@ -88,9 +87,7 @@ def at_random(seconds: float = SECONDS, seed: int = 0) -> Scenario:
     return replace(standing(seconds, seed), pushes=(), onset=ONSET)
 
 
-def record(
-    scenario: Scenario, seconds: float = SECONDS, progress: Progress = lambda done: None
-) -> StandingLog:
+def record(scenario: Scenario, seconds: float = SECONDS) -> StandingLog:
     """
     Let the robot stand and move.
 
@@ -107,8 +104,6 @@ def record(
         if sample is not None and not k % EVERY:
             kept.append(sample)
             torques.append(snapshot.torques[order])
-        if not k % RATE:
-            progress(k / (seconds * RATE))
     return StandingLog(robot, scenario.contacts, SampleBatch.stack(kept), np.array(torques))
 
 
@@ -124,14 +119,14 @@ class _Reader:
 
     def read(self, snapshot: Snapshot) -> Sample | None:
         """Return a sample of that instant; None while filters fill."""
-        said, assembler = self._noise.apply(snapshot), self._assembler
+        noisy, assembler = self._noise.apply(snapshot), self._assembler
         for k, row in enumerate(self._fts):
-            assembler.push_ft(k, said.stamp_ns, said.ft_readings[row])
+            assembler.push_ft(k, noisy.stamp_ns, noisy.ft_readings[row])
         for k in range(len(IMUS)):
             assembler.push_imu(
-                k, said.stamp_ns, said.angular_velocities[k], said.proper_accelerations[k]
+                k, noisy.stamp_ns, noisy.angular_velocities[k], noisy.proper_accelerations[k]
             )
-        return assembler.push_joints(0, said.stamp_ns, self._joints, said.positions, NONE, NONE)
+        return assembler.push_joints(0, noisy.stamp_ns, self._joints, noisy.positions, NONE, NONE)
 
 
 def smooth_motion(

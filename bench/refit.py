@@ -22,7 +22,7 @@ import numpy as np
 from bench.live_robots import node_settings, smooth_motion, with_readings
 from bench.report import Goal, Table
 from bench.robots import random_sample
-from bench.timing import Array, Progress, Timed, interleave, ratio
+from bench.timing import Array, Timed, interleave, ratio
 from inertial_estimation.identification.equations.builder import (
     EquationBuilder,
     EquationChoice,
@@ -69,12 +69,10 @@ LOG_SECONDS, LOG_RATE = 60, 1000
 Durations = dict[str, Array]
 
 
-def measure(
-    rounds: int = ROUNDS, progress: Progress | None = None
-) -> tuple[list[Table], list[Goal]]:
+def measure(rounds: int = ROUNDS) -> tuple[list[Table], list[Goal]]:
     """Time all."""
-    off_line = interleave(_identification(), rounds, progress)
-    live = interleave(_joint_refits(), rounds, progress)
+    off_line = interleave(_identification(), rounds)
+    live = interleave(_joint_refits(), rounds)
     goals = [
         Goal(f'{name} / {PEER}', ratio(off_line[name], off_line[PEER]), limit)
         for name, limit in (

@@ -12,8 +12,6 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 
-Progress = Callable[[float], None]
-
 
 class Timed(NamedTuple):
     """A call, and how many of them make a block."""
@@ -22,9 +20,7 @@ class Timed(NamedTuple):
     block: int
 
 
-def interleave(
-    contenders: Mapping[str, Timed], rounds: int, progress: Progress | None = None
-) -> dict[str, Array]:
+def interleave(contenders: Mapping[str, Timed], rounds: int) -> dict[str, Array]:
     """
     Run one small block of each call after the other, again and again.
 
@@ -36,8 +32,6 @@ def interleave(
             block = _time_block(timed)
             if k >= 0:
                 durations[name][k] = block
-        if progress is not None:
-            progress((k + 1) / rounds)
     return durations
 
 

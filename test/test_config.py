@@ -74,8 +74,9 @@ def test_nested_dotted_and_made_by_hand_are_the_same():
     ],
 )  # fmt: skip
 def test_wrong_settings_are_refused_by_name(given, error, name):
-    with pytest.raises(error, match=name):
+    with pytest.raises(error) as found:
         READ(given)
+    assert name in str(found.value)
 
 
 @pytest.mark.parametrize('given', [{'imus': 'head'}, {'ft': {'leg': {'max_age': 0.1}}}])

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
+from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification import evidence
 from inertial_estimation.identification.equations.builder import (
     EquationBuilder,
@@ -19,14 +20,14 @@ from inertial_estimation.identification.equations.builder import (
     random_samples,
 )
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
-from inertial_estimation.identification.evidence import determined, gather
+from inertial_estimation.identification.evidence import determined, friction_scales, gather
 from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import OF_A_JOINT, Term
 from inertial_estimation.model.free_floating import FreeFloatingModel
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensor_models import SensorModels
+from inertial_estimation.model.sensor_models import floating_acceleration, sensor_readings
 from inertial_estimation.sample import SampleBatch
 
 # A few dozen transforms of forces of some hundred newton.
@@ -50,15 +51,15 @@ def moving(robot, rng, frames=()):
         state = model.state(
             motion.positions, motion.velocities, None, v, base=fixed, representation=left
         )
-        if fixed:
-            acceleration = np.concatenate([np.zeros(6), motion.accelerations])
-            sensors = SensorModels(state, state.equations(fixed, left), acceleration, acting)
-        else:
-            sensors = SensorModels.floating(state, motion.accelerations, acting)
-        efforts = sensors.variables.inverse_dynamics(sensors.acceleration)
+        equations = state.equations(fixed, left)
+        acceleration = np.concatenate([np.zeros(6), motion.accelerations])
+        if not fixed:
+            acceleration = floating_acceleration(state, motion.accelerations, acting)
+        sample, _ = sensor_readings(state, equations, acceleration, acting)
+        efforts = equations.inverse_dynamics(acceleration)
         for frame, wrench in acting.items():
-            efforts = efforts - state.jacobian(frame, sensors.variables, left).T @ wrench
-        samples.append(sensors.sample()._replace(efforts=efforts[6:]))
+            efforts = efforts - state.jacobian(frame, equations, left).T @ wrench
+        samples.append(sample._replace(efforts=efforts[6:]))
     return SampleBatch.stack(samples), wrenches
 
 
@@ -132,6 +133,12 @@ def test_friction_and_drive_inertia_load_their_joint_and_coupled_drives_both(arm
     # Each of both joints has all of what its own motion takes from the drive.
     values[:2] += [viscous, 0.0, 0.0, inertia]
     assert_solved(builder, samples, [[*values.reshape(-1), viscous, coulomb, inertia], ()])
+    scales = dict(zip(names, friction_scales(gather(builder, samples)[0]), strict=True))
+    mean = (scales['shoulder.viscous'] + scales['elbow.viscous']) / 2
+    assert scales['shoulder+elbow.viscous'] == pytest.approx(mean)
+    for wrong in (('elbow', 'elbow'), ('elbow', 'tip')):
+        with pytest.raises(ConfigError):
+            EquationBuilder(arm, replace(choice, couplings=(wrong,)))
 
 
 def test_slow_joint_in_its_dead_zone_gives_no_equations(arm, rng):

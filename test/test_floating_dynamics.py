@@ -1,12 +1,14 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Free-floating dynamics and momentum about every base in every representation [T chapter 3].
+Six-vectors [T chapter 2], bodies, and floating robots about every base [T chapter 3].
 
-Against Pinocchio about the root, iDynTree about many bases, identities of the thesis and central
-differences. iDynTree knows all joints of a URDF: only robots with all joints in use are compared.
+Six-vectors and bodies against Pinocchio and mass points; robots against iDynTree, identities of
+the thesis and central differences. iDynTree knows all joints of a URDF: only robots with all
+joints in use are compared.
 """
 
+from contextlib import nullcontext
 from itertools import product
 
 import numpy as np
@@ -22,9 +24,38 @@ from inertial_estimation.model.free_floating import (
     average_equations,
     centroidal,
 )
-from inertial_estimation.model.representations import Representation
+from inertial_estimation.model.inertia import (
+    check_centres,
+    consistency_margin,
+    inertia_complaint,
+    inertia_seen_from,
+    parameters_of,
+    pseudo_inertia,
+    spatial_inertia,
+)
+from inertial_estimation.model.representations import (
+    Representation,
+    convert_acceleration,
+    convert_velocity,
+    convert_wrench,
+    gravity_acceleration,
+    net_wrench,
+)
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSpec
+from inertial_estimation.model.spatial import (
+    compose,
+    cross,
+    cross_matrix,
+    inverse_pose,
+    motion_cross,
+    motion_transform,
+    row_pose,
+    to_child,
+    to_parent,
+    wrench_cross,
+    wrench_transform,
+)
 
 ONE_LINK = (
     '<robot name="one_link"><link name="only"><inertial>'
@@ -105,31 +136,6 @@ def state(request, rng):
 @pytest.fixture
 def root(state):
     return state.equations('', LEFT)
-
-
-# Against Pinocchio
-
-
-def test_accelerations_of_frames_are_pinocchio_s(state, root, rng):
-    a = rng.normal(0.0, 3.0, state.root_velocity.size)
-    model, frame = state.model.model, state.model.robot.link_names[-1]
-    data, q = model.createData(), np.concatenate(
-        [pin.SE3ToXYZQUAT(pin.SE3(state.pose())), state.positions]
-    )  # fmt: skip
-    pin.forwardKinematics(model, data, q, state.root_velocity, a)
-    joint, J_H_F = state.model.locate(frame)
-    for equations, (form, function, reference) in product(
-        variables_of(state),
-        [
-            (LEFT, pin.getFrameAcceleration, pin.LOCAL),
-            (RIGHT, pin.getFrameAcceleration, pin.WORLD),
-            (MIXED, pin.getFrameClassicalAcceleration, pin.LOCAL_WORLD_ALIGNED),
-            (SENSOR, pin.getFrameClassicalAcceleration, pin.LOCAL),
-        ],
-    ):
-        given = equations.acceleration_from(root, a)
-        got = state.acceleration(frame, equations, given, form)
-        assert_near(got, function(model, data, joint, pin.SE3(J_H_F), reference).vector)
 
 
 # Against iDynTree
@@ -252,20 +258,6 @@ def test_motion_power_and_energy_do_not_depend_on_the_variables(state, root, rng
         assert_near(equations.velocity_map(root) @ root.velocity, equations.velocity)
 
 
-def test_momentum_follows_the_wrenches(state, root, rng):
-    """T 2.84 about the world, 2.85 about the centre of mass; iDynTree has the momentum itself."""
-    robot, last = state.model.robot, state.model.robot.link_names[-1]
-    world, whole = state.equations(last, RIGHT), centroidal(state)
-    a = rng.normal(0.0, 5.0, root.velocity.size)
-    external = world.forces_from(root, root.inverse_dynamics(a))[:6]
-    weight = whole.mass * robot.gravity
-    got = rate(lambda s: s.equations(last, RIGHT).momentum, state, a)
-    assert_near(got, external + np.array([*weight, *np.cross(whole.com, weight)]), DIFFERENCE)
-    about_com = external - np.concatenate([np.zeros(3), np.cross(whole.com, external[:3])])
-    got = rate(lambda s: centroidal(s).momentum, state, a)
-    assert_near(got, about_com + np.array([*weight, 0, 0, 0]), DIFFERENCE)
-
-
 def test_average_equations_fall_into_blocks(state, root):
     """T 3.86, 3.96-3.98."""
     equations, whole = average_equations(state), centroidal(state)
@@ -285,6 +277,12 @@ def test_average_equations_fall_into_blocks(state, root):
 # Mistakes and degenerate robots
 
 
+@pytest.mark.parametrize('wrong', [2.0 * np.eye(4), np.diag([1, 1, -1, 1]), np.zeros((4, 4))])
+def test_pose_without_a_rotation_is_refused(wrong):
+    with pytest.raises(ModelError):
+        FreeFloatingModel(ROBOTS['one_link']).state([], [], wrong)
+
+
 def test_robots_without_mass_or_moment_have_no_average_velocity(rng):
     robot = ROBOTS['one_link']
     state = random_state(robot.with_parameters(np.zeros((1, 10))), rng)
@@ -300,3 +298,115 @@ def test_robots_without_mass_or_moment_have_no_average_velocity(rng):
         else:
             got, expected = average_equations(state).velocity, state.velocity('only', MIXED)
             assert_near(got[3:6], expected[3:], 1e-14 / abs(least))
+
+
+# Six-vectors and bodies
+
+
+PRODUCTS = 1e-11  # of sums of products of numbers around ten
+SUMS = 1e-13  # sums of a few dozen products of order one
+GRAVITY = np.array([0.3, -0.5, -9.7])
+
+
+def assert_product(got, expected, atol=PRODUCTS):
+    np.testing.assert_allclose(got, expected, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize(('given', 'wanted'), product(Representation, repeat=2))
+def test_conversions_have_inverses_and_keep_power(given, wanted, rng):
+    H, (v, a, f) = random_pose(rng), rng.normal(0.0, 3.0, (3, 6))
+    v_wanted = convert_velocity(v, H, given, wanted)
+    a_wanted = convert_acceleration(a, v, H, given, wanted)
+    f_wanted = convert_wrench(f, H, given, wanted)
+    v_left = convert_velocity(v, H, given, LEFT)
+    a_left = convert_acceleration(a, v, H, given, LEFT)
+    assert_product(v_wanted, convert_velocity(v_left, H, LEFT, wanted))
+    assert_product(a_wanted, convert_acceleration(a_left, v_left, H, LEFT, wanted))
+    assert_product(convert_velocity(v_wanted, H, wanted, given), v)
+    assert_product(convert_acceleration(a_wanted, v_wanted, H, wanted, given), a)
+    assert_product(convert_wrench(f_wanted, H, wanted, given), f)
+    assert_product(f_wanted @ v_wanted, f @ v)
+    proper = a - gravity_acceleration(H, GRAVITY, given)
+    fall = gravity_acceleration(H, GRAVITY, wanted)
+    assert_product(convert_acceleration(proper, v, H, given, wanted), a_wanted - fall)
+
+
+@pytest.fixture
+def body(rng):
+    """Return an inertia of Pinocchio, a pose, a velocity and an acceleration."""
+    pin.seed(7)
+    return pin.Inertia.Random(), random_pose(rng), *rng.normal(size=(2, 6))
+
+
+def test_newton_euler_of_a_body_is_pinocchio_s(body):
+    inertia, A_H_B, v, a = body
+    M, parameters = inertia.matrix(), inertia.toDynamicParameters()
+    assert_product(spatial_inertia(parameters), M)
+    np.testing.assert_array_equal(parameters_of(spatial_inertia(parameters)), parameters)
+    assert_product(inertia_seen_from(M, A_H_B), pin.SE3(A_H_B).act(inertia).matrix())
+    proper = a - gravity_acceleration(A_H_B, GRAVITY, LEFT)
+    wrench = inertia * pin.Motion(proper) + pin.Motion(v).cross(inertia * pin.Motion(v))
+    sensed = convert_acceleration(a, v, A_H_B, LEFT, SENSOR)
+    proper = sensed - gravity_acceleration(A_H_B, GRAVITY, SENSOR)
+    assert_product(net_wrench(parameters, v[3:], proper), wrench.vector)
+
+
+def test_pseudo_inertia_is_the_second_moment_of_the_mass(rng):
+    masses, points = rng.uniform(0.1, 1.0, 12), rng.normal(size=(12, 3))
+    for plate in (False, True):
+        points[:, 2] = 0.3 if plate else points[:, 2]
+        homogeneous = np.column_stack([points, np.ones(12)])
+        inertia = sum(m * (p @ p * np.eye(3) - np.outer(p, p)) for m, p in zip(masses, points))
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia
+        parameters = np.array([masses.sum(), *(masses @ points), xx, xy, yy, xz, yz, zz])
+        expected = (masses[:, None] * homogeneous).T @ homogeneous
+        np.testing.assert_allclose(pseudo_inertia(parameters), expected, rtol=0, atol=SUMS)
+        margin = consistency_margin(parameters)
+        assert abs(margin) < SUMS if plate else margin > 0.01
+
+
+def test_inconsistent_parameters_are_named(nested_humanoid):
+    assert {inertia_complaint(p) for p in nested_humanoid.parameters} == {''}
+    for changes in (
+        {0: 1.0, 5: np.inf},
+        {0: 1.0},  # a point, on the boundary
+        {0: -1.0, 4: 1.0, 6: 1.0, 9: 1.0},
+        {0: 1.0, 4: 1.0, 6: 1.0, 9: 3.0},  # breaks the triangle inequality
+        {0: 1.0, 1: 2.0, 4: 1.0, 6: 1.0, 9: 1.0},  # the centre of mass too far out
+    ):
+        parameters = np.zeros(10)
+        parameters[list(changes)] = list(changes.values())
+        assert inertia_complaint(parameters)
+
+
+def test_centre_of_mass_must_not_be_too_far_away():
+    for mass, moment, largest, refused in (
+        (0.0, 0.0, 1.0, False),
+        (0.0, 1e-300, 1.0, True),
+        # A centre of mass 10 km away, of a body that would not be noticed there.
+        (1e-20, 1e-16, 1.0, False),
+        # 0.01 / 1e-9 is beyond a million, unless a robot is that heavy.
+        (-1e-9, 0.1, 1.0, True),
+        (1e-9, 0.1, 20.0, False),
+    ):
+        parameters = np.array([[mass, 0.0, moment, 0.0, *np.ones(6)]])
+        with pytest.raises(ModelError) if refused else nullcontext():
+            check_centres(['hand'], parameters, largest)
+
+
+def test_transforms_and_cross_products_are_pinocchio_s(rng):
+    """T 2.27, 2.36-2.37, 2.47-2.50; row poses and pairs of rows are the same transforms."""
+    (A_H_B, B_H_C), (v, w, f) = (random_pose(rng), random_pose(rng)), rng.normal(size=(3, 6))
+    ours, theirs, twist = pin.SE3(A_H_B), pin.SE3(B_H_C), pin.Motion(v)
+    assert_product(motion_transform(A_H_B), ours.toActionMatrix())
+    assert_product(wrench_transform(A_H_B), ours.toDualActionMatrix())
+    assert_product(inverse_pose(A_H_B), ours.inverse().homogeneous)
+    assert_product(motion_cross(v) @ w, twist.cross(pin.Motion(w)).vector)
+    assert_product(wrench_cross(v) @ f, twist.cross(pin.Force(f)).vector)
+    assert_product(cross(v[:3], w[:3]), pin.skew(v[:3]) @ w[:3])
+    pose = row_pose(A_H_B)
+    assert_product(compose(pose, row_pose(B_H_C)), row_pose((ours * theirs).homogeneous))
+    lever = cross_matrix(pose[3])
+    there = to_parent(pose, f.reshape(2, 3), lever)
+    assert_product(there.ravel(), ours.act(pin.Force(f)).vector)
+    assert_product(to_child(pose, there, lever).ravel(), f)

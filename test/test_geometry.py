@@ -69,24 +69,21 @@ def test_box_of_a_lumped_link_is_where_its_joint_puts_it():
     assert np.abs(both.vertices).max() < 1.0
 
 
-@pytest.mark.parametrize(
-    ('shape', 'half_length'),
-    [
+def test_points_of_round_shapes_fill_them_to_the_ends():
+    for shape, half_length in (
         ('<sphere radius="0.1"/>', 0.1),
         ('<cylinder radius="0.1" length="0.4"/>', 0.2),
         ('<capsule radius="0.1" length="0.4"/>', 0.3),
-    ],
-)
-def test_points_of_round_shapes_fill_them_to_the_ends(shape, half_length):
-    found = shapes_of(tag('visual', shape)).by_link['forearm']
-    half_lengths = [0.1, 0.1, half_length]
-    np.testing.assert_allclose(found.box.half_lengths, half_lengths, atol=ROUND_OFF)
-    unit = found.box.to_unit(found.vertices)
-    assert np.linalg.norm(unit[:, :2], axis=1).max() <= 1 + ROUND_OFF
-    angles = np.linspace(0, 2 * np.pi, 50)
-    reach = (unit @ np.array([np.cos(angles), np.sin(angles), np.zeros(50)])).max(axis=0)
-    # An inscribed polygon is so much narrower than its circle.
-    assert reach.min() >= np.cos(np.pi / SIDES) - ROUND_OFF
+    ):
+        found = shapes_of(tag('visual', shape)).by_link['forearm']
+        half_lengths = [0.1, 0.1, half_length]
+        np.testing.assert_allclose(found.box.half_lengths, half_lengths, atol=ROUND_OFF)
+        unit = found.box.to_unit(found.vertices)
+        assert np.linalg.norm(unit[:, :2], axis=1).max() <= 1 + ROUND_OFF
+        angles = np.linspace(0, 2 * np.pi, 50)
+        reach = (unit @ np.array([np.cos(angles), np.sin(angles), np.zeros(50)])).max(axis=0)
+        # An inscribed polygon is so much narrower than its circle.
+        assert reach.min() >= np.cos(np.pi / SIDES) - ROUND_OFF
 
 
 def test_meshes_are_found_in_folders_and_ros_packages(tmp_path, monkeypatch):

@@ -3,10 +3,11 @@
 """
 Imports on the syntax tree: floors of folders, no circles, ROS and heavy packages.
 
-Not covered: what optional packages do once they are imported; test_cli.py starts without them.
+Not covered: what optional packages do once they are imported.
 """
 
 import ast
+import subprocess
 import sys
 from graphlib import TopologicalSorter
 from importlib.util import find_spec
@@ -104,3 +105,17 @@ def test_package_neither_prints_nor_exits():
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ENDS
     ]
     assert not found
+
+
+def test_public_names_load_without_ros_physics_and_solvers():
+    """While modules are imported, functions that import may run as well."""
+    code = (
+        'import sys, inertial_estimation as library; '
+        '[getattr(library, name) for name in library.__all__]; '
+        "heavy = {'rclpy', 'mujoco', 'osqp', 'clarabel', 'rosbags', 'rich', 'yaml'}; "
+        'print(*sorted(heavy & {*sys.modules}))'
+    )
+    found = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == []

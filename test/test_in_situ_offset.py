@@ -107,8 +107,9 @@ def test_logs_that_determine_no_offset_are_refused(rng):
 def test_channel_of_noise_alone_is_named(rng, channel):
     raw, a = noisy(rng, 500)
     raw[:, channel] = raw[:, channel].mean() + rng.normal(size=500)
-    with pytest.raises(LogError, match=f'channel {channel + 1} '):
+    with pytest.raises(LogError) as error:
         in_situ_offset(raw, a, matrix=MATRIX)
+    assert str(channel + 1) in str(error.value).split()
     # Of a wrench, moments may not change.
     wrench = wrenches(-a) + rng.normal(size=(500, 6)) * NOISE
     wrench[:, channel] = NOISE[channel] * rng.normal(size=500)

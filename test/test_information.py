@@ -124,8 +124,9 @@ def test_exact_equations_have_the_least_noise(rng):
 
 def test_kind_of_too_few_equations_is_left_out(rng, kinds):
     few = Information.of(np.eye(N + 2)[N:], np.ones(2))
-    with pytest.raises(ModelError, match='wrist'):
+    with pytest.raises(ModelError) as error:
         noise_levels({'wrist': few})
+    assert 'wrist' in str(error.value)
     found, without = noise_levels(kinds | {'wrist': few}), noise_levels(kinds)
     assert found.deviations == pytest.approx(without.deviations)
     assert found.information.count == without.information.count

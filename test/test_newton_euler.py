@@ -4,39 +4,56 @@
 The engine against the thesis written out link by link (brute_force.py), on any readings at all.
 
 IMUs contradict each other and the joints, FT sensors contradict both; still every number must be
-the one that the equations give. Not covered: missing readings (test_quality.py), other engines
-(test_against_idyntree.py).
+the one that the equations give. Links carry whole IMUs, several of them, or accelerometers and
+gyroscopes alone. Not covered: missing FT sensors and joints (test_quality.py), other engines
+(test_against_idyntree.py), how messages become samples with absent parts (test_streams.py).
 """
 
+from contextlib import suppress
+from functools import cache
 from types import SimpleNamespace
 
 import brute_force
 import numpy as np
 import pytest
 from robots import (
+    all_kinds,
     arm_with_wrist_sensor_urdf,
     assert_close,
+    at_ends,
     at_roots,
     nested_humanoid_urdf,
     random_sample,
     two_link_urdf,
 )
+from scipy.spatial.transform import Rotation
+from shared_data import SHARED
 
+from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact, ContactKind
+from inertial_estimation.estimation.internal_wrenches import InternalWrenches
+from inertial_estimation.estimation.link_motion import LinkMotions
+from inertial_estimation.estimation.sensor_arrays import spread
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration, LinkSensorSpec
 from inertial_estimation.model.tree import Link, Source, assign_owners
+from inertial_estimation.sample import SampleBatch
 
 # Relative to the largest number of a result: round-off of sums over some sixty links, times the
 # condition of the least squares, which the rank tolerance bounds at 1e3.
 ROUND_OFF = 1e-10
+# Likewise, without a least squares; arrays are blown up by their inverse.
+ARRAYS = 1e-11
+# A batch: the order of sums alone.
+SUMS = 1e-12
+MEASURED = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
 TEXTS = {
     'two_link': two_link_urdf(),
     'arm': arm_with_wrist_sensor_urdf(),
     'humanoid': nested_humanoid_urdf(),
 }
-SHARED = ['icub_v2_5', 'icub_genova01', 'icub_sensorised', 'ergocub_sn001', 'panda_wrist_ft']
+REAL = ['icub_v2_5', 'icub_genova01', 'icub_sensorised', 'ergocub_sn001', 'panda_wrist_ft']
 KINDS = [str(kind) for kind in ContactKind]
 
 
@@ -100,7 +117,7 @@ def test_imus_anywhere_or_any_fixed_link(name, seed, request):
 
 
 @pytest.mark.parametrize('seed', range(4))
-@pytest.mark.parametrize('name', SHARED)
+@pytest.mark.parametrize('name', REAL)
 def test_imus_anywhere_on_real_robots(name, seed, request):
     rng = np.random.default_rng(seed)
     frames = list(read_robot(name, request).frames)
@@ -115,7 +132,120 @@ def test_calibrated_readings(request, rng):
     compare(robot, random_sample(robot, rng), at_roots(robot), calibration=calibration)
 
 
-# Motion sources
+# Several sensors on a link, or parts of an IMU alone
+
+
+def spec(name, link, xyz=(0.0, 0.0, 0.0), measures='both', noise=(1.0, 1.0)):
+    """Return a sensor at a point of a link, turned somehow; noise: accelerometer, gyroscope."""
+    pose = np.eye(4)
+    turn = 0.3 * np.arange(1, 4) + np.array(xyz)
+    pose[:3, :3], pose[:3, 3] = Rotation.from_rotvec(turn).as_matrix(), xyz
+    return LinkSensorSpec(name, link, pose, measures, *noise)
+
+
+@cache
+def nested():
+    """Return a robot with whole IMUs, parts, several on a link, and two arrays."""
+    acc, gyro = 'accelerometer', 'gyroscope'
+    specs = [
+        spec('h1', 'head', (0.1, 0.0, 0.05), acc, (0.02, 1.0)),
+        spec('h2', 'head', (0.0, 0.1, 0.0), acc, (0.05, 1.0)),
+        spec('h3', 'head', (-0.1, 0.0, 0.0), 'both', (0.03, 0.01)),
+        spec('h4', 'head', (0.0, 0.0, 0.0), gyro, (1.0, 0.02)),
+        spec('c', 'chest', (0.2, 0.1, 0.0), acc),
+        spec('a', 'hand', (0.0, 0.02, 0.1), gyro),
+        spec('t', 'thigh', (0.05, 0.0, -0.1), gyro),
+        spec('f1', 'foot', (0.1, 0.02, 0.0), acc, (0.05, 1.0)),
+        spec('f2', 'foot', (-0.1, 0.02, 0.0), acc, (0.04, 1.0)),
+        spec('f3', 'foot', (0.0, -0.05, 0.03), acc, (0.03, 1.0)),
+    ]
+    return Robot.from_urdf(nested_humanoid_urdf(), imus=specs)
+
+
+@cache
+def sensorised():
+    """Return the iCub with its 55 accelerometers and 11 gyroscopes, each for itself."""
+    path = SHARED / 'data' / 'models' / 'icub_sensorised.urdf'
+    if not path.is_file():
+        pytest.skip('the shared data folder is not beside this checkout')
+    robot, rng = Robot.from_urdf(path), np.random.default_rng(3)
+    tags = {'accelerometer': robot.accelerometers, 'gyroscope': robot.gyroscopes}
+    specs = [
+        LinkSensorSpec(tag.name, '', None, kind, *rng.uniform(0.02, 0.06, 2))
+        for kind, found in tags.items()
+        for tag in found
+    ]
+    return Robot.from_urdf(path, imus=specs)
+
+
+def measured_only(robot, sample):
+    """Put NaN where an IMU does not measure."""
+    kinds, fields = np.array([imu.measures for imu in robot.imus]), {}
+    for name in MEASURED:
+        other = 'gyroscope' if name == 'proper_accelerations' else 'accelerometer'
+        fields[name] = np.where((kinds == other)[:, None], np.nan, getattr(sample, name))
+    return sample._replace(**fields)
+
+
+def any_subset(robot, rng, *, arrays):
+    """Return IMUs that deliver: enough of them to tell how one link moves."""
+    while True:
+        chosen = np.flatnonzero(rng.uniform(size=len(robot.imus)) < rng.choice([0.15, 0.5, 0.9]))
+        imus = [
+            LinkSensorSpec(i.name, robot.link_names[i.link], i.L_H_S, i.measures)
+            for i in (robot.imus[k] for k in chosen)
+        ]
+        with suppress(ModelError):
+            LinkMotions(some := Robot.from_urdf(robot.urdf, imus=imus), arrays=arrays)
+            if len(some.imus):
+                return chosen.tolist()
+
+
+def only(sample, rows):
+    """Return the sample with the readings of some IMUs alone."""
+    kept = np.isin(np.arange(len(sample.angular_velocities)), rows)[:, None]
+    fields = {name: np.where(kept, getattr(sample, name), np.nan) for name in MEASURED}
+    return sample._replace(**fields)
+
+
+@pytest.mark.parametrize('arrays', [False, True])
+@pytest.mark.parametrize('make', [nested, sensorised])
+def test_contradicting_readings_are_weighed_as_by_hand(make, arrays, rng):
+    robot = make()
+    contacts = at_ends(robot)
+    estimator = WrenchEstimator(robot, contacts, acceleration_arrays=arrays)
+    samples = [measured_only(robot, random_sample(robot, rng)) for _ in range(10)]
+    whole = [imu.measures == 'both' for imu in robot.imus]
+    for sample in samples[5:]:  # messages may leave out the angular velocity
+        sample.angular_velocities[whole] = sample.angular_accelerations[whole] = np.nan
+    chosen = [any_subset(robot, rng, arrays=arrays) for _ in range(5)]
+    chosen += [list(range(len(robot.imus)))] * 5
+    faulty = [only(sample, rows) for sample, rows in zip(samples, chosen)]
+    batch = estimator.batch(SampleBatch.stack(faulty))
+    for k, rows in enumerate(chosen):
+        estimate = estimator.update(faulty[k])
+        answer = brute_force.estimate(robot, samples[k], contacts, imus=rows, arrays=arrays)
+        assert_close(estimate.wrenches, answer.wrenches, ARRAYS)
+        assert_close(estimate.torques, answer.torques, ARRAYS)
+        assert set(np.flatnonzero(estimate.used_imus)) <= set(rows)
+        assert_close(batch.wrenches[k], estimate.wrenches, SUMS)
+        assert_close(batch.torques[k], estimate.torques, SUMS)
+        np.testing.assert_array_equal(batch.used_imus[k], estimate.used_imus)
+        np.testing.assert_array_equal(batch.torque_quality[k], estimate.torque_quality)
+
+
+def test_only_accelerometers_off_one_line_are_an_array():
+    line = np.array([[0.0, 0, 0], [0.1, 0, 0], [0.3, 0, 0]])
+    assert spread(line) < SUMS
+    assert spread(line + np.diag([0, 0.03, 0])) > 0.01
+    # Two of the four are off the longer diagonal, by 30 mm each; twice as many, as far.
+    cross = np.array([[0.1, 0, 0], [-0.1, 0, 0], [0, 0.03, 0], [0, -0.03, 0]])
+    for points in (cross, np.tile(cross, (2, 1))):
+        np.testing.assert_allclose(spread(points), 0.03 / np.sqrt(2.0), rtol=SUMS)
+    imus = [spec(f'{k}', 'body', xyz, 'accelerometer') for k, xyz in enumerate(line)]
+    robot = Robot.from_urdf(two_link_urdf(), imus=[*imus, spec('g', 'body', measures='gyroscope')])
+    with pytest.raises(ModelError):
+        WrenchEstimator(robot, acceleration_arrays=True)
 
 
 @pytest.mark.parametrize('seed', range(60))
@@ -135,6 +265,72 @@ def test_sources_of_random_trees(seed):
     for rigid, oracle in ((False, brute_force.owners), (True, brute_force.owners_of_motion)):
         found = assign_owners(links, sources, rigid_sensors=rigid)
         assert list(found) == oracle(robot, imus)
-        for s in set(found):  # the links of each IMU hang together
-            members = [k for k, owner in enumerate(found) if owner == s]
-            assert sum(links[k].parent < 0 or found[links[k].parent] != s for k in members) == 1
+
+
+# Wrenches through joints, net wrenches of links
+
+
+@pytest.fixture(
+    params=[
+        ('two_link', {'imus': ['arm']}),
+        ('arm', {'fixed_link': 'tip'}),
+        ('humanoid', {'imus': ['foot', 'shank', 'hip', 'root', 'neck']}),
+        ('humanoid', {'imus': ['hand'], 'ft_sensors': []}),
+        ('icub_v2_5', {'imus': ['head', 'chest', 'l_foot']}),
+    ],
+    ids=str,
+)
+def robot(request):
+    name, options = request.param
+    return read_robot(name, request, **options)
+
+
+@pytest.mark.parametrize('contacts', [at_roots, at_ends, all_kinds])
+def test_wrenches_through_joints_are_the_sums_of_the_thesis(robot, contacts, rng):
+    estimator, sample = WrenchEstimator(robot, contacts(robot)), random_sample(robot, rng)
+    estimate, internal = estimator.update(sample), InternalWrenches(estimator)
+    motions = brute_force.link_motions(robot, sample, range(len(robot.imus)))
+    net = brute_force.net_wrenches(robot, motions)
+    assert_close(internal.net(sample, estimate), net, ROUND_OFF)
+    poses = brute_force.link_poses(robot, sample.positions)
+    member_of = brute_force.submodel_roots(robot, range(len(robot.ft_sensors)))
+    n_fts = range(len(robot.ft_sensors))
+    through = {k: brute_force.child_on_parent(robot, k, sample.ft_readings[k]) for k in n_fts}
+    for k, sensor in enumerate(robot.ft_sensors):
+        assert_close(internal.of(sample, estimate, sensor.joint), -through[k][None], ROUND_OFF)
+    for contact, wrench in zip(estimate.contacts, estimate.wrenches, strict=True):
+        link, pose = robot.frame(contact.frame)
+        net[link] -= brute_force.wrench_transform(pose) @ wrench
+    joints = {link.joint: k for k, link in enumerate(robot.links)}
+    for j, wrench in enumerate(internal.of(sample, estimate, robot.joint_names)):
+        k = joints[j]
+        own = {n for n in brute_force.beyond(robot, k) if member_of[n] == member_of[k]}
+        assert_close(wrench, brute_force.summed(robot, poses, k, own, net, through), ROUND_OFF)
+        assert_close(robot.links[k].motion @ wrench, estimate.torques[j], ROUND_OFF)
+
+
+@pytest.mark.parametrize('contacts', [at_ends, all_kinds])
+def test_missing_sensors_cost_what_they_cost_the_torques(robot, contacts, rng):
+    """A wrench depends on what its torque does, and maybe on its own position."""
+    estimator, sample = WrenchEstimator(robot, contacts(robot)), random_sample(robot, rng)
+    internal = InternalWrenches(estimator)
+    n = len(robot.joint_names)
+    for j in {0, n // 2, n - 1}:
+        positions, readings = sample.positions.copy(), sample.ft_readings.copy()
+        positions[j] = np.nan
+        readings[: j % 2] = np.nan
+        whole = sample._replace(ft_readings=readings)
+        faulty = whole._replace(positions=positions)
+        estimate = estimator.update(faulty)
+        wrenches = internal.of(faulty, estimate, robot.joint_names)
+        lost, others = np.isnan(wrenches).any(axis=1), np.arange(n) != j
+        np.testing.assert_array_equal(lost[others], np.isnan(estimate.torques)[others])
+        assert lost[j] or np.isfinite(estimate.torques[j])
+        expected = internal.of(whole, estimator.update(whole), robot.joint_names)
+        assert_close(wrenches[~lost], expected[~lost], ROUND_OFF)
+
+
+def test_wrong_joints_are_refused(nested_humanoid):
+    for name in ('sole_joint', 'elbo'):
+        with pytest.raises(NameNotFound):
+            InternalWrenches(WrenchEstimator(nested_humanoid)).frames([name])

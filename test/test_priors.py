@@ -63,8 +63,9 @@ def test_frames_get_a_mass():
     assert changed == ('a', 'b') and (found[:, 0] > 0).all()
     np.testing.assert_allclose(found[0, 4:], trace[4:], atol=1e-6 * 5e-8)
     for impossible in (1e5 * trace, np.where(np.arange(10) == 4, -0.1, BODY), np.nan * BODY):
-        with pytest.raises(ModelError, match='leg'):
+        with pytest.raises(ModelError) as error:
             widened(['arm', 'leg'], np.array([BODY, impossible]))
+        assert 'leg' in str(error.value)
 
 
 def test_wrong_prior_is_forgotten_as_equations_grow():

@@ -3,12 +3,10 @@
 """
 The robot: links, joints, inertias, frames, sensors and submodels, by its URDF and by settings.
 
-Robots with locked joints are held against the whole robot in that posture, the frames of FT
-sensors against what iDynTree found. Not covered: the text of sensor tags (test_urdf.py), poses and
-inertias of whole robots (test_floating_dynamics.py, test_against_idyntree.py).
+Robots with locked joints are held against the whole robot in that posture. URDFs are read, refused
+and exported. Not covered: poses and inertias of whole robots (test_floating_dynamics.py,
+test_against_idyntree.py).
 """
-
-import csv
 
 import brute_force
 import numpy as np
@@ -18,25 +16,19 @@ from scipy.spatial.transform import Rotation
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, FrameNotFound, ModelError, NameNotFound
+from inertial_estimation.model import urdf
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.model.inertia import pseudo_inertia
+from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSpec, LinkSensorSpec
+from inertial_estimation.model.urdf_export import export_urdf, inertial_of, lightened
 from inertial_estimation.signals.router import accepted_frame_ids
 
 ROUND_OFF = 1e-12  # chains of ten transforms of order one
-PANDA_JOINTS = [f'panda_joint{k}' for k in range(1, 8)]
 ACC = '<sensor name="{}" type="accelerometer"><parent link="{}"/>{}</sensor>'
 GYRO = '<sensor name="{}" type="gyroscope"><parent link="{}"/>{}</sensor>'
 ARM = arm_with_wrist_sensor_urdf()
 AT = '<origin xyz="0.1 0 0" rpy="0 0 1"/>'
-
-
-def shared_robot(folder, name, **options):
-    """Read a shared model; the panda without its fingers, one of which mimics the other."""
-    if name.startswith('panda'):
-        options.setdefault('joints', PANDA_JOINTS)
-    return Robot.from_urdf(folder / f'{name}.urdf', **options)
 
 
 def with_tags(text, *tags):
@@ -78,26 +70,6 @@ def test_locked_joints_merge_their_links(kept, locked, rng):
     assert_same_robot(robot, q, full, [everywhere[name] for name in full.joint_names])
 
 
-def test_submodels_of_nested_sensors(nested_humanoid):
-    robot = nested_humanoid
-    assert {s.name: {robot.link_names[k] for k in s.links} for s in robot.submodels} == {
-        'root': {'root', 'chest', 'head', 'shoulder', 'hip'},
-        'upper_arm': {'upper_arm', 'hand'},
-        'thigh': {'thigh', 'shank'},
-        'foot': {'foot'},
-    }
-    names = ['arm_sensor', 'leg_sensor', 'foot_sensor']
-    assert [sensor.name for sensor in robot.ft_sensors] == names
-    borders = {s.name: (s.root_sensor, s.child_sensors) for s in robot.submodels}
-    assert borders == {
-        'root': (-1, (0, 1)), 'upper_arm': (0, ()), 'thigh': (1, (2,)), 'foot': (2, ()),
-    }  # fmt: skip
-    assert all(link.parent < k for k, link in enumerate(robot.links))
-    for k, sensor in enumerate(robot.ft_sensors):
-        child = robot.links[sensor.child]
-        assert (child.ft_sensor, child.parent) == (k, sensor.parent)
-
-
 def test_unusual_names_and_joints_are_read():
     usual = Robot.from_urdf(ARM)
     for old in ('tip_joint', 'base'):
@@ -115,32 +87,13 @@ def test_unusual_names_and_joints_are_read():
 # FT sensors
 
 
-@pytest.mark.parametrize('name', ['icub_v2_5', 'icub_genova01', 'ergocub_sn001', 'panda_wrist_ft'])
-def test_ft_frames_are_those_of_another_library(name, shared_models):
-    robot = shared_robot(shared_models, name)
-    sensors = {sensor.name: sensor for sensor in robot.ft_sensors}
-    with (shared_models / f'ft_frames_{name}.csv').open(encoding='utf-8') as file:
-        rows = list(csv.DictReader(file))
-    assert {row['sensor'] for row in rows} == set(sensors)
-    for row in rows:
-        sensor, (link, L_H_second) = sensors[row['sensor']], robot.frame(row['second_link'])
-        assert (sensor.joint, sensor.child) == (row['joint'], link)
-        assert sensor.parent == robot.frame(row['first_link'])[0]
-        on_first = row['wrench_applied_to_link'] == row['first_link']
-        assert sensor.direction == (1 if on_first else -1)
-        second_H_sensor = np.eye(4)
-        second_H_sensor[:3, 3] = [float(row[f'p{i}']) for i in 'xyz']
-        second_H_sensor[:3, :3] = [[float(row[f'r{i}{j}']) for j in '123'] for i in '123']
-        expected = L_H_second @ second_H_sensor  # nine digits
-        np.testing.assert_allclose(sensor.child_H_sensor, expected, rtol=0, atol=1e-8)
-
-
 def test_ft_sensors_are_chosen_by_name_or_specification(nested_humanoid, rng):
     text = nested_humanoid.urdf
     robot = Robot.from_urdf(text, ft_sensors=['foot_sensor', 'arm_sensor'])
     found = [(s.name, s.direction) for s in robot.ft_sensors]
     assert found == [('foot_sensor', -1), ('arm_sensor', 1)]
-    assert len(Robot.from_urdf(text, ft_sensors=[]).submodels) == 1
+    for given, wanted in ({}, 4), ({'ft_sensors': ['all']}, 4), ({'ft_sensors': []}, 1):
+        assert len(build_robot(EstimatorSettings.from_dict(given), text).submodels) == wanted
     pose = np.eye(4)
     pose[:3, 3] = rng.normal(size=3)
     spec = FtSpec('tip_sensor', 'tip_joint', child_to_parent=False, pose=pose)
@@ -160,8 +113,8 @@ def test_tags_of_one_link_pair_where_their_frames_agree(shared_models):
         GYRO.format('away', 'arm', '<origin xyz="0.3 0 0" rpy="0 0 1"/>'),
         GYRO.format('other_link', 'body', AT),
         GYRO.format('g', 'arm', '<origin xyz="0.105 0 0" rpy="0 0 1"/>'),
+        ACC.format('alone', 'body', '<origin xyz="0.5 0 0" rpy="0 0 1"/>'),
         ACC.format('b', 'body', AT),
-        ACC.format('alone', 'body', '<origin xyz="0.5 0 0"/>'),
         ACC.format('second', 'arm', AT),
         GYRO.format('g2', 'arm', AT),
     )
@@ -173,7 +126,7 @@ def test_tags_of_one_link_pair_where_their_frames_agree(shared_models):
     assert robot.imus[0].link == link
     np.testing.assert_allclose(robot.imus[0].L_H_S, pose @ arm_H_a, rtol=0, atol=ROUND_OFF)
     assert Robot.from_urdf(text, fixed_link='body').imus == ()
-    icub = shared_robot(shared_models, 'icub_v2_5')
+    icub = Robot.from_urdf(shared_models / 'icub_v2_5.urdf')
     counts = len(icub.accelerometers), len(icub.gyroscopes), len(icub.imus)
     assert counts == (62, 15, 15)
     # The tag of an IMU goes before the link of its name.
@@ -232,15 +185,6 @@ def test_imus_are_placed_by_the_settings_in_their_order():
         np.testing.assert_allclose(sensor.L_H_S, L_H_F @ in_frame, rtol=0, atol=1e-14)
 
 
-def test_an_empty_list_of_ft_sensors_is_none():
-    base = {'fixed_link': 'base'}
-    for given, wanted in ({}, 1), ({'ft_sensors': ['all']}, 1), ({'ft_sensors': []}, 0):
-        robot = build_robot(EstimatorSettings.from_dict(base | given), ARM)
-        assert (len(robot.ft_sensors), len(robot.submodels)) == (wanted, 1 + wanted)
-    with pytest.raises(NameNotFound):
-        EstimatorSettings.from_dict({'ft_sensors': [], 'ft.wrist_sensor.max_age': 0.2})
-
-
 # Mistakes
 
 
@@ -259,5 +203,184 @@ def test_an_empty_list_of_ft_sensors_is_none():
 def test_impossible_arguments_are_refused(options, error):
     with pytest.raises(error):
         Robot.from_urdf(ARM, **options)
+    for pose in (np.full((4, 4), np.inf), 2.0 * np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0])):
+        for kind in (FtSpec, LinkSensorSpec):
+            with pytest.raises(ModelError):
+                kind('sensor', 'tip_joint', pose=pose)
+
+
+# URDFs
+
+
+MOVED = 1e-14  # of a few products of sines and cosines, of an inertia moved there and back
+INERTIAL = (
+    '<inertial><mass value="{0}"/><inertia ixx="{1}" ixy="0" ixz="0" iyy="{1}" iyz="0" izz="{1}"/>'
+    '</inertial>'
+)
+
+
+def robot_with(*tags):
+    return urdf.parse(f'<robot name="r">{"".join(tags)}</robot>')
+
+
+def ft_tag(joint='j', inside='', origin=''):
+    return (
+        f'<sensor name="ft" type="force_torque"><parent joint="{joint}"/>'
+        f'<force_torque>{inside}</force_torque>{origin}</sensor>'
+    )
+
+
+def test_files_that_are_no_urdf_are_refused(tmp_path):
+    path = tmp_path / 'robot.urdf'
+    path.write_bytes(b'\xef\xbb\xbf<robot name="r">\r\n</robot>\r\n')
+    assert urdf.load_text(path) == '<robot name="r">\r\n</robot>\r\n'
+    path.write_bytes(b'\x7fELF\x00\x01\xff')
+    for given in (path, tmp_path / 'nowhere.urdf'):
+        with pytest.raises(ModelError):
+            urdf.load_text(given)
+
+
+def test_sensor_tags_are_read():
+    origin = '<origin xyz="0.01 -0.02 0.03" rpy="0.4 0.1 -2.0"/>'
+    root = robot_with(ft_tag(inside='<frame> sensor </frame>', origin=origin))
+    pose = urdf.ft_specs(root)['ft'].pose
+    np.testing.assert_allclose(pose[:3, 3], [0.01, -0.02, 0.03], rtol=0)
+    expected = Rotation.from_euler('xyz', (0.4, 0.1, -2.0)).as_matrix()
+    np.testing.assert_allclose(pose[:3, :3], expected, rtol=0, atol=MOVED)
+    # Frame child does not even read the origin.
+    child = urdf.ft_specs(robot_with(ft_tag(origin='<origin xyz="none"/>')))['ft']
+    np.testing.assert_array_equal(child.pose, np.eye(4))
+    assert (child.joint, child.child_to_parent) == ('j', True)
+    turned = ft_tag(inside='<measure_direction>\n parent_to_child\n</measure_direction>')
+    assert not urdf.ft_specs(robot_with(turned))['ft'].child_to_parent
+    wrong = robot_with(ft_tag(inside='<frame>parent</frame>'))
+    assert isinstance(urdf.ft_specs(wrong)['ft'], ModelError)
+    # Tags inside <gazebo> do not count, and names are unique.
+    once = ft_tag(), '<sensor name="s" type="gyroscope"><parent link="hand"/></sensor>'
+    root = robot_with(*once, '<gazebo reference="j">', *once, '</gazebo>')
+    assert list(urdf.ft_specs(root)) == ['ft']
+    assert len(urdf.link_sensor_tags(root, 'gyroscope')) == 1
     with pytest.raises(ModelError):
-        LinkSensorSpec('acc', pose=np.full((4, 4), np.inf))
+        urdf.ft_specs(robot_with(ft_tag(), ft_tag(joint='k')))
+    with pytest.raises(ModelError):
+        urdf.link_sensor_tags(robot_with(*once, *once), 'gyroscope')
+
+
+MASS = '<mass value="1.5"/>'
+
+
+@pytest.mark.parametrize(
+    ('old', 'new'),
+    [
+        (MASS, '<mass value="nan"/>'),
+        ('xyz="0.02 -0.01 0.1"', 'xyz="0.02 0"'),
+        ('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>'),
+        ('</robot>', '<link name="second_root"/></robot>'),
+        ('<child link="arm"/>', '<child link="amr"/>'),
+        ('<limit lower="-3" upper="3" effort="50" velocity="10"/>', ''),
+        ('</robot>', '<sensor name="a" type="gyroscope"><parent link="tp"/></sensor></robot>'),
+    ],
+)
+def test_impossible_numbers_and_trees_are_refused(old, new, capfd):
+    text = two_link_urdf()
+    assert old in text
+    with pytest.raises((ModelError, NameNotFound)):
+        Robot.from_urdf(text.replace(old, new))
+    assert not capfd.readouterr().err
+
+
+# Export
+
+
+def heavier(robot, link, by=1.3):
+    """Return parameters of a robot one of whose links is heavier."""
+    parameters = robot.parameters.copy()
+    parameters[robot.link_names.index(link)] *= by
+    return parameters
+
+
+def assert_read_again(robot, parameters, atol=MOVED):
+    text = export_urdf(robot, parameters)
+    again = Robot.from_urdf(text, fixed_link=robot.fixed_frame)
+    np.testing.assert_allclose(again.parameters, parameters, rtol=0, atol=atol)
+    return text
+
+
+def inertials(text):
+    return {tag.get('name'): inertial_of(tag) for tag in urdf.parse(text).iter('link')}
+
+
+TEXTS = {
+    'arm': ARM,
+    'humanoid': nested_humanoid_urdf(),
+    'empty link': (
+        f'<robot name="r"><link name="a">{INERTIAL.format(1, 1)}</link><link name="b"/>'
+        '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+    ),
+}
+
+
+@pytest.mark.parametrize('text', TEXTS.values(), ids=TEXTS)
+def test_exported_parameters_are_read_again(text, rng):
+    robot = Robot.from_urdf(text)
+    body = np.array([1.0, 0.1, 0, 0, 1, 0, 1, 0, 0, 1]) * (robot.parameters[:, :1] == 0.0)
+    scale = rng.uniform(1.0, 2.0, (len(robot.links), 1))
+    assert_read_again(robot, robot.parameters * scale + body)
+    assert export_urdf(robot, robot.parameters) == text
+    parameters = robot.parameters.copy()
+    parameters[0, 4] *= 50.0
+    with pytest.raises(ModelError):
+        export_urdf(robot, parameters)
+
+
+def test_export_changes_nothing_else():
+    name = 'übër'
+    before = f'<?xml version="1.0" encoding="latin-1"?>\n<!-- <link name="{name}"> é -->\n'
+    text = before + ARM.replace('  ', '\t').replace('"upper"', f'"{name}"')
+    robot = Robot.from_urdf(text.replace('<inertial', '<inertial note="a > b"'))
+    new, old = assert_read_again(robot, heavier(robot, name)), robot.urdf
+    start = old.index('<inertial', old.rindex(f'<link name="{name}">'))
+    stop = old.index('</inertial>', start) + len('</inertial>')
+    assert new.startswith(old[:start]) and new.endswith(old[stop:])
+    assert 'mass value="2.6"' in new[start : len(new) - len(old) + stop]
+
+
+def test_links_of_a_light_lump_keep_an_equal_share():
+    robot = Robot.from_urdf(ARM)
+    parameters = heavier(robot, 'tool', by=0.1)  # 0.06 kg; its tip alone has 0.1
+    after = inertials(assert_read_again(robot, parameters))
+    bodies = np.array([after['tool'], after['tip']])
+    assert (consistency_margin(bodies) > 0).all()
+    # Half way to where there is none: no less than half of what the whole has.
+    whole = parameters[robot.link_names.index('tool')]
+    assert consistency_margin(bodies[0]) > 0.49 * consistency_margin(whole)
+    before = inertials(robot.urdf)['tip']
+    np.testing.assert_allclose(bodies[1] / bodies[1][0], before / before[0], rtol=0, atol=1e-12)
+    assert lightened(robot, parameters) == {'tip': pytest.approx(bodies[1][0] / before[0])}
+    # Locked joints lump links that move in other programs, which refuse what has no mass.
+    locked = Robot.from_urdf(ARM, fixed_link='base', joints=['lift'])
+    moving = Robot.from_urdf(export_urdf(locked, locked.parameters / 3.0), fixed_link='base')
+    assert (consistency_margin(moving.parameters) > 0).all()
+
+
+@pytest.mark.parametrize('factor', [1.0 - 1e-6, 1.2])
+def test_heaviest_link_takes_the_difference_of_a_topmost_frame(factor):
+    """Many URDFs begin with a link that is but a name for where the robot stands."""
+    text = (
+        '<robot name="r"><link name="footprint"/>'
+        f'<link name="wheel">{INERTIAL.format(0.5, 0.01)}</link>'
+        f'<link name="base">{INERTIAL.format(20, 2)}</link><link name="arm">'
+        f'{INERTIAL.format(1, 0.1)}</link>'
+        '<joint name="a" type="fixed"><parent link="footprint"/><child link="wheel"/></joint>'
+        '<joint name="b" type="fixed"><origin xyz="0.1 0.2 0.3" rpy="0.4 0.5 0.6"/><parent '
+        'link="footprint"/><child link="base"/></joint><joint name="j" type="continuous"><parent '
+        'link="base"/><child link="arm"/></joint></robot>'
+    )
+    robot = Robot.from_urdf(text)
+    parameters = heavier(robot, 'footprint', by=factor)
+    before, after = inertials(text), inertials(assert_read_again(robot, parameters, 1e-12))
+    assert lightened(robot, parameters) == {}
+    for name in ('footprint', 'wheel', 'arm'):
+        np.testing.assert_array_equal(after[name], before[name])
+    change = (factor - 1.0) * robot.parameters[0, 0]
+    assert after['base'][0] - before['base'][0] == pytest.approx(change)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from noisy_robots import HUMANOID_CONTACTS, ROBOTS, make, repeated, usual_noise
 from robots import arm_with_wrist_sensor_urdf, at_roots, random_sample
-from test_imu_links import nested, sensorised
+from test_newton_euler import nested, sensorised
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from noisy_robots import HUMANOID_CONTACTS, make, usual_noise
 from robots import random_sample
-from test_momentum_check import SECONDS, TRAPEZOIDS, check
-from test_momentum_check import case as case
+from test_sensor_checks import SECONDS, TRAPEZOIDS, check
+from test_sensor_checks import case as case
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact

@@ -170,9 +170,11 @@ def test_contradicting_bounds_are_named(case, name):
     box[2] += 15.0
     Q = np.tile(np.diag([-1.0, -1.0, -1.0, 1.0]), (n, 1, 1))
     bounds = Bounds(np.tile([0.1, np.inf], (n, 1)), box, Q)
-    with pytest.raises(ModelError, match=f'of {case.unknowns.links[2]}') as error:
+    with pytest.raises(ModelError) as error:
         SOLVERS[name](replace(case.problem(), bounds=bounds))
-    assert case.unknowns.links[1] not in str(error.value)
+    assert [link for link in case.unknowns.links if link in str(error.value)] == [
+        case.unknowns.links[2]
+    ]
 
 
 def test_undetermined_unknowns_stay_at_the_prior(method, case, noise):
@@ -232,11 +234,13 @@ def test_another_link_frame_moves_its_answer_along(method, case, noise, rng):
 def test_inconsistent_prior_is_refused_by_link(method, case):
     wrong = case.prior.copy()
     wrong[3] = np.r_[1.0, np.zeros(3), 0.1, 0, 0.1, np.zeros(3)]
-    with pytest.raises(ModelError, match=case.unknowns.links[3]):
+    with pytest.raises(ModelError) as error:
         method(replace(case, prior=wrong).problem())
+    assert case.unknowns.links[3] in str(error.value)
     if method.weighted:
-        with pytest.raises(InertialEstimationError, match='weight'):
+        with pytest.raises(InertialEstimationError) as error:
             method(case.problem(), weight=1e13)
+        assert 'weight' in str(error.value)
 
 
 @pytest.mark.parametrize(

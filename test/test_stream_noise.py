@@ -3,7 +3,7 @@
 """
 Noise of readings from the settings and the rates of the streams, against filters by hand.
 
-Not covered: covariances behind filters (test_sensor_noise.py), momentum (test_momentum_check.py).
+Not covered: covariances behind filters (test_sensor_noise.py), momentum (test_sensor_checks.py).
 """
 
 from itertools import count

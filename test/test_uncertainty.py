@@ -162,8 +162,9 @@ def test_contacts_of_a_sample_replace_the_default_ones(rng):
         assert given.contacts == own.contacts == contacts
         for got, expected in zip(given[2:], own[2:], strict=True):
             np.testing.assert_allclose(got, expected, rtol=ROUND_OFF)
-    with pytest.raises(FrameNotFound, match='hnd'):
+    with pytest.raises(FrameNotFound) as error:
         uncertainty.of(sample, (Contact('hnd'),))
+    assert error.value.name == 'hnd'
     with pytest.raises(ModelError):
         Uncertainty(estimator, usual_noise(make('several imus')))
 
@@ -222,6 +223,7 @@ def test_sensor_noise_adds_and_wrong_roots_are_refused(rng):
     for kind in KINDS:
         expected = np.hypot(getattr(by_sensors, kind), getattr(by_parameters, kind))
         np.testing.assert_allclose(getattr(both, kind), expected, rtol=LINEAR, atol=LINEAR)
-    with pytest.raises(ShapeError, match='parameter_roots'):
+    with pytest.raises(ShapeError) as error:
         uncertainty.set_parameter_roots(roots[1:])
+    assert error.value.argument == 'parameter_roots'
     np.testing.assert_array_equal(uncertainty.of(sample).torques, both.torques)

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Properties of the estimator: recovery, independence, batches, limits of its memory and inputs.
+Contacts, and properties of the estimator: independence, batches, limits of its memory and inputs.
 
 Not covered: the equations (test_newton_euler.py), marks of missing sensors (test_quality.py) and
 joints (test_dependence.py).
@@ -12,7 +12,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from consistent_readings import ConsistentReadings, random_motion
 from robots import (
     arm_with_wrist_sensor_urdf,
     assert_close,
@@ -23,9 +22,14 @@ from robots import (
     two_link_urdf,
 )
 
-from inertial_estimation.errors import FrameNotFound, InertialEstimationError, ModelError
+from inertial_estimation.errors import (
+    FrameNotFound,
+    InertialEstimationError,
+    ModelError,
+    ShapeError,
+)
 from inertial_estimation.estimation import wrench_estimator
-from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.contacts import Contact, ContactKind
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -33,23 +37,12 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import LinkSensorSpec
 from inertial_estimation.sample import Sample, SampleBatch
 
-# Relative to the largest number of a result: two libraries' round-off through some ten joints, and
-# the inverse of the base's inertia.
-RECOVERY = 1e-9
 EXACT = 1e-9  # N and Nm: round-off of some hundred N
 RESULTS = ('wrenches', 'torques', 'external_torques', 'residuals')
 ARRAYS = [name for name in WrenchEstimate._fields if name not in ('stamp_ns', 'contacts')]
-HUMANOIDS = ['nested', 'icub_v2_5', 'icub_sensorised', 'ergocub_sn001']
 FIELDS = Sample._fields[1:8]
-PER_IMU = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
 LIMBS = ('chest', 'l_lower_leg', 'l_foot', 'r_lower_leg', 'r_foot', 'l_elbow_1', 'r_elbow_1')
 """A link in each of the seven submodels of the sensorised iCub."""
-
-
-def humanoid(name, request, **options):
-    if name == 'nested':
-        return Robot.from_urdf(nested_humanoid_urdf(), **options)
-    return Robot.from_urdf(request.getfixturevalue('shared_models') / f'{name}.urdf', **options)
 
 
 def assert_same(got, expected, tolerance=0.0):
@@ -65,31 +58,30 @@ def assert_same(got, expected, tolerance=0.0):
             np.testing.assert_array_equal(one, other, err_msg=name)
 
 
-def row(batch, k):
-    """Return one instant of a batch estimate."""
-    values = batch._asdict()
-    return WrenchEstimate(**{n: v if n == 'contacts' else v[k] for n, v in values.items()})
+# Contacts
 
 
-# Recovery
+@pytest.mark.parametrize('kind', ContactKind)
+def test_basis_holds_the_moment_of_the_force_about_the_frame(kind, rng):
+    point, direction = rng.normal(size=(2, 3))
+    contact = Contact('hand', kind, tuple(point), tuple(8.0 * direction))
+    assert contact == Contact('hand', str(kind), tuple(point), tuple(direction))
+    basis, axis = contact.basis(), direction / np.linalg.norm(direction)
+    assert basis.shape == (6, contact.unknowns)
+    if kind in ('force', 'axial_force'):
+        forces = np.eye(3) if kind == 'force' else axis[:, None]
+        expected = np.vstack([forces, np.cross(point, forces.T).T])
+        np.testing.assert_allclose(basis, expected, rtol=0, atol=1e-14)
+    elif contact.unknowns:
+        np.testing.assert_array_equal(basis, np.eye(6))
 
 
-@pytest.mark.parametrize('name', HUMANOIDS)
-def test_true_wrenches_are_recovered_whichever_links_carry_imus(name, request, rng):
-    links = humanoid(name, request).link_names
-    every_link = humanoid(name, request, imus=links)
-    pushes = {c.frame: rng.normal(size=6) * ([40.0] * 3 + [4.0] * 3) for c in at_ends(every_link)}
-    readings = ConsistentReadings(every_link)
-    sample, torques, _ = readings.sample(random_motion(every_link, rng), pushes)
-    # Every link of the small robot alone, some of the others, several together.
-    several = [rng.choice(len(links), size, replace=False) for size in (2, 5, 8)]
-    for rows in [*rng.permutation(len(links))[:12, None], *several]:
-        robot = humanoid(name, request, imus=[links[k] for k in rows])
-        own = sample._replace(**{field: getattr(sample, field)[rows] for field in PER_IMU})
-        estimate = WrenchEstimator(robot, at_ends(robot)).update(own)
-        assert_close(estimate.wrenches, list(pushes.values()), RECOVERY, f'IMUs at {rows}')
-        assert_close(estimate.torques, torques, RECOVERY, f'IMUs at {rows}')
-        np.testing.assert_array_equal(estimate.residuals, 0.0)
+def test_equal_contacts_are_one_key():
+    """A plan is kept for each set of contacts: numbers must not come as different objects."""
+    first = Contact('hand', 'force', point=np.array([0.1, 0.2, 0.3]), direction=[0, 0, 2])
+    second = Contact('hand', 'force', point=(0.1, 0.2, 0.3), direction=(0.0, 0.0, 1.0))
+    assert first == second and len({first, second}) == 1
+    assert first != second.moved((0.1, 0.2, 0.4)) == Contact('hand', 'force', (0.1, 0.2, 0.4))
 
 
 # Faults measured in other estimators
@@ -213,13 +205,13 @@ def test_batch_is_its_steps(name, assumed, rng, monkeypatch):
         ):
             together = estimator.batch(batch, given)
             for k, sample in enumerate(samples):
-                assert_same(row(together, k), estimator.update(sample, given), 1e-12)
+                assert_same(together.at(k), estimator.update(sample, given), 1e-12)
 
 
 # Inputs
 
 
-def test_parameters_and_options_that_cannot_be_used_are_refused(two_link):
+def test_values_that_cannot_be_used_are_refused(two_link):
     for index, value in ((4, np.nan), (0, 0.0), (0, -1e-9)):
         parameters = two_link.parameters.copy()
         parameters[1, index] = value
@@ -228,6 +220,11 @@ def test_parameters_and_options_that_cannot_be_used_are_refused(two_link):
     for options in ({'length_scale': -1.0}, {'rank_tolerance': np.nan}, {'calibration': 'x'}):
         with pytest.raises(InertialEstimationError):
             WrenchEstimator(two_link, (), **options)
+    for options in (
+        {'kind': 'push'}, {'point': (0, np.nan, 0)}, {'point': (0.0, 0.0)}, {'direction': (0,) * 3}
+    ):  # fmt: skip
+        with pytest.raises((ModelError, ShapeError)):
+            Contact('hand', **options)
 
 
 def test_wrong_samples_and_contacts_do_not_spoil_the_next(nested_humanoid, rng):

@@ -46,8 +46,8 @@ class Balance:
     """Sum of the external wrenches on each submodel [T 4.19], shape (n_submodels, n_terms)."""
     joint_factors: Array
     """
-    What turns each joint's ``tau`` of the forest into its torque [T 4.24, 4.25], and then what
-    loads it from outside, shape (n_joints, 2, n_terms).
+    Terms added to each joint's ``tau`` of the forest for its torque [T 4.24, 4.25], and those of
+    its external torque, shape (n_joints, 2, n_terms).
     """
     held: Mask
     """Contacts in each joint's torque, and in its external one, (n_joints, 2, n_contacts)."""

@@ -10,10 +10,11 @@ contact of its own, until it is not repeated for ``contact_timeout``.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter, deque
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from dataclasses import dataclass
 from math import dist
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -62,13 +63,12 @@ class _Track:
 
     def __init__(self, frame: str) -> None:
         self.frame = frame
-        self.points: deque[tuple[int, Contact]] = deque()
+        self.points: list[tuple[int, Contact]] = []
 
     def add(self, stamp_ns: int, contact: Contact) -> None:
         """Put a point in its place."""
         self.points.insert(self._place(stamp_ns), (stamp_ns, contact))
-        if len(self.points) > MAX_PENDING:
-            self.points.popleft()
+        del self.points[:-MAX_PENDING]
 
     def distance(self, stamp_ns: int, point: list[float]) -> tuple[float, bool]:
         """Return the distance of a point to the one before it, and if both have one stamp."""
@@ -78,24 +78,18 @@ class _Track:
 
     def cut(self, latest: int) -> int:
         """Forget the points that are later than a stamp, and return how many there were."""
-        n = len(self.points)
-        while self.points and self.points[-1][0] > latest:
-            self.points.pop()
-        return n - len(self.points)
-
-    def _place(self, stamp_ns: int) -> int:
-        """Return the number of points not later than a stamp; nearly always all of them."""
-        place = len(self.points)
-        while place and self.points[place - 1][0] > stamp_ns:
-            place -= 1
-        return place
+        later = len(self.points) - (place := self._place(latest))
+        del self.points[place:]
+        return later
 
     def at(self, stamp_ns: int) -> tuple[int, Contact] | None:
         """Return the newest point that is not later than a stamp, and forget the earlier ones."""
-        points = self.points
-        while len(points) > 1 and points[1][0] <= stamp_ns:
-            points.popleft()
-        return points[0] if points[0][0] <= stamp_ns else None
+        del self.points[: max(self._place(stamp_ns) - 1, 0)]
+        return self.points[0] if self.points[0][0] <= stamp_ns else None
+
+    def _place(self, stamp_ns: int) -> int:
+        """Return the number of points not later than a stamp."""
+        return bisect_right(self.points, stamp_ns, key=itemgetter(0))
 
 
 class ContactStream:

@@ -26,29 +26,25 @@ class ContactKind(str, Enum):
     ----------
     unknowns : int
         Their number.
-    has_point, has_direction : bool
-        True if they depend on the point, or on the direction, of the contact.
+    has_point : bool
+        True if they depend on the point of the contact.
 
     """
 
     unknowns: int
     has_point: bool
-    has_direction: bool
     WRENCH = 'wrench', 6
     """Force and torque."""
     FORCE = 'force', 3, True
     """A pure force at the point of the contact."""
-    AXIAL_FORCE = 'axial_force', 1, True, True
+    AXIAL_FORCE = 'axial_force', 1, True
     """A pure force at the point along the direction of the contact, of either sign."""
     KNOWN = 'known', 0
     """Nothing: the contact states its wrench."""
 
-    def __new__(
-        cls, name: str, unknowns: int, has_point: bool = False, has_direction: bool = False
-    ) -> ContactKind:
+    def __new__(cls, name: str, unknowns: int, has_point: bool = False) -> ContactKind:
         kind = str.__new__(cls, name)
-        kind._value_, kind.unknowns = name, unknowns
-        kind.has_point, kind.has_direction = has_point, has_direction
+        kind._value_, kind.unknowns, kind.has_point = name, unknowns, has_point
         return kind
 
     def __str__(self) -> str:
@@ -62,12 +58,12 @@ class ContactKind(str, Enum):
         """
         if self is ContactKind.WRENCH:
             return np.eye(6)
-        basis = np.empty((6, self.unknowns))
-        axial = self.has_direction
-        basis[:3] = np.array(direction)[:, None] if axial else np.eye(3, self.unknowns)
+        forces = np.eye(3, self.unknowns)
+        if self is ContactKind.AXIAL_FORCE:
+            forces[:, 0] = direction
         x, y, z = point
-        basis[3:] = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]) @ basis[:3]
-        return basis
+        hat = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        return np.concatenate([forces, hat @ forces])
 
 
 @dataclass(frozen=True)
@@ -112,12 +108,11 @@ class Contact:
     def __post_init__(self) -> None:
         if not isinstance(self.frame, str) or not isinstance(self.name, str):
             raise ModelError(f"frame '{self.frame}' or name '{self.name}' of a contact is no text")
-        kinds = {str(kind): kind for kind in ContactKind}
-        if str(self.kind) not in kinds:
-            raise ModelError(
-                f"contact '{self.frame}': kind '{self.kind}' is none of {', '.join(kinds)}"
-            )
-        object.__setattr__(self, 'kind', kinds[str(self.kind)])
+        kind = next((kind for kind in ContactKind if kind == self.kind), None)
+        if kind is None:
+            kinds = ', '.join(ContactKind)
+            raise ModelError(f"contact '{self.frame}': kind '{self.kind}' is none of {kinds}")
+        object.__setattr__(self, 'kind', kind)
         for key, size in (('point', 3), ('direction', 3), ('wrench', 6)):
             given = getattr(self, key)
             try:
@@ -195,8 +190,6 @@ class ContactSet:
     _hash: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
-        if len(self.contacts) != len(self.assumed):
-            raise ShapeError('assumed', (len(self.contacts),), (len(self.assumed),))
         object.__setattr__(self, '_hash', hash((self.contacts, self.assumed)))
 
     def __hash__(self) -> int:

@@ -28,7 +28,6 @@ from inertial_estimation.estimation.balance import (
 from inertial_estimation.estimation.contacts import Contact, check_contacts
 from inertial_estimation.estimation.forest import Forest, build_forest
 from inertial_estimation.estimation.link_motion import LinkMotions
-from inertial_estimation.estimation.sensor_arrays import with_ways
 from inertial_estimation.model.arguments import indices
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor, Imu
@@ -216,7 +215,7 @@ def dependence_table(
         raise ModelError(f"robot '{robot.name}' has no fixed_link, and 'imus' names none")
     plan = motion.plan(tuple(b if k in working else 0 for k, b in enumerate(motion.bits)))
     _, sources = robot.motion_sources(np.flatnonzero(plan.serving).tolist())
-    forest = with_ways(build_forest(robot, sources), plan.layout.ways)
+    forest = plan.reaching(build_forest(robot, sources))
     submodels = decompose(robot.links, robot.ft_sensors, used)
     links = [robot.frame(contact.frame)[0] for contact in contacts]
     balance = build_balance(robot, forest, submodels, used, links)
@@ -225,7 +224,7 @@ def dependence_table(
     motions = [robot.fixed_frame] if robot.fixed_frame else [imu.name for imu in robot.imus]
     read = np.zeros((len(sources), len(motions)), dtype=bool)
     for row, source in enumerate(sources):
-        read[row, [0] if robot.fixed_frame else list(plan.layout.rows[source.link])] = True
+        read[row, [0] if robot.fixed_frame else list(plan.rows[source.link])] = True
     fts_names = [sensor.name for sensor in robot.ft_sensors]
     names = fts_names, motions, robot.joint_names, robot.link_names
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.estimation.contacts import Contact, check_contacts
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 
 Flags = NDArray[np.uint8]
@@ -52,13 +52,13 @@ class WrenchEstimate(NamedTuple):
     """Torque through each joint, local form [T 4.24, 4.25], (n_joints,) [Nm or N]."""
     external_torques: Array
     """
-    What the external wrenches do to each joint, J' f, shape (n_joints,) [Nm or N]. ``robot.base``
-    is taken to be at rest: if it is not, another base gives others [T Remark 3.14].
+    Torque of the external wrenches at each joint, J' f, (n_joints,) [Nm or N]. ``robot.base`` is
+    taken to be at rest: if it is not, another base gives others [T Remark 3.14].
     """
     residuals: Array
     """
-    What no contact explains in each submodel, environment on robot, in and about the frame of its
-    root link, shape (n_submodels, 6) [N, Nm]. NaN for a submodel that merged into another.
+    External wrench of each submodel that no contact explains, environment on robot, in and about
+    the frame of its root link, (n_submodels, 6) [N, Nm]. NaN for one that merged into another.
     """
     ranks: NDArray[np.int64]
     """Combinations of unknowns that the sensors determine, shape (n_submodels,)."""
@@ -109,7 +109,7 @@ class WrenchEstimate(NamedTuple):
 def result_names(robot: Robot, contacts: Iterable[Contact]) -> list[str]:
     """Return the subject of each entry of `WrenchEstimate.quality`."""
     kinds = {
-        'external_wrench': [contact.name for contact in check_contacts(contacts)],
+        'external_wrench': [contact.name for contact in contacts],
         'joint_torque': robot.joint_names,
         'external_joint_torque': robot.joint_names,
         'residual': [submodel.name for submodel in robot.submodels],

@@ -9,7 +9,7 @@ The shapes of a sample are checked here too, once, at the public methods.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -22,7 +22,7 @@ from inertial_estimation.estimation.dependence import find_dependence
 from inertial_estimation.estimation.estimate import Flags, Quality
 from inertial_estimation.estimation.forest import Forest
 from inertial_estimation.estimation.link_motion import LinkMotions, MotionPlan, replaced
-from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE
+from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE, Bits
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import Sample, SampleBatch, SensorState
@@ -44,17 +44,31 @@ ABSURD = 1e30
 """Numbers of this size are faults too: their products would overflow into other results."""
 
 
-@dataclass(frozen=True)
-class Working:
-    """Sensors that deliver, and joints that do not."""
+class Faults(NamedTuple):
+    """Missing parts of a sample, or of many."""
 
-    imus: tuple[bool, ...]
-    """Of IMUs that share a link, or measure in part: whether the row holds a link's motion."""
-    fts: tuple[bool, ...]
-    missing_joints: tuple[bool, ...]
-    assumed_joints: tuple[bool, ...]
-    motion: MotionPlan | None = None
-    """Motion sources of links; None: each IMU measures that of its own."""
+    joints: Mask
+    """Shape (..., n_joints)."""
+    fts: Mask
+    """Shape (..., n_fts)."""
+    assumed: Mask
+    """Joints of which a constant stands in, shape (..., n_joints)."""
+    linear: Mask
+    """IMUs without a proper acceleration, shape (..., n_imus)."""
+    angular: Mask
+    """IMUs without an angular velocity, shape (..., n_imus)."""
+
+    @classmethod
+    def none(cls, assumed: Mask, n_fts: int, motion: LinkMotions) -> Faults:
+        """Return the faults of one sample in which every sensor works."""
+        has_linear, has_angular = _measured(motion)
+        fts = np.zeros(n_fts, dtype=bool)
+        return cls(np.zeros_like(assumed), fts, assumed, ~has_linear, ~has_angular)
+
+    @property
+    def bits(self) -> Bits:
+        """Quantities that the IMUs deliver, at one instant."""
+        return tuple((ACCELEROMETER * ~self.linear + GYROSCOPE * ~self.angular).tolist())
 
 
 # As numbers of the arrays' own type: an enumeration counts as a 64-bit integer beside them.
@@ -80,27 +94,24 @@ def find_qualities(
     balance: Balance,
     contacts: Sequence[Contact],
     active: Sequence[int],
-    working: Working,
+    faults: Faults,
+    motion: MotionPlan,
 ) -> Qualities:
     """Mark all results that depend on something missing or assumed."""
     n, n_links = len(robot.joint_names), len(robot.links)
     unknowns = [contacts[c].unknowns for c in active]
     sums = np.zeros(len(balance.submodels), dtype=np.uint8)
     torques, external = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.uint8)
-    if any(working.missing_joints) or any(working.assumed_joints):
+    if faults.joints.any() or faults.assumed.any():
         depends = find_dependence(robot, forest, balance, unknowns)
-        for flag, joints in (
-            (MISSING, working.missing_joints),
-            (ASSUMED, working.assumed_joints),
-        ):
-            mask = np.array(joints, dtype=bool)
-            sums[depends.submodels.joints[:, mask].any(axis=1)] |= flag
-            torques[depends.torques.joints[:, mask].any(axis=1)] |= flag
-            external[depends.external.joints[:, mask].any(axis=1)] |= flag
-    if not robot.fixed_frame and not any(working.imus):
+        for flag, joints in ((MISSING, faults.joints), (ASSUMED, faults.assumed)):
+            sums[depends.submodels.joints[:, joints].any(axis=1)] |= flag
+            torques[depends.torques.joints[:, joints].any(axis=1)] |= flag
+            external[depends.external.joints[:, joints].any(axis=1)] |= flag
+    if not (robot.fixed_frame or motion.serving.any()):
         for flags in (sums, torques, external):
             flags |= MISSING
-    lost = [one.child for s, one in enumerate(robot.ft_sensors) if not working.fts[s]]
+    lost = [robot.ft_sensors[s].child for s in np.flatnonzero(faults.fts)]
     merged = balance.members[:, lost].any(axis=1)
     sums[merged] |= MERGED
     touched = masks([[robot.frame(one.frame)[0] for one in contacts if one.unknowns]], n_links)
@@ -125,21 +136,6 @@ def own_rows(robot: Robot, balance: Balance) -> list[int]:
     """Return the row of each submodel of a balance among the robot's own."""
     rows = {submodel.root: row for row, submodel in enumerate(robot.submodels)}
     return [rows[submodel.root] for submodel in balance.submodels]
-
-
-class Faults(NamedTuple):
-    """Missing parts of a sample, or of many."""
-
-    joints: Mask
-    """Shape (..., n_joints)."""
-    fts: Mask
-    """Shape (..., n_fts)."""
-    assumed: Mask
-    """Joints of which a constant stands in, shape (..., n_joints)."""
-    linear: Mask
-    """IMUs without a proper acceleration, shape (..., n_imus)."""
-    angular: Mask
-    """IMUs without an angular velocity, shape (..., n_imus)."""
 
 
 def find_faults(
@@ -177,12 +173,6 @@ def with_known_temperatures(sample: S, calibration: FtCalibration) -> S:
         ft_readings=np.where(usable[..., None], sample.ft_readings, np.nan),
         ft_temperatures=np.where(known, temperatures, calibration.reference_temperatures),
     )
-
-
-def delivered(sample: Sample | SampleBatch, motion: LinkMotions) -> Indices:
-    """Return the quantities that each IMU delivers, as `Bits`, (..., n_imus)."""
-    linear, angular = _find_imu_faults(sample, motion)
-    return ACCELEROMETER * ~linear + GYROSCOPE * ~angular
 
 
 def with_gaps(samples: SampleBatch) -> SampleBatch:
@@ -231,25 +221,13 @@ def alike(*masks: Mask) -> Iterator[tuple[list[Mask], Indices]]:
         yield np.split(row, borders), np.array(rows, dtype=np.intp)
 
 
-def working_of(faults: Faults, motion: LinkMotions) -> Working:
-    """Return the working sensors at one instant."""
-    bits = tuple((ACCELEROMETER * ~faults.linear + GYROSCOPE * ~faults.angular).tolist())
-    flags = (~faults.fts, faults.joints, faults.assumed)
-    fts, joints, assumed = (tuple(each.tolist()) for each in flags)
-    if not motion.is_used:
-        return Working(tuple(b == 3 for b in bits), fts, joints, assumed)
-    plan = motion.plan(bits)
-    return Working(plan.serving, fts, joints, assumed, None if plan.is_plain else plan)
-
-
-def without_faults(sample: S, faults: Faults, motion: MotionPlan | None = None) -> S:
+def without_faults(sample: S, faults: Faults, motion: MotionPlan) -> S:
     """Put zeros in place of missing parts; a plan for them keeps these out of all results."""
     linear, angular = faults.linear, faults.angular
-    imus = linear | angular if motion is None else linear & angular
+    imus = linear | angular if motion.is_plain else linear & angular
     masks = [faults.joints] * 3 + [imus[:, None]] * 3 + [faults.fts[:, None]]
     zeros = {name: np.where(m, 0.0, getattr(sample, name)) for name, m in zip(NUMBERS, masks)}
-    sample = replaced(sample, **zeros)
-    return sample if motion is None else motion.complete(sample)
+    return motion.complete(replaced(sample, **zeros))
 
 
 class SampleShapes:

@@ -18,7 +18,6 @@ from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.dependence import find_sides, sum_joints
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.plan import Plan
-from inertial_estimation.estimation.sensor_arrays import with_ways
 from inertial_estimation.estimation.step import Step
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.arguments import names
@@ -46,10 +45,10 @@ class _Sums:
         for k, joint in enumerate(joints):
             if parents[joint] in carried:
                 net[carried[parents[joint]], k] = -1.0
-        balance, missing = plan.balance, masks([plan.missing_joints], len(robot.joint_names))[0]
+        balance, missing = plan.balance, plan.missing_joints
         unknowns = [plan.contacts[c].unknowns for c in plan.active]
         sides = find_sides(robot, balance.submodels, balance.contact_links, unknowns)
-        forest = with_ways(forest, plan.motion.layout.ways if plan.motion else {})
+        forest = plan.motion.reaching(forest)
         needed = sum_joints(robot, forest, sides.moving)
         # A sum on the parent's side goes to the child's frame through the joint itself.
         child = child_links(robot)
@@ -140,16 +139,18 @@ class InternalWrenches:
         """
         return self._found(sample, estimate, 0)
 
-    def frames(self, joints: Iterable[str] | str) -> list[str]:
+    def frames(self, joints: Iterable[str] | str, where: str = '') -> list[str]:
         """Return the child links of joints, in whose frames their wrenches are."""
-        return [self._names[k] for k in self._cut_at(joints)]
+        return [self._names[k] for k in self._cut_at(joints, where)]
 
-    def _cut_at(self, joints: Iterable[str] | str) -> list[int]:
+    def _cut_at(self, joints: Iterable[str] | str, where: str = '') -> list[int]:
         """Return the child links of joints."""
         chosen = names('joints', joints)
         for name in chosen:
             if name not in self._cuts:
-                raise NameNotFound('joint that moves or holds an FT sensor', name, self._cuts)
+                raise NameNotFound(
+                    'joint that moves or holds an FT sensor', name, self._cuts, where
+                )
         return [self._cuts[name] for name in chosen]
 
     def _found(self, sample: Sample | SampleBatch, estimate: WrenchEstimate, kind: int) -> Array:
@@ -179,11 +180,7 @@ def build_internal_wrenches(
     """Check the joints and links that the settings name."""
     wrenches, known = InternalWrenches(estimator), estimator.robot.link_names
     for joint in settings.outputs.internal_wrench_joints:
-        try:
-            wrenches.frames(joint)
-        except NameNotFound as error:
-            where = f"'internal_wrench_joints' names '{joint}'"
-            raise NameNotFound(error.kind, joint, error.known, where) from error
+        wrenches.frames(joint, f"'internal_wrench_joints' names '{joint}'")
     for link in settings.outputs.net_wrench_links:
         if link not in known:
             raise NameNotFound('link', link, known, f"'net_wrench_links' names '{link}'")

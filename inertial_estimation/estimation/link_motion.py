@@ -21,19 +21,19 @@ import pinocchio as pin
 
 from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import ModelError
-from inertial_estimation.estimation.forest import Forest, carry, motion_view
+from inertial_estimation.estimation.forest import Forest, build_forest, carry, motion_view
 from inertial_estimation.estimation.sensor_arrays import (
     DELIVERS,
     Bits,
     ImuLink,
-    Layout,
     SensorSum,
     array_of,
-    lay_out,
+    find_imu_links,
     mean_of,
 )
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import cross, cross_matrix, motion_transform
+from inertial_estimation.model.tree import Source
 from inertial_estimation.sample import Sample, SampleBatch
 
 S = TypeVar('S', Sample, SampleBatch)
@@ -130,12 +130,10 @@ class LinkMotions:
         self.arrays = arrays
         self.bits: Bits = tuple(DELIVERS[imu.measures] for imu in robot.imus)
         """Quantities that each IMU delivers without faults."""
-        self.is_used = bool(self.bits) and not robot.fixed_frame
-        """True if IMUs are the source of the motion."""
         self.nominal = MotionPlan(robot, arrays, self.bits)
         """The plan while every IMU delivers all that it measures."""
         self._others = lru_cache(PLANS_KEPT)(partial(MotionPlan, robot, arrays))
-        if self.is_used and not self.nominal.layout.imu_links:
+        if self.bits and not (robot.fixed_frame or self.nominal.imu_links):
             needed = 'a gyroscope and an accelerometer'
             if arrays:
                 needed += ', and three accelerometers of one link that are not on one line'
@@ -147,30 +145,56 @@ class LinkMotions:
 
 
 class MotionPlan:
-    """The motions of all links from the readings of one set of sensors."""
+    """
+    The motions of all links with IMUs from the readings of one set of sensors.
+
+    They are read in frames, those of the first IMU of each link. A fixed robot has none of them.
+    """
 
     def __init__(self, robot: Robot, arrays: bool, bits: Bits) -> None:
-        if robot.fixed_frame:
-            bits = (0,) * len(bits)
-        self.layout: Layout = lay_out(robot, bits, arrays=arrays)
-        imu_links = self.layout.imu_links
-        self.arrays = arrays
-        self._n_imus = len(robot.imus)
-        leads = {imu_link.lead for imu_link in imu_links}
-        self.serving = tuple(k in leads for k in range(self._n_imus))
-        """For each IMU whether its row holds the motion of a link after `complete`."""
-        used = frozenset().union(*self.layout.rows.values())
-        self.used: Mask = np.isin(np.arange(self._n_imus), list(used))
-        """IMUs that are used, shape (n_imus,)."""
-        self.joints = frozenset().union(*self.layout.ways.values())
-        """Joints through which something goes from link to link."""
-        if imu_links and not self.layout.is_plain:
-            self._lay_out(robot, imu_links)
-
-    @property
-    def is_plain(self) -> bool:
+        self.arrays, n = arrays, len(robot.imus)
+        links = () if robot.fixed_frame else find_imu_links(robot, bits)
+        self.turning, self.spun, self.shaken = known = (
+            np.flatnonzero([bool(one.gyroscopes) for one in links]),
+            np.flatnonzero([one.is_array for one in links]),
+            np.flatnonzero([bool(one.accelerometers) for one in links]),
+        )
+        """Links on which angular velocity, angular and proper acceleration are measured."""
+        if not (len(self.turning) and len(self.shaken) and (len(self.spun) or not arrays)):
+            links = ()
+        self.imu_links = links
+        """Those with a sensor that delivers; empty if the motion of no link is known."""
+        self.leads = np.array([one.lead for one in links], dtype=np.intp)
+        """First IMU of each."""
+        whole = (one.accelerometers == one.gyroscopes == (one.lead,) for one in links)
+        self.is_plain = not links or (not arrays and all(whole))
         """True if samples stay as they are: every link has just one whole IMU."""
-        return self.layout.is_plain or not self.layout.imu_links
+        self.forests: list[Forest | None] = [None] * 3
+        """Trees through which each motion reaches the links that lack it; None: none lacks it."""
+        for k, rows in enumerate(known):
+            if len(rows) < len(links) and (arrays or k != 1):
+                sources = [Source('', links[b].link, links[b].L_H_B) for b in rows]
+                self.forests[k] = build_forest(robot, sources, rigid_sensors=True)
+        uses = self._uses(n)
+        self.rows = {one.link: frozenset(k for k in own if k < n) for one, own in uses}
+        """IMUs that the motion of each of these links depends on."""
+        self.ways = {one.link: frozenset(k - n for k in own if k >= n) for one, own in uses}
+        """Joints through which it comes."""
+        every = np.arange(n)
+        self.serving: Mask = np.isin(every, self.leads)
+        """IMUs whose row holds the motion of a link after `complete`, shape (n_imus,)."""
+        self.used: Mask = np.isin(every, list(frozenset().union(*self.rows.values())))
+        """IMUs that are used, shape (n_imus,)."""
+        self.joints = frozenset().union(*self.ways.values())
+        """Joints through which something goes from link to link."""
+        if not self.is_plain:
+            self._set_constants(robot)
+
+    def reaching(self, forest: Forest) -> Forest:
+        """Return trees whose links depend on the joints of `ways` as well."""
+        more = [self.ways.get(forest.tops[s].link, frozenset()) for s in forest.owner]
+        path = tuple(path | joints for path, joints in zip(forest.path, more, strict=True))
+        return replace(forest, path=path)
 
     def complete(self, sample: S) -> S:
         """Write the motion of each link into the row of its first IMU."""
@@ -201,7 +225,7 @@ class MotionPlan:
             # It came through the joints to the origin of the link; on from there with the turning
             # that is measured on the link, wherever its gyroscope sits.
             a[..., walk.to, :] += (turning[..., walk.to, :, :] @ walk.origins)[..., 0]
-        found = np.zeros((3, *lead, self._n_imus, 3))
+        found = np.zeros((3, *lead, len(self.serving), 3))
         found[..., self.leads, :] = parts
         w, dw, a = found
         return replaced(
@@ -218,26 +242,46 @@ class MotionPlan:
             for name in (name for name, is_wanted in wanted.items() if is_wanted):
                 getattr(motion, name)[..., walk.to, :] = getattr(reached, name)
 
-    def _lay_out(self, robot: Robot, imu_links: Sequence[ImuLink]) -> None:
-        """Lay out the constants of the plan."""
-        self.leads = np.array([one.lead for one in imu_links])
-        self.turning = np.flatnonzero([bool(one.gyroscopes) for one in imu_links])
-        self.spun = np.flatnonzero([one.is_array for one in imu_links])
-        self.shaken = np.flatnonzero([bool(one.accelerometers) for one in imu_links])
-        links = [imu_links[b] for b in self.turning.tolist()]
+    def _uses(self, n: int) -> list[tuple[ImuLink, frozenset[int]]]:
+        """Return the IMUs that the motion of each link depends on, and joints as n + index."""
+        at = {one.link: b for b, one in enumerate(self.imu_links)}
+
+        def traced(forest: Forest | None, kind: str) -> list[tuple[int, frozenset[int]]]:
+            """Return the link on which a motion of each link is measured, and its dependence."""
+            found = []
+            for b, one in enumerate(self.imu_links):
+                source, joints = b, frozenset[int]()
+                if forest is not None:
+                    source = at[forest.tops[forest.owner[one.link]].link]
+                    joints = forest.path[one.link]
+                imus = frozenset(getattr(self.imu_links[source], kind))
+                found.append((source, imus | {n + j for j in joints}))
+            return found
+
+        turn = traced(self.forests[0], 'gyroscopes')
+        spin = traced(self.forests[1], 'accelerometers') if self.arrays else turn
+        spin = [(source, own | turn[source][1]) for source, own in spin]
+        shift = traced(self.forests[2], 'accelerometers')
+        return [
+            (one, own.union(*(motion[k][1] for motion in (turn, spin) for k in (source, b))))
+            for b, (one, (source, own)) in enumerate(zip(self.imu_links, shift, strict=True))
+        ]
+
+    def _set_constants(self, robot: Robot) -> None:
+        """Set the weights and levers of the sensors of each link, and the walks."""
+        links = [self.imu_links[b] for b in self.turning]
         blocks, _ = zip(*(mean_of(one, robot, 'gyroscope') for one in links))
         self.gyroscopes = SensorSum([one.gyroscopes for one in links], blocks)
-        links = [imu_links[b] for b in self.shaken.tolist()]
+        links = [self.imu_links[b] for b in self.shaken]
         blocks, levers = zip(*(mean_of(one, robot, 'accelerometer') for one in links))
         self.accelerometers = SensorSum([one.accelerometers for one in links], blocks)
         self.levers = np.array(levers)[..., None]
         if self.arrays:
-            links = [imu_links[b] for b in self.spun.tolist()]
+            links = [self.imu_links[b] for b in self.spun]
             blocks, levers = zip(*(array_of(one, robot) for one in links))
             self.array = SensorSum([one.accelerometers for one in links], blocks)
             self.array_levers = np.array(levers)
-        known = self.turning, self.spun, self.shaken
         self.walks = [
-            None if forest is None else Walk(imu_links, forest, rows)
-            for forest, rows in zip(self.layout.forests, known, strict=True)
+            None if forest is None else Walk(self.imu_links, forest, rows)
+            for forest, rows in zip(self.forests, (self.turning, self.spun, self.shaken))
         ]

@@ -19,7 +19,7 @@ from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.estimation.balance import Balance
 from inertial_estimation.estimation.contacts import Contact, noise_scale
 from inertial_estimation.estimation.estimate import Quality
-from inertial_estimation.estimation.faults import Qualities, Working, own_rows
+from inertial_estimation.estimation.faults import Faults, Qualities, own_rows
 from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.link_motion import MotionPlan
 from inertial_estimation.model.robot import Robot
@@ -157,15 +157,15 @@ class Plan:
     ranks: NDArray[np.int64]
     """Ranks as far as they are known beforehand, shape (n_submodels,)."""
     quality: Qualities
-    missing_joints: frozenset[int]
+    missing_joints: Mask
     used_imus: Mask
     used_fts: Mask
     exact: bool
     """Every submodel has just one contact, a full wrench."""
     complete: bool
     """Every result is a number."""
-    motion: MotionPlan | None = None
-    """Motion sources of links; None: each link has just one whole IMU."""
+    motion: MotionPlan
+    """Motion sources of links."""
 
 
 def build_plan(
@@ -175,7 +175,8 @@ def build_plan(
     quality: Qualities,
     contacts: tuple[Contact, ...],
     active: Sequence[int],
-    working: Working,
+    faults: Faults,
+    motion: MotionPlan,
     length_scale: float,
 ) -> Plan:
     """Lay out one step; length_scale [m]."""
@@ -192,14 +193,10 @@ def build_plan(
     residual_rows = np.array(own_rows(robot, balance), dtype=np.intp)
     ranks = np.zeros(len(robot.submodels), dtype=np.int64)
     ranks[residual_rows[alone]] = 6
-    used_imus = np.isin(np.arange(len(robot.imus)), dynamics.imus)
-    used_imus &= np.array(working.imus, dtype=bool)
-    if working.motion is not None:
-        used_imus = working.motion.used.copy()
-    used_fts = np.array(working.fts, dtype=bool)
+    used_imus, used_fts = motion.used.copy(), ~faults.fts
     for shown in (ranks, used_imus, used_fts):
         shown.flags.writeable = False
-    directions = [s.direction * on for s, on in zip(robot.ft_sensors, working.fts, strict=True)]
+    directions = [s.direction * on for s, on in zip(robot.ft_sensors, used_fts, strict=True)]
     return Plan(
         dynamics=dynamics,
         balance=balance,
@@ -216,13 +213,13 @@ def build_plan(
         residual_rows=residual_rows,
         ranks=ranks,
         quality=quality,
-        missing_joints=frozenset(np.flatnonzero(working.missing_joints).tolist()),
+        missing_joints=faults.joints,
         used_imus=used_imus,
         used_fts=used_fts,
         exact=exact,
         complete=len(residual_rows) == len(robot.submodels)
         and not any((flags & LOST).any() for flags in quality),
-        motion=working.motion,
+        motion=motion,
     )
 
 

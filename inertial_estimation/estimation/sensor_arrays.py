@@ -12,18 +12,16 @@ acceleration.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.estimation.forest import Forest, build_forest
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import Imu
 from inertial_estimation.model.spatial import hat
-from inertial_estimation.model.tree import Source
 
 Bits = tuple[int, ...]
 """For each IMU what it delivers: the sum of `ACCELEROMETER` and `GYROSCOPE`, or 0."""
@@ -58,55 +56,23 @@ class ImuLink:
     """Its accelerometers determine its angular acceleration."""
 
 
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """The links of a robot for one set of sensors that deliver."""
-
-    imu_links: tuple[ImuLink, ...]
-    """Those with a sensor that delivers, in the order of their first IMUs; empty if not enough."""
-    rows: dict[int, frozenset[int]]
-    """IMUs that the motion of each of these links depends on."""
-    ways: dict[int, frozenset[int]]
-    """Joints that it depends on."""
-    forests: Sequence[Forest | None]
-    """Trees through which each motion reaches the links that lack it; None: none lacks it."""
-    is_plain: bool
-    """Every link has one whole IMU: its readings are the link's motion."""
-
-
-def lay_out(robot: Robot, bits: Bits, *, arrays: bool) -> Layout:
-    """Find where the motions of all links come from."""
-    imu_links = _imu_links(robot, bits)
-    gyro_links = [b for b, imu_link in enumerate(imu_links) if imu_link.gyroscopes]
-    acc_links = [b for b, imu_link in enumerate(imu_links) if imu_link.accelerometers]
-    array_links = (
-        [b for b, imu_link in enumerate(imu_links) if imu_link.is_array] if arrays else gyro_links
-    )
-    if not (gyro_links and acc_links and array_links):
-        return Layout((), {}, {}, [None] * 3, is_plain=False)
-    is_plain = not arrays and all(
-        imu_link.accelerometers == imu_link.gyroscopes == (imu_link.lead,)
-        for imu_link in imu_links
-    )
-    forests: list[Forest | None] = [None] * 3
-    for k, known in enumerate((gyro_links, array_links, acc_links)):
-        if len(known) < len(imu_links) and (arrays or k != 1):
-            sources = [Source('', imu_links[b].link, imu_links[b].L_H_B) for b in known]
-            forests[k] = build_forest(robot, sources, rigid_sensors=True)
-    n, links = len(robot.imus), [one.link for one in imu_links]
-    uses = _uses(imu_links, forests, arrays, n)
-    rows = [frozenset(k for k in own if k < n) for own in uses]
-    ways = [frozenset(k - n for k in own if k >= n) for own in uses]
-    return Layout(imu_links, dict(zip(links, rows)), dict(zip(links, ways)), forests, is_plain)
-
-
-def with_ways(forest: Forest, ways: Mapping[int, Iterable[int]]) -> Forest:
-    """Return trees whose links depend on more joints than those of the tree."""
-    if not any(ways.values()):
-        return forest
-    more = [frozenset(ways.get(forest.tops[s].link, ())) for s in forest.owner]
-    path = tuple(path | joints for path, joints in zip(forest.path, more, strict=True))
-    return replace(forest, path=path)
+def find_imu_links(robot: Robot, bits: Bits) -> tuple[ImuLink, ...]:
+    """Return the links with sensors that deliver, in the order of their first IMUs."""
+    on: dict[int, list[int]] = {}
+    for k, imu in enumerate(robot.imus):
+        on.setdefault(imu.link, []).append(k)
+    found = []
+    for link, rows in on.items():
+        accelerometers = tuple(k for k in rows if bits[k] & ACCELEROMETER)
+        gyroscopes = tuple(k for k in rows if bits[k] & GYROSCOPE)
+        if accelerometers or gyroscopes:
+            lead = robot.imus[rows[0]]
+            one = ImuLink(link, rows[0], lead.L_H_S, accelerometers, gyroscopes, is_array=False)
+            if len(accelerometers) >= 3:
+                _, positions = positions_in(one, robot.imus, accelerometers)
+                one = replace(one, is_array=spread(positions) >= ARRAY_SPREAD)
+            found.append(one)
+    return tuple(found)
 
 
 def positions_in(
@@ -141,54 +107,6 @@ def spread(positions: Array) -> float:
     return float(np.sqrt(squares.sum()))
 
 
-def _imu_links(robot: Robot, bits: Bits) -> tuple[ImuLink, ...]:
-    """Return the links with sensors that deliver."""
-    on: dict[int, list[int]] = {}
-    for k, imu in enumerate(robot.imus):
-        on.setdefault(imu.link, []).append(k)
-    found = []
-    for link, rows in on.items():
-        accelerometers = tuple(k for k in rows if bits[k] & ACCELEROMETER)
-        gyroscopes = tuple(k for k in rows if bits[k] & GYROSCOPE)
-        if accelerometers or gyroscopes:
-            lead = robot.imus[rows[0]]
-            one = ImuLink(link, rows[0], lead.L_H_S, accelerometers, gyroscopes, is_array=False)
-            if len(accelerometers) >= 3:
-                _, positions = positions_in(one, robot.imus, accelerometers)
-                one = replace(one, is_array=spread(positions) >= ARRAY_SPREAD)
-            found.append(one)
-    return tuple(found)
-
-
-def _uses(
-    imu_links: Sequence[ImuLink], forests: Sequence[Forest | None], arrays: bool, n_imus: int
-) -> list[frozenset[int]]:
-    """Return what the motion of each link depends on: IMUs, then joints, numbered from n_imus."""
-    at = {imu_link.link: b for b, imu_link in enumerate(imu_links)}
-
-    def traced(forest: Forest | None, kind: str) -> list[tuple[int, frozenset[int]]]:
-        """Return for each link the one on which a motion is measured, and what it takes."""
-        found = []
-        for b, one in enumerate(imu_links):
-            source, joints = b, frozenset[int]()
-            if forest is not None:
-                source, joints = (
-                    at[forest.tops[forest.owner[one.link]].link],
-                    forest.path[one.link],
-                )
-            imus = frozenset(getattr(imu_links[source], kind))
-            found.append((source, imus | {n_imus + j for j in joints}))
-        return found
-
-    turn = traced(forests[0], 'gyroscopes')
-    spin = traced(forests[1], 'accelerometers') if arrays else turn
-    spin = [(source, own | turn[source][1]) for source, own in spin]
-    return [
-        own.union(*(motion[k][1] for motion in (turn, spin) for k in (source, b)))
-        for b, (source, own) in enumerate(traced(forests[2], 'accelerometers'))
-    ]
-
-
 class SensorSum:
     """
     For each of some links a sum over its sensors, each with a matrix of its own.
@@ -216,7 +134,7 @@ class SensorSum:
 
 def mean_of(imu_link: ImuLink, robot: Robot, kind: str) -> tuple[Array, Array]:
     """
-    Return how sensors of a link are averaged in its frame, by the inverse of their variances.
+    Return the weighted mean of sensors of a link in its frame, by the inverse of variances.
 
     Returns blocks (n, 3, 3); position (3,) [m].
     """

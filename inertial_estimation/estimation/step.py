@@ -42,7 +42,7 @@ class Solution(NamedTuple):
     """Unknowns that it determines one by one, shape (..., n)."""
     left_out: NDArray[np.bool_]
     """
-    Whether some combination was left at zero although it shows a little, shape (...). Its part of
+    True if some combination was left at zero although it shows a little, shape (...). Its part of
     the wrench is missing then, also where the single unknowns do not matter.
     """
 

@@ -18,19 +18,16 @@ from inertial_estimation.estimation.faults import (
     ABSURD,
     Faults,
     SampleShapes,
-    Working,
     alike,
     check_numbers,
     find_faults,
     find_qualities,
     with_known_temperatures,
     without_faults,
-    working_of,
 )
 from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.link_motion import LinkMotions
 from inertial_estimation.estimation.plan import Plan, build_plan
-from inertial_estimation.estimation.sensor_arrays import ACCELEROMETER, GYROSCOPE, with_ways
 from inertial_estimation.estimation.step import Step
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.inertia import check_centres
@@ -201,12 +198,11 @@ class WrenchEstimator:
         parts, order = [], []
         for flags, rows in alike(*find_faults(samples, self.motion, self._between)):
             faults = Faults(*flags)
-            working = working_of(faults, self.motion)
-            plan = self._cache.get(working, given).plan
+            plan = self._cache.get(faults, given).plan
             for start in range(0, max(1, len(rows)), CHUNK):
                 order.append(rows[start : start + CHUNK])
                 chunk = samples.take(order[-1])
-                chunk = without_faults(chunk, faults, working.motion)
+                chunk = without_faults(chunk, faults, plan.motion)
                 step = Step(plan, self.rank_tolerance, (len(chunk),))
                 step.place(given.contacts)
                 readings = self.calibration.apply(chunk.ft_readings, chunk.ft_temperatures)
@@ -246,9 +242,8 @@ class WrenchEstimator:
             step.plan.dynamics.run(whole)
             if _is_faulty(step.plan, whole):
                 faults = find_faults(sample, self.motion, self._between)
-                working = working_of(faults, self.motion)
-                step = self._cache.get(working, given)
-                whole = without_faults(sample, faults, working.motion)
+                step = self._cache.get(faults, given)
+                whole = without_faults(sample, faults, step.plan.motion)
                 step.plan.dynamics.run(whole)
         except (TypeError, ValueError):
             # To check the type of every array first would cost time in every cycle.
@@ -309,20 +304,16 @@ class PlanCache:
         key = (assumed, contacts.at_origin)
         step = self._steps.get(key)
         if step is None:
-            robot, flags = self.robot, np.frombuffer(assumed, dtype=bool)
-            bits = np.array(self._motion.bits, dtype=np.intp)
-            linear, angular = bits & ACCELEROMETER == 0, bits & GYROSCOPE == 0
-            none = np.zeros_like(flags), np.zeros(len(robot.ft_sensors), dtype=bool)
-            working = working_of(Faults(*none, flags, linear, angular), self._motion)
-            step = self._keep(key, self.get(working, contacts))
+            flags, n_fts = np.frombuffer(assumed, dtype=bool), len(self.robot.ft_sensors)
+            step = self._keep(key, self.get(Faults.none(flags, n_fts, self._motion), contacts))
         return self._placed(step, contacts)
 
-    def get(self, working: Working, contacts: ContactSet) -> Step:
+    def get(self, faults: Faults, contacts: ContactSet) -> Step:
         """Return the step for the sensors that work."""
-        key = (working, contacts.at_origin)
+        key = (np.concatenate(faults).tobytes(), contacts.at_origin)
         step = self._steps.get(key)
         if step is None:
-            step = self._keep(key, self._build(working, contacts.at_origin))
+            step = self._keep(key, self._build(faults, contacts.at_origin))
         return self._placed(step, contacts)
 
     def _placed(self, step: Step, contacts: ContactSet) -> Step:
@@ -337,19 +328,19 @@ class PlanCache:
         self._steps[key] = step
         return step
 
-    def _build(self, working: Working, contacts: ContactSet) -> Step:
-        robot, given = self.robot, contacts.contacts
+    def _build(self, faults: Faults, contacts: ContactSet) -> Step:
+        robot, given, motion = self.robot, contacts.contacts, self._motion.plan(faults.bits)
         links = [robot.frame(contact.frame)[0] for contact in given]
-        used = [k for k, works in enumerate(working.fts) if works]
+        used = np.flatnonzero(~faults.fts).tolist()
         submodels = decompose(robot.links, robot.ft_sensors, used)
         active = _trusted(robot, submodels, contacts, links)
-        dynamics = self._dynamics_for([k for k, works in enumerate(working.imus) if works])
+        dynamics = self._dynamics_for(np.flatnonzero(motion.serving).tolist())
         active_links = [links[c] for c in active]
         balance = build_balance(robot, dynamics.forest, submodels, used, active_links)
-        forest = with_ways(dynamics.forest, working.motion.layout.ways if working.motion else {})
-        quality = find_qualities(robot, forest, balance, given, active, working)
+        forest = motion.reaching(dynamics.forest)
+        quality = find_qualities(robot, forest, balance, given, active, faults, motion)
         plan = build_plan(
-            robot, dynamics, balance, quality, given, active, working, self._length_scale
+            robot, dynamics, balance, quality, given, active, faults, motion, self._length_scale
         )
         return Step(plan, self._rank_tolerance)
 

@@ -30,8 +30,7 @@ from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.columns import Scaling, Signal
 from inertial_estimation.logs.setting_values import NotNegative, Vector, numbers, record
 from inertial_estimation.logs.streams import read_stream
-from inertial_estimation.model.inertial_sensors import same_place
-from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.robot import Robot, same_place
 from inertial_estimation.model.spatial import apply, wrench_transform
 from inertial_estimation.model.urdf import pose_from_xyz_rpy
 from inertial_estimation.sample import SampleBatch

@@ -29,8 +29,7 @@ from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.known_wrenches import prepare_with
 from inertial_estimation.logs.log import LogSlice, Progress, Touches
 from inertial_estimation.logs.log_reader import LogReader
-from inertial_estimation.model.inertial_sensors import same_place
-from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.robot import Robot, same_place
 from inertial_estimation.sample import SampleBatch
 
 MAX_ROUNDS = 8

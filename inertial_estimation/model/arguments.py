@@ -11,6 +11,9 @@ import numpy as np
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
 
+ORTHONORMAL = 1e-4
+"""Rotations may be off by this: files print them with a few digits."""
+
 
 def numbers(
     argument: str, given: object, shape: tuple[int, ...] | None = None, *, finite: bool = True
@@ -29,6 +32,16 @@ def numbers(
         raise ModelError(f'{argument} is {_short(given)}, which is not finite', about=(argument,))
     array.flags.writeable = False
     return array
+
+
+def pose_matrix(argument: str, given: object) -> Array:
+    """Return a homogeneous matrix (4, 4) [m]."""
+    H = numbers(argument, given, (4, 4))
+    R = H[:3, :3]
+    is_rotation = np.allclose(R @ R.T, np.eye(3), rtol=0.0, atol=ORTHONORMAL)
+    if not is_rotation or np.linalg.det(R) < 0.0 or (H[3] != [0.0, 0.0, 0.0, 1.0]).any():
+        raise ModelError(f'{argument} is {_short(H)}, no rotation and origin', about=(argument,))
+    return H
 
 
 def stacked(argument: str, given: object, *tail: int) -> Array:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.config import EstimatorSettings, FtSettings, ImuSettings
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.schema import ALL
 from inertial_estimation.errors import NameNotFound
 from inertial_estimation.model.robot import Robot
@@ -29,15 +29,25 @@ def build_robot(
 
     locked_positions [rad or m].
     """
-    sensors = None
+    sensors: list[str | FtSpec] | None = None
     if settings.ft_sensors != ALL:
-        sensors = [_ft_spec(name, settings.ft_of(name)) for name in settings.ft_sensors]
+        sensors = []
+        for name in settings.ft_sensors:
+            ft = settings.ft_of(name)
+            spec = FtSpec(name, ft.joint, ft.direction != 'parent_to_child')
+            sensors.append(spec if ft.joint else name)
+    imus = []
+    for name in settings.imus:
+        imu = settings.imu[name]
+        pose = pose_of(imu.pose) if imu.pose else None
+        noise = imu.accelerometer_noise, imu.gyroscope_noise
+        imus.append(LinkSensorSpec(name, imu.frame, pose, imu.measures, *noise))
     robot = Robot.from_urdf(
         urdf,
         joints=settings.joints or None,
         locked_positions=locked_positions,
         ft_sensors=sensors if cut else [],
-        imus=[_imu_spec(name, settings.imu[name]) for name in settings.imus],
+        imus=imus,
         fixed_link=settings.fixed_link,
         gravity=settings.gravity,
     )
@@ -46,20 +56,6 @@ def build_robot(
         if name not in known:
             raise NameNotFound('FT sensor', name, known, f"'ft.{name}.*' is about '{name}'")
     return robot
-
-
-def _ft_spec(name: str, settings: FtSettings) -> str | FtSpec:
-    """Return the name of a sensor that has a tag, or the description of one that has none."""
-    if not settings.joint:
-        return name
-    return FtSpec(name, settings.joint, settings.direction != 'parent_to_child')
-
-
-def _imu_spec(name: str, settings: ImuSettings) -> LinkSensorSpec:
-    """Return the place of an IMU."""
-    pose = pose_of(settings.pose) if settings.pose else None
-    noise = settings.accelerometer_noise, settings.gyroscope_noise
-    return LinkSensorSpec(name, settings.frame, pose, settings.measures, *noise)
 
 
 def pose_of(numbers: Sequence[float]) -> Array:

@@ -20,7 +20,7 @@ from scipy.spatial.transform import Rotation
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.arguments import numbers
+from inertial_estimation.model.arguments import numbers, pose_matrix
 from inertial_estimation.model.inertia import parameters_of
 from inertial_estimation.model.pinocchio_model import free_floating_model, supports
 from inertial_estimation.model.representations import (
@@ -154,13 +154,13 @@ class FreeFloatingModel:
         ------
         FrameNotFound
             If the robot has no such frame.
-        ShapeError
-            If an array has the wrong shape.
+        ShapeError, ModelError
+            If an array has the wrong shape, or the pose no rotation in it.
 
         """
         n = len(self.robot.joint_names)
         s, s_rate = numbers('positions', positions, (n,)), numbers('velocities', velocities, (n,))
-        A_H_B = np.array(numbers('A_H_B', np.eye(4) if A_H_B is None else A_H_B, (4, 4)))
+        A_H_B = np.array(pose_matrix('A_H_B', np.eye(4) if A_H_B is None else A_H_B))
         A_H_B[:3, :3] = Rotation.from_matrix(A_H_B[:3, :3]).as_matrix()
         v = np.zeros(6) if base_velocity is None else base_velocity
         v = numbers('base_velocity', v, (6,))

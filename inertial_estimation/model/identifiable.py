@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from enum import Enum
 
 import numpy as np
 
@@ -36,25 +35,16 @@ MIN_STATES = 40
 """Random states that predictions are tested in; at most as many lacking combinations count."""
 
 
-class Rows(str, Enum):
-    """Measured quantities of a submodel; each value names one."""
-
-    WRENCH = 'wrench'
-    """The whole wrench on the submodel, so the torques of its joints as well [T 7.4]."""
-    TORQUES = 'torques'
-    """The torques of its joints only [T 7.5]."""
-
-
-def null_space(robot: Robot, submodel: Submodel, rows: Rows = Rows.WRENCH) -> Array:
+def null_space(robot: Robot, submodel: Submodel) -> Array:
     """
-    Return directions of the parameters of a submodel's links that change no equation.
+    Return directions of the parameters of a submodel's links that change no wrench on it.
 
     Returns orthonormal columns, (10 n_links, n - rank).
     """
     n = 10 * len(submodel.links)
     samples = random_states(robot, int(np.ceil(STATES_PER_COLUMN * n)) + 8)
     found = submodel_regressors(excitable(robot), samples, [submodel], _ground(robot))[0]
-    Y = (found.wrench if rows is Rows.WRENCH else found.torques).reshape(-1, n)
+    Y = found.wrench.reshape(-1, n)
     # A column of round-off must not be scaled up to the others.
     sizes = np.linalg.norm(Y, axis=0)
     return unexcited_directions(np.where(sizes < ROUND_OFF * sizes.max(), 0.0, Y), ROUND_OFF)
@@ -127,7 +117,7 @@ def predictability(
     contacts: Iterable[str] = (),
 ) -> Predictability:
     """
-    Return what can be predicted once all that some sensors determine was identified.
+    Return the predictions possible once all that some sensors determine was identified.
 
     efforts, wrenches: joints and submodels that are measured, by default every submodel but a
     bolted one; contacts: frames that are always touched.

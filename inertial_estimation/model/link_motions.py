@@ -72,7 +72,10 @@ def link_motions(
     owners = assign_owners(robot.links, sources)
     n = len(samples)
     motions = np.full((3, len(robot.links), n, 3), np.nan)
-    joints = _joint_motions(robot, samples)
+    # Angular rates of joints and their rates, linear ones likewise, in the axes of the children.
+    slide, turn = np.split(np.array([link.motion for link in robot.links])[:, None], 2, axis=-1)
+    rates = _of_links(robot, samples.velocities), _of_links(robot, samples.accelerations)
+    joints = np.array([axis * rate for axis in (turn, slide) for rate in rates])
     for s, source in enumerate(sources):
         if robot.fixed_frame:
             known = np.zeros((n, 3)), np.zeros((n, 3)), np.broadcast_to(-robot.gravity, (n, 3))
@@ -129,15 +132,6 @@ def _spread(
 def _stacked(poses: Sequence[Poses], links: Sequence[int]) -> Poses:
     """Return the poses of some links as one, with these as first axis."""
     return Poses(*(np.array(part) for part in zip(*(poses[k] for k in links), strict=True)))
-
-
-def _joint_motions(robot: Robot, samples: SampleBatch) -> Array:
-    """Return angular rates of joints and their rates, linear ones likewise, in children's axes."""
-    directions = np.array([link.motion for link in robot.links])[:, None]
-    slide, turn = directions[..., :3], directions[..., 3:]
-    rate = _of_links(robot, samples.velocities)
-    rate_of_rate = _of_links(robot, samples.accelerations)
-    return np.array([turn * rate, turn * rate_of_rate, slide * rate, slide * rate_of_rate])
 
 
 def _of_links(robot: Robot, values: Array) -> Array:

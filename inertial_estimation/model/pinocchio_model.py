@@ -62,20 +62,15 @@ def add_joints(model: pin.Model, robot: Robot, where: Supports) -> None:
 
 def set_carried_inertias(model: pin.Model, robot: Robot, where: Supports) -> None:
     """Give a model that `free_floating_model` made the inertial parameters of a robot."""
+    joint_of, J_H_L = where
     largest = float(np.abs(robot.parameters).max())
-    carried = parameters_of(carried_inertias(robot, where))
+    M = np.zeros((model.njoints, 6, 6))
+    np.add.at(M, joint_of, inertia_seen_from(spatial_inertia(robot.parameters), J_H_L))
+    carried = parameters_of(M)
     check_centres([f'links of joint {name}' for name in model.names], carried, largest)
     inertias = model.inertias
     for joint, parameters in enumerate(carried[1:], start=1):
         inertias[joint] = make_inertia(parameters)
-
-
-def carried_inertias(robot: Robot, where: Supports) -> Array:
-    """Return the inertia carried by each joint of `free_floating_model`, (n_joints + 2, 6, 6)."""
-    joint_of, J_H_L = where
-    carried = np.zeros((len(robot.joint_names) + 2, 6, 6))
-    np.add.at(carried, joint_of, inertia_seen_from(spatial_inertia(robot.parameters), J_H_L))
-    return carried
 
 
 def supports(robot: Robot) -> Supports:

@@ -73,8 +73,6 @@ class SubmodelRegressor(NamedTuple):
     """Torque of each of its joints before sensors and contacts, (n, n_joints, 10 n_links)."""
     sides: tuple[FreeSide, ...]
     """For each of these joints the links that its torque moves."""
-    root_poses: dict[int, Poses]
-    """Pose of each link of the submodel in its root link."""
 
 
 def submodel_regressors(
@@ -127,7 +125,6 @@ def submodel_regressors(
                 wrench.reshape(n, 6, n_columns),
                 torques.reshape(n, len(sides), n_columns),
                 sides,
-                placed,
             )
         )
     return found

@@ -16,6 +16,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +25,17 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.errors import FrameNotFound, ModelError
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.arguments import numbers
-from inertial_estimation.model.inertial_sensors import InertialSensors, same_place
 from inertial_estimation.model.sensors import (
     FtSensor,
     FtSpec,
     Imu,
-    LinkSensor,
     LinkSensorSpec,
+    check_unique,
     read_only,
 )
 from inertial_estimation.model.tree import (
     Link,
+    Place,
     Source,
     Submodel,
     assign_owners,
@@ -45,13 +46,18 @@ from inertial_estimation.model.tree import (
     read_links,
     select_ft_specs,
 )
-from inertial_estimation.model.urdf import check_numbers, check_tree
 
 __all__ = ['STANDARD_GRAVITY', 'Robot']
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 MAX_GRAVITY = 25.0
 """Largest gravity that is accepted, that of Jupiter [m/s^2]."""
+SAME_FRAME = 1e-6
+"""Rotations closer than this are the same; URDF exporters print six digits or more [rad]."""
+SAME_PLACE = 1e-4
+"""Frames closer than this are one; URDF exporters print six digits or more [m, rad]."""
+SAME_BOARD = 0.01
+"""A gyroscope this close to an accelerometer, axes alike, is an IMU with it [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +75,14 @@ class Robot:
     joint_names: tuple[str, ...]
     parameters: Array
     """Inertial parameters about each link's origin, shape (n_links, 10), as in `model.inertia`."""
-    frames: Mapping[str, tuple[int, Array]]
+    frames: Mapping[str, Place]
     """
     Link and pose in it, of shape (4, 4) [m], of every URDF link, joint, accelerometer and
     gyroscope; of equal names the link's.
     """
     ft_sensors: tuple[FtSensor, ...]
-    accelerometers: tuple[LinkSensor, ...]
-    gyroscopes: tuple[LinkSensor, ...]
+    accelerometers: tuple[Imu, ...]
+    gyroscopes: tuple[Imu, ...]
     imus: tuple[Imu, ...]
     fixed_frame: str
     """Frame that is at rest in the world, empty if the robot floats."""
@@ -138,13 +144,21 @@ class Robot:
         """
         text = urdf_text.load_text(urdf)
         root = urdf_text.parse(text)
-        check_tree(root)
-        check_numbers(root)
+        urdf_text.check_tree(root)
         specs = select_ft_specs(root, ft_sensors)
         model = cut_model(root, specs, joints, locked_positions or {})
         links, joint_names = read_links(model, [spec.joint for spec in specs])
-        sensors = InertialSensors(root, read_frames(model))
-        by_default = imus is None and not fixed_link
+        bodies = read_frames(model)
+        accelerometers = _link_sensors(root, 'accelerometer', bodies)
+        gyroscopes = _link_sensors(root, 'gyroscope', bodies)
+        tags = {sensor.name: sensor for sensor in (*gyroscopes, *accelerometers)}
+        frames = {name: (tag.link, tag.L_H_S) for name, tag in tags.items()} | bodies
+        if imus is None:
+            chosen = () if fixed_link else _paired(accelerometers, gyroscopes)
+        else:
+            given = [LinkSensorSpec(one) if isinstance(one, str) else one for one in imus]
+            check_unique('IMUs', [spec.name for spec in given])
+            chosen = tuple(_imu(spec, tags, bodies, frames) for spec in given)
         down = numbers('gravity', gravity, (3,))
         size = float(np.linalg.norm(down))
         if size > MAX_GRAVITY:
@@ -155,11 +169,11 @@ class Robot:
             links=links,
             joint_names=joint_names,
             parameters=read_only([i.toDynamicParameters() for i in model.inertias[1:]]),
-            frames=sensors.frames,
+            frames=frames,
             ft_sensors=tuple(place_ft(spec, links, k) for k, spec in enumerate(specs)),
-            accelerometers=sensors.accelerometers,
-            gyroscopes=sensors.gyroscopes,
-            imus=sensors.pairs() if by_default else sensors.imus(imus or ()),
+            accelerometers=accelerometers,
+            gyroscopes=gyroscopes,
+            imus=chosen,
             fixed_frame=fixed_link,
             gravity=down,
             external_torque_base=external_torque_base,
@@ -282,3 +296,58 @@ class Robot:
         other = copy(self)
         object.__setattr__(other, 'parameters', values)
         return other
+
+
+def same_place(one: Place, other: Place) -> bool:
+    """Return true if two frames are one."""
+    return one[0] == other[0] and np.allclose(one[1], other[1], rtol=0.0, atol=SAME_PLACE)
+
+
+def _link_sensors(root: Element, kind: str, bodies: Mapping[str, Place]) -> tuple[Imu, ...]:
+    """Return the accelerometers or gyroscopes with a tag; bodies: links and joints."""
+    found = []
+    for name, urdf_link, pose in urdf_text.link_sensor_tags(root, kind):
+        if urdf_link not in bodies:
+            raise ModelError(f"{kind} '{name}' is on link '{urdf_link}', which is none")
+        link, L_H_U = bodies[urdf_link]
+        found.append(Imu(name, name, link, read_only(L_H_U @ pose), kind))
+    return tuple(found)
+
+
+def _paired(accelerometers: Iterable[Imu], gyroscopes: Iterable[Imu]) -> tuple[Imu, ...]:
+    """Return the IMUs that accelerometers and gyroscopes of one link and place make."""
+
+    def is_board(one: Imu, other: Imu) -> bool:
+        turned = np.abs(one.L_H_S[:3, :3] - other.L_H_S[:3, :3]).max()
+        distance = np.linalg.norm(one.L_H_S[:3, 3] - other.L_H_S[:3, 3])
+        return bool(one.link == other.link and turned < SAME_FRAME and distance < SAME_BOARD)
+
+    imus, free = [], list(gyroscopes)
+    for acc in accelerometers:
+        partner = next((gyro for gyro in free if is_board(acc, gyro)), None)
+        if partner is not None:
+            free.remove(partner)
+            imus.append(Imu(acc.name, acc.name, acc.link, acc.L_H_S))
+    return tuple(imus)
+
+
+def _imu(
+    spec: LinkSensorSpec,
+    tags: Mapping[str, Imu],
+    bodies: Mapping[str, Place],
+    frames: Mapping[str, Place],
+) -> Imu:
+    """Return the IMU of a specification; a sensor wins over a link of the same name."""
+    frame, noise = spec.frame or spec.name, (spec.accelerometer_noise, spec.gyroscope_noise)
+    if frame not in frames:
+        where = f"IMU '{spec.name}' is at '{frame}' (imu.{spec.name}.frame, else its name)"
+        raise FrameNotFound(frame, frames, where)
+    tag = tags.get(frame)
+    place = bodies[frame] if tag is None else (tag.link, tag.L_H_S)
+    if spec.pose is None:
+        return Imu(spec.name, frame, *place, spec.measures, *noise)
+    if frame not in bodies or not same_place(place, bodies[frame]):
+        raise ModelError(f"IMU '{spec.name}' has a pose in sensor '{frame}', not in a link")
+    # Its readings are in a frame of its own, which only its name stands for.
+    link, L_H_F = bodies[frame]
+    return Imu(spec.name, spec.name, link, read_only(L_H_F @ spec.pose), spec.measures, *noise)

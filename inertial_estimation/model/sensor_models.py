@@ -10,7 +10,6 @@ gyroscopes and accelerometers do not depend on the choice of A, nor do those of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 
 import numpy as np
 
@@ -26,121 +25,71 @@ from inertial_estimation.model.representations import (
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor
 from inertial_estimation.model.spatial import apply, inverse_pose, wrench_transform
+from inertial_estimation.model.torque_derivatives import carried_links
 from inertial_estimation.sample import Sample
 
 
-class SensorModels:
+def floating_acceleration(
+    state: State, joint_accelerations: Array, wrenches: Mapping[str, Array] | None = None
+) -> Array:
     """
-    The readings of the sensors of a robot at one instant.
+    Return the acceleration of a robot under these wrenches alone [T 3.57].
 
-    acceleration (6 + n_joints,) in these variables; wrenches (6,) in and about frames [N, Nm].
+    joint_accelerations (n_joints,) [rad/s^2 or m/s^2]; wrenches (6,) in and about frames [N, Nm];
+    returns (6 + n_joints,) in the left-trivialised variables of the root link.
     """
+    equations = state.equations('', Representation.LEFT)
+    acceleration, pushed = np.concatenate([np.zeros(6), joint_accelerations]), np.zeros(6)
+    for frame, wrench in (wrenches or {}).items():
+        pushed += (state.jacobian(frame, equations, Representation.LEFT).T @ wrench)[:6]
+    for _ in range(2):  # the second round takes away the round-off of the first
+        lack = pushed - equations.inverse_dynamics(acceleration)[:6]
+        acceleration[:6] += np.linalg.solve(equations.mass_matrix[:6, :6], lack)
+    return acceleration
 
-    def __init__(
-        self,
-        state: State,
-        variables: EquationsOfMotion,
-        acceleration: Array,
-        wrenches: Mapping[str, Array] | None = None,
-    ) -> None:
-        self.state, self._robot = state, state.model.robot
-        self.variables = variables
-        self.acceleration = numbers('acceleration', acceleration, variables.velocity.shape)
-        self._wrenches = wrenches or {}
 
-    @classmethod
-    def floating(
-        cls,
-        state: State,
-        joint_accelerations: Array,
-        wrenches: Mapping[str, Array] | None = None,
-    ) -> SensorModels:
-        """
-        Return the sensors of a robot under these wrenches alone [T 3.57].
+def sensor_readings(
+    state: State,
+    variables: EquationsOfMotion,
+    acceleration: Array,
+    wrenches: Mapping[str, Array] | None = None,
+) -> tuple[Sample, Array]:
+    """
+    Return the readings of all sensors of a robot, and the reaction that holds it [N, Nm].
 
-        joint_accelerations (n_joints,) [rad/s^2 or m/s^2]; wrenches (6,) [N, Nm].
-        """
-        equations = state.equations('', Representation.LEFT)
-        acceleration, pushed = np.concatenate([np.zeros(6), joint_accelerations]), np.zeros(6)
-        for frame, wrench in (wrenches or {}).items():
-            pushed += (state.jacobian(frame, equations, Representation.LEFT).T @ wrench)[:6]
-        for _ in range(2):  # the second round takes away the round-off of the first
-            lack = pushed - equations.inverse_dynamics(acceleration)[:6]
-            acceleration[:6] += np.linalg.solve(equations.mass_matrix[:6, :6], lack)
-        return cls(state, equations, acceleration, wrenches)
-
-    def force_torque(self, sensor: FtSensor) -> Array:
-        """
-        Return the reading of an FT sensor, (6,), from the balance of one of its sides.
-
-        See [T 4.1, 4.23].
-        """
-        fixed = self._robot.frame(self._robot.fixed_frame)[0] if self._robot.fixed_frame else 0
-        beyond = np.zeros(len(self._robot.links), dtype=bool)
-        for k, link in enumerate(self._robot.links):
-            beyond[k] = k == sensor.child or (link.parent >= 0 and beyond[link.parent])
-        # Parent on child: what moves the side of the child, or the opposite of the other one.
-        side, sign = (~beyond, -1.0) if beyond[fixed] else (beyond, 1.0)
-        root_f = sign * self._unexplained[side].sum(axis=0)
-        S_H_root = inverse_pose(self._root_H_L[sensor.child] @ sensor.child_H_sensor)
-        return np.asarray(-sensor.direction * wrench_transform(S_H_root) @ root_f)
-
-    @property
-    def reaction(self) -> Array:
-        """Sum of all other wrenches that the motion takes, in the fixed or root frame [N, Nm]."""
-        place = (0, np.eye(4))
-        if self._robot.fixed_frame:
-            place = self._robot.frame(self._robot.fixed_frame)
-        frame_H_root = inverse_pose(self._root_H_L[place[0]] @ place[1])
-        return np.asarray(wrench_transform(frame_H_root) @ self._unexplained.sum(axis=0))
-
-    def sample(self, stamp_ns: int = 0) -> Sample:
-        """Return the readings of all joint sensors, IMUs and FT sensors of the robot."""
-        w, a = self._motions
-        imus = np.empty((3, len(self._robot.imus), 3))
-        for k, imu in enumerate(self._robot.imus):
-            link, pose = imu.link, imu.L_H_S
-            imus[0, k] = gyroscope(w[link], pose)
-            imus[1, k] = accelerometer(w[link], a[link], pose)
-            imus[2, k] = gyroscope(a[link, 3:], pose)
-        return Sample(
-            stamp_ns,
-            np.array(self.state.positions),
-            np.array(self.state.root_velocity[6:]),
-            self.acceleration[6:].copy(),
-            imus[0],
-            imus[1],
-            imus[2],
-            np.array([self.force_torque(ft) for ft in self._robot.ft_sensors]).reshape(-1, 6),
-        )
-
-    @cached_property
-    def _motions(self) -> tuple[Array, Array]:
-        """Return angular velocities (n_links, 3), proper sensor accelerations (n_links, 6)."""
-        state, form = self.state, Representation.SENSOR
-        velocities, accelerations = [], []
-        for name in self._robot.link_names:
-            velocities.append(state.velocity(name, form)[3:])
-            a = state.acceleration(name, self.variables, self.acceleration, form)
-            fall = gravity_acceleration(state.pose(name), self._robot.gravity, form)
-            accelerations.append(a - fall)
-        return np.array(velocities), np.array(accelerations)
-
-    @cached_property
-    def _root_H_L(self) -> Array:
-        """Return the poses of the links in the root link, shape (n_links, 4, 4) [m]."""
-        poses = np.array([self.state.pose(name) for name in self._robot.link_names])
-        return np.asarray(inverse_pose(poses[0]) @ poses)
-
-    @cached_property
-    def _unexplained(self) -> Array:
-        """Return the net wrench of each link less the external ones, about the root (n, 6)."""
-        net = net_wrench(self._robot.parameters, *self._motions)
-        rows = apply(wrench_transform(self._root_H_L), net)
-        for frame, wrench in self._wrenches.items():
-            link, L_H_F = self._robot.frame(frame)
-            rows[link] -= wrench_transform(self._root_H_L[link] @ L_H_F) @ wrench
-        return rows
+    acceleration (6 + n_joints,) in these variables; wrenches (6,) in and about frames [N, Nm]. The
+    reaction (6,) is the sum of all other wrenches that the motion takes, in the fixed frame or
+    that of the root link; it is zero for a `floating_acceleration`.
+    """
+    robot, form = state.model.robot, Representation.SENSOR
+    acceleration = numbers('acceleration', acceleration, variables.velocity.shape)
+    poses = np.array([state.pose(name) for name in robot.link_names])
+    w = np.array([state.velocity(name, form)[3:] for name in robot.link_names])
+    a = [state.acceleration(name, variables, acceleration, form) for name in robot.link_names]
+    proper = np.array(a) - gravity_acceleration(poses, robot.gravity, form)
+    root_H_L = inverse_pose(poses[0]) @ poses
+    # Net wrench of each link less the external ones, about the root.
+    rows = apply(wrench_transform(root_H_L), net_wrench(robot.parameters, w, proper))
+    for frame, wrench in (wrenches or {}).items():
+        link, L_H_F = robot.frame(frame)
+        rows[link] -= wrench_transform(root_H_L[link] @ L_H_F) @ wrench
+    held, held_H_frame = robot.frame(robot.fixed_frame) if robot.fixed_frame else (0, np.eye(4))
+    carried, fts = carried_links(robot), []
+    for sensor in robot.ft_sensors:
+        # Parent on child: it moves the side of the child, or is held against by the other one.
+        beyond = carried[sensor.child]
+        root_f = -rows[~beyond].sum(axis=0) if beyond[held] else rows[beyond].sum(axis=0)
+        S_H_root = inverse_pose(root_H_L[sensor.child] @ sensor.child_H_sensor)
+        fts.append(-sensor.direction * wrench_transform(S_H_root) @ root_f)
+    imus = np.empty((3, len(robot.imus), 3))
+    for k, imu in enumerate(robot.imus):
+        imus[0, k] = gyroscope(w[imu.link], imu.L_H_S)
+        imus[1, k] = accelerometer(w[imu.link], proper[imu.link], imu.L_H_S)
+        imus[2, k] = gyroscope(proper[imu.link, 3:], imu.L_H_S)
+    joints = np.array(state.positions), np.array(state.root_velocity[6:]), acceleration[6:].copy()
+    reaction = wrench_transform(inverse_pose(root_H_L[held] @ held_H_frame)) @ rows.sum(axis=0)
+    readings = imus[0], imus[1], imus[2], np.array(fts).reshape(-1, 6)
+    return Sample(0, *joints, *readings), reaction
 
 
 def find_ft(robot: Robot, given: str | FtSensor, where: str = '') -> FtSensor:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
-from inertial_estimation.model.arguments import numbers
+from inertial_estimation.model.arguments import numbers, pose_matrix
 
 MEASURES = ('both', 'accelerometer', 'gyroscope')
 """Quantities that an IMU may measure."""
@@ -44,7 +44,7 @@ class FtSpec:
     Raises
     ------
     ModelError, ShapeError
-        If the pose is not finite, or has the wrong shape.
+        If the pose has the wrong shape, or no rotation in it.
 
     """
 
@@ -57,7 +57,7 @@ class FtSpec:
     """Pose of the sensor in the child link, shape (4, 4) [m]."""
 
     def __post_init__(self) -> None:
-        numbers(f"pose of FT sensor '{self.name}'", self.pose, (4, 4))
+        pose_matrix(f"pose of FT sensor '{self.name}'", self.pose)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class LinkSensorSpec:
     Raises
     ------
     ModelError, ShapeError
-        If the pose is not finite or has the wrong shape, or no frame is named for it; if it
+        If the pose has the wrong shape or no rotation in it, or no frame is named for it; if it
         measures nothing that an IMU does, or its noise is negative.
 
     """
@@ -92,7 +92,7 @@ class LinkSensorSpec:
         if not all(0.0 <= one < inf for one in noise):
             raise ModelError(f"noise of IMU '{self.name}' is {noise}")
         if self.pose is not None:
-            numbers(f"pose of sensor '{self.name}'", self.pose, (4, 4))
+            pose_matrix(f"pose of sensor '{self.name}'", self.pose)
             if not self.frame:
                 raise ModelError(f"sensor '{self.name}' has a pose without a frame")
 
@@ -111,17 +111,6 @@ class FtSensor:
     """Pose of the sensor frame in the child link's frame, shape (4, 4) [m]."""
     direction: int
     """+1: the reading is the wrench of the child on the parent, -1: of the parent on the child."""
-
-
-@dataclass(frozen=True, eq=False)
-class LinkSensor:
-    """An accelerometer or gyroscope: rigidly attached to one link [T section 4.3.2]."""
-
-    name: str
-    link: int
-    """Index of the link."""
-    L_H_S: Array
-    """Pose of the sensor in the link's frame, shape (4, 4) [m]."""
 
 
 @dataclass(frozen=True, eq=False)

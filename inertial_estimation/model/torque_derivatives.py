@@ -88,7 +88,8 @@ class TorqueRegressor:
         to_link = motion_transform(inverse_pose(poses))
         V_link, A_link = apply(to_link, V), apply(to_link, A)
         B_link = A_link @ _LINEAR.reshape(60, 6).T
-        B_link += _outer(V_link) @ _QUADRATIC.reshape(60, 36).T
+        squares = V_link[..., :, None] * V_link[..., None, :]
+        B_link += squares.reshape(*A.shape[:2], 36) @ _QUADRATIC.reshape(60, 36).T
         B = to_link.swapaxes(-1, -2) @ B_link.reshape(*A.shape, 10)
         of_roots = motion_transform(poses[:, list(self.wrench_rows)]).swapaxes(-1, -2)
         axes = np.concatenate([screws[:, joints], of_roots.reshape(len(B), -1, 6)], axis=1)
@@ -139,11 +140,6 @@ def joint_screws(robot: Robot, positions: Array) -> tuple[Array, Array]:
             poses[:, k] = poses[:, link.parent] @ poses[:, k]
     motions = np.array([link.motion for link in robot.links])
     return poses, apply(motion_transform(poses), motions)
-
-
-def _outer(v: Array) -> Array:
-    """Return products of all components, (..., 36), of (..., 6)."""
-    return np.asarray((v[..., :, None] * v[..., None, :]).reshape(*v.shape[:-1], 36))
 
 
 def _dot(a: Array, b: Array) -> Array:

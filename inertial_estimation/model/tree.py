@@ -26,6 +26,10 @@ ROOT_JOINT = '/root'
 """Pinocchio's name for the joint above the root link; no joint of a URDF is called so."""
 
 
+Place = tuple[int, Array]
+"""Index of a link, and a pose in it of shape (4, 4) [m]."""
+
+
 @dataclass(frozen=True, eq=False)
 class Link:
     """A rigid body and the joint or FT sensor that ties it to its parent."""
@@ -130,9 +134,9 @@ def read_links(model: pin.Model, ft_joints: list[str]) -> tuple[tuple[Link, ...]
     return tuple(links), tuple(joint_names)
 
 
-def read_frames(model: pin.Model) -> dict[str, tuple[int, Array]]:
+def read_frames(model: pin.Model) -> dict[str, Place]:
     """Return link and pose of every named frame; of equal names a link wins over a joint."""
-    frames: dict[str, tuple[int, Array]] = {}
+    frames: dict[str, Place] = {}
     for kinds in ((pin.FrameType.BODY,), (pin.FrameType.JOINT, pin.FrameType.FIXED_JOINT)):
         for frame in model.frames:
             if frame.type in kinds and frame.parentJoint > 0 and frame.name != ROOT_JOINT:

@@ -155,29 +155,42 @@ def free_ft_joints(root: Element, specs: Iterable[FtSpec]) -> str:
 
 
 def check_tree(root: Element) -> None:
-    """Check that links and joints make up a tree; Pinocchio's parser only prints its errors."""
+    """
+    Check that links and joints make up a tree, and the numbers of the model.
+
+    Pinocchio's parser only prints its errors, and drops the whole ``<inertial>`` of a link that
+    holds anything but numbers.
+    """
     links, joints = ([tag.get('name', '') for tag in root.findall(k)] for k in ('link', 'joint'))
     for known in (links, joints):
         check_unique('links or joints', known)
+    for link in root.findall('link'):
+        _check_inertial(link)
     above: dict[str, str] = {}
     for joint in root.findall('joint'):
-        name = joint.get('name', '')
+        owner, kind = f"joint '{joint.get('name', '')}'", joint.get('type')
         parent, child = (
             '' if (tag := joint.find(side)) is None else tag.get('link', '')
             for side in ('parent', 'child')
         )
         for end in (parent, child):
             if end not in links:
-                raise NameNotFound('link', end, links, f"joint '{name}' names '{end}'")
+                raise NameNotFound('link', end, links, f"{owner} names '{end}'")
         if child in above:
-            raise ModelError(f"link '{child}' is the child of '{name}' and another joint")
+            raise ModelError(f"link '{child}' is the child of {owner} and another joint")
         above[child] = parent
-        limit = joint.find('limit')
-        if joint.get('type') in ('revolute', 'prismatic') and limit is None:
-            raise ModelError(f"joint '{name}' has no <limit>")
+        limit, axis = joint.find('limit'), joint.find('axis')
+        if kind in ('revolute', 'prismatic') and limit is None:
+            raise ModelError(f'{owner} has no <limit>')
         for key, text in ({} if limit is None else limit.attrib).items():
             if not _is_number(text):
-                raise ModelError(f"joint '{name}': <limit {key}='{text}'> is no finite number")
+                raise ModelError(f"{owner}: <limit {key}='{text}'> is no finite number")
+        origin_pose(joint, owner)
+        # The parser does not read the axis of fixed and floating joints either.
+        if kind in ('fixed', 'floating') or axis is None:
+            continue
+        if not any(three_numbers(axis, 'xyz', owner, '1 0 0')):
+            raise ModelError(f"{owner}: <axis xyz='{axis.get('xyz')}'> has no direction")
     roots = [name for name in links if name not in above]
     reached = roots[:1]
     for name in reached:
@@ -187,35 +200,20 @@ def check_tree(root: Element) -> None:
         raise ModelError(f"link '{lost}' is in no tree with the root link '{roots[:1]}'")
 
 
-def check_numbers(root: Element) -> None:
-    """
-    Check the numbers of links and joints that make up the model.
-
-    The parser behind Pinocchio drops the whole ``<inertial>`` of a link that holds anything else.
-    """
-    for link in root.findall('link'):
-        inertial = link.find('inertial')
-        if inertial is None:
-            continue
-        owner = f"link '{link.get('name', '')}'"
-        origin_pose(inertial, owner)
-        for name, keys in (('mass', ('value',)), ('inertia', MOMENTS)):
-            tag = inertial.find(name)
-            if tag is None:
-                raise ModelError(f'{owner}: its <inertial> lacks <{name}>')
-            for key in keys:
-                if not _is_number(tag.get(key, '')):
-                    given = f"{key}='{tag.get(key, '')}'"
-                    raise ModelError(f'{owner}: <{name} {given}> is no finite number')
-    for joint in root.findall('joint'):
-        owner = f"joint '{joint.get('name', '')}'"
-        origin_pose(joint, owner)
-        axis = joint.find('axis')
-        # The parser does not read the axis of these joints either.
-        if axis is None or joint.get('type') in ('fixed', 'floating'):
-            continue
-        if not any(three_numbers(axis, 'xyz', owner, '1 0 0')):
-            raise ModelError(f"{owner}: <axis xyz='{axis.get('xyz')}'> has no direction")
+def _check_inertial(link: Element) -> None:
+    """Check the numbers of the ``<inertial>`` of a link, if there is one."""
+    inertial, owner = link.find('inertial'), f"link '{link.get('name', '')}'"
+    if inertial is None:
+        return
+    origin_pose(inertial, owner)
+    for name, keys in (('mass', ('value',)), ('inertia', MOMENTS)):
+        tag = inertial.find(name)
+        if tag is None:
+            raise ModelError(f'{owner}: its <inertial> lacks <{name}>')
+        for key in keys:
+            if not _is_number(tag.get(key, '')):
+                given = f"{key}='{tag.get(key, '')}'"
+                raise ModelError(f'{owner}: <{name} {given}> is no finite number')
 
 
 def three_numbers(tag: Element, key: str, owner: str, default: str = '0 0 0') -> list[float]:

@@ -45,12 +45,9 @@ def export_urdf(robot: Robot, parameters: Array) -> str:
     """
     new = robot.with_parameters(parameters).parameters
     wanted: dict[str, Array] = {}
-    for k, name in enumerate(robot.link_names):
-        if np.array_equal(new[k], robot.parameters[k]):
-            continue
-        complaint = inertia_complaint(new[k])
-        if complaint:
-            raise ModelError(f"'{name}' {complaint}: nothing is exported")
+    for k in _changed(robot, new):
+        if complaint := inertia_complaint(new[k]):
+            raise ModelError(f"'{robot.link_names[k]}' {complaint}: nothing is exported")
         wanted |= _of_lump(robot, k, new[k])
     return _rewritten(robot.urdf, wanted) if wanted else robot.urdf
 
@@ -62,16 +59,19 @@ def lightened(robot: Robot, parameters: Array) -> dict[str, float]:
     parameters (n_links, 10).
     """
     found = {}
-    for k in range(len(robot.link_names)):
-        if np.array_equal(parameters[k], robot.parameters[k]):
-            continue
-        taker = _taker(robot, k)
-        for name, own in _of_lump(robot, k, parameters[k]).items():
-            if name != taker:
-                before = _described(robot.urdf, name)
-                largest = np.abs(before).argmax()
-                found[name] = float(own[largest] / before[largest])
+    for k in _changed(robot, parameters):
+        others = _of_lump(robot, k, parameters[k])
+        others.pop(_taker(robot, k))
+        for name, own in others.items():
+            before = _described(robot.urdf, name)
+            largest = np.abs(before).argmax()
+            found[name] = float(own[largest] / before[largest])
     return found
+
+
+def _changed(robot: Robot, parameters: Array) -> list[int]:
+    """Return the links with other parameters, (n_links, 10)."""
+    return np.flatnonzero((parameters != robot.parameters).any(axis=1)).tolist()
 
 
 def inertial_of(link: Element) -> Array:

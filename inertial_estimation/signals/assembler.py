@@ -236,7 +236,7 @@ class SampleAssembler:
 
     def statistics(self) -> AssemblerStatistics:
         """
-        Return what came in so far.
+        Return the counts of messages and samples so far.
 
         Returns
         -------

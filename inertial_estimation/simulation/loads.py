@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loads on links: inertial parameters of simulated bodies that change at some times."""
+"""Loads on links of the simulated robot, attached and removed at given times."""
 
 from __future__ import annotations
 

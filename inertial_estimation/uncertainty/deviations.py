@@ -213,7 +213,7 @@ class Uncertainty:
         if plan not in self._plans:
             self._plans[plan] = Sensitivities(plan, estimator.rank_tolerance)
         sensitivities, links = self._plans[plan], None
-        if plan.motion is not None:
+        if not plan.motion.is_plain:
             if plan.motion not in self._motions:
                 self._motions[plan.motion] = LinkMotionNoise(plan.motion, self._imus)
             motions = self._motions[plan.motion]

@@ -78,14 +78,14 @@ class LinkMotionNoise:
     """Noise of the motions of the links of one plan; imu_roots (n_imus, 3, 3)."""
 
     def __init__(self, plan: MotionPlan, imu_roots: Array) -> None:
-        self._plan, links = plan, plan.layout.imu_links
+        self._plan, links = plan, plan.imu_links
         self.joints = np.array(sorted(plan.joints), dtype=np.intp)
         """Joints through which a motion comes."""
         self._sources = _sources(plan, imu_roots)
         known = plan.turning, plan.spun, plan.shaken
         self._walks = [
             None if forest is None else WalkDerivatives(links, forest, rows)
-            for forest, rows in zip(plan.layout.forests, known, strict=True)
+            for forest, rows in zip(plan.forests, known, strict=True)
         ]
 
     def changes(self, sample: Sample, serving: Indices, joint_roots: Array) -> Array:
@@ -213,7 +213,7 @@ class MotionDerivatives:
         links: tuple[Indices, Array] | None,
     ) -> Array:
         """
-        Return what noise does to the generalised forces at the sample that was run last.
+        Return the effect of noise on the generalised forces at the sample that was run last.
 
         joint_roots (n_joints, 3, 3); imu_roots (n_serving, 3, 3); links: joints and changes of
         `LinkMotionNoise`. Returns (n_joints + 3 n_serving, 3, 6 n_tops + n_joints) [N, Nm].
@@ -272,7 +272,7 @@ class ParameterNoise:
 
     def changes(self, dynamics: Dynamics) -> Array:
         """
-        Return what the errors do to the generalised forces at the sample that was run last.
+        Return the effect of the errors on the generalised forces at the sample that was run last.
 
         Returns (6 n_tops + n_joints, n_columns) [N, Nm].
         """

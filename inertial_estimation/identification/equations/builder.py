@@ -93,7 +93,7 @@ class EquationChoice:
     offsets: tuple[str, ...] = ()
     """FT sensors with unknown offsets."""
     payloads: tuple[Payload, ...] = ()
-    """Rigid bodies that are there at times."""
+    """Rigid bodies attached during some samples."""
 
     def require_names(self, robot: Robot) -> None:
         """Raise unless the robot has all joints and sensors, and no payload's name."""

@@ -83,8 +83,8 @@ class SubmodelMemory:
         """Its offsets among these, shape (n_own,)."""
         self.shift: Array = np.zeros(len(self.own))
         """
-        What the calibration has subtracted beyond what it did at the start [N, Nm]. The offsets of
-        the equations contain it.
+        Offsets subtracted by the calibration, less those at the start [N, Nm]. The offsets of the
+        equations contain it.
         """
         self._reduced_of: tuple[object, ...] = ()
         self._loose_of: Array | None = None

@@ -96,11 +96,11 @@ class OffsetTracker:
     def __init__(self, n: int, force_walk: float) -> None:
         self._drifts = DRIFT * force_walk, DRIFT * LEVER * force_walk
         self.now = Proposal(np.full(n, np.nan), np.zeros(n), np.zeros(n))
-        """What is subtracted."""
+        """Offsets that are subtracted."""
 
     def proposed(self, found: Array, before: Array, determined: Mask, seconds: float) -> Proposal:
         """
-        Return what would be subtracted after some time [s].
+        Return the offsets to be subtracted after some time [s].
 
         found, before: fitted beside the new parameters and beside those in use [N, Nm].
         """

@@ -102,7 +102,7 @@ class Refit:
 
     def update(self, robot: Robot, calibration: FtCalibration) -> ParameterUpdate:
         """
-        Return what an estimator may use, with zero in place of offsets not determined yet.
+        Return the update for an estimator, with zero in place of offsets not determined yet.
 
         Parameters
         ----------
