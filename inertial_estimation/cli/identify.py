@@ -10,7 +10,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.cli import files
+from inertial_estimation.cli.files import load_urdf
 from inertial_estimation.cli.render import (
     FULL_WIDTH,
     Columns,
@@ -51,7 +51,7 @@ def run(chosen: argparse.Namespace) -> int:
         require_weight(chosen.weight)
         if not SOLVERS[chosen.method].weighted:
             raise CallError(f'--weight is not used by {chosen.method}')
-    urdf = files.load_urdf(chosen.robot)
+    urdf = load_urdf(chosen.robot)
     with progress_bars() as progress:
         found = identify(
             urdf, chosen.logs, IdentifySettings.from_yaml(chosen.config), method=chosen.method,
