@@ -21,9 +21,8 @@ def test_records_name_sensors_submodels_and_clusters():
     found = json.loads(json.dumps(check.records, allow_nan=False))
     sensors = {row['sensor']: row for row in found['ft_sensors']}
     assert sensors['foot_sensor']['reads'] == 'shank on foot'
-    poses = {row['sensor']: row for row in found['poses']}
-    assert poses['leg_sensor']['xyz_m'] == [0.01, -0.02, 0.03]
-    assert poses['leg_sensor']['rpy_rad'] == [0.4, 0.1, -2.0]
+    assert sensors['leg_sensor']['xyz_m'] == [0.01, -0.02, 0.03]
+    assert sensors['leg_sensor']['rpy_rad'] == [0.4, 0.1, -2.0]
     submodels = {row['submodel']: row for row in found['submodels']}
     assert submodels['thigh']['mass_kg'] == 4.5
     assert submodels['thigh']['sensors_beyond'] == ['foot_sensor']

@@ -12,7 +12,7 @@ from argparse import Namespace
 import pytest
 from robots import nested_humanoid_urdf
 
-from inertial_estimation.cli import files, main
+from inertial_estimation.cli import check, main
 from inertial_estimation.cli.commands import parser
 from inertial_estimation.cli.files import check_outputs
 from inertial_estimation.errors import CallError
@@ -133,7 +133,7 @@ def test_interrupt_prints_nothing(urdf, monkeypatch, capsys):
     def interrupted(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(files, 'load_urdf', interrupted)
+    monkeypatch.setattr(check, 'load_urdf', interrupted)
     assert main(['check', urdf]) == 128 + signal.SIGINT
     assert capsys.readouterr() == ('', '')
 

@@ -6,23 +6,23 @@ from __future__ import annotations
 
 import argparse
 
-from inertial_estimation.cli import base_parameters, files, identifiable
-from inertial_estimation.cli.render import (
-    FULL_WIDTH,
-    all_tables,
-    escape,
-    findings_lines,
-    show,
-    write_json,
-)
+from inertial_estimation.cli import base_parameters, identifiable
+from inertial_estimation.cli.files import load_urdf, naming
+from inertial_estimation.cli.render import escape, findings_lines, records_table, show, write_json
 from inertial_estimation.cli.robot_check import check_settings, check_urdf
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.files import read_text
 from inertial_estimation.errors import CallError, ModelError
 from inertial_estimation.estimation.contacts import Contact
 
-TABLES = ('ft_sensors', 'submodels', 'clusters', 'torque_dependence', 'wrench_dependence')
-"""Printed without --full."""
+TABLES = {
+    'FT sensors': ('ft_sensors', ('sensor', 'joint', 'reads')),
+    'Submodels': ('submodels', ()),
+    'Motion sources': ('clusters', ()),
+    'Dependence of joint torques': ('torque_dependence', ()),
+    'Dependence of wrenches at contacts': ('wrench_dependence', ()),
+}
+"""Of each title, key and columns of the records; default: all."""
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -34,14 +34,14 @@ def run(chosen: argparse.Namespace) -> int:
         raise CallError('--imu and --contacts go without --identifiable and --base-parameters')
     if (chosen.ft or chosen.efforts) and (chosen.config or not chosen.identifiable):
         raise CallError('--ft and --efforts go with --identifiable, without --config')
-    urdf = files.load_urdf(chosen.urdf)
+    urdf = load_urdf(chosen.urdf)
     return (_check_equations if of_equations else _check_robot)(chosen, urdf)
 
 
 def _check_robot(chosen: argparse.Namespace, urdf: str) -> int:
     """Print sensors, submodels and dependence."""
     contacts = [Contact(frame) for frame in chosen.contacts]
-    with files.naming(chosen.urdf):
+    with naming(chosen.urdf):
         if chosen.config:
             settings = EstimatorSettings.from_yaml(chosen.config)
             found = check_settings(settings, urdf, contacts)
@@ -49,22 +49,22 @@ def _check_robot(chosen: argparse.Namespace, urdf: str) -> int:
             found = check_urdf(
                 urdf, imus=chosen.imu, fixed_link=chosen.fixed_link, contacts=contacts
             )
-    summary, records = found.robot.summary, found.records
-    state = {'summary': summary, 'findings': found.findings, 'refusals': found.refusals}
-    write_json(chosen.json, {**state, **records})
-    shown = {key: records[key] for key in (records if chosen.full else TABLES) if key in records}
-    tables = all_tables(shown, full=chosen.full)
-    width = FULL_WIDTH if chosen.full else None
-    show(escape(summary), *tables, *findings_lines(found.findings), width=width)
-    if found.refusals:
-        with files.naming(chosen.urdf):
+        summary, records = found.robot.summary, found.records
+        state = {'summary': summary, 'findings': found.findings, 'refusals': found.refusals}
+        write_json(chosen.json, {**state, **records})
+        show(escape(summary))
+        for title, (key, columns) in TABLES.items():
+            if records.get(key):
+                show('', records_table(title, records[key], columns))
+        show(*findings_lines(found.findings))
+        if found.refusals:
             raise ModelError('; '.join(found.refusals))
     return 0
 
 
 def _check_equations(chosen: argparse.Namespace, urdf: str) -> int:
     """Print what logs can determine, or whether stated base parameters can be those of bodies."""
-    with files.naming(chosen.urdf):
+    with naming(chosen.urdf):
         if chosen.config:
             source = identifiable.source_of_file(chosen.config, urdf)
         else:
@@ -73,14 +73,13 @@ def _check_equations(chosen: argparse.Namespace, urdf: str) -> int:
             )
     notes = map(escape, source.notes)
     if chosen.identifiable:
-        with files.naming(chosen.urdf):
+        with naming(chosen.urdf):
             found = identifiable.check_identifiable(source)
         write_json(chosen.json, found)
-        tables = identifiable.identifiable_tables(found, full=chosen.full)
-        show(escape(found['summary']), *tables, *notes)
+        show(escape(found['summary']), *identifiable.identifiable_tables(found), *notes)
         return 0
     text = read_text(chosen.base_parameters).removeprefix('\ufeff')
-    with files.naming(chosen.base_parameters):
+    with naming(chosen.base_parameters):
         found, shown, feasible = base_parameters.check_base_parameters(text, source.robot)
     write_json(chosen.json, found)
     show(*shown, *notes)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from inertial_estimation.cli import files
 from inertial_estimation.cli.commands import ALL, FRICTION, NONE
+from inertial_estimation.cli.files import load_urdf, naming
 from inertial_estimation.cli.render import (
     findings_lines,
     progress_bars,
@@ -45,7 +45,7 @@ def run(chosen: argparse.Namespace) -> None:
     lines = chosen.rate * chosen.period
     if not 0.0 < lines <= MAX_LINES:
         raise CallError(f'--rate gives {lines:g} lines, expected 1 to {MAX_LINES}')
-    urdf = files.load_urdf(chosen.robot)
+    urdf = load_urdf(chosen.robot)
     settings = ExciteSettings(
         joints=_names(chosen.joints), fixed_link=chosen.fixed_link,
         limits=load_mapping(Path(chosen.limits)) if chosen.limits else {},
@@ -57,7 +57,7 @@ def run(chosen: argparse.Namespace) -> None:
         ignored=tuple(map(tuple, chosen.ignore)),
         mesh_folders=(*map(Path, chosen.meshes), Path(chosen.robot).parent),
     )  # fmt: skip
-    with progress_bars() as progress, files.naming(chosen.robot):
+    with progress_bars() as progress, naming(chosen.robot):
         found = design_excitation(urdf, settings, progress)
         record = _record(found)
     write_json(chosen.json, record)

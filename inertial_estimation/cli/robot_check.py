@@ -14,6 +14,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from pinocchio.rpy import matrixToRpy
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.configured_estimator import build_contacts, build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, ModelError
@@ -40,7 +41,7 @@ class RobotCheck(NamedTuple):
 
     robot: Robot
     records: Record
-    """Sensors, their poses, submodels, clusters, dependence, as written by ``--json``."""
+    """Sensors, submodels, clusters, dependence, as written by ``--json``."""
     findings: tuple[Finding, ...]
     refusals: tuple[str, ...]
     """Reasons that the node would not start with it."""
@@ -56,7 +57,8 @@ def check_urdf(
     """Check a URDF; joints and FT sensors that cannot be used are left out and refused."""
     root = urdf_text.parse(urdf_text.load_text(urdf))
     joints, others = usable_joints(root)
-    refusals = [f"joint {one}: name all others as 'joints'" for one in others]
+    remedy = "name those to estimate, without it, as 'joints' in a file for --config"
+    refusals = [f'joint {one}: {remedy}' for one in others]
     refused = _refusal(lambda: Robot.from_urdf(urdf, joints=joints, imus=()))
     robot = Robot.from_urdf(
         urdf, joints=joints, ft_sensors=() if refused else None, imus=imus, fixed_link=fixed_link
@@ -161,17 +163,21 @@ def _refusal(build: Callable[[], object]) -> str:
 
 def _sensors_and_submodels(robot: Robot) -> Record:
     """Return sensors, their poses, and sensors, mass and links of submodels."""
-    links, fts, inertial, poses = robot.link_names, [], [], []
+    links, fts = robot.link_names, []
     for ft in robot.ft_sensors:
         acting, other = (ft.child, ft.parent) if ft.direction > 0 else (ft.parent, ft.child)
-        reads = f'{links[acting]} on {links[other]}'
-        fts.append({'sensor': ft.name, 'joint': ft.joint, 'reads': reads})
-        poses.append((ft.name, links[ft.child], ft.child_H_sensor))
-    for kind in ('accelerometers', 'gyroscopes', 'imus'):
-        for sensor in getattr(robot, kind):
-            entry = {'sensor': sensor.name, 'kind': kind, 'on_link': links[sensor.link]}
-            inertial.append(entry | {'measures': getattr(sensor, 'measures', '')})
-            poses.append((sensor.name, links[sensor.link], sensor.L_H_S))
+        fts.append({
+            'sensor': ft.name, 'joint': ft.joint, 'reads': f'{links[acting]} on {links[other]}',
+            'on_link': links[ft.child], **_pose(ft.child_H_sensor),
+        })  # fmt: skip
+    inertial = [
+        {
+            'sensor': sensor.name, 'kind': kind, 'measures': getattr(sensor, 'measures', ''),
+            'on_link': links[sensor.link], **_pose(sensor.L_H_S),
+        }
+        for kind in ('accelerometers', 'gyroscopes', 'imus')
+        for sensor in getattr(robot, kind)
+    ]  # fmt: skip
     names = [*(ft.name for ft in robot.ft_sensors), None]
     submodels = [
         {
@@ -186,15 +192,15 @@ def _sensors_and_submodels(robot: Robot) -> Record:
     return {
         'ft_sensors': fts,
         'inertial_sensors': inertial,
-        'poses': [
-            {'sensor': name, 'in': link, 'xyz_m': pose[:3, 3].round(9).tolist(),
-             'rpy_rad': matrixToRpy(pose[:3, :3]).round(9).tolist()}
-            for name, link, pose in poses
-        ],
-        'joints': [{'joint': name} for name in robot.joint_names],
+        'joints': robot.joint_names,
         'submodels': submodels,
-        'clusters': [],
-    }  # fmt: skip
+    }
+
+
+def _pose(L_H_S: Array) -> Record:
+    """Return a pose (4, 4) as a URDF has it."""
+    xyz, rpy = L_H_S[:3, 3], matrixToRpy(L_H_S[:3, :3])
+    return {'xyz_m': xyz.round(9).tolist(), 'rpy_rad': rpy.round(9).tolist()}
 
 
 def _clusters(robot: Robot, plan: MotionPlan) -> Iterator[Record]:
