@@ -58,14 +58,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     """Run a subcommand and print errors in one line."""
-    from importlib.metadata import version
-
     words = sys.argv[1:] if arguments is None else arguments
     chosen = argparse.Namespace(command=''.join(words[:1]))
     try:
         whole = parser()
         chosen = whole.parse_args(arguments)
         if chosen.version:
+            from importlib.metadata import version
+
             sys.stdout.write(f'{whole.prog} {version("inertial_estimation")}\n')
             return 0
         if chosen.command is None:

@@ -167,9 +167,6 @@ class TareSettings(Group):
 class ModelSettings(Group):
     """Inertial parameters that change while the node runs."""
 
-    accept_updates: bool = setting(
-        True, 'Take over inertial parameters from the topic inertial_parameters'
-    )
     file: str = setting('', 'File of parameters for ~/save_model and ~/restore_model; empty: none')
 
 
@@ -228,10 +225,4 @@ class RefitSettings(Group):
         0.1,
         'Weight of the URDF, against the mean squared residual over the noise',
         range=(1e-6, 1e6),
-    )
-    min_determined: int = setting(
-        4,
-        'Combinations of parameters that the data of a submodel must determine better than the '
-        'URDF before its links are published',
-        range=(1, 1000),
     )

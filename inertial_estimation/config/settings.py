@@ -195,10 +195,6 @@ class IdentifierSettings(EstimatorSettings):
     half_life: float = setting(
         600.0, 'Time with data after which equations count half [s]', range=(1.0, 1e9)
     )
-    force_walk: float = setting(
-        0.3, 'Random walk of force offsets; that of moments is 0.1 m times it [N/sqrt(s)]',
-        range=(0.0, 1e3),
-    )  # fmt: skip
     state_file: str = setting('', 'File of the state of the identification; empty: none')
     efforts: EffortSettings = field(default_factory=EffortSettings)
     refit: RefitSettings = field(default_factory=RefitSettings)
