@@ -65,7 +65,7 @@ class FilterSettings(Group):
     )
     joint_jerk: float = setting(
         3.0,
-        'Root of the spectral density of the jerk of joints, for kalman, and a tenth of that of '
+        'Root of the spectral density of the jerk of joints, for kalman; 10/s times it that of '
         'the third derivative of angular velocities [rad/s^3/sqrt(Hz) or m/s^3/sqrt(Hz)]',
         range=(1e-3, 1e6),
     )
@@ -203,8 +203,8 @@ class EffortSettings(Group):
     )
     gains: tuple[float, ...] = setting(
         (),
-        'Torque per reported effort, for example current, in the order of the joints; empty: 1 '
-        '[Nm/A]',
+        'Torque or force over the reported effort, in the order of the joints, as [Nm/A] of a '
+        'current; empty: 1',
         range=(-1e6, 1e6),
     )
     friction: tuple[str, ...] = setting(
