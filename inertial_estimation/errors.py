@@ -116,14 +116,6 @@ class NameNotFound(InertialEstimationError, KeyError):
         return f'{self.where}, but {text}' if self.where else text
 
 
-class FrameNotFound(NameNotFound):
-    """The robot has no frame of that name."""
-
-    def __init__(self, name: str, known: Iterable[str], where: str = '') -> None:
-        super().__init__('frame', name, known, where)
-        self.args = self.args[1:]
-
-
 def is_wrong_call(error: InertialEstimationError, names: Mapping[str, str]) -> bool:
     """Return true if other arguments are needed, not other data."""
     value = isinstance(error, ModelError) and any(name in names for name in error.about)

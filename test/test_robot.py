@@ -17,7 +17,7 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_ur
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, FrameNotFound, ModelError, NameNotFound
+from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.robot import Robot
@@ -250,7 +250,7 @@ def test_an_empty_list_of_ft_sensors_is_none():
         ({'joints': ['elbw']}, NameNotFound),
         ({'ft_sensors': ['wrist']}, NameNotFound),
         ({'ft_sensors': ['wrist_sensor', FtSpec('a', 'wrist_sensor_joint')]}, ModelError),
-        ({'imus': ['tup']}, FrameNotFound),
+        ({'imus': ['tup']}, NameNotFound),
         ({'imus': ['tip', LinkSensorSpec('tip', 'tool')]}, ModelError),
         ({'gravity': (0.0, 0.0, -26.0)}, ModelError),
         ({'locked_positions': {'elbow': 1.0}}, ModelError),

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip('mujoco', reason='the embedded robot runs in mujoco')
 pytest.importorskip('icub_models', reason='the embedded robot is the iCub of icub-models')
 
-from inertial_estimation.errors import ConfigError, FrameNotFound, NameNotFound
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
@@ -83,7 +83,7 @@ def test_the_standing_robot_moves_and_does_not_fall(seed):
     ('error', 'changes', 'options'),
     [
         (ConfigError, {}, {'rate_hz': 300}),
-        (FrameNotFound, {'pushes': (Push(1.0, 1.0, 'left_hand', (0.0,) * 6),)}, {}),
+        (NameNotFound, {'pushes': (Push(1.0, 1.0, 'left_hand', (0.0,) * 6),)}, {}),
         (NameNotFound, {'posture': {'l_nee': 0.0}}, {}),
         (ConfigError, {'motion': {'l_wrist_yaw': 20.0}}, {}),
         (ConfigError, {'contacts': (*pole().contacts, 'chest'), 'pushes': ()}, {}),

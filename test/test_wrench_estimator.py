@@ -23,7 +23,7 @@ from robots import (
     two_link_urdf,
 )
 
-from inertial_estimation.errors import FrameNotFound, InertialEstimationError, ModelError
+from inertial_estimation.errors import InertialEstimationError, ModelError, NameNotFound
 from inertial_estimation.estimation import wrench_estimator
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
@@ -238,7 +238,7 @@ def test_wrong_samples_and_contacts_do_not_spoil_the_next(nested_humanoid, rng):
         with pytest.raises(InertialEstimationError):
             estimator.update(given)
     for method, given in ((estimator.update, sample), (estimator.batch, batch)):
-        with pytest.raises(FrameNotFound):
+        with pytest.raises(NameNotFound):
             method(given, (Contact('hand'), Contact('hnd')))
         with pytest.raises(InertialEstimationError):
             method(given, ['sole'])

@@ -197,7 +197,7 @@ def offset_from_model(
         If the sharing of the load is not determined, and `accept_split` is not set.
     CalibrationError
         If too few samples are left, or a sensor that was named has no reading or a dead channel.
-    ModelError, NameNotFound, FrameNotFound, ShapeError
+    ModelError, NameNotFound, ShapeError
         If arguments are inconsistent, or name what the robot does not have.
 
     """

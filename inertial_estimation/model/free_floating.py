@@ -152,7 +152,7 @@ class FreeFloatingModel:
 
         Raises
         ------
-        FrameNotFound
+        NameNotFound
             If the robot has no such frame.
         ShapeError
             If an array has the wrong shape.

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import FrameNotFound, ModelError
+from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.sensors import (
     Imu,
@@ -90,7 +90,7 @@ class InertialSensors:
                 )
         if frame not in bodies:
             where = f"IMU '{spec.name}' is at '{frame}' (imu.{spec.name}.frame, else its name)"
-            raise FrameNotFound(frame, self.frames, where)
+            raise NameNotFound('frame', frame, self.frames, where)
         link, L_H_F = bodies[frame]
         return link, L_H_F if spec.pose is None else read_only(L_H_F @ spec.pose)
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import FrameNotFound, ModelError
+from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.inertial_sensors import InertialSensors, same_place
@@ -233,12 +233,12 @@ class Robot:
 
         Raises
         ------
-        FrameNotFound
+        NameNotFound
             If there is no such frame.
 
         """
         if name not in self.frames:
-            raise FrameNotFound(name, self.frames, where)
+            raise NameNotFound('frame', name, self.frames, where)
         return self.frames[name]
 
     def frames_at(self, link: int, L_H_S: Array) -> set[str]:
