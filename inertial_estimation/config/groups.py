@@ -27,15 +27,10 @@ class JointStateSettings(Group):
     assumed: tuple[str, ...] = setting((), 'Joints that are never reported')
     assumed_positions: tuple[float, ...] = setting((), 'Their positions, in that order [rad or m]')
     position_noise: float = setting(
-        1e-4,
-        'Standard deviation of joint positions, for kalman, adaptive_window and the deviations '
-        '[rad or m]',
-        range=(1e-9, 1.0),
+        1e-4, 'Standard deviation of joint positions [rad or m]', range=(1e-9, 1.0)
     )
     velocity_noise: float = setting(
-        0.01,
-        'Standard deviation of joint velocities from messages, for the deviations [rad/s or m/s]',
-        range=(0.0, 1e3),
+        0.01, 'Standard deviation of joint velocities in messages [rad/s or m/s]', range=(0.0, 1e3)
     )
 
 
@@ -49,26 +44,20 @@ class FilterSettings(Group):
         choices=('savitzky_golay', 'kalman', 'adaptive_window'),
     )
     window: float = setting(
-        0.1,
-        'Window of savitzky_golay, at least 7 samples; longest window of adaptive_window, at '
-        'least 6 samples [s]',
+        0.1, 'Window of savitzky_golay, at least 7 samples; longest of adaptive_window [s]',
         range=(1e-3, 10.0),
-    )
+    )  # fmt: skip
     delay: float = setting(
-        0.0,
-        'Age of the estimated instant, at most half of the window except with kalman [s]',
+        0.0, 'Age of the estimated instant, at most half of the window except with kalman [s]',
         range=(0.0, 5.0),
-    )
+    )  # fmt: skip
     smooth_readings: bool = setting(
-        False,
-        'Filter joint positions and readings of FT sensors and IMUs as well; savitzky_golay only',
+        False, 'Filter positions and readings of FT sensors and IMUs too; savitzky_golay only'
     )
     joint_jerk: float = setting(
-        3.0,
-        'Root of the spectral density of the jerk of joints, for kalman; 10/s times it that of '
-        'the third derivative of angular velocities [rad/s^3/sqrt(Hz) or m/s^3/sqrt(Hz)]',
+        3.0, 'Root spectral density of the jerk of joints, for kalman [(rad or m)/s^3/sqrt(Hz)]',
         range=(1e-3, 1e6),
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,17 +78,14 @@ class FtSettings(StreamSettings):
 
     noise: tuple[float, ...] = setting(
         (0.15, 0.15, 0.15, 0.005, 0.005, 0.005),
-        'Standard deviation of its readings, for the deviations: fx fy fz tx ty tz [N, Nm]',
-        range=(0.0, 1e6),
-        sizes=(6,),
-    )
+        'Standard deviation of its readings: fx fy fz tx ty tz [N, Nm]',
+        range=(0.0, 1e6), sizes=(6,),
+    )  # fmt: skip
     offset: tuple[float, ...] = setting(
         (0.0,) * 6, 'Subtracted from its readings: fx fy fz tx ty tz [N, Nm]', sizes=(6,)
     )
     temperature_topic: str = setting(
-        '',
-        'Temperature topic; empty: none, and a sensor whose calibration has temperature '
-        'coefficients counts as missing',
+        '', 'Temperature topic, needed by calibrations with temperature coefficients; empty: none'
     )
     joint: str = setting('', 'Fixed joint that holds the sensor; empty: from the URDF tag')
     direction: str = setting(
@@ -114,24 +100,17 @@ class ImuSettings(StreamSettings):
 
     frame: str = setting('', 'Link, frame or sensor where it sits; empty: the name itself')
     pose: tuple[float, ...] = setting(
-        (),
-        'IMU in that frame, then a link or joint, x y z roll pitch yaw; empty: at it [m, rad]',
+        (), 'IMU in that frame, then a link or joint, x y z roll pitch yaw; empty: at it [m, rad]',
         sizes=(0, 6),
-    )
+    )  # fmt: skip
     measures: str = setting(
         'both', 'Quantities that it measures', choices=('both', 'accelerometer', 'gyroscope')
     )
     accelerometer_noise: float = setting(
-        0.03,
-        'Standard deviation of its accelerations, for the deviations and for its weight beside '
-        'others of its link [m/s^2]',
-        range=(0.0, 1e3),
+        0.03, 'Standard deviation of its accelerations [m/s^2]', range=(0.0, 1e3)
     )
     gyroscope_noise: float = setting(
-        0.003,
-        'Standard deviation of its angular velocities, for kalman, adaptive_window, the '
-        'deviations and its weight beside others of its link [rad/s]',
-        range=(0.0, 1e3),
+        0.003, 'Standard deviation of its angular velocities [rad/s]', range=(0.0, 1e3)
     )
 
 
@@ -176,18 +155,13 @@ class OutputSettings(Group):
 
     wrench_rate: float = setting(
         0.0,
-        'Rate of external_wrench, residual, internal_wrench and net_wrench while there is a '
-        'subscriber; 0: every cycle [Hz]',
-        range=(0.0, 10000.0),
-        live=True,
-    )
+        'Rate of external_wrench, residual, internal_wrench and net_wrench; 0: every cycle [Hz]',
+        range=(0.0, 10000.0), live=True,
+    )  # fmt: skip
     deviations_rate: float = setting(
-        10.0,
-        'Highest rate of standard deviations, while there is a subscriber to them or to the '
-        'markers; 0: none [Hz]',
-        range=(0.0, 1000.0),
-        live=True,
-    )
+        10.0, 'Highest rate of standard deviations, also for the markers; 0: none [Hz]',
+        range=(0.0, 1000.0), live=True,
+    )  # fmt: skip
     internal_wrench_joints: tuple[str, ...] = setting(
         (), 'Joints whose internal wrench is published, also fixed joints with an FT sensor'
     )
@@ -202,19 +176,16 @@ class EffortSettings(Group):
         (), "Joints whose efforts give equations; 'all' alone: every joint"
     )
     gains: tuple[float, ...] = setting(
-        (),
-        'Torque or force over the reported effort, in the order of the joints, as [Nm/A] of a '
-        'current; empty: 1',
+        (), 'Torque over reported effort, in the order of the joints [Nm/A of currents]; empty: 1',
         range=(-1e6, 1e6),
-    )
+    )  # fmt: skip
     friction: tuple[str, ...] = setting(
         (), 'Unknowns of these joints beside inertia: viscous, coulomb, offset, drive_inertia'
     )
     dead_zone: float = setting(
-        0.02,
-        'Speed below which the effort of a joint gives no equations [rad/s or m/s]',
+        0.02, 'Speed below which the effort of a joint gives no equations [rad/s or m/s]',
         range=(0.0, 10.0),
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -222,7 +193,6 @@ class RefitSettings(Group):
     """Physically consistent parameters from all equations."""
 
     prior_weight: float = setting(
-        0.1,
-        'Weight of the URDF, against the mean squared residual over the noise',
+        0.1, 'Weight of the URDF, against the mean squared residual over the noise',
         range=(1e-6, 1e6),
-    )
+    )  # fmt: skip

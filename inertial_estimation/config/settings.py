@@ -56,9 +56,7 @@ class EstimatorSettings(Group):
     imus: tuple[str, ...] = setting((), 'IMUs in use; none with a fixed link')
     contacts: tuple[str, ...] = setting((), 'Default contacts, most trusted first')
     calibration_file: str = setting(
-        '',
-        'File with matrix, offset and temperature coefficients of FT sensors, which ~/save '
-        'writes; empty: those of ft.<name>',
+        '', 'Calibration of FT sensors, which ~/save writes; empty: ft.<name>.offset'
     )
     gravity: tuple[float, ...] = setting(
         (0.0, 0.0, -9.81), 'Gravity in the axes of the fixed link, up to 25 [m/s^2]', sizes=(3,)
@@ -72,17 +70,13 @@ class EstimatorSettings(Group):
         range=(1e-3, 1e3), live=True,
     )  # fmt: skip
     angular_acceleration_source: str = setting(
-        'filter',
-        "IMU angular accelerations: from the gyroscope's derivative, from links with three "
-        'accelerometers or more that are not on one line, or neglected',
-        choices=('filter', 'array', 'zero'),
-    )
+        'filter', 'IMU angular accelerations: from gyroscopes, from three accelerometers or more '
+        'of a link, or neglected', choices=('filter', 'array', 'zero'),
+    )  # fmt: skip
     frozen_after: float = setting(
-        0.05,
-        'Time of bit-equal values after which a sensor counts as frozen, longer than its period; '
-        '0: off [s]',
+        0.05, 'Time of equal values after which a sensor is frozen, over its period; 0: off [s]',
         range=(0.0, 1e6),
-    )
+    )  # fmt: skip
     autostart: bool = setting(True, 'Configure and activate at start')
     joint_states: JointStateSettings = field(default_factory=JointStateSettings)
     filter: FilterSettings = field(default_factory=FilterSettings)
