@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from math import isfinite
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from inertial_estimation.config.files import leaves
 from inertial_estimation.errors import ConfigError, NameNotFound
@@ -103,6 +103,9 @@ class Group:
                 raise ConfigError(f"'{name}' is {value!r}, expected {item.__name__}(...)")
 
 
+G = TypeVar('G', bound=Group)
+
+
 @dataclass(frozen=True)
 class Named:
     """A field of groups by name, and the setting that lists these names."""
@@ -188,7 +191,7 @@ def setting_of(group: type[Group], name: str) -> Setting | None:
     return known.get(f'{first}.<name>.{last}' if owner else name)
 
 
-def read(group: type[Group], data: Mapping[str, Any]) -> Any:
+def read(group: type[G], data: Mapping[str, Any]) -> G:
     """Return the group that nested mappings or dotted names describe."""
     found: dict[str, Any] = {}
     below: dict[str, dict[str, dict[str, Any]]] = {}
