@@ -241,6 +241,14 @@ class Robot:
             raise NameNotFound('frame', name, self.frames, where)
         return self.frames[name]
 
+    @property
+    def ft_frames(self) -> list[str]:
+        """Frame of each FT sensor in tf, which has only those of links."""
+        return [
+            self.links[ft.child].name if np.array_equal(ft.child_H_sensor, np.eye(4)) else ft.name
+            for ft in self.ft_sensors
+        ]
+
     def frames_at(self, link: int, L_H_S: Array) -> set[str]:
         """Return the frames that coincide with a pose (4, 4) in a link."""
         return {name for name, place in self.frames.items() if same_place(place, (link, L_H_S))}
