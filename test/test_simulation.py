@@ -6,7 +6,7 @@ The embedded robot: its scenes, loads, sensors and noise.
 Not covered: its dynamics (test_against_mujoco.py), and real time.
 """
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 
 import numpy as np
@@ -28,7 +28,7 @@ GRAVITY = 9.81
 
 
 def run(robot, seconds, every=1, rate=500):
-    """Return every so many of the snapshots of a run."""
+    """Return some snapshots of a run."""
     return [robot.step() for _ in range(round(seconds * rate))][every - 1 :: every]
 
 
@@ -135,9 +135,7 @@ def test_a_load_acts_as_a_heavier_link_until_it_is_put_down():
 
 # Noise
 
-LEVELS = {
-    'force': 0.15, 'torque': 0.005, 'encoder': 1e-4, 'gyroscope': 3e-3, 'accelerometer': 0.03,
-}  # fmt: skip
+LEVELS = asdict(NoiseLevels())
 
 
 def errors(sample, snapshot):

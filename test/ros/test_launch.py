@@ -214,7 +214,7 @@ def test_demo_ends_with_the_robot(start, viewers):
     pytest.importorskip('icub_models', reason='needs the URDF of icub-models')
     from inertial_estimation.simulation.description import icub_urdf
 
-    launched = start('demo', 'duration:=2.0', 'scene:=standing', 'rviz:=true')
+    launched = start('demo', 'duration:=2', 'scene:=standing', 'rviz:=true')
     assert launched.ends() == 0
     assert "robot 'iCub'" in launched.text
     assert launched.text.count('finished cleanly') == 4
