@@ -64,16 +64,14 @@ def _check_robot(chosen: argparse.Namespace, urdf: str) -> int:
             found = check_urdf(
                 urdf, imus=chosen.imu, fixed_link=chosen.fixed_link, contacts=contacts
             )
-        summary, records = found.robot.summary, found.records
-        state = {'summary': summary, 'findings': found.findings, 'refusals': found.refusals}
-        write_json(chosen.json, {**state, **records})
-        show(escape(summary))
+        write_json(chosen.json, found)
+        show(escape(found['summary']))
         for title, (key, columns) in TABLES.items():
-            if records.get(key):
-                show('', records_table(title, records[key], columns))
-        show(*findings_lines(found.findings))
-        if found.refusals:
-            raise ModelError('; '.join(found.refusals))
+            if found.get(key):
+                show('', records_table(title, found[key], columns))
+        show(*findings_lines(found['findings']))
+        if found['refusals']:
+            raise ModelError('; '.join(found['refusals']))
     return 0
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -36,24 +36,13 @@ from inertial_estimation.signals.router import accepted_frame_ids
 Record = dict[str, Any]
 
 
-class RobotCheck(NamedTuple):
-    """Description of a robot, and what is wrong with it."""
-
-    robot: Robot
-    records: Record
-    """Sensors, submodels, clusters, dependence, as written by ``--json``."""
-    findings: tuple[Finding, ...]
-    refusals: tuple[str, ...]
-    """Reasons that the node would not start with it."""
-
-
 def check_urdf(
     urdf: str | Path,
     *,
     imus: Iterable[str] | None = None,
     fixed_link: str = '',
     contacts: Sequence[Contact] = (),
-) -> RobotCheck:
+) -> Record:
     """Check a URDF; joints and FT sensors that cannot be used are left out and refused."""
     root = urdf_text.parse(urdf_text.load_text(urdf))
     joints, others = usable_joints(root)
@@ -63,14 +52,13 @@ def check_urdf(
     robot = Robot.from_urdf(
         urdf, joints=joints, ft_sensors=() if refused else None, imus=imus, fixed_link=fixed_link
     )
-    return check_robot(
-        robot, contacts, findings=hidden_sensors(root), refusals=[*refusals, refused]
-    )
+    findings = hidden_sensors(root)
+    return check_robot(robot, contacts, findings=findings, refusals=[*refusals, refused])
 
 
 def check_settings(
     settings: EstimatorSettings, urdf: str, contacts: Sequence[Contact] = ()
-) -> RobotCheck:
+) -> Record:
     """Check a robot as the node would build it."""
     robot = build_robot(settings, urdf)
 
@@ -78,10 +66,8 @@ def check_settings(
         build_internal_wrenches(settings, build_estimator(settings, robot))
         SampleAssembler(robot, settings)
         ContactStream(robot, settings)
-        for ft in robot.ft_sensors:
-            accepted_frame_ids(settings, robot, ft)
-        for imu in robot.imus:
-            accepted_frame_ids(settings, robot, imu)
+        for sensor in (*robot.ft_sensors, *robot.imus):
+            accepted_frame_ids(settings, robot, sensor)
 
     refused = _refusal(build)
     given = contacts or ([] if refused else build_contacts(settings))
@@ -96,8 +82,13 @@ def check_robot(
     arrays: bool = False,
     findings: Iterable[Finding] = (),
     refusals: Sequence[str] = (),
-) -> RobotCheck:
-    """Describe a robot; arrays: whether accelerometers give angular accelerations."""
+) -> Record:
+    """
+    Return what ``--json`` writes: sensors, submodels, dependence, findings and refusals.
+
+    The refusals are the reasons that the node would not start with the robot; arrays: whether
+    accelerometers give angular accelerations.
+    """
     for contact in contacts:
         robot.frame(contact.frame, f"the contacts name '{contact.name}'")
     refused = _refusal(lambda: WrenchEstimator(robot, contacts, acceleration_arrays=arrays))
@@ -116,7 +107,7 @@ def check_robot(
                         finding('uninformed', group.submodel, joints=joints, contact=group.contact)
                     )
     reasons = dict.fromkeys(filter(None, (*refusals, refused)))
-    return RobotCheck(robot, records, tuple(found), tuple(reasons))
+    return {'summary': robot.summary, 'findings': found, 'refusals': [*reasons], **records}
 
 
 def usable_joints(root: Element) -> tuple[list[str], list[str]]:
