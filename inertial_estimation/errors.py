@@ -30,19 +30,7 @@ class InertialEstimationError(Exception):
         self.about = about
 
     def renamed(self, names: Mapping[str, str]) -> str:
-        """
-        Return the message with the caller's names of arguments.
-
-        Parameters
-        ----------
-        names : mapping of str to str
-            The caller's name of each argument, such as ``{'weight': '--prior-weight'}``.
-
-        Returns
-        -------
-        str
-
-        """
+        """Return the message with the caller's names, as ``{'weight': '--prior-weight'}``."""
         text = str(self)
         for name in self.about:
             # Once: a value in quotes may be the same word.
