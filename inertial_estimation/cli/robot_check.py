@@ -66,8 +66,10 @@ def check_settings(
         build_internal_wrenches(settings, build_estimator(settings, robot))
         SampleAssembler(robot, settings)
         ContactStream(robot, settings)
-        for sensor in (*robot.ft_sensors, *robot.imus):
-            accepted_frame_ids(settings, robot, sensor)
+        for ft in robot.ft_sensors:
+            accepted_frame_ids(settings, robot, ft)
+        for imu in robot.imus:
+            accepted_frame_ids(settings, robot, imu)
 
     refused = _refusal(build)
     given = contacts or ([] if refused else build_contacts(settings))
