@@ -1,15 +1,11 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The nodes as commands, so that ctrl-c ends them also while they are being imported.
+The nodes as commands, which ctrl-c ends also while they are imported.
 
-Python answers ctrl-c with an exception wherever it stands. In the middle of an import it may stand
-where exceptions are only printed: the node would go on to start, and never end. This module is no
-part of the package because to import any part of a package is to import much of it first.
-
-Nor may anything that does linear algebra be imported before its number of threads is set: it is
-read once. On matrices of a robot several threads gain nothing; where anything else runs they wait
-for each other, and what takes a quarter of a second on one takes many.
+It stands beside the package: to import any part of the package imports much of it first. Neither
+may linear algebra be imported before its number of threads is set, which is read once. On the
+matrices of a robot several threads gain nothing; on a busy machine they wait for each other.
 """
 
 import os
@@ -19,33 +15,22 @@ from importlib import import_module
 from pathlib import Path
 
 THREADS = 'OMP_NUM_THREADS'
-"""Heard by all libraries of linear algebra; whoever sets it for a node is obeyed."""
+"""Read by all libraries of linear algebra; a value in the environment is kept."""
 HELP = '-h', '--help'
 USAGE = """\
 usage: {node} [--ros-args [--params-file FILE] [-p NAME:=VALUE] [-r FROM:=TO] ...]
 
-A node of the ROS 2 package inertial_estimation; it runs until ctrl-c. While it runs,
-`ros2 param list` names its parameters and `ros2 param describe` explains them; the
-README tells its topics, and the files in config/ are parameters to begin with.
+A node of the ROS 2 package inertial_estimation; it runs until ctrl-c. `ros2 param list` and
+`ros2 param describe` show its parameters; the files in config/ are parameters to begin with.
 """
 
 
 def start(module: str) -> int:
     """
-    Import a node and run it, linear algebra on one thread unless the environment says otherwise.
+    Import a node and run it, or print its usage; return the exit code.
 
-    Until its ``main`` is reached, ctrl-c ends the process at once. Asked for help it is not run.
-
-    Parameters
-    ----------
-    module : str
-        Module whose ``main`` takes signals into its own hands first of all.
-
-    Returns
-    -------
-    int
-        Exit code.
-
+    Until its ``main`` handles signals, ctrl-c ends the process at once: the exception that Python
+    raises instead may be lost within an import, and the node would start and never end.
     """
     if any(word in sys.argv[1:] for word in HELP):
         sys.stdout.write(USAGE.format(node=Path(sys.argv[0]).name))

@@ -30,19 +30,7 @@ class InertialEstimationError(Exception):
         self.about = about
 
     def renamed(self, names: Mapping[str, str]) -> str:
-        """
-        Return the message with the caller's names of arguments.
-
-        Parameters
-        ----------
-        names : mapping of str to str
-            The caller's name of each argument, such as ``{'weight': '--prior-weight'}``.
-
-        Returns
-        -------
-        str
-
-        """
+        """Return the message with the caller's names, as ``{'weight': '--prior-weight'}``."""
         text = str(self)
         for name in self.about:
             # Once: a value in quotes may be the same word.
@@ -114,14 +102,6 @@ class NameNotFound(InertialEstimationError, KeyError):
         near = f'closest: {", ".join(shown)}' if shown else 'there are none'
         text = f"no {self.kind} is named '{self.name}'; {near}"
         return f'{self.where}, but {text}' if self.where else text
-
-
-class FrameNotFound(NameNotFound):
-    """The robot has no frame of that name."""
-
-    def __init__(self, name: str, known: Iterable[str], where: str = '') -> None:
-        super().__init__('frame', name, known, where)
-        self.args = self.args[1:]
 
 
 def is_wrong_call(error: InertialEstimationError, names: Mapping[str, str]) -> bool:

@@ -189,25 +189,7 @@ CODES: dict[str, Code] = {
 
 
 def finding(code: str, subject: str, *, level: Level | None = None, **values: Any) -> Finding:
-    """
-    Return a finding with the text of its code.
-
-    Parameters
-    ----------
-    code : str
-        A key of `CODES`.
-    subject : str
-        Sensor, joint, link, submodel, contact, log or stream.
-    level : Level, optional
-        Default: that of the code.
-    **values : float or str
-        Values of the template, and further figures.
-
-    Returns
-    -------
-    Finding
-
-    """
+    """Return a finding; values: those of the text of its code, and further figures."""
     kind = CODES[code]
     text = kind.text.format(**values)
     return Finding(kind.level if level is None else level, subject, code, values, text)

@@ -22,7 +22,6 @@ from launch.events import Shutdown
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
 
 from launch import LaunchContext, LaunchDescription
 
@@ -59,12 +58,7 @@ def start_robot(context: LaunchContext) -> list:
         package='inertial_estimation',
         executable='embedded_robot',
         namespace=LaunchConfiguration('namespace'),
-        parameters=[
-            {
-                'scene': LaunchConfiguration('scene'),
-                'duration': ParameterValue(LaunchConfiguration('duration'), value_type=float),
-            }
-        ],
+        parameters=[{name: LaunchConfiguration(name) for name in ('scene', 'duration')}],
         output='screen',
     )
     end = EmitEvent(event=Shutdown(reason='the robot has ended'))

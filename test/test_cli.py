@@ -12,16 +12,13 @@ from argparse import Namespace
 import pytest
 from robots import nested_humanoid_urdf
 
-from inertial_estimation.cli import files, main
-from inertial_estimation.cli.commands import parser
+from inertial_estimation.cli import check, main
+from inertial_estimation.cli.commands import COMMANDS, METHODS, parser
 from inertial_estimation.cli.files import check_outputs
 from inertial_estimation.errors import CallError
 
 MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main())'
-WAYS = (
-    'offsets', 'offset-without-model', 'matrix', 'affine', 'temperature', 'tool', 'live', 'show',
-)  # fmt: skip
-VERBS = ['check', 'replay', 'identify', 'excite', 'demo', *(f'calibrate {way}' for way in WAYS)]
+VERBS = sorted({*COMMANDS, *(f'calibrate {way}' for way in METHODS)} - {'calibrate'})
 TIMEOUT = 60.0
 """Long, because the machine may be busy; nothing waits for it to pass [s]."""
 
@@ -31,14 +28,6 @@ def urdf(tmp_path):
     """Return a robot description file."""
     path = tmp_path / 'robot.urdf'
     path.write_text(nested_humanoid_urdf())
-    return str(path)
-
-
-@pytest.fixture
-def config(tmp_path):
-    """Return a parameter file."""
-    path = tmp_path / 'robot.yaml'
-    path.write_text('wrench_estimator: {ros__parameters: {imus: [head]}}')
     return str(path)
 
 
@@ -88,8 +77,10 @@ WRONG = {
 
 
 @pytest.mark.parametrize('kind', WRONG)
-def test_wrong_files_are_named(kind, urdf, config, tmp_path, capsys):
+def test_wrong_files_are_named(kind, urdf, tmp_path, capsys):
     pytest.importorskip('rosbags', reason='needs rosbags')
+    config = tmp_path / 'robot.yaml'
+    config.write_text('wrench_estimator: {ros__parameters: {imus: [head]}}')
     for name in ('wrong', 'wrong.mcap', 'wrong.db3'):
         wrong = tmp_path / name
         if kind == 'folder':
@@ -97,9 +88,10 @@ def test_wrong_files_are_named(kind, urdf, config, tmp_path, capsys):
         elif kind != 'absent':
             wrong.write_bytes(WRONG[kind])
         wrong = str(wrong)
-        for call in (['check', wrong], ['replay', 'bag', '--robot', wrong, '--config', config]):
+        replay = ('--config', str(config), '--robot')
+        for call in (['check', wrong], ['replay', 'bag', *replay, wrong]):
             assert refusal(capsys, *call).count(wrong) == 1
-        assert wrong in refusal(capsys, 'replay', wrong, '--robot', urdf, '--config', config)
+        assert wrong in refusal(capsys, 'replay', wrong, *replay, urdf)
 
 
 def test_unwritable_file_is_refused_first(tmp_path, capsys):
@@ -109,31 +101,31 @@ def test_unwritable_file_is_refused_first(tmp_path, capsys):
             assert refusal(capsys, *call.split(), '--json', str(path)).count(str(path)) == 1
 
 
-def test_closed_pipe_costs_neither_traceback_nor_json(urdf, tmp_path):
+@pytest.mark.parametrize('pipe', ['closed', 'ascii'])
+def test_output_needs_neither_reader_nor_unicode(pipe, urdf, tmp_path):
     out = tmp_path / 'out.json'
-    command = [sys.executable, '-c', MAIN, 'check', urdf, '--imu', 'head', '--json', str(out)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        process.stdout.close()
+    options = ('--imu', 'head', '--contacts', 'foot', '--json', str(out))
+    with subprocess.Popen(
+        [sys.executable, '-c', MAIN, 'check', urdf, *options],
+        env={**os.environ, 'PYTHONIOENCODING': 'ascii'},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        if pipe == 'closed':
+            process.stdout.close()
+        else:
+            lines = process.stdout.read().decode('ascii').splitlines()
+            assert any('leg_sensor' in line for line in lines)
+            assert all(line == line.rstrip() for line in lines)
         assert process.stderr.read() == b''
-    assert process.wait(TIMEOUT) == 128 + signal.SIGPIPE
+    assert process.wait(TIMEOUT) == (128 + signal.SIGPIPE if pipe == 'closed' else 0)
     assert json.loads(out.read_text())
-
-
-def test_output_in_ascii_without_trailing_blanks(urdf):
-    command = [sys.executable, '-c', MAIN, 'check', urdf, '--imu', 'head', '--contacts', 'foot']
-    env = {**os.environ, 'PYTHONIOENCODING': 'ascii'}
-    done = subprocess.run(command, env=env, capture_output=True, timeout=TIMEOUT, check=False)
-    assert (done.returncode, done.stderr) == (0, b'')
-    lines = done.stdout.decode('ascii').splitlines()
-    assert any('leg_sensor' in line for line in lines)
-    assert all(line == line.rstrip() for line in lines)
 
 
 def test_interrupt_prints_nothing(urdf, monkeypatch, capsys):
     def interrupted(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(files, 'load_urdf', interrupted)
+    monkeypatch.setattr(check, 'load_urdf', interrupted)
     assert main(['check', urdf]) == 128 + signal.SIGINT
     assert capsys.readouterr() == ('', '')
 
@@ -176,13 +168,12 @@ def test_an_output_that_is_read_is_refused_before_the_work(call, option, name, f
     assert path.read_text() == before
 
 
-@pytest.mark.parametrize('kind', ['symbolic', 'roundabout'])
-def test_a_file_is_recognised_under_other_names(kind, folder):
-    path, other = folder / 'arm.urdf', folder / '..' / folder.name / 'arm.urdf'
-    if kind == 'symbolic':
-        (other := folder / 'link').symlink_to(path)
-    with pytest.raises(CallError):
-        check_outputs(Namespace(json=other, robot=str(path), config='', ft=None))
+def test_a_file_is_recognised_under_other_names(folder):
+    path, link = folder / 'arm.urdf', folder / 'link'
+    link.symlink_to(path)
+    for other in (link, folder / '..' / folder.name / 'arm.urdf'):
+        with pytest.raises(CallError):
+            check_outputs(Namespace(json=other, robot=str(path), config='', ft=None))
     with pytest.raises(CallError):
         check_outputs(Namespace(json=folder / 'bag' / '..' / 'new', out=folder / 'new'))
     # What is not read may be written, in a folder that is read, too.

@@ -21,8 +21,7 @@ FORCE_ERROR = np.array([3.0, 4.0, 0.0])
 @pytest.fixture
 def recording(tmp_path):
     """Write a recording whose estimator is off by 5 N at one of two contacts."""
-    stamps = PERIOD_NS * np.arange(1, N + 1)
-    names = ['l_hand', 'r_hand']
+    stamps, names = PERIOD_NS * np.arange(1, N + 1), ['l_hand', 'r_hand']
     rng = np.random.default_rng(0)
     truth, torques = rng.normal(size=(N, 2, 6)), rng.normal(size=(N, 3, 1))
     found = truth[:, ::-1].copy()

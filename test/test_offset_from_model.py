@@ -16,8 +16,12 @@ from scipy.signal import lfilter
 from shared_data import SHARED
 from standing_biped import FEET, GRAVITY, biped, standing
 
-from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
-from inertial_estimation.calibration.offset_from_model import METHOD, offset_from_model
+from inertial_estimation.calibration.calibration_file import (
+    OFFSETS_FROM_MODEL,
+    Provenance,
+    SensorCalibration,
+)
+from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.residual_statistics import deviations_of_means
 from inertial_estimation.calibration.tare import MAX_SAMPLES, TareRecorder
 from inertial_estimation.errors import CalibrationError, OffsetsNotUnique
@@ -257,7 +261,7 @@ def test_provenance_of_offsets(robot, rng, offsets):
     changed = found.calibrations(before, '2026-11-22')
     assert tuple(changed) == ('arm',)
     step = changed['arm'].provenance[-1]
-    assert step.method == f'{METHOD}, one support: l_sole'
+    assert step.method == f'{OFFSETS_FROM_MODEL}, one support: l_sole'
     np.testing.assert_array_equal(changed['arm'].matrix, 2.0 * np.eye(6))
     # The next tare takes the place of this one.
     again = found.calibrations(before | changed, 'later')['arm']

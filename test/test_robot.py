@@ -15,7 +15,7 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_ur
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, FrameNotFound, ModelError, NameNotFound
+from inertial_estimation.errors import ConfigError, ModelError, NameNotFound
 from inertial_estimation.model import urdf
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
@@ -194,7 +194,7 @@ def test_imus_are_placed_by_the_settings_in_their_order():
         ({'joints': ['elbw']}, NameNotFound),
         ({'ft_sensors': ['wrist']}, NameNotFound),
         ({'ft_sensors': ['wrist_sensor', FtSpec('a', 'wrist_sensor_joint')]}, ModelError),
-        ({'imus': ['tup']}, FrameNotFound),
+        ({'imus': ['tup']}, NameNotFound),
         ({'imus': ['tip', LinkSensorSpec('tip', 'tool')]}, ModelError),
         ({'gravity': (0.0, 0.0, -26.0)}, ModelError),
         ({'locked_positions': {'elbow': 1.0}}, ModelError),

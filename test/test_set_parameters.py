@@ -50,17 +50,16 @@ def others(robot, rng, scale=0.3):
 def faulty_samples(robot, rng):
     """Yield samples in which nothing, each sensor, and a joint is missing."""
     yield random_sample(robot, rng)
-    for k in range(len(robot.ft_sensors)):
-        sample = random_sample(robot, rng)
-        sample.ft_readings[k] = np.nan
-        yield sample
-    for k in range(len(robot.imus)):
-        sample = random_sample(robot, rng)
-        sample.angular_velocities[k] = sample.proper_accelerations[k] = np.nan
-        yield sample
-    sample = random_sample(robot, rng)
-    sample.positions[0] = np.nan
-    yield sample
+    for names, count in (
+        (['ft_readings'], len(robot.ft_sensors)),
+        (['angular_velocities', 'proper_accelerations'], len(robot.imus)),
+        (['positions'], 1),
+    ):
+        for k in range(count):
+            sample = random_sample(robot, rng)
+            for name in names:
+                getattr(sample, name)[k] = np.nan
+            yield sample
 
 
 def assert_same(found, expected):
@@ -172,19 +171,19 @@ def test_update_during_a_change_starts_from_the_blend(rng):
     np.testing.assert_array_equal(estimator.robot.parameters, two)
 
 
-def with_offsets(robot, rng):
-    """Return a calibration of a robot, and offsets that go with an update."""
+@pytest.fixture
+def calibrated(rng):
+    """Return an estimator with offsets, and offsets that go with an update."""
+    robot = make('humanoid')
     n = len(robot.ft_sensors)
     calibration = FtCalibration.identity(n).with_offsets(rng.normal(size=(n, 6)))
-    return calibration, rng.normal(size=(n, 6))
+    return WrenchEstimator(robot, calibration=calibration), rng.normal(size=(n, 6))
 
 
 @pytest.mark.parametrize('first', ['offsets', 'parameters'])
-def test_offsets_of_an_update_are_blended_with_it(rng, first):
-    robot = make('humanoid')
-    calibration, on_top = with_offsets(robot, rng)
-    estimator = WrenchEstimator(robot, calibration=calibration)
-    announced = []
+def test_offsets_of_an_update_are_blended_with_it(calibrated, rng, first):
+    estimator, on_top = calibrated
+    robot, calibration, announced = estimator.robot, estimator.calibration, []
     model = ModelInUse(estimator, 1.0, subtracted=lambda: announced.append(estimator.calibration))
     goal = others(robot, rng)
     offered = fingerprint(goal), calibration_fingerprint(calibration), on_top
@@ -220,10 +219,9 @@ def test_offsets_of_an_update_are_blended_with_it(rng, first):
 
 
 @pytest.mark.parametrize('held', [False, True])
-def test_tare_replaces_offsets_of_an_update(rng, held):
-    robot = make('humanoid')
-    calibration, on_top = with_offsets(robot, rng)
-    estimator = WrenchEstimator(robot, calibration=calibration)
+def test_tare_replaces_offsets_of_an_update(calibrated, rng, held):
+    estimator, on_top = calibrated
+    robot, calibration = estimator.robot, estimator.calibration
     model, goal = ModelInUse(estimator, 1.0), others(robot, rng)
     if held:
         model.hold()

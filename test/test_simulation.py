@@ -6,7 +6,7 @@ The embedded robot: its scenes, loads, sensors and noise.
 Not covered: its dynamics (test_against_mujoco.py), and real time.
 """
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip('mujoco', reason='the embedded robot runs in mujoco')
 pytest.importorskip('icub_models', reason='the embedded robot is the iCub of icub-models')
 
-from inertial_estimation.errors import ConfigError, FrameNotFound, NameNotFound
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
@@ -28,7 +28,7 @@ GRAVITY = 9.81
 
 
 def run(robot, seconds, every=1, rate=500):
-    """Return every so many of the snapshots of a run."""
+    """Return some snapshots of a run."""
     return [robot.step() for _ in range(round(seconds * rate))][every - 1 :: every]
 
 
@@ -83,7 +83,7 @@ def test_the_standing_robot_moves_and_does_not_fall(seed):
     ('error', 'changes', 'options'),
     [
         (ConfigError, {}, {'rate_hz': 300}),
-        (FrameNotFound, {'pushes': (Push(1.0, 1.0, 'left_hand', (0.0,) * 6),)}, {}),
+        (NameNotFound, {'pushes': (Push(1.0, 1.0, 'left_hand', (0.0,) * 6),)}, {}),
         (NameNotFound, {'posture': {'l_nee': 0.0}}, {}),
         (ConfigError, {'motion': {'l_wrist_yaw': 20.0}}, {}),
         (ConfigError, {'contacts': (*pole().contacts, 'chest'), 'pushes': ()}, {}),
@@ -135,9 +135,7 @@ def test_a_load_acts_as_a_heavier_link_until_it_is_put_down():
 
 # Noise
 
-LEVELS = {
-    'force': 0.15, 'torque': 0.005, 'encoder': 1e-4, 'gyroscope': 3e-3, 'accelerometer': 0.03,
-}  # fmt: skip
+LEVELS = asdict(NoiseLevels())
 
 
 def errors(sample, snapshot):

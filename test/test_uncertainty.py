@@ -13,7 +13,7 @@ from noisy_robots import HUMANOID_CONTACTS, ROBOTS, make, repeated, usual_noise
 from robots import at_roots, random_sample
 from test_set_parameters import faulty_samples
 
-from inertial_estimation.errors import FrameNotFound, ModelError, ShapeError
+from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -162,7 +162,7 @@ def test_contacts_of_a_sample_replace_the_default_ones(rng):
         assert given.contacts == own.contacts == contacts
         for got, expected in zip(given[2:], own[2:], strict=True):
             np.testing.assert_allclose(got, expected, rtol=ROUND_OFF)
-    with pytest.raises(FrameNotFound) as error:
+    with pytest.raises(NameNotFound) as error:
         uncertainty.of(sample, (Contact('hnd'),))
     assert error.value.name == 'hnd'
     with pytest.raises(ModelError):

@@ -23,9 +23,9 @@ from robots import (
 )
 
 from inertial_estimation.errors import (
-    FrameNotFound,
     InertialEstimationError,
     ModelError,
+    NameNotFound,
     ShapeError,
 )
 from inertial_estimation.estimation import wrench_estimator
@@ -235,7 +235,7 @@ def test_wrong_samples_and_contacts_do_not_spoil_the_next(nested_humanoid, rng):
         with pytest.raises(InertialEstimationError):
             estimator.update(given)
     for method, given in ((estimator.update, sample), (estimator.batch, batch)):
-        with pytest.raises(FrameNotFound):
+        with pytest.raises(NameNotFound):
             method(given, (Contact('hand'), Contact('hnd')))
         with pytest.raises(InertialEstimationError):
             method(given, ['sole'])

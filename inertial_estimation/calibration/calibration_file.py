@@ -30,6 +30,8 @@ HEAD = """\
 # wrench = matrix reading + temperature_coefficients (T - reference_temperature) - offset
 # rows fx fy fz tx ty tz [N, Nm]; temperatures in degrees Celsius
 """
+OFFSETS_FROM_MODEL = 'offsets from the model'
+"""Beginning of the method of a step that `offset_from_model` made."""
 NO_TEMPERATURE = float('nan')
 MAX_CONDITION = 1e3
 """Of a matrix with rows, then columns, scaled to one length: those of 32 real sensors have 2."""
@@ -94,6 +96,11 @@ class SensorCalibration:
     def after(self, step: Provenance, **changes: Any) -> SensorCalibration:
         """Return the calibration with other values, and the step that led to them."""
         return replace(self, provenance=(*self.provenance, step), **changes)
+
+    @property
+    def is_tared(self) -> bool:
+        """Whether an offset from the model was the last step."""
+        return bool(self.provenance) and self.provenance[-1].method.startswith(OFFSETS_FROM_MODEL)
 
     def same_as(self, other: SensorCalibration) -> bool:
         """Return True if two calibrations make the same wrenches."""

@@ -20,7 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array, Indices, Mask
-from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
+from inertial_estimation.calibration.calibration_file import (
+    OFFSETS_FROM_MODEL,
+    Provenance,
+    SensorCalibration,
+)
 from inertial_estimation.calibration.raw_readings import constant_channels, names_of
 from inertial_estimation.calibration.residual_statistics import (
     deviations_of_means,
@@ -39,7 +43,6 @@ from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.spatial import apply
 from inertial_estimation.sample import SampleBatch
 
-METHOD = 'offsets from the model'
 MIN_SAMPLES = 10
 MIN_SHOWN = 0.3
 """
@@ -138,17 +141,12 @@ class ModelOffsets:
                 if one.subject == name or one.subject not in before
             ] + ['depends on assumed joints'] * bool(self.assumed[k])
             step = Provenance(
-                f'{METHOD}, {kind}: {", ".join(self.supports)}', date, self.n_samples[k],
-                self.temperatures[k], self.spread[k], notes,
+                f'{OFFSETS_FROM_MODEL}, {kind}: {", ".join(self.supports)}', date,
+                self.n_samples[k], self.temperatures[k], self.spread[k], notes,
             )  # fmt: skip
-            earlier = sensor.provenance[:-1] if is_tared(sensor) else sensor.provenance
+            earlier = sensor.provenance[:-1] if sensor.is_tared else sensor.provenance
             changed[name] = replace(sensor, offset=self.offsets[k], provenance=(*earlier, step))
         return changed
-
-
-def is_tared(sensor: SensorCalibration) -> bool:
-    """Return True if an offset from the model was the last step of a calibration."""
-    return bool(sensor.provenance) and sensor.provenance[-1].method.startswith(METHOD)
 
 
 def offset_from_model(
@@ -199,7 +197,7 @@ def offset_from_model(
         If the sharing of the load is not determined, and `accept_split` is not set.
     CalibrationError
         If too few samples are left, or a sensor that was named has no reading or a dead channel.
-    ModelError, NameNotFound, FrameNotFound, ShapeError
+    ModelError, NameNotFound, ShapeError
         If arguments are inconsistent, or name what the robot does not have.
 
     """

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
@@ -32,18 +31,9 @@ OPTIONS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """
-    Run the command.
+    Run the command; return its exit code.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Those of the process by default.
-
-    Returns
-    -------
-    int
-        Exit code: 0, 1 for data that are refused, 2 for a wrong call, 130 or 141 for a signal.
-
+    It is 0, 1 for data that are refused, 2 for a wrong call, 130 or 141 for a signal.
     """
     try:
         try:
@@ -54,23 +44,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The interpreter flushes once more at its end, and would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_BROKEN
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
 def _run(arguments: Sequence[str] | None) -> int:
     """Run a subcommand and print errors in one line."""
-    from importlib.metadata import version
+    whole = parser()
+    chosen = whole.parse_args(arguments)
+    if chosen.version:
+        from importlib.metadata import version
 
-    words = sys.argv[1:] if arguments is None else arguments
-    chosen = argparse.Namespace(command=''.join(words[:1]))
+        sys.stdout.write(f'{whole.prog} {version("inertial_estimation")}\n')
+        return 0
+    if chosen.command is None:
+        whole.print_help(sys.stderr)
+        return WRONG_CALL
     try:
-        whole = parser()
-        chosen = whole.parse_args(arguments)
-        if chosen.version:
-            sys.stdout.write(f'{whole.prog} {version("inertial_estimation")}\n')
-            return 0
-        if chosen.command is None:
-            whole.print_help(sys.stderr)
-            return WRONG_CALL
         check_outputs(chosen)
         module, _, function = chosen.run.partition(':')
         run = getattr(import_module(f'inertial_estimation.cli.{module}'), function)
@@ -92,8 +82,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         extras = EXTRAS.get(chosen.command)
         package = f"'inertial_estimation[{extras}]'" if extras else 'inertial_estimation'
         text, code = f'{error}: pip install {package}', 1
-    except KeyboardInterrupt:
-        return INTERRUPTED
     # YAML readers report in several lines.
     sys.stderr.write(f'inertial-estimation {chosen.command}: {" ".join(text.split())}\n')
     return code

@@ -5,24 +5,39 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from typing import Any
 
-from inertial_estimation.cli import base_parameters, files, identifiable
-from inertial_estimation.cli.render import (
-    FULL_WIDTH,
-    all_tables,
-    escape,
-    findings_lines,
-    show,
-    write_json,
-)
+import numpy as np
+
+from inertial_estimation.cli import identifiable
+from inertial_estimation.cli.files import load_urdf, naming
+from inertial_estimation.cli.render import escape, findings_lines, records_table, show, write_json
 from inertial_estimation.cli.robot_check import check_settings, check_urdf
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.files import read_text
 from inertial_estimation.errors import CallError, ModelError
 from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.identification.feasibility import (
+    Consistency,
+    Verdict,
+    check_stated,
+    read_base_parameters,
+)
+from inertial_estimation.model.robot import Robot
 
-TABLES = ('ft_sensors', 'submodels', 'clusters', 'torque_dependence', 'wrench_dependence')
-"""Printed without --full."""
+Record = dict[str, Any]
+
+TABLES = {
+    'FT sensors': ('ft_sensors', ('sensor', 'joint', 'reads')),
+    'Submodels': ('submodels', ()),
+    'Motion sources': ('clusters', ()),
+    'Dependence of joint torques': ('torque_dependence', ()),
+    'Dependence of wrenches at contacts': ('wrench_dependence', ()),
+}
+"""Of each title, key and columns of the records; default: all."""
+ROUND_OFF = 1e-6
+"""Share of a table's quantity below which its rows are round-off of the solver."""
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -34,14 +49,14 @@ def run(chosen: argparse.Namespace) -> int:
         raise CallError('--imu and --contacts go without --identifiable and --base-parameters')
     if (chosen.ft or chosen.efforts) and (chosen.config or not chosen.identifiable):
         raise CallError('--ft and --efforts go with --identifiable, without --config')
-    urdf = files.load_urdf(chosen.urdf)
+    urdf = load_urdf(chosen.urdf)
     return (_check_equations if of_equations else _check_robot)(chosen, urdf)
 
 
 def _check_robot(chosen: argparse.Namespace, urdf: str) -> int:
     """Print sensors, submodels and dependence."""
     contacts = [Contact(frame) for frame in chosen.contacts]
-    with files.naming(chosen.urdf):
+    with naming(chosen.urdf):
         if chosen.config:
             settings = EstimatorSettings.from_yaml(chosen.config)
             found = check_settings(settings, urdf, contacts)
@@ -49,39 +64,97 @@ def _check_robot(chosen: argparse.Namespace, urdf: str) -> int:
             found = check_urdf(
                 urdf, imus=chosen.imu, fixed_link=chosen.fixed_link, contacts=contacts
             )
-    summary, records = found.robot.summary, found.records
-    state = {'summary': summary, 'findings': found.findings, 'refusals': found.refusals}
-    write_json(chosen.json, {**state, **records})
-    shown = {key: records[key] for key in (records if chosen.full else TABLES) if key in records}
-    tables = all_tables(shown, full=chosen.full)
-    width = FULL_WIDTH if chosen.full else None
-    show(escape(summary), *tables, *findings_lines(found.findings), width=width)
-    if found.refusals:
-        with files.naming(chosen.urdf):
-            raise ModelError('; '.join(found.refusals))
+        write_json(chosen.json, found)
+        show(escape(found['summary']))
+        for title, (key, columns) in TABLES.items():
+            if found.get(key):
+                show('', records_table(title, found[key], columns))
+        show(*findings_lines(found['findings']))
+        if found['refusals']:
+            raise ModelError('; '.join(found['refusals']))
     return 0
 
 
 def _check_equations(chosen: argparse.Namespace, urdf: str) -> int:
     """Print what logs can determine, or whether stated base parameters can be those of bodies."""
-    with files.naming(chosen.urdf):
+    with naming(chosen.urdf):
         if chosen.config:
             source = identifiable.source_of_file(chosen.config, urdf)
         else:
             source = identifiable.source_of_urdf(
                 urdf, chosen.ft or (identifiable.ALL,), chosen.efforts, chosen.fixed_link
             )
-    notes = map(escape, source.notes)
-    if chosen.identifiable:
-        with files.naming(chosen.urdf):
+        notes = map(escape, source.notes)
+        if chosen.identifiable:
             found = identifiable.check_identifiable(source)
-        write_json(chosen.json, found)
-        tables = identifiable.identifiable_tables(found, full=chosen.full)
-        show(escape(found['summary']), *tables, *notes)
-        return 0
+            write_json(chosen.json, found)
+            show(escape(found['summary']), *identifiable.identifiable_tables(found), *notes)
+            return 0
     text = read_text(chosen.base_parameters).removeprefix('\ufeff')
-    with files.naming(chosen.base_parameters):
-        found, shown, feasible = base_parameters.check_base_parameters(text, source.robot)
+    with naming(chosen.base_parameters):
+        found, shown, feasible = check_base_parameters(text, source.robot)
     write_json(chosen.json, found)
     show(*shown, *notes)
     return 0 if feasible else 1
+
+
+def check_base_parameters(text: str, robot: Robot) -> tuple[Record, list[Any], bool]:
+    """
+    Check base parameters against the cones of 4x4 pseudo-inertias (full) and of 6x6 inertias.
+
+    Returns the figures, their tables, and whether consistent parameters and passive drives exist.
+    """
+    stated = read_base_parameters(text, robot)
+    names, values = stated.base.combinations(stated.unknowns.names), stated.values
+    found: Record = {}
+    for kind in (Consistency.FULL, Consistency.PHYSICAL):
+        check = check_stated(robot, stated, consistency=kind)
+        proof = check.certificate
+        found[kind.value] = {
+            'verdict': check.verdict.value, 'margin': check.margin, 'distance': check.distance,
+            'grade': check.grade.value,
+            'nearest': dict(zip(names, check.nearest.tolist(), strict=True)),
+            'certificate': proof and {
+                'weights': dict(zip(names, proof.normal.tolist(), strict=True)),
+                'least': proof.offset, 'stated': float(proof.normal @ values),
+            },
+        }  # fmt: skip
+    below = {
+        names[k]: {
+            'value': float(values[k]),
+            'deviation': float(stated.deviations[k]) or None,
+            'may_be_zero': bool(values[k] >= -stated.deviations[k]),
+        }
+        for k in np.flatnonzero(stated.below_zero)
+    }
+    feasible = found[Consistency.FULL.value]['verdict'] == Verdict.FEASIBLE.value
+    passive = all(one['may_be_zero'] for one in below.values())
+    tables = list(_tables(found, below, dict(zip(names, values.tolist(), strict=True))))
+    return found | {'below_zero': below}, tables, feasible and passive
+
+
+def _tables(found: Record, below: Record, values: dict[str, float]) -> Iterator[Any]:
+    """Yield verdicts, the nearest consistent base parameters, and the proof."""
+    verdicts = [{'cone': kind, **one} for kind, one in found.items()]
+    columns = ('cone', 'verdict', 'margin', 'distance', 'grade')
+    yield records_table('Base parameters', verdicts, columns)
+    negative = [{'combination': name, **one} for name, one in below.items()]
+    yield records_table('Negative friction and drives', negative)
+    full = found[Consistency.FULL.value]
+    if full['verdict'] != Verdict.FEASIBLE.value:
+        nearest = [
+            {'combination': name, 'stated': values[name], 'nearest': value, 'change': change}
+            for name, value in full['nearest'].items()
+            if abs(change := value - values[name]) > ROUND_OFF * full['distance']
+        ]
+        title = f'Nearest feasible base parameters ({len(nearest)} of {len(values)} change)'
+        yield records_table(title, nearest)
+    if (proof := full['certificate']) is not None:
+        heaviest = sorted(proof['weights'].items(), key=lambda item: -abs(item[1]))
+        weights = [
+            {'combination': name, 'weight': weight}
+            for name, weight in heaviest
+            if abs(weight) > ROUND_OFF * abs(heaviest[0][1])
+        ]
+        title = f'Proof: this sum is at least {proof["least"]:.4g}, stated {proof["stated"]:.4g}'
+        yield records_table(title, weights)

@@ -20,7 +20,6 @@ OUTPUT = {'type': Path}
 """Marks files that are written; all others are read."""
 ROBOT: Option = ('--robot', 'URDF', 'robot description', NEEDED)
 CONFIG: Option = ('--config', 'YAML', 'parameter file of the node', NEEDED)
-FULL: Option = ('--full', '', 'print all tables', FLAG)
 JSON: Option = ('--json', 'FILE', 'write all figures as JSON', OUTPUT)
 
 
@@ -86,7 +85,7 @@ COMMANDS = {
          ('--base-parameters', 'FILE', 'base parameters to check for consistency'),
          ('--identifiable', None, 'combinations that logs can determine', FLAG),
          ('--ft', 'SENSOR', "FT sensors for that, 'all' or 'none'", NAMES),
-         ('--efforts', 'JOINT', "joint efforts for that, or 'all'", NAMES), FULL),
+         ('--efforts', 'JOINT', "joint efforts for that, or 'all'", NAMES)),
         'Exit code 0: the node would start with it; 1: it would not, and the last line states '
         'why; 2: wrong call.',
     ),
@@ -104,7 +103,7 @@ COMMANDS = {
           {'default': ''}),
          ('--out', 'FOLDER', 'write the results as a bag'),
          ('--through', 'JOINT', 'compute the wrench of joints', NAMES),
-         ('--net', 'LINK', 'compute the net wrench of links', NAMES), FULL),
+         ('--net', 'LINK', 'compute the net wrench of links', NAMES)),
     ),
     'calibrate': Command('calibrate FT sensors', '', '', ()),
     'excite': Command(
@@ -157,7 +156,7 @@ COMMANDS = {
          ('--validate', 'LOG', 'logs to predict, not fitted', NAMES),
          ('--lock', 'JOINT', 'joints that the logs do not move', NAMES),
          ('--out-urdf', 'FILE', 'write the URDF; exit code 1 if inconsistent', OUTPUT),
-         ('--out-yaml', 'FILE', 'write friction, drives and FT offsets', OUTPUT), FULL),
+         ('--out-yaml', 'FILE', 'write friction, drives and FT offsets', OUTPUT)),
     ),
     'demo': Command(
         'estimate the wrenches of a simulated iCub that is pushed and carries a load',

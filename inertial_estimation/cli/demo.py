@@ -6,13 +6,11 @@ from __future__ import annotations
 
 import argparse
 
-from inertial_estimation.cli.render import FULL_WIDTH, escape, show, write_json
+from inertial_estimation.cli.render import escape, show, write_json
 from inertial_estimation.demo import run as demo
 
 
 def run(chosen: argparse.Namespace) -> None:
     """Push a simulated robot, and compare the estimates with the true wrenches."""
-    found = demo.run(
-        chosen.duration, seed=chosen.seed, say=lambda line: show(escape(line), width=FULL_WIDTH)
-    )
+    found = demo.run(chosen.duration, seed=chosen.seed, say=lambda line: show(escape(line)))
     write_json(chosen.json, found)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from inertial_estimation.cli import files
 from inertial_estimation.cli.commands import ALL, FRICTION, NONE
+from inertial_estimation.cli.files import load_urdf, naming
 from inertial_estimation.cli.render import (
     findings_lines,
     progress_bars,
@@ -37,7 +37,7 @@ DIGITS = 10
 MAX_LINES = 200_000
 """Of a table: 20 s at 10 kHz."""
 LIMITS = ('lower', 'upper', 'velocity', 'acceleration', 'effort')
-ATTEMPTS = ('condition_at_start', 'condition', 'complete')
+CONDITION = ('condition_at_start', 'condition', 'complete')
 
 
 def run(chosen: argparse.Namespace) -> None:
@@ -45,7 +45,7 @@ def run(chosen: argparse.Namespace) -> None:
     lines = chosen.rate * chosen.period
     if not 0.0 < lines <= MAX_LINES:
         raise CallError(f'--rate gives {lines:g} lines, expected 1 to {MAX_LINES}')
-    urdf = files.load_urdf(chosen.robot)
+    urdf = load_urdf(chosen.robot)
     settings = ExciteSettings(
         joints=_names(chosen.joints), fixed_link=chosen.fixed_link,
         limits=load_mapping(Path(chosen.limits)) if chosen.limits else {},
@@ -57,7 +57,7 @@ def run(chosen: argparse.Namespace) -> None:
         ignored=tuple(map(tuple, chosen.ignore)),
         mesh_folders=(*map(Path, chosen.meshes), Path(chosen.robot).parent),
     )  # fmt: skip
-    with progress_bars() as progress, files.naming(chosen.robot):
+    with progress_bars() as progress, naming(chosen.robot):
         found = design_excitation(urdf, settings, progress)
         record = _record(found)
     write_json(chosen.json, record)
@@ -78,16 +78,14 @@ def _record(found: Excitation) -> dict[str, Any]:
     motion, limits, (q, v, a) = found.motion, found.limits, found.states
     reached = (q.min(axis=0), q.max(axis=0), abs(v).max(axis=0), abs(a).max(axis=0), found.efforts)
     n, clearance = motion.basis.harmonics, found.clearance
-    attempts = [{key: getattr(one, key) for key in ATTEMPTS} for one in found.attempts]
     return {
-        **attempts[0],
+        **{key: getattr(found.attempts[0], key) for key in CONDITION},
         'base_parameters': sum(one.base.rank for one in found.regressor.submodels),
         'submodels': [
             {'name': one.name, 'equations': one.kinds, 'base_parameters': one.base.rank,
              'condition_at_start': start, 'condition': end}
             for one, start, end in found.submodel_conditions
         ],
-        'attempts': attempts,
         'motion': {
             'period': motion.basis.period,
             'harmonics': n,
@@ -111,8 +109,7 @@ def _record(found: Excitation) -> dict[str, Any]:
 
 def _tables(record: dict[str, Any]) -> Iterator[Any]:
     """Yield the tables that are printed."""
-    yield f'[bold]{record["base_parameters"]} base parameters[/]'
-    yield records_table('Condition number', record['attempts'])
+    yield records_table('Condition number', [record], ('base_parameters', *CONDITION))
     yield records_table('Submodels', record['submodels'])
     joints = [{'joint': name, **one} for name, one in record['joints'].items()]
     for title, keys in (('positions', LIMITS[:2]), ('rates and efforts', LIMITS[2:])):

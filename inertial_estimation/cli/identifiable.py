@@ -79,14 +79,14 @@ def check_identifiable(source: EquationSource) -> Record:
     }
 
 
-def identifiable_tables(found: Record, *, full: bool) -> Iterator[Any]:
+def identifiable_tables(found: Record) -> Iterator[Any]:
     """Yield the tables that are printed."""
     submodels = found['submodels']
     yield records_table(
         f'Identifiable: {found["rank"]} base parameters', submodels, ('name', 'unknowns', 'rank')
     )
     for one in submodels:
-        texts = [(readable(base, full=full),) for base in one['base_parameters'] if base['terms']]
+        texts = [(readable(base),) for base in one['base_parameters'] if base['terms']]
         yield table(f'{one["name"]}: combinations', ('combination',), texts) if texts else None
     for title, key in (('Identifiable one by one', 'alone'), ('Never identifiable', 'never')):
         owners: dict[str, list[str]] = {}
@@ -143,13 +143,12 @@ def _chosen(kind: str, names: Sequence[str], known: Sequence[str]) -> tuple[str,
     return tuple(name for name in known if name in names)
 
 
-def readable(base: Record, *, full: bool = False) -> str:
+def readable(base: Record) -> str:
     """Return a base parameter with four digits."""
-    terms = [term for term in base['terms'].items() if full or abs(term[1]) >= MIN_FACTOR]
-    shown = terms if full else terms[:MAX_TERMS]
+    terms = [term for term in base['terms'].items() if abs(term[1]) >= MIN_FACTOR]
     text = str(base['kept'])
-    for name, factor in shown:
+    for name, factor in terms[:MAX_TERMS]:
         size = '' if (digits := f'{abs(factor):.4g}') == '1' else f'{digits} '
         text += f' {"-" if factor < 0 else "+"} {size}{name}'
-    more = len(terms) - len(shown)
-    return f'{text} and {more} more' if more else text
+    more = len(terms) - MAX_TERMS
+    return f'{text} and {more} more' if more > 0 else text

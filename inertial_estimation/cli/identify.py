@@ -10,11 +10,9 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.cli import files
+from inertial_estimation.cli.files import load_urdf
 from inertial_estimation.cli.render import (
-    FULL_WIDTH,
     Columns,
-    all_tables,
     findings_lines,
     progress_bars,
     records_table,
@@ -51,7 +49,7 @@ def run(chosen: argparse.Namespace) -> int:
         require_weight(chosen.weight)
         if not SOLVERS[chosen.method].weighted:
             raise CallError(f'--weight is not used by {chosen.method}')
-    urdf = files.load_urdf(chosen.robot)
+    urdf = load_urdf(chosen.robot)
     with progress_bars() as progress:
         found = identify(
             urdf, chosen.logs, IdentifySettings.from_yaml(chosen.config), method=chosen.method,
@@ -74,8 +72,6 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.out_yaml is not None:
         write_whole(chosen.out_yaml, extras_yaml(found))
     show(*_overview(found, summary), *findings_lines(found.findings))
-    if chosen.full:
-        show(*all_tables(summary), width=FULL_WIDTH)
     if refusal is not None:
         raise refusal
     return 0

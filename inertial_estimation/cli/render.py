@@ -17,25 +17,20 @@ Columns = Mapping[str, str | Callable[[Any], Any]]
 """By heading, the key of the values of a record, or a function of it."""
 UNITS = {'n': 'N', 'nm': 'Nm', 's': 's', 'm': 'm', 'rad': 'rad', 'hz': 'Hz', 'kg': 'kg'}
 """Units by the last part of a key."""
-NAMES = {
-    'fts': 'FT sensors', 'imus': 'IMUs', 'ft_sensors': 'FT sensors', 'clusters': 'Motion sources',
-    'torque_dependence': 'Dependence of joint torques',
-    'wrench_dependence': 'Dependence of wrenches at contacts',
-}  # fmt: skip
 MAX_LIST = 4
-"""Names in a cell without ``full``."""
-WIDTH, FULL_WIDTH = 80, 120
+"""Names in a cell; of more, the first and the last."""
+WIDTH = 80
 COLOURS = ('cyan', 'yellow', 'red')
 """Of findings, by level."""
 
 
-def show(*items: Any, width: int | None = None) -> None:
+def show(*items: Any) -> None:
     """Print text and tables, None: nothing, in the width of the terminal or `WIDTH` columns."""
     from rich.console import Console
 
     console = Console(highlight=False)
-    if width or not console.is_terminal:
-        console = Console(highlight=False, width=width or WIDTH)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=WIDTH)
     # Written here, as rich would end the process by itself on a broken pipe.
     with console.capture() as captured:
         for item in items:
@@ -54,17 +49,15 @@ def escape(text: str) -> str:
     return escape(text)
 
 
-def table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, full: bool = False
-) -> Any:
-    """Return a table; columns of numbers are right-aligned; full: no cell is shortened."""
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Any:
+    """Return a table; columns of numbers are right-aligned."""
     from rich.table import Table
 
     drawn = Table(
         title=escape(title), title_justify='left', title_style='bold', box=None,
         padding=(0, 2, 0, 0),
     )  # fmt: skip
-    body = [[cell(value, full=full) for value in row] for row in rows]
+    body = [[cell(value) for value in row] for row in rows]
     for k, column in enumerate(columns):
         numbers = all(_is_number(row[k]) for row in body) and bool(body)
         drawn.add_column(escape(column), justify='right' if numbers else 'left', overflow='fold')
@@ -74,11 +67,7 @@ def table(
 
 
 def records_table(
-    title: str,
-    records: Iterable[Mapping[str, Any]],
-    columns: Columns | Sequence[str] = (),
-    *,
-    full: bool = False,
+    title: str, records: Iterable[Mapping[str, Any]], columns: Columns | Sequence[str] = ()
 ) -> Any:
     """Return a table of records, or None without any; default: all keys that have values."""
     records = list(records)
@@ -91,46 +80,17 @@ def records_table(
         [record[key] if isinstance(key, str) else key(record) for key in columns.values()]
         for record in records
     ]
-    return table(title, list(columns), rows, full=full)
-
-
-def all_tables(data: Mapping[str, Any], title: str = '', *, full: bool = True) -> Iterator[Any]:
-    """Yield a table of each mapping and of each list of records in some data, and within them."""
-    for key, value in data.items():
-        records = value
-        if isinstance(value, Mapping) and all(isinstance(one, Mapping) for one in value.values()):
-            records = [{'name': name, **one} for name, one in value.items()]
-        if not records or not _is_nested(records):
-            continue
-        yield ''
-        name = heading(key)
-        name = f'{title}: {name}' if title else name[:1].upper() + name[1:]
-        if isinstance(records, Mapping):
-            yield table(name, ('', 'value'), records.items(), full=full)
-            continue
-        parts = [{k: v for k, v in one.items() if _is_nested(v)} for one in records]
-        nested = {k for one in parts for k in one}
-        flat = [{k: v for k, v in one.items() if k not in nested} for one in records]
-        yield records_table(name, flat, full=full)
-        for one, part in zip(records, () if title else parts, strict=False):
-            yield from all_tables(part, str(next(iter(one.values()))), full=full)
-
-
-def _is_nested(value: Any) -> bool:
-    """Return true for a mapping, or a list of them."""
-    return isinstance(value, Mapping) or (
-        isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
-    )
+    return table(title, list(columns), rows)
 
 
 def heading(key: str) -> str:
     """Return the heading of a key: ``rms_force_n`` is 'rms force [N]'."""
     *words, last = key.removeprefix('n_').split('_')
     unit = f'[{UNITS[last]}]' if words and last in UNITS else last
-    return NAMES.get(key) or ' '.join([*words, unit])
+    return ' '.join([*words, unit])
 
 
-def cell(value: Any, *, full: bool = False) -> str:
+def cell(value: Any) -> str:
     """Return a value as text: four digits, a dash for what is not known."""
     if value is None or value == '' or (isinstance(value, float) and math.isnan(value)):
         return '-'
@@ -139,7 +99,7 @@ def cell(value: Any, *, full: bool = False) -> str:
     if isinstance(value, float):
         return f'{value:.4g}'
     if isinstance(value, list | tuple):
-        if len(value) > MAX_LIST and not (full or isinstance(value[0], float)):
+        if len(value) > MAX_LIST and not isinstance(value[0], float):
             return f'{cell(value[0])} … {cell(value[-1])} ({len(value)})'
         return ', '.join(map(cell, value)) or '-'
     return str(value)

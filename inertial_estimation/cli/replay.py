@@ -10,11 +10,9 @@ from math import hypot, inf
 from pathlib import Path
 from typing import Any
 
-from inertial_estimation.cli import files
+from inertial_estimation.cli.files import load_urdf
 from inertial_estimation.cli.render import (
-    FULL_WIDTH,
     Columns,
-    all_tables,
     escape,
     findings_lines,
     progress_bars,
@@ -53,7 +51,7 @@ def run(chosen: argparse.Namespace) -> None:
         raise CallError('--support and --offset-range need --offsets-from model or torques')
     if chosen.out is not None and Path(chosen.out).exists():
         raise LogError(f"'{chosen.out}' exists already")
-    urdf = files.load_urdf(chosen.robot)
+    urdf = load_urdf(chosen.robot)
     settings = EstimatorSettings.from_yaml(chosen.config)
     layout = IdentifySettings.from_yaml(chosen.layout).log if chosen.layout else None
     with progress_bars() as progress:
@@ -78,8 +76,6 @@ def run(chosen: argparse.Namespace) -> None:
             found.save(Path(chosen.out), progress)
     write_json(chosen.json, {**found.summary, 'findings': list(found.findings)})
     show(*_summary(found))
-    if chosen.full:
-        show(*all_tables(found.summary), width=FULL_WIDTH)
 
 
 def _summary(found: Replay) -> Iterator[Any]:

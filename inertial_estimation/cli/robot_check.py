@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
 from pinocchio.rpy import matrixToRpy
 
+from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.configured_estimator import build_contacts, build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import InertialEstimationError, ModelError
@@ -35,40 +36,29 @@ from inertial_estimation.signals.router import accepted_frame_ids
 Record = dict[str, Any]
 
 
-class RobotCheck(NamedTuple):
-    """Description of a robot, and what is wrong with it."""
-
-    robot: Robot
-    records: Record
-    """Sensors, their poses, submodels, clusters, dependence, as written by ``--json``."""
-    findings: tuple[Finding, ...]
-    refusals: tuple[str, ...]
-    """Reasons that the node would not start with it."""
-
-
 def check_urdf(
     urdf: str | Path,
     *,
     imus: Iterable[str] | None = None,
     fixed_link: str = '',
     contacts: Sequence[Contact] = (),
-) -> RobotCheck:
+) -> Record:
     """Check a URDF; joints and FT sensors that cannot be used are left out and refused."""
     root = urdf_text.parse(urdf_text.load_text(urdf))
     joints, others = usable_joints(root)
-    refusals = [f"joint {one}: name all others as 'joints'" for one in others]
+    remedy = "name those to estimate, without it, as 'joints' in a file for --config"
+    refusals = [f'joint {one}: {remedy}' for one in others]
     refused = _refusal(lambda: Robot.from_urdf(urdf, joints=joints, imus=()))
     robot = Robot.from_urdf(
         urdf, joints=joints, ft_sensors=() if refused else None, imus=imus, fixed_link=fixed_link
     )
-    return check_robot(
-        robot, contacts, findings=hidden_sensors(root), refusals=[*refusals, refused]
-    )
+    findings = hidden_sensors(root)
+    return check_robot(robot, contacts, findings=findings, refusals=[*refusals, refused])
 
 
 def check_settings(
     settings: EstimatorSettings, urdf: str, contacts: Sequence[Contact] = ()
-) -> RobotCheck:
+) -> Record:
     """Check a robot as the node would build it."""
     robot = build_robot(settings, urdf)
 
@@ -94,8 +84,13 @@ def check_robot(
     arrays: bool = False,
     findings: Iterable[Finding] = (),
     refusals: Sequence[str] = (),
-) -> RobotCheck:
-    """Describe a robot; arrays: whether accelerometers give angular accelerations."""
+) -> Record:
+    """
+    Return what ``--json`` writes: sensors, submodels, dependence, findings and refusals.
+
+    The refusals are the reasons that the node would not start with the robot; arrays: whether
+    accelerometers give angular accelerations.
+    """
     for contact in contacts:
         robot.frame(contact.frame, f"the contacts name '{contact.name}'")
     refused = _refusal(lambda: WrenchEstimator(robot, contacts, acceleration_arrays=arrays))
@@ -114,7 +109,7 @@ def check_robot(
                         finding('uninformed', group.submodel, joints=joints, contact=group.contact)
                     )
     reasons = dict.fromkeys(filter(None, (*refusals, refused)))
-    return RobotCheck(robot, records, tuple(found), tuple(reasons))
+    return {'summary': robot.summary, 'findings': found, 'refusals': [*reasons], **records}
 
 
 def usable_joints(root: Element) -> tuple[list[str], list[str]]:
@@ -161,17 +156,21 @@ def _refusal(build: Callable[[], object]) -> str:
 
 def _sensors_and_submodels(robot: Robot) -> Record:
     """Return sensors, their poses, and sensors, mass and links of submodels."""
-    links, fts, inertial, poses = robot.link_names, [], [], []
+    links, fts = robot.link_names, []
     for ft in robot.ft_sensors:
         acting, other = (ft.child, ft.parent) if ft.direction > 0 else (ft.parent, ft.child)
-        reads = f'{links[acting]} on {links[other]}'
-        fts.append({'sensor': ft.name, 'joint': ft.joint, 'reads': reads})
-        poses.append((ft.name, links[ft.child], ft.child_H_sensor))
-    for kind in ('accelerometers', 'gyroscopes', 'imus'):
-        for sensor in getattr(robot, kind):
-            entry = {'sensor': sensor.name, 'kind': kind, 'on_link': links[sensor.link]}
-            inertial.append(entry | {'measures': getattr(sensor, 'measures', '')})
-            poses.append((sensor.name, links[sensor.link], sensor.L_H_S))
+        fts.append({
+            'sensor': ft.name, 'joint': ft.joint, 'reads': f'{links[acting]} on {links[other]}',
+            'on_link': links[ft.child], **_pose(ft.child_H_sensor),
+        })  # fmt: skip
+    inertial = [
+        {
+            'sensor': sensor.name, 'kind': kind, 'measures': getattr(sensor, 'measures', ''),
+            'on_link': links[sensor.link], **_pose(sensor.L_H_S),
+        }
+        for kind in ('accelerometers', 'gyroscopes', 'imus')
+        for sensor in getattr(robot, kind)
+    ]  # fmt: skip
     names = [*(ft.name for ft in robot.ft_sensors), None]
     submodels = [
         {
@@ -186,15 +185,15 @@ def _sensors_and_submodels(robot: Robot) -> Record:
     return {
         'ft_sensors': fts,
         'inertial_sensors': inertial,
-        'poses': [
-            {'sensor': name, 'in': link, 'xyz_m': pose[:3, 3].round(9).tolist(),
-             'rpy_rad': matrixToRpy(pose[:3, :3]).round(9).tolist()}
-            for name, link, pose in poses
-        ],
-        'joints': [{'joint': name} for name in robot.joint_names],
+        'joints': robot.joint_names,
         'submodels': submodels,
-        'clusters': [],
-    }  # fmt: skip
+    }
+
+
+def _pose(L_H_S: Array) -> Record:
+    """Return a pose (4, 4) as a URDF has it."""
+    xyz, rpy = L_H_S[:3, 3], matrixToRpy(L_H_S[:3, :3])
+    return {'xyz_m': xyz.round(9).tolist(), 'rpy_rad': rpy.round(9).tolist()}
 
 
 def _clusters(robot: Robot, plan: MotionPlan) -> Iterator[Record]:

@@ -8,15 +8,16 @@ exactly these names) or by hand. Lists of structures are written the ROS way: a 
 one group for each, as in ``ft_sensors: [l_leg_ft]`` and ``ft.l_leg_ft.topic: /left_leg/wrench``.
 """
 
-from inertial_estimation.config.groups import (
+from inertial_estimation.config.schema import Setting, settings_of
+from inertial_estimation.config.settings import (
     ContactSettings,
+    EstimatorSettings,
     FilterSettings,
     FtSettings,
+    IdentifierSettings,
     ImuSettings,
     JointStateSettings,
 )
-from inertial_estimation.config.schema import Setting, settings_of
-from inertial_estimation.config.settings import EstimatorSettings, IdentifierSettings
 
 # fmt: off
 __all__ = [

@@ -25,10 +25,6 @@ EXPONENT = re.compile(r'^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$')
 TOO_DEEP = 'it is nested too deeply'
 
 
-class RepeatedKey(ConfigError):
-    """A name stands twice where it can have one value."""
-
-
 def leaves(data: Mapping[str, Any], where: str = '') -> dict[str, Any]:
     """Return the leaves of nested mappings by dotted names."""
     if not isinstance(data, Mapping):
@@ -41,9 +37,8 @@ def leaves(data: Mapping[str, Any], where: str = '') -> dict[str, Any]:
             inner = {f'.{name}': one for name, one in leaves(value, where).items()}
         for name, one in inner.items():
             if f'{key}{name}' in found:
-                raise RepeatedKey(
-                    f"{where}'{key}{name}' stands with a dot in its name and without"
-                )
+                twice = 'stands with a dot in its name and without'
+                raise ConfigError(f"{where}'{key}{name}' {twice}")
             found[f'{key}{name}'] = one
     return found
 
@@ -72,7 +67,7 @@ def parse_mapping(text: str, path: Path) -> Mapping[str, Any]:
                     name, line = (key.tag, key.value), key.start_mark.line + 1
                     if name in lines:
                         where = f'in line {lines[name]} and in line {line}'
-                        raise RepeatedKey(f"{path}: '{key.value}' stands {where}")
+                        raise ConfigError(f"{path}: '{key.value}' stands {where}")
                     lines[name] = line
             return node
 

@@ -8,22 +8,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from math import isfinite
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from inertial_estimation.config.files import leaves
 from inertial_estimation.errors import ConfigError, NameNotFound
 
-Scalar = bool | int | float | str
-Value = bool | int | float | str | list[bool] | list[int] | list[float] | list[str]
+Scalar = bool | float | str
+Value = Scalar | list[float] | list[str]
 
 ALL = ('all',)
 """In place of the names of a list: all that the URDF has."""
-KIND_NAMES = {
-    bool: 'true or false',
-    int: 'an integer',
-    float: 'a double, as 1.0',
-    str: 'a string',
-}
+KIND_NAMES = {bool: 'true or false', float: 'a double, as 1.0', str: 'a string'}
 
 
 @dataclass(frozen=True)
@@ -73,8 +68,8 @@ class Setting:
 
     def _read_scalar(self, value: object, name: str) -> Scalar:
         """Check type, range and choice of one item."""
-        # For Python a bool is an int; for ROS it is not, nor is an int a double.
-        if not isinstance(value, self.kind) or (self.kind is int and isinstance(value, bool)):
+        # An int is no double: ROS would refuse it too.
+        if not isinstance(value, self.kind):
             raise ConfigError(f"'{name}' is {value!r}, expected {KIND_NAMES[self.kind]}")
         if isinstance(value, float) and not isfinite(value):
             raise ConfigError(f"'{name}' is {value}, expected a finite number")
@@ -101,6 +96,9 @@ class Group:
                 )
             elif not isinstance(value, item):
                 raise ConfigError(f"'{name}' is {value!r}, expected {item.__name__}(...)")
+
+
+G = TypeVar('G', bound=Group)
 
 
 @dataclass(frozen=True)
@@ -188,7 +186,7 @@ def setting_of(group: type[Group], name: str) -> Setting | None:
     return known.get(f'{first}.<name>.{last}' if owner else name)
 
 
-def read(group: type[Group], data: Mapping[str, Any]) -> Any:
+def read(group: type[G], data: Mapping[str, Any]) -> G:
     """Return the group that nested mappings or dotted names describe."""
     found: dict[str, Any] = {}
     below: dict[str, dict[str, dict[str, Any]]] = {}

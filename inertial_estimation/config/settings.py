@@ -7,26 +7,203 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from inertial_estimation.config.files import load_parameters
-from inertial_estimation.config.groups import (
-    ContactSettings,
-    EffortSettings,
-    FilterSettings,
-    FtSettings,
-    ImuSettings,
-    JointStateSettings,
-    ModelSettings,
-    OutputSettings,
-    RefitSettings,
-    TareSettings,
-)
-from inertial_estimation.config.schema import ALL, Group, Value, named, read, setting, write
+from inertial_estimation.config.schema import ALL, G, Group, Value, named, read, setting, write
 from inertial_estimation.errors import ConfigError, NameNotFound
 
 NODE_NAME = 'wrench_estimator'
 IDENTIFIER_NAME = 'parameter_identifier'
+
+
+@dataclass(frozen=True)
+class JointStateSettings(Group):
+    """Joint positions, velocities and accelerations."""
+
+    topics: tuple[str, ...] = setting(
+        ('joint_states',), 'JointState topics; the first one triggers each cycle'
+    )
+    max_age: float = setting(0.1, 'Oldest joint position used [s]', range=(0.0, 1e6), live=True)
+    velocity_source: str = setting(
+        'message', 'Joint velocities: from the message or filtered from positions',
+        choices=('message', 'filter'),
+    )  # fmt: skip
+    acceleration_source: str = setting(
+        'filter', 'Joint accelerations: filtered, or neglected', choices=('filter', 'zero')
+    )
+    assumed: tuple[str, ...] = setting((), 'Joints that are never reported')
+    assumed_positions: tuple[float, ...] = setting((), 'Their positions, in that order [rad or m]')
+    position_noise: float = setting(
+        1e-4, 'Standard deviation of joint positions [rad or m]', range=(1e-9, 1.0)
+    )
+    velocity_noise: float = setting(
+        0.01, 'Standard deviation of joint velocities in messages [rad/s or m/s]', range=(0.0, 1e3)
+    )
+
+
+@dataclass(frozen=True)
+class FilterSettings(Group):
+    """Filter of the derivatives of joint positions and angular velocities."""
+
+    kind: str = setting(
+        'savitzky_golay',
+        'Cubic polynomial over a fixed window, Kalman filter, or adaptive window',
+        choices=('savitzky_golay', 'kalman', 'adaptive_window'),
+    )
+    window: float = setting(
+        0.1, 'Window of savitzky_golay, at least 7 samples; longest of adaptive_window [s]',
+        range=(1e-3, 10.0),
+    )  # fmt: skip
+    delay: float = setting(
+        0.0, 'Age of the estimated instant, at most half of the window except with kalman [s]',
+        range=(0.0, 5.0),
+    )  # fmt: skip
+    smooth_readings: bool = setting(
+        False, 'Filter positions and readings of FT sensors and IMUs too; savitzky_golay only'
+    )
+    joint_jerk: float = setting(
+        3.0, 'Root spectral density of the jerk of joints, for kalman [(rad or m)/s^3/sqrt(Hz)]',
+        range=(1e-3, 1e6),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class StreamSettings(Group):
+    """Readings of one sensor."""
+
+    topic: str = setting('', 'Topic; empty: ft/<name> (WrenchStamped), imu/<name> (Imu)')
+    frame_id: str = setting(
+        '', 'Expected header.frame_id; empty: any frame at its place, or its own name'
+    )
+    max_age: float = setting(0.05, 'Oldest reading that is used [s]', range=(0.0, 1e6), live=True)
+    time_offset: float = setting(0.0, 'Added to its stamps [s]', range=(-10.0, 10.0))
+
+
+@dataclass(frozen=True)
+class FtSettings(StreamSettings):
+    """One FT sensor: source, place and calibration of its readings."""
+
+    noise: tuple[float, ...] = setting(
+        (0.15, 0.15, 0.15, 0.005, 0.005, 0.005),
+        'Standard deviation of its readings: fx fy fz tx ty tz [N, Nm]',
+        range=(0.0, 1e6), sizes=(6,),
+    )  # fmt: skip
+    offset: tuple[float, ...] = setting(
+        (0.0,) * 6, 'Subtracted from its readings: fx fy fz tx ty tz [N, Nm]', sizes=(6,)
+    )
+    temperature_topic: str = setting(
+        '', 'Temperature topic, needed by calibrations with temperature coefficients; empty: none'
+    )
+    joint: str = setting('', 'Fixed joint that holds the sensor; empty: from the URDF tag')
+    direction: str = setting(
+        '', 'Side that acts, with joint; empty: child_to_parent',
+        choices=('', 'child_to_parent', 'parent_to_child'),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ImuSettings(StreamSettings):
+    """One IMU: place and source of its readings."""
+
+    frame: str = setting('', 'Link, frame or sensor where it sits; empty: the name itself')
+    pose: tuple[float, ...] = setting(
+        (), 'IMU in that frame, then a link or joint, x y z roll pitch yaw; empty: at it [m, rad]',
+        sizes=(0, 6),
+    )  # fmt: skip
+    measures: str = setting(
+        'both', 'Quantities that it measures', choices=('both', 'accelerometer', 'gyroscope')
+    )
+    accelerometer_noise: float = setting(
+        0.03, 'Standard deviation of its accelerations [m/s^2]', range=(0.0, 1e3)
+    )
+    gyroscope_noise: float = setting(
+        0.003, 'Standard deviation of its angular velocities [rad/s]', range=(0.0, 1e3)
+    )
+
+
+@dataclass(frozen=True)
+class ContactSettings(Group):
+    """One default contact."""
+
+    frame: str = setting('', 'Link or frame of the URDF; empty: the name itself')
+    kind: str = setting(
+        'wrench',
+        'Unknowns of the contact; an axial force is along z',
+        choices=('wrench', 'force', 'axial_force', 'known'),
+    )
+    point: tuple[float, ...] = setting(
+        (0.0, 0.0, 0.0), 'Point of application of a force, in the frame [m]', sizes=(3,)
+    )
+    wrench: tuple[float, ...] = setting(
+        (0.0,) * 6, 'Value of a known wrench, in and about the frame [N, Nm]', sizes=(6,)
+    )
+
+
+@dataclass(frozen=True)
+class TareSettings(Group):
+    """Offsets from the model while the robot stands still."""
+
+    supports: tuple[str, ...] = setting(
+        (), 'Supports of the robot during a tare: links or frames; empty: the fixed link'
+    )
+    duration: float = setting(2.0, 'Time of collection [s]', range=(0.1, 60.0))
+
+
+@dataclass(frozen=True)
+class ModelSettings(Group):
+    """Inertial parameters that change while the node runs."""
+
+    file: str = setting('', 'File of parameters for ~/save_model and ~/restore_model; empty: none')
+
+
+@dataclass(frozen=True)
+class OutputSettings(Group):
+    """Topics of results and their rates."""
+
+    wrench_rate: float = setting(
+        0.0,
+        'Rate of external_wrench, residual, internal_wrench and net_wrench; 0: every cycle [Hz]',
+        range=(0.0, 10000.0), live=True,
+    )  # fmt: skip
+    deviations_rate: float = setting(
+        10.0, 'Highest rate of standard deviations, also for the markers; 0: none [Hz]',
+        range=(0.0, 1000.0), live=True,
+    )  # fmt: skip
+    internal_wrench_joints: tuple[str, ...] = setting(
+        (), 'Joints whose internal wrench is published, also fixed joints with an FT sensor'
+    )
+    net_wrench_links: tuple[str, ...] = setting((), 'Links whose net wrench is published')
+
+
+@dataclass(frozen=True)
+class EffortSettings(Group):
+    """Equations of joint torques."""
+
+    joints: tuple[str, ...] = setting(
+        (), "Joints whose efforts give equations; 'all' alone: every joint"
+    )
+    gains: tuple[float, ...] = setting(
+        (), 'Torque over reported effort, in the order of the joints [Nm/A of currents]; empty: 1',
+        range=(-1e6, 1e6),
+    )  # fmt: skip
+    friction: tuple[str, ...] = setting(
+        (), 'Unknowns of these joints beside inertia: viscous, coulomb, offset, drive_inertia'
+    )
+    dead_zone: float = setting(
+        0.02, 'Speed below which the effort of a joint gives no equations [rad/s or m/s]',
+        range=(0.0, 10.0),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RefitSettings(Group):
+    """Physically consistent parameters from all equations."""
+
+    prior_weight: float = setting(
+        0.1, 'Weight of the URDF, against the mean squared residual over the noise',
+        range=(1e-6, 1e6),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -56,9 +233,7 @@ class EstimatorSettings(Group):
     imus: tuple[str, ...] = setting((), 'IMUs in use; none with a fixed link')
     contacts: tuple[str, ...] = setting((), 'Default contacts, most trusted first')
     calibration_file: str = setting(
-        '',
-        'File with matrix, offset and temperature coefficients of FT sensors, which ~/save '
-        'writes; empty: those of ft.<name>',
+        '', 'Calibration of FT sensors, which ~/save writes; empty: ft.<name>.offset'
     )
     gravity: tuple[float, ...] = setting(
         (0.0, 0.0, -9.81), 'Gravity in the axes of the fixed link, up to 25 [m/s^2]', sizes=(3,)
@@ -72,17 +247,13 @@ class EstimatorSettings(Group):
         range=(1e-3, 1e3), live=True,
     )  # fmt: skip
     angular_acceleration_source: str = setting(
-        'filter',
-        "IMU angular accelerations: from the gyroscope's derivative, from links with three "
-        'accelerometers or more that are not on one line, or neglected',
-        choices=('filter', 'array', 'zero'),
-    )
+        'filter', 'IMU angular accelerations: from gyroscopes, from three accelerometers or more '
+        'of a link, or neglected', choices=('filter', 'array', 'zero'),
+    )  # fmt: skip
     frozen_after: float = setting(
-        0.05,
-        'Time of bit-equal values after which a sensor counts as frozen, longer than its period; '
-        '0: off [s]',
+        0.05, 'Time of equal values after which a sensor is frozen, over its period; 0: off [s]',
         range=(0.0, 1e6),
-    )
+    )  # fmt: skip
     autostart: bool = setting(True, 'Configure and activate at start')
     joint_states: JointStateSettings = field(default_factory=JointStateSettings)
     filter: FilterSettings = field(default_factory=FilterSettings)
@@ -99,7 +270,7 @@ class EstimatorSettings(Group):
         _check(self)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+    def from_dict(cls: type[G], data: Mapping[str, Any]) -> G:
         """
         Return the settings that nested mappings or dotted names describe.
 
@@ -122,11 +293,10 @@ class EstimatorSettings(Group):
             If a value does not fit, or two values do not fit together.
 
         """
-        found: Self = read(cls, data)
-        return found
+        return read(cls, data)
 
     @classmethod
-    def from_yaml(cls, path: str | Path, node: str = NODE_NAME) -> Self:
+    def from_yaml(cls: type[G], path: str | Path, node: str = NODE_NAME) -> G:
         """
         Return the settings of a ROS parameter file.
 
@@ -149,7 +319,7 @@ class EstimatorSettings(Group):
         """
         given = load_parameters(path, node)
         try:
-            return cls.from_dict(given)
+            return read(cls, given)
         except (NameNotFound, ConfigError) as error:
             raise ConfigError(f'{path}: {error}') from error
 
@@ -176,15 +346,7 @@ class EstimatorSettings(Group):
 
 @dataclass(frozen=True)
 class IdentifierSettings(EstimatorSettings):
-    """
-    Settings of the identifier node: those of the estimator, whose topics it shares, and its own.
-
-    Raises
-    ------
-    ConfigError, NameNotFound
-        As for the estimator.
-
-    """
+    """Settings of the identifier node: those of the estimator, and its own."""
 
     loaded_frames: tuple[str, ...] = setting(
         (), 'Links or frames with an unknown wrench at all times, such as standing feet'
@@ -195,10 +357,6 @@ class IdentifierSettings(EstimatorSettings):
     half_life: float = setting(
         600.0, 'Time with data after which equations count half [s]', range=(1.0, 1e9)
     )
-    force_walk: float = setting(
-        0.3, 'Random walk of force offsets; that of moments is 0.1 m times it [N/sqrt(s)]',
-        range=(0.0, 1e3),
-    )  # fmt: skip
     state_file: str = setting('', 'File of the state of the identification; empty: none')
     efforts: EffortSettings = field(default_factory=EffortSettings)
     refit: RefitSettings = field(default_factory=RefitSettings)

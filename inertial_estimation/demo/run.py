@@ -48,7 +48,8 @@ SLOWEST = 3.0
 START_TIMEOUT = 60.0
 """Time for every estimator to publish [s]."""
 ROBOT, IDENTIFIER = 'embedded_robot', 'parameter_identifier'
-PUSHED, CARRYING = ('one_imu', 'several_imus'), ('updated', 'not_updated')
+NOT_UPDATED = 'not_updated'
+PUSHED, CARRYING = ('one_imu', 'several_imus'), ('updated', NOT_UPDATED)
 
 
 def run(
@@ -137,6 +138,8 @@ def _play(
         recorder = processes.start('recorder', 'demo.recorder', [json.dumps(asked)])
         for name, module in nodes.items():
             given = [] if name == IDENTIFIER else ['-p', contacts]
+            if name == NOT_UPDATED:
+                given += ['-r', 'inertial_parameters:=no_inertial_parameters']
             processes.start(
                 name, module,
                 ['--ros-args', '-r', f'__node:={name}', '--params-file', str(config), *given],

@@ -82,7 +82,7 @@ class WrenchEstimator:
         not measure enough.
     ConfigError
         If one of the numbers is out of its range.
-    FrameNotFound
+    NameNotFound
         If a contact names a frame that the robot does not have.
 
     """
@@ -167,7 +167,7 @@ class WrenchEstimator:
         ------
         ShapeError, ModelError
             If an array of the sample has the wrong shape or holds no numbers.
-        FrameNotFound
+        NameNotFound
             If a contact names a frame that the robot does not have.
 
         """

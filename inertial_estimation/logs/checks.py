@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inertial_estimation.arrays import Array
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.preparation import Preparation
-from inertial_estimation.logs.results import Replay
+from inertial_estimation.logs.log import Log
 from inertial_estimation.model.joint_limits import limits_of
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import parse
@@ -37,10 +38,11 @@ STARTUP = 2.0
 """Streams that come later than this after the first sample are missing [s]."""
 
 
-def replay_findings(replay: Replay) -> Iterator[Finding]:
-    """Yield what is not as it should be in a replay."""
-    summary, log = replay.summary, replay.recording
-    yield from missing_streams(replay)
+def replay_findings(
+    summary: Record, log: Log, robot: Robot, settings: EstimatorSettings
+) -> Iterator[Finding]:
+    """Yield what is not as it should be in the summary of a replay, and in its log."""
+    yield from missing_streams(log, robot, STARTUP + settings.filter.window)
     for stream in (*summary['fts'], *summary['imus'], *summary['joint_states']):
         yield from stream_findings(stream, float(np.ptp(log.times)))
     problems = dict(log.problems)
@@ -51,7 +53,6 @@ def replay_findings(replay: Replay) -> Iterator[Finding]:
     for source, counts in problems.items():
         for what, count in counts.items():
             yield finding('refused_message', source, count=count, what=what)
-    yield from replay.offsets.findings
     support = summary['support']
     if support is not None and abs(support['relative_error']) > limit_of('weight'):
         yield finding(
@@ -74,10 +75,9 @@ def replay_findings(replay: Replay) -> Iterator[Finding]:
         yield finding('uninformed', group['submodel'], joints=joints, share=group['sample_share'])
 
 
-def missing_streams(replay: Replay) -> Iterator[Finding]:
-    """Yield joints and sensors without values after the start of the log."""
-    samples, robot = replay.recording.samples, replay.robot
-    late = replay.times > replay.times[0] + STARTUP + replay.settings.filter.window
+def missing_streams(log: Log, robot: Robot, startup: float) -> Iterator[Finding]:
+    """Yield joints and sensors without values after the start of the log [s]."""
+    samples, late = log.samples, log.times > log.times[0] + startup
     for names, states in (
         (robot.joint_names, samples.joint_states),
         ([imu.name for imu in robot.imus], samples.imu_states),

@@ -46,7 +46,6 @@ from inertial_estimation.identification.equations.builder import Block, Equation
 from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.identification.preparation import Preparation
 from inertial_estimation.identification.problem import Bounds
-from inertial_estimation.identification.solvers.mass_points import PER_AXIS
 from inertial_estimation.identification.unknowns import OF_A_JOINT, Term
 from inertial_estimation.logs.known_wrenches import (
     ConstantWrench,
@@ -65,7 +64,7 @@ from inertial_estimation.logs.setting_values import (
     record,
 )
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.model.geometry import Box
+from inertial_estimation.model.geometry import PER_AXIS, Box
 from inertial_estimation.model.robot import Robot
 
 ALL = 'all'

@@ -124,7 +124,8 @@ def replay(
     progress('checks', 0.0)
     found = replace(found, summary=summarize(found))
     progress('checks', 1.0)
-    return replace(found, findings=tuple(replay_findings(found)))
+    findings = replay_findings(found.summary, found.recording, robot, settings)
+    return replace(found, findings=(*found.offsets.findings, *findings))
 
 
 def run(

@@ -152,7 +152,7 @@ class FreeFloatingModel:
 
         Raises
         ------
-        FrameNotFound
+        NameNotFound
             If the robot has no such frame.
         ShapeError, ModelError
             If an array has the wrong shape, or the pose no rotation in it.

@@ -31,6 +31,8 @@ CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)
 LIBRARIES = 'coal', 'hppfcl'
 """The collision library that Pinocchio brings, by its new and by its old name."""
 MAX_NAMED_MESHES = 8
+PER_AXIS = 3
+"""Points along each edge of a box that stand for a mass in it: 27 in all [A section V]."""
 PRIMITIVES = {
     'box': ('size',),
     'cylinder': ('radius', 'length'),

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import FrameNotFound, ModelError
+from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.arguments import numbers
 from inertial_estimation.model.sensors import (
@@ -247,13 +247,21 @@ class Robot:
 
         Raises
         ------
-        FrameNotFound
+        NameNotFound
             If there is no such frame.
 
         """
         if name not in self.frames:
-            raise FrameNotFound(name, self.frames, where)
+            raise NameNotFound('frame', name, self.frames, where)
         return self.frames[name]
+
+    @property
+    def ft_frames(self) -> list[str]:
+        """Frame of each FT sensor in tf, which has only those of links."""
+        return [
+            self.links[ft.child].name if np.array_equal(ft.child_H_sensor, np.eye(4)) else ft.name
+            for ft in self.ft_sensors
+        ]
 
     def frames_at(self, link: int, L_H_S: Array) -> set[str]:
         """Return the frames that coincide with a pose (4, 4) in a link."""
@@ -341,7 +349,7 @@ def _imu(
     frame, noise = spec.frame or spec.name, (spec.accelerometer_noise, spec.gyroscope_noise)
     if frame not in frames:
         where = f"IMU '{spec.name}' is at '{frame}' (imu.{spec.name}.frame, else its name)"
-        raise FrameNotFound(frame, frames, where)
+        raise NameNotFound('frame', frame, frames, where)
     tag = tags.get(frame)
     place = bodies[frame] if tag is None else (tag.link, tag.L_H_S)
     if spec.pose is None:

@@ -109,15 +109,6 @@ def _submodels(layout: Layout) -> Sequence[str]:
     return [submodel.name for submodel in layout.robot.submodels]
 
 
-def ft_frames(layout: Layout) -> list[str]:
-    """Return the frame of each FT sensor in tf, which has only those of links."""
-    links = layout.robot.links
-    return [
-        links[ft.child].name if np.array_equal(ft.child_H_sensor, np.eye(4)) else ft.name
-        for ft in layout.robot.ft_sensors
-    ]
-
-
 _joint_state = partial(Output, type=JOINT_STATE)
 _wrenches = partial(Output, type=MULTI_DOF_JOINT_STATE)
 _wrench = partial(Output, type=WRENCH, is_family=True)
@@ -151,7 +142,8 @@ OUTPUTS: tuple[Output, ...] = (
     _wrenches('residual_deviations', pace=Pace.DEVIATIONS,
               values=lambda r: r.deviations.residuals, names=_submodels),
     _wrench('ft_offset', pace=Pace.CHANGE, values=lambda r: r.ft_offsets,
-            names=lambda layout: [ft.name for ft in layout.robot.ft_sensors], frames=ft_frames),
+            names=lambda layout: [ft.name for ft in layout.robot.ft_sensors],
+            frames=lambda layout: layout.robot.ft_frames),
 )  # fmt: skip
 
 

@@ -24,7 +24,6 @@ from inertial_estimation.calibration.configured_estimator import (
     calibration_path,
     sensor_calibrations,
 )
-from inertial_estimation.calibration.offset_from_model import is_tared
 from inertial_estimation.calibration.temperature import implausible
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, InertialEstimationError
@@ -216,5 +215,5 @@ class CalibrationFollower:
 
     def _on_calibration(self, calibration: FtCalibration) -> None:
         """Pass on a calibration with the sensors that a tare has changed."""
-        tared = {name for name, sensor in self._in_use.sensors.items() if is_tared(sensor)}
+        tared = {name for name, sensor in self._in_use.sensors.items() if sensor.is_tared}
         self._restarted = self._follow(calibration, tared)

@@ -17,7 +17,6 @@ from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.model.parameter_update import ParameterUpdate
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
-from inertial_estimation.outputs.table import Layout, ft_frames
 from inertial_estimation.ros.conversions import ns_to_stamp, wrench_to_message
 from inertial_estimation.ros.inertial_parameters import (
     OFFSETS_TOPIC,
@@ -59,10 +58,9 @@ class IdentifierOutputs:
         every = QoSProfile(depth=len(robot.links), durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._inertias = self._publisher(InertiaStamped, '~/inertias', every)
         sensors = [sensor.name for sensor in robot.ft_sensors]
-        frames = ft_frames(Layout(robot, ()))
         self._offsets = {
             name: (self._publisher(WrenchStamped, f'~/ft_offset/{topic}'), frame)
-            for name, topic, frame in zip(sensors, topic_names(sensors), frames)
+            for name, topic, frame in zip(sensors, topic_names(sensors), robot.ft_frames)
         }
 
     def publish(

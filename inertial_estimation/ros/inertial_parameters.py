@@ -15,8 +15,7 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.equations.wrenches import COMPONENTS
-from inertial_estimation.identification.unknowns import INERTIAL
+from inertial_estimation.identification.unknowns import FT_OFFSET, INERTIAL
 from inertial_estimation.model.inertia import check_usable
 from inertial_estimation.model.parameter_update import ParameterUpdate
 from inertial_estimation.model.robot import Robot
@@ -28,7 +27,7 @@ PARAMETERS = ' '.join(INERTIAL)
 """Label of the columns of parameters."""
 DEVIATIONS = 'deviations of '
 """Begins the label of the columns of a root of a covariance; a fingerprint follows."""
-WRENCH = ' '.join(COMPONENTS)
+WRENCH = ' '.join(term.value for term in FT_OFFSET)
 """Label of the columns of offsets."""
 BESIDE, ON = 'beside', 'on'
 """In the label of the last dimension of offsets, each with a fingerprint after it."""

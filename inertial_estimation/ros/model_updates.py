@@ -55,12 +55,11 @@ class ModelUpdates:
             create_service(node, Trigger, '~/restore_model', self._restore),
         ]
         # Deviations and offsets come before the update that they belong to, if all are there.
-        topics = (UNCERTAINTY_TOPIC, OFFSETS_TOPIC, TOPIC) * settings.model.accept_updates
         self._subscriptions = [
             node.create_subscription(
                 Float64MultiArray, topic, partial(self._on_message, topic), LATCHED
             )
-            for topic in topics
+            for topic in (UNCERTAINTY_TOPIC, OFFSETS_TOPIC, TOPIC)
         ]
 
     def status(self) -> Status:
@@ -118,8 +117,6 @@ class ModelUpdates:
 
     def _hold(self, hold: bool) -> str:
         """Let updates wait, or use them again."""
-        if not self._subscriptions:
-            raise ConfigError("'model.accept_updates' is false: no update is used")
         if hold:
             self._model.hold()
             return f'updates are held; in use: {self._model.source}'

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 
 from rcl_interfaces.msg import (
     FloatingPointRange,
-    IntegerRange,
     ParameterDescriptor,
     SetParametersResult,
 )
@@ -24,12 +23,7 @@ from inertial_estimation.config.schema import setting_of, split_unlisted
 from inertial_estimation.errors import InertialEstimationError
 
 READ_AT_START = 'autostart'
-ARRAY_TYPES = {
-    bool: Parameter.Type.BOOL_ARRAY,
-    int: Parameter.Type.INTEGER_ARRAY,
-    float: Parameter.Type.DOUBLE_ARRAY,
-    str: Parameter.Type.STRING_ARRAY,
-}
+ARRAY_TYPES = {float: Parameter.Type.DOUBLE_ARRAY, str: Parameter.Type.STRING_ARRAY}
 
 
 class Parameters:
@@ -109,12 +103,9 @@ def descriptor(item: Setting) -> ParameterDescriptor:
         additional_constraints=item.constraint,
         read_only=item.name == READ_AT_START,
     )
-    if item.range and item.kind is float:
-        low, high = map(float, item.range)
-        description.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
-    elif item.range:
+    if item.range:
         low, high = item.range
-        description.integer_range = [IntegerRange(from_value=low, to_value=high, step=1)]
+        description.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
     return description
 
 

@@ -12,7 +12,7 @@ from rclpy.qos import QoSProfile
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.config.groups import OutputSettings
+from inertial_estimation.config.settings import OutputSettings
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate

@@ -16,7 +16,7 @@ from time import monotonic_ns, time_ns
 import numpy as np
 import rclpy
 from geometry_msgs.msg import InertiaStamped, PointStamped, WrenchStamped
-from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.exceptions import ParameterException
 from rclpy.logging import get_logger
 from rclpy.node import Node
@@ -25,7 +25,7 @@ from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
 from std_msgs.msg import String
 
-from inertial_estimation.errors import InertialEstimationError, NameNotFound
+from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.ros.conversions import ns_to_stamp, point_to_message
 from inertial_estimation.ros.executors import init, note_signals, spin
@@ -167,21 +167,19 @@ class EmbeddedRobot(Node):
         self._description.publish(String(data=robot.urdf))
 
     def _declare(self, name: str, default, description: str, limits: tuple = ()):
-        """Declare a parameter that is read once, and return its value."""
-        described = ParameterDescriptor(description=description, read_only=True)
-        if limits and isinstance(default, int):
-            described.integer_range = [
-                IntegerRange(from_value=limits[0], to_value=limits[1], step=1)
-            ]
-        elif limits:
-            described.floating_point_range = [
-                FloatingPointRange(from_value=limits[0], to_value=limits[1])
-            ]
-        given = self._parameter_overrides.get(name)
-        value = None if given is None else as_type_of(default, given.value)
-        if value is None:
-            return self.declare_parameter(name, default, described).value
-        return self.declare_parameter(name, value, described, ignore_override=True).value
+        """Declare a parameter that is read once; return its value, 60 and 60.0 being the same."""
+        described = ParameterDescriptor(
+            description=description, read_only=True, dynamic_typing=bool(limits)
+        )
+        value = self.declare_parameter(name, default, described).value
+        if not limits:
+            return value
+        kind, (low, high) = type(default), limits
+        is_number = isinstance(value, int | float) and low <= value <= high
+        if not is_number or kind(value) != value:
+            what = f'{"whole " * (kind is int)}number from {low:g} to {high:g}'
+            raise ConfigError(f"'{name}' is {value!r}, expected a {what}")
+        return kind(value)
 
 
 def _load_to_message(stamp_ns: int, load: Load) -> InertiaStamped:
@@ -193,13 +191,6 @@ def _load_to_message(stamp_ns: int, load: Load) -> InertiaStamped:
     inertia.com.x, inertia.com.y, inertia.com.z = load.center
     inertia.ixx = inertia.iyy = inertia.izz = load.inertia
     return message
-
-
-def as_type_of(default: object, value: object) -> int | float | None:
-    """Return a number as the other type of number, where that changes nothing."""
-    if type(default) is int and isinstance(value, float) and value.is_integer():
-        return int(value)
-    return float(value) if type(default) is float and type(value) is int else None
 
 
 def main(args: Sequence[str] | None = None) -> int:

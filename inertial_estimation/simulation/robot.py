@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ _IMU_LINKS = (
     *('head_imu_0', 'root_link', 'chest'),
     *(f'{side}_{link}' for link in _LIMB_LINKS for side in 'lr'),
 )
-IMUS: Mapping[str, str] = MappingProxyType({link: link for link in _IMU_LINKS})
+IMUS: Mapping[str, str] = {link: link for link in _IMU_LINKS}
 """Default IMUs: name, and link of the URDF whose frame it measures in."""
 
 

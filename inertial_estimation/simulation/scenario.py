@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from math import cos, inf, pi
-from types import MappingProxyType
 
 import numpy as np
 
@@ -122,13 +121,11 @@ def carrying(duration: float = 30.0, seed: int = 0) -> Scenario:
     return replace(standing(duration, seed), name='carrying', pushes=(), loads=(load,))
 
 
-SCENES: Mapping[str, Callable[[float, int], Scenario]] = MappingProxyType(
-    {'pole': pole, 'standing': standing}
-)
-"""Scenes with pushes by name: functions of a duration [s] and a seed."""
-EVERY_SCENE: Mapping[str, Callable[[float, int], Scenario]] = MappingProxyType(
-    {**SCENES, 'carrying': carrying}
-)
+Scene = Callable[[float, int], Scenario]
+"""A function of a duration [s] and a seed."""
+SCENES: Mapping[str, Scene] = {'pole': pole, 'standing': standing}
+"""Those with pushes."""
+EVERY_SCENE: Mapping[str, Scene] = {**SCENES, 'carrying': carrying}
 
 _Wrench = tuple[float, ...]
 # The joints that are named move, also about 0.

@@ -160,7 +160,7 @@ class Uncertainty:
 
         Raises
         ------
-        ShapeError, FrameNotFound
+        ShapeError, NameNotFound
             As `WrenchEstimator.update` does.
 
         """

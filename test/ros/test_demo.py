@@ -36,54 +36,47 @@ N_PROCESSES = 4
 """Robot, recorder, and two estimators."""
 
 
-class Demo:
-    """The demo as a process, and its children once all run."""
-
-    def __init__(self, *arguments):
-        self.process = subprocess.Popen(
-            [sys.executable, '-c', MAIN, 'demo', '--duration', '10', *map(str, arguments)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-
-    def wait_for_children(self):
-        """Return the command lines of its processes, by their ids."""
-        pid, deadline, found = self.process.pid, time.monotonic() + TIMEOUT, ()
-        while len(found) < N_PROCESSES:
-            assert self.process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.05)
-            found = Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
-        return {int(one): Path(f'/proc/{one}/cmdline').read_text() for one in found}
-
-    def end(self, code, children=()):
-        """Check how it ends, and that no child runs any more; return its output."""
-        printed, errors = self.process.communicate(timeout=TIMEOUT)
-        assert self.process.returncode == code, errors
-        assert 'Traceback' not in errors
-        for pid in children:
-            path = Path(f'/proc/{pid}/stat')
-            assert not path.exists() or path.read_text().rpartition(')')[2].split()[0] == 'Z'
-        return printed, errors
-
-
 @pytest.fixture
 def start():
-    """Return a function that starts the demo."""
+    """Return a function that starts the demo as a process."""
     made = []
 
     def launch(*arguments):
-        made.append(Demo(*arguments))
+        made.append(subprocess.Popen(
+            [sys.executable, '-c', MAIN, 'demo', '--duration', '10', *map(str, arguments)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        ))  # fmt: skip
         return made[-1]
 
     yield launch
     for demo in made:
-        if demo.process.poll() is None:
-            demo.process.terminate()
-        demo.process.communicate(timeout=TIMEOUT)
+        demo.terminate()
+        demo.communicate(timeout=TIMEOUT)
+
+
+def children_of(demo):
+    """Return the command lines of its processes by their ids, once all run."""
+    deadline, found = time.monotonic() + TIMEOUT, ()
+    while len(found) < N_PROCESSES:
+        assert demo.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+        found = Path(f'/proc/{demo.pid}/task/{demo.pid}/children').read_text().split()
+    return {int(one): Path(f'/proc/{one}/cmdline').read_text() for one in found}
+
+
+def end(demo, code, children=()):
+    """Check how it ends, and that no child runs any more; return its output."""
+    printed, errors = demo.communicate(timeout=TIMEOUT)
+    assert demo.returncode == code and 'Traceback' not in errors, errors
+    for pid in children:
+        path = Path(f'/proc/{pid}/stat')
+        assert not path.exists() or path.read_text().rpartition(')')[2].split()[0] == 'Z'
+    return printed, errors
 
 
 def test_demo_reaches_its_goals_and_leaves_nothing(start, tmp_path):
     demo = start('--json', tmp_path / 'out.json', '--seed', SEED, '--duration', 29)
-    printed, _ = demo.end(0, demo.wait_for_children())
+    printed, _ = end(demo, 0, children_of(demo))
     assert [path.name for path in tmp_path.iterdir()] == ['out.json']
     data = json.loads((tmp_path / 'out.json').read_text())
     assert data['seed'] == SEED
@@ -105,25 +98,25 @@ def test_demo_reaches_its_goals_and_leaves_nothing(start, tmp_path):
 @pytest.mark.parametrize(('number', 'after'), [(signal.SIGINT, 0.0), (signal.SIGTERM, 3.0)])
 def test_interrupt_ends_everything(start, number, after, tmp_path):
     demo = start('--json', tmp_path / 'out.json')
-    children = demo.wait_for_children()
+    children = children_of(demo)
     time.sleep(after)
-    demo.process.send_signal(number)
-    demo.end(130, children)
+    demo.send_signal(number)
+    end(demo, 130, children)
     assert not list(tmp_path.iterdir())
 
 
 def test_dead_process_ends_everything_and_is_named(start):
     demo = start()
-    children = demo.wait_for_children()
+    children = children_of(demo)
     victim = next(pid for pid, command in children.items() if ':=several_imus\0' in command)
     os.kill(victim, signal.SIGKILL)
-    _, errors = demo.end(1, children)
+    _, errors = end(demo, 1, children)
     assert 'several_imus' in errors and 'SIGKILL' in errors
 
 
 def test_another_robot_on_the_domain_is_refused(start, context):
     node = Node('other_robot', context=context)
     node.create_publisher(JointState, 'joint_states', 10)
-    _, errors = start().end(1)
+    _, errors = end(start(), 1)
     node.destroy_node()
     assert 'joint_states' in errors

@@ -44,18 +44,10 @@ def by_stamp(messages):
 
 
 @pytest.fixture
-def start(context):
+def start(context, keep):
     """Return a function that starts a robot in this process, beside a listener."""
-    made = []
-
-    def make(**parameters):
-        given = {'rate': RATE, 'seed': SEED, 'duration': DURATION, 'imus': IMU_LINKS, **parameters}
-        made.append(BenchRobot(context, given, EmbeddedRobot))
-        return made[-1]
-
-    yield make
-    for robot in made:
-        robot.close()
+    given = {'rate': RATE, 'seed': SEED, 'duration': DURATION, 'imus': IMU_LINKS}
+    return lambda **parameters: keep(BenchRobot(context, given | parameters, EmbeddedRobot))
 
 
 def vector(message):
@@ -119,28 +111,29 @@ def test_topics_equal_the_simulator(start, scene, noise):
     assert not bench.estimator.done.done()
 
 
+def hear(bench, kind, topic, count):
+    """Return messages by the time since the start of the scene [s]."""
+    bench.listen(kind, topic)
+    bench.listen(JointState, 'joint_states')
+    bench.spin_until(lambda: len(bench.heard[topic]) >= count)
+    start_ns = min(by_stamp(bench.heard['joint_states'])) - PERIOD_NS
+    return {1e-9 * (t - start_ns): one for t, one in by_stamp(bench.heard[topic]).items()}
+
+
 def test_load_is_published_when_it_is_picked_up(start):
     bench = start(scene='carrying', duration=1.0, audience=1)
-    bench.listen(InertiaStamped, 'embedded_robot/load')
-    bench.listen(JointState, 'joint_states')
-    bench.spin_until(lambda: bench.heard['embedded_robot/load'])
-    ((stamp, message),) = by_stamp(bench.heard['embedded_robot/load']).items()
+    ((time, message),) = hear(bench, InertiaStamped, 'embedded_robot/load', 1).items()
     (load,) = carrying(1.0, SEED).loads
-    start_ns = min(by_stamp(bench.heard['joint_states'])) - PERIOD_NS
-    assert load.start <= 1e-9 * (stamp - start_ns) < load.start + 1.5 / RATE
+    assert load.start <= time < load.start + 1.5 / RATE
     assert (message.header.frame_id, message.inertia.m) == (load.frame, load.mass)
     assert tuple(vector(message.inertia.com)) == load.center
 
 
 def test_contacts_are_reported_while_it_is_pushed(start):
     bench = start(scene='pole', duration=3.0, audience=1)
-    bench.listen(PointStamped, 'contacts')
-    bench.listen(JointState, 'joint_states')
-    bench.spin_until(lambda: len(bench.heard['contacts']) > N_CYCLES)
-    start_ns = min(by_stamp(bench.heard['joint_states'])) - PERIOD_NS
     first, *_ = SCENES['pole'](3.0, SEED).pushes
-    for stamp, message in by_stamp(bench.heard['contacts']).items():
-        assert first.at(1e-9 * (stamp - start_ns)) is not None
+    for time, message in hear(bench, PointStamped, 'contacts', N_CYCLES).items():
+        assert first.at(time) is not None
         assert message.header.frame_id == first.frame and vector(message.point) == [0.0, 0.0, 0.0]
 
 
@@ -164,25 +157,24 @@ def test_urdf_is_latched_and_has_the_frames_of_the_sensors(start):
         np.testing.assert_allclose(L_H_frame, sensor.child_H_sensor, rtol=0.0, atol=1e-9)
 
 
-def launch(parameter):
-    """Start the robot as a process."""
-    command = [sys.executable, '-c', MAIN, '--ros-args', '-p', parameter]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-
-
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_on_a_signal(number):
-    process, text = launch('rate:=250'), ''
-    while "scene 'standing'" not in text:
-        line = process.stderr.readline()
-        assert line, text
-        text += line
-    process.send_signal(number)
-    _, text = process.communicate(timeout=TIMEOUT)
-    assert process.returncode == 0 and 'Traceback' not in text and 'FATAL' not in text
-
-
-def test_it_refuses():
-    process = launch('rate:=2.5')
-    _, text = process.communicate(timeout=TIMEOUT)
-    assert process.returncode == 1 and 'Traceback' not in text and "'rate'" in text
+@pytest.mark.parametrize(
+    ('rate', 'number', 'code', 'wanted'),
+    [
+        (250, signal.SIGINT, 0, "scene 'standing'"),
+        (250, signal.SIGTERM, 0, "scene 'standing'"),
+        (2.5, None, 1, "'rate'"),
+    ],
+)
+def test_it_ends_on_a_signal_or_refuses(rate, number, code, wanted):
+    command = [sys.executable, '-c', MAIN, '--ros-args', '-p', f'rate:={rate}']
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        text = ''
+        while wanted not in text:
+            line = process.stderr.readline()
+            assert line, text
+            text += line
+        if number is not None:
+            process.send_signal(number)
+        text += process.communicate(timeout=TIMEOUT)[1]
+    assert process.returncode == code and 'Traceback' not in text
+    assert ('FATAL' in text) == bool(code)

@@ -26,8 +26,12 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 from bench.live_robots import wrong_robot
-from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration, to_json
-from inertial_estimation.calibration.offset_from_model import METHOD
+from inertial_estimation.calibration.calibration_file import (
+    OFFSETS_FROM_MODEL,
+    Provenance,
+    SensorCalibration,
+    to_json,
+)
 from inertial_estimation.model.parameter_update import fingerprint
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
@@ -83,7 +87,7 @@ def motion(robot, seconds, seed=0, swing=0.8, parameters=None):
 @pytest.fixture
 def bench(context, keep, urdf):
     """Return a function that makes an identifier with some parameters."""
-    given = {'robot_description': urdf, 'fixed_link': 'root', 'refit.min_determined': 3}
+    given = {'robot_description': urdf, 'fixed_link': 'root'}
     return lambda **parameters: keep(BenchRobot(context, given | parameters, IdentifierNode))
 
 
@@ -394,7 +398,7 @@ def test_tare_of_the_estimator_is_followed(bench, moving, rng, monkeypatch):
         lambda calibration, tared: tares.append(set(tared)) or take(calibration, tared),
     )
     publisher = robot.node.create_publisher(String, CALIBRATION_TOPIC, LATCHED)
-    step = Provenance(method=f'{METHOD}, one support: foot', date='now')
+    step = Provenance(method=f'{OFFSETS_FROM_MODEL}, one support: foot', date='now')
     tared = {name: SensorCalibration(offset=OFFSET + rng.normal(size=6)) for name in names}
     tared['foot_sensor'] = replace(tared['foot_sensor'], provenance=(step,))
     publisher.publish(String(data=to_json('nested_humanoid', tared)))

@@ -25,7 +25,6 @@ pytestmark = pytest.mark.live
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 30.0
-NO_LAUNCH = 'launch and launch_ros come with ROS only, no package index has them'
 RUNNER = """
 import sys
 from launch import LaunchService
@@ -43,12 +42,11 @@ sys.exit(service.run())
 """
 VIEWER = """
 import json, sys, yaml
-words = sys.argv[1:]
-files = [after for word, after in zip(words, words[1:]) if word == '--params-file']
-parameters = {}
-for file in files:
-    for section in yaml.safe_load(open(file)).values():
-        parameters.update(section['ros__parameters'])
+words, parameters = sys.argv[1:], {}
+for word, after in zip(words, words[1:]):
+    if word == '--params-file':
+        for section in yaml.safe_load(open(after)).values():
+            parameters.update(section['ros__parameters'])
 with open(CALLS, 'a') as calls:
     calls.write(json.dumps([words, parameters]) + chr(10))
 """
@@ -63,7 +61,7 @@ def write_program(path, text):
 @pytest.fixture
 def prefix(tmp_path):
     """Return an installed tree that points here, as `colcon build --symlink-install` makes it."""
-    pytest.importorskip('launch_ros', reason=NO_LAUNCH)
+    pytest.importorskip('launch_ros', reason='launch and launch_ros come with ROS only')
     share = tmp_path / 'share'
     index = share / 'ament_index' / 'resource_index' / 'packages'
     index.mkdir(parents=True)
@@ -71,8 +69,7 @@ def prefix(tmp_path):
     (share / 'inertial_estimation').mkdir()
     for folder in ('launch', 'config'):
         (share / 'inertial_estimation' / folder).symlink_to(ROOT / folder)
-    nodes = ('wrench_estimator', 'parameter_identifier', 'embedded_robot')
-    for name in nodes:
+    for name in ('wrench_estimator', 'parameter_identifier', 'embedded_robot'):
         text = f'import sys, inertial_estimation_nodes as nodes\nsys.exit(nodes.{name}())\n'
         write_program(tmp_path / 'lib' / 'inertial_estimation' / name, text)
     return tmp_path
@@ -124,12 +121,9 @@ class Launched:
             time.sleep(0.1)
         return self.text
 
-    def interrupt(self):
-        self.process.send_signal(signal.SIGINT)
-        assert self.process.wait(TIMEOUT) == 0
-
-    def ends(self):
-        """Return the exit code, once nothing runs any more."""
+    def end(self, number=0):
+        """Send a signal, and return the exit code once nothing runs any more."""
+        self.process.send_signal(number)
         code = self.process.wait(2 * TIMEOUT)
         with pytest.raises(ProcessLookupError):
             os.killpg(self.process.pid, 0)
@@ -172,7 +166,7 @@ def test_estimation_alone(start, given):
     assert 'left.wrench_estimator' in text and 'parameter_identifier' not in text
     assert 'rviz2 is not installed' in text
     assert 'robot_state_publisher is not installed' in text
-    launched.interrupt()
+    assert launched.end(signal.SIGINT) == 0
     assert 'process has finished cleanly' in launched.text
 
 
@@ -187,7 +181,7 @@ def test_rviz_and_the_publisher_of_the_model_are_started(start, viewers, given):
     urdf = Path(given[1].partition(':=')[2]).read_text()
     assert '__ns:=/left' in words
     assert found == {'use_sim_time': True, 'robot_description': urdf}
-    launched.interrupt()
+    assert launched.end(signal.SIGINT) == 0
 
 
 def test_identifier_starts_beside_the_estimator(start, given, tmp_path):
@@ -205,7 +199,7 @@ def test_identifier_starts_beside_the_estimator(start, given, tmp_path):
                     value = os.getpriority(os.PRIO_PROCESS, int(folder.name))
                     niceness[Path(word).name] = value
     assert niceness['parameter_identifier'] == min(19, niceness['wrench_estimator'] + 10)
-    launched.interrupt()
+    assert launched.end(signal.SIGINT) == 0
     assert launched.text.count('process has finished cleanly') == 2
 
 
@@ -214,19 +208,20 @@ def test_demo_ends_with_the_robot(start, viewers):
     pytest.importorskip('icub_models', reason='needs the URDF of icub-models')
     from inertial_estimation.simulation.description import icub_urdf
 
-    launched = start('demo', 'duration:=2.0', 'scene:=standing', 'rviz:=true')
-    assert launched.ends() == 0
+    launched = start('demo', 'duration:=2', 'scene:=standing', 'rviz:=true')
+    assert launched.end() == 0
     assert "robot 'iCub'" in launched.text
     assert launched.text.count('finished cleanly') == 4
     assert viewers('robot_state_publisher')[1]['robot_description'] == icub_urdf()
 
 
 def test_replay_ends_with_the_player(start, given, tmp_path):
-    calls = tmp_path / 'calls'
-    text = f'open({str(calls)!r}, "w").write("\\n".join(sys.argv[1:]))\ntime.sleep(3.0)\n'
+    calls, output = tmp_path / 'calls', tmp_path / 'output'
+    text = f'open({str(calls)!r}, "w").write("\\n".join(sys.argv[1:]))\n'
+    text += f'while {READY!r} not in open({str(output)!r}).read():\n    time.sleep(0.1)\n'
     write_program(tmp_path / 'bin' / 'ros2', f'import sys, time\n{text}')
     launched = start('replay', 'bag:=some_bag', 'rate:=0.5', 'start_offset:=1.5', *given)
-    assert launched.ends() == 0
+    assert launched.end() == 0
     words = calls.read_text().split('\n')
     assert words[:8] == [
         'bag', 'play', 'some_bag', '--clock', '--rate', '0.5', '--start-offset', '1.5',
@@ -239,5 +234,5 @@ def test_replay_without_a_player_names_the_command(start, given):
     if which('ros2'):
         pytest.skip('ros2 is installed')
     launched = start('replay', 'bag:=some_bag', given[0])
-    assert launched.ends() != 0
+    assert launched.end() != 0
     assert 'inertial-estimation replay' in launched.text

@@ -253,11 +253,8 @@ def test_updates_are_held_reverted_saved_and_restored(make, rng, tmp_path, monke
     assert bench.model('source', 'held') == ('file', 'True')
 
 
-def test_without_file_and_topic_services_fail(make, tmp_path):
-    bench = make(**{'model.accept_updates': False})
-    answer = bench.call('hold_model', True)
-    assert not answer.success and 'model.accept_updates' in answer.message
-    assert bench.call('revert_model').success
+def test_without_file_services_fail(make):
+    bench = make()
     for name in ('save_model', 'restore_model'):
         answer = bench.call(name)
         assert not answer.success and 'model.file' in answer.message

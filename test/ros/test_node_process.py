@@ -116,7 +116,6 @@ def test_identifier_saves_its_state_on_a_signal(start, robot, tmp_path, number):
     process = start(
         node='parameter_identifier', robot_description=HUMANOID['robot_description'],
         fixed_link='root', use_sim_time=True, state_file=str(state),
-        **{'refit.min_determined': 3},
     )  # fmt: skip
     robot.listen(Float64MultiArray, topic, LATCHED)
     model = Robot.from_urdf(HUMANOID['robot_description'], fixed_link='root')

@@ -83,5 +83,5 @@ def test_identifier_takes_over_timeouts(bench):
     (found,) = node.set_parameters([Parameter('joint_states.max_age', value=0.7)])
     assert found.successful and node.settings.joint_states.max_age == 0.7
     assert node.pipeline._inputs.assembler._joint_max_age_ns == 700_000_000
-    (found,) = node.set_parameters([Parameter('refit.min_determined', value=2)])
+    (found,) = node.set_parameters([Parameter('refit.prior_weight', value=0.2)])
     assert not found.successful

@@ -57,7 +57,7 @@ def test_torques_depend_on_identified_base_parameters_only(context, keep, rng, m
     robot, names = build_robot(settings, urdf), truth.joint_names
     samples = motion(truth, SECONDS)
     bench = keep(BenchRobot(context, own))
-    beside = keep(BenchRobot(context, given | {'refit.min_determined': 3}, IdentifierNode))
+    beside = keep(BenchRobot(context, given, IdentifierNode))
     for topic in (TOPIC, OFFSETS_TOPIC):
         bench.listen(Float64MultiArray, topic, LATCHED)
     bench.listen(JointState, TORQUES)

@@ -23,7 +23,7 @@ from standing_biped import biped, biped_urdf, standing
 from std_srvs.srv import Trigger
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import FrameNotFound
+from inertial_estimation.errors import NameNotFound
 from inertial_estimation.ros.conversions import point_to_message
 from inertial_estimation.ros.taring import find_supports
 
@@ -222,5 +222,5 @@ def test_deactivation_and_cleanup_end_it_and_cycles_go_on(bench):
 
 
 def test_unknown_supports_are_refused():
-    with pytest.raises(FrameNotFound):
+    with pytest.raises(NameNotFound):
         find_supports(EstimatorSettings.from_dict({'tare.supports': ['tail']}), ROBOT)

@@ -18,6 +18,8 @@ from inertial_estimation.model.robot import Robot
 
 INNOVATION_GATE = 4.0
 """Residual over the usual one from which equations are rejected."""
+FORCE_WALK = 0.3
+"""Random walk of force offsets [N/sqrt(s)]: a drift of 20 N in ten minutes is followed."""
 WARM_UP = 3.0
 """Time with data before their noise is estimated [s]."""
 
@@ -99,10 +101,9 @@ def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionS
         ),
         weight=settings.refit.prior_weight,
         half_life=settings.half_life,
-        force_walk=settings.force_walk,
+        force_walk=FORCE_WALK,
         warm_up=WARM_UP,
         effort_gains=dict(zip(efforts, chosen.gains)),
         gate=INNOVATION_GATE,
         payload_links=settings.payload_links,
-        excited=settings.refit.min_determined,
     )

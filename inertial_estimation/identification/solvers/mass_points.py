@@ -37,7 +37,7 @@ from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import Distance
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.method import Answer, Method
-from inertial_estimation.model.geometry import Box, Shape
+from inertial_estimation.model.geometry import PER_AXIS, Box, Shape
 from inertial_estimation.model.inertia import (
     inertia_seen_from,
     parameters_of,
@@ -64,8 +64,6 @@ right-hand sides.
 """
 MASS_ERROR, MIN_MASS_ERROR = 0.5, 2.0
 """Error of the prior's masses: a share, and at least this [kg] [A section V corrected]."""
-PER_AXIS = 3
-"""Points along each edge of a box: 27 in all [A section V]."""
 INSIDE = 1e-9
 """Round-off outside of a hull, as a share of its size."""
 
