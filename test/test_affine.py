@@ -11,7 +11,7 @@ import pytest
 from shared_data import SHARED
 
 from inertial_estimation.calibration.affine import fit_affine
-from inertial_estimation.errors import LogError, ShapeError
+from inertial_estimation.errors import LogError, ModelError, ShapeError
 from inertial_estimation.findings import Level
 
 EXACT = 1e-9
@@ -127,3 +127,5 @@ def test_constant_loads_and_wrong_shapes_are_refused(rng):
     ):  # fmt: skip
         with pytest.raises(error):
             fit_affine(raw, predicted, times, noise=0.0)
+    with pytest.raises(ModelError):
+        fit_affine(raw, wrenches, times, noise=-1.0)

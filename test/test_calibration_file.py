@@ -18,7 +18,7 @@ from inertial_estimation.calibration.calibration_file import (
 )
 from inertial_estimation.calibration.configured_estimator import build_calibration
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.model.configured_robot import build_robot
 
 STEP = Provenance(
@@ -94,9 +94,16 @@ def test_unusable_calibrations_are_refused(tmp_path):
             active.restore(str(path), *read(path))
         assert active.sensors['wrist_sensor'].same_as(SensorCalibration())
     path.unlink()
+    write(path, ARM, {'wrst_sensor': some_sensor(5)})
+    with pytest.raises(NameNotFound, match='closest: wrist_sensor'):
+        arm(path)
     write(path, ARM, {'wrist_sensor': some_sensor(5), 'not_in_use': some_sensor(6)})
     found = arm(path)
     np.testing.assert_array_equal(found.matrices[0], some_sensor(5).matrix)
     np.testing.assert_array_equal(found.offsets[0], some_sensor(5).offset)
     with pytest.raises(ConfigError):
         arm(path, **{'ft.wrist_sensor.offset': [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]})
+    # A file is found beside the parameters that name it.
+    node = tmp_path / 'node.yaml'
+    node.write_text('/**: {ros__parameters: {fixed_link: base, calibration_file: arm.yaml}}')
+    assert EstimatorSettings.from_yaml(node).calibration_file == str(path)

@@ -102,8 +102,7 @@ class AffineFit(NamedTuple):
         left, factor = (float(np.linalg.norm(x)) for x in (self.rms / UNITS, self.spreads / load))
         wrong = left > limit_of('residual') * load and (own.any() or left > MIN_TOUCH)
         if change > limit_of('matrix_change'):
-            text = f'matrix differs from the former one by {change:.2g} times that'
-            yield finding('matrix_change', subject, level=Level.ERROR, what=text, change=change)
+            yield finding('matrix_change', subject, change=change)
         if wrong:
             share = left / load
             yield finding('residual', subject, level=Level.ERROR, what='prediction', share=share)
@@ -178,11 +177,13 @@ def fit_affine(
     ShapeError
         If the arrays do not belong together.
     ModelError
-        If the prior matrix has no inverse.
+        If the prior matrix has no inverse, or the noise is negative.
     LogError
         If the log is too short, its loads hardly change, or most of it is disturbed.
 
     """
+    if not 0.0 <= noise < np.inf:
+        raise ModelError(f"'noise' is {noise} N, expected 0 or more", about=('noise',))
     w, missing, present = _in_newtons(raw, predicted, times, prior, name)
     n, loads = int(present.sum()), (w + missing)[present]
     spread = float(np.linalg.norm(loads.std(axis=0)))

@@ -183,8 +183,7 @@ class InSituMatrix:
         """Yield findings about the matrix; errors if it must not be used; former (6, 6)."""
         change = 0.0 if former is None else self.change(former)
         if change > limit_of('matrix_change'):
-            text = f'matrix differs from the former one by {change:.2g} times that'
-            yield finding('matrix_change', subject, level=Level.ERROR, what=text, change=change)
+            yield finding('matrix_change', subject, change=change)
         left = float(np.sqrt((self.residuals**2).mean()))
         lasting = self.lasting > MAX_LASTING
         largest = MAX_LASTING_RESIDUAL if lasting else MAX_RESIDUAL

@@ -26,6 +26,7 @@ from inertial_estimation.calibration.raw_readings import (
     MAX_REST_ACCELERATION,
     MIN_GRAVITY_SPREAD,
     MIN_SAMPLES,
+    NOT_FINITE,
     TOUCHED,
     RawSlopes,
     constant_channels,
@@ -97,15 +98,17 @@ class InSituOffset:
         return matrix @ self.slopes.drift, deviations
 
     def findings(self, matrix: Array, subject: str) -> Iterator[Finding]:
-        """Yield drift, and many samples left out; matrix (6, 6)."""
+        """Yield missing readings, drift, and many touched samples; matrix (6, 6)."""
+        n = len(self.kept)
+        if missing := self.left_out[NOT_FINITE]:
+            yield finding('missing', subject, what='readings', share=missing / n)
         drift, deviations = self.drift(matrix)
         if (np.abs(drift) > MAX_DRIFT_DEVIATIONS * deviations).any():
             force, moment = np.linalg.norm(drift.reshape(2, 3), axis=1)
             text = f'offset drifts by {force:.3g} N, {moment:.2g} Nm during the log'
             yield finding('offset_drift', subject, what=text, drift=drift.tolist())
-        share = 1.0 - float(self.kept.mean())
-        if share > MAX_LEFT_OUT:
-            yield finding('disturbed', subject, share=share, left_out=self.left_out)
+        if (touched := self.left_out[TOUCHED]) > MAX_LEFT_OUT * n:
+            yield finding('disturbed', subject, share=touched / n)
 
     def calibration(
         self,

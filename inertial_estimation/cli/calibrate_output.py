@@ -14,6 +14,20 @@ from inertial_estimation.cli.render import findings_lines, plain, show, table, w
 from inertial_estimation.errors import CalibrationError, NameNotFound
 from inertial_estimation.findings import Finding, Level
 
+WRENCH, MATRIX = 'N, Nm', 'N, Nm/raw'
+UNITS = {
+    'offset': WRENCH, 'offset_deviations': WRENCH, 'spread': WRENCH, 'deviations': WRENCH,
+    'drift': WRENCH, 'drift_deviations': WRENCH, 'accelerometer_bias': 'm/s^2',
+    'matrix': MATRIX, 'body_mass': 'kg', 'body_first_moment': 'kg m',
+    'body_deviations': 'kg, kg m', 'weight': 'N^2', 'directions': WRENCH, 'spreads': 'N',
+    'rms_offset_only': WRENCH, 'rms': WRENCH, 'rms_held_out': WRENCH, 'rms_before': WRENCH,
+    'rms_without_delay': WRENCH, 'coefficients': 'N/K, Nm/K', 'reference': 'degC',
+    'range': 'degC', 'temperature_coefficients': 'N/K, Nm/K',
+    'reference_temperature': 'degC', 'mass': 'kg', 'mass_deviation': 'kg',
+    'centre': 'm', 'centre_deviations': 'm', 'inertia': 'kg m^2', 'inertia_deviations': 'kg m^2',
+    'delay': 's', 'delay_deviation': 's', 'misalignment': 'rad',
+}  # fmt: skip
+"""Of figures that have one."""
 AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 SOME_ROBOT = 'robot'
 """Name in a file for which no robot is named."""
@@ -61,12 +75,13 @@ def finish(
         write(chosen.out, robot, found, keeps=keeps)
 
 
-def figures_table(title: str, figures: Mapping[str, Any]) -> Any:
-    """Return a table of the figures of a result; matrices by rows."""
+def figures_table(title: str, figures: Mapping[str, Any], **units: str) -> Any:
+    """Return a table of the figures of a result; matrices by rows; units: besides `UNITS`."""
     rows: list[tuple[str, Any]] = []
     for key, value in plain(figures).items():
+        unit = (UNITS | units).get(key.split()[-1], '')
         if isinstance(value, list) and value and isinstance(value[0], list):
-            rows += [(f'{key} {axis}', row) for axis, row in zip(AXES, value, strict=False)]
+            rows += [(f'{key} {axis}', unit, row) for axis, row in zip(AXES, value, strict=False)]
         elif not isinstance(value, dict):
-            rows.append((key, value))
-    return table(title, ('', 'value'), rows)
+            rows.append((key, unit, value))
+    return table(title, ('', 'unit', 'value'), rows)

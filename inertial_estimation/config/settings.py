@@ -148,6 +148,8 @@ class EstimatorSettings(Group):
 
         """
         given = load_parameters(path, node)
+        if (file := given.get('calibration_file')) and isinstance(file, str):
+            given['calibration_file'] = str(Path(path).parent / Path(file).expanduser())
         try:
             return cls.from_dict(given)
         except (NameNotFound, ConfigError) as error:
