@@ -77,21 +77,36 @@ def assert_rows(rows, wanted):
         np.testing.assert_allclose(row, wanted, rtol=ROUND_OFF)
 
 
-@pytest.mark.parametrize('kind', ['savitzky_golay', 'kalman'])
-@pytest.mark.parametrize(('delay', 'later'), [(0.0, 0.0), (0.02, 0.02), (0.0201, 0.0225)])
-def test_noise_is_that_of_the_filters_at_their_rates(kind, delay, later):
+@pytest.mark.parametrize(
+    ('kind', 'delay', 'later', 'smooth'),
+    [
+        ('savitzky_golay', 0.0, 0.0, False),
+        ('kalman', 0.02, 0.02, False),
+        ('savitzky_golay', 0.0201, 0.0225, False),
+        ('savitzky_golay', 0.03, 0.03, True),
+    ],
+)
+def test_noise_is_that_of_the_filters_at_their_rates(kind, delay, later, smooth):
     """The sample is that of the first joint state that lies as far back as the delay."""
-    settings = settings_of(
-        **{'filter.kind': kind, 'filter.delay': delay, 'joint_states.velocity_source': 'filter'}
-    )
-    noise = noise_of(settings)
-    weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE, delay=later)
+    settings = settings_of(**{
+        'filter.kind': kind, 'filter.delay': delay, 'filter.smooth_readings': smooth,
+        'joint_states.velocity_source': 'filter',
+    })  # fmt: skip
+    noise, given = noise_of(settings), {'delay': later, 'smooth': smooth}
+    weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE, **given)
     assert_rows(noise.model.joints, joint_covariance(2e-4, weights))
+    less = 1.0
+    if smooth:
+        weights = filter_weights(smoother(settings), FT_RATE, **given)
+        assert_rows(noise.model.fts[1:2], np.array(FT_NOISE) * np.linalg.norm(weights[0]))
+        weights = filter_weights(smoother(settings), IMU_RATE, **given)
+        less = np.linalg.norm(weights[0])
+        assert less < 0.8
+    else:
+        np.testing.assert_array_equal(noise.model.fts[1], FT_NOISE)
+        weights = filter_weights(gyroscope_differentiator(settings, 4e-3), IMU_RATE, **given)
     if later == delay:
-        weights = filter_weights(gyroscope_differentiator(settings, 4e-3), IMU_RATE, delay=delay)
-        assert_rows(noise.model.imus, imu_covariance(4e-3, 0.07, weights))
-    np.testing.assert_array_equal(noise.model.fts[1], FT_NOISE)
-    np.testing.assert_array_equal(noise.model.fts[0], settings.ft_of('arm_sensor').noise)
+        assert_rows(noise.model.imus, imu_covariance(4e-3, 0.07 * less, weights))
     assert noise.joints.all() and noise.imus.all() and noise.fts.all()
 
 
@@ -106,7 +121,7 @@ def test_an_adaptive_window_has_no_noise_stated():
     assert_rows(noise.model.imus, np.diag([4e-3**2, 0.07**2, 0.0]))
 
 
-def test_velocities_of_messages_and_imus_err_by_their_own_noise():
+def test_velocities_of_messages_and_accelerometers_need_no_filter():
     measures = {'joint_states.velocity_source': 'message', 'imu.hip.measures': 'accelerometer'}
     settings = settings_of(**HIP, **measures)
     robot = robot_of(settings)
@@ -114,9 +129,6 @@ def test_velocities_of_messages_and_imus_err_by_their_own_noise():
     noise = stream_noise(settings, robot, rates)
     weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE)
     assert_rows(noise.model.joints, joint_covariance(2e-4, weights, velocity=0.05))
-    weights = filter_weights(gyroscope_differentiator(settings, 4e-3), IMU_RATE)
-    assert_rows(noise.model.imus[:1], imu_covariance(4e-3, 0.07, weights))
-    # An accelerometer needs no filter.
     assert_rows(noise.model.imus[1:, 1:, 1:], np.diag([0.04, 0.0]))
     assert noise.imus.all()
 
@@ -131,20 +143,6 @@ def test_noise_is_stated_only_where_the_filter_works(rate, rng):
         states = np.full(len(robot.imus), state, dtype=np.uint8)
         covered = noise.covers(sample._replace(imu_states=states))
         assert covered == (state is SensorState.WARMING)
-
-
-def test_smoothed_readings_have_less_noise():
-    smooths = {'filter.smooth_readings': True, 'filter.delay': 0.03}
-    settings = settings_of(**smooths, **{'joint_states.velocity_source': 'filter'})
-    noise, given = noise_of(settings), {'delay': 0.03, 'smooth': True}
-    weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE, **given)
-    assert_rows(noise.model.joints, joint_covariance(2e-4, weights))
-    weights = filter_weights(smoother(settings), IMU_RATE, **given)
-    less = np.linalg.norm(weights[0])
-    assert less < 0.8
-    assert_rows(noise.model.imus, imu_covariance(4e-3, 0.07 * less, weights))
-    weights = filter_weights(smoother(settings), FT_RATE, **given)
-    assert_rows(noise.model.fts[1:2], np.array(FT_NOISE) * np.linalg.norm(weights[0]))
 
 
 def test_live_deviations_follow_the_rates(rng):
