@@ -69,48 +69,37 @@ GIVEN = {
 }
 
 
-@pytest.mark.parametrize('case', GIVEN)
-def test_errors_of_the_state_follow_offsets_that_change(robot, parts, other, case):
-    joints = np.tile(np.diag([1e-3, 1e-2, 0.3]) ** 2, (len(robot.joint_names), 1, 1))
-    noise = StateNoise.of(joints, np.zeros((0, 3, 3)), is_white=False)
-    changed, whole = identifier(robot, **GIVEN[case]), identifier(robot, other, **GIVEN[case])
-    for k, part in enumerate(parts):
-        if k == 5:
-            changed.set_calibration(other)
-        for one in (changed, whole):
-            one.noise = noise
-            one.add(part)
-    restored = identifier(robot, other, **GIVEN[case])
-    from_text(restored, to_text(changed))
-    for one, wanted in zip(changed.memories + restored.memories, 2 * whole.memories, strict=True):
-        if wanted.information is not None:
-            # R'R and R' rho, with the offsets beyond what is subtracted now.
-            for found, expected in zip(products(one), products(wanted), strict=True):
-                scale = np.abs(expected).max()
-                np.testing.assert_allclose(found, expected, atol=ROUND_OFF * scale)
-
-
 def products(memory):
+    """Return R'R and R' rho, with the offsets beyond what is subtracted now."""
     rows = memory.corrected
     return rows.R.T @ rows.R, rows.R.T @ (rows.rho - rows.R[:, memory.offsets] @ memory.shift)
 
 
 @pytest.mark.parametrize(('case', 'at'), [('wrenches', 1), ('drifting offsets, outliers', 5),
                                           ('efforts', 9)])  # fmt: skip
-def test_nothing_is_lost_when_offsets_change(robot, parts, other, case, at):
-    given = GIVEN[case]
-    changed, whole, before = (identifier(robot, **given) for _ in range(3))
+@pytest.mark.parametrize('errs', [False, True])
+def test_nothing_is_lost_when_offsets_change(robot, parts, other, case, at, errs):
+    """Nor are the errors of the measured state."""
+    joints = np.tile(np.diag([1e-3, 1e-2, 0.3]) ** 2, (len(robot.joint_names), 1, 1))
+    changed, whole, before = every = [identifier(robot, **GIVEN[case]) for _ in range(3)]
     whole.set_calibration(other)
+    for one in every if errs else ():
+        one.noise = StateNoise.of(joints, np.zeros((0, 3, 3)), is_white=False)
     for k, part in enumerate(parts):
         if k == at:
-            for one in (changed, whole, before):
+            for one in every:
                 one.refit()
             assert changed.set_calibration(other) == ()
-        for one in (changed, whole, before):
+        for one in every:
             one.add(part)
     if at == len(parts):
         assert changed.set_calibration(other) == ()
-    found, wanted, old = (one.refit() for one in (changed, whole, before))
+    restored = identifier(robot, other, **GIVEN[case])
+    from_text(restored, to_text(changed))
+    for one, wanted in zip(changed.memories + restored.memories, 2 * whole.memories, strict=True):
+        for ours, theirs in zip(*map(products, (one, wanted))) if wanted.information else ():
+            np.testing.assert_allclose(ours, theirs, atol=ROUND_OFF * np.abs(theirs).max())
+    found, wanted, old = (one.refit() for one in every)
     assert found.refitted == wanted.refitted != ()
     scale = np.abs(wanted.parameters).max()
     np.testing.assert_allclose(found.parameters, wanted.parameters, atol=ROUND_OFF * scale)
