@@ -81,7 +81,8 @@ def products(memory):
 def test_nothing_is_lost_when_offsets_change(robot, parts, other, case, at, errs):
     """Nor are the errors of the measured state."""
     joints = np.tile(np.diag([1e-3, 1e-2, 0.3]) ** 2, (len(robot.joint_names), 1, 1))
-    changed, whole, before = every = [identifier(robot, **GIVEN[case]) for _ in range(3)]
+    every = [identifier(robot, **GIVEN[case]) for _ in range(3)]
+    changed, whole, _ = every
     whole.set_calibration(other)
     for one in every if errs else ():
         one.noise = StateNoise.of(joints, np.zeros((0, 3, 3)), is_white=False)

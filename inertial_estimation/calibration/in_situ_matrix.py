@@ -34,12 +34,12 @@ from inertial_estimation.calibration.calibration_file import (
     SensorCalibration,
 )
 from inertial_estimation.calibration.in_situ_offset import (
-    SCALE,
     InSituOffset,
     deviations_of_wrench,
     in_situ_offset,
 )
 from inertial_estimation.calibration.raw_readings import GRAVITY, names_of, still_channels
+from inertial_estimation.calibration.residual_statistics import SCALE
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.model.arguments import numbers
@@ -177,7 +177,7 @@ class InSituMatrix:
 
     def change(self, former: Array) -> float:
         """Return the distance from a former matrix (6, 6), see `matrix_change`."""
-        return matrix_change(SCALE[:, None] * (self.matrix @ np.linalg.inv(former)) / SCALE)
+        return matrix_change(self.matrix @ np.linalg.inv(former) / np.outer(SCALE, 1.0 / SCALE))
 
     def findings(self, subject: str, former: Array | None = None) -> Iterator[Finding]:
         """Yield findings about the matrix; errors if it must not be used; former (6, 6)."""
@@ -279,7 +279,7 @@ def in_situ_matrix(
         F=np.linalg.cholesky(np.average([one.noise for one in slopes], axis=0, weights=counts)),
         added=np.array([one.added.matrix for one in sets]),
     )
-    fit = equations.solve(np.diag(SCALE))
+    fit = equations.solve(np.diag(1.0 / SCALE))
     # Over the largest singular value that is expected of noise.
     values = np.asarray(np.linalg.svd(fit.coefficients, compute_uv=False))
     over_noise = values / (np.sqrt(3.0 * len(sets)) + np.sqrt(6.0))
@@ -369,8 +369,8 @@ class _Equations(NamedTuple):
         U = np.linalg.svd(fit.coefficients)[0]
         freedom = 1.0 - (U[:, :UNKNOWNS].reshape(n, 18, UNKNOWNS) ** 2).sum(axis=2).mean(axis=1)
         over_noise = np.sqrt((weighted**2).mean(axis=1) / np.maximum(freedom, ROUND_OFF))
-        added = float(np.linalg.norm(SCALE[:, None] * self.added))
-        share = float(np.linalg.norm(SCALE[:, None] * left)) / added
+        added = float(np.linalg.norm(self.added / SCALE[:, None]))
+        share = float(np.linalg.norm(left / SCALE[:, None])) / added
         across = U[:, UNKNOWNS:].T
         variances, axes = np.linalg.eigh(across @ noise @ across.T)
         variances = np.maximum(variances, MIN_VARIANCE_RATIO * variances.max())

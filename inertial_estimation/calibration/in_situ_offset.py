@@ -38,12 +38,11 @@ from inertial_estimation.calibration.raw_readings import (
     still_channels,
     untouched,
 )
+from inertial_estimation.calibration.residual_statistics import SCALE
 from inertial_estimation.errors import CallError, LogError
 from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model.arguments import numbers, stacked
 
-SCALE = np.repeat([1.0, 10.0], 3)
-"""Makes forces and moments comparable: a moment counts as the force at 0.1 m, shape (6,)."""
 MIN_GAP = 4.0
 """
 Third singular value over the fourth. A body of 1 kg tilted by 35 degrees makes 8 against a noise
@@ -219,7 +218,7 @@ def in_situ_offset(
             f'{what}: {n} samples at rest, {MIN_SAMPLES} are needed; left out: {reasons}'
         )
     r, a = raw[kept], accelerations[kept] - bias
-    metric = np.eye(6) if matrix is None else SCALE[:, None] * numbers('matrix', matrix, (6, 6))
+    metric = np.eye(6) if matrix is None else numbers('matrix', matrix, (6, 6)) / SCALE[:, None]
     # Moments of a wrench may not change; all channels of gauges do.
     gauges = matrix is not None and not np.array_equal(matrix, np.eye(6))
     units = np.linalg.norm(metric, axis=0) if gauges else np.repeat([1.0, 0.0], 3)

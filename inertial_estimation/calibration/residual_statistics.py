@@ -20,6 +20,8 @@ from inertial_estimation.errors import LogError, ModelError, ShapeError
 
 Blocks = NDArray[np.intp]
 
+SCALE = np.repeat([1.0, 0.1], 3)
+"""Makes moments comparable to forces: a moment over 0.1 m counts as a force, shape (6,)."""
 MIN_BLOCK_SAMPLES = 5
 MAX_BLOCK_SHARE = 0.95
 """Share of a direction above which one block holds too much of it to show its own errors."""
