@@ -201,4 +201,4 @@ def test_singular_matrix_is_shown_with_a_warning(tmp_path, capsys):
     write(path, 'icub', {'foot': SensorCalibration(singular), 'hand': SensorCalibration(MATRIX)})
     assert main(['calibrate', 'show', str(path), '--json', str(out)]) == 0
     assert set(json.loads(out.read_text())['sensors']) == {'foot', 'hand'}
-    assert capsys.readouterr().out.count('rank 5') == 1
+    assert capsys.readouterr().out.count('warning') == 1

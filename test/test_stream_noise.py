@@ -77,36 +77,24 @@ def assert_rows(rows, wanted):
         np.testing.assert_allclose(row, wanted, rtol=ROUND_OFF)
 
 
-@pytest.mark.parametrize(
-    ('kind', 'delay', 'later', 'smooth'),
-    [
-        ('savitzky_golay', 0.0, 0.0, False),
-        ('kalman', 0.02, 0.02, False),
-        ('savitzky_golay', 0.0201, 0.0225, False),
-        ('savitzky_golay', 0.03, 0.03, True),
-    ],
-)
-def test_noise_is_that_of_the_filters_at_their_rates(kind, delay, later, smooth):
+def test_noise_is_that_of_the_filters_at_their_rates():
     """The sample is that of the first joint state that lies as far back as the delay."""
     settings = settings_of(**{
-        'filter.kind': kind, 'filter.delay': delay, 'filter.smooth_readings': smooth,
+        'filter.delay': 0.0205, 'filter.smooth_readings': True,
         'joint_states.velocity_source': 'filter',
     })  # fmt: skip
-    noise, given = noise_of(settings), {'delay': later, 'smooth': smooth}
-    weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE, **given)
-    assert_rows(noise.model.joints, joint_covariance(2e-4, weights))
-    less = 1.0
-    if smooth:
-        weights = filter_weights(smoother(settings), FT_RATE, **given)
-        assert_rows(noise.model.fts[1:2], np.array(FT_NOISE) * np.linalg.norm(weights[0]))
-        weights = filter_weights(smoother(settings), IMU_RATE, **given)
-        less = np.linalg.norm(weights[0])
-        assert less < 0.8
-    else:
-        np.testing.assert_array_equal(noise.model.fts[1], FT_NOISE)
-        weights = filter_weights(gyroscope_differentiator(settings, 4e-3), IMU_RATE, **given)
-    if later == delay:
-        assert_rows(noise.model.imus, imu_covariance(4e-3, 0.07 * less, weights))
+    noise = noise_of(settings)
+    joints, imus, fts = (
+        filter_weights(one, rate, delay=delay, smooth=True)
+        for one, rate, delay in (
+            (joint_differentiator(settings, 1), JOINT_RATE, 0.0225),
+            (smoother(settings), IMU_RATE, 0.025), (smoother(settings), FT_RATE, 0.03),
+        )
+    )  # fmt: skip
+    assert_rows(noise.model.joints, joint_covariance(2e-4, joints))
+    accelerometer = 0.07 * np.linalg.norm(imus[0])
+    assert_rows(noise.model.imus, imu_covariance(4e-3, accelerometer, imus))
+    assert_rows(noise.model.fts[1:2], np.array(FT_NOISE) * np.linalg.norm(fts[0]))
     assert noise.joints.all() and noise.imus.all() and noise.fts.all()
 
 
@@ -129,7 +117,10 @@ def test_velocities_of_messages_and_accelerometers_need_no_filter():
     noise = stream_noise(settings, robot, rates)
     weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE)
     assert_rows(noise.model.joints, joint_covariance(2e-4, weights, velocity=0.05))
+    weights = filter_weights(gyroscope_differentiator(settings, 4e-3), IMU_RATE)
+    assert_rows(noise.model.imus[:1], imu_covariance(4e-3, 0.07, weights))
     assert_rows(noise.model.imus[1:, 1:, 1:], np.diag([0.04, 0.0]))
+    np.testing.assert_array_equal(noise.model.fts[1], FT_NOISE)
     assert noise.imus.all()
 
 
