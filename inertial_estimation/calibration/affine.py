@@ -20,6 +20,8 @@ import numpy as np
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.residual_statistics import (
+    MIN_TOUCH,
+    N_BLOCKS,
     SCALE,
     Blocks,
     contiguous_blocks,
@@ -46,12 +48,8 @@ GAP = 0.3
 """Time beside a block that is held out in which nothing is used [s]."""
 PRIOR_DEVIATION = 0.1
 """Standard deviation of elements of the prior, 1 being the matrix itself."""
-N_BLOCKS = 10
-"""Contiguous parts of the log that are held out in turn."""
 MIN_GAIN = 0.1
 """Smallest singular value of the matrix over the prior."""
-MIN_TOUCH = 3.0
-"""Residuals below are no touch [N]."""
 ROUND_OFF, TINY = 1e-12, 1e-300
 
 
@@ -193,7 +191,7 @@ def fit_affine(
     used = usable & present
     require_mostly_undisturbed(n - int(used.sum()), n, name)
     w, missing, times = w[used], missing[used], times[used]
-    blocks, ridge = contiguous_blocks(times, N_BLOCKS), Ridge.of(w, missing)
+    blocks, ridge = contiguous_blocks(times), Ridge.of(w, missing)
     weight, held_out = _cross_validate(w, missing, times, blocks, noise)
     D, offset = ridge.solve(weight)
     left, shares = w @ D.T - offset - missing, ridge.shares(weight)
@@ -228,7 +226,7 @@ def undisturbed_samples(
     """Return the samples (n,) in which nothing acts but the predicted wrench."""
     w, missing, present = _in_newtons(raw, predicted, times, prior, name)
     present[present] = robustly_undisturbed(
-        w[present], missing[present], times[present], MIN_TOUCH, START_WEIGHT
+        w[present], missing[present], times[present], START_WEIGHT
     )
     return present
 

@@ -34,8 +34,6 @@ N_POINT, N_BODY = 4, 10
 """Inertial unknowns of a tool without inertia, and with it."""
 MAX_SAMPLES, MAX_SEARCHED = 20000, 4000
 """Samples that are compared, and those of the search for the delay."""
-N_BLOCKS = 10
-"""Contiguous parts of the log for deviations."""
 MIN_SPREAD = 0.5
 """Of proper accelerations along two axes [m/s^2]."""
 MAX_MISALIGNMENT = 0.5
@@ -180,7 +178,7 @@ def fit_tool(
     if not len(times):
         raise LogError(f'gaps leave no sample with both known {max_delay:g} s before and after')
     measured = ft.spline(times)
-    problem = _Problem(imu.spline, n, times, measured, contiguous_blocks(times, N_BLOCKS))
+    problem = _Problem(imu.spline, n, times, measured, contiguous_blocks(times))
     proper = imu.spline(times)[:, -3:]
     spreads = np.linalg.svd(proper - proper.mean(axis=0))[1] / np.sqrt(len(times))
     if spreads[1] < MIN_SPREAD:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
+from inertial_estimation.calibration.raw_readings import AXES
 from inertial_estimation.cli.render import findings_lines, plain, show, table, write_json
 from inertial_estimation.errors import CalibrationError, NameNotFound
 from inertial_estimation.findings import Finding, Level
@@ -28,7 +29,6 @@ UNITS = {
     'delay': 's', 'delay_deviation': 's', 'misalignment': 'rad',
 }  # fmt: skip
 """Of figures that have one."""
-AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 SOME_ROBOT = 'robot'
 """Name in a file for which no robot is named."""
 KEPT_SLOPES = ('matrix', 'temperature_coefficients')
