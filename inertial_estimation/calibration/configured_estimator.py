@@ -71,12 +71,12 @@ def sensor_calibrations(
             about=FILE,
         )
     names = [sensor.name for sensor in robot.ft_sensors]
-    # Sensors of the URDF that are not in use may stay in the file.
-    known = (*names, *ft_specs(parse(robot.urdf)))
-    for name in saved:
-        if name not in known and not saved.keys() >= set(names):
-            where = f"'calibration_file' names '{path}', which holds '{name}'"
-            raise NameNotFound('FT sensor', name, known, where)
+    if saved and not saved.keys() >= set(names):
+        # Other sensors of the URDF may be in the file.
+        known = (*names, *ft_specs(parse(robot.urdf)))
+        if unknown := [name for name in saved if name not in known]:
+            where = f"'calibration_file' names '{path}', which holds '{unknown[0]}'"
+            raise NameNotFound('FT sensor', unknown[0], known, where)
     found = {}
     for name in names:
         given = settings.ft_of(name)
