@@ -73,7 +73,7 @@ def sensor_calibrations(
     names = [sensor.name for sensor in robot.ft_sensors]
     if saved and not saved.keys() >= set(names):
         # Other sensors of the URDF may be in the file.
-        known = (*names, *ft_specs(parse(robot.urdf)))
+        known = dict.fromkeys((*names, *ft_specs(parse(robot.urdf))))
         if unknown := [name for name in saved if name not in known]:
             where = f"'calibration_file' names '{path}', which holds '{unknown[0]}'"
             raise NameNotFound('FT sensor', unknown[0], known, where)
