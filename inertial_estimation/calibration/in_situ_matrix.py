@@ -39,7 +39,11 @@ from inertial_estimation.calibration.in_situ_offset import (
     in_situ_offset,
 )
 from inertial_estimation.calibration.raw_readings import GRAVITY, names_of, still_channels
-from inertial_estimation.calibration.residual_statistics import SCALE
+from inertial_estimation.calibration.residual_statistics import (
+    SCALE,
+    require_direction,
+    require_rotation,
+)
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.model.arguments import numbers
@@ -258,8 +262,7 @@ def in_situ_matrix(
     """
     sets = tuple(data_sets)
     names = [one.name for one in sets]
-    if direction not in (1, -1):
-        raise ModelError(f"'direction' is {direction!r}, expected 1 or -1")
+    require_direction(direction)
     if len(set(names)) < len(names):
         raise ModelError(f'two data sets have one name: {", ".join(names)}')
     if len(sets) < MIN_DATA_SETS:
@@ -267,8 +270,7 @@ def in_situ_matrix(
             f'{len(sets)} data sets, {MIN_DATA_SETS} are needed for a matrix [T Lemma 5.2]'
         )
     R = np.eye(3) if rotation is None else numbers('rotation', rotation, (3, 3))
-    if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0.0:
-        raise ModelError("'rotation' is no rotation matrix")
+    require_rotation('rotation', R)
     found = tuple(one.offset(former, bias) for one in sets)
     slopes = [one.slopes for one in found]
     counts = [one.n_samples for one in slopes]

@@ -38,13 +38,25 @@ MIN_TOUCH = 3.0
 MAX_DISTURBED = 0.5
 CORRELATION_ROUNDS = 4
 """Corrections of the correlations for the estimated mean, see `deviations_of_means`."""
-ROUND_OFF = 1e-12
+ROUND_OFF, ROTATION_TOLERANCE = 1e-12, 1e-6
 
 
 def require_shape(name: str, array: NDArray[Any], *shape: int) -> None:
     """Refuse an array of another shape."""
     if array.shape != shape:
         raise ShapeError(name, shape, array.shape)
+
+
+def require_direction(direction: int) -> None:
+    """Refuse anything but 1 and -1."""
+    if direction not in (1, -1):
+        raise ModelError(f"'direction' is {direction!r}, expected 1 or -1", about=('direction',))
+
+
+def require_rotation(name: str, R: Array) -> None:
+    """Refuse a matrix (3, 3) that is no rotation."""
+    if np.abs(R @ R.T - np.eye(3)).max() > ROTATION_TOLERANCE or np.linalg.det(R) < 0.0:
+        raise ModelError(f"'{name}' holds no rotation", about=(name,))
 
 
 def finite(values: Array, axis: int | tuple[int, ...]) -> Mask:
