@@ -77,7 +77,7 @@ def finish(
 
 def figures_table(title: str, figures: Mapping[str, Any], **units: str) -> Any:
     """Return a table of the figures of a result; matrices by rows; units: besides `UNITS`."""
-    rows: list[tuple[str, Any]] = []
+    rows: list[tuple[str, str, Any]] = []
     for key, value in plain(figures).items():
         unit = (UNITS | units).get(key.split()[-1], '')
         if isinstance(value, list) and value and isinstance(value[0], list):
