@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""An identification whose FT calibration changes, against one that had the new one at first."""
+"""An identification whose FT calibration changes, or is wrong by a tenth."""
 
 from dataclasses import replace
 
@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from free_air import smooth_motion, with_readings
 from robots import nested_humanoid_urdf
+from test_recursion import NOISE as ICUB_NOISE
+from test_recursion import robot as icub
+from test_recursion import settings
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.equations.builder import EquationChoice
@@ -17,10 +20,13 @@ from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
 )
+from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.state import from_text, to_text
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
+
+__all__ = ['icub']
 
 NOISE = 0.05
 ROUND_OFF = 1e-6
@@ -175,3 +181,30 @@ def test_saved_state_is_restored_beside_other_offsets(robot, parts, other):
     saved, restored = (identifier(robot, c, unknown=False) for c in (saved.calibration, other))
     with pytest.raises(ModelError):
         from_text(restored, to_text(saved))
+
+
+SIZES = np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])  # moments over a lever of 0.1 m
+SECONDS, PUSHED = 40.0, 30.0
+
+
+def test_sway_of_offsets_is_accepted_and_a_push_rejected(icub):
+    """Where matrices of FT sensors are wrong by a tenth."""
+    rng = np.random.default_rng(2)
+    push = np.zeros((round(100 * SECONDS), 6))
+    push[round(100 * PUSHED) :, :3] = [30.0, -20.0, 34.6]
+    samples = smooth_motion(icub, SECONDS, seed=1, swing=0.2)
+    samples = with_readings(icub, samples, icub.parameters, {'r_lower_leg': push})
+    for k in range(len(icub.ft_sensors)):
+        matrix = np.eye(6) + 0.1 * rng.normal(size=(6, 6)) * np.outer(SIZES, 1.0 / SIZES)
+        samples.ft_readings[:, k] = samples.ft_readings[:, k] @ matrix.T
+    samples.ft_readings[:] += ICUB_NOISE * rng.normal(size=samples.ft_readings.shape)
+    given = settings(icub, weight=0.1, half_life=600.0, force_walk=0.3, warm_up=3.0, gate=4.0)
+    identifier, changes = RecursiveIdentifier(icub, given), []
+    for part in equal_parts(samples, 1.0):
+        changes += [(1e-9 * part.stamp_ns[0], *change) for change in identifier.add(part)]
+        identifier.refit()
+    # The first is that of the push: swaying alone is none.
+    begin, submodel, change = changes[0]
+    assert (submodel, change) == ('r_hip_3', Change.TOUCHED)
+    assert PUSHED <= begin < PUSHED + 2.0
+    assert {name for _, name, _ in changes} == {'r_hip_3'}
