@@ -48,11 +48,8 @@ def offsets(chosen: argparse.Namespace) -> None:
     part = _part(chosen)
     log, date = _open(chosen, robot, settings, part)
     log = log.within(_range(part)).thinned(MAX_SAMPLES)
-    supports, names, felt = (
-        tuple(chosen.support) or (settings.fixed_link,),
-        list(calibrations),
-        None,
-    )
+    supports, names = tuple(chosen.support) or (settings.fixed_link,), list(calibrations)
+    felt = None
     if log.touches is not None:
         known = {robot.frame(one, f"'supports' names '{one}'")[0] for one in supports}
         others = [

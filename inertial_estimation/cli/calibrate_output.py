@@ -17,16 +17,17 @@ from inertial_estimation.findings import Finding, Level
 
 WRENCH, MATRIX = 'N, Nm', 'N, Nm/raw'
 UNITS = {
-    'offset': WRENCH, 'offset_deviations': WRENCH, 'spread': WRENCH, 'deviations': WRENCH,
-    'drift': WRENCH, 'drift_deviations': WRENCH, 'accelerometer_bias': 'm/s^2',
-    'matrix': MATRIX, 'body_mass': 'kg', 'body_first_moment': 'kg m',
-    'body_deviations': 'kg, kg m', 'weight': 'N^2', 'directions': WRENCH, 'spreads': 'N',
-    'rms_offset_only': WRENCH, 'rms': WRENCH, 'rms_held_out': WRENCH, 'rms_before': WRENCH,
-    'rms_without_delay': WRENCH, 'coefficients': 'N/K, Nm/K', 'reference': 'degC',
-    'range': 'degC', 'temperature_coefficients': 'N/K, Nm/K',
-    'reference_temperature': 'degC', 'mass': 'kg', 'mass_deviation': 'kg',
-    'centre': 'm', 'centre_deviations': 'm', 'inertia': 'kg m^2', 'inertia_deviations': 'kg m^2',
-    'delay': 's', 'delay_deviation': 's', 'misalignment': 'rad',
+    name: unit
+    for unit, names in {
+        WRENCH: 'offset offset_deviations deviations spread drift drift_deviations rms rms_before '
+        'rms_held_out rms_offset_only rms_without_delay',
+        MATRIX: 'matrix', 'N': 'spreads', 'N^2': 'weight', 'm/s^2': 'accelerometer_bias',
+        'N/K, Nm/K': 'coefficients temperature_coefficients',
+        'degC': 'reference range reference_temperature', 'kg': 'mass mass_deviation body_mass',
+        'kg m': 'body_first_moment', 'kg, kg m': 'body_deviations', 'm': 'centre centre_deviations',
+        'kg m^2': 'inertia inertia_deviations', 's': 'delay delay_deviation', 'rad': 'misalignment',
+    }.items()
+    for name in names.split()
 }  # fmt: skip
 """Of figures that have one."""
 SOME_ROBOT = 'robot'
@@ -81,7 +82,9 @@ def figures_table(title: str, figures: Mapping[str, Any], **units: str) -> Any:
     for key, value in plain(figures).items():
         unit = (UNITS | units).get(key.split()[-1], '')
         if isinstance(value, list) and value and isinstance(value[0], list):
-            rows += [(f'{key} {axis}', unit, row) for axis, row in zip(AXES, value, strict=False)]
+            for axis, row in zip(AXES, value, strict=False):
+                of_axis = unit.replace(WRENCH, 'N' if axis[0] == 'f' else 'Nm')
+                rows.append((f'{key} {axis}', of_axis, row))
         elif not isinstance(value, dict):
             rows.append((key, unit, value))
     return table(title, ('', 'unit', 'value'), rows)
