@@ -23,9 +23,10 @@ UNITS = {
         'rms_held_out rms_offset_only rms_without_delay',
         MATRIX: 'matrix', 'N': 'spreads', 'N^2': 'weight', 'm/s^2': 'accelerometer_bias',
         'N/K, Nm/K': 'coefficients temperature_coefficients',
-        'degC': 'reference range reference_temperature', 'kg': 'mass mass_deviation body_mass',
-        'kg m': 'body_first_moment', 'kg, kg m': 'body_deviations', 'm': 'centre centre_deviations',
-        'kg m^2': 'inertia inertia_deviations', 's': 'delay delay_deviation', 'rad': 'misalignment',
+        'degC': 'reference range reference_temperature', 'm': 'centre centre_deviations',
+        'kg': 'mass mass_deviation body_mass', 'kg m': 'body_first_moment', 'rad': 'misalignment',
+        'kg, kg m': 'body_deviations', 'kg m^2': 'inertia inertia_deviations',
+        's': 'delay delay_deviation',
     }.items()
     for name in names.split()
 }  # fmt: skip
