@@ -13,7 +13,6 @@ from inertial_estimation.calibration.calibration_file import (
     Provenance,
     SensorCalibration,
     read,
-    to_text,
     write,
 )
 from inertial_estimation.calibration.configured_estimator import build_calibration
@@ -62,7 +61,9 @@ def test_all_digits_are_read_back_and_other_sensors_stay(tmp_path):
 
 
 def test_wrong_content_is_refused(tmp_path):
-    path, text = tmp_path / 'icub.yaml', to_text('icub', {'left': some_sensor(1)})
+    path = tmp_path / 'icub.yaml'
+    write(path, 'icub', {'left': some_sensor(1)})
+    text = path.read_text()
     for right, wrong in (
         ('version: 1', 'version: 7'),
         ('temperature: 25.125', 'temperature: .nan'),
