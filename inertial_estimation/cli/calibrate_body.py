@@ -215,8 +215,14 @@ def _finish_matrix(
     calibration = found.calibration(
         date, chosen.temperature, [*notes, *(one.text for one in findings)]
     )
+    # Those of the other data sets do not concern the matrix.
+    of_others = [
+        each
+        for one, offset in zip(others, offsets[len(sets) :], strict=True)
+        for each in offset.findings(found.matrix, f'{chosen.ft}, {one.name}')
+    ]
     finish(
-        chosen, robot_name(chosen), {chosen.ft: calibration}, findings,
+        chosen, robot_name(chosen), {chosen.ft: calibration}, [*findings, *of_others],
         figures | {'data_sets': entries}, tables,
     )  # fmt: skip
 
