@@ -155,7 +155,8 @@ CODES: dict[str, Code] = {
         _W, '{what}', None, 'N', 'offset or load of a sensor changed within the log'
     ),
     'matrix_change': Code(
-        _W, '{what}', 1.0, 'former matrix', 'workshop matrices are rarely off by more than a third'
+        _E, 'wrenches by the new and by the former matrix differ by up to {change:.2g} times the '
+        'smaller, limit 1', 1.0, '1', 'workshop matrices are rarely off by more than a third',
     ),
     'residual': Code(
         _W, '{what}: residual is {share:.0%} of the signal', 0.5, '1',

@@ -1,12 +1,13 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Readings of an FT sensor that carries one rigid body, for tests of calibration."""
+"""Readings of an FT sensor that carries one rigid body, in poses or turned from one to another."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from inertial_estimation.calibration.in_situ_matrix import AddedMass, Weighed
+from inertial_estimation.calibration.session import DIRECTIONS, Reading
 
 GRAVITY = 9.80665
 MASS, CENTRE = 2.9, np.array([0.01, -0.02, 0.15])
@@ -62,3 +63,43 @@ def data_set(rng, name, added, at, *, noise=0.0, n=400, gravity=None, matrix=MAT
 def data_sets(rng, added, **options) -> list[AddedMass]:
     """Return data sets of (mass, centre) pairs, numbered from 1."""
     return [data_set(rng, str(k + 1), *one, **options) for k, one in enumerate(added)]
+
+
+RATE = 100
+"""[Hz]"""
+STEP_NS = 1_000_000_000 // RATE
+AROUND = np.tile(GRAVITY * DIRECTIONS, (2, 1))
+"""Gravity in all 26 directions, twice [m/s^2]."""
+
+
+class TurnedBody:
+    """A body with a sensor, and an accelerometer turned by a rotation in its frame."""
+
+    def __init__(self, rng, rotation=None):
+        self.rng, self.rotation = rng, np.eye(3) if rotation is None else rotation
+        self.added, self.at = 0.0, (0.0, 0.0, 0.0)
+        self.stamp_ns = 1_000_000_000
+        self.touch = np.zeros(6)
+
+    def still(self, gravity, n, **more):
+        """Yield readings of a body at rest."""
+        for _ in range(n):
+            self.stamp_ns += STEP_NS
+            wrench = wrenches(gravity[None], self.added, self.at)[0] + self.touch
+            raw = counts((wrench + NOISE * self.rng.normal(size=6))[None])[0]
+            acceleration = -gravity @ self.rotation + 0.02 * self.rng.normal(size=3)
+            turning = 0.005 * self.rng.normal(size=3)
+            yield Reading(self.stamp_ns, raw, acceleration, turning, **more)
+
+    def moving(self, n=20):
+        """Yield readings of a body that is turned fast."""
+        for _ in range(n):
+            self.stamp_ns += STEP_NS
+            raw = counts(100.0 * self.rng.normal(size=(1, 6)))[0]
+            yield Reading(self.stamp_ns, raw, 15.0 * np.eye(3)[0], np.ones(3))
+
+    def go_through(self, take, poses=AROUND, seconds=0.8):
+        """Go from pose to pose, and let each reading be taken."""
+        for gravity in poses:
+            for reading in (*self.moving(), *self.still(gravity, round(seconds * RATE))):
+                take(reading)

@@ -139,25 +139,23 @@ def test_shared_load_must_be_accepted_and_is_noted(held):
 
 
 def test_assumed_support_beside_another_contact_writes_nothing(tmp_path, rng):
-    """The robot stands on both feet; the configuration fixes one of them."""
+    """The robot sets down its other foot; the configuration fixes the first."""
     robot = biped()
-    still = np.zeros(len(robot.joint_names))
-    poses = link_poses(robot, still)
-    frames = (robot.frame(sole) for sole in ('l_sole', 'r_sole'))
-    left, right = (poses[link] @ L_H_sole for link, L_H_sole in frames)
-    # Upward such that both soles are level.
-    along = (left - right)[:3, 3] / np.linalg.norm((left - right)[:3, 3])
-    up = np.array([0.0, 0.0, 1.0]) - along[2] * along
-    shot = standing(robot, still, {'l_sole': 0.5, 'r_sole': 0.5}, up=up)
+    link, L_H_sole = robot.frame('l_sole')
+    shots = []
+    for bend, share in ((0.0, 1.0), (0.3, 0.5)):
+        positions = np.full(len(robot.joint_names), bend)
+        up = (link_poses(robot, positions)[link] @ L_H_sole)[:3, 2]
+        shares = {'l_sole': share, 'r_sole': 1.0 - share}
+        shots.append(standing(robot, positions, shares, up=up))
     offsets = rng.normal(0.0, 10.0, (5, 6))
-    write_bag(tmp_path / 'bag', list(messages_of([shot], list(robot.joint_names), offsets)))
-    gravity = (-9.81 * left[:3, :3].T @ up / np.linalg.norm(up)).tolist()
-    write_robot(tmp_path, fixed_link='l_sole', imus=[], gravity=gravity)
+    write_bag(tmp_path / 'bag', list(messages_of(shots, list(robot.joint_names), offsets)))
+    write_robot(tmp_path, fixed_link='l_sole', imus=[])
     output, figures = tmp_path / 'ft.yaml', tmp_path / 'found.json'
     assert call(tmp_path, '--out', output, '--json', figures) == 1 and not output.exists()
     found = json.loads(figures.read_text())
-    (one,) = found['findings']
-    assert found['support_assumed'] and one['code'] == 'second_support'
+    codes = [one['code'] for one in found['findings'] if one['level'] == 'error']
+    assert found['support_assumed'] and codes == ['second_support']
     # A support that is named is trusted; the finding goes into the file.
     assert not call(tmp_path, '--support', 'l_sole', '--out', output)
     assert 'r_sole' in str(read(output)[1]['l_leg'].provenance[0].notes)
@@ -223,20 +221,14 @@ def folder(tmp_path_factory):
     touched[2000:2080, 0] += 15.0
     raw = np.linalg.solve(matrix, (touched + OFFSET).T).T
     warm = noisy + OFFSET - K * (warmth[:, None] - 25.0)
-    # A third of one force comes through.
-    loud = (noisy + OFFSET) / np.array([1.0, 1.0, 0.3, 1.0, 1.0, 1.0])
-    for name, readings, degrees, n in (
-        ('moving', raw, warmth, len(t)), ('warming', warm, warmth, len(t)),
-        ('loud', loud, warmth, 20 * RATE),
-    ):  # fmt: skip
+    for name, readings in ('moving', raw), ('warming', warm):
         messages = []
-        for k, stamp in enumerate(stamps[:n].tolist()):
+        for k, stamp in enumerate(stamps.tolist()):
             messages.append(('/ft', WRENCH, stamp, wrench(stamp, 'wrist', readings[k])))
-            messages.append(
-                ('/joint_states', JOINT_STATE, stamp, joint_state(stamp, JOINTS, q[k]))
-            )
+            data = joint_state(stamp, JOINTS, q[k])
+            messages.append(('/joint_states', JOINT_STATE, stamp, data))
             if k % 100 == 0:
-                data = temperature(stamp, 'wrist', float(degrees[k]))
+                data = temperature(stamp, 'wrist', float(warmth[k]))
                 messages.append(('/ft_temperature', TEMPERATURE, stamp, data))
         write_bag(folder / name, messages)
     return folder
@@ -269,13 +261,6 @@ def test_matrix_of_a_simulated_arm(folder, tmp_path):
     np.testing.assert_array_equal(sensors['wrist_sensor'].matrix, found['matrix'])
 
 
-def test_matrix_far_from_the_former_is_not_written(folder, tmp_path):
-    saved, figures = tmp_path / 'arm.yaml', tmp_path / 'found.json'
-    more = ('--out', saved, '--json', figures)
-    assert run(folder, 'affine', 'loud', *more) == 1 and not saved.exists()
-    assert 'matrix_change' in {one['code'] for one in json.loads(figures.read_text())['findings']}
-
-
 def test_temperature_coefficients_of_a_simulated_arm(folder, tmp_path):
     saved, figures = tmp_path / 'arm.yaml', tmp_path / 'found.json'
     more = ('--out', saved, '--json', figures)
@@ -289,18 +274,15 @@ def test_temperature_coefficients_of_a_simulated_arm(folder, tmp_path):
     np.testing.assert_array_equal(sensor.temperature_coefficients, found['coefficients'])
 
 
-@pytest.mark.parametrize(
-    ('way', 'bag', 'more', 'named', 'code'),
-    [
+def test_errors_name_options(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    for way, bag, more, named, code in (
         ('affine', 'moving@70:80', (), '70', 1),
         ('affine', 'moving@0:45', ('--validate', 'moving@40:60'), '--validate', 2),
         ('temperature', 'warming', ('--ft', 'wrst'), '--ft', 1),
-    ],
-)
-def test_errors_name_options(folder, capsys, monkeypatch, way, bag, more, named, code):
-    monkeypatch.chdir(folder)
-    assert run(folder, way, bag, *more) == code
-    assert named in capsys.readouterr().err
+    ):
+        assert run(folder, way, bag, *more) == code
+        assert named in capsys.readouterr().err
 
 
 FROM, HALF, TO = 13.07, 39.355, 65.64

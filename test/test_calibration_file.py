@@ -13,12 +13,11 @@ from inertial_estimation.calibration.calibration_file import (
     Provenance,
     SensorCalibration,
     read,
-    to_text,
     write,
 )
 from inertial_estimation.calibration.configured_estimator import build_calibration
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.model.configured_robot import build_robot
 
 STEP = Provenance(
@@ -62,7 +61,9 @@ def test_all_digits_are_read_back_and_other_sensors_stay(tmp_path):
 
 
 def test_wrong_content_is_refused(tmp_path):
-    path, text = tmp_path / 'icub.yaml', to_text('icub', {'left': some_sensor(1)})
+    path = tmp_path / 'icub.yaml'
+    write(path, 'icub', {'left': some_sensor(1)})
+    text = path.read_text()
     for right, wrong in (
         ('version: 1', 'version: 7'),
         ('temperature: 25.125', 'temperature: .nan'),
@@ -94,9 +95,16 @@ def test_unusable_calibrations_are_refused(tmp_path):
             active.restore(str(path), *read(path))
         assert active.sensors['wrist_sensor'].same_as(SensorCalibration())
     path.unlink()
+    write(path, ARM, {'wrst_sensor': some_sensor(5)})
+    with pytest.raises(NameNotFound, match='closest: wrist_sensor'):
+        arm(path)
     write(path, ARM, {'wrist_sensor': some_sensor(5), 'not_in_use': some_sensor(6)})
     found = arm(path)
     np.testing.assert_array_equal(found.matrices[0], some_sensor(5).matrix)
     np.testing.assert_array_equal(found.offsets[0], some_sensor(5).offset)
     with pytest.raises(ConfigError):
         arm(path, **{'ft.wrist_sensor.offset': [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]})
+    # A file is found beside the parameters that name it.
+    node = tmp_path / 'node.yaml'
+    node.write_text('/**: {ros__parameters: {fixed_link: base, calibration_file: arm.yaml}}')
+    assert EstimatorSettings.from_yaml(node).calibration_file == str(path)

@@ -127,6 +127,8 @@ def test_moving_and_touched_samples_are_left_out_and_counted(rng):
     raw[300, 2], a[301, 0] = np.nan, np.inf
     found = in_situ_offset(raw, a, turning=turning, matrix=MATRIX)
     assert found.left_out[MOVING] == 50 and found.left_out[NOT_FINITE] == 2
+    findings = {one.code: one.values for one in found.findings(MATRIX, 'ft')}
+    assert findings['missing']['share'] == 2 / 600
     # Some pushes are as small as noise.
     assert 115 <= found.left_out[TOUCHED] <= 120
     assert found.kept.sum() + sum(found.left_out.values()) == 600

@@ -5,8 +5,8 @@ Recursive identification of an iCub on a pole, simulated by its own equations.
 
 Answers against batches, minima, least squares and one dense inverse; their scatter; changes.
 Not covered: real logs and joint efforts (test_recursion_arms.py), the information state of one
-submodel (test_recursion_memory.py), wrong matrices (test_wrong_matrices.py); what covariances do
-to wrenches and torques (test_uncertainty.py).
+submodel (test_recursion_memory.py), wrong matrices (test_calibration_followed.py); what
+covariances do to wrenches and torques (test_uncertainty.py).
 """
 
 from dataclasses import replace

@@ -3,29 +3,37 @@
 """
 Calibration sessions: still poses, data sets, instructions, offset and matrix in the end.
 
-Not covered: ill-posed data sets, in `test_in_situ_matrix`; keys and topics, in
-`ros/test_calibration_session`.
+The oracle of gravity at a sensor is Pinocchio's forward kinematics of the URDF. Not covered:
+ill-posed data sets, in `test_in_situ_matrix`; keys and topics, in `ros/test_calibration_session`.
 """
 
 import numpy as np
 import pytest
-from hanging_body import GRAVITY, MATRIX, OFFSET
+from consistent_readings import ConsistentReadings, random_motion
+from hanging_body import AROUND, GRAVITY, MATRIX, OFFSET, RATE, TurnedBody
 from pinocchio.rpy import rpyToMatrix
-from turned_body import AROUND, RATE, TurnedBody
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.calibration.in_situ_matrix import in_situ_matrix
 from inertial_estimation.calibration.raw_readings import MOVING, NOT_FINITE
 from inertial_estimation.calibration.session import (
+    CONTACT,
     DIRECTIONS,
+    JOINTS,
     KEPT,
+    MAX_JOINT_CHANGE,
     NAMES,
     PAUSES,
     SETTLING,
+    BodyReadings,
     Collection,
     Session,
-)  # fmt: skip
+)
+from inertial_estimation.errors import ModelError, NameNotFound
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.findings import Level
+from inertial_estimation.model.robot import Robot
 
 LOADS = ((0.5, 0.3, -0.05, 0.1), (0.5, 0.0, 0.2, 0.1))
 WORKSHOP = SensorCalibration(1.02 * MATRIX)
@@ -49,7 +57,7 @@ def test_motion_is_left_out_until_the_body_has_settled(body):
     found = Collection()
     states(found, body.still(DOWN, 60))
     (pose,) = found.poses
-    np.testing.assert_allclose(pose.acceleration, -DOWN, atol=5 * 0.02 / np.sqrt(POSE))
+    np.testing.assert_allclose(pose[6:], -DOWN, atol=5 * 0.02 / np.sqrt(POSE))
     assert set(states(found, body.moving())) == {MOVING}
     uses = states(found, body.still(DOWN, 100))
     # The first reading after the motion is one step after its end.
@@ -105,21 +113,16 @@ def new_session(loads=LOADS, **more):
     return Session(loads, **{'before': WORKSHOP, 'rotation': np.eye(3), **more})
 
 
-def test_one_data_set_determines_the_offset(body):
-    session = new_session(())
-    body.go_through(session.take)
-    assert session.is_done
-    offset, deviations = session.collection.offset.in_wrench(WORKSHOP.matrix)
-    assert np.abs((offset - 1.02 * OFFSET) / deviations).max() < 5.0
-
-
 def test_loads_are_in_the_axes_of_the_sensor(rng):
+    """One data set determines the offset, that of all loads the matrix."""
     session, body = new_session(rotation=TILTED), TurnedBody(rng, rotation=TILTED)
     for body.added, *body.at in ((0.0, 0.0, 0.0, 0.0), *LOADS):
         if session.is_loading:
             session.proceed()
         body.go_through(session.take)
     assert session.is_done
+    offset, deviations = session.collections[0].offset.in_wrench(WORKSHOP.matrix)
+    assert np.abs((offset - 1.02 * OFFSET) / deviations).max() < 5.0
     found = in_situ_matrix(session.data_sets, rotation=TILTED, former=WORKSHOP.matrix)
     findings = found.findings('foot', WORKSHOP.matrix)
     assert not any(one.level == Level.ERROR for one in findings)
@@ -156,3 +159,85 @@ def test_disturbances_and_dead_channels_are_reported(body):
 
     body.go_through(without_channel)
     assert 'channel 2 (fy)' in session.instruction() and not session.is_done
+
+
+# ---- Gravity at an FT sensor from an IMU anywhere on a robot -----------------------------------
+
+G = np.array([0.3, -0.4, -9.79])
+ROUND_OFF = 1e-12
+
+
+def humanoid(*imus, **more):
+    return Robot.from_urdf(nested_humanoid_urdf(), imus=list(imus), **more)
+
+
+def at_rest(robot, rng):
+    """Return a sample of a robot at rest; gravity and turning at FT sensors, (n_fts, 3)."""
+    source, motion = ConsistentReadings(robot), random_motion(robot, rng)
+
+    def rotation(link, L_H_S):
+        return source.pose(motion, robot.link_names[link])[:3, :3] @ L_H_S[:3, :3]
+
+    imus = [rotation(imu.link, imu.L_H_S) for imu in robot.imus]
+    fts = [rotation(ft.child, ft.child_H_sensor) for ft in robot.ft_sensors]
+    still = random_sample(robot, rng)._replace(
+        positions=motion.positions,
+        proper_accelerations=np.array([-G @ R for R in imus]).reshape(-1, 3),
+        angular_velocities=np.array([np.ones(3) @ R for R in imus]).reshape(-1, 3),
+    )
+    return still, np.array([G @ R for R in fts]), np.array([np.ones(3) @ R for R in fts])
+
+
+def test_gravity_through_the_joints(rng):
+    robot = humanoid('head', 'foot', 'thigh')
+    for k, sensor in enumerate(robot.ft_sensors):
+        for imu in ('head', 'foot', 'thigh'):
+            sample, gravity, turning = at_rest(robot, rng)
+            readings = BodyReadings(robot, sensor.name, imu)
+            assert readings.gravity.startswith(f"IMU '{imu}'")
+            found = readings.reading(sample)
+            assert found.stamp_ns == sample.stamp_ns and not found.touched
+            np.testing.assert_array_equal(found.raw, sample.ft_readings[k])
+            np.testing.assert_allclose(found.acceleration, -gravity[k], atol=ROUND_OFF)
+            np.testing.assert_allclose(found.turning, turning[k], atol=ROUND_OFF)
+
+
+def test_gravity_from_the_fixed_link(rng):
+    urdf = arm_with_wrist_sensor_urdf()
+    robot = Robot.from_urdf(urdf, fixed_link='base', gravity=G)
+    readings = BodyReadings(robot, 'wrist_sensor')
+    sample, gravity, _ = at_rest(robot, rng)
+    found = readings.reading(sample)
+    np.testing.assert_allclose(found.acceleration, -gravity[0], atol=ROUND_OFF)
+    assert found.turning is None and 'base' in readings.gravity
+    with pytest.raises(NameNotFound):
+        BodyReadings(humanoid('head'), 'leg_sensor', 'hed')
+    with pytest.raises(ModelError):
+        BodyReadings(humanoid(), 'leg_sensor')
+
+
+def test_contacts_and_joints_beyond_the_sensor_disturb(rng):
+    robot = humanoid('head')
+    sample, *_ = at_rest(robot, rng)
+    sample = sample._replace(angular_velocities=np.zeros((1, 3)))
+    readings, found = BodyReadings(robot, 'leg_sensor'), Collection()
+
+    def use(changed=sample, contacts=()):
+        found.update(readings.reading(changed, contacts))
+        return found.state
+
+    for frame, why in ('thigh', CONTACT), ('sole', CONTACT), ('hip', SETTLING), ('hand', SETTLING):
+        assert use(contacts=[Contact(frame)]) == why
+    for name, by, why in (
+        ('knee', -2 * MAX_JOINT_CHANGE, JOINTS), ('knee', 0.9 * MAX_JOINT_CHANGE, SETTLING),
+        ('hip_joint', 1.0, SETTLING), ('knee', np.nan, SETTLING),
+        ('hip_joint', np.nan, NOT_FINITE),
+    ):  # fmt: skip
+        positions = sample.positions.copy()
+        positions[robot.joint_names.index(name)] += by
+        assert use(sample._replace(positions=positions)) == why, (name, by)
+    sample.positions[robot.joint_names.index('knee')] += 1.0
+    assert use() == JOINTS
+    # A new data set begins with other positions.
+    found = Collection()
+    assert use() == SETTLING

@@ -1,9 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Temperatures of FT sensors: in samples, bags and tables; coefficients of a synthetic sensor.
+Temperatures of FT sensors in samples and bags.
 
-The node is in `ros/test_calibration_updates.py`.
+Coefficients are in `test_affine.py`, the node is in `ros/test_calibration_updates.py`.
 """
 
 from dataclasses import replace
@@ -16,9 +16,8 @@ from robots import nested_humanoid_urdf
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
 from inertial_estimation.calibration.configured_estimator import build_estimator
-from inertial_estimation.calibration.temperature import fit_temperature
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import LogError, NameNotFound, ShapeError
+from inertial_estimation.errors import NameNotFound
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -92,58 +91,3 @@ def test_bags_have_them_and_estimates_use_them(tmp_path):
         open_log(bag, robot, settings)
     write(path, robot.name, {'leg_sensor': SensorCalibration()})
     assert np.isnan(open_log(bag, robot, settings).samples.ft_temperatures).all()
-
-
-# Round-off of 100 N over a few kelvins.
-EXACT = 1e-10
-K = np.array([0.5, -0.2, 1.0, 0.01, 0.02, -0.03])
-OFFSET = np.array([30.0, -80.0, 12.0, 1.5, -0.7, 0.3])
-NOISE = np.repeat([0.15, 0.007], 3)
-
-
-def warming(rng, settles=120.0):
-    """Return times, temperatures, loads and readings of a sensor that is switched on."""
-    times = np.arange(3000) * 0.2
-    temperatures = 25.0 + 8.0 * (1.0 - np.exp(-times / settles))
-    rates = rng.uniform(0.02, 0.2, 6)
-    predicted = np.sin(6.283 * rates * times[:, None]) * np.repeat([20.0, 2.0], 3)
-    wrenches = predicted + OFFSET - K * (temperatures[:, None] - 25.0)
-    return times, temperatures, predicted, wrenches
-
-
-def test_without_noise_coefficients_and_offset_are_exact(rng):
-    times, temperatures, predicted, wrenches = warming(rng)
-    for load in (predicted, 0.0 * predicted):
-        fit = fit_temperature(
-            wrenches - predicted + load, load, temperatures, times, reference=25.0
-        )
-        np.testing.assert_allclose(fit.coefficients, K, atol=EXACT)
-        np.testing.assert_allclose(fit.offset, OFFSET, atol=100.0 * EXACT)
-        assert fit.used.all() and fit.reference == 25.0
-
-
-@pytest.mark.parametrize(('settles', 'lasting'), [(40.0, 1), (120.0, 50)])
-def test_deviations_are_as_large_as_errors(rng, settles, lasting):
-    """Also where the sensor warms up within the first of ten blocks."""
-    ratios, offsets = [], []
-    for _ in range(40):
-        times, temperatures, predicted, wrenches = warming(rng, settles)
-        slow = np.repeat(rng.normal(size=(3000 // lasting, 6)), lasting, axis=0) * NOISE
-        fit = fit_temperature(wrenches + slow, predicted, temperatures, times, reference=25.0)
-        ratios.append((fit.coefficients - K) / fit.deviations)
-        offsets.append((fit.offset - OFFSET) / fit.offset_deviations)
-    # 240 ratios; deviations of which some blocks hold most vary by a third.
-    for found in (ratios, offsets):
-        assert 0.7 < np.sqrt(np.mean(np.square(found))) < 1.6
-
-
-def test_temperatures_that_determine_nothing_are_refused(rng):
-    times, temperatures, predicted, wrenches = warming(rng)
-    for error, given in (
-        (LogError, 25.0 + 0.1 * (temperatures - 25.0)),
-        (LogError, 25.0 + 0.2 * predicted[:, 2]),
-        (LogError, 273.15 + temperatures),
-        (ShapeError, temperatures[:-1]),
-    ):
-        with pytest.raises(error):
-            fit_temperature(wrenches, predicted, given, times)

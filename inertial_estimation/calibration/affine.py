@@ -20,6 +20,9 @@ import numpy as np
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.residual_statistics import (
+    MIN_TOUCH,
+    N_BLOCKS,
+    SCALE,
     Blocks,
     contiguous_blocks,
     covariances_by_blocks,
@@ -43,16 +46,10 @@ OWN_SHARE = 0.5
 """Of a direction, from which the matrix there is the log's and not the prior's."""
 GAP = 0.3
 """Time beside a block that is held out in which nothing is used [s]."""
-UNITS = np.repeat([1.0, 0.1], 3)
-"""Divisor that turns wrenches into newtons: moments over 0.1 m, shape (6,)."""
 PRIOR_DEVIATION = 0.1
 """Standard deviation of elements of the prior, 1 being the matrix itself."""
-N_BLOCKS = 10
-"""Contiguous parts of the log that are held out in turn."""
 MIN_GAIN = 0.1
 """Smallest singular value of the matrix over the prior."""
-MIN_TOUCH = 3.0
-"""Residuals below are no touch [N]."""
 ROUND_OFF, TINY = 1e-12, 1e-300
 
 
@@ -80,8 +77,6 @@ class AffineFit(NamedTuple):
     Of each direction, 1 where the log determines the matrix, 0 where the prior stays, shape
     (6,).
     """
-    gains: Array
-    """Singular values of the matrix over the prior, falling, shape (6,)."""
     rms_offset_only: Array
     rms: Array
     rms_held_out: Array
@@ -97,13 +92,12 @@ class AffineFit(NamedTuple):
     def findings(self, subject: str, predicted: Array) -> Iterator[Finding]:
         """Yield findings about the fit, errors first; predicted (n, 6), used samples."""
         own, limit = self.shares >= OWN_SHARE, limit_of('scale')
-        change = matrix_change(self.correction / np.outer(UNITS, 1.0 / UNITS))
-        load = float(np.linalg.norm(predicted.std(axis=0) / UNITS))
-        left, factor = (float(np.linalg.norm(x)) for x in (self.rms / UNITS, self.spreads / load))
+        change = matrix_change(self.correction / np.outer(SCALE, 1.0 / SCALE))
+        load = float(np.linalg.norm(predicted.std(axis=0) / SCALE))
+        left, factor = (float(np.linalg.norm(x)) for x in (self.rms / SCALE, self.spreads / load))
         wrong = left > limit_of('residual') * load and (own.any() or left > MIN_TOUCH)
         if change > limit_of('matrix_change'):
-            text = f'matrix differs from the former one by {change:.2g} times that'
-            yield finding('matrix_change', subject, level=Level.ERROR, what=text, change=change)
+            yield finding('matrix_change', subject, change=change)
         if wrong:
             share = left / load
             yield finding('residual', subject, level=Level.ERROR, what='prediction', share=share)
@@ -178,11 +172,13 @@ def fit_affine(
     ShapeError
         If the arrays do not belong together.
     ModelError
-        If the prior matrix has no inverse.
+        If the prior matrix has no inverse, or the noise is negative.
     LogError
         If the log is too short, its loads hardly change, or most of it is disturbed.
 
     """
+    if not 0.0 <= noise < np.inf:
+        raise ModelError(f"'noise' is {noise} N, expected 0 or more", about=('noise',))
     w, missing, present = _in_newtons(raw, predicted, times, prior, name)
     n, loads = int(present.sum()), (w + missing)[present]
     spread = float(np.linalg.norm(loads.std(axis=0)))
@@ -195,27 +191,26 @@ def fit_affine(
     used = usable & present
     require_mostly_undisturbed(n - int(used.sum()), n, name)
     w, missing, times = w[used], missing[used], times[used]
-    blocks, ridge = contiguous_blocks(times, N_BLOCKS), Ridge.of(w, missing)
+    blocks, ridge = contiguous_blocks(times), Ridge.of(w, missing)
     weight, held_out = _cross_validate(w, missing, times, blocks, noise)
     D, offset = ridge.solve(weight)
     left, shares = w @ D.T - offset - missing, ridge.shares(weight)
-    scale = np.outer(UNITS, 1.0 / UNITS)
+    scale = np.outer(SCALE, 1.0 / SCALE)
     deviations, offset_deviations = _deviations(w, ridge, D, left, shares, blocks)
     correction = np.eye(6) + D * scale
     return AffineFit(
         matrix=correction if prior is None else correction @ prior,
         correction=correction,
-        offset=offset * UNITS,
+        offset=offset * SCALE,
         matrix_deviations=deviations * scale,
-        offset_deviations=offset_deviations * UNITS,
+        offset_deviations=offset_deviations * SCALE,
         weight=weight,
-        directions=ridge.directions * UNITS,
+        directions=ridge.directions * SCALE,
         spreads=ridge.sizes,
         shares=shares,
-        gains=np.linalg.svd(np.eye(6) + D)[1],
-        rms_offset_only=missing.std(axis=0) * UNITS,
-        rms=np.sqrt((left**2).mean(axis=0)) * UNITS,
-        rms_held_out=held_out * UNITS,
+        rms_offset_only=missing.std(axis=0) * SCALE,
+        rms=np.sqrt((left**2).mean(axis=0)) * SCALE,
+        rms_held_out=held_out * SCALE,
         used=used,
         n_disturbed=n - len(w),
     )
@@ -231,7 +226,7 @@ def undisturbed_samples(
     """Return the samples (n,) in which nothing acts but the predicted wrench."""
     w, missing, present = _in_newtons(raw, predicted, times, prior, name)
     present[present] = robustly_undisturbed(
-        w[present], missing[present], times[present], MIN_TOUCH, START_WEIGHT
+        w[present], missing[present], times[present], START_WEIGHT
     )
     return present
 
@@ -249,8 +244,8 @@ def _in_newtons(
     present = finite(raw, axis=1) & finite(predicted, axis=1)
     if not present.any():
         raise LogError(f'no sample has both a reading of {name} and a predicted wrench')
-    w = raw @ matrix.T / UNITS
-    return w, predicted / UNITS - w, present
+    w = raw @ matrix.T / SCALE
+    return w, predicted / SCALE - w, present
 
 
 class Ridge(NamedTuple):

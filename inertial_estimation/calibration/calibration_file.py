@@ -128,18 +128,9 @@ def as_entry(sensor: SensorCalibration) -> dict[str, Any]:
 
 
 def _as_content(robot: str, sensors: Mapping[str, SensorCalibration]) -> dict[str, Any]:
-    """Return the content of a file."""
+    """Return the content of a file, with every digit."""
     entries = {name: as_entry(sensor) for name, sensor in sensors.items()}
     return {KIND: {'version': VERSION, 'robot': robot, 'sensors': entries}}
-
-
-def to_text(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:
-    """Return calibrations as YAML with every digit."""
-    import yaml
-
-    content = _as_content(robot, sensors)
-    text: str = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=99)
-    return HEAD + text
 
 
 def to_json(robot: str, sensors: Mapping[str, SensorCalibration]) -> str:
@@ -163,12 +154,16 @@ def write(
     keeps: Sequence[str] = (),
 ) -> None:
     """Write calibrations; those of other sensors in the file stay, as must entries of `keeps`."""
+    import yaml
+
     held = others_in(path, robot)
     for name in sensors.keys() & held.keys():
         for key in keeps:
             if not np.array_equal(getattr(sensors[name], key), getattr(held[name], key)):
                 raise ConfigError(f"{path} holds another '{key}' of '{name}'")
-    write_whole(path, to_text(robot, held | dict(sensors)))
+    content = _as_content(robot, held | dict(sensors))
+    text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=99)
+    write_whole(path, HEAD + text)
 
 
 def read(path: str | Path) -> tuple[str, dict[str, SensorCalibration]]:

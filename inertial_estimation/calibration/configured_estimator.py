@@ -15,11 +15,12 @@ from inertial_estimation.calibration.calibration_file import (
 )
 from inertial_estimation.calibration.calibration_file import read as read_calibrations
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact, ContactKind
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.model.urdf import ft_specs, parse
 
 FILE = ('calibration_file',)
 """Subject of errors in its content."""
@@ -70,12 +71,12 @@ def sensor_calibrations(
             about=FILE,
         )
     names = [sensor.name for sensor in robot.ft_sensors]
-    if saved and names and not new_file and not saved.keys() & set(names):
-        raise ConfigError(
-            f"'{path}' of 'calibration_file' is of {', '.join(saved)}, FT sensors in use are "
-            f'{", ".join(names)}: correct the names in it, or leave the file out',
-            about=FILE,
-        )
+    if saved and not saved.keys() >= set(names):
+        # Other sensors of the URDF may be in the file.
+        known = dict.fromkeys((*names, *ft_specs(parse(robot.urdf))))
+        if unknown := [name for name in saved if name not in known]:
+            where = f"'calibration_file' names '{path}', which holds '{unknown[0]}'"
+            raise NameNotFound('FT sensor', unknown[0], known, where)
     found = {}
     for name in names:
         given = settings.ft_of(name)

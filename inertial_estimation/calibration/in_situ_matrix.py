@@ -34,12 +34,16 @@ from inertial_estimation.calibration.calibration_file import (
     SensorCalibration,
 )
 from inertial_estimation.calibration.in_situ_offset import (
-    SCALE,
     InSituOffset,
     deviations_of_wrench,
     in_situ_offset,
 )
 from inertial_estimation.calibration.raw_readings import GRAVITY, names_of, still_channels
+from inertial_estimation.calibration.residual_statistics import (
+    SCALE,
+    require_direction,
+    require_rotation,
+)
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.model.arguments import numbers
@@ -177,14 +181,13 @@ class InSituMatrix:
 
     def change(self, former: Array) -> float:
         """Return the distance from a former matrix (6, 6), see `matrix_change`."""
-        return matrix_change(SCALE[:, None] * (self.matrix @ np.linalg.inv(former)) / SCALE)
+        return matrix_change(self.matrix @ np.linalg.inv(former) / np.outer(SCALE, 1.0 / SCALE))
 
     def findings(self, subject: str, former: Array | None = None) -> Iterator[Finding]:
         """Yield findings about the matrix; errors if it must not be used; former (6, 6)."""
         change = 0.0 if former is None else self.change(former)
         if change > limit_of('matrix_change'):
-            text = f'matrix differs from the former one by {change:.2g} times that'
-            yield finding('matrix_change', subject, level=Level.ERROR, what=text, change=change)
+            yield finding('matrix_change', subject, change=change)
         left = float(np.sqrt((self.residuals**2).mean()))
         lasting = self.lasting > MAX_LASTING
         largest = MAX_LASTING_RESIDUAL if lasting else MAX_RESIDUAL
@@ -259,8 +262,7 @@ def in_situ_matrix(
     """
     sets = tuple(data_sets)
     names = [one.name for one in sets]
-    if direction not in (1, -1):
-        raise ModelError(f"'direction' is {direction!r}, expected 1 or -1")
+    require_direction(direction)
     if len(set(names)) < len(names):
         raise ModelError(f'two data sets have one name: {", ".join(names)}')
     if len(sets) < MIN_DATA_SETS:
@@ -268,8 +270,7 @@ def in_situ_matrix(
             f'{len(sets)} data sets, {MIN_DATA_SETS} are needed for a matrix [T Lemma 5.2]'
         )
     R = np.eye(3) if rotation is None else numbers('rotation', rotation, (3, 3))
-    if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0.0:
-        raise ModelError("'rotation' is no rotation matrix")
+    require_rotation('rotation', R)
     found = tuple(one.offset(former, bias) for one in sets)
     slopes = [one.slopes for one in found]
     counts = [one.n_samples for one in slopes]
@@ -280,7 +281,7 @@ def in_situ_matrix(
         F=np.linalg.cholesky(np.average([one.noise for one in slopes], axis=0, weights=counts)),
         added=np.array([one.added.matrix for one in sets]),
     )
-    fit = equations.solve(np.diag(SCALE))
+    fit = equations.solve(np.diag(1.0 / SCALE))
     # Over the largest singular value that is expected of noise.
     values = np.asarray(np.linalg.svd(fit.coefficients, compute_uv=False))
     over_noise = values / (np.sqrt(3.0 * len(sets)) + np.sqrt(6.0))
@@ -370,8 +371,8 @@ class _Equations(NamedTuple):
         U = np.linalg.svd(fit.coefficients)[0]
         freedom = 1.0 - (U[:, :UNKNOWNS].reshape(n, 18, UNKNOWNS) ** 2).sum(axis=2).mean(axis=1)
         over_noise = np.sqrt((weighted**2).mean(axis=1) / np.maximum(freedom, ROUND_OFF))
-        added = float(np.linalg.norm(SCALE[:, None] * self.added))
-        share = float(np.linalg.norm(SCALE[:, None] * left)) / added
+        added = float(np.linalg.norm(self.added / SCALE[:, None]))
+        share = float(np.linalg.norm(left / SCALE[:, None])) / added
         across = U[:, UNKNOWNS:].T
         variances, axes = np.linalg.eigh(across @ noise @ across.T)
         variances = np.maximum(variances, MIN_VARIANCE_RATIO * variances.max())

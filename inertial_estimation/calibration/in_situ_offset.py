@@ -26,6 +26,7 @@ from inertial_estimation.calibration.raw_readings import (
     MAX_REST_ACCELERATION,
     MIN_GRAVITY_SPREAD,
     MIN_SAMPLES,
+    NOT_FINITE,
     TOUCHED,
     RawSlopes,
     constant_channels,
@@ -37,12 +38,11 @@ from inertial_estimation.calibration.raw_readings import (
     still_channels,
     untouched,
 )
+from inertial_estimation.calibration.residual_statistics import SCALE
 from inertial_estimation.errors import CallError, LogError
 from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model.arguments import numbers, stacked
 
-SCALE = np.repeat([1.0, 10.0], 3)
-"""Makes forces and moments comparable: a moment counts as the force at 0.1 m, shape (6,)."""
 MIN_GAP = 4.0
 """
 Third singular value over the fourth. A body of 1 kg tilted by 35 degrees makes 8 against a noise
@@ -97,15 +97,17 @@ class InSituOffset:
         return matrix @ self.slopes.drift, deviations
 
     def findings(self, matrix: Array, subject: str) -> Iterator[Finding]:
-        """Yield drift, and many samples left out; matrix (6, 6)."""
+        """Yield missing readings, drift, and many touched samples; matrix (6, 6)."""
+        n = len(self.kept)
+        if missing := self.left_out[NOT_FINITE]:
+            yield finding('missing', subject, what='readings', share=missing / n)
         drift, deviations = self.drift(matrix)
         if (np.abs(drift) > MAX_DRIFT_DEVIATIONS * deviations).any():
             force, moment = np.linalg.norm(drift.reshape(2, 3), axis=1)
             text = f'offset drifts by {force:.3g} N, {moment:.2g} Nm during the log'
             yield finding('offset_drift', subject, what=text, drift=drift.tolist())
-        share = 1.0 - float(self.kept.mean())
-        if share > MAX_LEFT_OUT:
-            yield finding('disturbed', subject, share=share, left_out=self.left_out)
+        if (touched := self.left_out[TOUCHED]) > MAX_LEFT_OUT * n:
+            yield finding('disturbed', subject, share=touched / n)
 
     def calibration(
         self,
@@ -216,7 +218,7 @@ def in_situ_offset(
             f'{what}: {n} samples at rest, {MIN_SAMPLES} are needed; left out: {reasons}'
         )
     r, a = raw[kept], accelerations[kept] - bias
-    metric = np.eye(6) if matrix is None else SCALE[:, None] * numbers('matrix', matrix, (6, 6))
+    metric = np.eye(6) if matrix is None else numbers('matrix', matrix, (6, 6)) / SCALE[:, None]
     # Moments of a wrench may not change; all channels of gauges do.
     gauges = matrix is not None and not np.array_equal(matrix, np.eye(6))
     units = np.linalg.norm(metric, axis=0) if gauges else np.repeat([1.0, 0.0], 3)

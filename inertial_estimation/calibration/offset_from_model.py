@@ -27,12 +27,13 @@ from inertial_estimation.calibration.calibration_file import (
 )
 from inertial_estimation.calibration.raw_readings import constant_channels, names_of
 from inertial_estimation.calibration.residual_statistics import (
+    SCALE,
     deviations_of_means,
     finite,
     require_shape,
 )
 from inertial_estimation.calibration.still_samples import find_still
-from inertial_estimation.calibration.support_loads import SCALE, second_supports, support_loads
+from inertial_estimation.calibration.support_loads import second_supports, support_loads
 from inertial_estimation.calibration.temperature import implausible
 from inertial_estimation.errors import CalibrationError, ModelError, OffsetsNotUnique
 from inertial_estimation.estimation.faults import SampleShapes, with_known_temperatures

@@ -20,7 +20,10 @@ from inertial_estimation.errors import LogError, ModelError, ShapeError
 
 Blocks = NDArray[np.intp]
 
-MIN_BLOCK_SAMPLES = 5
+SCALE = np.repeat([1.0, 0.1], 3)
+"""Makes moments comparable to forces: a moment over 0.1 m counts as a force, shape (6,)."""
+N_BLOCKS, MIN_BLOCK_SAMPLES = 10, 5
+"""Contiguous parts of a log, and samples of each at least."""
 MAX_BLOCK_SHARE = 0.95
 """Share of a direction above which one block holds too much of it to show its own errors."""
 QUANTILE, NORMAL_QUANTILE = 0.8, 1.2816
@@ -30,16 +33,30 @@ HUBER_DEVIATIONS = 2.0
 ROBUST_ROUNDS = 10
 TOUCH_REACH = 0.1
 """Duration of a touch before and after its outliers [s]."""
+MIN_TOUCH = 3.0
+"""Residuals below are no touch [N]."""
 MAX_DISTURBED = 0.5
 CORRELATION_ROUNDS = 4
 """Corrections of the correlations for the estimated mean, see `deviations_of_means`."""
-ROUND_OFF = 1e-12
+ROUND_OFF, ROTATION_TOLERANCE = 1e-12, 1e-6
 
 
 def require_shape(name: str, array: NDArray[Any], *shape: int) -> None:
     """Refuse an array of another shape."""
     if array.shape != shape:
         raise ShapeError(name, shape, array.shape)
+
+
+def require_direction(direction: int) -> None:
+    """Refuse anything but 1 and -1."""
+    if direction not in (1, -1):
+        raise ModelError(f"'direction' is {direction!r}, expected 1 or -1", about=('direction',))
+
+
+def require_rotation(name: str, R: Array) -> None:
+    """Refuse a matrix (3, 3) that is no rotation."""
+    if np.abs(R @ R.T - np.eye(3)).max() > ROTATION_TOLERANCE or np.linalg.det(R) < 0.0:
+        raise ModelError(f"'{name}' holds no rotation", about=(name,))
 
 
 def finite(values: Array, axis: int | tuple[int, ...]) -> Mask:
@@ -54,7 +71,7 @@ def scales(residuals: Array) -> Array:
     return found
 
 
-def distances(residuals: Array, least: Array | float = 0.0) -> Array:
+def distances(residuals: Array, least: float = 0.0) -> Array:
     """Return the largest residual of each sample in robust deviations of its column, (n,)."""
     size = np.maximum(scales(residuals), least)
     floor = 1e-9 * max(1.0, float(np.abs(residuals).max(initial=0.0)))
@@ -76,23 +93,22 @@ def near(found: Mask, times: NDArray[Any], reach: float) -> Mask:
     return np.asarray(np.searchsorted(at, times + reach, 'right') > first)
 
 
-def undisturbed(times: Array, residuals: Array, reach: float, least: Array | float = 0.0) -> Mask:
+def undisturbed(times: Array, residuals: Array, reach: float, least: float = 0.0) -> Mask:
     """
     Return the samples that are neither outliers nor within `reach` [s] of one.
 
-    times (n,) [s]; residuals (n, m); least (m,): smaller residuals are no outliers; returns (n,).
+    times (n,) [s]; residuals (n, m); least: smaller residuals are no outliers; returns (n,).
     """
-    far = distances(residuals, np.asarray(least) / OUTLIER_DEVIATIONS) > OUTLIER_DEVIATIONS
+    far = distances(residuals, least / OUTLIER_DEVIATIONS) > OUTLIER_DEVIATIONS
     return ~near(far, times, reach)
 
 
-def robustly_undisturbed(
-    columns: Array, values: Array, times: Array, least: Array | float, ridge: float = 0.0
-) -> Mask:
+def robustly_undisturbed(columns: Array, values: Array, times: Array, ridge: float = 0.0) -> Mask:
     """
     Return the `undisturbed` samples (n,) of a fit of values by columns and a constant.
 
-    columns (n, p); values (n, m); ridge: mean square of columns that the prior of zero counts as.
+    columns (n, p); values (n, m) [N]; ridge: mean square of columns that the prior of zero counts
+    as.
     """
     n, p = columns.shape
     rows, prior = np.column_stack([columns, np.ones(n)]), np.sqrt(ridge) * np.eye(p, p + 1)
@@ -102,7 +118,7 @@ def robustly_undisturbed(
         A = root * np.vstack([rows, prior])
         residuals = values - rows @ np.linalg.lstsq(A, root * targets, rcond=None)[0]
         weights = huber_weights(residuals)
-    return undisturbed(times, residuals, TOUCH_REACH, least)
+    return undisturbed(times, residuals, TOUCH_REACH, MIN_TOUCH)
 
 
 def require_mostly_undisturbed(n_disturbed: int, n: int, name: str) -> None:
@@ -113,14 +129,14 @@ def require_mostly_undisturbed(n_disturbed: int, n: int, name: str) -> None:
         )
 
 
-def contiguous_blocks(times: Array, n_blocks: int) -> Blocks:
-    """Return the block of each sample, equally many samples in each; times (n,) [s]."""
+def contiguous_blocks(times: Array) -> Blocks:
+    """Return which of `N_BLOCKS` each sample is in, equally many in each; times (n,) [s]."""
     if not np.isfinite(times).all() or (np.diff(times) < 0.0).any():
         raise ModelError("'times' go back or are not finite")
-    if len(times) < n_blocks * MIN_BLOCK_SAMPLES:
-        least = n_blocks * MIN_BLOCK_SAMPLES
-        raise LogError(f'{len(times)} usable samples, {n_blocks} blocks need {least}')
-    return np.arange(len(times)) * n_blocks // len(times)
+    if len(times) < N_BLOCKS * MIN_BLOCK_SAMPLES:
+        least = N_BLOCKS * MIN_BLOCK_SAMPLES
+        raise LogError(f'{len(times)} usable samples, {N_BLOCKS} blocks need {least}')
+    return np.arange(len(times)) * N_BLOCKS // len(times)
 
 
 def fit_by_blocks(columns: Array, values: Array, blocks: Blocks) -> tuple[Array, Array]:

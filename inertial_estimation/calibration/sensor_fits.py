@@ -11,13 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inertial_estimation.arrays import Array, Mask
-from inertial_estimation.calibration.affine import (
-    UNITS,
-    fit_affine,
-    undisturbed_samples,
-)
+from inertial_estimation.calibration.affine import fit_affine, undisturbed_samples
 from inertial_estimation.calibration.calibration_file import SensorCalibration, stack_calibrations
 from inertial_estimation.calibration.raw_readings import constant_channels, names_of
+from inertial_estimation.calibration.residual_statistics import SCALE
 from inertial_estimation.calibration.temperature import fit_temperature
 from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.findings import Finding
@@ -119,7 +116,7 @@ def calibrate_affine(
                 seen = np.isfinite(raw[:, other] + wanted[:, other]).all(axis=1)
                 if other != k and seen.any():
                     usable &= undisturbed(other) | ~seen
-            noise = float(np.sqrt(((predicted.noise[k] / UNITS) ** 2).mean()))
+            noise = float(np.sqrt(((predicted.noise[k] / SCALE) ** 2).mean()))
             fit = fit_affine(
                 raw[inside, k], wanted[inside, k], times[inside], prior=priors[k],
                 usable=usable[inside], noise=noise, name=names[k],
@@ -151,7 +148,6 @@ def calibrate_temperature(
     temperatures: Array,
     calibrations: Mapping[str, SensorCalibration],
     *,
-    reference: float | None = None,
     sensors: Sequence[str] = (),
 ) -> list[SensorFit]:
     """Fit temperature coefficients of FT sensors; temperatures (n, n_fts) [degrees Celsius]."""
@@ -166,8 +162,6 @@ def calibrate_temperature(
         name, load = names[k], predicted.wrenches[:, k]
         predicted.require_live(k, name)
         wrenches = predicted.samples.ft_readings[:, k] @ calibrations[name].matrix.T
-        fit = fit_temperature(
-            wrenches, load, temperatures[:, k], predicted.times, reference=reference, name=name
-        )
+        fit = fit_temperature(wrenches, load, temperatures[:, k], predicted.times, name=name)
         found.append(SensorFit(name, fit, fit.used, bool(predicted.assumed[k])))
     return found

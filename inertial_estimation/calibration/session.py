@@ -36,9 +36,6 @@ from inertial_estimation.model.sensor_models import find_ft
 from inertial_estimation.model.tree import Source, assign_owners
 from inertial_estimation.sample import Sample
 
-FIXED_LINK = 'fixed link'
-"""In place of an IMU."""
-
 CONTACT, JOINTS, SETTLING, KEPT = 'contact', 'joints moved', 'settling', 'kept'
 """Uses of readings, besides those of `accelerometer`."""
 POSE_NS, MIN_READINGS = 200_000_000, 6
@@ -134,28 +131,21 @@ class BodyReadings:
 
 
 def _choose_imu(robot: Robot, link: int, name: str) -> int:
-    """Return the IMU that is named, or the nearest to a link; -1: the fixed link."""
-    usable = [k for k, imu in enumerate(robot.imus) if imu.measures != 'gyroscope']
-    names = {robot.imus[k].name: k for k in usable}
+    """Return the IMU that is named, or the nearest to a link; -1: none, but a fixed link."""
+    usable = {imu.name: k for k, imu in enumerate(robot.imus) if imu.measures != 'gyroscope'}
+    if name and name not in usable:
+        raise NameNotFound('IMU with an accelerometer', name, usable, f"'imu' names '{name}'")
+    if name:
+        return usable[name]
+    if usable:
+        sources = [Source('', robot.imus[k].link, np.eye(4)) for k in usable.values()]
+        nearest = assign_owners(robot.links, sources, rigid_sensors=True)[link]
+        return [*usable.values()][nearest]
     if robot.fixed_frame:
-        names[FIXED_LINK] = -1
-    if name and name not in names:
-        raise NameNotFound('IMU with an accelerometer', name, names, f"'imu' names '{name}'")
-    if not names:
-        raise ModelError(
-            'gravity is not known: name an IMU with an accelerometer in imus, or a fixed_link'
-        )
-    if name or not usable:
-        return names[name or FIXED_LINK]
-    sources = [Source('', robot.imus[k].link, np.eye(4)) for k in usable]
-    return usable[assign_owners(robot.links, sources, rigid_sensors=True)[link]]
-
-
-class Pose(NamedTuple):
-    """Means of the readings of a still pose."""
-
-    raw: Array
-    acceleration: Array
+        return -1
+    raise ModelError(
+        'gravity is not known: name an IMU with an accelerometer in imus, or a fixed_link'
+    )
 
 
 class Collection:
@@ -168,8 +158,8 @@ class Collection:
         """Text of what a complete data set lacks; empty: nothing."""
         self.state = ''
         """Use of the last reading."""
-        self.poses: list[Pose] = []
-        """In the order of time."""
+        self.poses: list[Array] = []
+        """Mean raw reading and acceleration of each, shape (9,), in the order of time."""
         self._block: list[Reading] = []
         self._last_ns = self._disturbed_ns = 0
         self._joints: Array | None = None
@@ -194,7 +184,7 @@ class Collection:
     @property
     def samples(self) -> tuple[Array, Array]:
         """Raw readings (n, 6) and accelerations (n, 3) of the poses."""
-        rows = np.array([np.concatenate(one) for one in self.poses]).reshape(-1, 9)
+        rows = np.array(self.poses).reshape(-1, 9)
         return rows[:, :6], rows[:, 6:]
 
     def suggestions(self) -> list[str]:
@@ -234,7 +224,7 @@ class Collection:
         if tilt > MAX_TILT + TILT_DEVIATIONS * noise:
             self.state, self._disturbed_ns = MOVING, self._last_ns
             return False
-        self.poses.append(Pose(raw.mean(axis=0), a.mean(axis=0)))
+        self.poses.append(np.append(raw.mean(axis=0), a.mean(axis=0)))
         try:
             self.offset = found = in_situ_offset(
                 *self.samples, matrix=self._matrix, what=f"data set '{self.name}'"

@@ -84,21 +84,19 @@ def find_still(
     (n,): touches that are known; moving: accept any motion, and look for no touches.
     """
     n, stamps = len(samples), samples.stamp_ns
-    poses = np.full(n, -1, dtype=np.intp)
     weight = robot.mass * float(np.linalg.norm(robot.gravity))
     contradicted = _contradictions(robot, samples, free, MAX_MOMENTUM * weight) & ~felt
-    left_out = {'touched': int(felt.sum()), 'moving': 0, 'momentum': int(contradicted.sum())}
-    if moving:
-        return StillSamples(~(felt | contradicted), left_out, (), poses)
+    signals = () if moving else _signals(robot, samples, wrenches, weight)
     over = {
         f'{name} {values[values > limit].max():.3g} (limit {limit:.3g})': values > limit
-        for name, values, limit in _signals(robot, samples, wrenches, weight)
+        for name, values, limit in signals
         if (values > limit).any()
     }
     motion = near(np.any([np.zeros(n, dtype=bool), *over.values()], axis=0), stamps, SETTLE_NS)
     known: Mask = np.logical_and.reduce(np.isfinite(differences), axis=2)
     left = felt | motion | contradicted
-    poses = _find_poses(samples.positions, pulls, np.asarray(known.any(axis=1)) & ~left)
+    held = known.any(axis=1) & ~left & (not moving)
+    poses = _find_poses(samples.positions, pulls, held)
     touched = near(_touches(differences, known, poses, weight), stamps, int(1e9 * TOUCH_REACH))
     left_out = {
         'touched': int((felt | (touched & ~left)).sum()),

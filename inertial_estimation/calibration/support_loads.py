@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.calibration.residual_statistics import SCALE
 from inertial_estimation.estimation.balance import subtrees
-from inertial_estimation.estimation.contacts import Contact, noise_scale
+from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding, finding, limit_of
@@ -29,8 +30,6 @@ from inertial_estimation.model.spatial import apply, inverse_pose, wrench_transf
 from inertial_estimation.model.tree import decompose
 from inertial_estimation.sample import SampleBatch
 
-SCALE = noise_scale(0.1)
-"""Moments over 0.1 m count as large as forces in the smallest wrenches, shape (6,)."""
 ASSUMED = np.uint8(Quality.ASSUMED)
 MAX_LEVEL_DIFFERENCE = 0.02
 """Of heights of contacts on the same ground [m]."""

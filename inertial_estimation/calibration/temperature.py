@@ -18,6 +18,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.residual_statistics import (
+    SCALE,
     contiguous_blocks,
     fit_by_blocks,
     require_mostly_undisturbed,
@@ -26,14 +27,10 @@ from inertial_estimation.calibration.residual_statistics import (
 )
 from inertial_estimation.errors import LogError
 
-MIN_TOUCH = np.repeat([3.0, 0.3], 3)
-"""Residuals below are no touch [N, Nm]."""
 MAX_EXPLAINED = 0.95
 """Share of the temperature's variance that time, or the load, may explain."""
 MIN_RANGE = 2.0
 """Between the coldest and the warmest twentieth of the samples [K]."""
-N_BLOCKS = 10
-"""Contiguous parts of the log for deviations."""
 MIN_CELSIUS, MAX_CELSIUS = -60.0, 150.0
 """Of an FT sensor; rooms have 290 K and more."""
 ROUND_OFF = 1e-9
@@ -139,8 +136,8 @@ def fit_temperature(
         raise LogError(f'{name}: {reason}')
     used = known.copy()
     used[known] = robustly_undisturbed(
-        (temperatures - temperatures[known].mean())[known, None], missing[known], times[known],
-        MIN_TOUCH,
+        (temperatures - temperatures[known].mean())[known, None], missing[known] / SCALE,
+        times[known],
     )  # fmt: skip
     n_disturbed = int(known.sum() - used.sum())
     require_mostly_undisturbed(n_disturbed, int(known.sum()), name)
@@ -158,7 +155,7 @@ def fit_temperature(
                 f'{MAX_EXPLAINED:g}'
             )
     zero = float(warmth.mean()) if reference is None else reference
-    blocks = contiguous_blocks(times[used], N_BLOCKS)
+    blocks = contiguous_blocks(times[used])
     columns = np.column_stack([warmth - zero, -np.ones(len(warmth))])
     found, covariances = fit_by_blocks(columns, target, blocks)
     deviations = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2)).T

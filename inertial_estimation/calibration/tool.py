@@ -13,6 +13,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.ndimage import gaussian_filter1d
+from scipy.optimize import minimize_scalar
+from scipy.spatial.transform import Rotation
 
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
@@ -21,7 +25,9 @@ from inertial_estimation.calibration.residual_statistics import (
     contiguous_blocks,
     fit_by_blocks,
     huber_weights,
+    require_direction,
     require_mostly_undisturbed,
+    require_rotation,
     require_shape,
     scales,
     undisturbed,
@@ -34,13 +40,10 @@ N_POINT, N_BODY = 4, 10
 """Inertial unknowns of a tool without inertia, and with it."""
 MAX_SAMPLES, MAX_SEARCHED = 20000, 4000
 """Samples that are compared, and those of the search for the delay."""
-N_BLOCKS = 10
-"""Contiguous parts of the log for deviations."""
 MIN_SPREAD = 0.5
 """Of proper accelerations along two axes [m/s^2]."""
 MAX_MISALIGNMENT = 0.5
 """[rad]."""
-ROTATION_TOLERANCE = 1e-6
 ROBUST_ROUNDS = 3
 REACH = 0.05
 """Duration of a touch before and after its outliers [s]."""
@@ -153,8 +156,7 @@ def fit_tool(
         larger delay, or gives a negative mass or other axes of the IMU.
 
     """
-    if direction not in (1, -1):
-        raise ModelError(f"'direction' is {direction}, expected 1 or -1", about=('direction',))
+    require_direction(direction)
     if not 0.0 <= max_delay < np.inf:
         raise ModelError(f"'max_delay' is {max_delay}, expected 0 or more", about=('max_delay',))
     values = stacked('accelerations', motion.accelerations, 3)
@@ -173,14 +175,14 @@ def fit_tool(
     period = float(max(np.median(np.diff(ft_times)), np.median(np.diff(imu_times))))
     ft, imu = _smooth(ft_times, readings, period), _smooth(imu_times, columns, period)
     first, last = max(ft.first, imu.first + max_delay), min(ft.last, imu.last - max_delay)
-    if last - first < period:
-        raise LogError(f'FT sensor and IMU are known together for {max(0.0, last - first):.3g} s')
     times = np.arange(first, last, max(period, (last - first) / MAX_SAMPLES))
     times = times[ft.knows(times) & imu.knows(times, max_delay)]
     if not len(times):
-        raise LogError(f'gaps leave no sample with both known {max_delay:g} s before and after')
+        raise LogError(
+            f'FT sensor and IMU are never known together, {max_delay:g} s before and after'
+        )
     measured = ft.spline(times)
-    problem = _Problem(imu.spline, n, times, measured, contiguous_blocks(times, N_BLOCKS))
+    problem = _Problem(imu.spline, n, times, measured, contiguous_blocks(times))
     proper = imu.spline(times)[:, -3:]
     spreads = np.linalg.svd(proper - proper.mean(axis=0))[1] / np.sqrt(len(times))
     if spreads[1] < MIN_SPREAD:
@@ -275,12 +277,9 @@ def _regressor_columns(
     times: Array, values: Array, pose: Array | None, sign: int, n_inertial: int
 ) -> Array:
     """Return columns of the inertial unknowns, then the proper acceleration, at the sensor."""
-    from scipy.interpolate import CubicSpline
-
     pose = np.eye(4) if pose is None else numbers('sensor_H_imu', pose, (4, 4))
     R, place = pose[:3, :3], pose[:3, 3]
-    if not np.allclose(R.T @ R, np.eye(3), atol=ROTATION_TOLERANCE) or np.linalg.det(R) < 0.0:
-        raise ModelError("'sensor_H_imu' holds no rotation", about=('sensor_H_imu',))
+    require_rotation('sensor_H_imu', R)
     acceleration = values[:, :3] @ R.T
     spin = rate = np.zeros_like(acceleration)
     if values.shape[1] > 3:
@@ -311,9 +310,6 @@ class _Smooth(NamedTuple):
 
 def _smooth(times: Array, values: Array, width: float) -> _Smooth:
     """Smooth a stream with a Gaussian of standard deviation `width` [s]."""
-    from scipy.interpolate import CubicSpline
-    from scipy.ndimage import gaussian_filter1d
-
     margin, length = SMOOTHING_REACH * width, times[-1] - times[0]
     if length <= 2.0 * margin:
         raise LogError(
@@ -348,8 +344,7 @@ class _Problem(NamedTuple):
 
     def residuals(self, x: Array, delay: float) -> Array:
         """Return the residuals of the readings, (n, 6) [N, Nm]."""
-        found: Array = self.measured - self.regressor(delay) @ x
-        return found
+        return np.asarray(self.measured - self.regressor(delay) @ x)
 
     def solve(self, sizes: Array, weights: Array, delay: float) -> tuple[Array, int]:
         """Return the unknowns and the rank; sizes (6,) of residuals, weights (n,)."""
@@ -365,8 +360,6 @@ class _Problem(NamedTuple):
         """Return the delay of the smallest residual, at most `most` either way [s]."""
         if most == 0.0:
             return 0.0
-        from scipy.optimize import minimize_scalar
-
         n = len(self.times)
         few = np.unique(np.linspace(0, n - 1, min(n, MAX_SEARCHED)).astype(np.intp))
         part = self._replace(times=self.times[few], measured=self.measured[few])
@@ -400,8 +393,6 @@ class _Problem(NamedTuple):
 
     def misalignment(self, x: Array, delay: float) -> float:
         """Return the angle between the IMU's axes and those that fit forces best [rad]."""
-        from scipy.spatial.transform import Rotation
-
         Y = self.regressor(delay)[:, :3]
         explained = Y[..., 0] * x[0]
         wanted = self.measured[:, :3] - Y[..., 1:] @ x[1:]

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import argparse
 
-import numpy as np
-
-from inertial_estimation.calibration.calibration_file import as_entry, read
-from inertial_estimation.cli.calibrate_output import AXES, figures_table
+from inertial_estimation.calibration.calibration_file import as_entry, read, require_usable
+from inertial_estimation.cli.calibrate_output import figures_table
 from inertial_estimation.cli.render import escape, records_table, show, write_json
+from inertial_estimation.errors import ConfigError
 
 
 def show_file(chosen: argparse.Namespace) -> None:
@@ -23,11 +22,10 @@ def show_file(chosen: argparse.Namespace) -> None:
         of_steps = entries[name].pop('provenance')
         tables.append(figures_table(name, entries[name]))
         steps += [{'sensor': name, 'samples': '', 'notes': ()} | step for step in of_steps]
-        # Rows are scaled to one length, as units and gains differ.
-        lengths = np.linalg.norm(one.matrix, axis=1)
-        scaled = one.matrix / np.where(lengths > 0.0, lengths, 1.0)[:, None]
-        if (rank := int(np.linalg.matrix_rank(scaled))) < len(AXES):
-            warnings.append(f'{name}: the matrix has rank {rank} of {len(AXES)}')
+        try:
+            require_usable(name, one)
+        except ConfigError as error:
+            warnings.append(str(error))
     columns = ('sensor', 'method', 'date', 'samples', 'notes')
     show(
         escape(f"FT calibration of robot '{robot}'"),

@@ -26,6 +26,7 @@ from inertial_estimation.calibration.in_situ_offset import InSituOffset, in_situ
 from inertial_estimation.calibration.session import Session
 from inertial_estimation.cli.calibrate_output import (
     KEPT_SLOPES,
+    UNITS,
     figures_table,
     finish,
     former,
@@ -204,14 +205,24 @@ def _finish_matrix(
         'body_first_moment': found.body.first_moment, 'body_deviations': found.body_deviations,
         'matrix': found.matrix, 'deviations': found.deviations,
     }  # fmt: skip
-    columns = ('name', 'added_mass', 'found_mass', 'residual_over_noise', 'gap', 'samples')
+    columns = {
+        'name': 'name', 'added mass [kg]': 'added_mass', 'found mass [kg]': 'found_mass',
+        'residual over noise': 'residual_over_noise', 'gap': 'gap', 'samples': 'samples',
+    }  # fmt: skip
     shown = [{**entry, 'name': Path(entry['name']).name} for entry in entries]
-    tables = [figures_table(chosen.ft, figures), records_table('Data sets', shown, columns)]
+    of_matrix = figures_table(chosen.ft, figures, deviations=UNITS['matrix'])
+    tables = [of_matrix, records_table('Data sets', shown, columns)]
     calibration = found.calibration(
         date, chosen.temperature, [*notes, *(one.text for one in findings)]
     )
+    # Those of the other data sets do not concern the matrix.
+    of_others = [
+        each
+        for one, offset in zip(others, offsets[len(sets) :], strict=True)
+        for each in offset.findings(found.matrix, f'{chosen.ft}, {one.name}')
+    ]
     finish(
-        chosen, robot_name(chosen), {chosen.ft: calibration}, findings,
+        chosen, robot_name(chosen), {chosen.ft: calibration}, [*findings, *of_others],
         figures | {'data_sets': entries}, tables,
     )  # fmt: skip
 

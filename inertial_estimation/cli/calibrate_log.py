@@ -48,11 +48,8 @@ def offsets(chosen: argparse.Namespace) -> None:
     part = _part(chosen)
     log, date = _open(chosen, robot, settings, part)
     log = log.within(_range(part)).thinned(MAX_SAMPLES)
-    supports, names, felt = (
-        tuple(chosen.support) or (settings.fixed_link,),
-        list(calibrations),
-        None,
-    )
+    supports, names = tuple(chosen.support) or (settings.fixed_link,), list(calibrations)
+    felt = None
     if log.touches is not None:
         known = {robot.frame(one, f"'supports' names '{one}'")[0] for one in supports}
         others = [
@@ -89,7 +86,7 @@ def offsets(chosen: argparse.Namespace) -> None:
     shown = {f'{name} {key}': one[key] for name, one in sensors.items()
              for key in ('offset', 'spread')}  # fmt: skip
     left_out = ', '.join(f'{count} {reason}' for reason, count in found.left_out.items())
-    tables = [figures_table('Offsets [N, Nm]', shown), f'samples left out: {left_out}']
+    tables = [figures_table('Offsets', shown), f'samples left out: {left_out}']
     tables += [escape(f'not found: {name}: {reason}') for name, reason in found.silent.items()]
     finish(
         chosen, robot.name, found.calibrations(calibrations, date), findings, figures, tables,
@@ -160,10 +157,10 @@ def tool(chosen: argparse.Namespace) -> None:
                if key not in ('residuals', 'used')}  # fmt: skip
     figures |= {'samples': int(fit.used.sum()), 'disturbed': int((~fit.used).sum()),
                 'delay': fit.delay if known else None}  # fmt: skip
-    tables = [figures_table(f'Tool on {chosen.ft}', figures)]
+    tables = [figures_table(f'Tool on {chosen.ft}', figures, spreads='m/s^2')]
     if known and abs(fit.delay) > fit.delay_deviation:
         offset = pair.imu_time_offset - fit.delay
-        tables.append(f'time_offset of the IMU, if the FT sensor has none: {offset:.5f}')
+        tables.append(f'time_offset of the IMU, if the FT sensor has none: {offset:.5f} s')
     calibration = fit.calibration(before, iso_date(log.origin_ns))
     finish(chosen, robot.name, {chosen.ft: calibration}, (), figures, tables, keeps=KEPT_SLOPES)
 
@@ -182,7 +179,7 @@ def _finish_fits(
         figures[one.name] = {key: value for key, value in one.fit._asdict().items()
                              if key != 'used'}  # fmt: skip
         figures[one.name] |= {'samples': int(one.used.sum()), 'assumed': one.assumed}
-        tables.append(figures_table(one.name, figures[one.name]))
+        tables.append(figures_table(one.name, figures[one.name], deviations='N/K, Nm/K'))
         if one.test is not None:
             figures[one.name]['test'] = one.test
             tables.append(figures_table(f'{one.name}, test', one.test))

@@ -10,11 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
+from inertial_estimation.calibration.raw_readings import AXES
 from inertial_estimation.cli.render import findings_lines, plain, show, table, write_json
 from inertial_estimation.errors import CalibrationError, NameNotFound
 from inertial_estimation.findings import Finding, Level
 
-AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
+WRENCH, MATRIX = 'N, Nm', 'N, Nm/raw'
+UNITS = {
+    name: unit
+    for unit, names in {
+        WRENCH: 'offset offset_deviations deviations spread drift drift_deviations rms rms_before '
+        'rms_held_out rms_offset_only rms_without_delay',
+        MATRIX: 'matrix', 'N': 'spreads', 'N^2': 'weight', 'm/s^2': 'accelerometer_bias',
+        'N/K, Nm/K': 'coefficients temperature_coefficients',
+        'degC': 'reference range reference_temperature', 'm': 'centre centre_deviations',
+        'kg': 'mass mass_deviation body_mass', 'kg m': 'body_first_moment', 'rad': 'misalignment',
+        'kg, kg m': 'body_deviations', 'kg m^2': 'inertia inertia_deviations',
+        's': 'delay delay_deviation',
+    }.items()
+    for name in names.split()
+}  # fmt: skip
+"""Of figures that have one."""
 SOME_ROBOT = 'robot'
 """Name in a file for which no robot is named."""
 KEPT_SLOPES = ('matrix', 'temperature_coefficients')
@@ -61,12 +77,15 @@ def finish(
         write(chosen.out, robot, found, keeps=keeps)
 
 
-def figures_table(title: str, figures: Mapping[str, Any]) -> Any:
-    """Return a table of the figures of a result; matrices by rows."""
-    rows: list[tuple[str, Any]] = []
+def figures_table(title: str, figures: Mapping[str, Any], **units: str) -> Any:
+    """Return a table of the figures of a result; matrices by rows; units: besides `UNITS`."""
+    rows: list[tuple[str, str, Any]] = []
     for key, value in plain(figures).items():
+        unit = (UNITS | units).get(key.split()[-1], '')
         if isinstance(value, list) and value and isinstance(value[0], list):
-            rows += [(f'{key} {axis}', row) for axis, row in zip(AXES, value, strict=False)]
+            for axis, row in zip(AXES, value, strict=False):
+                of_axis = unit.replace(WRENCH, 'N' if axis[0] == 'f' else 'Nm')
+                rows.append((f'{key} {axis}', of_axis, row))
         elif not isinstance(value, dict):
-            rows.append((key, value))
-    return table(title, ('', 'value'), rows)
+            rows.append((key, unit, value))
+    return table(title, ('', 'unit', 'value'), rows)

@@ -221,7 +221,7 @@ METHODS = {
         '--load 0.51 0 0.2 0.05 --out icub_ft.yaml', 'calibrate_body:live',
         (('--config', 'YAML', 'parameter file of the node'),
          ('--robot', 'URDF', 'robot description'), *OF_SENSOR, IMU_RPY, DIRECTION,
-         ('--imu', 'NAME|TOPIC', "IMU, or 'fixed link' (default: the nearest)", {'default': ''}),
+         ('--imu', 'NAME|TOPIC', 'IMU (default: the nearest)', {'default': ''}),
          ('--readings', 'TOPIC', 'of the FT sensor, without --config'),
          ('--load', SET[1:], "added mass and its centre about the sensor's origin [m]",
           NUMBER | {'nargs': 4, 'action': 'append', 'default': []}),

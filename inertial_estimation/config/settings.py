@@ -318,6 +318,8 @@ class EstimatorSettings(Group):
 
         """
         given = load_parameters(path, node)
+        if (file := given.get('calibration_file')) and isinstance(file, str):
+            given['calibration_file'] = str(Path(path).parent / Path(file).expanduser())
         try:
             return read(cls, given)
         except (NameNotFound, ConfigError) as error:

@@ -18,8 +18,9 @@ import numpy as np
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.calibration.offset_from_model import offset_from_model
+from inertial_estimation.calibration.residual_statistics import SCALE
 from inertial_estimation.calibration.sensor_fits import PredictedWrenches
-from inertial_estimation.calibration.support_loads import SCALE, support_loads
+from inertial_estimation.calibration.support_loads import support_loads
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, CallError, ConfigError, LogError
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator

@@ -181,17 +181,6 @@ class Uncertainty:
                 values[(flags & LOST) != 0] = np.nan
         return Deviations(sample.stamp_ns, step.contacts, wrenches, torques, external, residuals)
 
-    @one_thread()
-    def disturbances(
-        self, sample: Sample, contacts: Iterable[Contact] | ContactSet | None = None
-    ) -> Disturbances:
-        """
-        Return the effect of each source of noise on the results of one sample.
-
-        From it follow covariances of results and the shares of the sensors.
-        """
-        return self._evaluate(sample, contacts)[1]
-
     def of_batch(
         self, samples: SampleBatch, contacts: Iterable[Contact] | ContactSet | None = None
     ) -> Deviations:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from math import ceil, isnan
@@ -19,6 +20,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import Imu
 from inertial_estimation.sample import Sample, SensorState
 from inertial_estimation.signals.derivatives import (
+    Differentiator,
     gyroscope_differentiator,
     joint_differentiator,
     smoother,
@@ -37,11 +39,6 @@ ROUND_OFF = 0.01
 """Part of a period by which a delay may exceed whole periods and count as them."""
 USED = np.array([SensorState.FRESH, SensorState.PARTIAL], dtype=np.uint8)
 """States of readings that are used."""
-Kind = tuple[str, float]
-"""Of a filter, and the noise that it is for; 0: that of the joints, or any."""
-GYROSCOPE = 'gyroscope'
-UNFILTERED, JOINT, READING = ('', 0.0), ('joint', 0.0), ('reading', 0.0)
-"""Kinds of filters: none, of joint positions, and of whole readings."""
 NO_DERIVATIVES = np.array([[1.0], [0.0], [0.0]])
 """Weights of the newest sample where nothing is filtered."""
 
@@ -78,10 +75,12 @@ class StreamFilters:
     def __init__(self, settings: EstimatorSettings) -> None:
         self._settings = settings
         sources = settings.joint_states.velocity_source, settings.joint_states.acceleration_source
-        self._joints = JOINT if 'filter' in sources else UNFILTERED
-        self._readings = READING if settings.filter.smooth_readings else UNFILTERED
+        self._joints = joint_differentiator(settings, 1) if 'filter' in sources else None
+        self._readings = smoother(settings) if settings.filter.smooth_readings else None
+        self._gyroscopes: dict[float, Differentiator] = {}
+        """By their noise."""
         self._derives = settings.angular_acceleration_source == 'filter'
-        self._weights: dict[Kind, list[tuple[float, Array | None]]] = {}
+        self._weights: dict[Differentiator, list[tuple[float, Array | None]]] = {}
 
     def joint(self, rate: float) -> Array | None:
         """Return the noise (3, 3) of a joint; rate [Hz]."""
@@ -98,7 +97,7 @@ class StreamFilters:
 
     def imu(self, imu: Imu, rate: float) -> Array | None:
         """Return the noise (3, 3) of an IMU."""
-        weights = self._at(self._kind_of(imu), rate)
+        weights = self._at(self._of_imu(imu), rate)
         if weights is None:
             return None
         if not self._derives:
@@ -116,56 +115,47 @@ class StreamFilters:
 
     def learn_next(self, robot: Robot, rates: StreamRates) -> bool:
         """Compute the weights of one filter that are not known at its rate, if there is one."""
-        kinds = chain(
+        filters = chain(
             [self._joints] * len(robot.joint_names),
-            map(self._kind_of, robot.imus),
+            map(self._of_imu, robot.imus),
             [self._readings] * len(robot.ft_sensors),
         )
         n_known = sum(map(len, self._weights.values()))
-        for kind, rate in zip(kinds, chain(*(own.tolist() for own in rates)), strict=True):
-            self._at(kind, rate)
+        for one, rate in zip(filters, chain(*(own.tolist() for own in rates)), strict=True):
+            self._at(one, rate)
             if sum(map(len, self._weights.values())) > n_known:
                 return True
         return False
 
-    def _kind_of(self, imu: Imu) -> Kind:
-        """Return the kind of filter of the readings of an IMU."""
-        derives = self._derives and imu.measures != 'accelerometer'
-        if derives and self._readings == UNFILTERED:
-            return GYROSCOPE, self._settings.imu_of(imu.name).gyroscope_noise
-        return self._readings
+    def _of_imu(self, imu: Imu) -> Differentiator | None:
+        """Return the filter of the readings of an IMU; None: they are not filtered."""
+        unfiltered = not self._derives or imu.measures == 'accelerometer'
+        if unfiltered or self._readings is not None:
+            return self._readings
+        noise = self._settings.imu_of(imu.name).gyroscope_noise
+        if noise not in self._gyroscopes:
+            self._gyroscopes[noise] = gyroscope_differentiator(self._settings, noise)
+        return self._gyroscopes[noise]
 
-    def _at(self, kind: Kind, rate: float) -> Array | None:
-        """Return the weights of a kind of filter; None: no rate, or the filter fails at it."""
-        if kind == UNFILTERED:
+    def _at(self, used: Differentiator | None, rate: float) -> Array | None:
+        """Return the weights of a filter; None: no rate, or the filter fails at it."""
+        if used is None:
             return NO_DERIVATIVES
-        if isnan(rate):
+        chosen = self._settings.filter
+        if isnan(rate) or chosen.kind == 'adaptive_window':
             return None
-        known = self._weights.setdefault(kind, [])
+        known = self._weights.setdefault(used, [])
         for own, weights in known:
             if abs(own - rate) <= SAME_RATE * rate:
                 return weights
-        known.append((rate, self._weights_at(kind, rate)))
-        return known[-1][1]
-
-    def _weights_at(self, kind: Kind, rate: float) -> Array | None:
-        settings = self._settings
-        if settings.filter.kind == 'adaptive_window':
-            return None
-        if kind == JOINT:
-            differentiator = joint_differentiator(settings, 1)
-        elif kind[0] == GYROSCOPE:
-            differentiator = gyroscope_differentiator(settings, kind[1])
-        else:
-            differentiator = smoother(settings)
         # The sample is that of the first joint state as far back as the delay.
-        delay = ceil(settings.filter.delay * rate - ROUND_OFF) / rate
-        try:
-            smooth = settings.filter.smooth_readings
-            return filter_weights(differentiator, rate, delay=delay, smooth=smooth)
-        except ConfigError:
-            # Its window never holds enough samples: the stream is not used.
-            return None
+        delay = ceil(chosen.delay * rate - ROUND_OFF) / rate
+        found = None
+        # Where the window never holds enough samples the stream is not used.
+        with suppress(ConfigError):
+            found = filter_weights(used, rate, delay=delay, smooth=chosen.smooth_readings)
+        known.append((rate, found))
+        return found
 
 
 def stream_noise(

@@ -22,12 +22,11 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 
 from bench_robot import HUMANOID, BenchRobot
 from geometry_msgs.msg import PointStamped, WrenchStamped
-from hanging_body import GRAVITY, MASS, MATRIX, OFFSET
+from hanging_body import GRAVITY, MASS, MATRIX, OFFSET, TurnedBody
 from pinocchio.rpy import rpyToMatrix
 from sensor_msgs.msg import Imu
 from std_srvs.srv import Trigger
-from test_body_readings import at_rest, humanoid
-from turned_body import TurnedBody
+from test_session import at_rest, humanoid
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
 from inertial_estimation.calibration.session import DIRECTIONS, BodyReadings
