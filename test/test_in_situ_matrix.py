@@ -36,6 +36,7 @@ def test_matrix_that_is_not_unique_is_refused(rng, noise):
         ((0.5, tuple(CENTRE)), (1.0, AT), NONE, (0.7, AT)),
         ((0.5, AT), (0.5, OTHER), (0.5, (0.2, -0.1, 0.4))),
         GOOD[:2],
+        (NONE, NONE, NONE),
     ):
         with pytest.raises(LogError):
             in_situ_matrix(data_sets(rng, added, noise=noise))

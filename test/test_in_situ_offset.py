@@ -31,7 +31,7 @@ from inertial_estimation.calibration.raw_readings import (
     TOUCHED,
     accelerometer_bias,
 )
-from inertial_estimation.errors import LogError
+from inertial_estimation.errors import LogError, ModelError
 
 EXACT = 1e-9
 FIVE = 5.0
@@ -101,6 +101,8 @@ def test_logs_that_determine_no_offset_are_refused(rng):
                 in_situ_offset(
                     sign * readings, accelerations, matrix=None if readings is dead else MATRIX
                 )
+    with pytest.raises(ModelError):
+        in_situ_offset(raw, a, matrix=MATRIX @ np.diag([1, 1, 1, 1, 1, 0]))
 
 
 @pytest.mark.parametrize('channel', [1, 4])

@@ -24,7 +24,7 @@ from inertial_estimation.calibration.calibration_file import (
 from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.residual_statistics import deviations_of_means
 from inertial_estimation.calibration.tare import MAX_SAMPLES, TareRecorder
-from inertial_estimation.errors import CalibrationError, OffsetsNotUnique
+from inertial_estimation.errors import CalibrationError, ModelError, OffsetsNotUnique
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Level
@@ -174,6 +174,29 @@ def test_matrices_and_temperatures_come_before_the_offsets(robot, rng, offsets):
     np.testing.assert_allclose(found.offsets, offsets, atol=EXACT)
     np.testing.assert_allclose(found.temperatures, references + 7.0)
     np.testing.assert_array_equal(found.calibration.matrices, matrices)
+
+
+def test_temperatures_are_those_that_were_measured(robot, rng, offsets):
+    shot = standing(robot, pose_of(robot, rng), {'l_sole': 1.0})
+    calibration = FtCalibration(
+        np.tile(np.eye(6), (5, 1, 1)), np.zeros((5, 6)), np.zeros((5, 6)), np.full(5, 20.0)
+    )
+    celsius = np.array([35.0, 35.0, np.nan, np.nan, np.nan])
+    samples = repeated([shot._replace(ft_temperatures=celsius)], offsets)
+    samples.ft_temperatures[::2, 1] = np.nan
+    estimator = WrenchEstimator(robot, calibration=calibration)
+    found = offset_from_model(estimator, samples, ['l_sole'])
+    np.testing.assert_array_equal(found.temperatures, celsius)
+
+
+def test_a_support_named_twice_and_a_robot_without_ft_sensor_are_refused(robot, rng, offsets):
+    samples = repeated([standing(robot, pose_of(robot, rng), {'l_sole': 1.0})], offsets)
+    with pytest.raises(ModelError):
+        offset_from_model(WrenchEstimator(robot), samples, ['l_sole', 'l_sole'])
+    bare = biped(ft_sensors=[], imus=['root'])
+    samples = replace(samples, ft_readings=samples.ft_readings[:, :0])
+    with pytest.raises(CalibrationError):
+        offset_from_model(WrenchEstimator(bare), samples, ['l_sole'])
 
 
 def test_samples_without_a_reading_cost_their_sensor_only(robot, rng, offsets):

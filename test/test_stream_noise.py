@@ -97,6 +97,11 @@ def test_signals_that_are_not_filtered():
     np.testing.assert_array_equal(imu_covariance(1e-3, 0.1), np.diag([1e-6, 0.1**2, 0.0]))
 
 
+def test_unfiltered_signals_are_those_of_the_nearest_sample():
+    weights = filter_weights(SavitzkyGolayFilter(1, 0.2, 3), 99.1, delay=0.05, smooth=False)
+    assert weights[0, -1 - round(0.05 * 99.1)] == 1.0
+
+
 def test_roots_of_singular_covariances(rng):
     parts = rng.normal(size=(50, 3, 3))
     parts[10:20, :, 1:] = 0.0

@@ -130,7 +130,10 @@ def test_wrong_axes_and_insufficient_logs_are_refused():
     turned = given._replace(
         accelerations=given.accelerations @ R, angular_velocities=given.angular_velocities @ R
     )
-    for wrong in turned, given._replace(accelerations=level, angular_velocities=None):
+    times = given.ft_times.copy()
+    times[:5] -= 1e6
+    late = given._replace(ft_times=times)
+    for wrong in turned, late, given._replace(accelerations=level, angular_velocities=None):
         with pytest.raises(LogError):
             fit_tool(wrong)
 

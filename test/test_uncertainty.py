@@ -21,7 +21,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
+from inertial_estimation.model.sensors import FtCalibration, LinkSensorSpec
 from inertial_estimation.sample import SampleBatch, SensorState
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel
@@ -146,6 +146,15 @@ def test_derivatives_near_a_degenerate_split(points, rank, rng):
 def test_derivatives_of_a_robot_without_joints(rng):
     robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), joints=[], imus=['base'])
     check_derivatives(robot, random_sample(robot, rng), at_roots(robot))
+
+
+def test_exact_readings_of_two_imus_on_one_link_have_no_deviations(rng):
+    specs = [LinkSensorSpec(name, 'base') for name in ('one', 'other')]
+    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), joints=[], imus=specs)
+    sample = random_sample(robot, rng)
+    estimator = WrenchEstimator(robot, at_roots(robot))
+    found = Uncertainty(estimator, no_noise(robot)).of(sample)
+    np.testing.assert_array_equal(found.wrenches, 0.0)
 
 
 def test_derivatives_with_a_calibration_and_another_length(rng):

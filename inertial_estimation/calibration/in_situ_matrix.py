@@ -269,6 +269,8 @@ def in_situ_matrix(
         raise LogError(
             f'{len(sets)} data sets, {MIN_DATA_SETS} are needed for a matrix [T Lemma 5.2]'
         )
+    if not any(one.added.mass for one in sets):
+        raise LogError('no data set has an added mass')
     R = np.eye(3) if rotation is None else numbers('rotation', rotation, (3, 3))
     require_rotation('rotation', R)
     found = tuple(one.offset(former, bias) for one in sets)

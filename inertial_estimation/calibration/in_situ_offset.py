@@ -39,7 +39,7 @@ from inertial_estimation.calibration.raw_readings import (
     untouched,
 )
 from inertial_estimation.calibration.residual_statistics import SCALE
-from inertial_estimation.errors import CallError, LogError
+from inertial_estimation.errors import CallError, LogError, ModelError
 from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model.arguments import numbers, stacked
 
@@ -219,6 +219,8 @@ def in_situ_offset(
         )
     r, a = raw[kept], accelerations[kept] - bias
     metric = np.eye(6) if matrix is None else numbers('matrix', matrix, (6, 6)) / SCALE[:, None]
+    if np.linalg.matrix_rank(metric) < 6:
+        raise ModelError("'matrix' is singular", about=('matrix',))
     # Moments of a wrench may not change; all channels of gauges do.
     gauges = matrix is not None and not np.array_equal(matrix, np.eye(6))
     units = np.linalg.norm(metric, axis=0) if gauges else np.repeat([1.0, 0.0], 3)

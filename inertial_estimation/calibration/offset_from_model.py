@@ -207,6 +207,10 @@ def offset_from_model(
     supports = names('supports', supports)
     if not supports:
         raise ModelError("'supports' is empty", about=('supports',))
+    if twice := [name for k, name in enumerate(supports) if name in supports[:k]]:
+        raise ModelError(f"'supports' names '{twice[0]}' twice", about=('supports',))
+    if not robot.ft_sensors:
+        raise CalibrationError(f"robot '{robot.name}' has no FT sensor")
     if (np.diff(samples.stamp_ns) < 0).any():
         raise ModelError('the stamps of the samples go back')
     n, fts = len(samples), [sensor.name for sensor in robot.ft_sensors]
@@ -274,8 +278,8 @@ def offset_from_model(
     offsets, poses = calibration.offsets.copy(), {}
     spread, deviations = np.full((2, len(fts), 6), np.nan)
     temperatures = np.full(len(fts), np.nan)
-    if samples.ft_temperatures is not None:
-        warm = np.where(used, samples.ft_temperatures, np.nan)
+    if given.ft_temperatures is not None:
+        warm = np.where(used, given.ft_temperatures, np.nan)
         count = np.isfinite(warm).sum(axis=0)
         temperatures = np.nansum(warm, axis=0) / np.where(count, count, np.nan)
     for k in np.flatnonzero(found):

@@ -49,6 +49,8 @@ REACH = 0.05
 """Duration of a touch before and after its outliers [s]."""
 GRID_STEPS, SMOOTHING_REACH = 4, 4.0
 """Grid steps in a standard deviation of the smoothing; its deviations to either side."""
+MAX_LENGTH = 1e6
+"""Of a stream, in deviations of the smoothing: hours of data; more is a clock that jumped."""
 MIN_GAP_PERIODS, MIN_SAMPLES = 4.0, 8
 COARSE_STEP, DELAY_TOLERANCE, DERIVATIVE_STEP = 0.002, 1e-7, 1e-4
 """Of the first search for a delay, of the last, and of the derivative by it [s]."""
@@ -315,6 +317,8 @@ def _smooth(times: Array, values: Array, width: float) -> _Smooth:
         raise LogError(
             f'a stream of {length:.3g} s is too short to be smoothed over {2.0 * margin:.3g} s'
         )
+    if length > MAX_LENGTH * width:
+        raise LogError(f'stamps reach over {length:.3g} s, limit {MAX_LENGTH * width:.3g} s')
     grid = np.arange(times[0], times[-1], width / GRID_STEPS)
     even = CubicSpline(times, values)(grid)
     smoothed = gaussian_filter1d(even, GRID_STEPS, axis=0, truncate=SMOOTHING_REACH)

@@ -188,10 +188,11 @@ def _support(replay: Replay) -> Record | None:
     """Compare the force at a contact in the fixed link's frame with the weight."""
     robot, estimate = replay.robot, replay.clean
     gravity, good = float(np.linalg.norm(robot.gravity)), _good(replay, 'wrenches')
+    weight = robot.mass * gravity
     for c, contact in enumerate(estimate.contacts):
-        if contact.frame == robot.fixed_frame and gravity and good[:, c].any():
+        if contact.frame == robot.fixed_frame and weight and good[:, c].any():
             upward = -estimate.wrenches[good[:, c], c, :3] @ robot.gravity / gravity
-            mean, weight = float(upward.mean()), robot.mass * gravity
+            mean = float(upward.mean())
             return {
                 'contact': contact.name,
                 'mean_upward_force_n': mean,

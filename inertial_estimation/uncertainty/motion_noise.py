@@ -236,8 +236,10 @@ class MotionDerivatives:
             return np.asarray(roots.swapaxes(1, 2) @ signals)
         # Noise of a joint or an IMU reaches several links.
         joints, changes = links
-        by_link = signals[n:].reshape(-1, signals.shape[2])
-        spread = (changes.reshape(-1, len(by_link)) @ by_link).reshape(len(changes), 3, -1)
+        n_columns = signals.shape[2]
+        by_link = signals[n:].reshape(-1, n_columns)
+        spread = changes.reshape(-1, len(by_link)) @ by_link
+        spread = spread.reshape(len(changes), 3, n_columns)
         mixed = np.concatenate([joint_roots.swapaxes(1, 2) @ signals[:n], spread[len(joints) :]])
         mixed[joints] += spread[: len(joints)]
         return mixed

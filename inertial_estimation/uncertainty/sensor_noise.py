@@ -151,7 +151,7 @@ def filter_weights(
     weights = np.array(answers)[::-1].T.copy()
     if not smooth:
         weights[0] = 0.0
-        weights[0, -1 - delay_ns // period_ns] = 1.0
+        weights[0, -1 - round(delay_ns / period_ns)] = 1.0
     return weights
 
 
