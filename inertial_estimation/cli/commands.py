@@ -20,6 +20,7 @@ OUTPUT = {'type': Path}
 """Marks files that are written; all others are read."""
 ROBOT: Option = ('--robot', 'URDF', 'robot description', NEEDED)
 CONFIG: Option = ('--config', 'YAML', 'parameter file of the node', NEEDED)
+FULL: Option = ('--full', '', 'print all tables', FLAG)
 JSON: Option = ('--json', 'FILE', 'write all figures as JSON', OUTPUT)
 
 
@@ -103,7 +104,7 @@ COMMANDS = {
           {'default': ''}),
          ('--out', 'FOLDER', 'write the results as a bag'),
          ('--through', 'JOINT', 'compute the wrench of joints', NAMES),
-         ('--net', 'LINK', 'compute the net wrench of links', NAMES)),
+         ('--net', 'LINK', 'compute the net wrench of links', NAMES), FULL),
     ),
     'calibrate': Command('calibrate FT sensors', '', '', ()),
     'excite': Command(
@@ -156,7 +157,7 @@ COMMANDS = {
          ('--validate', 'LOG', 'logs to predict, not fitted', NAMES),
          ('--lock', 'JOINT', 'joints that the logs do not move', NAMES),
          ('--out-urdf', 'FILE', 'write the URDF; exit code 1 if inconsistent', OUTPUT),
-         ('--out-yaml', 'FILE', 'write friction, drives and FT offsets', OUTPUT)),
+         ('--out-yaml', 'FILE', 'write friction, drives and FT offsets', OUTPUT), FULL),
     ),
     'demo': Command(
         'estimate the wrenches of a simulated iCub that is pushed and carries a load',

@@ -12,7 +12,9 @@ from typing import Any
 
 from inertial_estimation.cli.files import load_urdf
 from inertial_estimation.cli.render import (
+    FULL_WIDTH,
     Columns,
+    all_tables,
     findings_lines,
     progress_bars,
     records_table,
@@ -72,6 +74,8 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.out_yaml is not None:
         write_whole(chosen.out_yaml, extras_yaml(found))
     show(*_overview(found, summary), *findings_lines(found.findings))
+    if chosen.full:
+        show(*all_tables(summary), width=FULL_WIDTH)
     if refusal is not None:
         raise refusal
     return 0

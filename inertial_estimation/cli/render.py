@@ -19,18 +19,18 @@ UNITS = {'n': 'N', 'nm': 'Nm', 's': 's', 'm': 'm', 'rad': 'rad', 'hz': 'Hz', 'kg
 """Units by the last part of a key."""
 MAX_LIST = 4
 """Names in a cell; of more, the first and the last."""
-WIDTH = 80
+WIDTH, FULL_WIDTH = 80, 120
 COLOURS = ('cyan', 'yellow', 'red')
 """Of findings, by level."""
 
 
-def show(*items: Any) -> None:
-    """Print text and tables, None: nothing, in the width of the terminal or `WIDTH` columns."""
+def show(*items: Any, width: int = WIDTH) -> None:
+    """Print text and tables, None: nothing, in the width of the terminal, else in `width`."""
     from rich.console import Console
 
     console = Console(highlight=False)
     if not console.is_terminal:
-        console = Console(highlight=False, width=WIDTH)
+        console = Console(highlight=False, width=width)
     # Written here, as rich would end the process by itself on a broken pipe.
     with console.capture() as captured:
         for item in items:
@@ -81,6 +81,34 @@ def records_table(
         for record in records
     ]
     return table(title, list(columns), rows)
+
+
+def all_tables(data: Mapping[str, Any], title: str = '') -> Iterator[Any]:
+    """Yield a table of each mapping and of each list of records in some data, and within them."""
+    for key, value in data.items():
+        records = value
+        if isinstance(value, Mapping) and all(isinstance(one, Mapping) for one in value.values()):
+            records = [{'name': name, **one} for name, one in value.items()]
+        if not records or not _is_nested(records):
+            continue
+        name = f'\n{title}: {heading(key)}' if title else f'\n{heading(key).capitalize()}'
+        if isinstance(records, Mapping):
+            yield table(name, ('', 'value'), records.items())
+            continue
+        parts = [{k: v for k, v in one.items() if _is_nested(v)} for one in records]
+        nested = {k for one in parts for k in one}
+        yield records_table(
+            name, [{k: v for k, v in one.items() if k not in nested} for one in records]
+        )
+        for one, part in zip(records, () if title else parts, strict=False):
+            yield from all_tables(part, str(next(iter(one.values()))))
+
+
+def _is_nested(value: Any) -> bool:
+    """Return true for a mapping, or a list of them."""
+    return isinstance(value, Mapping) or (
+        isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
+    )
 
 
 def heading(key: str) -> str:

@@ -12,7 +12,9 @@ from typing import Any
 
 from inertial_estimation.cli.files import load_urdf
 from inertial_estimation.cli.render import (
+    FULL_WIDTH,
     Columns,
+    all_tables,
     escape,
     findings_lines,
     progress_bars,
@@ -76,6 +78,8 @@ def run(chosen: argparse.Namespace) -> None:
             found.save(Path(chosen.out), progress)
     write_json(chosen.json, {**found.summary, 'findings': list(found.findings)})
     show(*_summary(found))
+    if chosen.full:
+        show(*all_tables(found.summary), width=FULL_WIDTH)
 
 
 def _summary(found: Replay) -> Iterator[Any]:
