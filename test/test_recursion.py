@@ -153,10 +153,18 @@ def assert_minimum(found, weight, rng, size=1e-3):
 
 @pytest.mark.parametrize('weight', [1.0, 1e-4, 1e-6])
 def test_refit_from_far_is_the_minimum_of_all_submodels(robot, prior, weight):
-    identifier = RecursiveIdentifier(robot.with_parameters(prior), settings(robot))
-    identifier.add(log(robot, 5.0)[0])
+    identifier = identify(robot, prior, log(robot, 3.0)[0], weight=weight)
     found = joint_refit(known_of(identifier), weight)
+    assert found.converged
     assert_minimum(found, weight, np.random.default_rng(0), size=1e-4)
+
+
+def test_refit_that_does_not_converge_is_withheld(robot, prior, monkeypatch):
+    identifier = identify(robot, prior, log(robot, 5.0)[0])
+    monkeypatch.setattr('inertial_estimation.identification.recursion.refit.MAX_STEPS', 1)
+    found = identifier.refit()
+    assert found.refitted == () and set(found.reasons) == {one.name for one in robot.submodels}
+    np.testing.assert_array_equal(found.parameters, prior)
 
 
 @pytest.mark.parametrize('moving', [None, 1000], ids=['moving', 'at rest'])

@@ -144,11 +144,9 @@ class RecursiveIdentifier:
     @cached_property
     def _bases(self) -> dict[str, tuple[BaseParameters, tuple[str, ...]]]:
         """Base parameters of each submodel, and the names of the combinations."""
-        with one_thread():
-            bases = self.builder.base_parameters()
         return {
             block.submodel.name: (base, tuple(base.combinations(block.unknowns.names)))
-            for block, base in zip(self.builder.blocks, bases, strict=True)
+            for block, (base, _) in zip(self.builder.blocks, self.builder.bases, strict=True)
         }
 
     def reset(self) -> None:
@@ -347,6 +345,8 @@ class RecursiveIdentifier:
             return used, offsets, self._tracker.proposed(offsets, before, known, since)
 
         determined, reasons = self._assessed()
+        if not found.converged:
+            reasons |= {one.name: 'the refit did not converge' for one in fitted}
         *_, subtracted = proposed(reasons)
         for one in (one for one in fitted if one.name not in reasons):
             ratio = one.residual_ratio_in_use(subtracted.values)
