@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
+from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification import evidence
 from inertial_estimation.identification.equations.builder import (
     EquationBuilder,
@@ -198,6 +199,31 @@ def test_reduced_equations_have_the_products_of_all(humanoid, arm, name, monkeyp
                 assert one.used[kind] + left_out == 300
 
 
+def test_evidence_of_no_samples_changes_nothing(arm, rng):
+    builder, (samples, _) = EquationBuilder(arm, EquationChoice(efforts=JOINTS)), moving(arm, rng)
+    for one, none in zip(gather(builder, samples), gather(builder, samples.take([])), strict=True):
+        for merged in (one.merge(none), none.merge(one)):
+            assert merged.used == one.used and merged.left_out == one.left_out
+            for kind, part in one.kinds.items():
+                np.testing.assert_allclose(merged.kinds[kind].R, part.R, atol=ROUND_OFF)
+
+
+@pytest.mark.parametrize(
+    'known',
+    [
+        {'share': 0.0},
+        {'share': 1.5},
+        {'external': {'base': np.zeros((1, 6))}},
+        {'free': np.ones((1, 2), bool)},
+        {'carried': np.zeros((N, 1))},
+    ],
+    ids=lambda known: ' '.join(map(str, known)),
+)
+def test_impossible_arguments_are_refused(arm, rng, known):
+    with pytest.raises(InertialEstimationError):
+        gather(EquationBuilder(arm), moving(arm, rng)[0], **known)
+
+
 def test_rank_of_each_kind(arm):
     """A force determines no inertia; a moment about x Iyy - Izz, and neither Iyy nor mc_x."""
     builder = EquationBuilder(arm)
@@ -209,7 +235,7 @@ def determined_by(builder, samples):
     """Return what samples determine of each block."""
     return [
         determined(one.block, base, weighted_sum(one.kinds.values(), [1.0] * len(one.kinds)))
-        for one, base in zip(gather(builder, samples), builder.base_parameters(), strict=True)
+        for one, (base, _) in zip(gather(builder, samples), builder.bases, strict=True)
     ]
 
 

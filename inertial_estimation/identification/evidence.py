@@ -9,15 +9,16 @@ Memory does not grow with the length of a log, and several logs are reduced one 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.equations.builder import Block, EquationBuilder, Observed
-from inertial_estimation.identification.equations.wrenches import EFFORT
-from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.equations.wrenches import EFFORT, SparseEquations
+from inertial_estimation.identification.information import Information, absorb
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import Term, gain_columns
@@ -113,31 +114,57 @@ def gather(
 
     share: independent equations over all, from 0 to 1.
     """
+    if not 0.0 < share <= 1.0:
+        raise InertialEstimationError(f'share is {share!r}, expected above 0 and at most 1')
     if isinstance(observed, SampleBatch):
         observed = Observed(observed, **known)
-    reduced: list[dict[str, tuple[Information, Indices, int]]] = [{} for _ in builder.blocks]
+    reduced = [
+        {kind: _Reduction(base) for kind, base in bases.of_kinds.items()}
+        for bases in builder.bases
+    ]
     for start in range(0, len(observed.samples), SAMPLES_AT_ONCE):
         some = observed.take(slice(start, start + SAMPLES_AT_ONCE))
         for own, (_, kinds) in zip(reduced, builder.sparse(some), strict=True):
             for kind, rows in kinds:
-                # Equations of a kind depend on some unknowns only.
-                columns = rows.columns
-                part, _, left_out = own.get(kind, (Information.empty(len(columns)), columns, 0))
-                system, lacking = rows.system(columns)
-                part = part.add(system[:, :-1], system[:, -1])
-                own[kind] = part, columns, left_out + lacking
+                own[kind].add(rows)
     return [
         Evidence(
             block,
-            {
-                k: one.placed(at, len(block.unknowns)).forget(share)
-                for k, (one, at, _) in own.items()
-            },
-            {kind: left_out for kind, (_, _, left_out) in own.items()},
-            {kind: int(part.count) for kind, (part, _, _) in own.items()},
+            {kind: one.information().forget(share) for kind, one in own.items()},
+            {kind: one.left_out for kind, one in own.items()},
+            {kind: one.used for kind, one in own.items()},
         )
         for block, own in zip(builder.blocks, reduced, strict=True)
     ]
+
+
+class _Reduction:
+    """
+    Equations of one kind.
+
+    Only base parameters are columns, as the others are combinations of them: absorbing equations
+    costs half as much.
+    """
+
+    def __init__(self, base: BaseParameters) -> None:
+        self._grouping = base.grouping
+        self._places = np.full(base.grouping.shape[1], -1)
+        self._places[base.independent] = np.arange(base.rank)
+        self._triangle: Array = np.zeros((base.rank + 1,) * 2, order='F')
+        self.used = self.left_out = 0
+
+    def add(self, rows: SparseEquations) -> None:
+        """Add equations."""
+        system, left_out = rows.system(self._places)
+        self._triangle = absorb(self._triangle, system)
+        self.used += len(system)
+        self.left_out += left_out
+
+    def information(self) -> Information:
+        """Return the information of all unknowns."""
+        triangle = np.triu(self._triangle)
+        found = Information.of(triangle[:, :-1] @ self._grouping, triangle[:, -1])
+        return replace(found, count=float(self.used))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices, Mask
-from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
 from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.identification.equations.wrenches import (
     COMPONENTS,
@@ -160,6 +161,15 @@ class Equations(NamedTuple):
     """Samples without one: a value is missing or unknown, or the joint in its dead zone."""
 
 
+class Bases(NamedTuple):
+    """Base parameters of one submodel."""
+
+    whole: BaseParameters
+    """Of all its equations."""
+    of_kinds: Mapping[str, BaseParameters]
+    """Those among them that equations of each kind depend on."""
+
+
 class EquationBuilder:
     """
     Builds the equations of all submodels of a robot.
@@ -233,6 +243,16 @@ class EquationBuilder:
         of_free, of_carried = ((len(samples), len(x)) for x in (self.blocks, choice.payloads))
         free = np.ones(of_free, bool) if observed.free is None else observed.free
         carried = np.zeros(of_carried) if observed.carried is None else observed.carried
+        for name, array, shape in (
+            ('free', free, of_free),
+            ('carried', carried, of_carried),
+            *(
+                (f"external['{frame}']", wrench, (len(samples), 6))
+                for frame, wrench in wrenches.items()
+            ),
+        ):
+            if np.shape(array) != shape:
+                raise ShapeError(name, shape, np.shape(array))
         poses = poses_in_parents(self.robot, samples.positions)
         motions = link_motions(self.robot, samples, poses)
         readings = samples.ft_readings
@@ -265,20 +285,23 @@ class EquationBuilder:
         situations = 1 + len(self.choice.payloads)
         return random_samples(self.robot, situations * (unknowns + SPARE_STATES), fastest, seed)
 
-    def base_parameters(self) -> list[BaseParameters]:
-        """Return the base parameters of all equations of each submodel."""
+    @cached_property
+    def bases(self) -> list[Bases]:
+        """Base parameters of each submodel."""
         # States with no payload, then each of them, over and over.
         samples, n = self.random_samples(), len(self.choice.payloads)
         turns = np.arange(len(samples))[:, None] % (n + 1)
         carried, found = (turns == 1 + np.arange(n)).astype(np.float64), []
         for block, kinds in self.sparse(Observed(samples, carried=carried)):
-            unknowns = block.unknowns
+            unknowns, columns = block.unknowns, {}
             information = Information.empty(len(unknowns))
-            for _, rows in kinds:
+            for kind, rows in kinds:
                 system, _ = rows.system(np.arange(len(unknowns)))
                 information = information.add(system[:, :-1], system[:, -1])
+                columns[kind] = rows.columns
             order = conditioning_order(len(unknowns.links), len(unknowns.extras))
-            found.append(BaseParameters.of_regressor(information.R, order))
+            base = BaseParameters.of_regressor(information.R, order)
+            found.append(Bases(base, {kind: _among(base, own) for kind, own in columns.items()}))
         return found
 
     def _block(self, submodel: Submodel, sides: Sequence[tuple[FreeSide, str]]) -> Block:
@@ -379,6 +402,14 @@ class EquationBuilder:
 def _coupled(pair: tuple[str, str]) -> list[Extra]:
     """Return the unknowns of a coupled drive."""
     return [Extra('+'.join(pair), term) for term in OF_A_COUPLING]
+
+
+def _among(base: BaseParameters, columns: Indices) -> BaseParameters:
+    """Return the base parameters of equations in which the other columns are zero."""
+    kept = np.isin(base.independent, columns)
+    grouping = np.zeros((int(kept.sum()), base.grouping.shape[1]))
+    grouping[:, columns] = base.grouping[np.ix_(kept, columns)]
+    return BaseParameters(base.independent[kept], grouping)
 
 
 def random_samples(robot: Robot, n: int, fastest: float = 1.0, seed: int = 0) -> SampleBatch:

@@ -52,17 +52,23 @@ class SparseEquations(NamedTuple):
         """Columns that are in some part, ascending."""
         return np.unique(np.concatenate([part.columns for part in self.parts]))
 
-    def dense(self, columns: Indices) -> Array:
-        """Return [Y y] of these columns or more, (n, k + 1), NaN where it is not usable."""
-        transposed = np.zeros((len(columns) + 1, len(self.y)))
+    def dense(self, places: Indices) -> Array:
+        """
+        Return [Y y], (n, k + 1), NaN where it is not usable.
+
+        places: of each column among the k that are wanted, -1: left out, (n_unknowns,).
+        """
+        transposed = np.zeros((places.max(initial=-1) + 2, len(self.y)))
         for part in self.parts:
-            transposed[np.searchsorted(columns, part.columns)] += part.values
+            to = places[part.columns]
+            kept = to >= 0
+            transposed[to[kept]] += part.values[kept]
         transposed[-1] = np.where(self.usable, self.y, np.nan)
         return transposed.T
 
-    def system(self, columns: Indices) -> tuple[Array, int]:
+    def system(self, places: Indices) -> tuple[Array, int]:
         """Return [Y y] of usable samples, (m, k + 1) in LAPACK's order, and n - m."""
-        transposed = self.dense(columns).T
+        transposed = self.dense(places).T
         # The sum of a row is finite where all of it is.
         good = np.isfinite(transposed.sum(axis=0))
         if not good.all():
