@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from free_air import smooth_motion, with_readings
 from robots import nested_humanoid_urdf
 
+from bench.live_robots import smooth_motion, with_readings
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.equations.builder import EquationChoice
 from inertial_estimation.identification.errors_in_variables import StateNoise

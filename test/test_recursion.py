@@ -13,9 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from free_air import smooth_motion, with_readings
 
-from bench.live_robots import wrong_robot
+from bench.live_robots import smooth_motion, with_readings, wrong_robot
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.equations.builder import EquationChoice
 from inertial_estimation.identification.equations.wrenches import COMPONENTS

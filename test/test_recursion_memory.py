@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from free_air import smooth_motion, with_readings
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 from test_recursion import assert_minimum, identify, known_of, settings
 
+from bench.live_robots import smooth_motion, with_readings
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.recursion.identifier import (

@@ -7,9 +7,9 @@ Not covered: inertial parameters that are identified then.
 """
 
 import numpy as np
-from free_air import smooth_motion, with_readings
 from test_recursion import NOISE, robot, settings
 
+from bench.live_robots import smooth_motion, with_readings
 from inertial_estimation.identification.recursion.identifier import (
     RecursiveIdentifier,
     equal_parts,
