@@ -92,7 +92,7 @@ class Arm:
 
     def errors(self):
         """Return residuals of efforts of prior and fit, over the last eight seconds."""
-        (name,) = (submodel.name for submodel in self.robot.submodels)
+        name = self.robot.submodels[0].name
         pairs = [
             [list(each[name].values()) for each in (refit.prior_residuals, refit.residuals)]
             for refit in self.refits[-8:] if refit is not None and refit.prior_residuals
@@ -100,19 +100,17 @@ class Arm:
         return np.sqrt(np.nanmean(np.square(pairs), axis=(0, 2)))
 
 
-def light(urdf):
-    """Return a URDF whose links all have 0.3 kg."""
-    return re.sub(r'<mass value="[0-9.]+"', '<mass value="0.3"', urdf)
-
-
 @pytest.mark.parametrize(
-    ('recorded', 'urdf_of', 'last'),
-    [(UR10E, str, LAST), (UR10E, light, LAST + 6.0), (PANDA, str, PANDA.last)],
+    ('recorded', 'mass', 'last'),
+    [(UR10E, None, LAST), (UR10E, 0.3, LAST + 6.0), (PANDA, None, PANDA.last)],
     ids=['ur10e', 'light ur10e', 'panda'],
 )
-def test_identified_parameters_predict_efforts_better(recorded, urdf_of, last):
-    arm = Arm(settings(recorded), recorded, urdf_of(recorded.description()))
-    arm.play(recorded.first, last)
+def test_identified_parameters_predict_efforts_better(recorded, mass, last):
+    """Also from a URDF in which all links have one mass."""
+    urdf = recorded.description()
+    if mass:
+        urdf = re.sub(r'<mass value="[0-9.]+"', f'<mass value="{mass}"', urdf)
+    arm = Arm(settings(recorded), recorded, urdf).play(recorded.first, last)
     assert arm.changes == []
     assert arm.seconds > last - recorded.first - WAITS
     assert arm.refitted
@@ -144,9 +142,8 @@ def test_a_push_in_motion_is_rejected(recorded):
 def test_a_push_at_rest_is_rejected_before_any_motion():
     arm = Arm(settings(dead_zone=0.0)).play(FIRST - REST, FIRST)
     assert arm.changes == []
-    known, n = arm.seconds, len(arm.refits)
+    known = arm.seconds
     arm.play(FIRST - REST, FIRST, pushed=(0.0, FIRST), later=REST)
-    assert len(arm.refits) > n + 3
     assert arm.changes == [Change.TOUCHED]
     assert arm.seconds <= known
 

@@ -82,7 +82,7 @@ def test_offsets_walk_by_the_root_of_time_and_equations_fade(robot, rng):
     assert known.seconds == 8.0
 
 
-def test_samples_that_come_alone_count_for_time_and_time_set_back_for_none(robot):
+def test_single_samples_count_for_time_and_time_set_back_does_not(robot):
     identifier = RecursiveIdentifier(robot, settings(robot, warm_up=3.0, half_life=300.0))
     parts = equal_parts(log(robot, 60.0, rate=1.0), 1.0)
     for part in parts:
