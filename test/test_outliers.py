@@ -9,6 +9,7 @@ Not covered: whole logs, see test_disturbed.py.
 import numpy as np
 import pytest
 from robots import two_link_urdf
+from simulated_arm import swinging
 
 from inertial_estimation.identification.equations.builder import (
     EquationBuilder,
@@ -24,7 +25,6 @@ from inertial_estimation.identification.outliers import (
     least_trimmed,
 )
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 
 UNKNOWNS, WINDOWS, EQUATIONS = 8, 60, 20
 NOISE = {'fine': 0.05, 'coarse': 2.0}
@@ -32,6 +32,18 @@ NOISE = {'fine': 0.05, 'coarse': 2.0}
 CLOSE = 5 * NOISE['fine'] / np.sqrt(WINDOWS * EQUATIONS / 2)
 # Of the median window, each of 20 equations.
 SPREAD = 0.15
+
+
+def regressors(rng, levers=1.0):
+    """Return the window of each equation, and regressors."""
+    window = np.repeat(np.arange(WINDOWS), EQUATIONS)
+    return window, rng.normal(size=(len(window), UNKNOWNS)) * np.resize(levers, WINDOWS)[
+        window, None
+    ]
+
+
+def prior_of(x, weight):
+    return Information.of(weight * np.eye(UNKNOWNS), weight * x)
 
 
 @pytest.mark.parametrize('share', [0.0, 0.2, 0.45])
@@ -48,13 +60,13 @@ def test_cleaner_half_is_found(rng, share, off, lever):
     while bad.mean() < share:
         start = rng.integers(WINDOWS)
         bad[start : start + min(3, round(share * WINDOWS) - bad.sum())] = True
-    window, kinds = np.repeat(np.arange(WINDOWS), EQUATIONS), {}
+    kinds = {}
     for kind, noise in NOISE.items():
-        Y = rng.normal(size=(len(window), UNKNOWNS)) * np.where(bad[window], lever, 1.0)[:, None]
+        window, Y = regressors(rng, np.where(bad, lever, 1.0))
         y = Y @ truth + noise * rng.normal(size=len(window)) + bad[window] * (Y @ pushed)
         kinds[kind] = WindowEquations(np.column_stack([Y, y]), window)
     wrong = truth + off * rng.normal(size=UNKNOWNS)
-    prior = Information.of(1e-3 * np.eye(UNKNOWNS), 1e-3 * wrong)
+    prior = prior_of(wrong, 1e-3)
     found = least_trimmed(kinds, WINDOWS, prior, wrong)
     assert not (found.kept & bad).any()
     assert found.kept.sum() == WINDOWS // 2
@@ -69,16 +81,12 @@ def test_cleaner_half_is_found(rng, share, off, lever):
 
 
 def test_objective_weighs_noise_of_the_half_against_the_prior(rng):
-    window = np.repeat(np.arange(WINDOWS), EQUATIONS)
-    Y = rng.normal(size=(len(window), UNKNOWNS))
-    systems = {
-        kind: np.column_stack([Y, noise * rng.normal(size=len(window))])
+    (window, Y), wrong = regressors(rng), rng.normal(size=UNKNOWNS)
+    kinds = {
+        kind: WindowEquations(np.column_stack([Y, noise * rng.normal(size=len(window))]), window)
         for kind, noise in NOISE.items()
     }
-    kinds = {kind: WindowEquations(rows, window) for kind, rows in systems.items()}
-    wrong = rng.normal(size=UNKNOWNS)
-    prior = Information.of(30.0 * np.eye(UNKNOWNS), 30.0 * wrong)
-    found = least_trimmed(kinds, WINDOWS, prior, wrong)
+    found = least_trimmed(kinds, WINDOWS, prior_of(wrong, 30.0), wrong)
     count = EQUATIONS * found.kept.sum()
     pull = 900.0 * np.sum((found.x - wrong) ** 2) / 2
     assert pull > 0.01 * count
@@ -88,13 +96,10 @@ def test_objective_weighs_noise_of_the_half_against_the_prior(rng):
 
 @pytest.mark.parametrize('nearer', [0, 1])
 def test_prior_decides_between_equal_halves(rng, nearer):
-    truths = rng.normal(size=(2, UNKNOWNS))
-    window = np.repeat(np.arange(WINDOWS), EQUATIONS)
-    Y = rng.normal(size=(len(window), UNKNOWNS))
+    truths, (window, Y) = rng.normal(size=(2, UNKNOWNS)), regressors(rng)
     y = np.einsum('ni,ni->n', Y, truths[window % 2]) + NOISE['fine'] * rng.normal(size=len(window))
     kinds = {'one': WindowEquations(np.column_stack([Y, y]), window)}
-    prior = Information.of(30.0 * np.eye(UNKNOWNS), 30.0 * truths[nearer])
-    found = least_trimmed(kinds, WINDOWS, prior, truths[nearer])
+    found = least_trimmed(kinds, WINDOWS, prior_of(truths[nearer], 30.0), truths[nearer])
     np.testing.assert_allclose(found.x, truths[nearer], atol=CLOSE)
 
 
@@ -104,17 +109,11 @@ RATE, PUSHED = 100, slice(400, 500)
 def test_outliers_are_the_push_and_its_margin(rng):
     robot = Robot.from_urdf(two_link_urdf(), fixed_link='body')
     builder = EquationBuilder(robot, EquationChoice(wrenches=False, efforts=('elbow',)))
-    n = 1000
-    zero, empty = np.zeros((n, 1)), np.zeros((n, 0, 3))
-    efforts = rng.normal(size=(n, 1))
-    efforts[PUSHED] += 50.0
-    samples = SampleBatch(
-        np.arange(n) * (10**9 // RATE), zero, zero + 1.0, zero, empty, empty, empty,
-        np.zeros((n, 0, 6)), efforts=efforts,
-    )  # fmt: skip
+    samples = swinging(rng, 10.0, RATE, n_joints=1)
     (rows,) = builder.equations(samples)
-    # Right-hand sides without the weight of the arm.
-    samples.efforts[:, 0] += rows['effort elbow'].Y @ robot.parameters.ravel()
+    efforts = rng.normal(size=(len(samples), 1))
+    efforts[PUSHED] += 50.0
+    samples.efforts[:] = efforts + (rows['effort elbow'].Y @ robot.parameters.ravel())[:, None]
     observed = Observed(samples)
     references = [Reference(robot.parameters.ravel(), {'effort elbow': 1.0})]
     at, near = (
