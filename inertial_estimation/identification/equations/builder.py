@@ -300,8 +300,13 @@ class EquationBuilder:
                 information = information.add(system[:, :-1], system[:, -1])
                 columns[kind] = rows.columns
             order = conditioning_order(len(unknowns.links), len(unknowns.extras))
-            base = BaseParameters.of_regressor(information.R, order)
-            found.append(Bases(base, {kind: _among(base, own) for kind, own in columns.items()}))
+            base, of_kinds = BaseParameters.of_regressor(information.R, order), {}
+            for kind, own in columns.items():
+                kept = np.isin(base.independent, own)
+                grouping = np.zeros((int(kept.sum()), len(unknowns)))
+                grouping[:, own] = base.grouping[np.ix_(kept, own)]
+                of_kinds[kind] = BaseParameters(base.independent[kept], grouping)
+            found.append(Bases(base, of_kinds))
         return found
 
     def _block(self, submodel: Submodel, sides: Sequence[tuple[FreeSide, str]]) -> Block:
@@ -402,14 +407,6 @@ class EquationBuilder:
 def _coupled(pair: tuple[str, str]) -> list[Extra]:
     """Return the unknowns of a coupled drive."""
     return [Extra('+'.join(pair), term) for term in OF_A_COUPLING]
-
-
-def _among(base: BaseParameters, columns: Indices) -> BaseParameters:
-    """Return the base parameters of equations in which the other columns are zero."""
-    kept = np.isin(base.independent, columns)
-    grouping = np.zeros((int(kept.sum()), base.grouping.shape[1]))
-    grouping[:, columns] = base.grouping[np.ix_(kept, columns)]
-    return BaseParameters(base.independent[kept], grouping)
 
 
 def random_samples(robot: Robot, n: int, fastest: float = 1.0, seed: int = 0) -> SampleBatch:

@@ -325,7 +325,11 @@ class RecursiveIdentifier:
         ready = [one.memory for one in fitted]
         if not ready:
             return None
-        start = {one.name: one.parameters for one in fitted if one.found is not None}
+        start = {
+            one.name: one.memory.block.unknowns.split(one.found)[0]
+            for one in fitted
+            if one.found is not None
+        }
         found = joint_refit(ready, self.settings.weight, start)
         for one, fit in zip(fitted, found.fits, strict=True):
             one.set_fit(fit.x)

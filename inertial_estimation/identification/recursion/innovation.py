@@ -216,12 +216,6 @@ class SubmodelIdentifier:
         return self._test is not None and not self._test.rejecting
 
     @property
-    def parameters(self) -> Array:
-        """Those of the last fit, shape (n_links, 10)."""
-        assert self.found is not None
-        return self.memory.block.unknowns.split(self.found)[0]
-
-    @property
     def residual_ratio(self) -> float:
         """Residual of the fit over that of the prior, median of the newest windows."""
         return float(np.median(self._ratios or 1.0))

@@ -185,14 +185,12 @@ class _Part(NamedTuple):
     """Number of equations."""
     C: Array
     """Regressor of its offsets over the root of the count, shape (r, k)."""
-    gram: Array
-    """F'F."""
     across: Array
     """F'C."""
 
     def start(self, parameters: Array) -> Array:
         """Return coordinates of parameters, (n_links, 10), with all else at its prior."""
-        u, moved = np.zeros(len(self.gram)), (parameters - self.memory.prior)[..., None]
+        u, moved = np.zeros(len(self.across)), (parameters - self.memory.prior)[..., None]
         u[: self.rows.n_inertial] = np.linalg.solve(self.rows.links, moved).reshape(-1)
         return u
 
@@ -210,8 +208,8 @@ def _part(one: SubmodelMemory) -> _Part:
         extra_scales=one.scales[inner[unknowns.n_inertial :] - unknowns.n_inertial],
     )
     rows = Coordinates.of(problem, one.maps)
-    F, C = rows.factor, information.R[:, one.offsets] / np.sqrt(problem.count)
-    return _Part(one, rows, problem.count, C, F.T @ F, F.T @ C)
+    C = information.R[:, one.offsets] / np.sqrt(problem.count)
+    return _Part(one, rows, problem.count, C, rows.factor.T @ C)
 
 
 class _Point(NamedTuple):
@@ -305,7 +303,7 @@ class _Newton:
         hessians = entropic_hessian(here.shapes)
         for part, links, down in zip(self.parts, self.links, here.slopes):
             root = np.sqrt(part.size) * part.rows.curvature_root(
-                part.gram, hessians[links], here.shapes[links], self.weight
+                part.rows.gram, hessians[links], here.shapes[links], self.weight
             )
             right = np.empty((len(root), len(part.memory.own) + 1), order='F')
             right[:, :-1], right[:, -1] = part.size * part.across, down
