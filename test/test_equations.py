@@ -17,7 +17,6 @@ from inertial_estimation.identification import evidence
 from inertial_estimation.identification.equations.builder import (
     EquationBuilder,
     EquationChoice,
-    random_samples,
 )
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import determined, gather
@@ -180,7 +179,7 @@ def test_reduced_equations_have_the_products_of_all(humanoid, arm, name, monkeyp
     }[name]  # fmt: skip
     choice = EquationChoice(efforts=robot.joint_names, friction=OF_A_JOINT, **others)
     builder = EquationBuilder(robot, choice)
-    samples = random_samples(robot, 300, seed=4)
+    samples = builder.random_samples(4, 300)
     samples.positions[17, 0] = np.nan
     some = [gather(builder, samples.take(part)) for part in (slice(0, 50), slice(50, 300))]
     merged = [one.merge(two) for one, two in zip(*some, strict=True)]
@@ -243,7 +242,7 @@ def test_rank_of_a_joint_at_rest_and_of_one_pose():
     arm = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base', ft_sensors=[])
     friction = (Term.VISCOUS, Term.COULOMB)
     builder = EquationBuilder(arm, EquationChoice(efforts=JOINTS, friction=friction))
-    samples = random_samples(arm, 200, seed=2)
+    samples = builder.random_samples(2, 200)
     still = {
         name: getattr(samples, name) * [1.0, 0.0, 1.0]
         for name in ('positions', 'velocities', 'accelerations')

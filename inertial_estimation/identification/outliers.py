@@ -156,12 +156,12 @@ def find_outliers(
     observed: Observed,
     references: Sequence[Reference],
     limit: float,
-    reach: float,
+    margin: float,
 ) -> tuple[Mask, list[dict[str, Array]]]:
     """
     Return the samples at which an unknown wrench seems to act, (n, n_blocks).
 
-    limit: residual over the noise; reach: margin around such samples [s]. Also returns residuals
+    limit: residual over the noise; margin: around such samples [s]. Also returns residuals
     of the other samples, by kind, for each block.
     """
     found = np.zeros((len(observed.samples), len(builder.blocks)), dtype=bool)
@@ -179,12 +179,11 @@ def find_outliers(
                 left[k][kind].append(residuals[inner])
                 size = windowed_size(stamps[part], residuals)
                 found[start:stop, k] |= (size > limit * one.noise.get(kind, np.inf))[inner]
-    margin = round(reach * 1e9)
+    margin_ns = round(margin * 1e9)
     for bad in found.T:
         times = stamps[bad]
-        bad[:] = np.searchsorted(times, stamps + margin, side='right') > np.searchsorted(
-            times, stamps - margin
-        )
+        first = np.searchsorted(times, stamps - margin_ns)
+        bad[:] = np.searchsorted(times, stamps + margin_ns, side='right') > first
     others = [
         {kind: np.concatenate(parts)[~bad] for kind, parts in own.items()}
         for own, bad in zip(left, found.T, strict=True)

@@ -277,13 +277,27 @@ class EquationBuilder:
             ]
             yield block, self._kinds(block, sides, placed, motions, samples, loads, usable)
 
-    def random_samples(self, seed: int = 0) -> SampleBatch:
-        """Return states in which everything moves, enough to determine all that is possible."""
-        unknowns = max(len(block.unknowns) for block in self.blocks)
+    def random_samples(self, seed: int = 0, n: int | None = None) -> SampleBatch:
+        """Return n states in which everything moves; default: enough to determine all."""
+        if n is None:
+            unknowns = max(len(block.unknowns) for block in self.blocks)
+            n = (1 + len(self.choice.payloads)) * (unknowns + SPARE_STATES)
         slowest = max(self.choice.dead_zones.values(), default=0.0)
         fastest = min(1.0 + 10.0 * slowest, MAX_VELOCITY)
-        situations = 1 + len(self.choice.payloads)
-        return random_samples(self.robot, situations * (unknowns + SPARE_STATES), fastest, seed)
+        rng, n_fts = np.random.default_rng(seed), len(self.robot.ft_sensors)
+        joints, imus = len(self.robot.joint_names), len(self.robot.imus)
+        return SampleBatch(
+            stamp_ns=np.arange(n, dtype=np.int64),
+            positions=rng.normal(size=(n, joints)),
+            velocities=rng.uniform(-fastest, fastest, (n, joints)),
+            accelerations=rng.normal(size=(n, joints)),
+            angular_velocities=rng.normal(size=(n, imus, 3)),
+            proper_accelerations=10.0 * rng.normal(size=(n, imus, 3)),
+            angular_accelerations=rng.normal(size=(n, imus, 3)),
+            ft_readings=rng.normal(size=(n, n_fts, 6)),
+            efforts=rng.normal(size=(n, joints)),
+            ft_temperatures=np.zeros((n, n_fts)),
+        )
 
     @cached_property
     def bases(self) -> list[Bases]:
@@ -407,21 +421,3 @@ class EquationBuilder:
 def _coupled(pair: tuple[str, str]) -> list[Extra]:
     """Return the unknowns of a coupled drive."""
     return [Extra('+'.join(pair), term) for term in OF_A_COUPLING]
-
-
-def random_samples(robot: Robot, n: int, fastest: float = 1.0, seed: int = 0) -> SampleBatch:
-    """Return states in which everything moves, up to a velocity [rad/s or m/s]."""
-    rng = np.random.default_rng(seed)
-    joints, imus = len(robot.joint_names), len(robot.imus)
-    return SampleBatch(
-        stamp_ns=np.arange(n, dtype=np.int64),
-        positions=rng.normal(size=(n, joints)),
-        velocities=rng.uniform(-fastest, fastest, (n, joints)),
-        accelerations=rng.normal(size=(n, joints)),
-        angular_velocities=rng.normal(size=(n, imus, 3)),
-        proper_accelerations=10.0 * rng.normal(size=(n, imus, 3)),
-        angular_accelerations=rng.normal(size=(n, imus, 3)),
-        ft_readings=rng.normal(size=(n, len(robot.ft_sensors), 6)),
-        efforts=rng.normal(size=(n, joints)),
-        ft_temperatures=np.zeros((n, len(robot.ft_sensors))),
-    )

@@ -130,15 +130,7 @@ class RecursiveIdentifier:
         return fits
 
     def base_values(self) -> dict[str, BaseValues]:
-        """
-        Return the base parameters of the last refit.
-
-        Returns
-        -------
-        dict of str to BaseValues
-            Of each submodel with equations.
-
-        """
+        """Return the base parameters of the last refit, of each submodel with equations."""
         return base_values(self.memories, self._bases, self.found)
 
     @cached_property
@@ -315,11 +307,7 @@ class RecursiveIdentifier:
         """
         Solve for parameters and offsets, and decide on which an estimator may rely.
 
-        Returns
-        -------
-        Refit or None
-            None: no submodel has equations whose noise is known.
-
+        None: no submodel has equations whose noise is known.
         """
         fitted = [one for one in self._submodels if one.memory.information is not None]
         ready = [one.memory for one in fitted]

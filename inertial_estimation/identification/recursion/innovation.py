@@ -99,7 +99,6 @@ class InnovationTest:
 
     @property
     def rejecting(self) -> bool:
-        """True if equations are rejected now."""
         return bool(self._rejected)
 
     def judge(self, new: SampleWindow) -> tuple[Sequence[SampleWindow], Change | None]:

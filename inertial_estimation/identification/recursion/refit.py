@@ -104,21 +104,7 @@ class Refit:
         }
 
     def update(self, robot: Robot, calibration: FtCalibration) -> ParameterUpdate:
-        """
-        Return what an estimator may use, with zero in place of offsets not determined yet.
-
-        Parameters
-        ----------
-        robot : Robot
-            The identified robot.
-        calibration : FtCalibration
-            Of the readings that were identified from.
-
-        Returns
-        -------
-        ParameterUpdate
-
-        """
+        """Return what an estimator may use; offsets that are not determined yet are zero."""
         none = np.zeros(6)
         offsets = [self.subtracted.get(sensor.name, none) for sensor in robot.ft_sensors]
         return ParameterUpdate(
