@@ -17,7 +17,7 @@ import numpy as np
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.equations.builder import Block, EquationBuilder, Observed
-from inertial_estimation.identification.equations.wrenches import EFFORT, SparseEquations
+from inertial_estimation.identification.equations.wrenches import EFFORT
 from inertial_estimation.identification.information import Information, absorb
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.row_space import RowSpace
@@ -118,53 +118,33 @@ def gather(
         raise InertialEstimationError(f'share is {share!r}, expected above 0 and at most 1')
     if isinstance(observed, SampleBatch):
         observed = Observed(observed, **known)
-    reduced = [
-        {kind: _Reduction(base) for kind, base in bases.of_kinds.items()}
-        for bases in builder.bases
+    n, all_bases = len(observed.samples), [one.of_kinds for one in builder.bases]
+    # Only base parameters are columns, as the others are combinations of them: it costs half.
+    triangles = [
+        {kind: np.zeros((base.rank + 1,) * 2, order='F') for kind, base in bases.items()}
+        for bases in all_bases
     ]
-    for start in range(0, len(observed.samples), SAMPLES_AT_ONCE):
-        some = observed.take(slice(start, start + SAMPLES_AT_ONCE))
-        for own, (_, kinds) in zip(reduced, builder.sparse(some), strict=True):
+    left_out = [dict.fromkeys(bases, 0) for bases in all_bases]
+    for start in range(0, n, SAMPLES_AT_ONCE):
+        blocks = builder.sparse(observed.take(slice(start, start + SAMPLES_AT_ONCE)))
+        for bases, own, left, (_, kinds) in zip(
+            all_bases, triangles, left_out, blocks, strict=True
+        ):
             for kind, rows in kinds:
-                own[kind].add(rows)
-    return [
-        Evidence(
-            block,
-            {kind: one.information().forget(share) for kind, one in own.items()},
-            {kind: one.left_out for kind, one in own.items()},
-            {kind: one.used for kind, one in own.items()},
-        )
-        for block, own in zip(builder.blocks, reduced, strict=True)
-    ]
-
-
-class _Reduction:
-    """
-    Equations of one kind.
-
-    Only base parameters are columns, as the others are combinations of them: absorbing equations
-    costs half as much.
-    """
-
-    def __init__(self, base: BaseParameters) -> None:
-        self._grouping = base.grouping
-        self._places = np.full(base.grouping.shape[1], -1)
-        self._places[base.independent] = np.arange(base.rank)
-        self._triangle: Array = np.zeros((base.rank + 1,) * 2, order='F')
-        self.used = self.left_out = 0
-
-    def add(self, rows: SparseEquations) -> None:
-        """Add equations."""
-        system, left_out = rows.system(self._places)
-        self._triangle = absorb(self._triangle, system)
-        self.used += len(system)
-        self.left_out += left_out
-
-    def information(self) -> Information:
-        """Return the information of all unknowns."""
-        triangle = np.triu(self._triangle)
-        found = Information.of(triangle[:, :-1] @ self._grouping, triangle[:, -1])
-        return replace(found, count=float(self.used))
+                system, lacking = rows.system(bases[kind].independent)
+                own[kind] = absorb(own[kind], system)
+                left[kind] += lacking
+    found = []
+    for block, bases, own, left in zip(
+        builder.blocks, all_bases, triangles, left_out, strict=True
+    ):
+        used, parts = {kind: n - lacking for kind, lacking in left.items()}, {}
+        for kind, triangle in own.items():
+            system = np.triu(triangle)
+            part = Information.of(system[:, :-1] @ bases[kind].grouping, system[:, -1])
+            parts[kind] = replace(part, count=float(used[kind])).forget(share)
+        found.append(Evidence(block, parts, left, used))
+    return found
 
 
 @dataclass(frozen=True, eq=False)

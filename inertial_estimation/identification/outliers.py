@@ -219,10 +219,9 @@ def cleanest(
     for k, log in enumerate(logs):
         chosen, window = _windows(log.samples.stamp_ns, most)
         for found, (block, kinds) in zip(parts, builder.sparse(log.take(chosen)), strict=True):
-            n = len(block.unknowns)
             for kind, rows in kinds:
-                good = np.isfinite(rows.residuals(np.zeros(n)))
-                system, left_out = rows.system(np.arange(n))
+                good = np.isfinite(rows.residuals(np.zeros(len(block.unknowns))))
+                system, left_out = rows.system()
                 if left_out < len(good):
                     found[kind].append(WindowEquations(system, window[good] + k * most))
     references = []

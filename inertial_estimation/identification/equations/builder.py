@@ -227,10 +227,10 @@ class EquationBuilder:
     def equations(self, samples: SampleBatch, **known: Any) -> list[dict[str, Equations]]:
         """Return the equations of samples by kind, for each submodel; known: see `Observed`."""
         found = []
-        for block, kinds in self.sparse(Observed(samples, **known)):
+        for _, kinds in self.sparse(Observed(samples, **known)):
             of_block = {}
             for kind, rows in kinds:
-                system, left_out = rows.system(np.arange(len(block.unknowns)))
+                system, left_out = rows.system()
                 of_block[kind] = Equations(system[:, :-1], system[:, -1], left_out)
             found.append(of_block)
         return found
@@ -310,9 +310,9 @@ class EquationBuilder:
             unknowns, columns = block.unknowns, {}
             information = Information.empty(len(unknowns))
             for kind, rows in kinds:
-                system, _ = rows.system(np.arange(len(unknowns)))
+                system, _ = rows.system()
                 information = information.add(system[:, :-1], system[:, -1])
-                columns[kind] = rows.columns
+                columns[kind] = np.unique(np.concatenate([part.columns for part in rows.parts]))
             order = conditioning_order(len(unknowns.links), len(unknowns.extras))
             base, of_kinds = BaseParameters.of_regressor(information.R, order), {}
             for kind, own in columns.items():
@@ -376,7 +376,8 @@ class EquationBuilder:
                 # No force depends on an inertia.
                 some = columns[columns % 10 < 4] if c < 3 else columns
                 parts, y = outside(loads, c)
-                yield kind, SparseEquations((Part(some, wrench[c, some]), *parts), y, usable)
+                all_parts = (Part(some, wrench[c, some]), *parts)
+                yield kind, SparseEquations(len(unknowns), all_parts, y, usable)
         for side, name in sides:
             axis = side.sign * joint_axis(placed[side.child], self.robot.links[side.child].motion)
             parts, y = outside((load for load in loads if load.link in side.links), axis)
@@ -387,8 +388,10 @@ class EquationBuilder:
             along = np.ascontiguousarray(axis.T)
             values = [np.einsum('in,ikn->kn', along, wrench[:, some]) for some in places]
             inertial = Part(np.concatenate(places), np.concatenate(values))
-            all_parts = (inertial, *parts, own)
-            yield f'{EFFORT}{name}', SparseEquations(all_parts, y + effort, usable & moving)
+            rows = SparseEquations(
+                len(unknowns), (inertial, *parts, own), y + effort, usable & moving
+            )
+            yield f'{EFFORT}{name}', rows
 
     def _effort(self, unknowns: Unknowns, samples: SampleBatch, name: str) -> tuple[Part, Array]:
         """Return the columns of friction and the like of a joint, and its effort."""

@@ -41,24 +41,19 @@ class Part(NamedTuple):
 class SparseEquations(NamedTuple):
     """Equations ``Y x = y`` of n samples; columns in no part are zero."""
 
+    n_unknowns: int
     parts: tuple[Part, ...]
     y: Array
     """Shape (n,)."""
     usable: Mask
     """Samples that may be used if they hold numbers, shape (n,)."""
 
-    @property
-    def columns(self) -> Indices:
-        """Columns that are in some part, ascending."""
-        return np.unique(np.concatenate([part.columns for part in self.parts]))
-
-    def dense(self, places: Indices) -> Array:
-        """
-        Return [Y y], (n, k + 1), NaN where it is not usable.
-
-        places: of each column among the k that are wanted, -1: left out, (n_unknowns,).
-        """
-        transposed = np.zeros((places.max(initial=-1) + 2, len(self.y)))
+    def dense(self, columns: Indices | None = None) -> Array:
+        """Return [Y y] of some columns or all, (n, k + 1), NaN where it is not usable."""
+        columns = np.arange(self.n_unknowns) if columns is None else columns
+        places = np.full(self.n_unknowns, -1)
+        places[columns] = np.arange(len(columns))
+        transposed = np.zeros((len(columns) + 1, len(self.y)))
         for part in self.parts:
             to = places[part.columns]
             kept = to >= 0
@@ -66,9 +61,9 @@ class SparseEquations(NamedTuple):
         transposed[-1] = np.where(self.usable, self.y, np.nan)
         return transposed.T
 
-    def system(self, places: Indices) -> tuple[Array, int]:
+    def system(self, columns: Indices | None = None) -> tuple[Array, int]:
         """Return [Y y] of usable samples, (m, k + 1) in LAPACK's order, and n - m."""
-        transposed = self.dense(places).T
+        transposed = self.dense(columns).T
         # The sum of a row is finite where all of it is.
         good = np.isfinite(transposed.sum(axis=0))
         if not good.all():
