@@ -21,7 +21,6 @@ from inertial_estimation.identification.equations.builder import (
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import determined, gather
 from inertial_estimation.identification.information import weighted_sum
-from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import OF_A_JOINT, Term
 from inertial_estimation.model.free_floating import FreeFloatingModel
 from inertial_estimation.model.representations import Representation
@@ -221,13 +220,6 @@ def test_evidence_of_no_samples_changes_nothing(arm, rng):
 def test_impossible_arguments_are_refused(arm, rng, known):
     with pytest.raises(InertialEstimationError):
         gather(EquationBuilder(arm), moving(arm, rng)[0], **known)
-
-
-def test_rank_of_each_kind(arm):
-    """A force determines no inertia; a moment about x Iyy - Izz, and neither Iyy nor mc_x."""
-    builder = EquationBuilder(arm)
-    kinds = gather(builder, builder.random_samples())[-1].kinds
-    assert [RowSpace.of(kinds[kind].R).rank for kind in ('force_x', 'moment_x')] == [4, 7]
 
 
 def determined_by(builder, samples):

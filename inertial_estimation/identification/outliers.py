@@ -182,8 +182,8 @@ def find_outliers(
     margin_ns = round(margin * 1e9)
     for bad in found.T:
         times = stamps[bad]
-        first = np.searchsorted(times, stamps - margin_ns)
-        bad[:] = np.searchsorted(times, stamps + margin_ns, side='right') > first
+        before = np.searchsorted(times, stamps - margin_ns)
+        bad[:] = np.searchsorted(times, stamps + margin_ns, side='right') > before
     others = [
         {kind: np.concatenate(parts)[~bad] for kind, parts in own.items()}
         for own, bad in zip(left, found.T, strict=True)
