@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 from robots import nested_humanoid_urdf
 
-from bench.live_robots import smooth_motion, with_readings
+from bench.live_robots import equal_parts, smooth_motion, with_readings
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.equations.builder import EquationChoice
 from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.identification.recursion import offsets as offset_module
-from inertial_estimation.identification.recursion.identifier import (
-    RecursiveIdentifier,
-    equal_parts,
-)
+from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.state import from_text, to_text
 from inertial_estimation.model.robot import Robot

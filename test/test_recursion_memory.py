@@ -14,13 +14,10 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 from test_recursion import assert_minimum, identify, known_of, settings
 
-from bench.live_robots import smooth_motion, with_readings
+from bench.live_robots import equal_parts, smooth_motion, with_readings
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.recursion.identifier import (
-    RecursiveIdentifier,
-    equal_parts,
-)
+from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.refit import joint_refit

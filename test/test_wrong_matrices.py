@@ -9,11 +9,8 @@ Not covered: inertial parameters that are identified then.
 import numpy as np
 from test_recursion import NOISE, robot, settings
 
-from bench.live_robots import smooth_motion, with_readings
-from inertial_estimation.identification.recursion.identifier import (
-    RecursiveIdentifier,
-    equal_parts,
-)
+from bench.live_robots import equal_parts, smooth_motion, with_readings
+from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.innovation import Change
 
 __all__ = ['robot']

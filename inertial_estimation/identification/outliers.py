@@ -29,7 +29,11 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Indices, Mask, Stamps
 from inertial_estimation.identification.equations.builder import EquationBuilder, Observed
-from inertial_estimation.identification.evidence import Evidence, friction_scales
+from inertial_estimation.identification.evidence import (
+    SAMPLES_AT_ONCE,
+    Evidence,
+    friction_scales,
+)
 from inertial_estimation.identification.fit import fitted_at_prior
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.noise import noise_levels, spread
@@ -50,7 +54,6 @@ WINDOW_NS = 500_000_000
 """Length of windows: that of the shortest pushes."""
 MIN_WINDOW_SHARE = 0.5
 """Share of a window that its equations are divided by at least."""
-SAMPLES_AT_ONCE = 1500
 WEIGHT = 1e-2
 """Of the prior, over the number of equations."""
 MAX_NUMBERS = 8_000_000

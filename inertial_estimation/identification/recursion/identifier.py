@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -42,7 +42,6 @@ from inertial_estimation.identification.recursion.refit import (
 )
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch, SensorState
@@ -378,7 +377,6 @@ class RecursiveIdentifier:
             reasons,
             {one.name: one.prior_residuals for one in self._submodels if one.residuals},
             {one.name: one.residuals for one in self._submodels if one.residuals},
-            float(consistency_margin(parameters).min()),
             placed,
         )
 
@@ -405,11 +403,3 @@ def _effective_offsets(calibration: FtCalibration) -> Array:
     """Return the offsets of a calibration at zero degrees, shape (n_fts, 6) [N, Nm]."""
     warmth = calibration.temperature_coefficients * calibration.reference_temperatures[:, None]
     return np.asarray(calibration.offsets + warmth)
-
-
-def equal_parts(samples: SampleBatch, seconds: float) -> Sequence[SampleBatch]:
-    """Split a log into windows of some length [s]."""
-    times = (samples.stamp_ns - samples.stamp_ns[0]) / SECOND_NS
-    edges = np.flatnonzero(np.diff(np.floor(times / seconds)) > 0) + 1
-    starts, stops = [0, *edges.tolist()], [*edges.tolist(), len(samples)]
-    return [samples.take(slice(a, b)) for a, b in zip(starts, stops, strict=True)]

@@ -87,8 +87,6 @@ class Refit:
     """
     residuals: Mapping[str, Mapping[str, float]]
     """The same of the fit of that time."""
-    least_margin: float
-    """Smallest eigenvalue of a link's pseudo-inertia."""
     parameter_roots: Array
     """
     Root F of the covariance F F' of the parameters of each submodel, shape (n_links, 10, r); zero
