@@ -154,6 +154,7 @@ def test_refit_that_does_not_converge_is_withheld(robot, prior, monkeypatch):
     found = identifier.refit()
     assert found.refitted == () and set(found.reasons) == {one.name for one in robot.submodels}
     np.testing.assert_array_equal(found.parameters, prior)
+    assert identifier.found == {}
 
 
 @pytest.mark.parametrize('moving', [None, 1000], ids=['moving', 'at rest'])

@@ -284,11 +284,11 @@ class RecursiveIdentifier:
             samples = replace(samples, positions=np.where(assumed, np.nan, samples.positions))
         if samples.efforts is not None and self.settings.effort_gains:
             samples = replace(samples, efforts=samples.efforts * self._gains)
-        evidence = gather(self.builder, samples, external=external, free=free)
+        observed = Observed(samples, external, free)
+        evidence = gather(self.builder, observed)
         if self.noise is None:
             return evidence
         noise = self.noise.at_most(samples, self._levels)
-        observed = Observed(samples, external or {}, free)
         errors = perturbation_errors(self.builder, observed, noise, self._random)
         return [replace(one, errors=own) for one, own in zip(evidence, errors)]
 
@@ -318,8 +318,9 @@ class RecursiveIdentifier:
             if one.found is not None
         }
         found = joint_refit(ready, self.settings.weight, start)
-        for one, fit in zip(fitted, found.fits, strict=True):
-            one.set_fit(fit.x)
+        if found.converged:
+            for one, fit in zip(fitted, found.fits, strict=True):
+                one.set_fit(fit.x)
         since = (self.stamp_ns - self._used_ns) / SECOND_NS if self._used_ns else 0.0
         deviations = offset_deviations(ready)
         known = deviations <= np.resize(MAX_OFFSET_DEVIATION, len(deviations))
