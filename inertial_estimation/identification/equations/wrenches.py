@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
 
 class SparseEquations(NamedTuple):
-    """Equations ``Y x = y`` of n samples; columns in no part are zero."""
+    """Equations ``Y x = y`` of n samples; a column is in one part, or zero."""
 
     n_unknowns: int
     parts: tuple[Part, ...]
@@ -57,7 +57,7 @@ class SparseEquations(NamedTuple):
         for part in self.parts:
             to = places[part.columns]
             kept = to >= 0
-            transposed[to[kept]] += part.values[kept]
+            transposed[to[kept]] = part.values[kept]
         transposed[-1] = np.where(self.usable, self.y, np.nan)
         return transposed.T
 
