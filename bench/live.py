@@ -20,6 +20,7 @@ from bench.live_robots import (
     WRONG,
     StandingLog,
     at_random,
+    equal_parts,
     node_settings,
     record,
     smooth_motion,
@@ -32,14 +33,11 @@ from bench.report import Goal, Table
 from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.identification.recursion.identifier import (
-    SECOND_NS,
-    RecursiveIdentifier,
-    equal_parts,
-)
+from inertial_estimation.identification.recursion.identifier import SECOND_NS, RecursiveIdentifier
 from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.identification.solvers.divergence import whitening
 from inertial_estimation.model.identifiable import base_parameters
+from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.model.tree import Submodel
@@ -117,7 +115,7 @@ def torque_errors(log: StandingLog, seed: int) -> TorqueErrors:
             found = [refit.subtracted.get(sensor.name, none) for sensor in wrong.ft_sensors]
             updated = wrong.with_parameters(refit.parameters)
             sources[2:] = (updated, tared + np.nan_to_num(found)), (updated, tared)
-            margins.append(refit.least_margin)
+            margins.append(consistency_margin(refit.parameters).min())
         times.append(1e-9 * float(part.stamp_ns[-1]))
         base.append([one.error(sources[2][0]) for one in bases])
     refitted = refit.refitted if refit is not None else ()
@@ -228,7 +226,7 @@ def carried_load(seed: int = 0, seconds: float = 20.0, wait: float = 10.0) -> tu
     body = after[1]
     far = np.inf if body is None else float(np.linalg.norm(body.center - load.center))
     mass = np.inf if body is None else abs(body.mass - load.mass)
-    least = min(refit.least_margin for refit, _, _ in found.values())
+    least = min(consistency_margin(refit.parameters).min() for refit, _, _ in found.values())
     what = f'two feet, {load.mass:g} kg in a hand'
     since = f'{what}, {wait:g} s later'
     return (
@@ -277,7 +275,7 @@ def standing_still(seconds: int = STILL_SECONDS, seed: int = 0) -> tuple[Goal, .
 
     away = max(float(np.linalg.norm(refit.offsets[SENSOR][:3] - offset[:3])) for refit in refits)
     allowed = FORCE_LIMIT - STANDARD_GRAVITY[2] * mass_error(wrong.parameters)
-    least = min(refit.least_margin for refit in refits)
+    least = min(consistency_margin(refit.parameters).min() for refit in refits)
     what = f'{seconds} s of standing still'
     return (
         Goal(f'{what}: largest error of the offset [N]', away, allowed),

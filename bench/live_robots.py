@@ -153,6 +153,14 @@ def smooth_motion(
     return SampleBatch(stamps, q, v, a, none, none, none, readings)
 
 
+def equal_parts(samples: SampleBatch, seconds: float) -> Sequence[SampleBatch]:
+    """Split a log into windows of some length [s]."""
+    times = 1e-9 * (samples.stamp_ns - samples.stamp_ns[0])
+    edges = np.flatnonzero(np.diff(np.floor(times / seconds)) > 0) + 1
+    starts, stops = [0, *edges.tolist()], [*edges.tolist(), len(samples)]
+    return [samples.take(slice(a, b)) for a, b in zip(starts, stops, strict=True)]
+
+
 def wrong_robot(robot: Robot, rng: np.random.Generator, wrong: float = WRONG) -> Robot:
     """Return the robot with bodies that are wrong at random, each still a possible one."""
     bodies, _ = widened(robot.link_names, robot.parameters)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.live_robots import node_settings, smooth_motion, with_readings
+from bench.live_robots import equal_parts, node_settings, smooth_motion, with_readings
 from bench.report import Goal, Table
 from bench.robots import random_sample
 from bench.timing import Array, Timed, interleave, ratio
@@ -33,10 +33,7 @@ from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.recursion.covariance import parameter_roots
-from inertial_estimation.identification.recursion.identifier import (
-    RecursiveIdentifier,
-    equal_parts,
-)
+from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.refit import joint_refit
 from inertial_estimation.identification.solvers.entropic import solve_entropic

@@ -16,14 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.live_robots import node_settings, with_readings
+from bench.live_robots import equal_parts, node_settings, with_readings
 from bench.report import Goal, Table
 from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.identification.recursion.identifier import (
-    RecursiveIdentifier,
-    equal_parts,
-)
+from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.logs.log import TimeRange
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.model.configured_robot import build_robot
@@ -70,7 +67,7 @@ def measure(data: Path) -> tuple[list[Table], list[Goal]]:
         sizes = _rms(robot, samples, updates)
         accepted = [one for one in updates if one.refitted]
         names = ', '.join(sorted({name for one in accepted for name in one.refitted})) or '-'
-        margin = min(one.least_margin for one in updates)
+        margin = min(consistency_margin(one.parameters).min() for one in updates)
         worst = float((sizes[2] / sizes[1]).max())
         count = f'{len(accepted)} of {len(updates)}'
         table.append((weight or 'node', least or 'node', count, names, margin, worst))

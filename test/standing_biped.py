@@ -19,7 +19,7 @@ GRAVITY = 9.81
 
 
 def biped_urdf() -> str:
-    """Return its description; the sensors are turned and count in both directions."""
+    """Return its URDF; the sensors are turned and count in both directions."""
     turned = '<origin xyz="0.01 -0.02 0.03" rpy="0.4 0.1 -2.0"/>'
     text = _links(root=8.0, hand=1.1, upper_arm=1.3)
     text += _joint('shoulder', 'revolute', 'root', 'upper_arm', '0 0.3 0.2', '1 0 0')
@@ -56,27 +56,22 @@ def standing(
     up: np.ndarray = (0.0, 0.0, 1.0),
 ) -> Sample:
     """
-    Return what the sensors say while supports hold the robot still.
+    Return the readings of the sensors while supports hold the robot still.
 
     Each support carries its share of what holds the robot, and a wrench of its own besides, in
     and about the root link's frame [N, Nm]; these must add up to zero. `up` is in the root link.
     """
     source = ConsistentReadings(robot)
     rest = Motion(positions, 0 * positions, 0 * positions, np.zeros(3))
-    proper = GRAVITY * np.asarray(up) / np.linalg.norm(up)
-    poses = {name: source.pose(rest, name) for name in shares}
-    whole = _holding(source, rest, proper)
+    q, v, a = source._state(rest)
+    a[:3] = GRAVITY * np.asarray(up) / np.linalg.norm(up)
+    # Wrench about the root link's origin that holds the robot against gravity.
+    whole = pin.rnea(source.model, source.data, q, v, a)[:6].copy()
     wrenches = {}
     for name, share in shares.items():
         at_root = share * whole + (0.0 if squeeze is None else squeeze[name])
-        R, p = poses[name][:3, :3], poses[name][:3, 3]
+        pose = source.pose(rest, name)
+        R, p = pose[:3, :3], pose[:3, 3]
         force, moment = at_root[:3], at_root[3:]
         wrenches[name] = np.concatenate([R.T @ force, R.T @ (moment - np.cross(p, force))])
     return source.sample(rest, wrenches)[0]
-
-
-def _holding(source: ConsistentReadings, rest: Motion, proper: np.ndarray) -> np.ndarray:
-    """Return the wrench about the root link's origin that holds the robot against gravity."""
-    q, v, a = source._state(rest)
-    a[:3] = proper
-    return pin.rnea(source.model, source.data, q, v, a)[:6].copy()

@@ -6,20 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from free_air import smooth_motion, with_readings
 from robots import nested_humanoid_urdf
 from test_recursion import NOISE as ICUB_NOISE
 from test_recursion import robot as icub
 from test_recursion import settings
 
+from bench.live_robots import equal_parts, smooth_motion, with_readings
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.equations.builder import EquationChoice
 from inertial_estimation.identification.errors_in_variables import StateNoise
 from inertial_estimation.identification.recursion import offsets as offset_module
-from inertial_estimation.identification.recursion.identifier import (
-    RecursiveIdentifier,
-    equal_parts,
-)
+from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.recursion.state import from_text, to_text

@@ -69,19 +69,18 @@ def currents(robot, body, rng, noise=0.0):
     return builder, replace(samples, efforts=found), there
 
 
-def identified(builder, samples, there, method='least_squares', bounds=None):
-    evidence = gather(builder, samples, carried=there)
-    return fit(builder.robot, evidence, method, bounds=bounds).blocks[0]
-
-
-def gains_of(block):
-    columns = gain_columns(block.answer.unknowns)
-    return block.answer.x[columns], block.answer.deviations[columns]
+def identified(builder, samples, there):
+    """Return the fit, and the gains and their deviations."""
+    found = fit(builder.robot, gather(builder, samples, carried=there), 'least_squares')
+    answer = found.blocks[0].answer
+    columns = gain_columns(answer.unknowns)
+    return found, answer.x[columns], answer.deviations[columns]
 
 
 def test_known_payload_determines_gains_parameters_and_friction(arm, rng):
-    block = identified(*currents(arm, payload(), rng))
-    np.testing.assert_allclose(gains_of(block)[0], GAINS, rtol=EXACT)
+    found, gains, _ = identified(*currents(arm, payload(), rng))
+    np.testing.assert_allclose(gains, GAINS, rtol=EXACT)
+    (block,) = found.blocks
     links = arm.parameters[list(arm.submodels[0].links)].reshape(-1)
     truth = np.concatenate([links, FRICTION.reshape(-1), GAINS, DISC[1:]])
     for part in block.evidence.kinds.values():
@@ -107,30 +106,25 @@ def test_payload_beyond_an_ft_sensor_is_a_part_of_its_link(arm_with_wrist_sensor
             np.testing.assert_allclose(Y @ x - y, expected, atol=EXACT * np.abs(expected).max())
 
 
-def test_ft_sensor_determines_gains(arm_with_wrist_sensor, rng):
-    robot = arm_with_wrist_sensor
-    choice = EquationChoice(efforts=JOINTS, gains=JOINTS)
-    builder = EquationBuilder(robot, choice)
+def test_ft_sensor_or_a_known_torque_determines_gains(arm, arm_with_wrist_sensor, rng):
+    builder = EquationBuilder(arm_with_wrist_sensor, EquationChoice(efforts=JOINTS, gains=JOINTS))
     samples = builder.random_samples()
-    samples = replace(samples, efforts=efforts_of(robot, samples) / GAINS)
-    np.testing.assert_allclose(gains_of(identified(builder, samples, None))[0], GAINS, rtol=EXACT)
-
-
-def test_joint_of_known_torque_determines_the_other_gains(arm, rng):
+    samples.efforts[:] = efforts_of(arm_with_wrist_sensor, samples) / GAINS
+    np.testing.assert_allclose(identified(builder, samples, None)[1], GAINS, rtol=EXACT)
     builder, samples, there = currents(arm, payload(), rng)
     choice = replace(builder.choice, payloads=(), gains=JOINTS[:2])
     samples.efforts[:, 2] *= GAINS[2]
     unloaded = samples.take(np.flatnonzero(there[:, 0] == 0))
-    block = identified(EquationBuilder(arm, choice), unloaded, None)
-    np.testing.assert_allclose(gains_of(block)[0], GAINS[:2], rtol=EXACT)
+    _, gains, _ = identified(EquationBuilder(arm, choice), unloaded, None)
+    np.testing.assert_allclose(gains, GAINS[:2], rtol=EXACT)
 
 
 def test_gains_with_noise_are_unbiased_within_deviations(arm, rng):
     """With the current as a column, least squares would shrink them."""
     scores, shrunk = [], []
     for _ in range(30):
-        block = identified(*currents(arm, payload(), rng, noise=0.1))
-        values, deviations = gains_of(block)
+        found, values, deviations = identified(*currents(arm, payload(), rng, noise=0.1))
+        (block,) = found.blocks
         scores.append((values - GAINS) / deviations)
         weights = [1 / s for s in block.noise.deviations.values()]
         rows = weighted_sum(block.evidence.kinds.values(), weights)
@@ -154,18 +148,17 @@ def test_signs_of_gains_are_those_that_fit_best(arm, wrong):
         for row, pose in zip(prior, moved, strict=True):
             row[:] = parameters_of(inertia_seen_from(spatial_inertia(row), pose))
         builder = EquationBuilder(arm.with_parameters(prior), builder.choice)
-    block = identified(builder, samples, there)
+    found, gains, _ = identified(builder, samples, there)
+    (block,) = found.blocks
     assert (block.before[gain_columns(block.answer.unknowns)] < 0.0).any()
-    np.testing.assert_allclose(gains_of(block)[0], sign * GAINS, rtol=EXACT)
+    np.testing.assert_allclose(gains, sign * GAINS, rtol=EXACT)
 
 
 def test_light_payload_leaves_gains_uncertain(arm, rng):
     spreads = []
     for mass, uncertain in ((2.0, False), (0.005, True)):
-        builder, samples, there = currents(arm, payload(mass), rng, noise=0.1)
-        found = fit(arm, gather(builder, samples, carried=there), 'least_squares')
-        (block,) = found.blocks
-        spreads.append(gains_of(block)[1])
+        found, _, deviations = identified(*currents(arm, payload(mass), rng, noise=0.1))
+        spreads.append(deviations)
         names = {one.subject for one in fit_findings(found)}
         assert [f'{name}.drive_gain' in names for name in JOINTS] == [uncertain] * 3
     assert (spreads[1] > 10 * spreads[0]).all()
@@ -178,5 +171,5 @@ def test_payload_of_unknown_mass_needs_torques(arm, rng):
         identified(EquationBuilder(arm, choice), samples, there)
     builder = EquationBuilder(arm, replace(choice, gains=()))
     samples = replace(samples, efforts=samples.efforts * GAINS)
-    found = fit(arm, gather(builder, samples, carried=there), 'least_squares').payloads['disc']
-    np.testing.assert_allclose(found, DISC, atol=EXACT)
+    found, *_ = identified(builder, samples, there)
+    np.testing.assert_allclose(found.payloads['disc'], DISC, atol=EXACT)

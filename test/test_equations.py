@@ -12,17 +12,15 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
-from inertial_estimation.errors import ConfigError
+from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.identification import evidence
 from inertial_estimation.identification.equations.builder import (
     EquationBuilder,
     EquationChoice,
-    random_samples,
 )
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import determined, friction_scales, gather
 from inertial_estimation.identification.information import weighted_sum
-from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import OF_A_JOINT, Term
 from inertial_estimation.model.free_floating import FreeFloatingModel
 from inertial_estimation.model.representations import Representation
@@ -186,7 +184,7 @@ def test_reduced_equations_have_the_products_of_all(humanoid, arm, name, monkeyp
     }[name]  # fmt: skip
     choice = EquationChoice(efforts=robot.joint_names, friction=OF_A_JOINT, **others)
     builder = EquationBuilder(robot, choice)
-    samples = random_samples(robot, 300, seed=4)
+    samples = builder.random_samples(4, 300)
     samples.positions[17, 0] = np.nan
     some = [gather(builder, samples.take(part)) for part in (slice(0, 50), slice(50, 300))]
     merged = [one.merge(two) for one, two in zip(*some, strict=True)]
@@ -205,18 +203,36 @@ def test_reduced_equations_have_the_products_of_all(humanoid, arm, name, monkeyp
                 assert one.used[kind] + left_out == 300
 
 
-def test_rank_of_each_kind(arm):
-    """A force determines no inertia; a moment about x Iyy - Izz, and neither Iyy nor mc_x."""
-    builder = EquationBuilder(arm)
-    kinds = gather(builder, builder.random_samples())[-1].kinds
-    assert [RowSpace.of(kinds[kind].R).rank for kind in ('force_x', 'moment_x')] == [4, 7]
+def test_evidence_of_no_samples_changes_nothing(arm, rng):
+    builder, (samples, _) = EquationBuilder(arm, EquationChoice(efforts=JOINTS)), moving(arm, rng)
+    for one, none in zip(gather(builder, samples), gather(builder, samples.take([])), strict=True):
+        for merged in (one.merge(none), none.merge(one)):
+            assert merged.used == one.used and merged.left_out == one.left_out
+            for kind, part in one.kinds.items():
+                np.testing.assert_allclose(merged.kinds[kind].R, part.R, atol=ROUND_OFF)
+
+
+@pytest.mark.parametrize(
+    'known',
+    [
+        {'share': 0.0},
+        {'share': 1.5},
+        {'external': {'base': np.zeros((1, 6))}},
+        {'free': np.ones((1, 2), bool)},
+        {'carried': np.zeros((N, 1))},
+    ],
+    ids=lambda known: ' '.join(map(str, known)),
+)
+def test_impossible_arguments_are_refused(arm, rng, known):
+    with pytest.raises(InertialEstimationError):
+        gather(EquationBuilder(arm), moving(arm, rng)[0], **known)
 
 
 def determined_by(builder, samples):
     """Return what samples determine of each block."""
     return [
         determined(one.block, base, weighted_sum(one.kinds.values(), [1.0] * len(one.kinds)))
-        for one, base in zip(gather(builder, samples), builder.base_parameters(), strict=True)
+        for one, (base, _) in zip(gather(builder, samples), builder.bases, strict=True)
     ]
 
 
@@ -224,7 +240,7 @@ def test_rank_of_a_joint_at_rest_and_of_one_pose():
     arm = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base', ft_sensors=[])
     friction = (Term.VISCOUS, Term.COULOMB)
     builder = EquationBuilder(arm, EquationChoice(efforts=JOINTS, friction=friction))
-    samples = random_samples(arm, 200, seed=2)
+    samples = builder.random_samples(2, 200)
     still = {
         name: getattr(samples, name) * [1.0, 0.0, 1.0]
         for name in ('positions', 'velocities', 'accelerations')

@@ -127,7 +127,7 @@ def write(folder, settings, log=None, columns=None):
 def base_error(folder):
     """Return the relative error of the base parameters of the whole robot, and their number."""
     truth = Robot.from_urdf(walker_urdf(), ft_sensors=[], imus=['body'])
-    (base,) = EquationBuilder(truth).base_parameters()
+    ((base, _),) = EquationBuilder(truth).bases
     links = report(folder)['links']
     found = np.array([list(links[name].values()) for name in truth.link_names])
     wanted = base.grouping @ truth.parameters.reshape(-1)

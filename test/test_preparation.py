@@ -75,24 +75,19 @@ def test_signals_and_their_derivatives_have_no_delay(jitter, rng):
     assert found.period == pytest.approx(1 / RATE, rel=jitter + 1e-9)
 
 
-def test_edges_and_short_parts_are_cut_off():
+def test_edges_short_parts_and_missing_values_are_cut_off():
     t = np.arange(3000) / RATE
     t = np.delete(t, np.s_[1500:1700])
     t = np.delete(t, np.s_[-120:-80])
-    found = prepare(sines(t), Preparation(cutoff=20.0, largest_gap=0.05))
-    assert_sines(found.samples)
-    kept = found.samples.stamp_ns * 1e-9 - 1
+    raw = sines(t)
+    raw.ft_readings[700, 0, 2] = np.nan
+    found = prepare(raw, Preparation(cutoff=20.0, largest_gap=0.05)).samples
+    assert_sines(found)
+    kept = found.stamp_ns * 1e-9 - 1
     assert not ((kept > 3.0 - 0.2) & (kept < 3.4 + 0.19)).any()
-
-
-def test_missing_value_spoils_its_surroundings_only():
-    raw = sines(np.arange(2000) / RATE)
-    raw.ft_readings[1000, 0, 2] = np.nan
-    found = prepare(raw, Preparation(cutoff=20.0)).samples
-    near = np.abs(found.stamp_ns * 1e-9 - 3.0) <= 0.2 + 1e-9
+    near = np.abs(kept - 700 / RATE) <= 0.2 + 1e-9
     assert (np.isnan(found.ft_readings[:, 0, 2]) == near).all()
     assert np.isfinite(found.ft_readings[:, 0, :2]).all()
-    assert_sines(found)
 
 
 def test_decimation_and_measured_velocities():
@@ -118,20 +113,17 @@ def test_unusable_logs_and_settings_are_refused():
             prepare(log, Preparation(cutoff=cutoff))
 
 
-def test_friction_turns_as_slowly_as_filtered_efforts():
-    t, w = np.arange(8000)[:, None] / 1000.0, 2 * np.pi * 1.1
-    raw = joint_log(t[:, 0], np.sin(w * t), np.sign(np.cos(w * t)))
+def test_friction_turns_like_filtered_efforts_and_not_at_rest():
+    t, w = np.arange(8000)[:, None] * 0.001000123, 2 * np.pi * 1.1
+    moving, still = np.sin(w * t), np.full_like(t, 2.345)
+    raw = joint_log(t[:, 0], np.hstack([moving, still]), np.tile(np.sign(np.cos(w * t)), 2))
     found = prepare(raw, Preparation()).samples
     # A turn falls between two samples: 1 ms at 40 per second, the slope of the low pass.
-    np.testing.assert_allclose(found.directions, found.efforts, rtol=0, atol=0.05)
-    assert np.abs(found.directions - np.sign(found.velocities)).max() > 0.9
-
-
-def test_joint_at_rest_has_no_velocity():
-    t = np.arange(2000) * 0.001234567
-    raw = joint_log(t, np.full((2000, 1), 2.345))
-    found = prepare(raw, Preparation()).samples
-    assert not any(x.any() for x in (found.velocities, found.accelerations, found.directions))
+    direction = found.directions[:, 0]
+    np.testing.assert_allclose(direction, found.efforts[:, 0], rtol=0, atol=0.05)
+    assert np.abs(direction - np.sign(found.velocities[:, 0])).max() > 0.9
+    for values in (found.velocities, found.accelerations, found.directions):
+        assert not values[:, 1].any()
 
 
 STEP = 1e-3

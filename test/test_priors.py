@@ -16,7 +16,6 @@ from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.equations.builder import (
     EquationBuilder,
     EquationChoice,
-    random_samples,
 )
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
@@ -74,7 +73,7 @@ def test_wrong_prior_is_forgotten_as_equations_grow():
     builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names))
     pulled = []
     for count in (100, 10_000):
-        model, _ = gather(builder, random_samples(robot, count))
+        model, _ = gather(builder, builder.random_samples(0, count))
         truth = model.block.unknowns.join(robot.parameters[list(model.block.submodel.links)])
         # The residual has a variance of one, and nothing but the prior pulls.
         kinds = {

@@ -21,6 +21,7 @@ from inertial_estimation.identification.recursion.identifier import RecursiveIde
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.settings import recursion_settings
 from inertial_estimation.model.configured_robot import build_robot
+from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, SAMPLE_RATE, SampleWindows
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -92,7 +93,7 @@ class Arm:
 
     def errors(self):
         """Return residuals of efforts of prior and fit, over the last eight seconds."""
-        (name,) = (submodel.name for submodel in self.robot.submodels)
+        name = self.robot.submodels[0].name
         pairs = [
             [list(each[name].values()) for each in (refit.prior_residuals, refit.residuals)]
             for refit in self.refits[-8:] if refit is not None and refit.prior_residuals
@@ -100,23 +101,21 @@ class Arm:
         return np.sqrt(np.nanmean(np.square(pairs), axis=(0, 2)))
 
 
-def light(urdf):
-    """Return a URDF whose links all have 0.3 kg."""
-    return re.sub(r'<mass value="[0-9.]+"', '<mass value="0.3"', urdf)
-
-
 @pytest.mark.parametrize(
-    ('recorded', 'urdf_of', 'last'),
-    [(UR10E, str, LAST), (UR10E, light, LAST + 6.0), (PANDA, str, PANDA.last)],
+    ('recorded', 'mass', 'last'),
+    [(UR10E, None, LAST), (UR10E, 0.3, LAST + 6.0), (PANDA, None, PANDA.last)],
     ids=['ur10e', 'light ur10e', 'panda'],
 )
-def test_identified_parameters_predict_efforts_better(recorded, urdf_of, last):
-    arm = Arm(settings(recorded), recorded, urdf_of(recorded.description()))
-    arm.play(recorded.first, last)
+def test_identified_parameters_predict_efforts_better(recorded, mass, last):
+    """Also from a URDF in which all links have one mass."""
+    urdf = recorded.description()
+    if mass:
+        urdf = re.sub(r'<mass value="[0-9.]+"', f'<mass value="{mass}"', urdf)
+    arm = Arm(settings(recorded), recorded, urdf).play(recorded.first, last)
     assert arm.changes == []
     assert arm.seconds > last - recorded.first - WAITS
     assert arm.refitted
-    assert arm.refits[-1].least_margin > 0.0
+    assert (consistency_margin(arm.refits[-1].parameters) > 0.0).all()
     before, after = arm.errors()
     assert after < 0.5 * before
 
@@ -144,9 +143,8 @@ def test_a_push_in_motion_is_rejected(recorded):
 def test_a_push_at_rest_is_rejected_before_any_motion():
     arm = Arm(settings(dead_zone=0.0)).play(FIRST - REST, FIRST)
     assert arm.changes == []
-    known, n = arm.seconds, len(arm.refits)
+    known = arm.seconds
     arm.play(FIRST - REST, FIRST, pushed=(0.0, FIRST), later=REST)
-    assert len(arm.refits) > n + 3
     assert arm.changes == [Change.TOUCHED]
     assert arm.seconds <= known
 

@@ -33,8 +33,8 @@ def tracker():
 
 def ask(tracker, found, before, seconds=1.0, determined=ALL):
     """Return what is proposed, and take it."""
-    found, before = np.broadcast_to(found, 6), np.broadcast_to(before, 6)
-    tracker.now = tracker.proposed(found, before, determined, seconds)
+    pair = np.broadcast_to(found, 6), np.broadcast_to(before, 6)
+    tracker.now = tracker.proposed(*pair, determined, seconds)
     return tracker.now.values
 
 

@@ -10,13 +10,10 @@ import numpy as np
 import pytest
 
 from bench.live import carried_load, standing_still
-from bench.live_robots import node_settings, state_noise, tare, wrong_robot
+from bench.live_robots import equal_parts, node_settings, state_noise, tare, wrong_robot
 from inertial_estimation.estimation.model_update import ModelInUse
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.identification.recursion.identifier import (
-    RecursiveIdentifier,
-    equal_parts,
-)
+from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.refit import MAX_OFFSET_DEVIATION
 from inertial_estimation.model.sensors import FtCalibration
 

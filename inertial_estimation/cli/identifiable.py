@@ -45,7 +45,7 @@ def check_identifiable(source: EquationSource) -> Record:
     builder = EquationBuilder(excitable(robot), choice)
     unusable = {robot.submodel_of(frame) for frame in source.contacts}
     submodels: list[Record] = []
-    for k, (block, base) in enumerate(zip(builder.blocks, builder.base_parameters(), strict=True)):
+    for k, (block, (base, _)) in enumerate(zip(builder.blocks, builder.bases, strict=True)):
         names, kinds = block.unknowns.names, list(block.kinds)
         if k in unusable:
             base, kinds = BaseParameters.of_null_space(np.eye(len(names))), []

@@ -156,10 +156,10 @@ def perturbation_errors(
     for name in (*JOINT_SIGNALS, *IMU_SIGNALS):
         getattr(both.samples, name)[m:] = getattr(again, name)
     found = []
-    for block, kinds in builder.sparse(both):
-        errors, columns = {}, np.arange(len(block.unknowns))
+    for _, kinds in builder.sparse(both):
+        errors = {}
         for kind, rows in kinds:
-            system = rows.dense(columns)
+            system = rows.dense()
             moved = system[m:] - system[:m]
             errors[kind] = np.sqrt(n / m) * moved[np.isfinite(moved).all(axis=1)]
         found.append(errors)

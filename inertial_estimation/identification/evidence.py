@@ -9,15 +9,16 @@ Memory does not grow with the length of a log, and several logs are reduced one 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.arrays import Array
+from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.identification.equations.builder import Block, EquationBuilder, Observed
 from inertial_estimation.identification.equations.wrenches import EFFORT
-from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.information import Information, absorb
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.row_space import RowSpace
 from inertial_estimation.identification.unknowns import Term, gain_columns
@@ -113,31 +114,37 @@ def gather(
 
     share: independent equations over all, from 0 to 1.
     """
+    if not 0.0 < share <= 1.0:
+        raise InertialEstimationError(f'share is {share!r}, expected above 0 and at most 1')
     if isinstance(observed, SampleBatch):
         observed = Observed(observed, **known)
-    reduced: list[dict[str, tuple[Information, Indices, int]]] = [{} for _ in builder.blocks]
-    for start in range(0, len(observed.samples), SAMPLES_AT_ONCE):
-        some = observed.take(slice(start, start + SAMPLES_AT_ONCE))
-        for own, (_, kinds) in zip(reduced, builder.sparse(some), strict=True):
-            for kind, rows in kinds:
-                # Equations of a kind depend on some unknowns only.
-                columns = rows.columns
-                part, _, left_out = own.get(kind, (Information.empty(len(columns)), columns, 0))
-                system, lacking = rows.system(columns)
-                part = part.add(system[:, :-1], system[:, -1])
-                own[kind] = part, columns, left_out + lacking
-    return [
-        Evidence(
-            block,
-            {
-                k: one.placed(at, len(block.unknowns)).forget(share)
-                for k, (one, at, _) in own.items()
-            },
-            {kind: left_out for kind, (_, _, left_out) in own.items()},
-            {kind: int(part.count) for kind, (part, _, _) in own.items()},
-        )
-        for block, own in zip(builder.blocks, reduced, strict=True)
+    n, all_bases = len(observed.samples), [one.of_kinds for one in builder.bases]
+    # Only base parameters are columns, as the others are combinations of them: it costs half.
+    triangles = [
+        {kind: np.zeros((base.rank + 1,) * 2, order='F') for kind, base in bases.items()}
+        for bases in all_bases
     ]
+    left_out = [dict.fromkeys(bases, 0) for bases in all_bases]
+    for start in range(0, n, SAMPLES_AT_ONCE):
+        blocks = builder.sparse(observed.take(slice(start, start + SAMPLES_AT_ONCE)))
+        for bases, own, left, (_, kinds) in zip(
+            all_bases, triangles, left_out, blocks, strict=True
+        ):
+            for kind, rows in kinds:
+                system, lacking = rows.system(bases[kind].independent)
+                own[kind] = absorb(own[kind], system)
+                left[kind] += lacking
+    found = []
+    for block, bases, own, left in zip(
+        builder.blocks, all_bases, triangles, left_out, strict=True
+    ):
+        used, parts = {kind: n - lacking for kind, lacking in left.items()}, {}
+        for kind, triangle in own.items():
+            system = np.triu(triangle)
+            part = Information.of(system[:, :-1] @ bases[kind].grouping, system[:, -1])
+            parts[kind] = replace(part, count=float(used[kind])).forget(share)
+        found.append(Evidence(block, parts, left, used))
+    return found
 
 
 @dataclass(frozen=True, eq=False)

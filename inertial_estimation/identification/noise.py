@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,20 +38,10 @@ class NoiseLevels:
 
     deviations: dict[str, float]
     """Standard deviation of each kind, in its unit."""
-    freedom: dict[str, float]
-    """Equations of each kind that the fit did not use up."""
     information: Information
     """All equations in units of their noise, merged."""
-    settled: bool
-    """The last iteration changed next to nothing."""
-    undetermined: Mapping[str, str] = field(default_factory=dict)
-    """Kinds that are not used, as nothing is left to determine their noise, and why."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Kinds that are left out, and whether the search ended."""
-        notes = tuple(f'left out: {why}' for why in self.undetermined.values())
-        return notes if self.settled else (*notes, f'noise still changes after {MAX_ROUNDS} steps')
+    notes: tuple[str, ...]
+    """Kinds that are left out, as their fit leaves no equations, and whether the search ended."""
 
 
 class UndeterminedNoiseError(ModelError):
@@ -84,13 +74,15 @@ def _search(
     prior: Information | None,
 ) -> NoiseLevels:
     """Return the noise of those kinds that determine it."""
-    left, undetermined = dict(parts), dict[str, str]()
-    found, freedom = dict(start), dict[str, float]()
+    left, found, notes = dict(parts), dict(start), list[str]()
     rounds, settled = 0, False
     while True:
         own = weighted_sum(left.values(), [1.0 / found[name] for name in left])
-        if settled or rounds == MAX_ROUNDS:
-            return NoiseLevels(found, freedom, own, settled, undetermined)
+        if settled:
+            return NoiseLevels(found, own, tuple(notes))
+        if rounds == MAX_ROUNDS:
+            notes.append(f'noise still changes after {MAX_ROUNDS} steps')
+            return NoiseLevels(found, own, tuple(notes))
         rows = own if prior is None else own.merge(prior)
         space = RowSpace.of(rows.R)
         x = space.solve(rows.rho)
@@ -106,7 +98,7 @@ def _search(
             why = f'{least}: a fit uses up {used[least]:.4g} of {count:.3g} equations'
             if not left:
                 raise UndeterminedNoiseError(f'noise is not determined: {why}')
-            undetermined[least] = why
+            notes.append(f'left out: {why}')
             found, rounds = {name: start[name] for name in left}, 0
             continue
         levels = {}

@@ -29,7 +29,11 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Indices, Mask, Stamps
 from inertial_estimation.identification.equations.builder import EquationBuilder, Observed
-from inertial_estimation.identification.evidence import Evidence, friction_scales
+from inertial_estimation.identification.evidence import (
+    SAMPLES_AT_ONCE,
+    Evidence,
+    friction_scales,
+)
 from inertial_estimation.identification.fit import fitted_at_prior
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.noise import noise_levels, spread
@@ -50,7 +54,6 @@ WINDOW_NS = 500_000_000
 """Length of windows: that of the shortest pushes."""
 MIN_WINDOW_SHARE = 0.5
 """Share of a window that its equations are divided by at least."""
-SAMPLES_AT_ONCE = 1500
 WEIGHT = 1e-2
 """Of the prior, over the number of equations."""
 MAX_NUMBERS = 8_000_000
@@ -156,12 +159,12 @@ def find_outliers(
     observed: Observed,
     references: Sequence[Reference],
     limit: float,
-    reach: float,
+    margin: float,
 ) -> tuple[Mask, list[dict[str, Array]]]:
     """
     Return the samples at which an unknown wrench seems to act, (n, n_blocks).
 
-    limit: residual over the noise; reach: margin around such samples [s]. Also returns residuals
+    limit: residual over the noise; margin: around such samples [s]. Also returns residuals
     of the other samples, by kind, for each block.
     """
     found = np.zeros((len(observed.samples), len(builder.blocks)), dtype=bool)
@@ -179,12 +182,11 @@ def find_outliers(
                 left[k][kind].append(residuals[inner])
                 size = windowed_size(stamps[part], residuals)
                 found[start:stop, k] |= (size > limit * one.noise.get(kind, np.inf))[inner]
-    margin = round(reach * 1e9)
+    margin_ns = round(margin * 1e9)
     for bad in found.T:
         times = stamps[bad]
-        bad[:] = np.searchsorted(times, stamps + margin, side='right') > np.searchsorted(
-            times, stamps - margin
-        )
+        before = np.searchsorted(times, stamps - margin_ns)
+        bad[:] = np.searchsorted(times, stamps + margin_ns, side='right') > before
     others = [
         {kind: np.concatenate(parts)[~bad] for kind, parts in own.items()}
         for own, bad in zip(left, found.T, strict=True)
@@ -220,10 +222,9 @@ def cleanest(
     for k, log in enumerate(logs):
         chosen, window = _windows(log.samples.stamp_ns, most)
         for found, (block, kinds) in zip(parts, builder.sparse(log.take(chosen)), strict=True):
-            n = len(block.unknowns)
             for kind, rows in kinds:
-                good = np.isfinite(rows.residuals(np.zeros(n)))
-                system, left_out = rows.system(np.arange(n))
+                good = np.isfinite(rows.residuals(np.zeros(len(block.unknowns))))
+                system, left_out = rows.system()
                 if left_out < len(good):
                     found[kind].append(WindowEquations(system, window[good] + k * most))
     references = []

@@ -176,7 +176,7 @@ def identify(
     raise_errors(impossible(found))
     possible = {
         block.submodel.name: base
-        for block, base in zip(builder.blocks, builder.base_parameters(), strict=True)
+        for block, (base, _) in zip(builder.blocks, builder.bases, strict=True)
     }
     known = {
         block.name: determined(block.evidence.block, possible[block.name], block.information)

@@ -17,7 +17,6 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 
 from bench_robot import ARRIVED, LATCHED, SETTLE, BenchRobot, figure
 from diagnostic_msgs.msg import DiagnosticStatus
-from free_air import smooth_motion, with_readings
 from geometry_msgs.msg import InertiaStamped, PointStamped, WrenchStamped
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -25,7 +24,7 @@ from robots import nested_humanoid_urdf
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
-from bench.live_robots import wrong_robot
+from bench.live_robots import smooth_motion, with_readings, wrong_robot
 from inertial_estimation.calibration.calibration_file import (
     OFFSETS_FROM_MODEL,
     Provenance,

@@ -26,10 +26,10 @@ from bench_robot import (
     TIMEOUT,
     BenchRobot,
 )
-from free_air import smooth_motion, with_readings
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 
+from bench.live_robots import smooth_motion, with_readings
 from inertial_estimation.config.settings import NODE_NAME
 from inertial_estimation.model.robot import Robot
 

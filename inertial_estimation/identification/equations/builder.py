@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices, Mask
-from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.errors import ConfigError, NameNotFound, ShapeError
 from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.identification.equations.wrenches import (
     COMPONENTS,
@@ -160,6 +161,15 @@ class Equations(NamedTuple):
     """Samples without one: a value is missing or unknown, or the joint in its dead zone."""
 
 
+class Bases(NamedTuple):
+    """Base parameters of one submodel."""
+
+    whole: BaseParameters
+    """Of all its equations."""
+    of_kinds: Mapping[str, BaseParameters]
+    """Those among them that equations of each kind depend on."""
+
+
 class EquationBuilder:
     """
     Builds the equations of all submodels of a robot.
@@ -217,10 +227,10 @@ class EquationBuilder:
     def equations(self, samples: SampleBatch, **known: Any) -> list[dict[str, Equations]]:
         """Return the equations of samples by kind, for each submodel; known: see `Observed`."""
         found = []
-        for block, kinds in self.sparse(Observed(samples, **known)):
+        for _, kinds in self.sparse(Observed(samples, **known)):
             of_block = {}
             for kind, rows in kinds:
-                system, left_out = rows.system(np.arange(len(block.unknowns)))
+                system, left_out = rows.system()
                 of_block[kind] = Equations(system[:, :-1], system[:, -1], left_out)
             found.append(of_block)
         return found
@@ -233,6 +243,16 @@ class EquationBuilder:
         of_free, of_carried = ((len(samples), len(x)) for x in (self.blocks, choice.payloads))
         free = np.ones(of_free, bool) if observed.free is None else observed.free
         carried = np.zeros(of_carried) if observed.carried is None else observed.carried
+        for name, array, shape in (
+            ('free', free, of_free),
+            ('carried', carried, of_carried),
+            *(
+                (f"external['{frame}']", wrench, (len(samples), 6))
+                for frame, wrench in wrenches.items()
+            ),
+        ):
+            if np.shape(array) != shape:
+                raise ShapeError(name, shape, np.shape(array))
         poses = poses_in_parents(self.robot, samples.positions)
         motions = link_motions(self.robot, samples, poses)
         readings = samples.ft_readings
@@ -257,28 +277,50 @@ class EquationBuilder:
             ]
             yield block, self._kinds(block, sides, placed, motions, samples, loads, usable)
 
-    def random_samples(self, seed: int = 0) -> SampleBatch:
-        """Return states in which everything moves, enough to determine all that is possible."""
-        unknowns = max(len(block.unknowns) for block in self.blocks)
+    def random_samples(self, seed: int = 0, n: int | None = None) -> SampleBatch:
+        """Return n states in which everything moves; default: enough to determine all."""
+        if n is None:
+            unknowns = max(len(block.unknowns) for block in self.blocks)
+            n = (1 + len(self.choice.payloads)) * (unknowns + SPARE_STATES)
         slowest = max(self.choice.dead_zones.values(), default=0.0)
         fastest = min(1.0 + 10.0 * slowest, MAX_VELOCITY)
-        situations = 1 + len(self.choice.payloads)
-        return random_samples(self.robot, situations * (unknowns + SPARE_STATES), fastest, seed)
+        rng, n_fts = np.random.default_rng(seed), len(self.robot.ft_sensors)
+        joints, imus = len(self.robot.joint_names), len(self.robot.imus)
+        return SampleBatch(
+            stamp_ns=np.arange(n, dtype=np.int64),
+            positions=rng.normal(size=(n, joints)),
+            velocities=rng.uniform(-fastest, fastest, (n, joints)),
+            accelerations=rng.normal(size=(n, joints)),
+            angular_velocities=rng.normal(size=(n, imus, 3)),
+            proper_accelerations=10.0 * rng.normal(size=(n, imus, 3)),
+            angular_accelerations=rng.normal(size=(n, imus, 3)),
+            ft_readings=rng.normal(size=(n, n_fts, 6)),
+            efforts=rng.normal(size=(n, joints)),
+            ft_temperatures=np.zeros((n, n_fts)),
+        )
 
-    def base_parameters(self) -> list[BaseParameters]:
-        """Return the base parameters of all equations of each submodel."""
+    @cached_property
+    def bases(self) -> list[Bases]:
+        """Base parameters of each submodel."""
         # States with no payload, then each of them, over and over.
         samples, n = self.random_samples(), len(self.choice.payloads)
         turns = np.arange(len(samples))[:, None] % (n + 1)
         carried, found = (turns == 1 + np.arange(n)).astype(np.float64), []
         for block, kinds in self.sparse(Observed(samples, carried=carried)):
-            unknowns = block.unknowns
+            unknowns, columns = block.unknowns, {}
             information = Information.empty(len(unknowns))
-            for _, rows in kinds:
-                system, _ = rows.system(np.arange(len(unknowns)))
+            for kind, rows in kinds:
+                system, _ = rows.system()
                 information = information.add(system[:, :-1], system[:, -1])
+                columns[kind] = np.unique(np.concatenate([part.columns for part in rows.parts]))
             order = conditioning_order(len(unknowns.links), len(unknowns.extras))
-            found.append(BaseParameters.of_regressor(information.R, order))
+            base, of_kinds = BaseParameters.of_regressor(information.R, order), {}
+            for kind, own in columns.items():
+                kept = np.isin(base.independent, own)
+                grouping = np.zeros((int(kept.sum()), len(unknowns)))
+                grouping[:, own] = base.grouping[np.ix_(kept, own)]
+                of_kinds[kind] = BaseParameters(base.independent[kept], grouping)
+            found.append(Bases(base, of_kinds))
         return found
 
     def _block(self, submodel: Submodel, sides: Sequence[tuple[FreeSide, str]]) -> Block:
@@ -334,7 +376,8 @@ class EquationBuilder:
                 # No force depends on an inertia.
                 some = columns[columns % 10 < 4] if c < 3 else columns
                 parts, y = outside(loads, c)
-                yield kind, SparseEquations((Part(some, wrench[c, some]), *parts), y, usable)
+                all_parts = (Part(some, wrench[c, some]), *parts)
+                yield kind, SparseEquations(len(unknowns), all_parts, y, usable)
         for side, name in sides:
             axis = side.sign * joint_axis(placed[side.child], self.robot.links[side.child].motion)
             parts, y = outside((load for load in loads if load.link in side.links), axis)
@@ -345,8 +388,10 @@ class EquationBuilder:
             along = np.ascontiguousarray(axis.T)
             values = [np.einsum('in,ikn->kn', along, wrench[:, some]) for some in places]
             inertial = Part(np.concatenate(places), np.concatenate(values))
-            all_parts = (inertial, *parts, own)
-            yield f'{EFFORT}{name}', SparseEquations(all_parts, y + effort, usable & moving)
+            rows = SparseEquations(
+                len(unknowns), (inertial, *parts, own), y + effort, usable & moving
+            )
+            yield f'{EFFORT}{name}', rows
 
     def _effort(self, unknowns: Unknowns, samples: SampleBatch, name: str) -> tuple[Part, Array]:
         """Return the columns of friction and the like of a joint, and its effort."""
@@ -379,21 +424,3 @@ class EquationBuilder:
 def _coupled(pair: tuple[str, str]) -> list[Extra]:
     """Return the unknowns of a coupled drive."""
     return [Extra('+'.join(pair), term) for term in OF_A_COUPLING]
-
-
-def random_samples(robot: Robot, n: int, fastest: float = 1.0, seed: int = 0) -> SampleBatch:
-    """Return states in which everything moves, up to a velocity [rad/s or m/s]."""
-    rng = np.random.default_rng(seed)
-    joints, imus = len(robot.joint_names), len(robot.imus)
-    return SampleBatch(
-        stamp_ns=np.arange(n, dtype=np.int64),
-        positions=rng.normal(size=(n, joints)),
-        velocities=rng.uniform(-fastest, fastest, (n, joints)),
-        accelerations=rng.normal(size=(n, joints)),
-        angular_velocities=rng.normal(size=(n, imus, 3)),
-        proper_accelerations=10.0 * rng.normal(size=(n, imus, 3)),
-        angular_accelerations=rng.normal(size=(n, imus, 3)),
-        ft_readings=rng.normal(size=(n, len(robot.ft_sensors), 6)),
-        efforts=rng.normal(size=(n, joints)),
-        ft_temperatures=np.zeros((n, len(robot.ft_sensors))),
-    )

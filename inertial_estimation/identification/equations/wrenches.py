@@ -39,28 +39,29 @@ class Part(NamedTuple):
 
 
 class SparseEquations(NamedTuple):
-    """Equations ``Y x = y`` of n samples; columns in no part are zero."""
+    """Equations ``Y x = y`` of n samples; a column is in one part, or zero."""
 
+    n_unknowns: int
     parts: tuple[Part, ...]
     y: Array
     """Shape (n,)."""
     usable: Mask
     """Samples that may be used if they hold numbers, shape (n,)."""
 
-    @property
-    def columns(self) -> Indices:
-        """Columns that are in some part, ascending."""
-        return np.unique(np.concatenate([part.columns for part in self.parts]))
-
-    def dense(self, columns: Indices) -> Array:
-        """Return [Y y] of these columns or more, (n, k + 1), NaN where it is not usable."""
+    def dense(self, columns: Indices | None = None) -> Array:
+        """Return [Y y] of some columns or all, (n, k + 1), NaN where it is not usable."""
+        columns = np.arange(self.n_unknowns) if columns is None else columns
+        places = np.full(self.n_unknowns, -1)
+        places[columns] = np.arange(len(columns))
         transposed = np.zeros((len(columns) + 1, len(self.y)))
         for part in self.parts:
-            transposed[np.searchsorted(columns, part.columns)] += part.values
+            to = places[part.columns]
+            kept = to >= 0
+            transposed[to[kept]] = part.values[kept]
         transposed[-1] = np.where(self.usable, self.y, np.nan)
         return transposed.T
 
-    def system(self, columns: Indices) -> tuple[Array, int]:
+    def system(self, columns: Indices | None = None) -> tuple[Array, int]:
         """Return [Y y] of usable samples, (m, k + 1) in LAPACK's order, and n - m."""
         transposed = self.dense(columns).T
         # The sum of a row is finite where all of it is.

@@ -63,15 +63,16 @@ class BaseValues(NamedTuple):
 
 
 class _Triangle(NamedTuple):
-    """Reduced system ``[U V; 0 T] [parameters; offsets] = E e``, e of unit covariance."""
+    """Reduced system ``R [parameters; offsets] = E e``, e of unit covariance."""
 
     own: Indices
     """Its offsets among those of all submodels, shape (k,)."""
-    U: Array
-    V: Array
-    T: Array
+    n: int
+    """Number of parameters."""
+    R: Array
+    """Upper triangle, shape (n + k, n + k)."""
     E: Array
-    """Shape (n_inertial + k, n_errors)."""
+    """Shape (n + k, n_errors)."""
 
 
 @one_thread()
@@ -85,9 +86,9 @@ def parameter_roots(found: JointRefit, weight: float) -> dict[str, Array]:
     for fit, one, errors in zip(found.fits, triangles, by_submodel, strict=True):
         others = [each[one.own] for each in by_submodel if each is not errors]
         shared = _compressed(np.hstack([np.zeros((len(one.own), 0)), *others]))
-        upper = one.E[: len(one.U)]
-        right = np.hstack([upper - one.V @ errors[one.own], -one.V @ shared])
-        roots[fit.memory.name] = _compressed(np.asarray(solve_triangular(one.U, right)))
+        U, V = one.R[: one.n, : one.n], one.R[: one.n, one.n :]
+        right = np.hstack([one.E[: one.n] - V @ errors[one.own], -V @ shared])
+        roots[fit.memory.name] = _compressed(np.asarray(solve_triangular(U, right)))
     return roots
 
 
@@ -118,13 +119,7 @@ def _triangle(fit: SubmodelFit, weight: float) -> _Triangle:
     rest = np.setdiff1d(np.arange(information.n), kept)
     left = across(rows[:, rest], np.hstack([rows[:, kept], np.diag(sizes)]))
     turn, triangle = np.linalg.qr(left[:, : len(kept)])
-    return _Triangle(
-        one.own,
-        triangle[:n, :n],
-        triangle[:n, n:],
-        triangle[n:, n:],
-        turn.T @ left[:, len(kept) :],
-    )
+    return _Triangle(one.own, n, triangle, turn.T @ left[:, len(kept) :])
 
 
 def _offset_errors(triangles: Sequence[_Triangle], n: int) -> list[Array]:
@@ -132,12 +127,12 @@ def _offset_errors(triangles: Sequence[_Triangle], n: int) -> list[Array]:
     edges = np.cumsum([0, *(len(one.own) for one in triangles)])
     lower = np.zeros((edges[-1], n))
     for start, one in zip(edges, triangles):
-        lower[start : start + len(one.own), one.own] = one.T
+        lower[start : start + len(one.own), one.own] = one.R[one.n :, one.n :]
     space = RowSpace.of(lower)
     # Parameters do not depend on undetermined offsets, as their prior holds all of them.
     inverse = space.directions / space.strengths @ space.left.T / space.scales[:, None]
     parts = np.split(inverse, edges[1:-1], axis=1)
-    return [part @ one.E[len(one.U) :] for part, one in zip(parts, triangles, strict=True)]
+    return [part @ one.E[one.n :] for part, one in zip(parts, triangles, strict=True)]
 
 
 def _compressed(root: Array) -> Array:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -42,7 +42,6 @@ from inertial_estimation.identification.recursion.refit import (
 )
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.model.base_parameters import BaseParameters
-from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch, SensorState
@@ -130,25 +129,15 @@ class RecursiveIdentifier:
         return fits
 
     def base_values(self) -> dict[str, BaseValues]:
-        """
-        Return the base parameters of the last refit.
-
-        Returns
-        -------
-        dict of str to BaseValues
-            Of each submodel with equations.
-
-        """
+        """Return the base parameters of the last refit, of each submodel with equations."""
         return base_values(self.memories, self._bases, self.found)
 
     @cached_property
     def _bases(self) -> dict[str, tuple[BaseParameters, tuple[str, ...]]]:
         """Base parameters of each submodel, and the names of the combinations."""
-        with one_thread():
-            bases = self.builder.base_parameters()
         return {
             block.submodel.name: (base, tuple(base.combinations(block.unknowns.names)))
-            for block, base in zip(self.builder.blocks, bases, strict=True)
+            for block, (base, _) in zip(self.builder.blocks, self.builder.bases, strict=True)
         }
 
     def reset(self) -> None:
@@ -295,11 +284,11 @@ class RecursiveIdentifier:
             samples = replace(samples, positions=np.where(assumed, np.nan, samples.positions))
         if samples.efforts is not None and self.settings.effort_gains:
             samples = replace(samples, efforts=samples.efforts * self._gains)
-        evidence = gather(self.builder, samples, external=external, free=free)
+        observed = Observed(samples, external, free)
+        evidence = gather(self.builder, observed)
         if self.noise is None:
             return evidence
         noise = self.noise.at_most(samples, self._levels)
-        observed = Observed(samples, external or {}, free)
         errors = perturbation_errors(self.builder, observed, noise, self._random)
         return [replace(one, errors=own) for one, own in zip(evidence, errors)]
 
@@ -317,20 +306,21 @@ class RecursiveIdentifier:
         """
         Solve for parameters and offsets, and decide on which an estimator may rely.
 
-        Returns
-        -------
-        Refit or None
-            None: no submodel has equations whose noise is known.
-
+        None: no submodel has equations whose noise is known.
         """
         fitted = [one for one in self._submodels if one.memory.information is not None]
         ready = [one.memory for one in fitted]
         if not ready:
             return None
-        start = {one.name: one.parameters for one in fitted if one.found is not None}
+        start = {
+            one.name: one.memory.block.unknowns.split(one.found)[0]
+            for one in fitted
+            if one.found is not None
+        }
         found = joint_refit(ready, self.settings.weight, start)
-        for one, fit in zip(fitted, found.fits, strict=True):
-            one.set_fit(fit.x)
+        if found.converged:
+            for one, fit in zip(fitted, found.fits, strict=True):
+                one.set_fit(fit.x)
         since = (self.stamp_ns - self._used_ns) / SECOND_NS if self._used_ns else 0.0
         deviations = offset_deviations(ready)
         known = deviations <= np.resize(MAX_OFFSET_DEVIATION, len(deviations))
@@ -347,6 +337,8 @@ class RecursiveIdentifier:
             return used, offsets, self._tracker.proposed(offsets, before, known, since)
 
         determined, reasons = self._assessed()
+        if not found.converged:
+            reasons |= {one.name: 'the refit did not converge' for one in fitted}
         *_, subtracted = proposed(reasons)
         for one in (one for one in fitted if one.name not in reasons):
             ratio = one.residual_ratio_in_use(subtracted.values)
@@ -386,7 +378,6 @@ class RecursiveIdentifier:
             reasons,
             {one.name: one.prior_residuals for one in self._submodels if one.residuals},
             {one.name: one.residuals for one in self._submodels if one.residuals},
-            float(consistency_margin(parameters).min()),
             placed,
         )
 
@@ -413,11 +404,3 @@ def _effective_offsets(calibration: FtCalibration) -> Array:
     """Return the offsets of a calibration at zero degrees, shape (n_fts, 6) [N, Nm]."""
     warmth = calibration.temperature_coefficients * calibration.reference_temperatures[:, None]
     return np.asarray(calibration.offsets + warmth)
-
-
-def equal_parts(samples: SampleBatch, seconds: float) -> Sequence[SampleBatch]:
-    """Split a log into windows of some length [s]."""
-    times = (samples.stamp_ns - samples.stamp_ns[0]) / SECOND_NS
-    edges = np.flatnonzero(np.diff(np.floor(times / seconds)) > 0) + 1
-    starts, stops = [0, *edges.tolist()], [*edges.tolist(), len(samples)]
-    return [samples.take(slice(a, b)) for a, b in zip(starts, stops, strict=True)]

@@ -99,7 +99,6 @@ class InnovationTest:
 
     @property
     def rejecting(self) -> bool:
-        """True if equations are rejected now."""
         return bool(self._rejected)
 
     def judge(self, new: SampleWindow) -> tuple[Sequence[SampleWindow], Change | None]:
@@ -214,12 +213,6 @@ class SubmodelIdentifier:
     def agreeing(self) -> bool:
         """True if equations were tested, and are not rejected now."""
         return self._test is not None and not self._test.rejecting
-
-    @property
-    def parameters(self) -> Array:
-        """Those of the last fit, shape (n_links, 10)."""
-        assert self.found is not None
-        return self.memory.block.unknowns.split(self.found)[0]
 
     @property
     def residual_ratio(self) -> float:

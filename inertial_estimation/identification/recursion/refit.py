@@ -8,7 +8,8 @@ Refit the parameters of all submodels and the FT offsets that they share.
 u are the coordinates of a submodel about its prior, o the offsets of all sensors. Newton's method
 eliminates each u from a step onto the offsets, which are all that submodels share. Over the weight
 the objective is self-concordant: its decrement bounds the distance to the minimum, and damped
-steps reach it from any consistent parameters [Nesterov, Nemirovskii 1994].
+steps reach it from any consistent parameters. Their number grows as the weight falls, so small
+weights are reached by factors of ten [Nesterov, Nemirovskii 1994].
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 
 MAX_STEPS = 60
-"""Newton steps of one refit; the next one goes on from there."""
+"""Newton steps for one weight; those from 0.01 take at most 20, also from the one before."""
+DIRECT_WEIGHT = 0.01
+"""From which the minimum is reached without larger weights before."""
 LAST_DECREMENT = 3e-5
 """Over the root of the weight, from which one more step leaves round-off."""
 FULL_STEP_DECREMENT = 0.25
@@ -84,8 +87,6 @@ class Refit:
     """
     residuals: Mapping[str, Mapping[str, float]]
     """The same of the fit of that time."""
-    least_margin: float
-    """Smallest eigenvalue of a link's pseudo-inertia."""
     parameter_roots: Array
     """
     Root F of the covariance F F' of the parameters of each submodel, shape (n_links, 10, r); zero
@@ -101,21 +102,7 @@ class Refit:
         }
 
     def update(self, robot: Robot, calibration: FtCalibration) -> ParameterUpdate:
-        """
-        Return the update for an estimator, with zero in place of offsets not determined yet.
-
-        Parameters
-        ----------
-        robot : Robot
-            The identified robot.
-        calibration : FtCalibration
-            Of the readings that were identified from.
-
-        Returns
-        -------
-        ParameterUpdate
-
-        """
+        """Return what an estimator may use; offsets that are not determined yet are zero."""
         none = np.zeros(6)
         offsets = [self.subtracted.get(sensor.name, none) for sensor in robot.ft_sensors]
         return ParameterUpdate(
@@ -147,6 +134,7 @@ class JointRefit:
     fits: tuple[SubmodelFit, ...]
     offsets: Array
     """Of all FT sensors, shape (n_offsets,) [N, Nm]."""
+    converged: bool
 
 
 @one_thread()
@@ -154,20 +142,21 @@ def joint_refit(
     memories: Sequence[SubmodelMemory], weight: float, start: Mapping[str, Array] | None = None
 ) -> JointRefit:
     """Refit all submodels; `start`: parameters by submodel that are near, (n_links, 10) each."""
-    newton = _Newton([_part(one) for one in memories], memories[0].n_offsets, weight)
-    near = {one.name: one.prior for one in memories} | dict(start or {})
-    here = newton.at([part.start(near[part.memory.name]) for part in newton.parts])
-    if here is None:
-        # Round-off may leave a start outside, but never the prior.
-        here = newton.at([np.zeros(len(part.gram)) for part in newton.parts])
-    assert here is not None
-    found = newton.minimum(here)
+    parts, n_offsets = [_part(one) for one in memories], memories[0].n_offsets
+    stages = np.ceil(max(np.log10(DIRECT_WEIGHT / weight), 0.0))
+    near = {one.name: one.prior for one in memories}
+    if not stages:
+        near |= dict(start or {})
+    us, offsets = [part.start(near[part.memory.name]) for part in parts], np.zeros(n_offsets)
+    for factor in 10.0 ** np.arange(stages, -1.0, -1.0):
+        newton = _Newton(parts, n_offsets, weight * factor)
+        us, offsets, converged = newton.minimum(us, offsets)
     fits = []
-    for part, u in zip(newton.parts, found.us, strict=True):
+    for part, u in zip(parts, us, strict=True):
         one, x = part.memory, np.empty(len(part.memory.block.unknowns))
-        x[one.inner], x[one.offsets] = part.rows.unknowns(u), found.offsets[one.own]
+        x[one.inner], x[one.offsets] = part.rows.unknowns(u), offsets[one.own]
         fits.append(SubmodelFit(one, x))
-    return JointRefit(tuple(fits), found.offsets)
+    return JointRefit(tuple(fits), offsets, converged)
 
 
 class _Part(NamedTuple):
@@ -180,14 +169,12 @@ class _Part(NamedTuple):
     """Number of equations."""
     C: Array
     """Regressor of its offsets over the root of the count, shape (r, k)."""
-    gram: Array
-    """F'F."""
     across: Array
     """F'C."""
 
     def start(self, parameters: Array) -> Array:
         """Return coordinates of parameters, (n_links, 10), with all else at its prior."""
-        u, moved = np.zeros(len(self.gram)), (parameters - self.memory.prior)[..., None]
+        u, moved = np.zeros(len(self.across)), (parameters - self.memory.prior)[..., None]
         u[: self.rows.n_inertial] = np.linalg.solve(self.rows.links, moved).reshape(-1)
         return u
 
@@ -205,8 +192,8 @@ def _part(one: SubmodelMemory) -> _Part:
         extra_scales=one.scales[inner[unknowns.n_inertial :] - unknowns.n_inertial],
     )
     rows = Coordinates.of(problem, one.maps)
-    F, C = rows.factor, information.R[:, one.offsets] / np.sqrt(problem.count)
-    return _Part(one, rows, problem.count, C, F.T @ F, F.T @ C)
+    C = information.R[:, one.offsets] / np.sqrt(problem.count)
+    return _Part(one, rows, problem.count, C, rows.factor.T @ C)
 
 
 class _Point(NamedTuple):
@@ -233,38 +220,42 @@ class _Newton:
         self.links = [slice(*pair) for pair in pairwise(edges)]
         """Of each part among all."""
 
-    def minimum(self, here: _Point) -> _Point:
-        """Return the minimum from some point."""
+    def minimum(self, us: list[Array], offsets: Array) -> tuple[list[Array], Array, bool]:
+        """Return the minimum from some point, and whether it was reached."""
         # In units of the least weight of a divergence the objective is self-concordant.
         unit = self.weight * min(part.size for part in self.parts)
+        here = self.at(us, offsets)
+        if here is None:
+            # Round-off may leave a start outside, but never the prior.
+            here = self.at([np.zeros(len(u)) for u in us], offsets)
+        assert here is not None
         for _ in range(MAX_STEPS):
             dus, doffsets, squared = self.step(here)
             if squared <= LAST_DECREMENT**2 * unit:
                 last = [u + du for u, du in zip(here.us, dus)]
-                return here._replace(us=last, offsets=here.offsets + doffsets)
+                return last, here.offsets + doffsets, True
+            is_near = squared <= FULL_STEP_DECREMENT**2 * unit
             root, length = np.linalg.cholesky(np.eye(4) + here.shapes), 1.0
             length = min(1.0, MAX_EDGE_SHARE * edge(root, self.shapes(dus)))
             for _ in range(MAX_HALVINGS):
                 moved = [u + length * du for u, du in zip(here.us, dus)]
                 there = self.at(moved, here.offsets + length * doffsets)
-                sure = squared <= FULL_STEP_DECREMENT**2 * unit
                 least = here.value - SUFFICIENT_DECREASE * length * squared
-                if there is not None and (sure or there.value <= least):
+                if there is not None and (is_near or there.value <= least):
                     break
                 length /= 2
             else:
-                return here
+                break
             here = there
-        return here
+        return here.us, here.offsets, bool(is_near)
 
     def shapes(self, us: Sequence[Array]) -> Array:
         """Return the matrix S of each link of all parts."""
         inertial = [u[: part.rows.n_inertial] for u, part in zip(us, self.parts)]
         return symmetric(np.concatenate(inertial).reshape(-1, 10))
 
-    def at(self, us: list[Array], offsets: Array | None = None) -> _Point | None:
+    def at(self, us: list[Array], offsets: Array) -> _Point | None:
         """Return the objective at a point; None: a link is not consistent, or by round-off."""
-        offsets = np.zeros(self.n_offsets) if offsets is None else offsets
         shapes = self.shapes(us)
         shares = np.linalg.eigvalsh(shapes)
         parameters = [
@@ -296,7 +287,7 @@ class _Newton:
         hessians = entropic_hessian(here.shapes)
         for part, links, down in zip(self.parts, self.links, here.slopes):
             root = np.sqrt(part.size) * part.rows.curvature_root(
-                part.gram, hessians[links], here.shapes[links], self.weight
+                part.rows.gram, hessians[links], here.shapes[links], self.weight
             )
             right = np.empty((len(root), len(part.memory.own) + 1), order='F')
             right[:, :-1], right[:, -1] = part.size * part.across, down

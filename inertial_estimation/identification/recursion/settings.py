@@ -77,10 +77,6 @@ class RecursionSettings:
 def recursion_settings(settings: IdentifierSettings, robot: Robot) -> RecursionSettings:
     """Return the settings of the recursion from those of the identifier."""
     chosen = settings.efforts
-    if not robot.ft_sensors and not chosen.joints:
-        raise ConfigError(
-            "'ft_sensors' and 'efforts.joints' are empty: no equations to identify from"
-        )
     efforts = robot.joint_names if chosen.joints == ALL else chosen.joints
     if chosen.gains and len(chosen.gains) != len(efforts):
         raise ConfigError(
