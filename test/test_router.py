@@ -6,6 +6,7 @@ From bytes to samples: padding, damage, messages that are polled, those that can
 Not covered: the middleware, and that messages are read as rclpy reads them (test/ros).
 """
 
+import struct
 from collections import defaultdict
 
 import bag_messages
@@ -97,8 +98,11 @@ def assert_same(one, other):
 
 
 HEAD = b'\x00\x01\x00\x00'
+# A stamp of 2^31 seconds, which no output can hold.
+LATE = HEAD + struct.pack('<iI', 2**31 - 1, 10**9)
 REFUSED = [
     ('ft/arm_sensor', bag_messages.wrench(START_NS, 'hand', np.zeros(6))),
+    ('joint_states', LATE + bag_messages.joint_state(1, JOINTS, np.zeros(6), np.zeros(6))[12:]),
     *((topic, data)
       for topic in ('joint_states', 'ft/arm_sensor', 'arm/temperature', 'contacts')
       for data in (b'', HEAD, HEAD + bytes(40))),

@@ -201,7 +201,6 @@ class SampleAssembler:
             if stamp_ns == part.last_ns:
                 part.counts.refused += 1
                 return None
-            part.counts.restarts += 1
             if source_index == 0 and part.first_row <= self._lead:
                 # The clock was set back.
                 self.reset()
@@ -247,7 +246,7 @@ class SampleAssembler:
         return AssemblerStatistics(
             samples=self._samples,
             resets=self._resets,
-            ignored_joints=dict(self._joints.ignored),
+            ignored_joints=self._joints.ignored,
             joints={part.name: part.statistics() for part in self._joints.parts},
             fts={stream.name: stream.statistics() for stream in self._fts},
             imus={stream.name: stream.statistics() for stream in self._imus},

@@ -96,7 +96,6 @@ class SensorStream(Stream):
             if not self.goes_back(stamp):
                 return
         if data == self._value:
-            self.counts.repeated += 1
             self._repeated_ns = self._repeated_ns or stamp
         else:
             self._close_interval()

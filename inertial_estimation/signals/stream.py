@@ -47,12 +47,8 @@ class StreamStatistics:
     """Messages whose stamp was zero, repeated or earlier than the one before."""
     dropped: int = 0
     """Messages lost because joint states stayed away."""
-    repeated: int = 0
-    """Messages with the bits of the one before."""
     invalid: int = 0
     """Samples that its newest values could not enter because of NaN or infinity."""
-    restarts: int = 0
-    """Number of restarts after stamps that went back."""
     unfiltered: int = 0
     """Messages needed for a sample while the window of the filter was not filled."""
     frozen: int = 0
@@ -79,8 +75,8 @@ class AssemblerStatistics:
     """Samples that were made."""
     resets: int
     """Number of backward time jumps."""
-    ignored_joints: Mapping[str, int]
-    """Joints that are not estimated, or assumed, and the layouts that named them."""
+    ignored_joints: tuple[str, ...]
+    """Joints of messages that are not estimated, or assumed."""
     joints: Mapping[str, StreamStatistics]
     """For each part of the joint states, named by topic index and joints."""
     fts: Mapping[str, StreamStatistics]
@@ -138,7 +134,6 @@ class Stream:
         if stamp_ns <= 0 or stamp_ns == self.last_ns:
             self.counts.refused += 1
             return False
-        self.counts.restarts += 1
         self.restart()
         return True
 
