@@ -26,6 +26,7 @@ from bench_robot import (
 )
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PointStamped, WrenchStamped
+from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy
 from sensor_msgs.msg import JointState, MultiDOFJointState
 from test_set_parameters import others
@@ -35,10 +36,11 @@ from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.model.parameter_update import ParameterUpdate
+from inertial_estimation.outputs.table import Output, Pace
 from inertial_estimation.ros import estimator_node, publishers
 from inertial_estimation.ros.conversions import point_to_message, stamp_to_ns
 from inertial_estimation.ros.inertial_parameters import TOPIC, to_messages
-from inertial_estimation.signals.messages import Decoder
+from inertial_estimation.signals.messages import POINT, Decoder
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.stream_noise import stream_noise
 
@@ -145,7 +147,7 @@ def test_deviations_are_decimated_and_follow_the_contacts(bench, rng):
     np.testing.assert_allclose(rows(message), wanted.wrenches, rtol=ROUND_OFF)
     assert np.isnan(wanted.wrenches[2]).all()  # the thigh gave way
     # Markers of 30 Hz show them.
-    assert robot.estimator.pipeline.publishers.count == 3
+    assert robot.estimator.pipeline.publishers._count == 3
     arrays = robot.heard['wrench_estimator/markers']
     robot.spin_until(lambda: len(arrays) == 2)
     found = [m.header.frame_id for m in arrays[-1].markers if m.ns == 'force_deviation']
@@ -161,7 +163,7 @@ def test_without_subscribers_nothing_is_computed(bench, rng, monkeypatch):
         for name in ('of', 'net'):
             patched.setattr(InternalWrenches, name, lambda *given: asked.append(given))
         send(robot, STAMPS[:1], rng)
-    assert not asked and robot.estimator.pipeline.publishers.count == 0
+    assert not asked and robot.estimator.pipeline.publishers._count == 0
     listen(robot)
     send(robot, STAMPS[1:2], rng)
     status = robot.status('deviations')
@@ -174,6 +176,35 @@ def test_missing_deviations_are_a_finding(bench, rng):
     heard = listen(robot)['joint_torque_deviations']
     send(robot, STAMPS, rng)
     assert not heard and robot.status('deviations').level == DiagnosticStatus.WARN
+    robot.estimator.set_parameters([Parameter('outputs.deviations_rate', value=0.0)])
+    assert robot.next_status('deviations').level == DiagnosticStatus.OK
+
+
+@pytest.mark.parametrize(('cycles', 'rate'), [(100.0, 50.0), (250.0, 100.0), (100.0, 100.0)])
+def test_rates_are_kept_on_average(rng, cycles, rate):
+    stamps = (START_NS + 1e9 / cycles * (np.arange(1000) + rng.uniform(-0.1, 0.1, 1000))).tolist()
+    limiter = publishers.RateLimiter(rate)
+    due = [limiter.is_due(round(stamp)) for stamp in stamps]
+    assert sum(due) == pytest.approx(1000 * rate / cycles, rel=0.01)
+    # Time that is set back blocks nothing.
+    assert limiter.is_due(round(stamps[0]) - 10**9)
+
+
+def test_another_output_is_one_row(bench, rng, monkeypatch):
+    row = Output(
+        'joint_point', POINT, Pace.WRENCH, lambda results: results.sample.positions[:3],
+        frames=lambda layout: [layout.robot.base_frame],
+    )  # fmt: skip
+    monkeypatch.setattr(publishers, 'OUTPUTS', (*publishers.OUTPUTS, row))
+    robot = bench(**NO_FILTERS)
+    robot.listen(PointStamped, 'wrench_estimator/joint_point')
+    library = Library(send(robot, STAMPS[:1], rng), **NO_FILTERS)
+    heard = robot.heard['wrench_estimator/joint_point']
+    at = robot.wait_for_stamp(heard, STAMPS[0]).point
+    np.testing.assert_array_equal([at.x, at.y, at.z], library.samples[0].positions[:3])
+    robot.send_joints(STAMPS[1], position=[np.nan] * 6, velocity=[0.0] * 6)
+    robot.spin_for(SETTLE)
+    assert len(heard) == 1
 
 
 @pytest.mark.parametrize('rate', [0.0, 50.0])
