@@ -83,6 +83,7 @@ class ConfiguredNode(PollingNode, LifecycleNode):
             groups = dict.fromkeys(name.rpartition('.')[0] for name in unlisted)
             self.get_logger().warning(f'parameters of no listed name: {", ".join(groups)}')
         self._declared.take_over = self._change
+        self._to_start = False
         self.get_logger().info(
             f"robot '{robot.name}': {robot.mass:.2f} kg; joints: {len(robot.joint_names)}, "
             f'FT sensors: {len(robot.ft_sensors)}, IMUs: {len(robot.imus)}, '
@@ -134,7 +135,6 @@ class ConfiguredNode(PollingNode, LifecycleNode):
             topic = self.resolve_topic_name('robot_description')
             self.get_logger().info(f'waiting for the robot description on {topic}')
         elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
-            self._to_start = False
             self.trigger_activate()
         else:
             self.get_logger().error(

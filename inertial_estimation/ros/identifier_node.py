@@ -105,7 +105,7 @@ class IdentifierPipeline:
         self.forget()
         self.identifier.reset()
         self.refit, self._published = None, ()
-        self.report.waiting.clear()
+        self.report.reset()
         return 'forgot all messages and the state; published parameters and the state file stay'
 
     def enable(self, enabled: bool) -> str:

@@ -31,10 +31,15 @@ class IdentifierStatus:
         self.counts: Counter[str] = Counter(dict.fromkeys(COUNTED, 0))
         self.waiting: Counter[str] = Counter()
         """Reports in a row without an update, by submodel."""
+        self.reset()
+        self._begin()
+
+    def reset(self) -> None:
+        """Forget the last refit."""
+        self.waiting.clear()
         self.progress: Mapping[str, Mapping[str, float]] = {}
         """Figures of the last refit by submodel."""
         self._refusal = ''
-        self._begin()
 
     def _begin(self) -> None:
         """Begin another report."""

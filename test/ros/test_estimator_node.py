@@ -33,6 +33,7 @@ from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from inertial_estimation.estimation.contacts import Contact
@@ -151,6 +152,7 @@ def test_frozen_silent_and_unfiltered_sources_are_reported(bench, rng):
     # Everything falls silent.
     for task in ('joints', 'ft leg_sensor', 'imu head', 'joint states joint_states'):
         assert robot.next_status(task).level == DiagnosticStatus.ERROR
+    assert robot.status('clock').level == DiagnosticStatus.OK
 
 
 def test_error_of_the_estimator_is_counted_and_reported(bench, monkeypatch, rng):
@@ -253,7 +255,12 @@ def test_rates_and_timeouts_change_while_the_node_runs(bench, rng):
 
 def test_node_that_cannot_start_can_be_corrected(bench, capfd):
     left = {'imu.hand.topic': 'imu/left_behind', 'imu.board.frame': 'neck'}
-    robot = bench(contacts=['base'], **{'ft.arm_sensor.topic': 'not a topic'}, **left)
+    robot = bench(
+        contacts=['base'], robot_description='', **{'ft.arm_sensor.topic': 'not a topic'}, **left
+    )
+    description = robot.node.create_publisher(String, 'robot_description', LATCHED)
+    description.publish(String(data=HUMANOID['robot_description']))
+    robot.spin_until(lambda: robot.estimator._received_urdf)
     logged = capfd.readouterr().err
     assert "'arm_sensor'" in logged and 'ros2 lifecycle' in logged
     node = robot.estimator
@@ -270,6 +277,11 @@ def test_node_that_cannot_start_can_be_corrected(bench, capfd):
     assert node.trigger_configure() == SUCCESS
     assert node.settings.imu_of('hand').topic == 'imu/left_behind'
     assert ': imu.board\n' in capfd.readouterr().err
+    # What was started by hand is not started by another robot description.
+    assert node.trigger_cleanup() == SUCCESS
+    description.publish(String(data=HUMANOID['robot_description'] + ' '))
+    robot.spin_until(lambda: robot.estimator._received_urdf.endswith(' '))
+    assert node.pipeline is None
 
 
 def test_simulated_time_may_be_set_back(bench, rng):

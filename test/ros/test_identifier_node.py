@@ -295,6 +295,13 @@ def test_failures_keep_the_last_update_and_rejected_equations_warn(
     assert float(figure(status, 'disturbed for [s]')) > 1.0
     robot.call(SetBool, 'enable', data=False)
     assert robot.next_status('submodel foot').level == DiagnosticStatus.OK
+    # What a reset forgets is no finding any more.
+    robot.estimator.pipeline.report.note_update('refused')
+    assert robot.next_status('recursion').level == DiagnosticStatus.ERROR
+    robot.call(Trigger, 'reset')
+    status = robot.next_status('submodel foot')
+    assert 'refused' not in robot.status('recursion').message
+    assert 'combinations identified' not in [value.key for value in status.values]
 
 
 def test_lifecycle(bench, truth, moving):
@@ -369,7 +376,8 @@ def test_an_unusable_state_is_set_aside(bench, moving, tmp_path, kept):
     content = path.read_bytes()[kept]
     path.write_bytes(content)
     other.estimator.pipeline.state.path = None
-    aside = path.with_name('state.json.refused')
+    path.with_name('state.json.refused').write_text('an earlier one')
+    aside = path.with_name('state.json.refused1')
     robot = bench(state_file=str(path))
     assert not any(seconds_of(robot).values())
     assert aside.read_bytes() == content
@@ -379,6 +387,11 @@ def test_an_unusable_state_is_set_aside(bench, moving, tmp_path, kept):
     assert status.level == DiagnosticStatus.WARN
     assert str(aside) in status.message
     assert not robot.call(Trigger, 'restore').success
+    assert path.with_name('state.json.refused').read_text() == 'an earlier one'
+    feed(robot, moving.take(slice(0, 600)))
+    assert robot.call(Trigger, 'save').success
+    with pytest.raises(KeyError):
+        robot.next_status('state file')
 
 
 def test_tare_of_the_estimator_is_followed(bench, moving, rng, monkeypatch):
