@@ -3,7 +3,7 @@
 """
 Records of markers and diagnostics, findings that are logged, and statistics of the cycles.
 
-Not covered: rviz, and what arrives on topics (ros/test_publishers.py, ros/test_estimator_node.py).
+Not covered: rviz, and what arrives on topics (ros/test_estimator_node.py).
 """
 
 from pathlib import Path
@@ -81,13 +81,11 @@ def estimate(robot, rng):
 
 
 def deviations_of(estimate, wrenches, age_ns=0):
-    """Return standard deviations of an estimate, of which only the wrenches matter."""
     empty = np.empty(0)
     return Deviations(estimate.stamp_ns - age_ns, estimate.contacts, wrenches, *[empty] * 3)
 
 
 def by_kind(markers):
-    """Return markers by namespace."""
     found = {}
     for marker in markers:
         found.setdefault(marker.namespace, []).append(marker)
@@ -143,13 +141,11 @@ def test_every_namespace_is_in_the_rviz_file(robot, estimate, rng):
 
 def parameters_of(marker, mass):
     """Return the inertial parameters of a marker of uniform density."""
-    R = pin.Quaternion(np.array(marker.orientation)).matrix()
-    half = 0.5 * np.array(marker.scale)
-    # Second moments about the centre: a third of the squares for a cuboid, a fifth for a ball.
-    about = R @ np.diag(half**2 / (3.0 if marker.shape == CUBE else 5.0)) @ R.T
-    about = mass * (about + np.outer(marker.position, marker.position))
-    inertia = np.trace(about) * np.eye(3) - about
-    return np.array([mass, *(mass * np.array(marker.position)), *inertia[np.tril_indices(3)]])
+    place = pin.SE3(pin.Quaternion(np.array(marker.orientation)), np.array(marker.position))
+    x, y, z = marker.scale
+    ball = pin.Inertia.FromEllipsoid(mass, x / 2.0, y / 2.0, z / 2.0)
+    solid = pin.Inertia.FromBox(mass, x, y, z) if marker.shape == CUBE else ball
+    return place.act(solid).toDynamicParameters()
 
 
 def test_solids_have_the_inertia_of_their_links(robot, rng):

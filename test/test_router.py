@@ -122,6 +122,17 @@ def test_messages_that_cannot_be_used_are_refused_and_counted(topic, data):
         Robot(strict=True).router.handle(topic, data)
 
 
+@pytest.mark.parametrize(
+    ('sizes', 'is_used'), [((6, 5), True), ((6, 6, 1), True), ((5,), False), ((6, 6, 6), None)]
+)
+def test_joint_values_that_do_not_fit_their_names_are_counted(sizes, is_used):
+    robot = Robot()
+    data = bag_messages.joint_state(START_NS, JOINTS, *map(np.zeros, sizes))
+    sample = robot.router.handle('joint_states', data)
+    assert (sample is not None) == (is_used is not False)
+    assert sum(robot.source['joint_states'].problems.values()) == (is_used is not None)
+
+
 @pytest.mark.parametrize('batch', [7, 200])
 @pytest.mark.parametrize('given', [{}, {'filter.smooth_readings': True}])
 def test_samples_do_not_depend_on_when_messages_are_polled(batch, given):

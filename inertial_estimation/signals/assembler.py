@@ -201,6 +201,7 @@ class SampleAssembler:
             if stamp_ns == part.last_ns:
                 part.counts.refused += 1
                 return None
+            part.counts.restarts += 1
             if source_index == 0 and part.first_row <= self._lead:
                 # The clock was set back.
                 self.reset()

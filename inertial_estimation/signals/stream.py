@@ -47,14 +47,16 @@ class StreamStatistics:
     """Messages whose stamp was zero, repeated or earlier than the one before."""
     dropped: int = 0
     """Messages lost because joint states stayed away."""
+    repeated: int = 0
+    """Messages with the bits of the one before."""
     invalid: int = 0
     """Samples that its newest values could not enter because of NaN or infinity."""
+    restarts: int = 0
+    """Number of restarts after stamps that went back."""
     unfiltered: int = 0
     """Messages needed for a sample while the window of the filter was not filled."""
-    frozen: int = 0
-    """Intervals of bit-equal values, the open one included."""
     frozen_intervals: tuple[FrozenInterval, ...] = ()
-    """The last of these intervals."""
+    """Intervals of bit-equal values, the open one included."""
     last_stamp_ns: int = 0
     """Stamp of the newest message, 0 before it [ns]."""
     longest_gap: float = 0.0
@@ -134,6 +136,7 @@ class Stream:
         if stamp_ns <= 0 or stamp_ns == self.last_ns:
             self.counts.refused += 1
             return False
+        self.counts.restarts += 1
         self.restart()
         return True
 
