@@ -3,7 +3,7 @@
 """
 Temperatures of FT sensors: in samples, bags and tables; coefficients of a synthetic sensor.
 
-The node is in `ros/test_calibration_updates.py`.
+The node is in `ros/test_model_updates.py`.
 """
 
 from dataclasses import replace

@@ -9,7 +9,7 @@ function of robot, sample and estimate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from functools import partial
 from typing import Any, NamedTuple
@@ -124,6 +124,10 @@ def ft_frames(layout: Layout) -> list[str]:
 _joint_state = partial(Output, type=JOINT_STATE)
 _wrenches = partial(Output, type=MULTI_DOF_JOINT_STATE)
 _wrench = partial(Output, type=WRENCH)
+FT_OFFSET = _wrench(
+    'ft_offset', pace=Pace.CHANGE, values=lambda r: r.ft_offsets,
+    names=lambda layout: [ft.name for ft in layout.robot.ft_sensors], frames=ft_frames,
+)  # fmt: skip
 OUTPUTS: tuple[Output, ...] = (
     _wrenches('external_wrenches', pace=Pace.CYCLE, values=lambda r: r.estimate.wrenches,
               names=_contacts, names_contacts=True),
@@ -153,8 +157,7 @@ OUTPUTS: tuple[Output, ...] = (
                  values=lambda r: r.deviations.external_torques, names=_joints, frames=_base),
     _wrenches('residual_deviations', pace=Pace.DEVIATIONS,
               values=lambda r: r.deviations.residuals, names=_submodels),
-    _wrench('ft_offset', pace=Pace.CHANGE, values=lambda r: r.ft_offsets,
-            names=lambda layout: [ft.name for ft in layout.robot.ft_sensors], frames=ft_frames),
+    FT_OFFSET,
 )  # fmt: skip
 
 
@@ -172,18 +175,14 @@ def encoders(output: Output, layout: Layout) -> list[tuple[str, Encode]]:
     ]
 
 
-def messages(
-    output: Output, results: Results, wanted: Container[int]
-) -> Iterator[tuple[int, Array]]:
-    """Yield the numbers of those of the wanted topics that have a message, and its values."""
+def messages(output: Output, results: Results, wanted: Iterable[int]) -> list[tuple[int, Array]]:
+    """Return the numbers of those of the wanted topics that have a message, and its values."""
     values = output.values(results)
     if values is None:
-        return
+        return []
     if output.type in LABELLED:
-        yield 0, values
-        return
-    rows = np.atleast_2d(values)
-    # rviz blanks a display whose message holds NaN. Reported contacts have no topic.
-    for row in np.flatnonzero(np.isfinite(rows).all(axis=1)).tolist():
-        if row in wanted:
-            yield row, rows[row]
+        return [(0, values)]
+    rows = values if values.ndim == 2 else values[None]
+    # rviz blanks a display whose message holds NaN.
+    known = np.isfinite(rows).all(axis=1).tolist()
+    return [(row, rows[row]) for row in wanted if known[row]]

@@ -32,7 +32,7 @@ from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
 from inertial_estimation.ros.executors import SteadyTimer, has_events_executor
 from inertial_estimation.ros.model_updates import ModelUpdates
 from inertial_estimation.ros.publishers import Publishers
-from inertial_estimation.ros.subscriptions import Inputs, Subscriptions
+from inertial_estimation.ros.subscriptions import Inputs, subscribe_all
 from inertial_estimation.ros.taring import Taring, find_supports
 from inertial_estimation.sample import Sample
 
@@ -74,9 +74,7 @@ class Pipeline:
             estimator, BLEND_TIME, [self._momentum.set_parameters],
             self.publishers.announce,
         )  # fmt: skip
-        self._subscriptions = Subscriptions(
-            node, inputs.router, self._on_sample, polled=not has_events_executor()
-        )
+        subscribe_all(node, inputs.router, self._on_sample, polled=not has_events_executor())
         in_use = ActiveCalibration(robot, sensors, [self._model.set_calibration])
         self._updates = ModelUpdates(node, robot, settings, self._model, lambda: self.active)
         self._background = Background(node)
@@ -114,15 +112,11 @@ class Pipeline:
         return 'filters and buffers are empty'
 
     def destroy(self) -> None:
-        """Destroy subscriptions, publishers, services and timers."""
+        """End timers, threads and processes."""
         self._timer.destroy()
-        self._subscriptions.destroy()
         self._taring.destroy()
         self._background.destroy()
-        self._updates.destroy()
-        self._calibration.destroy()
         self._diagnostics.destroy()
-        self.publishers.destroy()
 
     def _on_sample(self, sample: Sample) -> None:
         """Estimate and publish."""

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Publishers of the results: wrenches, torques, standard deviations and markers."""
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from numpy.linalg import LinAlgError
 from rclpy.lifecycle import LifecycleNode
@@ -78,14 +78,9 @@ class RateLimiter:
         self._busy, self._owed = 0.0, duration / MAX_SHARE
 
 
-class Topic(NamedTuple):
-    """A publisher, and what encodes its messages."""
-
-    publisher: Any
-    encode: Encode
-
-
-Wanted = list[tuple[Output, Container[int]]]
+Topics = dict[str, list[tuple[Any, Encode]]]
+"""Publishers of outputs, and what encodes their messages."""
+Wanted = list[tuple[Output, Sequence[int]]]
 """Outputs to be published, and those of their topics."""
 
 
@@ -111,10 +106,9 @@ class Publishers:
         self._links = [robot.link_names.index(link) for link in links]
         joints = tuple(zip(self._joints, self._internal.frames(self._joints)))
         self._layout = Layout(robot, estimator.contacts, joints, links)
-        self._publishers: list[Any] = []
-        self._topics = {
+        self._topics: Topics = {
             one.topic: [
-                Topic(self._publisher(one.type, topic, one.pace is Pace.CHANGE), encode)
+                (self._publisher(one.type, topic, one.pace is Pace.CHANGE), encode)
                 for topic, encode in encoders(one, self._layout)
             ]
             for one in OUTPUTS
@@ -123,11 +117,12 @@ class Publishers:
             pace: [(one, range(len(self._topics[one.topic]))) for one in OUTPUTS
                    if one.pace is pace] for pace in Pace
         }  # fmt: skip
+        self._always = self._all[Pace.CYCLE]
         self._single: Wanted = []
         self._inside: Wanted = []
-        self._layouts: dict[tuple[tuple[str, str], ...], dict[str, Encode]] = {}
+        self._layouts: dict[tuple[tuple[str, str], ...], Topics] = {}
         self._contacts: tuple[Contact, ...] | None = None
-        self._named: dict[str, Encode] = {}
+        self._named: Topics = {}
         self._look = RateLimiter(LOOK_RATE)
         self.set_rates(given)
         self._uncertainty = LiveUncertainty(estimator, settings)
@@ -151,16 +146,11 @@ class Publishers:
         self._has_deviations = given.deviations_rate > 0.0
         self.newest: Deviations | None = None
 
-    def destroy(self) -> None:
-        """Destroy the publishers."""
-        while self._publishers:
-            self._node.destroy_lifecycle_publisher(self._publishers.pop())
-
     def publish(self, sample: Sample, estimate: WrenchEstimate) -> None:
         """Publish the outputs of every cycle, and single wrenches."""
         stamp_ns = estimate.stamp_ns
         results = Results(estimate, sample=sample, robot=self._estimator.robot)
-        self._publish(self._all[Pace.CYCLE], stamp_ns, results, estimate.contacts)
+        self._publish(self._always, stamp_ns, results, estimate.contacts)
         if self._look.is_due(stamp_ns):
             self._single, self._inside = map(self._subscribed, (Pace.WRENCH, Pace.INSIDE))
         if self._single and self._wrenches.is_due(stamp_ns):
@@ -201,12 +191,10 @@ class Publishers:
 
     def _publisher(self, kind: str, topic: str, is_latched: bool = False) -> Any:
         qos = LATCHED if is_latched else QoSProfile(depth=1)
-        publisher = self._node.create_lifecycle_publisher(message_class(kind), f'~/{topic}', qos)
-        self._publishers.append(publisher)
-        return publisher
+        return self._node.create_lifecycle_publisher(message_class(kind), f'~/{topic}', qos)
 
-    def _named_by(self, contacts: tuple[Contact, ...]) -> dict[str, Encode]:
-        """Return the encoders of the messages that name contacts; touches come and go."""
+    def _named_by(self, contacts: tuple[Contact, ...]) -> Topics:
+        """Return the topics whose messages name contacts; touches come and go."""
         if contacts is not self._contacts:
             key = tuple((contact.name, contact.frame) for contact in contacts)
             if key not in self._layouts:
@@ -214,8 +202,14 @@ class Publishers:
                     self._layouts.clear()
                 layout = self._layout._replace(contacts=contacts)
                 self._layouts[key] = {
-                    one.topic: encoders(one, layout)[0][1] for one in OUTPUTS if one.names_contacts
-                }
+                    one.topic: [
+                        (publisher, encode)
+                        for (publisher, _), (_, encode) in zip(
+                            self._topics[one.topic], encoders(one, layout), strict=True
+                        )
+                    ]
+                    for one in OUTPUTS if one.names_contacts
+                }  # fmt: skip
             self._contacts, self._named = contacts, self._layouts[key]
         return self._named
 
@@ -223,8 +217,8 @@ class Publishers:
         """Return the outputs of a pace with subscribers."""
         found: Wanted = []
         for output, _ in self._all[pace]:
-            topics = self._topics[output.topic]
-            rows = [k for k, t in enumerate(topics) if t.publisher.get_subscription_count()]
+            topics = enumerate(self._topics[output.topic])
+            rows = [k for k, (publisher, _) in topics if publisher.get_subscription_count()]
             if rows:
                 found.append((output, rows))
         return found
@@ -238,11 +232,10 @@ class Publishers:
     ) -> None:
         """Publish outputs where they are known."""
         for output, rows in wanted:
-            topics = self._topics[output.topic]
+            every = self._named_by(contacts) if output.names_contacts else self._topics
+            topics = every[output.topic]
             for row, values in messages(output, results, rows):
                 publisher, encode = topics[row]
-                if output.names_contacts:
-                    encode = self._named_by(contacts)[output.topic]
                 publisher.publish(encode(stamp_ns, values))
 
     @contextmanager
