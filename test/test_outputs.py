@@ -6,6 +6,7 @@ Records of markers and diagnostics, findings that are logged, and statistics of 
 Not covered: rviz, and what arrives on topics (ros/test_estimator_node.py).
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ from inertial_estimation.outputs.diagnostics import (
     common_skew,
     contacts_status,
     known_joints_status,
+    submodel_statuses,
 )
 from inertial_estimation.outputs.markers import (
     CUBE,
@@ -109,10 +111,15 @@ def test_forces_have_arrows_with_an_ellipsoid_of_two_deviations(estimate):
         assert 'force_deviation' not in by_kind(wrench_markers(estimate, given))
 
 
-def test_links_are_spheres_in_the_colour_of_their_submodel(robot, estimate):
+def test_submodels_have_a_status_and_spheres_of_its_colour(robot, estimate):
     flags = np.zeros_like(estimate.submodel_quality)
-    flags[1] = Quality.MISSING
-    markers = health_markers(link_balls(robot), estimate._replace(submodel_quality=flags))
+    flags[1:3] = Quality.MISSING, Quality.MERGED
+    flagged = estimate._replace(submodel_quality=flags)
+    first, second, third, *_ = submodel_statuses(robot, flagged)
+    assert (first.level, first.message) == (Level.INFO, 'measured')
+    assert (second.level, second.values['quality']) == (Level.ERROR, 'missing')
+    assert (third.level, third.values['quality']) == (Level.WARNING, 'merged')
+    markers = health_markers(link_balls(robot), flagged)
     markers.sort(key=lambda marker: marker.index)
     assert [marker.index for marker in markers] == list(range(len(robot.links)))
     red = {marker.index for marker in markers if marker.colour == RED}
@@ -258,9 +265,11 @@ def test_refused_messages_and_slow_contacts_are_findings(robot, rng):
     status = contacts_status(ContactStatistics(9, 2, 0), [], [SlowSender('hand', 0.25, 4)], 0.1)
     assert codes(status.findings) == [('slow_contacts', Level.WARNING)]
     statistics = SampleAssembler(robot, EstimatorSettings()).statistics()
+    statistics = replace(statistics, ignored_joints=('tail',))
     fresh = np.full(len(robot.joint_names), SensorState.FRESH, dtype=np.uint8)
     sample = random_sample(robot, rng)._replace(joint_states=fresh)
-    assert known_joints_status(robot, sample, statistics).level == Level.INFO
+    status = known_joints_status(robot, sample, statistics)
+    assert status.level == Level.INFO and status.values['not estimated'] == 'tail'
     sample.velocities[0] = np.nan
     status = known_joints_status(robot, sample, statistics)
     assert status.level == Level.ERROR and robot.joint_names[0] in status.message
