@@ -1,15 +1,14 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Reported points become contacts of an instant; senders slower than the timeout are found.
+Reported points become contacts of an instant, which replace default contacts; slow senders.
 
-Not covered: what the contacts do to the estimate (test_touches.py), and the topic itself
-(test_estimator_node.py).
+Not covered: the topic itself (test_estimator_node.py).
 """
 
 import numpy as np
 import pytest
-from robots import nested_humanoid_urdf
+from robots import nested_humanoid_urdf, random_sample
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contact_stream import (
@@ -18,6 +17,9 @@ from inertial_estimation.estimation.contact_stream import (
     ContactStream,
     SenderRates,
 )
+from inertial_estimation.estimation.contacts import Contact
+from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 
 MS = 1_000_000
@@ -156,3 +158,48 @@ def test_fast_irregular_and_interleaved_senders_are_not_slow():
     ended = rates_of(SLOW)
     assert not ended.slow_now(START + 4_000_000_000)
     assert [slow.n_gaps for slow in ended.ever_slow] == [7]
+
+
+# Default contacts that give way
+
+DEFAULTS = ('root', 'hand', 'thigh', 'sole')
+# Two ways to the same least-squares solution, relative to the largest number.
+ROUND_OFF = 1e-12
+
+
+@pytest.fixture(params=[['head'], ['head', 'hand', 'shank']])
+def estimator(request):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=request.param)
+    return WrenchEstimator(robot, [Contact(frame) for frame in DEFAULTS])
+
+
+@pytest.mark.parametrize('kind', ['wrench', 'force', 'axial_force'])
+def test_only_the_touched_submodel_leaves_its_default(estimator, kind, rng):
+    """Fault F5 of others: one touch, and the defaults of all submodels change."""
+    touch = Contact('shank', kind, (0.02, -0.03, 0.1))
+    sample = random_sample(estimator.robot, rng)
+    got = estimator.update(sample, estimator.with_touches([touch]))
+    wanted = estimator.update(sample, [Contact('root'), Contact('hand'), Contact('sole'), touch])
+    for name in ('torques', 'external_torques', 'residuals'):
+        a, b = getattr(got, name), getattr(wanted, name)
+        np.testing.assert_allclose(a, b, rtol=0.0, atol=ROUND_OFF * np.abs(b).max(initial=1.0))
+    assert [contact.name for contact in got.contacts] == [*DEFAULTS, 'shank']
+    left = np.delete(got.wrenches, 2, axis=0)
+    np.testing.assert_allclose(left, wanted.wrenches, rtol=0.0, atol=1e3 * ROUND_OFF)
+    assert np.isfinite(left).all() and np.isnan(got.wrenches[2]).all()
+    np.testing.assert_array_equal(got.contact_quality, [0, 0, Quality.DROPPED, 0, 0])
+
+
+@pytest.mark.parametrize('lost', ['leg_sensor', 'foot_sensor'])
+def test_where_submodels_merge_the_touch_stays(estimator, lost, rng):
+    """The thigh is touched; with a sensor lost its submodel swallows a neighbour's default."""
+    sample = random_sample(estimator.robot, rng)
+    names = [sensor.name for sensor in estimator.robot.ft_sensors]
+    sample.ft_readings[names.index(lost)] = np.nan
+    touches = estimator.with_touches([Contact('shank', 'force', (0.0, 0.0, 0.2))])
+    quality = estimator.update(sample, touches).contact_quality
+    given_way = Quality.DROPPED | Quality.MERGED
+    neighbour, other = ('root', 'sole') if lost == 'leg_sensor' else ('sole', 'root')
+    expected = {'shank': Quality.MERGED, 'thigh': given_way, neighbour: given_way, other: 0}
+    found = dict(zip([contact.name for contact in touches.contacts], quality))
+    assert found == expected | {'hand': 0}

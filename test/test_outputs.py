@@ -3,9 +3,10 @@
 """
 Records of markers and diagnostics, findings that are logged, and statistics of the cycles.
 
-Not covered: rviz, and what arrives on topics (ros/test_publishers.py, ros/test_estimator_node.py).
+Not covered: rviz, and what arrives on topics (ros/test_estimator_node.py).
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ from inertial_estimation.outputs.diagnostics import (
     common_skew,
     contacts_status,
     known_joints_status,
+    submodel_statuses,
 )
 from inertial_estimation.outputs.markers import (
     CUBE,
@@ -47,11 +49,9 @@ from inertial_estimation.outputs.markers import (
     wrench_markers,
 )
 from inertial_estimation.outputs.result_checks import (
-    CycleReport,
-    Cycles,
+    CycleStatus,
     DependenceStatus,
     MomentumStatus,
-    cycle_status,
 )
 from inertial_estimation.sample import SensorState
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -83,13 +83,11 @@ def estimate(robot, rng):
 
 
 def deviations_of(estimate, wrenches, age_ns=0):
-    """Return standard deviations of an estimate, of which only the wrenches matter."""
     empty = np.empty(0)
     return Deviations(estimate.stamp_ns - age_ns, estimate.contacts, wrenches, *[empty] * 3)
 
 
 def by_kind(markers):
-    """Return markers by namespace."""
     found = {}
     for marker in markers:
         found.setdefault(marker.namespace, []).append(marker)
@@ -113,10 +111,15 @@ def test_forces_have_arrows_with_an_ellipsoid_of_two_deviations(estimate):
         assert 'force_deviation' not in by_kind(wrench_markers(estimate, given))
 
 
-def test_links_are_spheres_in_the_colour_of_their_submodel(robot, estimate):
+def test_submodels_have_a_status_and_spheres_of_its_colour(robot, estimate):
     flags = np.zeros_like(estimate.submodel_quality)
-    flags[1] = Quality.MISSING
-    markers = health_markers(link_balls(robot), estimate._replace(submodel_quality=flags))
+    flags[1:3] = Quality.MISSING, Quality.MERGED
+    flagged = estimate._replace(submodel_quality=flags)
+    first, second, third, *_ = submodel_statuses(robot, flagged)
+    assert (first.level, first.message) == (Level.INFO, 'measured')
+    assert (second.level, second.values['quality']) == (Level.ERROR, 'missing')
+    assert (third.level, third.values['quality']) == (Level.WARNING, 'merged')
+    markers = health_markers(link_balls(robot), flagged)
     markers.sort(key=lambda marker: marker.index)
     assert [marker.index for marker in markers] == list(range(len(robot.links)))
     red = {marker.index for marker in markers if marker.colour == RED}
@@ -145,13 +148,11 @@ def test_every_namespace_is_in_the_rviz_file(robot, estimate, rng):
 
 def parameters_of(marker, mass):
     """Return the inertial parameters of a marker of uniform density."""
-    R = pin.Quaternion(np.array(marker.orientation)).matrix()
-    half = 0.5 * np.array(marker.scale)
-    # Second moments about the centre: a third of the squares for a cuboid, a fifth for a ball.
-    about = R @ np.diag(half**2 / (3.0 if marker.shape == CUBE else 5.0)) @ R.T
-    about = mass * (about + np.outer(marker.position, marker.position))
-    inertia = np.trace(about) * np.eye(3) - about
-    return np.array([mass, *(mass * np.array(marker.position)), *inertia[np.tril_indices(3)]])
+    place = pin.SE3(pin.Quaternion(np.array(marker.orientation)), np.array(marker.position))
+    x, y, z = marker.scale
+    ball = pin.Inertia.FromEllipsoid(mass, x / 2.0, y / 2.0, z / 2.0)
+    solid = pin.Inertia.FromBox(mass, x, y, z) if marker.shape == CUBE else ball
+    return place.act(solid).toDynamicParameters()
 
 
 def test_solids_have_the_inertia_of_their_links(robot, rng):
@@ -245,17 +246,16 @@ def test_a_clock_that_is_off_from_all_stamps_is_one_finding(skews, all_off, each
 
 
 def test_the_cycle_reports_failures_gaps_and_jumps():
-    idle, times = CycleReport(0, 0, *[NAN] * 4), [0.01, 1e-4, 2e-4, 3e-4]
+    def found(intervals, durations, *failure, active=True):
+        status = CycleStatus().status(intervals, durations, {}, *failure, active=active)
+        return codes(status.findings)
 
-    def found(report, failure='', active=True):
-        return codes(cycle_status(report, {}, failure, active=active).findings)
-
-    assert found(idle) == [('missing', Level.ERROR)]
-    assert found(idle, active=False) == []
-    assert found(idle, 'singular') == [('suboptimal', Level.ERROR)]
-    assert found(CycleReport(100, 0, *times)) == []
-    assert found(CycleReport(100, 3, *times)) == [('late_cycle', Level.WARNING)]
-    assert found(CycleReport(100, 0, *times, 2.0)) == [('clock', Level.WARNING)]
+    assert found([], []) == [('missing', Level.ERROR)]
+    assert found([], [], active=False) == []
+    assert found([], [], 'singular') == [('suboptimal', Level.ERROR)]
+    assert found([10**7] * 9, [1e-4] * 10) == []
+    assert found([10**7] * 8 + [3 * 10**7], [1e-4] * 10) == [('late_cycle', Level.WARNING)]
+    assert found([10**7] * 8 + [2 * 10**9], [1e-4] * 10) == [('clock', Level.WARNING)]
 
 
 def test_refused_messages_and_slow_contacts_are_findings(robot, rng):
@@ -265,9 +265,11 @@ def test_refused_messages_and_slow_contacts_are_findings(robot, rng):
     status = contacts_status(ContactStatistics(9, 2, 0), [], [SlowSender('hand', 0.25, 4)], 0.1)
     assert codes(status.findings) == [('slow_contacts', Level.WARNING)]
     statistics = SampleAssembler(robot, EstimatorSettings()).statistics()
+    statistics = replace(statistics, ignored_joints=('tail',))
     fresh = np.full(len(robot.joint_names), SensorState.FRESH, dtype=np.uint8)
     sample = random_sample(robot, rng)._replace(joint_states=fresh)
-    assert known_joints_status(robot, sample, statistics).level == Level.INFO
+    status = known_joints_status(robot, sample, statistics)
+    assert status.level == Level.INFO and status.values['not estimated'] == 'tail'
     sample.velocities[0] = np.nan
     status = known_joints_status(robot, sample, statistics)
     assert status.level == Level.ERROR and robot.joint_names[0] in status.message
@@ -335,11 +337,11 @@ PERIOD_NS = 2_000_000
 TICKS = PERIOD_NS * np.arange(1, 101)
 
 
-def fed(stamps):
-    cycles = Cycles()
+def status_of(stamps):
+    cycles = CycleStatus()
     for stamp in np.asarray(stamps).tolist():
         cycles.add(round(stamp), 1e-4)
-    return cycles
+    return cycles.status(*cycles.take(), {})
 
 
 @pytest.mark.parametrize(
@@ -354,13 +356,13 @@ def fed(stamps):
     ids=['gaps', 'late', 'caught up', 'set back', 'slow'],
 )
 def test_gaps_are_counted_in_periods(stamps, missed):
-    cycles = fed(stamps)
-    report = cycles.report()
-    assert (report.missed, report.gap) == (missed, 0.0)
-    assert cycles.report().missed == 0 and cycles.total_missed == missed
+    status = status_of(stamps)
+    assert codes(status.findings) == [('late_cycle', Level.WARNING)] * bool(missed)
+    assert status.values['missed cycles, total'] == missed
 
 
 def test_a_gap_of_seconds_is_no_missed_cycle():
     stamps = np.where(TICKS[50] < TICKS, TICKS + 4_000_000_000, TICKS)
-    report = fed(np.delete(stamps, [10, 60])).report()
-    assert report.missed == 2 and report.gap == pytest.approx(4.0, abs=0.01)
+    status = status_of(np.delete(stamps, [10, 60]))
+    assert status.values['missed cycles'] == 2
+    assert codes(status.findings) == [('clock', Level.WARNING)]

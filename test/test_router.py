@@ -6,6 +6,7 @@ From bytes to samples: padding, damage, messages that are polled, those that can
 Not covered: the middleware, and that messages are read as rclpy reads them (test/ros).
 """
 
+import struct
 from collections import defaultdict
 
 import bag_messages
@@ -97,8 +98,11 @@ def assert_same(one, other):
 
 
 HEAD = b'\x00\x01\x00\x00'
+# A stamp of 2^31 seconds, which no output can hold.
+LATE = HEAD + struct.pack('<iI', 2**31 - 1, 10**9)
 REFUSED = [
     ('ft/arm_sensor', bag_messages.wrench(START_NS, 'hand', np.zeros(6))),
+    ('joint_states', LATE + bag_messages.joint_state(1, JOINTS, np.zeros(6), np.zeros(6))[12:]),
     *((topic, data)
       for topic in ('joint_states', 'ft/arm_sensor', 'arm/temperature', 'contacts')
       for data in (b'', HEAD, HEAD + bytes(40))),
@@ -116,6 +120,17 @@ def test_messages_that_cannot_be_used_are_refused_and_counted(topic, data):
     assert robot.received('arm_sensor') == robot.contacts.statistics().received == 0
     with pytest.raises(LogError):
         Robot(strict=True).router.handle(topic, data)
+
+
+@pytest.mark.parametrize(
+    ('sizes', 'is_used'), [((6, 5), True), ((6, 6, 1), True), ((5,), False), ((6, 6, 6), None)]
+)
+def test_joint_values_that_do_not_fit_their_names_are_counted(sizes, is_used):
+    robot = Robot()
+    data = bag_messages.joint_state(START_NS, JOINTS, *map(np.zeros, sizes))
+    sample = robot.router.handle('joint_states', data)
+    assert (sample is not None) == (is_used is not False)
+    assert sum(robot.source['joint_states'].problems.values()) == (is_used is not None)
 
 
 @pytest.mark.parametrize('batch', [7, 200])

@@ -11,9 +11,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from robots import random_sample
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.sample import SensorState
+from inertial_estimation.errors import ModelError
+from inertial_estimation.sample import SampleBatch, SensorState
 from inertial_estimation.signals.assembler import SampleAssembler
 
 JOINTS = ('hip', 'knee', 'ankle', 'elbow')
@@ -73,13 +75,22 @@ def test_joint_values_are_mapped_by_name():
     np.testing.assert_array_equal(sample.efforts, [0.1, 0.2, 0.3, 0.4])
     np.testing.assert_array_equal(sample.accelerations, np.zeros(4))
     np.testing.assert_array_equal(sample.joint_states, [FRESH] * 4)
-    assert assembler.statistics().ignored_joints == {'tail': 1}
+    assert assembler.statistics().ignored_joints == ('tail',)
     # Assumed joints stand still.
     given = {'assumed': ['elbow', 'knee'], 'assumed_positions': [0.5, -0.25]}
     sample = joint_state(make(joint_states=given), 0, ('hip', 'ankle'), [1.0, 3.0])
     np.testing.assert_array_equal(sample.positions, [1.0, -0.25, 3.0, 0.5])
     assert not sample.velocities[[1, 3]].any() and not sample.accelerations[[1, 3]].any()
     np.testing.assert_array_equal(sample.joint_states, [FRESH, ASSUMED, FRESH, ASSUMED])
+
+
+def test_ever_new_names_do_not_fill_the_memory():
+    assembler = make()
+    for ms in range(1, 1000):
+        names = (*JOINTS, f'tail {ms}')
+        assert (joint_state(assembler, ms, names).positions == [1.0, 2.0, 3.0, 4.0]).all()
+    assert len(assembler._joints._layouts) < 500
+    assert len(assembler.statistics().ignored_joints) < 500
 
 
 def test_absent_and_stale_sensors():
@@ -108,7 +119,8 @@ def test_nan_is_invalid_and_repeated_readings_freeze_and_thaw():
     np.testing.assert_array_equal(states, wanted)
     leg, foot = (assembler.statistics().fts[name] for name in ('leg', 'foot'))
     assert (leg.used, leg.invalid) == (5, 16)
-    assert leg.frozen == assembler.statistics().imus['head'].frozen == 0
+    head = assembler.statistics().imus['head']
+    assert not leg.frozen_intervals and not head.frozen_intervals
     assert foot.frozen_intervals == ((START + 50 * MS, START + 60 * MS, START + 150 * MS),)
     assert foot.repeated == 10
 
@@ -293,3 +305,31 @@ def test_delayed_ages_and_frozen_sensors():
     assert [samples[ms].ft_states[0] for ms in (340, 405)] == [FROZEN, FRESH]
     found = samples[675].angular_accelerations[0, 0]
     assert found == pytest.approx(cubic(0.675)[1], abs=FILTER_ROUND_OFF)
+
+
+# Batches of samples
+
+
+@pytest.mark.parametrize('optional', [False, True])
+def test_stacking_indexing_and_taking(nested_humanoid, rng, optional):
+    samples = [random_sample(nested_humanoid, rng)._replace(stamp_ns=START + k) for k in range(7)]
+    if optional:
+        samples = [one._replace(efforts=np.ones(6), ft_states=np.zeros(3)) for one in samples]
+    batch = SampleBatch.stack(samples)
+    assert len(batch) == len(list(batch)) == 7
+    for taken in (slice(1, 4), slice(None, None, 2), np.array([5, 0]), slice(None)):
+        part, expected = batch.take(taken), np.arange(7)[taken]
+        assert len(part) == len(expected) and isinstance(part[0].stamp_ns, int)
+        for sample, k in zip(part, expected):
+            for a, b, c in zip(sample, samples[k], batch[k - 7], strict=True):
+                assert (a is None) == (b is None) == (c is None)
+                if a is not None:
+                    np.testing.assert_array_equal(a, b)
+                    np.testing.assert_array_equal(c, b)
+    samples[0].positions[:] = 100.0
+    assert (batch[0].positions != 100.0).all()
+    assert np.shares_memory(batch[0].positions, batch.positions)
+    # A field that one sample lacks is left out.
+    assert SampleBatch.stack([*samples, samples[0]._replace(efforts=None)]).efforts is None
+    with pytest.raises(ModelError):
+        SampleBatch.stack([])

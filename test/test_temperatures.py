@@ -3,7 +3,7 @@
 """
 Temperatures of FT sensors in samples and bags.
 
-Coefficients are in `test_affine.py`, the node is in `ros/test_calibration_updates.py`.
+Coefficients are in `test_affine.py`, the node is in `ros/test_model_updates.py`.
 """
 
 from dataclasses import replace

@@ -24,7 +24,7 @@ from inertial_estimation.logs.log import Log, Progress, no_progress
 from inertial_estimation.logs.offsets import Offsets
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
-from inertial_estimation.outputs.table import OUTPUTS, Layout, Pace, Results, encoders
+from inertial_estimation.outputs.table import OUTPUTS, Layout, Pace, Results, encoders, messages
 from inertial_estimation.uncertainty.deviations import Deviations
 
 NAMESPACE = '/wrench_estimator'
@@ -179,13 +179,10 @@ def _write(path: Path, replay: Replay, progress: Progress) -> None:
                     continue
                 if output.pace is Pace.DEVIATIONS and results.deviations is None:
                     continue
-                if (values := output.values(results)) is None:
-                    continue
-                for row, (topic, encode) in enumerate(topics[output.topic]):
-                    value = values[row] if output.is_family else values
-                    if not output.is_family or np.isfinite(value).all():
-                        data = encode(stamp, value)
-                        writer.write(f'{NAMESPACE}/{topic}', output.type, stamp, data)
+                own = topics[output.topic]
+                for row, values in messages(output, results, range(len(own))):
+                    topic, encode = own[row]
+                    writer.write(f'{NAMESPACE}/{topic}', output.type, stamp, encode(stamp, values))
             if k % SAMPLES_PER_TICK == 0:
                 progress('writing', k / len(stamps))
     progress('writing', 1.0)

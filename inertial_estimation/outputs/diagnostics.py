@@ -18,7 +18,6 @@ from inertial_estimation.signals.cdr import Writer
 from inertial_estimation.signals.router import Source
 from inertial_estimation.signals.stream import AssemblerStatistics, StreamStatistics
 
-DIAGNOSTIC_ARRAY = 'diagnostic_msgs/msg/DiagnosticArray'
 MAX_SKEW = 1.0
 """Difference of clocks that is a finding [s]."""
 REPORTS_TO_END = 10
@@ -86,40 +85,33 @@ class SourceStatus:
         """Yield the status of the clock and of each topic."""
         skew = common_skew(sources)
         yield clock_status(skew)
-        streams = {
-            'ft': statistics.fts,
-            'imu': statistics.imus,
-            'temperature': statistics.temperatures,
-        }
         for source in sources:
+            kind = 'joint states' if source.kind == 'joints' else source.kind
+            name = kind if kind == 'contacts' else f'{kind} {source.name}'
             problems = dict(source.problems)
-            if source.kind == 'contacts':
+            if kind == 'contacts':
                 problems |= contact_problems
-            new = self._new_problems(source, problems)
-            name = f'{source.kind} {source.name}'
-            if source.kind == 'contacts':
-                findings = list(check_problems('contacts', new))
-                yield contacts_status(contacts, findings, slow, self.timeout)
+            found = list(check_problems(name, self._new_problems(source, problems)))
+            if kind == 'contacts':
+                yield contacts_status(contacts, found, slow, self.timeout)
                 continue
-            findings = [*check_problems(name, new), *check_skew(name, source, skew)]
-            if source.kind == 'joints':
-                parts = {
-                    part: found for part, found in statistics.joints.items()
-                    if part.startswith(f'{source.index}: ')
-                }  # fmt: skip
-                rates = {part: self._rate(part, found) for part, found in parts.items()}
-                yield joints_status(source, parts, rates, findings, problems)
+            found += check_skew(name, source, skew)
+            streams = _streams_of(source, statistics)
+            rates = [self._rate(f'{name} {part}', one) for part, one in streams.items()]
+            note = 'ok'
+            if kind == 'joint states':
+                found += check_joints(name, source, streams.values(), rates)
             else:
-                stream = streams[source.kind][source.name]
                 state = sensor_state(source, sample)
-                rate = self._rate(name, stream)
-                measures = 'both'
-                if source.kind == 'imu':
-                    measures = self._robot.imus[source.index].measures
-                findings = [*check_sensor(name, source, stream, rate, state), *findings]
-                values = _stream_values(source, stream, rate, problems)
-                note = 'ok' if measures == 'both' else f'ok, {measures} only'
-                yield Status(name, tuple(findings), values, note)
+                found += check_sensor(name, source, streams[''], rates[0], state)
+                if kind == 'imu' and (only := self._robot.imus[source.index].measures) != 'both':
+                    note = f'ok, {only} only'
+            values: dict[str, object] = {}
+            for (part, stream), rate in zip(streams.items(), rates):
+                end = f' ({part})' if len(streams) > 1 else ''
+                for key, value in _stream_values(source, stream, rate, problems).items():
+                    values[f'{key}{end}'] = value
+            yield Status(name, tuple(found), values, note)
 
     def _new_problems(self, source: Source, now: dict[str, int]) -> dict[str, int]:
         """Return the counts of problems since the last call."""
@@ -134,6 +126,15 @@ class SourceStatus:
             return now.rate
         span = 1e-9 * (now.last_stamp_ns - before.last_stamp_ns)
         return (now.received - before.received) / span if span > 0.0 else float('nan')
+
+
+def _streams_of(source: Source, statistics: AssemblerStatistics) -> Mapping[str, StreamStatistics]:
+    """Return the streams of a topic: of joint states by part, of a sensor that of no name."""
+    if source.kind == 'joints':
+        begin = f'{source.index}: '
+        return {p: one for p, one in statistics.joints.items() if p.startswith(begin)}
+    sensors = {'ft': statistics.fts, 'imu': statistics.imus}
+    return {'': sensors.get(source.kind, statistics.temperatures)[source.name]}
 
 
 def sensor_state(source: Source, sample: Sample | None) -> SensorState | None:
@@ -202,26 +203,15 @@ def check_skew(name: str, source: Source, common: float) -> Iterator[Finding]:
         yield finding('clock', name, what=what)
 
 
-def joints_status(
-    source: Source,
-    parts: Mapping[str, StreamStatistics],
-    rates: Mapping[str, float],
-    findings: Sequence[Finding],
-    problems: Mapping[str, int],
-) -> Status:
-    """Return the status of a joint topic; rates [Hz]."""
-    name = f'joint states {source.name}'
-    found = list(findings)
-    if not parts or all(np.isnan(rate) for rate in rates.values()):
+def check_joints(
+    name: str, source: Source, streams: Iterable[StreamStatistics], rates: Sequence[float]
+) -> Iterator[Finding]:
+    """Find joint topics that are silent or have no derivatives; rates [Hz]."""
+    if np.isnan(rates).all():
         what = f'topic {source.topic}'
-        found.append(finding('missing', name, level=Level.ERROR, what=what, share=1.0))
-    elif lacks := [part.filter_lack for part in parts.values() if part.filter_lack]:
-        found.append(finding('no_derivative', name, what=lacks[0]))
-    values: dict[str, object] = {}
-    for part, statistics in parts.items():
-        for key, value in _stream_values(source, statistics, rates[part], problems).items():
-            values[key if len(parts) == 1 else f'{key} ({part})'] = value
-    return Status(name, tuple(found), values)
+        yield finding('missing', name, level=Level.ERROR, what=what, share=1.0)
+    elif lacks := [stream.filter_lack for stream in streams if stream.filter_lack]:
+        yield finding('no_derivative', name, what=lacks[0])
 
 
 def contacts_status(
@@ -302,7 +292,7 @@ def _stream_values(
         'longest gap [ms]': f'{1e3 * statistics.longest_gap:.3f}',
         'received': statistics.received,
         'used': statistics.used,
-        'frozen intervals': statistics.frozen,
+        'frozen intervals': len(statistics.frozen_intervals),
         'invalid': statistics.invalid,
         'refused (stamp)': statistics.refused,
         'dropped': statistics.dropped,

@@ -18,7 +18,6 @@ from pinocchio import Quaternion
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.estimation.balance import child_links
-from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.model.inertia import principal_axes
 from inertial_estimation.model.robot import Robot
@@ -85,11 +84,15 @@ class Marker:
 
 def wrench_markers(estimate: WrenchEstimate, deviations: Deviations | None) -> list[Marker]:
     """Return an arrow for each force and moment, and the ellipsoid of its deviation."""
-    sigmas = force_deviations(estimate, deviations)
+    sigmas = _force_deviations(estimate, deviations)
     markers = []
     for k, (contact, wrench) in enumerate(zip(estimate.contacts, estimate.wrenches)):
-        start, force, moment = arrow_lengths(contact, wrench)
-        colours = wrench_colours(int(estimate.contact_quality[k]))
+        start, quality = np.array(contact.point), int(estimate.contact_quality[k])
+        force = FORCE_SCALE * wrench[:3]
+        moment = MOMENT_SCALE * (wrench[3:] - np.cross(start, wrench[:3]))
+        colours = PALE_ARROWS if quality else (RED_ARROW, BLUE_ARROW)
+        if quality & Quality.UNDETERMINED:
+            colours = CLEAR_ARROWS
         for kind, length, colour in zip(('force', 'moment'), (force, moment), colours):
             # False for NaN as well.
             if np.linalg.norm(length) >= MIN_LENGTH:
@@ -110,31 +113,15 @@ def wrench_markers(estimate: WrenchEstimate, deviations: Deviations | None) -> l
     return markers
 
 
-def arrow_lengths(contact: Contact, wrench: Array) -> tuple[Array, Array, Array]:
-    """Return start, force and moment of the arrows of a wrench about the contact's frame [m]."""
-    start, force = np.array(contact.point), wrench[:3]
-    moment = wrench[3:] - np.cross(start, force)
-    return start, force * FORCE_SCALE, moment * MOMENT_SCALE
-
-
-def force_deviations(estimate: WrenchEstimate, deviations: Deviations | None) -> Array:
+def _force_deviations(estimate: WrenchEstimate, deviations: Deviations | None) -> Array:
     """Return deviations of forces, shape (n_contacts, 3) [N]; NaN: old, or of other contacts."""
-    unknown = np.full((len(estimate.contacts), 3), np.nan)
-    if deviations is None:
-        return unknown
-    age_ns = int(estimate.stamp_ns) - int(deviations.stamp_ns)
-    # The points of touches move.
-    kinds = [[(c.name, c.kind) for c in one.contacts] for one in (estimate, deviations)]
-    if not 0 <= age_ns <= WRENCH_LIFETIME_NS or kinds[0] != kinds[1]:
-        return unknown
-    return deviations.wrenches[:, :3]
-
-
-def wrench_colours(quality: int) -> tuple[Colour, Colour]:
-    """Return the colours of force and moment of a contact."""
-    if quality & Quality.UNDETERMINED:
-        return CLEAR_ARROWS
-    return PALE_ARROWS if quality else (RED_ARROW, BLUE_ARROW)
+    if deviations is not None:
+        age_ns = int(estimate.stamp_ns) - int(deviations.stamp_ns)
+        # The points of touches move.
+        kinds = [[(c.name, c.kind) for c in one.contacts] for one in (estimate, deviations)]
+        if 0 <= age_ns <= WRENCH_LIFETIME_NS and kinds[0] == kinds[1]:
+            return deviations.wrenches[:, :3]
+    return np.full((len(estimate.contacts), 3), np.nan)
 
 
 def link_balls(robot: Robot) -> list[list[Marker]]:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import compress
 from typing import Any
 
@@ -38,8 +37,6 @@ from inertial_estimation.uncertainty.stream_noise import MomentumNoise
 
 MAX_CACHED = 16
 """Sets of contacts and sensors whose dependence is kept."""
-CAPACITY = 8192
-"""Cycles that are kept, more than in a second."""
 MAX_INTERVAL = 1.0
 """Time between two stamps beyond which joint states stopped or time jumped [s]."""
 MAX_INTERVAL_RATIO = 10.0
@@ -59,12 +56,19 @@ class DependenceStatus:
         usual = find_uninformed(robot, contacts, range(len(robot.ft_sensors)))
         self.configured = _joints(usual)
         """Joints that no FT sensor informs under the default contacts."""
+        self.uninformed: list[str] = []
+        """Those of the last status whose torques are known."""
 
     def status(self, estimate: WrenchEstimate) -> Status:
         """Return the status of the torques; uninformed ones beyond the configured are findings."""
-        known = self._known_joints(estimate)
+        contacts, fts = _in_use(estimate)
+        known = set(compress(self._robot.joint_names, np.isfinite(estimate.torques).tolist()))
+        uninformed = self._cached(
+            ('uninformed', tuple((one.frame, one.unknowns) for one in contacts), tuple(fts)),
+            lambda: find_uninformed(self._robot, contacts, fts),
+        )
+        joints = self.uninformed = [joint for joint in _joints(uninformed) if joint in known]
         findings = []
-        joints = self.uninformed_joints(estimate)
         for level, named in (
             (Level.INFO, [joint for joint in joints if joint in self.configured]),
             (Level.WARNING, [joint for joint in joints if joint not in self.configured]),
@@ -73,30 +77,15 @@ class DependenceStatus:
                 text = ', '.join(named)
                 findings.append(finding('uninformed', 'dependence', level=level, joints=text))
         values = {'external joint torques about': self._robot.base_frame}
-        if known and (table := self._table(estimate)) is not None:
+        if known and (table := self._table(estimate, contacts, fts)) is not None:
             values |= {f'torque {row.name}': _text(row) for row in table.torques}
             values |= {f'wrench {row.name}': _text(row) for row in table.wrenches}
         return Status('dependence', tuple(findings), values)
 
-    def uninformed_joints(self, estimate: WrenchEstimate) -> list[str]:
-        """Return the joints whose torques are known and no FT sensor informs."""
-        known = self._known_joints(estimate)
-        return [joint for joint in _joints(self._uninformed(estimate)) if joint in known]
-
-    def _known_joints(self, estimate: WrenchEstimate) -> set[str]:
-        return set(compress(self._robot.joint_names, np.isfinite(estimate.torques).tolist()))
-
-    def _uninformed(self, estimate: WrenchEstimate) -> tuple[UninformedTorques, ...]:
-        contacts, fts = _in_use(estimate)
-        key = 'uninformed', tuple((one.frame, one.unknowns) for one in contacts), tuple(fts)
-        found: tuple[UninformedTorques, ...] = self._cached(
-            key, lambda: find_uninformed(self._robot, contacts, fts)
-        )
-        return found
-
-    def _table(self, estimate: WrenchEstimate) -> DependenceTable | None:
+    def _table(
+        self, estimate: WrenchEstimate, contacts: Sequence[Contact], fts: Sequence[int]
+    ) -> DependenceTable | None:
         """Return the dependence of all results; None: the IMUs do not determine the motion."""
-        contacts, fts = _in_use(estimate)
         imus = [] if self._robot.fixed_frame else estimate.used_imus.nonzero()[0].tolist()
         named = tuple((one.name, one.frame, one.unknowns) for one in contacts)
 
@@ -183,117 +172,76 @@ class MomentumStatus:
         return Status('momentum', findings, values, note)
 
 
-@dataclass(frozen=True)
-class CycleReport:
-    """The cycles since the last report."""
-
-    count: int
-    missed: int
-    """Stamps missing at the usual interval."""
-    interval: float
-    """Usual (median) interval of the stamps, NaN with less than two [s]."""
-    duration_p50: float
-    """Median duration, NaN without cycles [s]."""
-    duration_p99: float
-    """Duration that one in a hundred exceeds [s]."""
-    duration_max: float
-    """Longest duration [s]."""
-    gap: float = 0.0
-    """Longest time without a stamp beyond `MAX_INTERVAL`; 0: none [s]."""
-
-
-class Cycles:
-    """A ring of stamps and durations."""
+class CycleStatus:
+    """Intervals and durations of the cycles since the last status."""
 
     def __init__(self) -> None:
-        self._stamps = np.zeros(CAPACITY, dtype=np.int64)
-        self._durations = np.zeros(CAPACITY)
-        self._follows = np.zeros(CAPACITY, dtype=bool)
-        self._usual = float('nan')
-        self._count = self._reported = 0
-        self._running = False
-        self.total_missed = 0
+        self._intervals: list[int] = []
+        self._durations: list[float] = []
+        self._last_ns, self._usual, self._missed = 0, float('nan'), 0
 
     def restart(self) -> None:
         """Count the time up to the next cycle as a pause."""
-        self._running = False
+        self._last_ns = 0
 
     def add(self, stamp_ns: int, duration: float) -> None:
         """Note a cycle; duration [s]."""
-        index = self._count % CAPACITY
-        self._stamps[index] = stamp_ns
-        self._durations[index] = duration
-        self._follows[index] = self._running
-        self._running = True
-        self._count += 1
+        if self._last_ns:
+            self._intervals.append(stamp_ns - self._last_ns)
+        self._last_ns = stamp_ns
+        self._durations.append(duration)
 
-    def since(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return stamps [ns] and durations [s] of the cycles after the first ones."""
-        new = self._count - count
-        return self._newest(self._stamps, new), self._newest(self._durations, new)
+    def take(self) -> tuple[list[int], list[float]]:
+        """Return intervals [ns] and durations [s] since the last call."""
+        taken = self._intervals, self._durations
+        self._intervals, self._durations = [], []
+        return taken
 
-    def report(self) -> CycleReport:
-        """Return the report of the cycles since the last one."""
-        count = self._count - self._reported
-        durations = self._newest(self._durations, count)
-        # The interval that leads to the first new cycle counts as well.
-        stamps = self._newest(self._stamps, count + bool(self._reported))
-        self._reported = self._count
-        follows = self._newest(self._follows, len(stamps))[1:]
-        usual, missed, gap = _gaps(np.diff(stamps)[follows], self._usual)
-        self._usual = usual if np.isfinite(usual) else self._usual
-        self.total_missed += missed
-        p50, p99, longest = (
-            (*np.percentile(durations, (50, 99)), durations.max()) if count else (np.nan,) * 3
-        )
-        return CycleReport(count, missed, usual, float(p50), float(p99), float(longest), gap)
+    def status(
+        self,
+        intervals: Sequence[int],
+        durations: Sequence[float],
+        totals: Mapping[str, int],
+        failure: str = '',
+        *,
+        active: bool = True,
+    ) -> Status:
+        """Return the status of what was taken; totals since the start are shown as they are."""
+        missed, gap = self._missing(intervals)
+        self._missed += missed
+        found = []
+        if failure:
+            found.append(finding('suboptimal', 'cycle', level=Level.ERROR, what=failure))
+        elif active and not durations:
+            what = 'joint states'
+            found.append(finding('missing', 'cycle', level=Level.ERROR, what=what, share=1.0))
+        if gap:
+            what = f'stamps of joint states lack {gap:.1f} s: they stopped, or time jumped'
+            found.append(finding('clock', 'cycle', what=what))
+        elif missed:
+            found.append(finding('late_cycle', 'cycle', count=missed))
+        times = 1e6 * np.percentile(durations or [np.nan], (50, 99, 100))
+        values = {
+            'cycles': len(durations),
+            'interval of the stamps [ms]': f'{1e3 * self._usual:.3f}',
+            **{f'cycle time {name} [us]': f'{time:.0f}'
+               for name, time in zip(('p50', 'p99', 'max'), times.tolist())},
+            'missed cycles': missed,
+            'missed cycles, total': self._missed,
+            **{f'{what}, total': count for what, count in totals.items()},
+        }  # fmt: skip
+        return Status('cycle', tuple(found), values, 'running' if active else 'inactive')
 
-    def _newest(self, ring: np.ndarray, count: int) -> np.ndarray:
-        """Return the newest values of a ring, oldest first."""
-        last = self._count
-        return ring[np.arange(last - min(count, CAPACITY, last), last) % CAPACITY]
-
-
-def _gaps(intervals: np.ndarray, before: float) -> tuple[float, int, float]:
-    """
-    Return usual interval [s], missing stamps and longest gap [s].
-
-    intervals of stamps (n,) [ns]; time that was set back does not count; before: usual one [s].
-    """
-    forward = intervals[intervals > 0]
-    if not len(forward):
-        return float('nan'), 0, 0.0
-    usual = 1e9 * before
-    if len(forward) >= MIN_INTERVALS or not np.isfinite(before):
-        usual = np.sort(forward)[(len(forward) - 1) // 2]
-    long = forward > max(1e9 * MAX_INTERVAL, MAX_INTERVAL_RATIO * usual)
-    # A late stamp makes a long interval and a short one: the two cancel, a missing one does not.
-    missing = (np.rint(forward[~long] / usual) - 1).sum()
-    return 1e-9 * usual, max(0, int(missing)), 1e-9 * float(forward[long].max(initial=0))
-
-
-def cycle_status(
-    report: CycleReport, totals: Mapping[str, int], failure: str, *, active: bool
-) -> Status:
-    """Return the status of the cycle; totals since the start are shown as they are."""
-    found = []
-    if failure:
-        found.append(finding('suboptimal', 'cycle', level=Level.ERROR, what=failure))
-    elif active and not report.count:
-        what = 'joint states'
-        found.append(finding('missing', 'cycle', level=Level.ERROR, what=what, share=1.0))
-    if report.gap:
-        what = f'stamps of joint states lack {report.gap:.1f} s: they stopped, or time jumped'
-        found.append(finding('clock', 'cycle', what=what))
-    elif report.missed:
-        found.append(finding('late_cycle', 'cycle', count=report.missed))
-    values = {
-        'cycles': report.count,
-        'interval of the stamps [ms]': f'{1e3 * report.interval:.3f}',
-        'cycle time p50 [us]': f'{1e6 * report.duration_p50:.0f}',
-        'cycle time p99 [us]': f'{1e6 * report.duration_p99:.0f}',
-        'cycle time max [us]': f'{1e6 * report.duration_max:.0f}',
-        'missed cycles': report.missed,
-        **{f'{what}, total': count for what, count in totals.items()},
-    }
-    return Status('cycle', tuple(found), values, 'running' if active else 'inactive')
+    def _missing(self, intervals: Sequence[int]) -> tuple[int, float]:
+        """Return missing stamps and longest gap [s] of intervals [ns]; keep the usual interval."""
+        # Time that was set back does not count.
+        forward = 1e-9 * np.array([step for step in intervals if step > 0])
+        if not len(forward):
+            return 0, 0.0
+        if len(forward) >= MIN_INTERVALS or np.isnan(self._usual):
+            self._usual = float(np.sort(forward)[(len(forward) - 1) // 2])
+        long = forward > max(MAX_INTERVAL, MAX_INTERVAL_RATIO * self._usual)
+        # A late stamp makes a long interval and a short one: the two cancel, a missing one does
+        # not.
+        missing = (np.rint(forward[~long] / self._usual) - 1).sum()
+        return max(0, int(missing)), float(forward[long].max(initial=0.0))

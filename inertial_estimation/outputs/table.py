@@ -9,7 +9,7 @@ function of robot, sample and estimate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from functools import partial
 from typing import Any, NamedTuple
@@ -34,6 +34,8 @@ from inertial_estimation.uncertainty.deviations import Deviations
 
 Encode = Callable[[int, Array], bytes]
 """Returns the message of a stamp [ns] and of values."""
+LABELLED = {JOINT_STATE: effort_encoder, MULTI_DOF_JOINT_STATE: wrenches_encoder}
+"""Types of messages that hold all rows with their names, NaN where they are not known."""
 
 
 class Pace(Enum):
@@ -42,7 +44,9 @@ class Pace(Enum):
     CYCLE = 'cycle'
     """With every estimate."""
     WRENCH = 'wrench'
-    """Of a family: at `wrench_rate`, while there is a subscriber."""
+    """At `wrench_rate`, while there is a subscriber."""
+    INSIDE = 'inside'
+    """Likewise, but in a share of the time: internal wrenches take more of it than others."""
     DEVIATIONS = 'deviations'
     """At `deviations_rate`, while there is a subscriber."""
     CHANGE = 'change'
@@ -77,18 +81,17 @@ class Layout(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A topic, or a family of topics with one for each row."""
+    """A topic, or a topic for each row: where rows have names, and the type is not `LABELLED`."""
 
     topic: str
     type: str
     pace: Pace
     values: Callable[[Any], Any]
-    """Function of `Results`: rows of a family, or the numbers of the message."""
-    names: Callable[[Layout], Sequence[str]] = lambda _: ()
+    """Function of `Results`: the rows, or the numbers of the message; None: not known."""
+    names: Callable[[Layout], Sequence[str]] | None = None
     """Names of the rows."""
     frames: Callable[[Layout], Sequence[str]] = lambda _: ('',)
-    """Frames of the rows of a family, else the frame of the message."""
-    is_family: bool = False
+    """Frame of each topic."""
     names_contacts: bool = False
     """True if the rows are the contacts of an estimate, which change at run time."""
 
@@ -111,7 +114,12 @@ def _submodels(layout: Layout) -> Sequence[str]:
 
 _joint_state = partial(Output, type=JOINT_STATE)
 _wrenches = partial(Output, type=MULTI_DOF_JOINT_STATE)
-_wrench = partial(Output, type=WRENCH, is_family=True)
+_wrench = partial(Output, type=WRENCH)
+FT_OFFSET = _wrench(
+    'ft_offset', pace=Pace.CHANGE, values=lambda r: r.ft_offsets,
+    names=lambda layout: [ft.name for ft in layout.robot.ft_sensors],
+    frames=lambda layout: layout.robot.ft_frames,
+)  # fmt: skip
 OUTPUTS: tuple[Output, ...] = (
     _wrenches('external_wrenches', pace=Pace.CYCLE, values=lambda r: r.estimate.wrenches,
               names=_contacts, names_contacts=True),
@@ -128,10 +136,10 @@ OUTPUTS: tuple[Output, ...] = (
             frames=lambda layout: [contact.frame for contact in layout.contacts]),
     _wrench('residual', pace=Pace.WRENCH, values=lambda r: r.estimate.residuals,
             names=_submodels, frames=_submodels),
-    _wrench('internal_wrench', pace=Pace.WRENCH, values=lambda r: r.internal_wrenches,
+    _wrench('internal_wrench', pace=Pace.INSIDE, values=lambda r: r.internal_wrenches,
             names=lambda layout: [joint for joint, _ in layout.internal],
             frames=lambda layout: [frame for _, frame in layout.internal]),
-    _wrench('net_wrench', pace=Pace.WRENCH, values=lambda r: r.net_wrenches,
+    _wrench('net_wrench', pace=Pace.INSIDE, values=lambda r: r.net_wrenches,
             names=lambda layout: layout.links, frames=lambda layout: layout.links),
     _wrenches('external_wrench_deviations', pace=Pace.DEVIATIONS,
               values=lambda r: r.deviations.wrenches, names=_contacts, names_contacts=True),
@@ -141,26 +149,32 @@ OUTPUTS: tuple[Output, ...] = (
                  values=lambda r: r.deviations.external_torques, names=_joints, frames=_base),
     _wrenches('residual_deviations', pace=Pace.DEVIATIONS,
               values=lambda r: r.deviations.residuals, names=_submodels),
-    _wrench('ft_offset', pace=Pace.CHANGE, values=lambda r: r.ft_offsets,
-            names=lambda layout: [ft.name for ft in layout.robot.ft_sensors],
-            frames=lambda layout: layout.robot.ft_frames),
+    FT_OFFSET,
 )  # fmt: skip
 
 
 def encoders(output: Output, layout: Layout) -> list[tuple[str, Encode]]:
-    """Return the topics of an output, with the encoder of its values or of one row."""
-    names, frames = output.names(layout), output.frames(layout)
-    if output.is_family:
-        return [
-            (f'{output.topic}/{name}', Encoder(output.type, frame).encode)
-            for name, frame in zip(topic_names(names), frames, strict=True)
-        ]
-    of_names = {JOINT_STATE: effort_encoder, MULTI_DOF_JOINT_STATE: wrenches_encoder}
-    if output.type in of_names:
-        return [(output.topic, of_names[output.type](names, frames[0]).encode)]
-    return [(output.topic, Encoder(output.type, frames[0]).encode)]
+    """Return the topics of an output, each with the encoder of its messages."""
+    names, frames = output.names(layout) if output.names else (), output.frames(layout)
+    if output.type in LABELLED:
+        return [(output.topic, LABELLED[output.type](names, frames[0]).encode)]
+    topics = [output.topic]
+    if output.names:
+        topics = [f'{output.topic}/{name}' for name in topic_names(names)]
+    return [
+        (topic, Encoder(output.type, frame).encode)
+        for topic, frame in zip(topics, frames, strict=True)
+    ]
 
 
-def known_rows(values: Array) -> list[int]:
-    """Return the rows without NaN; rviz blanks a display whose message holds one."""
-    return np.flatnonzero(np.isfinite(values).all(axis=1)).tolist()
+def messages(output: Output, results: Results, wanted: Iterable[int]) -> list[tuple[int, Array]]:
+    """Return the numbers of those of the wanted topics that have a message, and its values."""
+    values = output.values(results)
+    if values is None:
+        return []
+    if output.type in LABELLED:
+        return [(0, values)]
+    rows = values if values.ndim == 2 else values[None]
+    # rviz blanks a display whose message holds NaN.
+    known = np.isfinite(rows).all(axis=1).tolist()
+    return [(row, rows[row]) for row in wanted if known[row]]

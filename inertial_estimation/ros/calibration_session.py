@@ -198,7 +198,7 @@ def find_description(node: SessionNode, settings: EstimatorSettings, given: str 
     if settings.robot_description and not given:
         return settings.robot_description
     if path := given or settings.robot_description_file:
-        return load_text(Path(path))
+        return load_text(Path(path).expanduser())
     heard: list[String] = []
     subscription = node.create_subscription(String, DESCRIPTION, heard.append, LATCHED)
     node.spin_until(lambda: heard, WAIT)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 from rclpy.lifecycle import LifecycleNode
-from rclpy.subscription import Subscription
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -53,16 +52,15 @@ class CalibrationUpdates:
         announce: Callable[[], None],
         background: Background,
     ) -> None:
-        self._node, self._robot = node, robot
+        self._robot = robot
         self._in_use, self._announce, self._background = in_use, announce, background
         self._path = calibration_path(settings)
-        self._saved = True
+        self._in_file: Mapping[str, SensorCalibration] = dict(in_use.sensors)
+        """Calibrations as they were read or written last."""
         self._publisher = node.create_lifecycle_publisher(String, TOPIC, LATCHED)
-        self._services = [
-            create_service(node, Trigger, '~/save', self._save, 'nothing was saved'),
-            create_service(node, Trigger, '~/restore', self._restore, 'nothing was restored'),
-            create_service(node, Trigger, '~/clear_tare', self._clear_tare, UNCHANGED),
-        ]
+        create_service(node, Trigger, '~/save', self._save, 'nothing was saved')
+        create_service(node, Trigger, '~/restore', self._restore, 'nothing was restored')
+        create_service(node, Trigger, '~/clear_tare', self._clear_tare, UNCHANGED)
 
     @property
     def _lacks_file(self) -> bool:
@@ -77,13 +75,13 @@ class CalibrationUpdates:
     def take(self, changed: Mapping[str, SensorCalibration]) -> None:
         """Replace the calibrations of some sensors."""
         self._in_use.take(changed)
-        self._note_change(saved=False)
+        self.announce()
 
     def task(self, sample: Sample | None, tare: str = 'none') -> Status:
         """Return the status: calibration in use, its origin, findings."""
         values: dict[str, object] = {
             'file': self._path or 'none',
-            'saved': self._saved and not self._lacks_file,
+            'saved': self._in_file == self._in_use.sensors and not self._lacks_file,
             'tare': tare,
         }
         texts, lacking = list[str](), []
@@ -112,18 +110,11 @@ class CalibrationUpdates:
             found.append(finding('missing', 'ft_calibration', what=what, share=1.0))
         return Status('ft_calibration', tuple(found), values)
 
-    def destroy(self) -> None:
-        """Destroy the services and the publisher."""
-        for service in self._services:
-            self._node.destroy_service(service)
-        self._services.clear()
-        self._node.destroy_lifecycle_publisher(self._publisher)
-
     async def _save(self) -> str:
         """Write the calibration in use to the file."""
         sensors, path = dict(self._in_use.sensors), self._named()
         await self._background.run(write, path, self._robot.name, sensors)
-        self._saved = sensors == dict(self._in_use.sensors)
+        self._in_file = sensors
         return f"wrote {', '.join(sensors)} to '{path}'"
 
     async def _restore(self) -> str:
@@ -131,7 +122,8 @@ class CalibrationUpdates:
         path = self._named()
         robot, sensors = await self._background.run(read, path)
         changed = self._in_use.restore(str(path), robot, sensors)
-        self._note_change(saved=True)
+        self._in_file = dict(self._in_use.sensors)
+        self.announce()
         text = f"restored '{path}': changed {', '.join(changed) or 'no sensor'}"
         if lacking := [name for name in self._in_use.start if name not in sensors]:
             text += f'; not in the file, as the parameters state: {", ".join(lacking)}'
@@ -142,14 +134,9 @@ class CalibrationUpdates:
     async def _clear_tare(self) -> str:
         """Use the calibration configured or restored last."""
         changed = self._in_use.clear_tare()
-        self._note_change(saved=not self._lacks_file)
+        self.announce()
         what = 'what was configured, or restored last'
         return f'back to {what}: changed {", ".join(changed) or "no sensor"}'
-
-    def _note_change(self, *, saved: bool) -> None:
-        """Publish the change."""
-        self._saved = saved
-        self.announce()
 
     def _named(self) -> Path:
         """Return the path of the calibration file."""
@@ -172,20 +159,16 @@ class CalibrationFollower:
     ) -> None:
         self._node, self._follow = node, follow
         sensors = sensor_calibrations(settings, robot, new_file=True)
-        self._in_use = ActiveCalibration(robot, sensors, [self._on_calibration])
+        self._in_use = ActiveCalibration(robot, sensors, [])
         self.calibration = self._in_use.stacked
         self._from = 'the parameters'
         self._changes, self._refusal = 0, ''
-        self._restarted: tuple[str, ...] = ()
-        self._subscription: Subscription | None = None
 
     def start(self) -> None:
         """Subscribe; all callbacks must be ready by then."""
         # Without FT sensors those of the estimator are no fault.
         if self._in_use.sensors:
-            self._subscription = self._node.create_subscription(
-                String, TOPIC, self._on_message, LATCHED
-            )
+            self._node.create_subscription(String, TOPIC, self._on_message, LATCHED)
 
     def task(self) -> Status:
         """Return the status of the calibration in use."""
@@ -193,15 +176,12 @@ class CalibrationFollower:
         found = [finding('update_rejected', 'ft_calibration', what=self._refusal)]
         return Status('ft_calibration', tuple(found if self._refusal else ()), values)
 
-    def destroy(self) -> None:
-        """Destroy the subscription."""
-        if self._subscription is not None:
-            self._node.destroy_subscription(self._subscription)
-
     def _on_message(self, message: String) -> None:
         """Use another calibration, or refuse it."""
         try:
             changed = self._in_use.restore(TOPIC, *from_text(message.data, TOPIC))
+            tared = {name for name, sensor in self._in_use.sensors.items() if sensor.is_tared}
+            restarted = self._follow(self._in_use.stacked, tared)
         except InertialEstimationError as error:
             self._refusal = str(error)
             return
@@ -210,10 +190,5 @@ class CalibrationFollower:
             self._changes += 1
             self._node.get_logger().info(
                 f'the estimator changed the calibration of {", ".join(changed)}; identification '
-                f'starts again for: {", ".join(self._restarted) or "no submodel"}'
+                f'starts again for: {", ".join(restarted) or "no submodel"}'
             )
-
-    def _on_calibration(self, calibration: FtCalibration) -> None:
-        """Pass on a calibration with the sensors that a tare has changed."""
-        tared = {name for name, sensor in self._in_use.sensors.items() if sensor.is_tared}
-        self._restarted = self._follow(calibration, tared)

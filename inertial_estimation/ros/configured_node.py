@@ -16,6 +16,9 @@ from rclpy.duration import Duration
 from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.logging import get_logger
+from rclpy.node import Node
+from rclpy.service import Service
+from rclpy.subscription import Subscription
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -58,6 +61,7 @@ class ConfiguredNode(PollingNode, LifecycleNode):
     def __init__(self, name: str, kind: type[EstimatorSettings], make: Callable, **kwargs) -> None:
         super().__init__(name, **kwargs)
         self._make = make
+        self._made: set[Any] = set()
         self._declared = Parameters(self, kind)
         self.settings = self._declared.collect()
         self._received_urdf = ''
@@ -77,12 +81,19 @@ class ConfiguredNode(PollingNode, LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, build the robot, fill the filters."""
         self.settings = self._declared.collect()
-        self.pipeline = self._make(self, self.settings, self._find_urdf())
+        before = self._entities()
+        try:
+            self.pipeline = self._make(self, self.settings, self._find_urdf())
+        finally:
+            self._made = self._entities() - before
+            if self.pipeline is None:
+                self._destroy_made()
         robot = self.pipeline.robot
         if unlisted := self._declared.unlisted:
             groups = dict.fromkeys(name.rpartition('.')[0] for name in unlisted)
             self.get_logger().warning(f'parameters of no listed name: {", ".join(groups)}')
         self._declared.take_over = self._change
+        self._to_start = False
         self.get_logger().info(
             f"robot '{robot.name}': {robot.mass:.2f} kg; joints: {len(robot.joint_names)}, "
             f'FT sensors: {len(robot.ft_sensors)}, IMUs: {len(robot.imus)}, '
@@ -134,7 +145,6 @@ class ConfiguredNode(PollingNode, LifecycleNode):
             topic = self.resolve_topic_name('robot_description')
             self.get_logger().info(f'waiting for the robot description on {topic}')
         elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
-            self._to_start = False
             self.trigger_activate()
         else:
             self.get_logger().error(
@@ -201,8 +211,25 @@ class ConfiguredNode(PollingNode, LifecycleNode):
         if self.pipeline is not None:
             self.pipeline.active = False
             self.pipeline.destroy()
+        self._destroy_made()
         self.pipeline = None
         self._declared.take_over = None
+
+    def _entities(self) -> set[Any]:
+        """Return publishers, subscriptions and services, those that are polled as well."""
+        polled = Node.subscriptions.fget(self)
+        return {*self.publishers, *polled, *self.services}
+
+    def _destroy_made(self) -> None:
+        """Destroy what a pipeline has made, be it a part of one."""
+        for one in self._made:
+            if isinstance(one, Subscription):
+                self.destroy_subscription(one)
+            elif isinstance(one, Service):
+                self.destroy_service(one)
+            else:
+                self.destroy_lifecycle_publisher(one)
+        self._made = set()
 
 
 def run_node(

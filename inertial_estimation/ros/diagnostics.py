@@ -42,10 +42,9 @@ class Diagnostics:
             self._reports.put((make, is_logged))
 
     def destroy(self) -> None:
-        """End the thread, and destroy the publisher."""
+        """End the thread."""
         self._reports.put(None)
         self._thread.join()
-        self._node.destroy_publisher(self._publisher)
 
     def _run(self) -> None:
         while (found := self._reports.get()) is not None:

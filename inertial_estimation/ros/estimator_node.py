@@ -21,10 +21,9 @@ from inertial_estimation.estimation.model_update import ModelInUse
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.outputs.diagnostics import Status, submodel_statuses
 from inertial_estimation.outputs.result_checks import (
-    Cycles,
+    CycleStatus,
     DependenceStatus,
     MomentumStatus,
-    cycle_status,
 )
 from inertial_estimation.ros.background import Background
 from inertial_estimation.ros.calibration_updates import CalibrationUpdates
@@ -33,7 +32,7 @@ from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
 from inertial_estimation.ros.executors import SteadyTimer, has_events_executor
 from inertial_estimation.ros.model_updates import ModelUpdates
 from inertial_estimation.ros.publishers import Publishers
-from inertial_estimation.ros.subscriptions import Inputs, Subscriptions
+from inertial_estimation.ros.subscriptions import Inputs, subscribe_all
 from inertial_estimation.ros.taring import Taring, find_supports
 from inertial_estimation.sample import Sample
 
@@ -69,15 +68,13 @@ class Pipeline:
         )
         self.publishers = Publishers(
             node, estimator, settings, inputs.assembler, lambda: self._model.roots,
-            self._dependence.uninformed_joints, lambda: self._momentum.warning,
+            self._dependence, self._momentum,
         )  # fmt: skip
         self._model = ModelInUse(
             estimator, BLEND_TIME, [self._momentum.set_parameters],
             self.publishers.announce,
         )  # fmt: skip
-        self._subscriptions = Subscriptions(
-            node, inputs.router, self._on_sample, polled=not has_events_executor()
-        )
+        subscribe_all(node, inputs.router, self._on_sample, polled=not has_events_executor())
         in_use = ActiveCalibration(robot, sensors, [self._model.set_calibration])
         self._updates = ModelUpdates(node, robot, settings, self._model, lambda: self.active)
         self._background = Background(node)
@@ -88,7 +85,7 @@ class Pipeline:
             node, settings, urdf, supports, in_use, self._calibration, self._background,
             lambda: estimator.robot, lambda: self.active, inputs.contacts.problems,
         )  # fmt: skip
-        self.cycles = Cycles()
+        self._cycles = CycleStatus()
         self._failed, self._failure = 0, ''
         self._sample: Sample | None = None
         self._estimate: WrenchEstimate | None = None
@@ -103,7 +100,7 @@ class Pipeline:
     def start(self) -> None:
         """Publish what is latched, and count cycles anew; call it once active."""
         self._calibration.announce()
-        self.cycles.restart()
+        self._cycles.restart()
 
     def forget(self) -> None:
         """Empty filters and buffers."""
@@ -115,15 +112,11 @@ class Pipeline:
         return 'filters and buffers are empty'
 
     def destroy(self) -> None:
-        """Destroy subscriptions, publishers, services and timers."""
+        """End timers, threads and processes."""
         self._timer.destroy()
-        self._subscriptions.destroy()
         self._taring.destroy()
         self._background.destroy()
-        self._updates.destroy()
-        self._calibration.destroy()
         self._diagnostics.destroy()
-        self.publishers.destroy()
 
     def _on_sample(self, sample: Sample) -> None:
         """Estimate and publish."""
@@ -144,7 +137,7 @@ class Pipeline:
         self.publishers.publish(sample, estimate)
         self._estimate = estimate
         duration = perf_counter() - start
-        self.cycles.add(sample.stamp_ns, duration)
+        self._cycles.add(sample.stamp_ns, duration)
         # The results do not wait for these.
         if self._taring.collecting:
             self._taring.add(sample, touches)
@@ -165,11 +158,10 @@ class Pipeline:
     ) -> Callable[[], Iterable[Status]]:
         """Return a function that makes the statuses of the last second in another thread."""
         robot, inputs = self.robot, self._inputs.statuses(sample)
-        report, failure, active = self.cycles.report(), self._failure, self.active
+        cycles, failure, active = self._cycles.take(), self._failure, self.active
         totals = {
             'failed cycles': self._failed,
             'decode fallbacks': sum(source.fallbacks for source in self._inputs.router.sources),
-            'missed cycles': self.cycles.total_missed,
         }
         own = [
             self.publishers.status(), self._updates.status(),
@@ -179,7 +171,7 @@ class Pipeline:
             own.append(self._momentum.status())
 
         def make() -> Iterable[Status]:
-            yield cycle_status(report, totals, failure, active=active)
+            yield self._cycles.status(*cycles, totals, failure, active=active)
             yield from inputs()
             if estimate is not None:
                 yield from submodel_statuses(robot, estimate)

@@ -12,7 +12,7 @@ from typing import Any
 
 import rclpy
 from rclpy._rclpy_pybind11 import InvalidHandle
-from rclpy.callback_groups import CallbackGroup, ReentrantCallbackGroup
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
@@ -32,23 +32,12 @@ SIGNAL_PERIOD = 0.1
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class PolledGroup(CallbackGroup):
-    """Subscriptions that no executor takes from; their owner polls them."""
-
-    def can_execute(self, entity) -> bool:
-        """Keep the entity out of every wait set."""
-        return False
-
-    def beginning_execution(self, entity) -> bool:
-        """Keep the entity from being executed."""
-        return False
-
-    def ending_execution(self, entity) -> None:
-        """Do nothing."""
+class PolledGroup(ReentrantCallbackGroup):
+    """Subscriptions of a `PollingNode` that their owner polls."""
 
 
 class PollingNode(Node):
-    """A node whose executor does not wake up for subscriptions that are polled."""
+    """A node whose executor does not see subscriptions that are polled."""
 
     @property
     def subscriptions(self) -> Iterator[Subscription]:

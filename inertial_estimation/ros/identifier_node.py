@@ -23,8 +23,7 @@ from inertial_estimation.ros.calibration_updates import CalibrationFollower
 from inertial_estimation.ros.configured_node import ConfiguredNode, reported, run_node
 from inertial_estimation.ros.diagnostics import REPORT_PERIOD, Diagnostics
 from inertial_estimation.ros.executors import SteadyTimer, create_service
-from inertial_estimation.ros.identifier_outputs import IdentifierOutputs, progress
-from inertial_estimation.ros.identifier_status import IdentifierStatus
+from inertial_estimation.ros.identifier_outputs import IdentifierOutputs, IdentifierStatus
 from inertial_estimation.ros.sample_windows import (
     CONTACT_MARGIN,
     SAMPLE_RATE,
@@ -34,7 +33,6 @@ from inertial_estimation.ros.sample_windows import (
 from inertial_estimation.ros.state_file import StateFile
 from inertial_estimation.ros.subscriptions import Inputs, PolledSubscriptions
 from inertial_estimation.sample import Sample
-from inertial_estimation.signals.stream import AssemblerStatistics
 from inertial_estimation.uncertainty.stream_noise import StreamFilters, stream_noise
 
 REFIT_PERIOD = 0.9
@@ -105,7 +103,7 @@ class IdentifierPipeline:
         self.forget()
         self.identifier.reset()
         self.refit, self._published = None, ()
-        self.report.waiting.clear()
+        self.report.reset()
         return 'forgot all messages and the state; published parameters and the state file stay'
 
     def enable(self, enabled: bool) -> str:
@@ -123,16 +121,10 @@ class IdentifierPipeline:
             self._noting(self._refit)
         return done
 
-    def statistics(self) -> AssemblerStatistics:
-        """Return the statistics of the streams."""
-        return self._inputs.assembler.statistics()
-
     def destroy(self) -> None:
-        """Save the state; destroy subscriptions, publishers and timers."""
+        """Save the state; end timers and threads."""
         self.state.keep()
-        for one in (
-            self._timer, self._subscriptions, self._outputs, self._calibration, self._diagnostics,
-        ):  # fmt: skip
+        for one in (self._timer, self._subscriptions, self._diagnostics):
             one.destroy()
 
     def take(self, sample: Sample) -> None:
@@ -203,8 +195,7 @@ class IdentifierPipeline:
             return
         values = identifier.base_values()
         report.counts['refits'] += 1
-        report.progress = progress(identifier, refit, values)
-        self._outputs.publish_progress(report.progress, identifier.payloads(), refit)
+        self._outputs.publish_progress(identifier, refit, values)
         # Submodels that were published and are not refitted any more go back to the prior.
         if not refit.refitted and not self._published:
             return

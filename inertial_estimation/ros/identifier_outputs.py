@@ -1,23 +1,27 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Latched publishers of the identifier: one message each for an update, and labelled tables."""
+"""Latched publishers of the identifier: updates and labelled tables; its statuses."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from geometry_msgs.msg import Inertia, InertiaStamped, Vector3, WrenchStamped
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
+from pinocchio import Inertia
 from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Float64MultiArray, String
 
+from inertial_estimation.config import IdentifierSettings
+from inertial_estimation.findings import Level, finding
 from inertial_estimation.identification.recursion.covariance import BaseValues
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
-from inertial_estimation.identification.recursion.payload import Payload
 from inertial_estimation.identification.recursion.refit import Refit
 from inertial_estimation.model.parameter_update import ParameterUpdate
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf_export import export_urdf
-from inertial_estimation.ros.conversions import ns_to_stamp, wrench_to_message
+from inertial_estimation.outputs.diagnostics import Status
+from inertial_estimation.outputs.table import FT_OFFSET, Layout, encoders
 from inertial_estimation.ros.inertial_parameters import (
     OFFSETS_TOPIC,
     TOPIC,
@@ -25,13 +29,15 @@ from inertial_estimation.ros.inertial_parameters import (
     labelled_array,
     to_messages,
 )
+from inertial_estimation.ros.sample_windows import WINDOW_NS
 from inertial_estimation.ros.subscriptions import LATCHED
-from inertial_estimation.signals.messages import topic_names
+from inertial_estimation.sample import Sample
+from inertial_estimation.signals.messages import INERTIA, Encoder
 
 SEPARATOR = '; '
 """Between the labels of rows: combinations contain blanks."""
-GROUPS = {'force': '[N]', 'moment': '[Nm]', 'effort': '[Nm or N]'}
-"""Beginning of the name of a kind of equation, and its unit."""
+GROUPS = 'force', 'moment', 'effort'
+"""Beginnings of the names of kinds of equations."""
 PROGRESS = (
     'seconds', 'equations', 'determined', 'rank', 'base_parameters',
     *(f'{group}_{when}' for group in GROUPS for when in ('before', 'after')),
@@ -39,6 +45,10 @@ PROGRESS = (
 """Columns of the progress."""
 PAYLOAD = ('mass', 'x', 'y', 'z', *(f'{name}_deviation' for name in ('mass', 'x', 'y', 'z')))
 """Columns of the payloads [kg, m]."""
+MAX_WAIT = 60
+"""Reports in a row without an update of a submodel, after which that is a finding."""
+COUNTED = 'windows', 'refits', 'updates', 'refused updates', 'failures, total'
+"""Events that are counted."""
 
 
 class IdentifierOutputs:
@@ -46,7 +56,6 @@ class IdentifierOutputs:
 
     def __init__(self, node: LifecycleNode, robot: Robot) -> None:
         self._node, self._robot = node, robot
-        self._publishers: list = []
         self._update = {
             topic: self._publisher(Float64MultiArray, topic)
             for topic in (UNCERTAINTY_TOPIC, OFFSETS_TOPIC, TOPIC)
@@ -57,10 +66,12 @@ class IdentifierOutputs:
         self._payloads = self._publisher(Float64MultiArray, '~/payloads')
         every = QoSProfile(depth=len(robot.links), durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._inertias = self._publisher(InertiaStamped, '~/inertias', every)
-        sensors = [sensor.name for sensor in robot.ft_sensors]
+        self._encode_inertias = [Encoder(INERTIA, name).encode for name in robot.link_names]
         self._offsets = {
-            name: (self._publisher(WrenchStamped, f'~/ft_offset/{topic}'), frame)
-            for name, topic, frame in zip(sensors, topic_names(sensors), robot.ft_frames)
+            sensor.name: (self._publisher(WrenchStamped, f'~/{topic}'), encode)
+            for sensor, (topic, encode) in zip(
+                robot.ft_sensors, encoders(FT_OFFSET, Layout(robot, ()))
+            )
         }
 
     def publish(
@@ -71,8 +82,10 @@ class IdentifierOutputs:
         for topic, message in to_messages(robot, update).items():
             self._update[topic].publish(message)
         self._description.publish(String(data=export_urdf(robot, parameters)))
-        for link, row in zip(robot.link_names, parameters):
-            self._inertias.publish(_inertia(stamp_ns, link, row))
+        for encode, row in zip(self._encode_inertias, parameters):
+            one = Inertia.FromDynamicParameters(row)
+            about = one.inertia[np.triu_indices(3)]
+            self._inertias.publish(encode(stamp_ns, np.array([one.mass, *one.lever, *about])))
         rows = {
             f'{submodel}: {name}': [value, deviation]
             for submodel, one in values.items()
@@ -81,70 +94,122 @@ class IdentifierOutputs:
         self._base.publish(_table(rows, ('value', 'standard_deviation')))
 
     def publish_progress(
-        self,
-        progress: Mapping[str, Mapping[str, float]],
-        payloads: Mapping[str, Payload],
-        refit: Refit,
+        self, identifier: RecursiveIdentifier, refit: Refit, base: Mapping[str, BaseValues]
     ) -> None:
         """Publish progress, payloads and offsets, whether there is an update or not."""
-        rows = {name: list(figures.values()) for name, figures in progress.items()}
-        self._progress.publish(_table(rows, PROGRESS))
+        progress = {}
+        for one in identifier.memories:
+            name, values = one.name, base.get(one.name)
+            progress[name] = figures = [
+                one.seconds,
+                one.information.count if one.information is not None else 0.0,
+                refit.determined.get(name, 0),
+                *((values.rank, len(values.names)) if values else (0, np.nan)),
+            ]
+            for group in GROUPS:
+                # Of prior and fit, root mean square.
+                for residuals in (refit.prior_residuals, refit.residuals):
+                    every = residuals.get(name, {}).items()
+                    own = [residual for kind, residual in every if kind.startswith(group)]
+                    figures.append(float(np.sqrt(np.mean(np.square(own)))) if own else np.nan)
+        self._progress.publish(_table(progress, PROGRESS))
         rows = {
             f'{name}: {one.link}': [one.mass, *one.center, one.mass_deviation,
                                     *one.center_deviation]
-            for name, one in payloads.items()
+            for name, one in identifier.payloads().items()
         }  # fmt: skip
         self._payloads.publish(_table(rows, PAYLOAD))
         for name, offset in refit.determined_offsets.items():
-            publisher, frame = self._offsets[name]
-            publisher.publish(wrench_to_message(refit.stamp_ns, frame, offset))
-
-    def destroy(self) -> None:
-        """Destroy the publishers."""
-        while self._publishers:
-            self._node.destroy_lifecycle_publisher(self._publishers.pop())
+            publisher, encode = self._offsets[name]
+            publisher.publish(encode(refit.stamp_ns, offset))
 
     def _publisher(self, message_type: type, topic: str, qos: QoSProfile = LATCHED):
-        publisher = self._node.create_lifecycle_publisher(message_type, topic, qos)
-        self._publishers.append(publisher)
-        return publisher
-
-
-def _inertia(stamp_ns: int, link: str, parameters: np.ndarray) -> InertiaStamped:
-    """Return centre of mass and inertia about it in the axes of a link, from shape (10,)."""
-    mass, center = float(parameters[0]), parameters[1:4] / parameters[0]
-    shift = mass * (center @ center * np.eye(3) - np.outer(center, center))
-    xx, xy, yy, xz, yz, zz = (parameters[4:] - shift[np.tril_indices(3)]).tolist()
-    message = InertiaStamped()
-    message.header.stamp, message.header.frame_id = ns_to_stamp(stamp_ns), link
-    x, y, z = center.tolist()
-    com = Vector3(x=x, y=y, z=z)
-    message.inertia = Inertia(m=mass, com=com, ixx=xx, ixy=xy, ixz=xz, iyy=yy, iyz=yz, izz=zz)
-    return message
-
-
-def progress(
-    identifier: RecursiveIdentifier, refit: Refit, base: Mapping[str, BaseValues]
-) -> dict[str, dict[str, float]]:
-    """Return figures by `PROGRESS` of each submodel; errors are rms of prior and fit."""
-    found = {}
-    for one in identifier.memories:
-        name, values = one.name, base.get(one.name)
-        figures = [
-            one.seconds,
-            one.information.count if one.information is not None else 0.0,
-            refit.determined.get(name, 0),
-            *((values.rank, len(values.names)) if values else (0, np.nan)),
-        ]
-        for group in GROUPS:
-            for residuals in (refit.prior_residuals, refit.residuals):
-                own = [r for kind, r in residuals.get(name, {}).items() if kind.startswith(group)]
-                figures.append(float(np.sqrt(np.mean(np.square(own)))) if own else np.nan)
-        found[name] = dict(zip(PROGRESS, figures, strict=True))
-    return found
+        return self._node.create_lifecycle_publisher(message_type, topic, qos)
 
 
 def _table(rows: Mapping[str, Sequence[float]], columns: Sequence[str]) -> Float64MultiArray:
     """Return labelled rows."""
     numbers = np.reshape(np.array(list(rows.values()), dtype=float), (len(rows), len(columns)))
     return labelled_array(numbers, SEPARATOR.join(rows), ' '.join(columns))
+
+
+class IdentifierStatus:
+    """Counts events of the identifier, and makes statuses of them."""
+
+    def __init__(self, settings: IdentifierSettings, identifier: RecursiveIdentifier) -> None:
+        self._identifier, robot = identifier, identifier.robot
+        self._loaded = {
+            robot.submodels[robot.submodel_of(frame)].name for frame in settings.loaded_frames
+        }
+        self.counts: Counter[str] = Counter(dict.fromkeys(COUNTED, 0))
+        self.waiting: Counter[str] = Counter()
+        """Reports in a row without an update, by submodel."""
+        self._refusal = ''
+        self._begin()
+
+    def reset(self) -> None:
+        """Forget the last refit."""
+        self.waiting.clear()
+        self._refusal = ''
+
+    def _begin(self) -> None:
+        """Begin another report."""
+        self.sample: Sample | None = None
+        """The newest one."""
+        self.busiest, self._failure = 0.0, ''
+        """Longest time that a window took [s], and the reason why one was not added."""
+
+    def note_update(self, refusal: str) -> None:
+        """Note that an update was published, or why not."""
+        self._refusal = refusal
+        self.counts['refused updates' if refusal else 'updates'] += 1
+
+    def note_failure(self, error: Exception) -> None:
+        """Note why a window was not added."""
+        self.counts['failures, total'] += 1
+        self._failure = str(error)
+
+    def statuses(self, refit: Refit | None, *, active: bool, enabled: bool) -> list[Status]:
+        """Return the status of recursion and submodels, and begin another report."""
+        name, error = 'recursion', Level.ERROR
+        found = [
+            finding(code, name, level=error, what=what)
+            for code, what in (('suboptimal', self._failure), ('update_rejected', self._refusal))
+            if what
+        ]
+        if active and self.sample is None:
+            found.append(finding('missing', name, level=error, what='joint states', share=1.0))
+        if self.busiest > 1e-9 * WINDOW_NS:
+            what = f'{self.busiest:.1f} s for each second of samples'
+            found.append(finding('suboptimal', name, what=what))
+        self._begin()
+        note = 'inactive' if not active else 'running' if enabled else 'paused'
+        recursion = Status(name, tuple(found), dict(self.counts), note)
+        return [recursion, *self._submodels(refit, identifying=active and enabled)]
+
+    def _submodels(self, refit: Refit | None, *, identifying: bool) -> Iterator[Status]:
+        payloads = self._identifier.payloads()
+        rejections = self._identifier.rejections()
+        for known in self._identifier.memories:
+            name, found = f'submodel {known.name}', []
+            values: dict[str, object] = {'time with equations [s]': f'{known.seconds:.1f}'}
+            if (load := payloads.get(known.name)) is not None:
+                center = ', '.join(f'{value:.3f}' for value in load.center)
+                values['payload'] = f'{load.mass:.3f} kg at {load.link}, {center} m'
+            reason = self._reason(known.name, refit, identifying=identifying)
+            if identifying and known.name in rejections:
+                values['disturbed for [s]'] = f'{rejections[known.name]:.1f}'
+                found.append(finding('disturbed', name, level=Level.WARNING, share=1.0))
+            elif known.block.kinds and self.waiting[known.name] > MAX_WAIT:
+                found.append(finding('unexcited', name, what=reason))
+            note = 'loaded' if known.name in self._loaded else reason or 'identified'
+            yield Status(name, tuple(found), values, note)
+
+    def _reason(self, name: str, refit: Refit | None, *, identifying: bool) -> str:
+        """Return the reason for which a submodel is not identified, and count its time."""
+        if name in self._loaded or (refit is not None and name in refit.refitted):
+            self.waiting[name] = 0
+            return ''
+        self.waiting[name] += identifying
+        waits = 'no equations yet: readings are missing, or all joints stand still'
+        return waits if refit is None else refit.reasons.get(name, waits)

@@ -43,24 +43,20 @@ class ModelUpdates:
         model: ModelInUse,
         is_active: Callable[[], bool],
     ) -> None:
-        self._node, self._robot, self._settings = node, robot, settings
+        self._robot, self._settings = robot, settings
         self._model, self._is_active = model, is_active
         self._taken = self._refused = 0
         self._refusals: dict[str, str] = {}
         """Reason why the newest message of a topic was refused."""
-        self._services = [
-            create_service(node, SetBool, '~/hold_model', self._hold),
-            create_service(node, Trigger, '~/revert_model', self._revert),
-            create_service(node, Trigger, '~/save_model', self._save),
-            create_service(node, Trigger, '~/restore_model', self._restore),
-        ]
+        create_service(node, SetBool, '~/hold_model', self._hold)
+        create_service(node, Trigger, '~/revert_model', self._revert)
+        create_service(node, Trigger, '~/save_model', self._save)
+        create_service(node, Trigger, '~/restore_model', self._restore)
         # Deviations and offsets come before the update that they belong to, if all are there.
-        self._subscriptions = [
+        for topic in (UNCERTAINTY_TOPIC, OFFSETS_TOPIC, TOPIC):
             node.create_subscription(
                 Float64MultiArray, topic, partial(self._on_message, topic), LATCHED
             )
-            for topic in (UNCERTAINTY_TOPIC, OFFSETS_TOPIC, TOPIC)
-        ]
 
     def status(self) -> Status:
         """Return the inertial parameters in use."""
@@ -87,13 +83,6 @@ class ModelUpdates:
             for topic, reason in self._refusals.items()
         ]
         return Status('model', tuple(found), values, f'from the {model.source}')
-
-    def destroy(self) -> None:
-        """Destroy the services and the subscriptions."""
-        while self._services:
-            self._node.destroy_service(self._services.pop())
-        while self._subscriptions:
-            self._node.destroy_subscription(self._subscriptions.pop())
 
     def _on_message(self, topic: str, message: Float64MultiArray) -> None:
         """Use an update or what belongs to it, or note the reason of a refusal."""

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Publishers of the results: wrenches, torques, standard deviations and markers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from numpy.linalg import LinAlgError
 from rclpy.lifecycle import LifecycleNode
@@ -13,7 +14,7 @@ from rclpy.qos import QoSProfile
 from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.settings import OutputSettings
-from inertial_estimation.errors import InertialEstimationError
+from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.estimation.contacts import Contact, ContactSet
 from inertial_estimation.estimation.estimate import WrenchEstimate
 from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
@@ -22,6 +23,7 @@ from inertial_estimation.findings import finding
 from inertial_estimation.outputs import markers
 from inertial_estimation.outputs.diagnostics import Status
 from inertial_estimation.outputs.markers import MARKER_ARRAY, marker_array
+from inertial_estimation.outputs.result_checks import DependenceStatus, MomentumStatus
 from inertial_estimation.outputs.table import (
     OUTPUTS,
     Encode,
@@ -30,7 +32,7 @@ from inertial_estimation.outputs.table import (
     Pace,
     Results,
     encoders,
-    known_rows,
+    messages,
 )
 from inertial_estimation.ros.subscriptions import LATCHED, message_class
 from inertial_estimation.sample import Sample
@@ -44,8 +46,6 @@ LOOK_RATE = 10.0
 """Of counting the subscribers of topics [Hz]."""
 MARKER_RATE, STATE_RATE = 30.0, 1.0
 """Of wrench markers, and of those that seldom change [Hz]."""
-INSIDE = ('internal_wrench', 'net_wrench')
-"""Outputs that take more time than the others."""
 MAX_LAYOUTS = 64
 """Sets of contacts whose encoders are kept."""
 
@@ -55,15 +55,18 @@ class RateLimiter:
 
     def __init__(self, rate: float) -> None:
         self._period_ns = round(NANOSECONDS / rate) if rate else 0
-        self._last_ns = -NANOSECONDS
+        self._next_ns = 0
         self._busy = self._owed = 0.0
 
     def is_due(self, stamp_ns: int) -> bool:
         """Tell whether work may begin; its next time is a period later."""
+        late = stamp_ns - self._next_ns
         # Time may have been set back since.
-        if 0 <= stamp_ns - self._last_ns < self._period_ns or self._busy < self._owed:
+        if -self._period_ns <= late < 0 or self._busy < self._owed:
             return False
-        self._last_ns = stamp_ns
+        # Stamps that jitter, or that no period divides, keep the rate on average.
+        begun_ns = self._next_ns if 0 <= late < self._period_ns else stamp_ns
+        self._next_ns = begun_ns + self._period_ns
         return True
 
     def earn(self, duration: float) -> None:
@@ -75,11 +78,10 @@ class RateLimiter:
         self._busy, self._owed = 0.0, duration / MAX_SHARE
 
 
-class Topic(NamedTuple):
-    """A publisher, and what encodes its messages."""
-
-    publisher: Any
-    encode: Encode
+Topics = dict[str, list[tuple[Any, Encode]]]
+"""Publishers of outputs, and what encodes their messages."""
+Wanted = list[tuple[Output, Sequence[int]]]
+"""Outputs to be published, and those of their topics."""
 
 
 class Publishers:
@@ -92,11 +94,11 @@ class Publishers:
         settings: EstimatorSettings,
         assembler: SampleAssembler,
         roots: Callable[[], Array | None],
-        uninformed: Callable[[WrenchEstimate], list[str]],
-        momentum: Callable[[], str],
+        dependence: DependenceStatus,
+        momentum: MomentumStatus,
     ) -> None:
         self._node, self._estimator, self._assembler = node, estimator, assembler
-        self._roots, self._uninformed, self._momentum = roots, uninformed, momentum
+        self._roots, self._dependence, self._momentum = roots, dependence, momentum
         # This may refuse the settings, so it comes before the publishers.
         self._internal = build_internal_wrenches(settings, estimator)
         robot, given = estimator.robot, settings.outputs
@@ -104,23 +106,30 @@ class Publishers:
         self._links = [robot.link_names.index(link) for link in links]
         joints = tuple(zip(self._joints, self._internal.frames(self._joints)))
         self._layout = Layout(robot, estimator.contacts, joints, links)
-        self._publishers: list[Any] = []
-        self._topics: dict[str, list[Topic]] = {}
-        self._of: dict[Pace, list[Output]] = {pace: [] for pace in Pace}
-        for one in OUTPUTS:
-            self._of[one.pace].append(one)
-            self._topics[one.topic] = [
-                Topic(self._publisher(one.type, topic, one.pace is Pace.CHANGE), encode)
+        self._topics: Topics = {
+            one.topic: [
+                (self._publisher(one.type, topic, one.pace is Pace.CHANGE), encode)
                 for topic, encode in encoders(one, self._layout)
             ]
-        self._layouts: dict[tuple[tuple[str, str], ...], dict[str, Encode]] = {}
+            for one in OUTPUTS
+        }
+        self._all: dict[Pace, Wanted] = {
+            pace: [(one, range(len(self._topics[one.topic]))) for one in OUTPUTS
+                   if one.pace is pace] for pace in Pace
+        }  # fmt: skip
+        self._always = self._all[Pace.CYCLE]
+        self._single: Wanted = []
+        self._inside: Wanted = []
+        self._layouts: dict[tuple[tuple[str, str], ...], Topics] = {}
         self._contacts: tuple[Contact, ...] | None = None
-        self._named: dict[str, Encode] = {}
-        self._wanted: list[tuple[Output, list[int]]] = []
+        self._named: Topics = {}
         self._look = RateLimiter(LOOK_RATE)
         self.set_rates(given)
         self._uncertainty = LiveUncertainty(estimator, settings)
-        self.count, self.seconds, self._lack, self._reported = 0, 0.0, '', (0, 0.0)
+        self._count = 0
+        """Number of deviations since the last status."""
+        self._lacks: dict[str, str] = {}
+        """Reasons since then why deviations or internal wrenches were not published."""
         self._markers = self._publisher(MARKER_ARRAY, 'markers')
         self._inertias = self._publisher(MARKER_ARRAY, 'inertia_markers', True)
         self._marker_rate, self._state_rate = RateLimiter(MARKER_RATE), RateLimiter(STATE_RATE)
@@ -137,20 +146,15 @@ class Publishers:
         self._has_deviations = given.deviations_rate > 0.0
         self.newest: Deviations | None = None
 
-    def destroy(self) -> None:
-        """Destroy the publishers."""
-        while self._publishers:
-            self._node.destroy_lifecycle_publisher(self._publishers.pop())
-
     def publish(self, sample: Sample, estimate: WrenchEstimate) -> None:
         """Publish the outputs of every cycle, and single wrenches."""
         stamp_ns = estimate.stamp_ns
         results = Results(estimate, sample=sample, robot=self._estimator.robot)
-        self._publish_whole(self._of[Pace.CYCLE], estimate.contacts, stamp_ns, results)
+        self._publish(self._always, stamp_ns, results, estimate.contacts)
         if self._look.is_due(stamp_ns):
-            self._wanted = self._subscribed(Pace.WRENCH)
-        if self._wanted and self._wrenches.is_due(stamp_ns):
-            self._publish_rows(self._wanted, stamp_ns, results)
+            self._single, self._inside = map(self._subscribed, (Pace.WRENCH, Pace.INSIDE))
+        if self._single and self._wrenches.is_due(stamp_ns):
+            self._publish(self._single, stamp_ns, results, estimate.contacts)
 
     def publish_beside(
         self,
@@ -160,34 +164,37 @@ class Publishers:
         duration: float,
     ) -> None:
         """Publish what may be late: internal wrenches, deviations and markers; duration [s]."""
-        self._publish_internal(sample, estimate, duration)
-        if self._has_deviations:
-            self._publish_deviations(sample, contacts, duration)
+        self._inner.earn(duration)
+        if self._inside and self._inner.is_due(sample.stamp_ns):
+            with self._limited(self._inner, 'internal wrenches'):
+                self._publish_inside(sample, estimate)
+        self._deviations.earn(duration)
+        if self._has_deviations and self._deviations.is_due(sample.stamp_ns):
+            wanted = self._subscribed(Pace.DEVIATIONS)
+            if wanted or self._markers.get_subscription_count():
+                with self._limited(self._deviations, 'deviations'):
+                    self._publish_deviations(wanted, sample, contacts)
         self._publish_markers(sample, estimate)
 
     def announce(self) -> None:
         """Publish the offsets that are subtracted, which seldom change; call it once active."""
         stamp_ns = self._node.get_clock().now().nanoseconds
-        offsets = self._estimator.calibration.offsets
-        for topic, row in zip(self._topics['ft_offset'], offsets):
-            topic.publisher.publish(topic.encode(stamp_ns, row))
+        results = Results(ft_offsets=self._estimator.calibration.offsets)
+        self._publish(self._all[Pace.CHANGE], stamp_ns, results)
 
     def status(self) -> Status:
         """Return the deviations since the last status."""
-        count, seconds = self.count - self._reported[0], self.seconds - self._reported[1]
-        self._reported = self.count, self.seconds
-        lack = self._lack and not count and finding('suboptimal', 'deviations', what=self._lack)
-        figures = {'count': count, 'time each [us]': f'{1e6 * seconds / max(count, 1):.0f}'}
-        return Status('deviations', (lack,) if lack else (), figures)
+        count, self._count = self._count, 0
+        lacks = [finding('suboptimal', name, what=what) for name, what in self._lacks.items()]
+        self._lacks = {}
+        return Status('deviations', tuple(lacks), {'count': count})
 
     def _publisher(self, kind: str, topic: str, is_latched: bool = False) -> Any:
         qos = LATCHED if is_latched else QoSProfile(depth=1)
-        publisher = self._node.create_lifecycle_publisher(message_class(kind), f'~/{topic}', qos)
-        self._publishers.append(publisher)
-        return publisher
+        return self._node.create_lifecycle_publisher(message_class(kind), f'~/{topic}', qos)
 
-    def _named_by(self, contacts: tuple[Contact, ...]) -> dict[str, Encode]:
-        """Return the encoders of the messages that name contacts; touches come and go."""
+    def _named_by(self, contacts: tuple[Contact, ...]) -> Topics:
+        """Return the topics whose messages name contacts; touches come and go."""
         if contacts is not self._contacts:
             key = tuple((contact.name, contact.frame) for contact in contacts)
             if key not in self._layouts:
@@ -195,88 +202,74 @@ class Publishers:
                     self._layouts.clear()
                 layout = self._layout._replace(contacts=contacts)
                 self._layouts[key] = {
-                    one.topic: encoders(one, layout)[0][1] for one in OUTPUTS if one.names_contacts
-                }
+                    one.topic: [
+                        (publisher, encode)
+                        for (publisher, _), (_, encode) in zip(
+                            self._topics[one.topic], encoders(one, layout), strict=True
+                        )
+                    ]
+                    for one in OUTPUTS if one.names_contacts
+                }  # fmt: skip
             self._contacts, self._named = contacts, self._layouts[key]
         return self._named
 
-    def _subscribed(self, pace: Pace) -> list[tuple[Output, list[int]]]:
-        """Return the outputs of a pace with subscribers, and their rows."""
-        found = []
-        for output in self._of[pace]:
-            topics = self._topics[output.topic]
-            rows = [k for k, t in enumerate(topics) if t.publisher.get_subscription_count()]
+    def _subscribed(self, pace: Pace) -> Wanted:
+        """Return the outputs of a pace with subscribers."""
+        found: Wanted = []
+        for output, _ in self._all[pace]:
+            topics = enumerate(self._topics[output.topic])
+            rows = [k for k, (publisher, _) in topics if publisher.get_subscription_count()]
             if rows:
                 found.append((output, rows))
         return found
 
-    def _publish_whole(
-        self, outputs: list[Output], contacts: tuple[Contact, ...], stamp_ns: int, results: Results
+    def _publish(
+        self,
+        wanted: Wanted,
+        stamp_ns: int,
+        results: Results,
+        contacts: tuple[Contact, ...] = (),
     ) -> None:
-        """Publish outputs of one message each."""
-        named = self._named_by(contacts)
-        for output in outputs:
-            topic = self._topics[output.topic][0]
-            encode = named[output.topic] if output.names_contacts else topic.encode
-            topic.publisher.publish(encode(stamp_ns, output.values(results)))
-
-    def _publish_rows(
-        self, wanted: list[tuple[Output, list[int]]], stamp_ns: int, results: Results
-    ) -> None:
-        """Publish rows of outputs, where they are known."""
+        """Publish outputs where they are known."""
         for output, rows in wanted:
-            if (values := output.values(results)) is not None:
-                known, topics = known_rows(values), self._topics[output.topic]
-                for row in rows:
-                    if row in known:
-                        topics[row].publisher.publish(topics[row].encode(stamp_ns, values[row]))
+            every = self._named_by(contacts) if output.names_contacts else self._topics
+            topics = every[output.topic]
+            for row, values in messages(output, results, rows):
+                publisher, encode = topics[row]
+                publisher.publish(encode(stamp_ns, values))
 
-    def _publish_internal(self, sample: Sample, estimate: WrenchEstimate, duration: float) -> None:
-        """Publish wrenches through joints and net wrenches of links [T 4.9, 4.23]."""
-        self._inner.earn(duration)
-        inside = [one for one in self._wanted if one[0].topic in INSIDE]
-        if not inside or not self._inner.is_due(sample.stamp_ns):
-            return
-        start, topics = perf_counter(), [output.topic for output, _ in inside]
+    @contextmanager
+    def _limited(self, rate: RateLimiter, what: str) -> Iterator[None]:
+        """Note the time of some work, and the reason why it is not possible."""
+        start = perf_counter()
         try:
-            through = net = None
-            if 'internal_wrench' in topics:
-                through = self._internal.of(sample, estimate, self._joints)
-            if 'net_wrench' in topics:
-                net = self._internal.net(sample, estimate)[self._links]
-            results = Results(internal_wrenches=through, net_wrenches=net)
-            self._publish_rows(inside, sample.stamp_ns, results)
+            yield
         except (InertialEstimationError, LinAlgError) as error:
-            self._node.get_logger().warning(
-                f'no internal wrenches: {error}', throttle_duration_sec=10.0
-            )
-        self._inner.spend(perf_counter() - start)
+            self._lacks[what] = str(error)
+        rate.spend(perf_counter() - start)
+
+    def _publish_inside(self, sample: Sample, estimate: WrenchEstimate) -> None:
+        """Publish wrenches through joints and net wrenches of links [T 4.9, 4.23]."""
+        topics, through, net = {output.topic for output, _ in self._inside}, None, None
+        if 'internal_wrench' in topics:
+            through = self._internal.of(sample, estimate, self._joints)
+        if 'net_wrench' in topics:
+            net = self._internal.net(sample, estimate)[self._links]
+        results = Results(internal_wrenches=through, net_wrenches=net)
+        self._publish(self._inside, sample.stamp_ns, results)
 
     def _publish_deviations(
-        self, sample: Sample, contacts: ContactSet | None, duration: float
+        self, wanted: Wanted, sample: Sample, contacts: ContactSet | None
     ) -> None:
-        self._deviations.earn(duration)
-        if not self._deviations.is_due(sample.stamp_ns):
-            return
-        self._lack = ''
-        wanted = self._subscribed(Pace.DEVIATIONS)
-        if not wanted and not self._markers.get_subscription_count():
-            return
-        start, found = perf_counter(), None
-        try:
-            self._uncertainty.set_parameter_roots(self._roots())
-            found = self._uncertainty.of(sample, contacts, self._assembler.rates)
-            self._lack = '' if found is not None else 'the noise of a stream is not known'
-        except (InertialEstimationError, LinAlgError) as error:
-            self._lack = str(error)
-        self.newest = found
-        if found is not None:
-            outputs, results = [output for output, _ in wanted], Results(deviations=found)
-            self._publish_whole(outputs, found.contacts, found.stamp_ns, results)
-            self.count += 1
-        cost = perf_counter() - start
-        self.seconds += cost
-        self._deviations.spend(cost)
+        """Publish standard deviations, and keep them for the markers."""
+        self.newest = None
+        self._uncertainty.set_parameter_roots(self._roots())
+        self.newest = found = self._uncertainty.of(sample, contacts, self._assembler.rates)
+        if found is None:
+            raise ModelError('the noise of a stream is not known')
+        self._publish(wanted, found.stamp_ns, Results(deviations=found), found.contacts)
+        self._lacks.pop('deviations', None)
+        self._count += 1
 
     def _publish_markers(self, sample: Sample, estimate: WrenchEstimate) -> None:
         stamp_ns, robot = sample.stamp_ns, self._layout.robot
@@ -296,7 +289,7 @@ class Publishers:
             shown += [
                 *markers.health_markers(self._balls, estimate),
                 *markers.sensor_markers(robot, sample),
-                *markers.uninformed_markers(robot, self._uninformed(estimate)),
-                *markers.momentum_markers(robot, self._momentum()),
+                *markers.uninformed_markers(robot, self._dependence.uninformed),
+                *markers.momentum_markers(robot, self._momentum.warning),
             ]
         self._markers.publish(marker_array(stamp_ns, shown))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """State of an identifier as a file, which is replaced as a whole."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
@@ -38,7 +39,7 @@ class StateFile:
             raise ModelError('no equations yet')
         self._due = monotonic() + SAVE_PERIOD
         write_own(self.path, to_text(self._identifier), recognises)
-        self._saved_ns = self._identifier.stamp_ns
+        self._saved_ns, self.failure = self._identifier.stamp_ns, ''
         return f"saved {known} submodels in '{self.path}'"
 
     def restore(self) -> str:
@@ -51,10 +52,12 @@ class StateFile:
         try:
             names = from_text(self._identifier, text)
         except ModelError as error:
-            aside = self.path.with_name(self.path.name + ASIDE)
+            aside, count = self.path.with_name(self.path.name + ASIDE), 1
+            while os.path.lexists(aside):
+                aside, count = aside.with_suffix(f'{ASIDE}{count}'), count + 1
             self.path.replace(aside)
             raise ModelError(f"'{self.path}' is refused: {error}; it is '{aside}' now") from error
-        self._saved_ns = self._identifier.stamp_ns
+        self._saved_ns, self.failure = self._identifier.stamp_ns, ''
         return f"restored {', '.join(names)} from '{self.path}'"
 
     def begin(self) -> str:
@@ -70,7 +73,6 @@ class StateFile:
             self._noting(self.save)
 
     def _noting(self, work: Callable[[], str]) -> str:
-        self.failure = ''
         try:
             return work()
         except InertialEstimationError as error:

@@ -79,10 +79,8 @@ class Taring:
         work = {'tare': partial(self._begin, None), 'add_tare_pose': self._add_pose}
         for topic, name in zip(topic_names(active.sensors), active.sensors):
             work[f'tare_{topic}'] = partial(self._begin, (name,))
-        self._services = [
+        for name, begin in work.items():
             create_service(node, Trigger, f'~/{name}', begin, UNCHANGED)
-            for name, begin in work.items()
-        ]
 
     @property
     def collecting(self) -> bool:
@@ -119,12 +117,9 @@ class Taring:
             self._give_up('no joint states')
 
     def destroy(self) -> None:
-        """Destroy the services."""
+        """End a tare."""
         if self._tare is not None:
             self._give_up('the node was cleaned up')
-        for service in self._services:
-            self._node.destroy_service(service)
-        self._services.clear()
 
     def _add_pose(self) -> Future:
         """Tare from this pose together with those before."""

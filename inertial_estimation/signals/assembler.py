@@ -247,7 +247,7 @@ class SampleAssembler:
         return AssemblerStatistics(
             samples=self._samples,
             resets=self._resets,
-            ignored_joints=dict(self._joints.ignored),
+            ignored_joints=self._joints.ignored,
             joints={part.name: part.statistics() for part in self._joints.parts},
             fts={stream.name: stream.statistics() for stream in self._fts},
             imus={stream.name: stream.statistics() for stream in self._imus},

@@ -8,6 +8,8 @@ from struct import Struct, pack
 
 ENCAPSULATION = b'\x00\x01\x00\x00'
 NANOSECONDS = 1_000_000_000
+END_NS = NANOSECONDS << 31
+"""Stamp from which on seconds do not fit into a message [ns]."""
 STAMP = Struct('<iI')
 STAMP_AT = 4
 FRAME_AT = 12

@@ -29,6 +29,8 @@ States = NDArray[np.uint8]
 
 POSITION, VELOCITY, ACCELERATION, EFFORT = range(4)
 """Rows of a block of joint values."""
+MAX_LAYOUTS, MAX_IGNORED = 64, 256
+"""Lists of names that are kept, and names of other joints, of which ever new ones may come."""
 WAITING = 2
 """
 Joint states that may wait for their sample.
@@ -129,7 +131,8 @@ class JointStreams:
         self._overlap = False
         self._layouts: dict[tuple[int, tuple[str, ...]], JointLayout] = {}
         self._newest: dict[int, JointLayout] = {}
-        self.ignored: dict[str, int] = {}
+        self.ignored: tuple[str, ...] = ()
+        """Joints of messages that are not estimated, or assumed."""
 
     def set_max_ages(self, settings: EstimatorSettings) -> None:
         """Take over the age from which positions are stale."""
@@ -159,10 +162,11 @@ class JointStreams:
                 self._overlap |= any(np.isin(one.joint_rows, rows).any() for one in self.parts)
                 name = f'{source_index}: {" ".join(self._names[row] for row in rows)}'
                 self._parts[key] = part = JointPart(name, rows, self._settings)
+            if len(self._layouts) >= MAX_LAYOUTS:
+                self._layouts.clear()
             self._layouts[source_index, names] = found = JointLayout(names, taken, part)
-            for name in names:
-                if name not in self._row_of:
-                    self.ignored[name] = self.ignored.get(name, 0) + 1
+            others = dict.fromkeys((*self.ignored, *names))
+            self.ignored = tuple(name for name in others if name not in self._row_of)[:MAX_IGNORED]
         self._newest[source_index] = found._replace(names=names)
         return self._newest[source_index]
 

@@ -49,6 +49,7 @@ WRENCH = 'geometry_msgs/msg/WrenchStamped'
 IMU = 'sensor_msgs/msg/Imu'
 TEMPERATURE = 'sensor_msgs/msg/Temperature'
 POINT = 'geometry_msgs/msg/PointStamped'
+INERTIA = 'geometry_msgs/msg/InertiaStamped'
 FIELDS: dict[str, Mapping[str, str | Rows | int]] = {
     JOINT_STATE: {'name': NAMES, 'position': FLOATS, 'velocity': FLOATS, 'effort': FLOATS},
     MULTI_DOF_JOINT_STATE: {
@@ -62,6 +63,8 @@ FIELDS: dict[str, Mapping[str, str | Rows | int]] = {
     },
     TEMPERATURE: {'temperature': 1, 'variance': 1},
     POINT: {'point': 3},
+    # Mass, centre of mass and inertia about it: xx, xy, xz, yy, yz, zz.
+    INERTIA: {'inertia': 10},
 }  # fmt: skip
 """Fields behind the header: names, sequences, or a number of float64."""
 
@@ -81,9 +84,7 @@ class Reading(NamedTuple):
     """Reading of a WrenchStamped, a PointStamped or a Temperature."""
 
     stamp_ns: int
-    """Stamp of the header [ns]."""
     frame_id: str
-    """Frame of the header."""
     values: Array
     """[force; torque] [N, Nm], point [m], or temperature and variance [degrees Celsius]."""
 
@@ -92,9 +93,7 @@ class JointReading(NamedTuple):
     """Reading of a JointState; an empty array where it has no values."""
 
     stamp_ns: int
-    """Stamp of the header [ns]."""
     frame_id: str
-    """Frame of the header."""
     names: tuple[str, ...]
     """Joint names; the same object as long as the layout stays the same."""
     positions: Array
@@ -109,9 +108,7 @@ class ImuReading(NamedTuple):
     """Reading of an Imu; NaN where covariance[0] is -1 (REP 145: not measured)."""
 
     stamp_ns: int
-    """Stamp of the header [ns]."""
     frame_id: str
-    """Frame of the header."""
     angular_velocity: Array
     """Angular velocity in ``frame_id``, shape (3,) [rad/s]."""
     linear_acceleration: Array

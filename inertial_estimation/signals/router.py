@@ -21,7 +21,7 @@ from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor, Imu
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.assembler import SampleAssembler
-from inertial_estimation.signals.cdr import stamp_of
+from inertial_estimation.signals.cdr import END_NS, stamp_of
 from inertial_estimation.signals.messages import Decoder
 
 CONTACTS = 'contacts'
@@ -95,6 +95,9 @@ class Source:
             self.fallbacks += 1
         if reading.stamp_ns <= 0:
             self.note('header.stamp is zero')
+        elif reading.stamp_ns >= END_NS:
+            self._refuse('header.stamp has more nanoseconds than a second')
+            return None
         if self.frames is not None and reading.frame_id not in self.frames:
             expected = ' or '.join(f"'{name}'" for name in sorted(self.frames)[:3])
             self._refuse(f"header.frame_id is '{reading.frame_id}', expected {expected}")

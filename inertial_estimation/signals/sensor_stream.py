@@ -63,7 +63,6 @@ class SensorStream(Stream):
         self._offset_ns = round(1e9 * given.time_offset)
         self._frozen_after_ns = round(1e9 * settings.frozen_after)
         self._intervals: deque[FrozenInterval] = deque(maxlen=MAX_INTERVALS)
-        self._frozen_count = 0
         self.angular_acceleration: Array = np.zeros(3)
         self._delayed, self._smooth = settings.filter.delay > 0.0, settings.filter.smooth_readings
         self._derives = (
@@ -177,10 +176,10 @@ class SensorStream(Stream):
         return self.judge(np.frombuffer(data)) != INVALID
 
     def statistics(self) -> StreamStatistics:
-        intervals, count = tuple(self._intervals), self._frozen_count
+        intervals = tuple(self._intervals)
         if interval := self._open_interval():
-            intervals, count = (*intervals, interval), count + 1
-        return replace(super().statistics(), frozen=count, frozen_intervals=intervals)
+            intervals = (*intervals, interval)
+        return replace(super().statistics(), frozen_intervals=intervals)
 
     def _open_interval(self) -> FrozenInterval | None:
         """Return the interval in which the newest value is frozen; NaN is invalid, not frozen."""
@@ -193,7 +192,6 @@ class SensorStream(Stream):
         """Keep the interval that ends with the last message."""
         if interval := self._open_interval():
             self._intervals.append(interval)
-            self._frozen_count += 1
 
 
 class TemperatureStream(Stream):

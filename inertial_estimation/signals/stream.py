@@ -55,10 +55,8 @@ class StreamStatistics:
     """Number of restarts after stamps that went back."""
     unfiltered: int = 0
     """Messages needed for a sample while the window of the filter was not filled."""
-    frozen: int = 0
-    """Intervals of bit-equal values, the open one included."""
     frozen_intervals: tuple[FrozenInterval, ...] = ()
-    """The last of these intervals."""
+    """Intervals of bit-equal values, the open one included."""
     last_stamp_ns: int = 0
     """Stamp of the newest message, 0 before it [ns]."""
     longest_gap: float = 0.0
@@ -79,8 +77,8 @@ class AssemblerStatistics:
     """Samples that were made."""
     resets: int
     """Number of backward time jumps."""
-    ignored_joints: Mapping[str, int]
-    """Joints that are not estimated, or assumed, and the layouts that named them."""
+    ignored_joints: tuple[str, ...]
+    """Joints of messages that are not estimated, or assumed."""
     joints: Mapping[str, StreamStatistics]
     """For each part of the joint states, named by topic index and joints."""
     fts: Mapping[str, StreamStatistics]

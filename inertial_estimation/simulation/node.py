@@ -27,13 +27,14 @@ from std_msgs.msg import String
 
 from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.ros.conversions import ns_to_stamp, point_to_message
 from inertial_estimation.ros.executors import init, note_signals, spin
 from inertial_estimation.sample import Sample
 from inertial_estimation.signals.cdr import NANOSECONDS
 from inertial_estimation.signals.messages import (
     IMU,
+    INERTIA,
     JOINT_STATE,
+    POINT,
     WRENCH,
     Encoder,
     effort_encoder,
@@ -41,7 +42,7 @@ from inertial_estimation.signals.messages import (
 )
 from inertial_estimation.simulation.noise import NoiseLevels, SensorNoise
 from inertial_estimation.simulation.robot import IMUS, SimulatedRobot
-from inertial_estimation.simulation.scenario import EVERY_SCENE, Load
+from inertial_estimation.simulation.scenario import EVERY_SCENE
 from inertial_estimation.simulation.truth import Snapshot
 
 NODE_NAME = 'embedded_robot'
@@ -129,9 +130,13 @@ class EmbeddedRobot(Node):
             publisher.publish(encode(stamp_ns, self._imu_values))
         for push in self._pushes:
             if push.at(1e-9 * snapshot.time_ns) is not None:
-                self._touches.publish(point_to_message(stamp_ns, push.frame, (0.0, 0.0, 0.0)))
+                origin = Encoder(POINT, push.frame).encode(stamp_ns, np.zeros(3))
+                self._touches.publish(origin)
         while self._coming and self._coming[-1].start <= 1e-9 * snapshot.time_ns:
-            self._loads.publish(_load_to_message(stamp_ns, self._coming.pop()))
+            load = self._coming.pop()
+            about = np.diag([load.inertia] * 3)[np.triu_indices(3)]
+            values = np.array([load.mass, *load.center, *about])
+            self._loads.publish(Encoder(INERTIA, load.frame).encode(stamp_ns, values))
         self._wrenches.publish(self._encode_wrenches(stamp_ns, snapshot.external_wrenches))
         self._torques.publish(self._encode_torques(stamp_ns, snapshot.torques))
         self._joints.publish(self._encode_joints(stamp_ns, sample.positions))
@@ -181,16 +186,6 @@ class EmbeddedRobot(Node):
             raise ConfigError(f"'{name}' is {value!r}, expected a {what}")
         return kind(value)
 
-
-def _load_to_message(stamp_ns: int, load: Load) -> InertiaStamped:
-    """Return the message of a load, in the frame of the link that carries it."""
-    message = InertiaStamped()
-    message.header.stamp, message.header.frame_id = ns_to_stamp(stamp_ns), load.frame
-    inertia = message.inertia
-    inertia.m = load.mass
-    inertia.com.x, inertia.com.y, inertia.com.z = load.center
-    inertia.ixx = inertia.iyy = inertia.izz = load.inertia
-    return message
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -4,15 +4,15 @@
 
 import time
 from collections import defaultdict
-from contextlib import suppress
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PointStamped, WrenchStamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.time import Time
 from robots import nested_humanoid_urdf
 from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
 from std_srvs.srv import SetBool, Trigger
@@ -21,7 +21,6 @@ from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.ros.conversions import ns_to_stamp, stamp_to_ns, wrench_to_message
 from inertial_estimation.ros.estimator_node import EstimatorNode
 from inertial_estimation.signals.assembler import SampleAssembler
 
@@ -47,17 +46,41 @@ NO_FILTERS = {'joint_states.acceleration_source': 'zero', 'angular_acceleration_
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
-def overrides(parameters):
-    """Return parameters of rclpy."""
-    return [Parameter(name, value=value) for name, value in parameters.items()]
+def stamp_of(message):
+    return Time.from_msg(message.header.stamp).nanoseconds
+
+
+def stamped(message, stamp_ns, frame_id=''):
+    message.header.stamp = Time(nanoseconds=int(stamp_ns)).to_msg()
+    message.header.frame_id = frame_id
+    return message
+
+
+def set_vectors(vectors, numbers):
+    """Set vectors to numbers, three each."""
+    for vector, (x, y, z) in zip(vectors, np.reshape(numbers, (-1, 3)).tolist(), strict=True):
+        vector.x, vector.y, vector.z = x, y, z
+
+
+def wrench_to_message(stamp_ns, frame_id, numbers):
+    message = stamped(WrenchStamped(), stamp_ns, frame_id)
+    set_vectors((message.wrench.force, message.wrench.torque), numbers)
+    return message
+
+
+def imu_to_message(stamp_ns, frame_id, numbers):
+    """Return angular velocity and acceleration as a message, from shape (6,)."""
+    message = stamped(Imu(), stamp_ns, frame_id)
+    set_vectors((message.angular_velocity, message.linear_acceleration), numbers)
+    return message
 
 
 class BenchRobot:
     """A node of the package and one beside it, spun by hand in one thread."""
 
     def __init__(self, context, parameters=HUMANOID, make=EstimatorNode, **given):
-        given = {'parameter_overrides': overrides(parameters)} | given
-        self.estimator = make(context=context, **given)
+        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+        self.estimator = make(context=context, parameter_overrides=overrides, **given)
         self.node = Node('robot', context=context)
         self._executor = SingleThreadedExecutor(context=context)
         self._executor.add_node(self.estimator)
@@ -78,32 +101,28 @@ class BenchRobot:
         return self._publishers[topic]
 
     def listen(self, message_type, topic, qos=100):
-        """Keep the messages of a topic of the estimator."""
         subscription = self.node.create_subscription(
             message_type, topic, self.heard[topic].append, qos
         )
         self.spin_until(lambda: self.node.count_publishers(subscription.topic_name))
 
     def listen_to_wrenches(self):
-        """Keep the external wrenches."""
         self.listen(MultiDOFJointState, 'wrench_estimator/external_wrenches')
         return self.heard['wrench_estimator/external_wrenches']
 
     def listen_to_diagnostics(self):
-        """Keep the diagnostics."""
         self.listen(DiagnosticArray, '/diagnostics')
         return self.heard['/diagnostics']
 
-    def spin_until(self, condition, timeout=TIMEOUT):
-        """Spin until something holds."""
+    def spin_until(self, condition, timeout=TIMEOUT, fails=True):
+        """Spin until something holds, or fail, if it must hold."""
         deadline = time.monotonic() + timeout
-        while not condition():
+        while not condition() and (fails or time.monotonic() < deadline):
             if time.monotonic() > deadline:
                 raise TimeoutError('what was waited for did not come')
             self._executor.spin_once(timeout_sec=0.02)
 
     def spin_for(self, seconds):
-        """Spin for some time."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self._executor.spin_once(timeout_sec=0.01)
@@ -114,39 +133,31 @@ class BenchRobot:
             self._executor.spin_once(timeout_sec=0.001)
 
     def wait_for_stamp(self, messages, stamp_ns):
-        """Return the message of a stamp."""
-
-        def found():
-            return [m for m in messages if stamp_to_ns(m.header.stamp) == stamp_ns]
-
-        self.spin_until(found)
-        return found()[0]
+        found = []
+        self.spin_until(
+            lambda: found.extend(m for m in messages if stamp_of(m) == stamp_ns) or found
+        )
+        return found[0]
 
     def send_ft(self, name, stamp_ns, wrench, frame_id=None):
-        """Publish a reading of an FT sensor."""
-        frame_id = name if frame_id is None else frame_id
-        publisher = self.publisher(WrenchStamped, f'ft/{name}')
-        publisher.publish(wrench_to_message(stamp_ns, frame_id, np.asarray(wrench, float)))
+        message = wrench_to_message(stamp_ns, name if frame_id is None else frame_id, wrench)
+        self.publisher(WrenchStamped, f'ft/{name}').publish(message)
 
     def send_imu(self, name, stamp_ns, angular_velocity, acceleration, frame_id=None):
-        """Publish a reading of an IMU."""
-        message = Imu()
-        message.header.stamp = ns_to_stamp(stamp_ns)
-        message.header.frame_id = name if frame_id is None else frame_id
-        for vector, values in (
-            (message.angular_velocity, angular_velocity),
-            (message.linear_acceleration, acceleration),
-        ):
-            vector.x, vector.y, vector.z = map(float, values)
+        numbers = [*angular_velocity, *acceleration]
+        message = imu_to_message(stamp_ns, name if frame_id is None else frame_id, numbers)
         self.publisher(Imu, f'imu/{name}').publish(message)
 
-    def send_joints(self, stamp_ns, names=JOINTS, topic='joint_states', **values):
-        """Publish a joint state: position, velocity, effort."""
-        message = JointState(name=list(names))
-        message.header.stamp = ns_to_stamp(stamp_ns)
+    def send_contact(self, stamp_ns, frame_id, point=(0.0, 0.0, 0.0)):
+        message = stamped(PointStamped(), stamp_ns, frame_id)
+        set_vectors([message.point], point)
+        self.publisher(PointStamped, 'contacts').publish(message)
+
+    def send_joints(self, stamp_ns, names=JOINTS, **values):
+        message = stamped(JointState(name=list(names)), stamp_ns)
         for field, numbers in values.items():
             setattr(message, field, [float(number) for number in numbers])
-        self.publisher(JointState, topic).publish(message)
+        self.publisher(JointState, 'joint_states').publish(message)
 
     def send_all(self, stamp_ns, rng):
         """Publish random readings of everything; return them."""
@@ -162,6 +173,19 @@ class BenchRobot:
         self.send_joints(stamp_ns, position=q, velocity=v)
         return q, v, wrenches, rates, acceleration
 
+    def send_sample(self, robot, sample):
+        """Publish the readings of a sample, then its joint state."""
+        stamp = sample.stamp_ns
+        for sensor, wrench in zip(robot.ft_sensors, sample.ft_readings):
+            self.send_ft(sensor.name, stamp, wrench)
+        imus = zip(robot.imus, sample.angular_velocities, sample.proper_accelerations)
+        for imu, rate, acceleration in imus:
+            self.send_imu(imu.name, stamp, rate, acceleration)
+        # Readings are there before the joint states that they belong to.
+        self.spin_briefly(8)
+        values = {'position': sample.positions, 'velocity': sample.velocities}
+        self.send_joints(stamp, robot.joint_names, **values)
+
     def status(self, task):
         """Return what a report says of a task that is made once the last message has arrived."""
         if self._report is None:
@@ -175,7 +199,6 @@ class BenchRobot:
         return self._report[f'{self.estimator.get_name()}: {task}']
 
     def next_status(self, task):
-        """Return what the report after that says."""
         self._report = None
         return self.status(task)
 
@@ -184,21 +207,22 @@ class BenchRobot:
         if getattr(self.estimator, 'pipeline', None) is not None:
             self.estimator.pipeline._timer._timer.reset()
 
-    def call(self, kind, service, **request):
-        """Return the answer of a service of the node."""
+    def call(self, service, data=None, kind=None, **request):
+        """Return the answer of a Trigger, or of a SetBool if there are data."""
+        if data is not None:
+            request['data'] = data
+        kind, self._report = kind or (Trigger if data is None else SetBool), None
         client = self.node.create_client(kind, f'{self.estimator.get_name()}/{service}')
         self.spin_until(client.service_is_ready)
         # Ready or not, a request may get lost while the two are still finding each other.
         answers = []
         while not answers:
             client.call_async(kind.Request(**request)).add_done_callback(answers.append)
-            with suppress(TimeoutError):
-                self.spin_until(lambda: answers, LOST)
+            self.spin_until(lambda: answers, LOST, fails=False)
         self.node.destroy_client(client)
         return answers[0].result()
 
     def close(self):
-        """Give everything back."""
         self._executor.shutdown()
         self.estimator.destroy_node()
         self.node.destroy_node()
@@ -240,12 +264,6 @@ class RepeatingRobot(BenchRobot):
         self.send_joints(self.stamp_ns, position=self.positions, velocity=self.velocities)
         return np.array(self.wait_for_stamp(self.heard_torques, self.stamp_ns).effort)
 
-    def call(self, service, data=None):
-        """Return the answer of a Trigger, or of a SetBool if there are data."""
-        self._report = None
-        request = {} if data is None else {'data': data}
-        return super().call(Trigger if data is None else SetBool, service, **request)
-
 
 def problems(status):
     """Return the problems of a source by what is said of them."""
@@ -257,12 +275,10 @@ def problems(status):
 
 
 def figure(status, key):
-    """Return one value of a status."""
     return next(value.value for value in status.values if value.key == key)
 
 
 def rows(message):
-    """Return the wrenches of a message as an array."""
     return np.array([
         [w.force.x, w.force.y, w.force.z, w.torque.x, w.torque.y, w.torque.z]
         for w in message.wrench

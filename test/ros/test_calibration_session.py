@@ -20,8 +20,8 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
-from bench_robot import HUMANOID, BenchRobot
-from geometry_msgs.msg import PointStamped, WrenchStamped
+from bench_robot import HUMANOID, BenchRobot, imu_to_message, wrench_to_message
+from geometry_msgs.msg import WrenchStamped
 from hanging_body import GRAVITY, MASS, MATRIX, OFFSET, TurnedBody
 from pinocchio.rpy import rpyToMatrix
 from sensor_msgs.msg import Imu
@@ -34,7 +34,6 @@ from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.ros import calibration_session
 from inertial_estimation.ros.calibration_session import RobotFeed, SessionNode, hand_over
-from inertial_estimation.ros.conversions import ns_to_stamp, point_to_message, wrench_to_message
 
 MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main(sys.argv[1:]))'
 TIMEOUT = 60.0
@@ -89,17 +88,12 @@ class Call:
             self.body.stamp_ns += 10**9
             self.body.touch = np.array([6.0, 0.0, 0.0, 0.0, 0.6, 0.0]) * (k % 7 == 6)
             for stamp, raw, a, w, *_ in self.body.still(GRAVITY * DIRECTIONS[k % 26], 76):
-                imu = Imu()
-                imu.header.stamp = ns_to_stamp(stamp)
-                for vector, values in ((imu.linear_acceleration, a), (imu.angular_velocity, w)):
-                    vector.x, vector.y, vector.z = map(float, values)
-                self.imus.publish(imu)
+                self.imus.publish(imu_to_message(stamp, '', [*w, *a]))
                 self.fts.publish(wrench_to_message(stamp, 'foot', raw))
             self.robot.spin_for(0.06)
             k += 1
 
     def mount(self, number, mass, centre):
-        """Mount a load, and confirm it."""
         self.robot.spin_until(lambda: self.printed(f"mount 'load {number}'"), TIMEOUT)
         self.body.added, self.body.at = mass, centre
         self.process.stdin.write('\n')
@@ -186,14 +180,8 @@ def test_robot_feeds_readings_of_its_samples(context, rng):
         sample, *_ = at_rest(robot, rng)
         for k in range(1, 4):
             stamp = 10**9 + k * 10_000_000
-            for name, wrench in zip(HUMANOID['ft_sensors'], sample.ft_readings, strict=True):
-                bench.send_ft(name, stamp, wrench)
-            rates, proper = sample.angular_velocities[0], sample.proper_accelerations[0]
-            bench.send_imu('head', stamp, rates, proper)
-            contact = point_to_message(stamp, 'sole', (0, 0, 0))
-            bench.publisher(PointStamped, 'contacts').publish(contact)
-            bench.spin_for(0.02)
-            bench.send_joints(stamp, robot.joint_names, position=sample.positions)
+            bench.send_contact(stamp, 'sole')
+            bench.send_sample(robot, sample._replace(stamp_ns=stamp))
         bench.spin_until(lambda: len(feed._readings) == 3)
         *_, found = feed.readings()
         expected = BodyReadings(robot, SENSOR).reading(sample._replace(stamp_ns=stamp))

@@ -18,13 +18,12 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 pytest.importorskip('mujoco', reason='the embedded robot runs in mujoco')
 pytest.importorskip('icub_models', reason='the embedded robot is the iCub of icub-models')
 
-from bench_robot import LATCHED, BenchRobot
+from bench_robot import LATCHED, BenchRobot, stamp_of
 from geometry_msgs.msg import InertiaStamped, PointStamped, WrenchStamped
 from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
 from std_msgs.msg import String
 
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.ros.conversions import stamp_to_ns
 from inertial_estimation.simulation.node import EmbeddedRobot
 from inertial_estimation.simulation.noise import SensorNoise
 from inertial_estimation.simulation.robot import SimulatedRobot
@@ -40,7 +39,7 @@ TIMEOUT = 30.0
 
 
 def by_stamp(messages):
-    return {stamp_to_ns(message.header.stamp): message for message in messages}
+    return {stamp_of(message): message for message in messages}
 
 
 @pytest.fixture

@@ -1,10 +1,13 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The estimator node in this process: topics, diagnostics, lifecycle, parameters.
+The estimator node in this process: topics, diagnostics, lifecycle, parameters, markers.
 
+Not covered: whether deviations and internal wrenches are right, which tests of the library check.
 The process and its signals are in test_node_process.py, statuses in ../test_outputs.py.
 """
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,8 +25,8 @@ from bench_robot import (
     BenchRobot,
     Library,
     figure,
-    problems,
     rows,
+    stamp_of,
 )
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PointStamped, WrenchStamped
@@ -31,17 +34,28 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
-from std_srvs.srv import Trigger
+from sensor_msgs.msg import JointState, MultiDOFJointState
+from std_msgs.msg import String
+from test_set_parameters import others
+from visualization_msgs.msg import Marker, MarkerArray
 
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.ros import estimator_node
-from inertial_estimation.ros.conversions import point_to_message
+from inertial_estimation.estimation.internal_wrenches import InternalWrenches
+from inertial_estimation.model.parameter_update import ParameterUpdate
+from inertial_estimation.outputs.table import Output, Pace
+from inertial_estimation.ros import estimator_node, publishers
+from inertial_estimation.ros.inertial_parameters import TOPIC, to_messages
+from inertial_estimation.signals.messages import POINT, Decoder
+from inertial_estimation.uncertainty.deviations import Uncertainty
+from inertial_estimation.uncertainty.stream_noise import stream_noise
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
-STAMPS = [START_NS + k * PERIOD_NS for k in range(10)]
-"""Enough to fill the derivative filter."""
+STAMPS = [START_NS + k * PERIOD_NS for k in range(16)]
+"""Enough for the derivative filter, and some instants behind."""
+CONFIG = Path(__file__).parents[2] / 'config'
 ZEROS = [0.0] * len(JOINTS)
 
 
@@ -51,11 +65,11 @@ def test_every_cycle_equals_the_library(bench, rng, monkeypatch, has_events):
     given = {'ft.arm_sensor.offset': [1.0, -2.0, 3.0, 0.1, 0.2, -0.3]}
     robot = bench(**given)
     wrenches = robot.listen_to_wrenches()
-    others = {
+    topics = {
         'joint_torques': 'torques', 'external_joint_torques': 'external_torques',
         'quality': 'quality',
     }  # fmt: skip
-    for topic in others:
+    for topic in topics:
         robot.listen(JointState, f'wrench_estimator/{topic}')
     library = Library({stamp: robot.send_all(stamp, rng) for stamp in STAMPS}, **given)
     for sample in library.samples:
@@ -63,7 +77,7 @@ def test_every_cycle_equals_the_library(bench, rng, monkeypatch, has_events):
         message = robot.wait_for_stamp(wrenches, sample.stamp_ns)
         assert message.joint_names == HUMANOID['contacts']
         np.testing.assert_array_equal(rows(message), estimate.wrenches)
-        for topic, name in others.items():
+        for topic, name in topics.items():
             heard = robot.heard[f'wrench_estimator/{topic}']
             message = robot.wait_for_stamp(heard, sample.stamp_ns)
             if topic != 'quality':
@@ -83,16 +97,14 @@ def test_reported_contacts_replace_defaults_of_their_submodel(bench, rng):
     robot.listen_to_diagnostics()
     points = {'shank': (0.0, 0.1, 0.2), 'foot': (0.1, 0.0, 0.0)}
     for frame, point in (*points.items(), ('nowhere', (0.0, 0.0, 0.0))):
-        message = point_to_message(START_NS, frame, point)
-        robot.publisher(PointStamped, 'contacts').publish(message)
+        robot.send_contact(START_NS, frame, point)
     library = Library({START_NS: robot.send_all(START_NS, rng)}, **NO_FILTERS)
     message = robot.wait_for_stamp(wrenches, START_NS)
-    assert message.joint_names == ['sole', 'hand', 'thigh', 'root', 'shank', 'foot']
     touches = [Contact(frame, 'force', point) for frame, point in points.items()]
     contacts = library.estimator.with_touches(touches)
-    wanted = library.estimator.update(library.samples[0], contacts).wrenches
-    np.testing.assert_array_equal(rows(message), wanted)
-    assert np.isnan(wanted[[0, 2]]).all()
+    wanted = library.estimator.update(library.samples[0], contacts)
+    assert message.joint_names == [contact.name for contact in wanted.contacts]
+    np.testing.assert_array_equal(rows(message), wanted.wrenches)
     status = robot.status('contacts')
     assert status.level == DiagnosticStatus.WARN and 'nowhere' in status.message
     # They are not repeated: the defaults are back.
@@ -100,36 +112,6 @@ def test_reported_contacts_replace_defaults_of_their_submodel(bench, rng):
     robot.send_all(late, rng)
     message = robot.wait_for_stamp(wrenches, late)
     assert message.joint_names == HUMANOID['contacts'] and np.isfinite(rows(message)).all()
-
-
-def test_bad_messages_cost_only_themselves(bench, rng):
-    robot = bench(**NO_FILTERS)
-    wrenches = robot.listen_to_wrenches()
-    robot.listen_to_diagnostics()
-    stamp = START_NS
-    robot.send_all(stamp, rng)
-    robot.send_ft('arm_sensor', stamp + 1, ZEROS, frame_id='foot')
-    robot.send_ft('arm_sensor', 0, ZEROS)
-    robot.send_imu('head', stamp + 1, [0.0] * 3, [0.0] * 3, frame_id='hand')
-    robot.publisher(WrenchStamped, 'ft/leg_sensor').publish(b'\x00\x01\x00\x00 not a wrench')
-    robot.send_joints(stamp + 1, position=ZEROS[:-1])
-    robot.send_joints(0, position=ZEROS)
-    robot.send_joints(stamp + 2, position=ZEROS, velocity=ZEROS[:-1])
-    robot.send_joints(stamp + 3, names=['gripper', *JOINTS], position=[0.0, *ZEROS])
-    robot.publisher(JointState, 'joint_states').publish(b'')
-    robot.send_ft('foot_sensor', stamp + 3, [np.nan] * 6)
-    robot.spin_for(SETTLE)
-    robot.send_joints(stamp + 4, position=ZEROS, velocity=ZEROS)
-    robot.wait_for_stamp(wrenches, stamp + 4)
-    found = {
-        'ft arm_sensor': [1, 1], 'imu head': [1], 'ft leg_sensor': [1],
-        'joint states joint_states': [1, 1, 1, 1],
-    }  # fmt: skip
-    for task, counts in found.items():
-        assert sorted(problems(robot.status(task)).values()) == counts, task
-    assert figure(robot.status('joints'), 'not estimated') == 'gripper'
-    assert robot.status('ft foot_sensor').level == DiagnosticStatus.ERROR
-    assert figure(robot.status('submodel foot'), 'quality') == 'merged'
 
 
 def test_frozen_silent_and_unfiltered_sources_are_reported(bench, rng):
@@ -151,6 +133,7 @@ def test_frozen_silent_and_unfiltered_sources_are_reported(bench, rng):
     # Everything falls silent.
     for task in ('joints', 'ft leg_sensor', 'imu head', 'joint states joint_states'):
         assert robot.next_status(task).level == DiagnosticStatus.ERROR
+    assert robot.status('clock').level == DiagnosticStatus.OK
 
 
 def test_error_of_the_estimator_is_counted_and_reported(bench, monkeypatch, rng):
@@ -184,22 +167,24 @@ def test_lifecycle(bench, rng):
     assert not robot.node.count_subscribers('/joint_states')
     # As ros2 lifecycle does.
     step = Transition(id=Transition.TRANSITION_CONFIGURE)
-    assert robot.call(ChangeState, 'change_state', transition=step).success
+    assert robot.call('change_state', kind=ChangeState, transition=step).success
     (refused,) = node.set_parameters([Parameter('contacts', value=['sole'])])
     assert not refused.successful
     wrenches = robot.listen_to_wrenches()
-    robot.send_all(STAMPS[0], rng)
-    robot.spin_for(4 * SETTLE)
-    assert not wrenches
-    step = Transition(id=Transition.TRANSITION_ACTIVATE)
-    assert robot.call(ChangeState, 'change_state', transition=step).success
+
+    def publishes(stamp):
+        """Send readings; return whether an estimate comes, where none does after some time."""
+        wrenches.clear()
+        robot.send_all(stamp, rng)
+        robot.spin_until(lambda: wrenches, 4 * SETTLE, fails=False)
+        return bool(wrenches)
+
+    assert not publishes(STAMPS[0])
+    assert node.trigger_activate() == SUCCESS
     robot.send_all(STAMPS[1], rng)
     robot.wait_for_stamp(wrenches, STAMPS[1])
     assert node.trigger_deactivate() == SUCCESS
-    wrenches.clear()
-    robot.send_all(STAMPS[2], rng)
-    robot.spin_for(4 * SETTLE)
-    assert not wrenches
+    assert not publishes(STAMPS[2])
     # Time while inactive is not missed.
     assert node.trigger_activate() == SUCCESS
     robot.listen_to_diagnostics()
@@ -251,9 +236,14 @@ def test_rates_and_timeouts_change_while_the_node_runs(bench, rng):
     assert node.settings.outputs.wrench_rate == 20.0
 
 
-def test_node_that_cannot_start_can_be_corrected(bench, capfd):
+def test_node_that_cannot_start_can_be_corrected(bench, capfd, monkeypatch):
     left = {'imu.hand.topic': 'imu/left_behind', 'imu.board.frame': 'neck'}
-    robot = bench(contacts=['base'], **{'ft.arm_sensor.topic': 'not a topic'}, **left)
+    robot = bench(
+        contacts=['base'], robot_description='', **{'ft.arm_sensor.topic': 'not a topic'}, **left
+    )
+    description = robot.node.create_publisher(String, 'robot_description', LATCHED)
+    description.publish(String(data=HUMANOID['robot_description']))
+    robot.spin_until(lambda: robot.estimator._received_urdf)
     logged = capfd.readouterr().err
     assert "'arm_sensor'" in logged and 'ros2 lifecycle' in logged
     node = robot.estimator
@@ -261,6 +251,11 @@ def test_node_that_cannot_start_can_be_corrected(bench, capfd):
     assert node.trigger_configure() == FAILURE and "'base'" in capfd.readouterr().err
     assert not robot.node.count_subscribers('/joint_states')
     node.set_parameters([Parameter('contacts', value=['root'])])
+    with monkeypatch.context() as patched:
+        patched.setattr(estimator_node, 'Taring', lambda *_: 1 / 0)
+        assert node.trigger_configure() != SUCCESS
+    # Nothing is left of a part of a pipeline.
+    assert not [one for one in node.subscriptions if one.topic_name == '/joint_states']
     assert node.trigger_configure() == node.trigger_activate() == SUCCESS
     # Groups of no listed name are a warning; once it is listed, the group is as it was given.
     assert 'imu.hand, imu.board' in capfd.readouterr().err
@@ -270,6 +265,11 @@ def test_node_that_cannot_start_can_be_corrected(bench, capfd):
     assert node.trigger_configure() == SUCCESS
     assert node.settings.imu_of('hand').topic == 'imu/left_behind'
     assert ': imu.board\n' in capfd.readouterr().err
+    # What was started by hand is not started by another robot description.
+    assert node.trigger_cleanup() == SUCCESS
+    description.publish(String(data=HUMANOID['robot_description'] + ' '))
+    robot.spin_until(lambda: robot.estimator._received_urdf.endswith(' '))
+    assert node.pipeline is None
 
 
 def test_simulated_time_may_be_set_back(bench, rng):
@@ -290,6 +290,221 @@ def test_simulated_time_may_be_set_back(bench, rng):
     assert abs(float(figure(robot.status('imu head'), 'age [ms]'))) < 1.0
     wrenches.clear()
     # Without the reset this stamp would be a repeated one.
-    assert robot.call(Trigger, 'reset').success
+    assert robot.call('reset').success
     robot.send_all(START_NS, rng)
     robot.wait_for_stamp(wrenches, START_NS)
+
+
+# Deviations, internal wrenches, markers
+
+TOPICS = {
+    'external_wrench_deviations': (MultiDOFJointState, 'wrenches'),
+    'residual_deviations': (MultiDOFJointState, 'residuals'),
+    'joint_torque_deviations': (JointState, 'torques'),
+    'external_joint_torque_deviations': (JointState, 'external_torques'),
+}
+JOINTS_INSIDE = ['knee', 'leg_sensor_joint']
+INSIDE = {
+    'outputs.internal_wrench_joints': JOINTS_INSIDE, 'outputs.net_wrench_links': ['head'],
+    **NO_FILTERS,
+}  # fmt: skip
+FRAMES_INSIDE = {
+    'internal_wrench/knee': 'shank', 'internal_wrench/leg_sensor_joint': 'thigh',
+    'net_wrench/head': 'head',
+}  # fmt: skip
+# The measured rate of stamps that are exactly regular, and the filter's answer at it.
+ROUND_OFF = 1e-9
+
+
+@pytest.fixture(autouse=True)
+def no_limit_of_time(monkeypatch):
+    monkeypatch.setattr(publishers, 'MAX_SHARE', np.inf)
+
+
+def at_rate(rate, **given):
+    return {'outputs.deviations_rate': rate, **given}
+
+
+def listen(robot):
+    for topic, (kind, _) in TOPICS.items():
+        robot.listen(kind, f'wrench_estimator/{topic}')
+    return {topic: robot.heard[f'wrench_estimator/{topic}'] for topic in TOPICS}
+
+
+def send(robot, stamps, rng):
+    wrenches = robot.listen_to_wrenches()
+    sent = {}
+    for stamp in stamps:
+        sent[stamp] = robot.send_all(stamp, rng)
+        robot.wait_for_stamp(wrenches, stamp)
+    return sent
+
+
+def deviations_of(library, touches=()):
+    sample, rates = library.samples[-1], library.assembler.rates()
+    noise = stream_noise(library.settings, library.robot, rates)
+    assert noise.covers(sample)
+    contacts = library.estimator.with_touches(touches) if touches else None
+    return Uncertainty(library.estimator, noise.model).of(sample, contacts)
+
+
+def test_deviations_equal_the_library(bench, rng):
+    given = at_rate(100.0, contacts=['sole', 'hand', 'root'])
+    robot = bench(**given)
+    heard = listen(robot)
+    library = Library(send(robot, STAMPS, rng), **given)
+    wanted = deviations_of(library)
+    for topic, (kind, field) in TOPICS.items():
+        message = robot.wait_for_stamp(heard[topic], STAMPS[-1])
+        found = message.effort if kind is JointState else rows(message)
+        np.testing.assert_allclose(found, getattr(wanted, field), rtol=ROUND_OFF)
+    assert (wanted.torques > 0.0).all() and np.isfinite(wanted.wrenches).all()
+    names = heard['external_wrench_deviations'][-1].joint_names
+    assert names == robot.heard['wrench_estimator/external_wrenches'][-1].joint_names
+    assert heard['joint_torque_deviations'][-1].name == list(library.robot.joint_names)
+    roots = heard['residual_deviations'][-1].joint_names
+    assert roots == [submodel.name for submodel in library.robot.submodels]
+    # The thigh has no contact: its residual is not zero, and has a deviation.
+    assert (wanted.residuals[roots.index('thigh')] > 0.0).all()
+
+
+def test_deviations_are_decimated_and_follow_the_contacts(bench, rng):
+    given = at_rate(50.0, touch_kind='force', **NO_FILTERS)
+    robot = bench(**given)
+    heard = listen(robot)['external_wrench_deviations']
+    robot.listen(MarkerArray, 'wrench_estimator/markers')
+    send(robot, STAMPS[:4], rng)
+    robot.wait_for_stamp(heard, STAMPS[2])
+    robot.spin_for(SETTLE)
+    assert list(map(stamp_of, heard)) == STAMPS[:4:2]
+    assert heard[0].joint_names == HUMANOID['contacts']
+    late, point = STAMPS[8], (0.0, 0.1, 0.2)
+    robot.send_contact(late, 'shank', point)
+    robot.spin_for(SETTLE)
+    library = Library(send(robot, [late], rng), **given)
+    message = robot.wait_for_stamp(heard, late)
+    assert message.joint_names == [*HUMANOID['contacts'], 'shank']
+    wanted = deviations_of(library, [Contact('shank', 'force', point)])
+    np.testing.assert_allclose(rows(message), wanted.wrenches, rtol=ROUND_OFF)
+    assert np.isnan(wanted.wrenches[2]).all()  # the thigh gave way
+    # Markers of 30 Hz show them.
+    assert robot.estimator.pipeline.publishers._count == 3
+    arrays = robot.heard['wrench_estimator/markers']
+    robot.spin_until(lambda: len(arrays) == 2)
+    found = [m.header.frame_id for m in arrays[-1].markers if m.ns == 'force_deviation']
+    assert 'shank' in found and len(found) >= 4
+    assert len(set(map(stamp_of, arrays[-1].markers))) == 1
+
+
+def test_without_subscribers_nothing_is_computed(bench, rng, monkeypatch):
+    robot = bench(**at_rate(1000.0, **INSIDE))
+    robot.listen_to_diagnostics()
+    asked = []
+    with monkeypatch.context() as patched:
+        for name in ('of', 'net'):
+            patched.setattr(InternalWrenches, name, lambda *given: asked.append(given))
+        send(robot, STAMPS[:1], rng)
+    assert not asked and robot.estimator.pipeline.publishers._count == 0
+    listen(robot)
+    send(robot, STAMPS[1:2], rng)
+    status = robot.status('deviations')
+    assert status.level == DiagnosticStatus.OK and figure(status, 'count') == '1'
+
+
+def test_missing_deviations_are_a_finding(bench, rng):
+    robot = bench(**at_rate(1000.0, **{'filter.window': 2.0 * PERIOD_NS * 1e-9}))
+    robot.listen_to_diagnostics()
+    heard = listen(robot)['joint_torque_deviations']
+    send(robot, STAMPS, rng)
+    assert not heard and robot.status('deviations').level == DiagnosticStatus.WARN
+    robot.estimator.set_parameters([Parameter('outputs.deviations_rate', value=0.0)])
+    assert robot.next_status('deviations').level == DiagnosticStatus.OK
+
+
+@pytest.mark.parametrize(('cycles', 'rate'), [(100.0, 50.0), (250.0, 100.0), (100.0, 100.0)])
+def test_rates_are_kept_on_average(rng, cycles, rate):
+    stamps = (START_NS + 1e9 / cycles * (np.arange(1000) + rng.uniform(-0.1, 0.1, 1000))).tolist()
+    limiter = publishers.RateLimiter(rate)
+    due = [limiter.is_due(round(stamp)) for stamp in stamps]
+    assert sum(due) == pytest.approx(1000 * rate / cycles, rel=0.01)
+    # Time that is set back blocks nothing.
+    assert limiter.is_due(round(stamps[0]) - 10**9)
+
+
+def test_another_output_is_one_row(bench, rng, monkeypatch):
+    row = Output(
+        'joint_point', POINT, Pace.WRENCH, lambda results: results.sample.positions[:3],
+        frames=lambda layout: [layout.robot.base_frame],
+    )  # fmt: skip
+    monkeypatch.setattr(publishers, 'OUTPUTS', (*publishers.OUTPUTS, row))
+    robot = bench(**NO_FILTERS)
+    robot.listen(PointStamped, 'wrench_estimator/joint_point')
+    library = Library(send(robot, STAMPS[:1], rng), **NO_FILTERS)
+    heard = robot.heard['wrench_estimator/joint_point']
+    at = robot.wait_for_stamp(heard, STAMPS[0]).point
+    np.testing.assert_array_equal([at.x, at.y, at.z], library.samples[0].positions[:3])
+    robot.send_joints(STAMPS[1], position=[np.nan] * 6, velocity=[0.0] * 6)
+    robot.spin_for(SETTLE)
+    assert len(heard) == 1
+
+
+@pytest.mark.parametrize('rate', [0.0, 50.0])
+def test_internal_wrenches_equal_the_library_at_their_rate(bench, rng, rate):
+    robot = bench(**INSIDE, **{'outputs.wrench_rate': rate})
+    for topic in FRAMES_INSIDE:
+        robot.listen(WrenchStamped, f'wrench_estimator/{topic}')
+    library = Library(send(robot, STAMPS[:3], rng), **INSIDE)
+    inside, sample = InternalWrenches(library.estimator), library.samples[-1]
+    estimate = library.estimator.update(sample)
+    net = inside.net(sample, estimate)[library.robot.link_names.index('head')]
+    wanted = [*inside.of(sample, estimate, JOINTS_INSIDE), net]
+    for (topic, frame), values in zip(FRAMES_INSIDE.items(), wanted, strict=True):
+        heard = robot.heard[f'wrench_estimator/{topic}']
+        message = robot.wait_for_stamp(heard, STAMPS[2])
+        assert message.header.frame_id == frame
+        np.testing.assert_array_equal(Decoder('ft').read(message).values, values)
+        assert len(heard) == (2 if rate else 3)
+
+
+def test_inertia_markers_come_when_the_model_changes(bench, rng, monkeypatch):
+    monkeypatch.setattr(estimator_node, 'BLEND_TIME', 0.0)
+    robot = bench(**NO_FILTERS)
+    heard = robot.heard['wrench_estimator/inertia_markers']
+    robot.listen(MarkerArray, 'wrench_estimator/inertia_markers', LATCHED)
+    seconds = [START_NS + k * 1_100_000_000 for k in range(5)]
+    send(robot, seconds[:2], rng)
+    robot.spin_until(lambda: heard)
+    first, *solids = heard[0].markers
+    assert len(heard) == 1 and first.action == Marker.DELETEALL
+    assert {marker.ns for marker in solids} == {'inertia_cuboid', 'inertia_ellipsoid'}
+    model = robot.estimator.pipeline.robot
+    update = to_messages(model, ParameterUpdate(others(model, rng)))[TOPIC]
+    robot.publisher(type(update), TOPIC, LATCHED).publish(update)
+    robot.spin_until(lambda: robot.estimator.pipeline._updates._taken)
+    send(robot, seconds[2:], rng)
+    robot.spin_until(lambda: len(heard) > 1)
+    assert len(heard) == 2 and len(heard[1].markers) == 1 + 2 * len(solids)
+
+
+def test_every_topic_of_the_rviz_file_is_published(bench):
+    yaml = pytest.importorskip('yaml', reason='needs PyYAML')
+    pytest.importorskip('icub_models', reason='needs the URDF of icub-models')
+    from inertial_estimation.simulation.description import icub_urdf
+
+    types = {'Wrench': 'WrenchStamped', 'Effort': 'JointState', 'MarkerArray': 'MarkerArray'}
+    rviz = yaml.safe_load((CONFIG / 'wrench_estimator.rviz').read_text())
+    settings = EstimatorSettings.from_yaml(CONFIG / 'icub.yaml')
+    given = {name: value for name, value in settings.to_parameters().items() if value != []}
+    given |= {
+        'outputs.internal_wrench_joints': ['l_knee'], 'outputs.net_wrench_links': ['chest'],
+        'robot_description': icub_urdf(),
+    }  # fmt: skip
+    node = bench(**given).node
+    for display in rviz['Visualization Manager']['Displays']:
+        kind = types.get(display['Class'].partition('/')[2])
+        if kind is not None:
+            topic = display['Topic']
+            (found,) = node.get_publishers_info_by_topic('/' + topic['Value'].lstrip('/'))
+            latched = topic['Durability Policy'] == 'Transient Local'
+            assert found.topic_type.endswith(f'/{kind}'), topic
+            assert (found.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL) >= latched

@@ -3,10 +3,9 @@
 """
 The byte reading and writing of messages against rclpy's, on random messages.
 
-Damaged bytes and other encodings are in test_messages.py; nothing here goes over a network.
+Damaged bytes and other encodings are in test_router.py; nothing here goes over a network.
 """
 
-import array
 import string
 
 import numpy as np
@@ -14,18 +13,21 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
-from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import WrenchStamped
+from bench_robot import stamped
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import InertiaStamped, Point, PointStamped, WrenchStamped
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.validate_topic_name import validate_topic_name
 from sensor_msgs.msg import Imu, JointState, MultiDOFJointState, Temperature
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 from inertial_estimation.findings import Level, finding
 from inertial_estimation.outputs.diagnostics import Status, diagnostic_array
-from inertial_estimation.outputs.markers import Marker, marker_array
-from inertial_estimation.ros.conversions import stamp_to_ns, wrench_to_message
+from inertial_estimation.outputs.markers import Marker as MarkerRecord
+from inertial_estimation.outputs.markers import marker_array
+from inertial_estimation.ros.subscriptions import message_class
 from inertial_estimation.signals.messages import (
+    INERTIA,
     WRENCH,
     Decoder,
     Encoder,
@@ -35,48 +37,52 @@ from inertial_estimation.signals.messages import (
 )
 
 CASES = 300
-ALPHABET = string.ascii_letters + string.digits + '_/é漢'
+ALPHABET = list(string.ascii_letters + string.digits + '_/é漢')
 SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 5e-324)
 STAMP_NS = 10**18 + 7
 
 
 def random_text(rng):
-    return ''.join(rng.choice(list(ALPHABET), rng.integers(0, 12)))
+    return ''.join(rng.choice(ALPHABET, rng.integers(0, 12)))
 
 
 def random_texts(rng, most):
     return [random_text(rng) for _ in range(rng.integers(0, most))]
 
 
-def random_numbers(rng, count):
-    numbers = rng.standard_normal(count)
+def random_numbers(rng, *shape):
+    numbers = rng.standard_normal(shape)
     for special in SPECIAL:
-        numbers[rng.random(count) < 0.05] = special
+        numbers[rng.random(shape) < 0.05] = special
     return numbers
 
 
-def with_header(rng, message):
-    message.header.stamp.sec = int(rng.integers(-(2**31), 2**31))
-    message.header.stamp.nanosec = int(rng.integers(0, 10**9))
-    message.header.frame_id = random_text(rng)
+def fill(rng, message):
+    """Return a message with random numbers and texts in all its fields."""
+    for name, kind in message.get_fields_and_field_types().items():
+        if kind == 'int32':
+            value = int(rng.integers(-(2**31), 2**31))
+        elif kind == 'uint32':
+            value = int(rng.integers(0, 10**9))
+        elif kind == 'string':
+            value = random_text(rng)
+        elif kind == 'sequence<string>':
+            value = random_texts(rng, 40)
+        elif kind == 'sequence<double>':
+            # A driver that does not measure a quantity leaves it empty; the node refuses others.
+            value = random_numbers(rng, rng.integers(0, 40)).tolist()
+        elif kind == 'double[9]':
+            value = np.abs(rng.standard_normal(9))
+        elif kind == 'double':
+            value = float(random_numbers(rng, 1)[0])
+        else:
+            value = fill(rng, getattr(message, name))
+        setattr(message, name, value)
     return message
 
 
-def stamp_of(message):
-    return stamp_to_ns(message.header.stamp)
-
-
-def set_vector(vector, numbers):
-    vector.x, vector.y, vector.z = map(float, numbers)
-
-
-def xyz(vector):
-    return [vector.x, vector.y, vector.z]
-
-
-def readings(kind, message):
-    """Return a message read from its bytes, and as an object."""
-    return Decoder(kind).decode(serialize_message(message)), Decoder(kind).read(message)
+def numbers_of(*vectors):
+    return [getattr(vector, axis) for vector in vectors for axis in 'xyz']
 
 
 def test_topic_names_are_valid_and_differ():
@@ -87,136 +93,116 @@ def test_topic_names_are_valid_and_differ():
         validate_topic_name(f'~/external_wrench/{topic}')
 
 
-def test_joint_states_are_read(rng):
-    decoder = Decoder('joints')
+VALUES = {
+    'joints': (JointState, lambda m: (m.name, m.position, m.velocity, m.effort)),
+    'ft': (WrenchStamped, lambda m: (numbers_of(m.wrench.force, m.wrench.torque),)),
+    'imu': (Imu, lambda m: (numbers_of(m.angular_velocity), numbers_of(m.linear_acceleration))),
+    'temperature': (Temperature, lambda m: ([m.temperature, m.variance],)),
+    'contacts': (PointStamped, lambda m: (numbers_of(m.point),)),
+}
+
+
+@pytest.mark.parametrize('kind', VALUES)
+def test_messages_are_read_from_bytes_and_objects(rng, kind):
+    (make, values_of), decoder = VALUES[kind], Decoder(kind)
+    assert message_class(decoder.type) is make
     for _ in range(CASES):
-        names = random_texts(rng, 40)
-        for _ in range(3):
-            message = with_header(rng, JointState(name=names))
-            for field in ('position', 'velocity', 'effort'):
-                # Drivers that do not measure a quantity leave the array empty; a wrong length
-                # is read as it stands, the node refuses it.
-                count = rng.choice([len(names), 0, len(names) + 1], p=[0.7, 0.25, 0.05])
-                setattr(message, field, array.array('d', random_numbers(rng, count).tobytes()))
-            for reading in (decoder.decode(serialize_message(message)), decoder.read(message)):
-                assert reading.stamp_ns == stamp_of(message) and list(reading.names) == names
-                sent = message.position, message.velocity, message.effort
-                for got, values in zip(reading[3:], sent, strict=True):
-                    np.testing.assert_array_equal(got, np.array(values))
-
-
-def test_wrenches_and_temperatures_are_read(rng):
-    for _ in range(CASES):
-        wrench, numbers = with_header(rng, WrenchStamped()), random_numbers(rng, 6)
-        set_vector(wrench.wrench.force, numbers[:3])
-        set_vector(wrench.wrench.torque, numbers[3:])
-        warm = with_header(rng, Temperature(temperature=float(numbers[0])))
-        for kind, message, values in (('ft', wrench, numbers), ('temperature', warm, numbers[:1])):
-            for reading in readings(kind, message):
-                assert reading[:2] == (stamp_of(message), message.header.frame_id)
-                np.testing.assert_array_equal(reading.values[: len(values)], values)
-
-
-@pytest.mark.parametrize(
-    'absent', [(), ('angular_velocity',), ('angular_velocity', 'linear_acceleration')]
-)
-def test_imus_are_read(rng, absent):
-    for _ in range(CASES):
-        message, expected = with_header(rng, Imu()), []
-        for field in ('orientation_covariance', 'angular_velocity_covariance'):
-            setattr(message, field, np.abs(rng.standard_normal(9)))
-        for field in ('angular_velocity', 'linear_acceleration'):
-            numbers = random_numbers(rng, 3)
-            set_vector(getattr(message, field), numbers)
-            expected.append(np.full(3, np.nan) if field in absent else numbers)
-        for field in absent:
-            setattr(message, f'{field}_covariance', np.array([-1.0] + 8 * [0.0]))
-        for reading in readings('imu', message):
-            assert reading[:2] == (stamp_of(message), message.header.frame_id)
-            np.testing.assert_array_equal(reading[2:4], expected)
-            assert reading.declares_nothing is (len(absent) == 2)
-
-
-def test_efforts_are_written(rng):
-    for _ in range(CASES):
-        names = random_texts(rng, 40)
-        encoder = effort_encoder(names, frame_id=random_text(rng))
+        message = fill(rng, make())
+        # The layout of the message before it is used again.
         for _ in range(2):
-            stamp, efforts = int(rng.integers(0, 2**60)), random_numbers(rng, len(names))
-            message = deserialize_message(encoder.encode(stamp, efforts), JointState)
-            assert (stamp_of(message), message.name) == (stamp, names)
-            assert not message.position and not message.velocity
-            np.testing.assert_array_equal(message.effort, efforts)
+            message.header.stamp.nanosec = int(rng.integers(0, 10**9))
+            stamp = message.header.stamp
+            for reading in (decoder.decode(serialize_message(message)), decoder.read(message)):
+                assert reading[0] == stamp.sec * 10**9 + stamp.nanosec
+                assert reading[1] == message.header.frame_id
+                for got, sent in zip(reading[2:], values_of(message)):
+                    np.testing.assert_array_equal(got, np.array(sent))
 
 
-def test_wrenches_are_written(rng):
+@pytest.mark.parametrize('absent', [(), (0,), (1,), (0, 1)])
+def test_what_an_imu_does_not_measure_is_nan(rng, absent):
+    message = fill(rng, Imu())
+    covariances = message.angular_velocity_covariance, message.linear_acceleration_covariance
+    for k in absent:
+        covariances[k][0] = -1.0
+    for reading in (
+        Decoder('imu').decode(serialize_message(message)),
+        Decoder('imu').read(message),
+    ):
+        for k, given in enumerate((message.angular_velocity, message.linear_acceleration)):
+            wanted = np.full(3, np.nan) if k in absent else numbers_of(given)
+            np.testing.assert_array_equal(reading[2 + k], wanted)
+        assert reading.declares_nothing is (len(absent) == 2)
+
+
+def test_efforts_wrenches_and_inertias_are_written(rng):
     for _ in range(CASES):
         names, frame_id = random_texts(rng, 10), random_text(rng)
-        wrenches = random_numbers(rng, 6 * len(names)).reshape(-1, 6)
-        data = wrenches_encoder(names, frame_id=frame_id).encode(STAMP_NS, wrenches)
-        message = deserialize_message(data, MultiDOFJointState)
-        assert (stamp_of(message), message.joint_names) == (STAMP_NS, names)
-        got = [[*xyz(w.force), *xyz(w.torque)] for w in message.wrench]
-        np.testing.assert_array_equal(np.reshape(got, (-1, 6)), wrenches)
-        for wrench in wrenches:
-            data = Encoder(WRENCH, frame_id).encode(STAMP_NS, wrench)
-            message = deserialize_message(data, WrenchStamped)
-            assert (stamp_of(message), message.header.frame_id) == (STAMP_NS, frame_id)
-            same = wrench_to_message(STAMP_NS, frame_id, wrench)
-            for one in (message, same):
-                got = [*xyz(one.wrench.force), *xyz(one.wrench.torque)]
-                np.testing.assert_array_equal(got, wrench)
+        n = len(names)
+        efforts, wrenches, inertia = (random_numbers(rng, *k) for k in ((n,), (n, 6), (10,)))
+
+        def written(kind, encoder, *values, frame_id=frame_id):
+            message = deserialize_message(encoder.encode(STAMP_NS, *values), kind)
+            assert message.header == stamped(kind(), STAMP_NS, frame_id).header
+            return message
+
+        message = written(JointState, effort_encoder(names, frame_id), efforts)
+        assert message.name == names and not message.position and not message.velocity
+        np.testing.assert_array_equal(message.effort, efforts)
+        message = written(MultiDOFJointState, wrenches_encoder(names, frame_id), wrenches)
+        assert message.joint_names == names and not message.transforms and not message.twist
+        found = message.wrench
+        for row in wrenches:
+            found.append(written(WrenchStamped, Encoder(WRENCH, frame_id), row).wrench)
+        found = [numbers_of(one.force, one.torque) for one in found]
+        np.testing.assert_array_equal(np.reshape(found, (-1, 6)), np.tile(wrenches, (2, 1)))
+        one = written(InertiaStamped, Encoder(INERTIA, frame_id), inertia).inertia
+        found = [one.m, *numbers_of(one.com), one.ixx, one.ixy, one.ixz, one.iyy, one.iyz, one.izz]
+        np.testing.assert_array_equal(found, inertia)
 
 
 def test_diagnostics_are_written(rng):
     for _ in range(CASES):
-        statuses = [
-            Status(
-                random_text(rng),
-                tuple(
-                    finding('clock', random_text(rng), what=random_text(rng), level=Level(level))
-                    for level in rng.integers(0, 3, rng.integers(0, 3)).tolist()
-                ),
-                {key: random_text(rng) for key in random_texts(rng, 5)},
-                note=random_text(rng),
+        statuses, wanted = [], stamped(DiagnosticArray(), STAMP_NS)
+        for _ in range(rng.integers(0, 5)):
+            levels = [Level(level) for level in rng.integers(0, 3, rng.integers(0, 3)).tolist()]
+            texts = [random_text(rng) for _ in levels]
+            name, note, keys = random_text(rng), random_text(rng), random_texts(rng, 5)
+            found = tuple(
+                finding('clock', 'x', what=what, level=level) for what, level in zip(texts, levels)
             )
-            for _ in range(rng.integers(0, 5))
-        ]
+            statuses.append(Status(name, found, {key: f'{key}?' for key in keys}, note))
+            wanted.status.append(
+                DiagnosticStatus(
+                    level=bytes([max(levels, default=0)]), name=f'node: {name}',
+                    message='; '.join(texts) or note, hardware_id='robot',
+                    values=[KeyValue(key=key, value=f'{key}?') for key in dict.fromkeys(keys)],
+                )
+            )  # fmt: skip
         data = diagnostic_array(STAMP_NS, 'node', 'robot', statuses)
-        message = deserialize_message(data, DiagnosticArray)
-        assert stamp_of(message) == STAMP_NS
-        for found, status in zip(message.status, statuses, strict=True):
-            assert found.level == bytes([status.level])
-            assert (found.name, found.message) == (f'node: {status.name}', status.message)
-            assert found.hardware_id == 'robot'
-            assert {one.key: one.value for one in found.values} == status.values
+        assert deserialize_message(data, DiagnosticArray) == wanted
 
 
 def test_markers_are_written(rng):
     for _ in range(CASES):
-        markers = [
-            Marker(
-                random_text(rng), int(rng.integers(0, 9)), int(rng.integers(0, 9)),
-                random_text(rng), int(rng.integers(0, 10**10)), rng.normal(size=3).tolist(),
-                rng.normal(size=4).tolist(), rng.normal(size=3).tolist(),
-                tuple(rng.random(4).astype(np.float32).tolist()),
-                rng.normal(size=(rng.integers(0, 3), 3)).tolist(), random_text(rng),
-                bool(rng.integers(0, 2)), int(rng.integers(0, 4)),
-            )
-            for _ in range(rng.integers(0, 5))
-        ]  # fmt: skip
-        message = deserialize_message(marker_array(STAMP_NS, markers), MarkerArray)
-        for found, marker in zip(message.markers, markers, strict=True):
-            at, colour = found.pose.orientation, found.color
-            assert (stamp_of(found), found.header.frame_id) == (STAMP_NS, marker.frame)
-            got = (
-                found.ns, found.id, found.type, found.action, found.text, found.frame_locked,
-                xyz(found.pose.position), [at.x, at.y, at.z, at.w], xyz(found.scale),
-                (colour.r, colour.g, colour.b, colour.a), [xyz(point) for point in found.points],
-                found.lifetime.sec * 10**9 + found.lifetime.nanosec,
+        records, wanted = [], MarkerArray()
+        for _ in range(rng.integers(0, 5)):
+            one = stamped(Marker(), STAMP_NS, random_text(rng))
+            one.ns, one.text, one.frame_locked = random_text(rng), random_text(rng), True
+            one.id, one.type, one.action = rng.integers(0, 9, 3).tolist()
+            lifetime = one.lifetime.sec, one.lifetime.nanosec = rng.integers(0, 10**9, 2).tolist()
+            p, q, s = one.pose.position, one.pose.orientation, one.scale
+            p.x, p.y, p.z, q.x, q.y, q.z, q.w, s.x, s.y, s.z = rng.normal(size=10).tolist()
+            colour = rng.random(4).astype(np.float32).tolist()
+            one.color.r, one.color.g, one.color.b, one.color.a = colour
+            points = rng.normal(size=(rng.integers(0, 3), 3)).tolist()
+            one.points = [Point(x=x, y=y, z=z) for x, y, z in points]
+            wanted.markers.append(one)
+            records.append(
+                MarkerRecord(
+                    one.ns, one.id, one.type, one.header.frame_id,
+                    lifetime[0] * 10**9 + lifetime[1], numbers_of(p), (q.x, q.y, q.z, q.w),
+                    numbers_of(s), tuple(colour), points, one.text, True, one.action,
+                )
             )  # fmt: skip
-            assert got == (
-                marker.namespace, marker.index, marker.shape, marker.action, marker.text,
-                marker.frame_locked, marker.position, marker.orientation, marker.scale,
-                marker.colour, marker.points, marker.lifetime_ns,
-            )  # fmt: skip
+        assert deserialize_message(marker_array(STAMP_NS, records), MarkerArray) == wanted

@@ -1,10 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Inertial parameters on topics while the node runs: used, refused, held, reverted, saved.
+Inertial parameters and FT calibration of a running node: used, refused, saved, restored.
 
-The oracle is the library with the same parameters. Not covered: where updates and their
-covariances come from (test_recursion.py).
+The oracle is the library with the same numbers. Not covered: where updates and their covariances
+come from (test_recursion.py).
 """
 
 import numpy as np
@@ -12,15 +12,23 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs rclpy')
 
-from bench_robot import HUMANOID, LATCHED, PERIOD_NS, RepeatingRobot, figure
+from bench_robot import HUMANOID, LATCHED, PERIOD_NS, START_NS, RepeatingRobot, figure, stamped
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from sensor_msgs.msg import JointState, Temperature
+from std_msgs.msg import Float64MultiArray, String
 from test_set_parameters import others
 from test_uncertainty import no_noise, roots_of
 
-from inertial_estimation.calibration.configured_estimator import build_calibration, build_estimator
+from inertial_estimation.calibration.calibration_file import (
+    Provenance,
+    SensorCalibration,
+    from_text,
+    read,
+    stack_calibrations,
+    write,
+)
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.parameter_update import ParameterUpdate, calibration_fingerprint
@@ -36,28 +44,26 @@ from inertial_estimation.uncertainty.deviations import Uncertainty
 
 SETTINGS = EstimatorSettings.from_dict(HUMANOID)
 ROBOT = build_robot(SETTINGS, SETTINGS.robot_description)
-CALIBRATION = build_calibration(SETTINGS, ROBOT)
+UNCALIBRATED = dict.fromkeys(HUMANOID['ft_sensors'], SensorCalibration())
+CALIBRATION = stack_calibrations(UNCALIBRATED.values())
 # Squares of deviations are added and subtracted again.
 SQUARES = 1e-9
 
 
 class Bench(RepeatingRobot):
-    """Compares the torques with those of the library."""
-
-    def expected(self, parameters=None, offsets=0.0):
-        """Return the torques by the library."""
-        robot = ROBOT if parameters is None else ROBOT.with_parameters(parameters)
-        estimator = build_estimator(SETTINGS, robot)
-        estimator.set_calibration(CALIBRATION.with_offsets(CALIBRATION.offsets + offsets))
-        return estimator.update(self.sample).torques
-
-    def check(self, parameters=None, offsets=0.0):
+    def check(self, parameters=None, offsets=0.0, **sensors):
+        """Compare the torques with those of the library; sensors: their calibrations."""
         torques = self.torques()
+        robot = ROBOT if parameters is None else ROBOT.with_parameters(parameters)
+        calibration = stack_calibrations((UNCALIBRATED | sensors).values())
+        calibration = calibration.with_offsets(calibration.offsets + offsets)
+        wanted = build_estimator(SETTINGS, robot, calibration).update(self.sample).torques
         assert np.isfinite(torques).all()
-        np.testing.assert_array_equal(torques, self.expected(parameters, offsets))
+        np.testing.assert_array_equal(torques, wanted)
 
-    def update(self, message, topic=TOPIC):
-        """Publish a message, and wait until the estimator has read it."""
+    def update(self, given, topic=TOPIC, **others):
+        """Publish a message, or parameters, and wait until the estimator has read it."""
+        message = message_of(given, topic, **others) if isinstance(given, np.ndarray) else given
         before = self.state()
         self.publisher(Float64MultiArray, topic, LATCHED).publish(message)
         self.spin_until(lambda: self.state() != before)
@@ -90,7 +96,6 @@ def at_once(monkeypatch):
 
 @pytest.fixture
 def make(context, keep):
-    """Return a function that makes a bench."""
     return lambda **parameters: keep(Bench(context, **parameters))
 
 
@@ -118,7 +123,7 @@ def test_updates_are_used_or_refused(make, rng):
     bench, parameters = make(), others(ROBOT, rng)
     bench.check()
     assert bench.model('source') == ('URDF',)
-    bench.update(message_of(parameters))
+    bench.update(parameters)
     bench.check(parameters)
     for count, change in enumerate(REFUSED.values(), start=1):
         message = message_of(ROBOT.parameters)
@@ -127,7 +132,7 @@ def test_updates_are_used_or_refused(make, rng):
         assert bench.next_status('model').level == DiagnosticStatus.WARN
         assert bench.model('updates refused') == (str(count),)
     bench.check(parameters)
-    bench.update(message_of(parameters))
+    bench.update(parameters)
     assert bench.next_status('model').level == DiagnosticStatus.OK
     mass = f'{parameters[:, 0].sum():.4f}'
     keys = 'source', 'updates used', 'total mass [kg]'
@@ -147,7 +152,7 @@ def test_ft_offsets_come_with_an_update(make, rng):
     bench.check()
     offsets = rng.normal(size=(len(ROBOT.ft_sensors), 6))
     # An update that comes first has no offsets until their message comes.
-    bench.update(message_of(parameters))
+    bench.update(parameters)
     bench.update(offsets_beside(parameters, offsets), OFFSETS_TOPIC)
     bench.check(parameters, offsets)
     heard, force = bench.heard[f'wrench_estimator/ft_offset/{topic}'], CALIBRATION.offsets[1, 0]
@@ -160,20 +165,6 @@ def test_ft_offsets_come_with_an_update(make, rng):
     assert f'{ROBOT.ft_sensors[1].name} {np.linalg.norm(offsets[1, :3]):.2f}' in text
     bench.call('revert_model')
     bench.check()
-
-
-def test_change_goes_on_when_the_clock_is_set_back(make, rng, monkeypatch):
-    monkeypatch.setattr(estimator_node, 'BLEND_TIME', 6e-9 * PERIOD_NS)
-    bench, parameters, done = make(), others(ROBOT, rng), []
-    bench.torques()
-    bench.update(message_of(parameters))
-    for back in (0, 0, 0, 10**9, 0, 0, 0, 0, 0):
-        bench.stamp_ns -= back
-        bench.torques()
-        done.append(bench.estimator.pipeline._model.progress)
-    assert 0.0 < done[2] < 1.0 and done[-1] == 1.0
-    assert (np.diff(done) >= 0.0).all()
-    bench.check(parameters)
 
 
 def test_deviations_hold_the_covariance_of_an_update(make, rng, monkeypatch):
@@ -190,26 +181,18 @@ def test_deviations_hold_the_covariance_of_an_update(make, rng, monkeypatch):
         return newest.torques
 
     parameters, roots = others(ROBOT, rng), roots_of(ROBOT, rng)
-    messages = [
-        (message_of(parameters, UNCERTAINTY_TOPIC, roots=roots), UNCERTAINTY_TOPIC),
-        (message_of(parameters), TOPIC),
-    ]
     usual = deviations()
-    for message, topic in messages:
-        bench.update(message, topic)
+    bench.update(parameters, UNCERTAINTY_TOPIC, roots=roots)
+    bench.update(parameters)
     found = deviations()
     assert bench.model('uncertainty') == ('in deviations',)
-    bench.update(
-        message_of(parameters, UNCERTAINTY_TOPIC, roots=np.zeros_like(roots)), UNCERTAINTY_TOPIC
-    )
+    bench.update(parameters, UNCERTAINTY_TOPIC, roots=np.zeros_like(roots))
     by_sensors = deviations()
     estimator = build_estimator(SETTINGS, ROBOT.with_parameters(parameters))
     by_parameters = Uncertainty(estimator, no_noise(ROBOT), roots).of(bench.sample).torques
     assert (by_parameters > by_sensors).any()
     np.testing.assert_allclose(found, np.hypot(by_sensors, by_parameters), rtol=SQUARES)
-    # Those of another update, unreadable ones, and those of an update that is reverted.
-    bench.update(message_of(others(ROBOT, rng), UNCERTAINTY_TOPIC, roots=roots), UNCERTAINTY_TOPIC)
-    np.testing.assert_allclose(deviations(), by_sensors, rtol=SQUARES)
+    # Unreadable ones, and those of an update that is reverted.
     spoiled = message_of(parameters, UNCERTAINTY_TOPIC, roots=roots)
     swap_names(spoiled)
     bench.update(spoiled, UNCERTAINTY_TOPIC)
@@ -227,13 +210,13 @@ def test_updates_are_held_reverted_saved_and_restored(make, rng, tmp_path, monke
     bench = make(**{'model.file': '~/link'})
     first, second, third = (others(ROBOT, rng) for _ in range(3))
     assert not bench.call('restore_model').success
-    bench.update(message_of(first))
+    bench.update(first)
     assert bench.call('save_model').success
     path.chmod(0o600)
     assert bench.call('save_model').success
     assert path.stat().st_mode & 0o777 == 0o600 and link.is_symlink()
     assert bench.call('hold_model', True).success
-    bench.update(message_of(second))
+    bench.update(second)
     bench.check(first)
     assert bench.model('held', 'update waits') == ('True', 'True')
     assert bench.call('hold_model', False).success
@@ -243,7 +226,7 @@ def test_updates_are_held_reverted_saved_and_restored(make, rng, tmp_path, monke
     assert not bench.call('restore_model').success
     bench.check(second)
     assert bench.call('revert_model').success
-    bench.update(message_of(third))
+    bench.update(third)
     bench.check()
     assert bench.model('source', 'held') == ('URDF', 'True')
     assert bench.call('hold_model', False).success
@@ -259,3 +242,81 @@ def test_without_file_services_fail(make):
         answer = bench.call(name)
         assert not answer.success and 'model.file' in answer.message
     bench.check()
+
+
+# Calibration of the FT sensors
+
+OTHER = 'other_sensor'
+ONE = SensorCalibration(
+    1.1 * np.eye(6),
+    np.arange(1.0, 7.0),
+    provenance=(Provenance('by hand', '2026-11-22', samples=7),),
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / 'robot.yaml'
+
+
+def test_file_is_written_restored_and_published(make, path):
+    bench = make(calibration_file=str(path))
+    bench.check()
+    status = bench.next_status('ft_calibration')
+    assert status.level == DiagnosticStatus.WARN and str(path) in status.message
+    assert not bench.call('restore').success
+    assert bench.call('save').success and read(path)[1].keys() == UNCALIBRATED.keys()
+    assert bench.next_status('ft_calibration').level == DiagnosticStatus.OK
+    bench.listen(WrenchStamped, 'wrench_estimator/ft_offset/leg_sensor', LATCHED)
+    bench.listen(String, 'ft_calibration', LATCHED)
+    offsets = bench.heard['wrench_estimator/ft_offset/leg_sensor']
+    texts = bench.heard['ft_calibration']
+    bench.estimator.pipeline._calibration.take({'arm_sensor': ONE})
+    write(path, ROBOT.name, {'leg_sensor': ONE, OTHER: ONE})
+    answer = bench.call('restore')
+    assert answer.success and 'arm_sensor' in answer.message and OTHER in answer.message
+    bench.check(leg_sensor=ONE)
+    status = bench.next_status('ft_calibration')
+    assert figure(status, 'leg_sensor: method') == 'by hand'
+    assert figure(status, 'leg_sensor: offset [N], [Nm]') == '3.742, 8.7750'
+    assert figure(status, 'arm_sensor: method') == 'parameters'
+    bench.spin_until(lambda: offsets and offsets[-1].wrench.torque.z == ONE.offset[5])
+    bench.spin_until(lambda: '1.1' in texts[-1].data)
+    robot, sensors = from_text(texts[-1].data, 'topic')
+    assert robot == ROBOT.name and list(sensors) == list(UNCALIBRATED)
+    assert sensors['leg_sensor'].same_as(ONE)
+    assert sensors['leg_sensor'].provenance[0].method == 'by hand'
+    # Saving keeps other sensors of the file.
+    bench.estimator.pipeline._calibration.take({'arm_sensor': ONE})
+    assert figure(bench.next_status('ft_calibration'), 'saved') == 'False'
+    assert bench.call('save').success
+    saved = read(path)[1]
+    assert set(saved) == {OTHER, *UNCALIBRATED} and saved['arm_sensor'].same_as(ONE)
+    assert figure(bench.next_status('ft_calibration'), 'saved') == 'True'
+    assert bench.call('clear_tare').success
+    assert figure(bench.next_status('ft_calibration'), 'saved') == 'False'
+    # A tare is cleared back to the file that was restored.
+    assert bench.call('restore').success
+    bench.estimator.pipeline._calibration.take({'leg_sensor': SensorCalibration()})
+    bench.check(arm_sensor=ONE)
+    assert bench.call('clear_tare').success
+    bench.check(arm_sensor=ONE, leg_sensor=ONE)
+
+
+def test_temperature_of_a_sensor_is_used(make, path):
+    thermal = SensorCalibration(
+        offset=np.ones(6), temperature_coefficients=np.arange(1.0, 7.0), reference_temperature=21.0
+    )
+    write(path, ROBOT.name, {'leg_sensor': thermal})
+    given = {'calibration_file': str(path), 'ft.leg_sensor.temperature_topic': 'leg/temperature'}
+    bench = make(**given)
+    bench.check(leg_sensor=thermal)
+    assert np.isnan(bench.sample.ft_temperatures).all()
+    status = bench.status('ft_calibration')
+    assert status.level == DiagnosticStatus.WARN and 'leg_sensor' in status.message
+    assert bench.status('temperature leg_sensor').level == DiagnosticStatus.ERROR
+    message = stamped(Temperature(temperature=31.0), START_NS)
+    bench.publisher(Temperature, 'leg/temperature').publish(message)
+    bench.check(leg_sensor=thermal)
+    np.testing.assert_array_equal(bench.sample.ft_temperatures, [np.nan, 31.0, np.nan])
+    assert bench.status('ft_calibration').level == DiagnosticStatus.OK

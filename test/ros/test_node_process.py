@@ -1,15 +1,21 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The nodes as processes: command lines, signals, simulated time that stands still.
+The nodes as processes: command lines, signals, time that stands still; faults from outside.
 
-What they compute is in test_estimator_node.py and test_identifier_node.py.
+What they compute is in test_estimator_node.py and test_identifier_node.py, messages with wrong
+content are in ../test_router.py.
 """
 
+import operator
+import os
 import signal
 import subprocess
 import sys
+import time
 from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -25,13 +31,22 @@ from bench_robot import (
     START_NS,
     TIMEOUT,
     BenchRobot,
+    problems,
 )
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PointStamped, WrenchStamped
 from rclpy.node import Node
-from std_msgs.msg import Float64MultiArray
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray, String
 
 from bench.live_robots import smooth_motion, with_readings
+from inertial_estimation.calibration.calibration_file import read
 from inertial_estimation.config.settings import NODE_NAME
+from inertial_estimation.errors import CalibrationError, OffsetsNotUnique
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.ros.background import Background
+from inertial_estimation.ros.estimator_node import EstimatorNode
+from inertial_estimation.ros.identifier_node import IdentifierNode
 
 MAIN = 'import sys, inertial_estimation_nodes as nodes; sys.exit(nodes.{}())'
 # An exception that a signal handler raises in __del__ is printed and forgotten.
@@ -69,7 +84,6 @@ SIGNALS = pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 
 @pytest.fixture
 def start(tmp_path):
-    """Return a function that starts a node with some parameters."""
     processes = []
 
     def launch(*arguments, node=NODE_NAME, **parameters):
@@ -90,7 +104,6 @@ def start(tmp_path):
 
 @pytest.fixture
 def robot(context, keep):
-    """Return a robot beside the nodes of the package."""
     return keep(BenchRobot(context, make=lambda **_: Node('beside', context=context)))
 
 
@@ -121,11 +134,7 @@ def test_identifier_saves_its_state_on_a_signal(start, robot, tmp_path, number):
     model = Robot.from_urdf(HUMANOID['robot_description'], fixed_link='root')
     samples = with_readings(model, smooth_motion(model, 12.0), model.parameters)
     for sample in (samples[k] for k in range(len(samples))):
-        for sensor, wrench in zip(model.ft_sensors, sample.ft_readings):
-            robot.send_ft(sensor.name, sample.stamp_ns, wrench)
-        values = {'position': sample.positions, 'velocity': sample.velocities}
-        robot.send_joints(sample.stamp_ns, model.joint_names, **values)
-        robot.spin_briefly(3)
+        robot.send_sample(model, sample)
     robot.spin_until(lambda: robot.heard[topic])
     assert not state.exists()
     process.send_signal(number)
@@ -169,3 +178,158 @@ def test_command_line_and_parameter_file(tmp_path, words, expected, named):
         (line,) = (line for line in lines if 'FATAL' in line)
         lines = [line]
     assert done.returncode == expected and any(named in line for line in lines)
+
+
+# Faults from outside
+
+KINDS = pytest.mark.parametrize('kind', [EstimatorNode, IdentifierNode])
+
+
+@KINDS
+def test_messages_of_any_bytes_end_no_node(bench, rng, kind):
+    robot = bench(kind)
+    robot.listen_to_diagnostics()
+    topics = {
+        'joint_states': JointState, 'ft/leg_sensor': WrenchStamped, 'imu/head': Imu,
+        'contacts': PointStamped,
+    }  # fmt: skip
+    for topic, message_type in topics.items():
+        for size in range(40):
+            # An encapsulation, and nothing of sense after it.
+            data = (b'\x00\x01\x00\x00' + rng.bytes(size))[: max(4, size)]
+            robot.publisher(message_type, topic).publish(data)
+            robot.spin_briefly(4)
+    assert problems(robot.status('ft leg_sensor'))
+    for k in range(1, 30):
+        robot.send_all(START_NS + k * 10**7, rng)
+    assert robot.next_status('ft leg_sensor').level != DiagnosticStatus.STALE
+
+
+@KINDS
+def test_text_of_a_topic_is_no_path(bench, tmp_path, kind):
+    path = tmp_path / 'urdf'
+    path.write_text(HUMANOID['robot_description'])
+    robot = bench(kind, robot_description='')
+    publisher = robot.node.create_publisher(String, 'robot_description', LATCHED)
+    publisher.publish(String(data=str(path)))
+    robot.spin_until(lambda: robot.estimator._received_urdf)
+    assert robot.estimator.pipeline is None
+    publisher.publish(String(data=HUMANOID['robot_description']))
+    robot.spin_until(lambda: robot.estimator.pipeline is not None)
+
+
+@KINDS
+@pytest.mark.parametrize('parameter', ['robot_description_file', 'calibration_file'])
+@pytest.mark.parametrize('what', ['secret', 'device', 'pipe'])
+def test_only_regular_files_are_read_and_never_quoted(
+    bench, tmp_path, capfd, kind, parameter, what
+):
+    path = '/dev/zero' if what == 'device' else tmp_path / what
+    if what == 'secret':
+        path.write_text('password: [hunter2\n')
+    elif what == 'pipe':
+        os.mkfifo(path)
+    given = {'robot_description': ''} if parameter == 'robot_description_file' else {}
+    robot = bench(kind, **given, **{parameter: str(path)})
+    assert robot.estimator.pipeline is None
+    logged = capfd.readouterr().err
+    assert str(path) in logged and 'hunter2' not in logged
+
+
+@pytest.mark.parametrize('what', ['text', 'link', 'pipe'])
+def test_foreign_files_are_left_alone(bench, tmp_path, what):
+    robot = bench(**{
+        name: str(tmp_path / name) for name in ('model.file', 'calibration_file')
+    })  # fmt: skip
+    paths = [tmp_path / name for name in ('model.file', 'calibration_file', 'state')]
+    (tmp_path / 'target').write_text('of others')
+    for path in paths:
+        # A calibration is read at the start, so it appears while the node runs.
+        if what == 'text':
+            path.write_text('{"version": 3}')
+        elif what == 'link':
+            path.symlink_to(tmp_path / 'target')
+        else:
+            os.mkfifo(path)
+
+    def held():
+        return {
+            path: (os.lstat(path).st_mode, path.read_text() if path.is_file() else None)
+            for path in tmp_path.iterdir()
+        }
+
+    before = held()
+    for service in ('save_model', 'save'):
+        assert not robot.call(service).success
+    assert bench(IdentifierNode, state_file=str(paths[2])).estimator.pipeline is None
+    assert held() == before
+
+
+# Work in a process of its own
+
+NODE_THAT_IS_KILLED = """
+import os, sys, time
+sys.path[:] = {path}
+from test_node_process import Background, Timers
+node = Timers()
+print(node.wait_for(Background(node).run(os.getpid)), flush=True)
+time.sleep(60.0)
+"""
+REFUSE = """
+from inertial_estimation.errors import OffsetsNotUnique
+raise OffsetsNotUnique('two feet')
+"""
+
+
+class Timers:
+    """Calls timers back when asked."""
+
+    executor = None
+
+    def __init__(self):
+        self.timers = []
+
+    def create_timer(self, period, callback, clock):
+        self.timers.append(SimpleNamespace(look=callback))
+        return self.timers[-1]
+
+    def destroy_timer(self, timer):
+        self.timers.remove(timer)
+
+    def wait_for(self, future):
+        """Call back until something is done; return its outcome."""
+        deadline = time.monotonic() + 3 * TIMEOUT
+        while not future.done():
+            assert time.monotonic() < deadline
+            for timer in tuple(self.timers):
+                timer.look()
+            time.sleep(0.001)
+        return future.result()
+
+
+def test_errors_come_back_and_a_dead_process_is_replaced(tmp_path):
+    node = Timers()
+    background = Background(node)
+    for error, work in (
+        (CalibrationError, (read, tmp_path / 'nothing.yaml')),
+        (OffsetsNotUnique, (exec, REFUSE)),
+        (CalibrationError, (operator.floordiv, 1, 0)),
+        (CalibrationError, (os._exit, 3)),
+    ):
+        with pytest.raises(error):
+            node.wait_for(background.run(*work))
+    assert node.wait_for(background.run(operator.add, 2, 2)) == 4
+    background.destroy()
+    assert not node.timers
+
+
+def test_process_ends_with_a_node_that_is_killed():
+    code = NODE_THAT_IS_KILLED.format(path=sys.path)
+    with subprocess.Popen([sys.executable, '-c', code], stdout=subprocess.PIPE, text=True) as node:
+        worker = int(node.stdout.readline())
+        os.kill(node.pid, signal.SIGKILL)
+        deadline = time.monotonic() + 3 * TIMEOUT
+        # A zombie that nobody waits for has no command line either.
+        while (path := Path(f'/proc/{worker}/cmdline')).exists() and path.read_bytes():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
