@@ -96,7 +96,7 @@ def test_impossible_logs_are_refused(folder, capsys, changed, subject):
     [
         (lambda log: {'e': 10.0 * log['e']}, 'scale', 'base'),
         (lambda log: {'e': column(1, np.negative, log['e'])}, 'scale', 'base'),
-        (lambda log: {'e': column(1, np.zeros_like, log['e'])}, 'constant', 'j_seen'),
+        (lambda log: {'e': column(1, np.zeros_like, log['e'])}, 'frozen', 'j_seen'),
         (lambda log: {'q': some_missing(log['q'])}, 'missing', 'j_bare'),
         (lambda log: {'v': column(0, stuck, log['v'])}, 'frozen', 'j_drawn'),
         (lambda log: {'e': column(1, lambda e: np.clip(e, -0.5, 0.5), log['e'])},
@@ -138,7 +138,7 @@ def test_constant_effort_in_one_log_costs_its_equations(folder, how):
     more = ['--validate'] if how == 'predicted' else []
     assert run(folder, folder / 'log.npz', *more, folder / 'dead.npz') == 0
     found, rows = codes(folder), rows_of(folder)
-    assert ('constant', JOINTS[1]) in found and ('missing', JOINTS[1]) not in found
+    assert ('frozen', JOINTS[1]) in found and ('missing', JOINTS[1]) not in found
     assert (rows['j_seen']['count'] < rows['j_drawn']['count']) == (how == 'fitted')
     assert rows['j_seen']['validation'] is None
 

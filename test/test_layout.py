@@ -7,9 +7,9 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
-from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.setting_values import read
+from inertial_estimation.logs.table import Layout
 from inertial_estimation.model.robot import Robot
 
 N = 5

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError, ModelError, NameNotFound
-from inertial_estimation.findings import Finding, finding, raise_errors
+from inertial_estimation.findings import Finding, few, finding, raise_errors
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Determined, Evidence, determined
 from inertial_estimation.identification.fit import RobotFit, fit
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.solvers.mass_points import METHOD, PointGrid, link_grids
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.logs.checks import MIN_MOTION, few
+from inertial_estimation.logs.checks import MIN_MOTION
 from inertial_estimation.logs.fit_findings import (
     contradictions,
     fit_findings,

@@ -4,7 +4,7 @@
 Settings of ``identify``: how logs become equations.
 
     robot: {fixed_link: base}            # as Robot.from_urdf takes it; for tables of numbers
-    log: {time: t, joints: [...], ...}   # the columns of a table, see `layout`
+    log: {time: t, joints: [...], ...}   # the columns of a table, see `table`
     parameters: robot.yaml               # the node's parameter file, for bags, instead of both
     preparation: {cutoff: 10.0}          # see `Preparation`
     rows: {efforts: all, friction: [viscous, coulomb], external: {tip: [0, 0, 0, 0, 0, 0]}}
@@ -54,7 +54,6 @@ from inertial_estimation.logs.known_wrenches import (
     knows_ground,
     read_known,
 )
-from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.log import LogSlice
 from inertial_estimation.logs.setting_values import (
     NotNegative,
@@ -64,6 +63,7 @@ from inertial_estimation.logs.setting_values import (
     read,
     record,
 )
+from inertial_estimation.logs.table import Layout
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.geometry import Box
 from inertial_estimation.model.robot import Robot

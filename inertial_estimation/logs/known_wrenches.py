@@ -23,54 +23,14 @@ from typing import Annotated, Any
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.calibration.support_loads import link_poses
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.preparation import Preparation, Prepared, prepare
-from inertial_estimation.logs.bag import BagReader
-from inertial_estimation.logs.columns import Scaling, Signal
-from inertial_estimation.logs.setting_values import NotNegative, Vector, numbers, record
-from inertial_estimation.logs.streams import read_stream
+from inertial_estimation.logs.bag import BagReader, read_stream
+from inertial_estimation.logs.setting_values import NotNegative, numbers, record
+from inertial_estimation.logs.table import KnownWrench, Scaling
 from inertial_estimation.model.inertial_sensors import same_place
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.spatial import apply, wrench_transform
-from inertial_estimation.model.urdf import pose_from_xyz_rpy
 from inertial_estimation.sample import SampleBatch
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class KnownWrench:
-    """A wrench of the environment on the robot, [force; torque] [N, Nm]."""
-
-    name: str
-    """Of the setting: two groups, and the frame where it acts."""
-    xyz: Vector | None = None
-    rpy: Vector | None = None
-    """Of its point and axes in that frame [m, rad]."""
-    axes: str = ''
-    """Frame whose axes it has instead; empty: none."""
-
-    @property
-    def frame(self) -> str:
-        """Frame where it acts."""
-        return self.name.split('.', 2)[2]
-
-    @property
-    def F_H_W(self) -> Array:
-        """Pose in that frame of its point and axes, (4, 4) [m]."""
-        xyz, rpy = (np.zeros(3) if one is None else one for one in (self.xyz, self.rpy))
-        return pose_from_xyz_rpy(xyz, rpy)
-
-    def at_frame(self, robot: Robot, samples: SampleBatch, wrench: Array) -> Array:
-        """Return wrenches (n, 6) about the origin of the frame in its axes."""
-        pose = np.tile(self.F_H_W, (len(wrench), 1, 1))
-        if self.axes:
-            poses = link_poses(robot, samples.positions)
-            to, of = (
-                (poses[link] @ L_H_F)[:, :3, :3]
-                for link, L_H_F in map(robot.frame, (self.frame, self.axes))
-            )
-            pose[:, :3, :3] = to.swapaxes(1, 2) @ of
-        return apply(wrench_transform(pose), wrench)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,11 +38,6 @@ class ConstantWrench(KnownWrench):
     """A wrench that does not change."""
 
     wrench: Annotated[Array, numbers((6,))]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class WrenchColumns(Signal, KnownWrench):
-    """Columns of a table."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

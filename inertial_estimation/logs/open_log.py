@@ -21,15 +21,8 @@ from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.logs.bag import BagReader, deserialize, resolve
-from inertial_estimation.logs.columns import TABLES, load_table
-from inertial_estimation.logs.layout import Layout
-from inertial_estimation.logs.log import (
-    Log,
-    LogSlice,
-    Progress,
-    Touches,
-    no_progress,
-)
+from inertial_estimation.logs.log import Log, LogSlice, Progress, Touches, no_progress
+from inertial_estimation.logs.table import TABLES, Layout, load_table
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -136,7 +129,7 @@ def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout:
     table = load_table(path)
     samples = layout.of_table(table, robot)
     external = {
-        frame: one.at_frame(robot, samples, one.read(table, 6, len(samples), layout.time.name))
+        frame: one.at_frame(robot, samples, one.read(table, 6, len(samples)))
         for frame, one in layout.external.items()
     }
     if settings is None:

@@ -24,7 +24,6 @@ from inertial_estimation.identification.outliers import (
 )
 from inertial_estimation.identification.preparation import Prepared, folded_back, independent_share
 from inertial_estimation.logs import checks
-from inertial_estimation.logs.frozen_readings import without_frozen_readings
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.known_wrenches import prepare_with
 from inertial_estimation.logs.log import LogSlice, Progress, Touches
@@ -118,7 +117,7 @@ class LogReduction:
     def _reduce(self, log: LogSlice, references: Sequence[Reference]) -> Reduced:
         """Reduce one log."""
         how, builder = self.settings.preparation, self.builder
-        recorded, prepared, observed, findings, constant = self._read(log)
+        recorded, prepared, observed, findings = self._read(log)
         samples, left = observed.samples, list[dict[str, Array]]()
         if references:
             disturbed, left = find_outliers(
@@ -127,12 +126,12 @@ class LogReduction:
             free = ~disturbed if observed.free is None else observed.free & ~disturbed
             observed = observed._replace(free=free)
         evidence = gather(builder, observed, independent_share(how, prepared.period))
-        efforts = [name for name in builder.choice.efforts if name not in constant]
+        known = {one.subject for one in findings if one.code == 'frozen'} | {*self.reader.assumed}
+        efforts = builder.choice.efforts
         findings += [
             one
-            for one in checks.missing_values(builder.robot, samples, efforts, velocities=False)
-            if one.values['share'] == 1.0
-            and not (one.values['what'] == 'position' and one.subject in self.reader.assumed)
+            for one in checks.missing_values(builder.robot, samples, efforts, self._kinds)
+            if one.values['share'] == 1.0 and one.subject not in known
         ]
         if folded := folded_back(how, prepared.period):
             findings.append(finding('suboptimal', 'preparation', what=folded))
@@ -141,43 +140,35 @@ class LogReduction:
         findings = [replace(one, subject=f'{log}: {one.subject}') for one in findings]
         return Reduced(part, evidence, _ranges(samples), findings, left)
 
+    @property
+    def _kinds(self) -> tuple[str, ...]:
+        """Signals that are used; velocities may be derived."""
+        measured = self.settings.preparation.measured_velocities
+        return tuple(one for one in checks.KINDS if measured or one != 'velocity')
+
     def _read(self, log: LogSlice) -> _Read:
         """Read, check and filter a log."""
-        settings, robot = self.settings, self.reader.robot
-        how, is_table, choice = (
-            settings.preparation,
-            settings.log is not None,
-            self.builder.choice,
-        )
+        settings, robot, choice = self.settings, self.reader.robot, self.builder.choice
+        how, is_table, efforts = settings.preparation, settings.log is not None, choice.efforts
         read = self.reader.read(log)
-        raw, measured = read.samples, how.measured_velocities
+        raw, level = read.samples, Level.ERROR if how.measured_velocities else Level.WARNING
         findings = [
-            # Bags begin before all sensors do.
-            *(checks.sample_rate(raw, how) if is_table else ()),
-            *checks.urdf_limits(robot, raw, set(choice.efforts) - set(choice.gains)),
-            *checks.velocities_against_positions(
-                robot, raw, how.largest_gap, Level.ERROR if measured else Level.WARNING
-            ),
-            *checks.constant_signals(robot, raw, choice.efforts),
+            *checks.urdf_limits(robot, raw, set(efforts) - set(choice.gains)),
+            *checks.velocities_against_positions(robot, raw, how.largest_gap, level),
+            *checks.constant_channels(robot, raw),
         ]
+        # Bags begin before all sensors do.
         if is_table:
-            missing = checks.missing_values(robot, raw, choice.efforts, velocities=measured)
+            missing = checks.missing_values(robot, raw, efforts, self._kinds)
             findings += [one for one in missing if one.values['share'] < 1.0]
+            findings += checks.sample_rate(raw, how)
         raise_errors(findings)
-        constant = {
-            one.subject
-            for one in findings
-            if one.code == 'constant' and one.level > Level.INFO and one.subject in choice.efforts
-        }
-        if constant and raw.efforts is not None:
-            dead = np.isin(robot.joint_names, list(constant))
-            raw = replace(raw, efforts=np.where(dead, np.nan, raw.efforts))
-        if is_table:
-            # Of bags the reader leaves out what FT sensors repeat, as the node does.
-            raw, repeated = without_frozen_readings(
-                robot, raw, choice.efforts, settings.rows.frozen_after, velocities=measured
-            )
-            findings += repeated
+        # Of bags the reader leaves out what FT sensors repeat, as the node does.
+        raw, repeated = checks.without_frozen_readings(
+            robot, raw, efforts, settings.rows.frozen_after,
+            self._kinds if is_table else ('effort',),
+        )  # fmt: skip
+        findings += repeated
         prepared, external = prepare_with(raw, read.external, how)
         samples = prepared.samples
         free = free_submodels(
@@ -192,7 +183,7 @@ class LogReduction:
                 findings.append(finding('frozen', sensor.name, what='wrench', share=float(share)))
         there = np.tile([float(one.is_in(log)) for one in settings.payloads], (len(samples), 1))
         observed = Observed(samples, external, free, there)
-        return _Read(len(read.samples), prepared, observed, findings, constant)
+        return _Read(len(read.samples), prepared, observed, findings)
 
 
 class _Read(NamedTuple):
@@ -202,8 +193,6 @@ class _Read(NamedTuple):
     prepared: Prepared
     observed: Observed
     findings: list[Finding]
-    constant: set[str]
-    """Joints whose effort never changes though they move; it is left out."""
 
 
 def merged(logs: Iterable[Reduced]) -> list[Evidence]:

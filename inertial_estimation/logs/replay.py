@@ -25,12 +25,11 @@ from inertial_estimation.estimation.internal_wrenches import (
     build_internal_wrenches,
 )
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.logs.checks import replay_findings
 from inertial_estimation.logs.log import Log, Progress, TimeRange, Touches, no_progress
 from inertial_estimation.logs.offsets import OffsetRequest, Offsets, compute_offsets
 from inertial_estimation.logs.open_log import open_log, require_temperatures
 from inertial_estimation.logs.results import Inside, LogDeviations, Replay
-from inertial_estimation.logs.summary import summarize
+from inertial_estimation.logs.summary import replay_findings, summarize
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.uncertainty.deviations import Uncertainty

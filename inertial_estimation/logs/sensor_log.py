@@ -16,11 +16,10 @@ from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.calibration.tool import ToolMotion
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
-from inertial_estimation.logs.bag import BagReader
-from inertial_estimation.logs.columns import load_table
+from inertial_estimation.logs.bag import BagReader, Stream, read_stream
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import LogSlice, TimeRange
-from inertial_estimation.logs.streams import Stream, read_stream
+from inertial_estimation.logs.table import load_table
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import inverse_pose
 from inertial_estimation.signals.router import accepted_frame_ids
@@ -101,12 +100,12 @@ def read_body_log(part: LogSlice, settings: IdentifySettings, ft: str, imu: str 
         seconds = layout.time.read(table, 1)[:, 0]
         if not (np.diff(seconds) >= 0.0).all():
             raise LogError(f'{table.path}: {layout.time.name} goes back or holds NaN')
-        stamps, clock = np.round(1e9 * seconds).astype(np.int64), (len(seconds), layout.time.name)
+        stamps, n = np.round(1e9 * seconds).astype(np.int64), len(seconds)
         one = layout.imus[_named('IMU', 'imu', imu, list(layout.imus))]
         ft = _named('FT sensor', 'ft', ft, list(layout.ft_sensors))
-        raw = layout.ft_sensors[ft].read(table, 6, *clock)
-        accelerations = one.accelerometer.read(table, 3, *clock)
-        turning = None if one.gyroscope is None else one.gyroscope.read(table, 3, *clock)
+        raw = layout.ft_sensors[ft].read(table, 6, n)
+        accelerations = one.accelerometer.read(table, 3, n)
+        turning = None if one.gyroscope is None else one.gyroscope.read(table, 3, n)
     rows = part.rows(stamps)
     start_ns = float(stamps[rows][0])
     if start_ns < MIN_ABSOLUTE_NS:
