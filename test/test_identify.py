@@ -144,6 +144,8 @@ def test_bounds_are_kept_or_reported(files, capsys):
     found = report(folder)
     assert found['links']['tool']['m'] > 1.2 * mass * (1 - 1e-6)
     assert [one['bounds_not_kept'] for one in found['submodels']] == [[], []]
+    (held,) = (one['values']['limit'] for one in found['findings'] if one['code'] == 'suboptimal')
+    assert held == 1.2 * mass
     urdf = folder / 'out.urdf'
     assert run(folder, *logs(folder), '--method', 'euclidean', '--out-urdf', urdf) == 1
     assert 'least mass of tool' in ' '.join(capsys.readouterr().err.split())

@@ -84,6 +84,7 @@ def some_missing(q):
         ),
         (lambda log: {'e': 1000.0 * log['e']}, 'base: all effort'),
         (lambda log: {'t': 1e3 * log['t']}, 'time: rate 0.1 Hz'),
+        (lambda log: {key: 0 * log[key] for key in 'qv'}, 'j_drawn: does not move'),
     ],
 )
 def test_impossible_logs_are_refused(folder, capsys, changed, subject):

@@ -127,6 +127,9 @@ def fit_findings(found: RobotFit) -> Iterator[Finding]:
         if _has_gains(block):
             yield from _torques(block, found, GAIN_SCALE, None)
         yield from _equations(block)
+        for name, value in block.held.items():
+            what = f'the answer is at its bound, {name} {value:.4g}'
+            yield finding('suboptimal', block.name, what=what, limit=value)
         for note in answer.notes:
             yield finding('suboptimal', block.name, what=note)
         if answer.grade is not Grade.OPTIMAL:

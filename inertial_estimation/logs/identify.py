@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError, ModelError, NameNotFound
-from inertial_estimation.findings import Finding, few, finding, raise_errors
+from inertial_estimation.findings import Finding, Level, few, finding, raise_errors
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Determined, Evidence, determined
 from inertial_estimation.identification.fit import RobotFit, fit
@@ -169,6 +169,9 @@ def identify(
         why = [*lacking, *(one for log in seen for one in log.findings)]
         reasons = '; '.join(map(str, why)) or 'something is missing in each sample'
         raise LogError(f'the logs give no equations: {reasons}')
+    still = list(_still_joints(seen, reader.robot))
+    if reader.robot.fixed_frame and len(still) == len(reader.robot.joint_names):
+        raise_errors(replace(one, level=Level.ERROR) for one in still)
     if settings.rows.reject:
         seen, rejected = reduction.undisturbed(fitted, seen)
     chosen = {**(options or {}), **({'grids': points} if points else {})}
@@ -195,7 +198,8 @@ def identify(
         ),
         *(one for log in seen for one in log.findings),
         *rejected,
-        *_unexcited(seen, known, reader.robot),
+        *still,
+        *_unexcited(known),
         *contradictions(found, {log.part.path: log.evidence for log in seen}),
         *fit_findings(found),
         *(one for log in unseen for one in log.findings),
@@ -279,15 +283,17 @@ def _without_equations(
         yield finding('unexcited', frame, what=f'unknown contact: no equations of {name}')
 
 
-def _unexcited(
-    seen: Sequence[Reduced], known: Mapping[str, Determined], robot: Robot
-) -> Iterator[Finding]:
-    """Yield joints that stand still, and combinations that the logs do not determine."""
+def _still_joints(seen: Sequence[Reduced], robot: Robot) -> Iterator[Finding]:
+    """Yield joints that stand still in all logs."""
     lows, highs = np.stack([one.ranges for one in seen], axis=1)
     sizes = np.fmax.reduce(highs) - np.fmin.reduce(lows)
     for name, size in zip(robot.joint_names, sizes, strict=True):
         if size <= MIN_MOTION:
             yield finding('motion', name, limit=MIN_MOTION)
+
+
+def _unexcited(known: Mapping[str, Determined]) -> Iterator[Finding]:
+    """Yield combinations of parameters that the logs do not determine."""
     for name, one in known.items():
         if one.missing:
             what = (
