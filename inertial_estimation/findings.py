@@ -182,7 +182,8 @@ CODES: dict[str, Code] = {
         'from 40 % on the majority may be disturbed',
     ),
     'suboptimal': Code(
-        _W, '{what}', None, '', 'solver ended early, a bound holds the answer, or input that could not be used'
+        _W, '{what}', None, '',
+        'solver ended early, a bound holds the answer, or input could not be used',
     ),
     'update_rejected': Code(
         _W, '{what}', None, '', 'parameters that are inconsistent or of another robot'

@@ -69,8 +69,6 @@ def run(chosen: argparse.Namespace) -> None:
             offsets=OffsetRequest(
                 chosen.offsets_from, TimeRange(*chosen.offset_range), chosen.support
             ),
-            through=chosen.through,
-            net=chosen.net,
             deviations_rate=None if chosen.out is None else settings.outputs.deviations_rate,
             progress=progress,
         )

@@ -17,13 +17,10 @@ from numpy.typing import NDArray
 from inertial_estimation.arrays import Indices
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import InertialEstimationError, NameNotFound
+from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.internal_wrenches import (
-    InternalWrenches,
-    build_internal_wrenches,
-)
+from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.log import Log, Progress, TimeRange, Touches, no_progress
 from inertial_estimation.logs.offsets import OffsetRequest, Offsets, compute_offsets
@@ -51,8 +48,6 @@ def replay(
     *,
     time_range: TimeRange | None = None,
     offsets: OffsetRequest | None = None,
-    through: Sequence[str] = (),
-    net: Sequence[str] = (),
     deviations_rate: float | None = None,
     progress: Progress = no_progress,
 ) -> Replay:
@@ -71,10 +66,6 @@ def replay(
         Part of the log that is estimated; all of it by default.
     offsets : OffsetRequest, optional
         Origin of the FT offsets; the settings by default.
-    through : sequence of str, optional
-        Joints whose wrench is computed besides those of the settings.
-    net : sequence of str, optional
-        Links whose net wrench is computed besides those of the settings.
     deviations_rate : float, optional
         Rate of the standard deviations [Hz], 0 for none; by default some 100 samples in all.
     progress : callable, optional
@@ -91,13 +82,7 @@ def replay(
 
     """
     require_temperatures(robot, settings)
-    joints = tuple(dict.fromkeys((*settings.outputs.internal_wrench_joints, *through)))
-    links = tuple(dict.fromkeys((*settings.outputs.net_wrench_links, *net)))
-    if joints or links:
-        build_internal_wrenches(settings, build_estimator(settings, robot)).frames(joints)
-    for link in net:
-        if link not in robot.link_names:
-            raise NameNotFound('link', link, robot.link_names)
+    build_internal_wrenches(settings, build_estimator(settings, robot))
     if not isinstance(log, Log):
         log = open_log(log, robot, settings, progress=progress)
     request = OffsetRequest() if offsets is None else offsets
@@ -111,11 +96,14 @@ def replay(
         else:
             rows = rows_at_rate(part.samples.stamp_ns, deviations_rate)
         found = with_deviations(found, rows, progress)
-    internal = InternalWrenches(build_estimator(settings, robot, calibration=computed.calibration))
+    internal = build_internal_wrenches(
+        settings, build_estimator(settings, robot, calibration=computed.calibration)
+    )
+    joints, links = settings.outputs.internal_wrench_joints, settings.outputs.net_wrench_links
     if joints:
         wrenches = internal.of(part.samples, found.estimate, joints)
-        inside = Inside(joints, tuple(internal.frames(joints)), wrenches)
-        found = replace(found, through=inside)
+        frames = tuple(internal.frames(joints))
+        found = replace(found, through=Inside(joints, frames, wrenches))
     if links:
         columns = [robot.link_names.index(link) for link in links]
         wrenches = internal.net(part.samples, found.estimate)[:, columns]
