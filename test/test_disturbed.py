@@ -15,7 +15,7 @@ from inertial_estimation.logs import reduction
 from inertial_estimation.logs.identify import identify as whole_job
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import LogSlice, no_progress
-from inertial_estimation.logs.log_reader import LogReader
+from inertial_estimation.logs.reduction import LogReader
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / 'shared' / 'data'

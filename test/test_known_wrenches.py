@@ -23,8 +23,7 @@ from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.logs.bag import Stream
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import LogSlice, Touches, no_progress
-from inertial_estimation.logs.log_reader import LogReader
-from inertial_estimation.logs.reduction import free_submodels
+from inertial_estimation.logs.reduction import LogReader, free_submodels
 from inertial_estimation.model.robot import Robot
 
 EXACT = 1e-9

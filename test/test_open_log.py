@@ -25,8 +25,8 @@ from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import LogSlice, no_progress
-from inertial_estimation.logs.log_reader import LogReader
 from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.logs.reduction import LogReader
 from inertial_estimation.logs.replay import replay
 from inertial_estimation.logs.setting_values import read
 from inertial_estimation.logs.table import Layout

@@ -50,9 +50,7 @@ class LinearBounds:
                 limits.append(0.0)
                 names.append(f'ellipsoid of {problem.unknowns.links[k]}')
                 values.append(np.nan)
-        return cls(
-            np.array(rows).reshape(-1, n), np.array(limits), tuple(names), np.array(values)
-        )
+        return cls(np.array(rows).reshape(-1, n), np.array(limits), tuple(names), np.array(values))
 
     def slack(self, x: Array) -> Array:
         """Return the slack of each bound, positive inside, (k,); unknowns (n,)."""
