@@ -338,8 +338,8 @@ def test_real_robot_follows_its_own_torques_and_its_weight(fitted):
     torques = {torque.joint: torque for torque in fitted.torques}
     for joint in ('l_hip_pitch', 'l_knee', 'r_hip_pitch', 'r_knee'):
         torque = torques[joint]
-        assert torque.n_samples > 2500 and not torque.assumed
-        assert torque.rms_nm <= 0.5
+        assert torque.n_compared > 2500 and not torque.assumed
+        assert torque.error_rms <= 0.5
         assert torque.correlation >= 0.97 or joint == 'r_hip_pitch'
     assert fitted.support.contact == 'l_sole'
     assert fitted.support.weight_n == pytest.approx(324.3, abs=0.1)

@@ -96,7 +96,8 @@ def _summary(found: Replay) -> Iterator[Any]:
         (residuals, ('sensor', 'rms', 'noise', 'unit')),
         ([*s['wrenches'], *s['residuals']], CONTACTS),
     ):
-        yield ''
-        yield records_table('', records, columns)
+        if records:
+            yield ''
+            yield records_table('', records, columns)
     if s['offset_source'] == 'settings' and WRONG_OFFSETS & {one.code for one in findings}:
         yield f'Next: {REMEDY}'

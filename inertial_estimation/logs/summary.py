@@ -75,7 +75,6 @@ def summarize(replay: Replay) -> Record:
         'fts': fts,
         'imus': imus,
         'joint_states': joints,
-        'ignored_joints': list(statistics.ignored_joints if statistics else ()),
         'wrenches': [
             one | {'frame': contact.frame}
             for one, contact in zip(
@@ -83,9 +82,8 @@ def summarize(replay: Replay) -> Record:
             )
         ],
         'residuals': list(_residuals(replay)),
-        'torques': list(_compared_torques(replay)),
+        'torques': list(_torques(replay)),
         'support': _support(replay),
-        'estimated_torques': list(_columns(replay, 'torques', 'joint', robot.joint_names)),
         'external_torques': list(
             _columns(replay, 'external_torques', 'joint', robot.joint_names) if contacts else ()
         ),
@@ -165,31 +163,24 @@ def _residuals(replay: Replay) -> Iterator[Record]:
     yield from (one for one, some in zip(records, used.T, strict=True) if some.any())
 
 
-def _compared_torques(replay: Replay) -> Iterator[Record]:
-    """Yield each torque against the one that the robot reports."""
-    reference = replay.recording.samples.efforts
-    if reference is None:
-        return
-    torques = np.where(_good(replay, 'torques'), replay.clean.torques, np.nan)
+def _torques(replay: Replay) -> Iterator[Record]:
+    """Yield each torque, and its error against the one that the robot reports."""
+    torques, reported = replay.clean.torques, replay.recording.samples.efforts
+    if reported is None:
+        reported = np.full_like(torques, np.nan)
+    good = _good(replay, 'torques') & np.isfinite(torques + reported) & changing(reported)
     records = _columns(replay, 'torques', 'joint', replay.robot.joint_names)
-    for j, (one, changes) in enumerate(zip(records, changing(reference), strict=True)):
-        own, other = (
-            values[np.isfinite(torques[:, j] + reference[:, j]), j]
-            for values in (torques, reference)
-        )
-        if changes and len(own):
-            with np.errstate(invalid='ignore', divide='ignore'):
-                correlation = float(np.corrcoef(own, other)[0, 1])
-            error = _figures(own - other)
-            yield {
-                'joint': one['joint'],
-                'assumed': one['assumed'],
-                'n_samples': error['n_samples'],
-                'mean_error_nm': error['mean'],
-                'rms_nm': error['rms'],
-                'correlation': correlation,
-                'standard_deviation_nm': one['standard_deviation'],
-            }
+    for one, own, other, rows in zip(records, torques.T, reported.T, good.T, strict=True):
+        error = _figures(own[rows] - other[rows])
+        with np.errstate(invalid='ignore', divide='ignore'):
+            both = np.corrcoef(own[rows], other[rows]) if rows.any() else np.full((2, 2), np.nan)
+        yield {
+            **one,
+            'n_compared': error['n_samples'],
+            'error_mean': error['mean'],
+            'error_rms': error['rms'],
+            'correlation': float(both[0, 1]),
+        }
 
 
 def _support(replay: Replay) -> Record | None:
