@@ -1,31 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Settings of ``identify``: how logs become equations.
-
-    robot: {fixed_link: base}            # as Robot.from_urdf takes it; for tables of numbers
-    log: {time: t, joints: [...], ...}   # the columns of a table, see `table`
-    parameters: robot.yaml               # the node's parameter file, for bags, instead of both
-    preparation: {cutoff: 10.0}          # see `Preparation`
-    rows: {efforts: all, friction: [viscous, coulomb], external: {tip: [0, 0, 0, 0, 0, 0]}}
-    bounds:                              # all optional, of links that are known beforehand
-      mass: {upper_arm: [1.0, 3.0], hand: [0.2, .inf]}   # [kg]
-      center_of_mass: {hand: [[-0.1, -0.1, 0], [0.1, 0.1, 0.2]]}   # corners of a box [m]
-      ellipsoids:                          # that hold all mass of a link, in its axes [m]
-        hand: {center: [0, 0, 0.1], semi_axes: [0.1, 0.1, 0.2]}
-      total_mass: {submodel: [4.0, 6.0]}   # [kg]
-      extras: {viscous: [0, .inf], elbow.coulomb: [0, 5]}  # a term of all joints, or one unknown
-    shapes:                              # of mass_points
-      mesh_folders: [../meshes]          # where package:// and relative names of meshes begin
-      boxes: {hand: [[-0.1, -0.1, 0], [0.1, 0.1, 0.2]]}   # corners in the link [m]
-      points: 3                          # along each edge of a box
-      hulls: false                       # true: fill convex hulls instead of their boxes
-    payloads:
-      plate:
-        frame: tool0
-        mass: 2.805                      # [kg]; unknown where it is left out
-        logs: ['*_payload.npz']          # names of files or folders; * stands for anything
-"""
+"""Settings of ``identify``: config/identify_panda.yaml has them all, with their meaning."""
 
 from __future__ import annotations
 

@@ -3,12 +3,6 @@
 """
 Wrenches of the environment that are known: constant, on a topic, or in columns [T 7.2, A 1].
 
-    l_sole: /force_plate/left                         # WrenchStamped of a bag
-    r_sole: {topic: /ft/r_sole, scale: -1, max_age: 0.02}
-    tip: [0, 0, 0, 0, 0, 0]                           # free air
-    hook: {wrench: [0, 0, -9.81, 0, 0, 0], axes: base}
-    heel: {columns: plate, xyz: [0.02, 0, -0.01], rpy: [0, 0, 1.57]}   # under 'log', of a table
-
 They act on the robot at the named frame, about its origin in its axes unless `xyz`, `rpy` or the
 frame `axes` state others.
 """

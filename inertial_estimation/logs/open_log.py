@@ -149,13 +149,11 @@ def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout:
     return assembly.log()
 
 
-class _Assembly:
+class _Assembly(SampleAssembler):
     """Assembler and contacts of the node, and their samples."""
 
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
-        self._assembler = SampleAssembler(robot, settings)
-        self.push_imu = self._assembler.push_imu
-        self.push_temperature = self._assembler.push_temperature
+        super().__init__(robot, settings)
         self.samples: list[Sample] = []
         self._origin_ns = 0
         self.contacts = ContactStream(robot, settings)
@@ -164,13 +162,7 @@ class _Assembly:
     def push_ft(self, index: int, stamp_ns: int, wrench: Array) -> None:
         """Take an FT message; the first one is the origin of times."""
         self._origin_ns = self._origin_ns or stamp_ns
-        self._assembler.push_ft(index, stamp_ns, wrench)
-
-    def push_joints(
-        self, index: int, stamp_ns: int, names: tuple[str, ...], *values: Array
-    ) -> Sample | None:
-        """Take a joint state."""
-        return self._assembler.push_joints(index, stamp_ns, names, *values)
+        super().push_ft(index, stamp_ns, wrench)
 
     def keep(self, sample: Sample | None) -> None:
         """Take a sample, and the contacts of its time."""
@@ -186,7 +178,7 @@ class _Assembly:
         return Log(
             SampleBatch.stack(self.samples),
             self._origin_ns or self.samples[0].stamp_ns,
-            self._assembler.statistics(),
+            self.statistics(),
             Touches.of(self._present, problems, self.contacts.senders.ever_slow),
-            self._assembler.rates(),
+            self.rates(),
         )

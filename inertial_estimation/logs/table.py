@@ -1,15 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Tables of numbers, the signals in their columns, and the layout that names them.
-
-    log:
-      time: {columns: t, unit: s}
-      joints: [shoulder, elbow]
-      positions: {columns: q, unit: deg}
-      efforts: {columns: [i1, i2], unit: A, scale: [0.11, 0.07]}
-      external: {l_sole: {columns: [fx, fy, fz, tx, ty, tz], scale: -1}}
-"""
+"""Tables of numbers, the signals in their columns, and the layout that names them."""
 
 from __future__ import annotations
 
