@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import CallError, LogError
 from inertial_estimation.estimation.contact_stream import SlowSender
 from inertial_estimation.estimation.contacts import Contact
@@ -172,9 +172,7 @@ class Log:
 
     def thinned(self, most: int) -> Log:
         """Return at most a number of samples, evenly spread."""
-        n = len(self.samples)
-        rows = np.linspace(0, n - 1, min(n, most)).round().astype(np.intp)
-        return self.take(np.unique(rows))
+        return self.take(spread(len(self.samples), most))
 
     def take(self, rows: slice | NDArray[np.intp]) -> Log:
         """Return some of the samples."""
@@ -210,6 +208,11 @@ class Log:
             for name, one in streams.items():
                 if one.unfiltered and not one.used and one.filter_lack:
                     raise LogError(f'no derivatives of {name}: the filter has {one.filter_lack}')
+
+
+def spread(n: int, most: int) -> Indices:
+    """Return at most a number of the rows of n, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
 
 
 def changing(values: Array) -> Mask:

@@ -84,17 +84,6 @@ def open_log(
     return log if part.is_whole else log.take(part.rows(log.samples.stamp_ns))
 
 
-def require_temperatures(robot: Robot, settings: EstimatorSettings) -> None:
-    """Raise for FT sensors whose calibration needs a temperature that has no topic."""
-    needs = build_calibration(settings, robot).needs_temperature
-    for sensor, needed in zip(robot.ft_sensors, needs, strict=True):
-        if needed and not settings.ft_of(sensor.name).temperature_topic:
-            raise ConfigError(
-                f"'ft.{sensor.name}.temperature_topic' is empty, but its calibration has "
-                'temperature coefficients'
-            )
-
-
 def _bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progress) -> Log:
     """Return the samples that the node would have made of a bag."""
     assembly = _Assembly(robot, settings)
@@ -103,6 +92,12 @@ def _bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progre
         strict=True,
     )  # fmt: skip
     needs = build_calibration(settings, robot).needs_temperature
+    for sensor, needed in zip(robot.ft_sensors, needs, strict=True):
+        if needed and not settings.ft_of(sensor.name).temperature_topic:
+            raise ConfigError(
+                f"'ft.{sensor.name}.temperature_topic' is empty, but its calibration has "
+                'temperature coefficients'
+            )
     with BagReader(path) as reader:
         topics: dict[str, int] = {}
         for source in router.sources:

@@ -34,7 +34,7 @@ from inertial_estimation.logs import checks
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.known_wrenches import check_known, known_wrenches, prepare_with
 from inertial_estimation.logs.log import Log, LogSlice, Progress, Touches
-from inertial_estimation.logs.open_log import open_log, require_temperatures
+from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.model.inertial_sensors import same_place
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import parse
@@ -79,8 +79,6 @@ class LogReader:
             columns = {} if self._layout is None else self._layout.external
             known = (*columns.values(), *self._known.values())
             check_known(self._whole, known, settings.rows.contacts)
-        if self._node is not None:
-            require_temperatures(self._whole, self._node)
         self.robot = self._whole
         """With joints locked."""
         if lock and isinstance(robot, str):

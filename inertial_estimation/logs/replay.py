@@ -22,9 +22,9 @@ from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.logs.log import Log, Progress, TimeRange, Touches, no_progress
+from inertial_estimation.logs.log import Log, Progress, TimeRange, Touches, no_progress, spread
 from inertial_estimation.logs.offsets import OffsetRequest, Offsets, compute_offsets
-from inertial_estimation.logs.open_log import open_log, require_temperatures
+from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.results import Inside, LogDeviations, Replay
 from inertial_estimation.logs.summary import replay_findings, summarize
 from inertial_estimation.model.robot import Robot
@@ -81,7 +81,6 @@ def replay(
         If log, robot and settings do not fit together.
 
     """
-    require_temperatures(robot, settings)
     build_internal_wrenches(settings, build_estimator(settings, robot))
     if not isinstance(log, Log):
         log = open_log(log, robot, settings, progress=progress)
@@ -91,8 +90,7 @@ def replay(
     found = run(part, robot, settings, computed, progress)
     if settings.outputs.deviations_rate and deviations_rate != 0.0:
         if deviations_rate is None:
-            last = len(part.samples) - 1
-            rows = np.linspace(0, last, min(last + 1, SAMPLES_OF_A_MEAN)).round().astype(np.intp)
+            rows = spread(len(part.samples), SAMPLES_OF_A_MEAN)
         else:
             rows = rows_at_rate(part.samples.stamp_ns, deviations_rate)
         found = with_deviations(found, rows, progress)
