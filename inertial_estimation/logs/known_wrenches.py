@@ -33,6 +33,10 @@ class ConstantWrench(KnownWrench):
 
     wrench: Annotated[Array, numbers((6,))]
 
+    def of_log(self, path: Path, robot: Robot, samples: SampleBatch) -> Array:
+        """Return the wrench at each sample, (n, 6) [N, Nm]."""
+        return self.at_frame(robot, samples, np.tile(self.wrench, (len(samples), 1)))
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WrenchTopic(Scaling, KnownWrench):
@@ -47,9 +51,10 @@ class WrenchTopic(Scaling, KnownWrench):
     frozen_after: NotNegative = 0.05
     """Bit-equal messages for longer are frozen; 0: never [s]."""
 
-    def of_bag(self, reader: BagReader, robot: Robot, samples: SampleBatch) -> Array:
+    def of_log(self, path: Path, robot: Robot, samples: SampleBatch) -> Array:
         """Return the wrench, interpolated, (n, 6) [N, Nm]; NaN: unknown."""
-        raw = read_stream(reader, self.topic, 'ft', self.frame_ids(robot))
+        with BagReader(path) as reader:
+            raw = read_stream(reader, self.topic, 'ft', self.frame_ids(robot))
         live = raw.without_frozen(self.frozen_after)
         stream = live._replace(
             stamps_ns=live.stamps_ns + round(self.time_offset * 1e9),
@@ -77,25 +82,6 @@ def read_known(value: Any, name: str) -> ConstantWrench | WrenchTopic:
         if 'wrench' in value
         else record(WrenchTopic, value, name, name=name, kind='wrench')
     )
-    return found
-
-
-def known_wrenches(
-    known: Mapping[str, ConstantWrench | WrenchTopic],
-    path: Path,
-    robot: Robot,
-    samples: SampleBatch,
-) -> dict[str, Array]:
-    """Return constant wrenches, and those that a bag holds, by frame, (n, 6) [N, Nm]."""
-    found = {
-        frame: one.at_frame(robot, samples, np.tile(one.wrench, (len(samples), 1)))
-        for frame, one in known.items()
-        if isinstance(one, ConstantWrench)
-    }
-    topics = {frame: one for frame, one in known.items() if isinstance(one, WrenchTopic)}
-    if topics:
-        with BagReader(path) as reader:
-            found |= {f: one.of_bag(reader, robot, samples) for f, one in topics.items()}
     return found
 
 

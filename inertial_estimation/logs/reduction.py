@@ -32,7 +32,7 @@ from inertial_estimation.identification.outliers import (
 from inertial_estimation.identification.preparation import Prepared, folded_back, independent_share
 from inertial_estimation.logs import checks
 from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.logs.known_wrenches import check_known, known_wrenches, prepare_with
+from inertial_estimation.logs.known_wrenches import check_known, prepare_with
 from inertial_estimation.logs.log import Log, LogSlice, Progress, Touches
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.model.inertial_sensors import same_place
@@ -126,7 +126,7 @@ class LogReader:
                 known = np.isfinite(column)
                 column[known] = np.unwrap(column[known])
         samples = replace(samples, positions=positions)
-        external = known_wrenches(self._known, path, robot, samples)
+        external = {frame: one.of_log(path, robot, samples) for frame, one in self._known.items()}
         log = replace(log, samples=samples, external={**log.external, **external})
         return log.take(part.rows(samples.stamp_ns))
 

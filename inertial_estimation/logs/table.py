@@ -208,8 +208,8 @@ class KnownWrench:
 
     name: str
     """Of the setting: two groups, and the frame where it acts."""
-    xyz: Vector | None = None
-    rpy: Vector | None = None
+    xyz: Vector = field(default_factory=lambda: np.zeros(3))
+    rpy: Vector = field(default_factory=lambda: np.zeros(3))
     """Of its point and axes in that frame [m, rad]."""
     axes: str = ''
     """Frame whose axes it has instead; empty: none."""
@@ -222,8 +222,7 @@ class KnownWrench:
     @property
     def F_H_W(self) -> Array:
         """Pose in that frame of its point and axes, (4, 4) [m]."""
-        xyz, rpy = (np.zeros(3) if one is None else one for one in (self.xyz, self.rpy))
-        return pose_from_xyz_rpy(xyz, rpy)
+        return pose_from_xyz_rpy(self.xyz, self.rpy)
 
     def at_frame(self, robot: Robot, samples: SampleBatch, wrench: Array) -> Array:
         """Return wrenches (n, 6) about the origin of the frame in its axes."""
@@ -241,6 +240,10 @@ class KnownWrench:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WrenchColumns(Signal, KnownWrench):
     """Columns of a table."""
+
+
+Placed = tuple[Sequence[str], Signal | None]
+"""Names of joints or sensors, and the signal that holds the channels of each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,36 +293,30 @@ class Layout:
             raise LogError(f'{table.path}: {self.time.name} holds NaN')
         n = len(seconds)
 
-        def rows(kind: str, names: Iterable[str], known: Sequence[str]) -> list[int]:
-            for name in names:
-                if name not in known:
-                    raise NameNotFound(kind, name, known)
-            return [known.index(name) for name in names]
+        def placed(kind: str, known: Sequence[str], size: int, parts: Iterable[Placed]) -> Array:
+            values = np.full((n, len(known), size), np.nan)
+            for names, one in parts:
+                for name in names:
+                    if name not in known:
+                        raise NameNotFound(kind, name, known)
+                if one is not None:
+                    channels = one.read(table, size * len(names), n)
+                    columns = [known.index(name) for name in names]
+                    values[:, columns] = channels.reshape(n, len(names), size)
+            return values
 
         def of_joints(one: Signal | None) -> Array:
-            values = np.full((n, len(robot.joint_names)), np.nan)
-            if one is not None:
-                values[:, joints] = one.read(table, len(joints), n)
-            return values
+            return placed('joint', robot.joint_names, 1, [(self.joints, one)])[..., 0]
 
-        def of_sensors(
-            kind: str, known: Sequence[str], size: int, signals: Mapping[str, Signal | None]
-        ) -> Array:
-            values = np.full((n, len(known), size), np.nan)
-            for k, one in zip(rows(kind, signals, known), signals.values(), strict=True):
-                if one is not None:
-                    values[:, k] = one.read(table, size, n)
-            return values
+        def of_fts(size: int, signals: Mapping[str, Signal]) -> Array:
+            names = [sensor.name for sensor in robot.ft_sensors]
+            return placed('FT sensor', names, size, [((k,), one) for k, one in signals.items()])
 
-        joints = rows('joint', self.joints, robot.joint_names)
-        fts, imus = ([one.name for one in some] for some in (robot.ft_sensors, robot.imus))
         rates, accelerations = (
-            of_sensors('IMU', imus, 3, {name: getattr(one, k) for name, one in self.imus.items()})
-            for k in ('gyroscope', 'accelerometer')
-        )
-        temperatures = None
-        if self.temperatures:
-            temperatures = of_sensors('FT sensor', fts, 1, self.temperatures)[..., 0]
+            placed('IMU', [imu.name for imu in robot.imus], 3,
+                   [((name,), getattr(one, key)) for name, one in self.imus.items()])
+            for key in ('gyroscope', 'accelerometer')
+        )  # fmt: skip
         return SampleBatch(
             stamp_ns=np.round(seconds * 1e9).astype(np.int64),
             positions=of_joints(self.positions),
@@ -328,7 +325,7 @@ class Layout:
             angular_velocities=rates,
             proper_accelerations=accelerations,
             angular_accelerations=np.full_like(rates, np.nan),
-            ft_readings=of_sensors('FT sensor', fts, 6, self.ft_sensors),
+            ft_readings=of_fts(6, self.ft_sensors),
             efforts=of_joints(self.efforts),
-            ft_temperatures=temperatures,
+            ft_temperatures=of_fts(1, self.temperatures)[..., 0] if self.temperatures else None,
         )
