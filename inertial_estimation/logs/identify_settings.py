@@ -70,7 +70,7 @@ def _ordered(*shape: int) -> Reader:
     def read_ordered(value: Any, name: str) -> Array:
         found: Array = numbers(shape, infinite=True)(value, name)
         if not (found[0] < found[1]).all():
-            raise ConfigError(f"'{name}' leaves nothing between its ends, {value}")
+            raise ConfigError(f"'{name}' is {value}, expected the least value before the greatest")
         return found
 
     return read_ordered
@@ -132,7 +132,7 @@ class LoggedPayload(Payload):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.logs:
-            raise ConfigError('logs names none')
+            raise ConfigError('logs is empty, expected names of logs')
 
     def is_in(self, log: LogSlice) -> bool:
         """Return true if the robot carried it while a log was recorded."""

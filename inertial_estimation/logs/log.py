@@ -81,7 +81,9 @@ class LogSlice:
         if not mark or Path(text).exists() or not (colon or (one_time and Path(path).exists())):
             return cls(Path(text))
         if one_time or not 0.0 <= numbers[0] < numbers[1]:
-            raise CallError(f"'{text}' is no part of a log, LOG@FROM:TO with FROM before TO")
+            raise CallError(
+                f"'{text}' names no part of a log, expected LOG@FROM:TO, FROM before TO"
+            )
         return cls(Path(path), *numbers)
 
     def rows(self, stamps: NDArray[np.int64]) -> slice:

@@ -73,12 +73,12 @@ def open_log(
         raise LogError(f"there is no log '{part.path}'")
     if part.path.suffix in TABLES:
         if layout is None:
-            raise ConfigError(f"'{part.path}' is a table, whose columns no layout names")
+            raise ConfigError(f"'{part.path}' is a table, and there is no layout of its columns")
         log = _table(part.path, robot, settings, layout)
     elif layout is not None:
-        raise ConfigError(f"'{part.path}' is no table ({', '.join(TABLES)}), but has a layout")
+        raise ConfigError(f"'{part.path}' has a layout, expected a table ({', '.join(TABLES)})")
     elif settings is None:
-        raise ConfigError(f"'{part.path}' is a bag, whose topics no settings name")
+        raise ConfigError(f"'{part.path}' is a bag, and there are no settings with its topics")
     else:
         log = _bag(part.path, robot, settings, progress)
     return log if part.is_whole else log.take(part.rows(log.samples.stamp_ns))
@@ -114,7 +114,7 @@ def _bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progre
     progress('reading', 1.0)
     if not assembly.samples:
         topic = resolve(settings.joint_states.topics[0])
-        raise LogError(f"topic '{topic}' names no joint that is estimated and not assumed")
+        raise LogError(f"topic '{topic}' reports none of the joints that are estimated")
     problems = {one.name: dict(one.problems) for one in router.sources if one.problems}
     return replace(assembly.log(), problems=problems)
 

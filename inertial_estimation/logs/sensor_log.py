@@ -108,7 +108,7 @@ def _read_table(path: Path, layout: Layout, ft: str, imu: str) -> tuple[Stream, 
     table = load_table(path)
     seconds = layout.time.read(table, 1)[:, 0]
     if not (np.diff(seconds) >= 0.0).all():
-        raise LogError(f'{path}: {layout.time.name} goes back or holds NaN')
+        raise LogError(f'{path}: {layout.time.name} goes back, or holds NaN')
     stamps, n = np.round(1e9 * seconds).astype(np.int64), len(seconds)
     one = layout.imus[_named('IMU', 'imu', imu, list(layout.imus))]
     raw = layout.ft_sensors[_named('FT sensor', 'ft', ft, list(layout.ft_sensors))]
