@@ -615,7 +615,7 @@ def supported_offsets(
     """Return offsets from the model while supports carry the robot."""
     from_model = use('offset_from_model', near='calibration/')
 
-    samples = _part(log, *part).without_frozen(names(log.robot)['fts'])
+    samples = _part(log, *part).without_frozen()
     found = from_model(
         free_estimator(log), samples, list(supports), accept_split=accept_split,
         moving=moving,

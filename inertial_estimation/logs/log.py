@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -185,19 +185,20 @@ class Log:
         samples = self.samples.take(rows)
         return replace(self, samples=samples, touches=touches, external=external)
 
-    def without_frozen(self, ft_names: Iterable[str]) -> SampleBatch:
+    def without_frozen(self) -> SampleBatch:
         """Return the samples without the readings of frozen intervals, in hindsight."""
         readings = self.samples.ft_readings.copy()
-        readings[self.frozen(ft_names)] = np.nan
+        readings[self.frozen] = np.nan
         return replace(self.samples, ft_readings=readings)
 
-    def frozen(self, ft_names: Iterable[str]) -> Mask:
-        """Return the samples in which FT sensors repeat themselves, (n, n_fts), in hindsight."""
+    @property
+    def frozen(self) -> Mask:
+        """Samples in which FT sensors repeat themselves, (n, n_fts), in hindsight."""
         stamps = self.samples.stamp_ns
         found = np.zeros(self.samples.ft_readings.shape[:2], dtype=bool)
         if self.statistics is not None:
-            for k, name in enumerate(ft_names):
-                for interval in self.statistics.fts[name].frozen_intervals:
+            for k, stream in enumerate(self.statistics.fts.values()):
+                for interval in stream.frozen_intervals:
                     inside = (stamps >= interval.repeated_ns) & (stamps <= interval.last_ns)
                     found[inside, k] = True
         return found

@@ -110,7 +110,7 @@ def compute_offsets(
             about=('support',),
         )
     part = recording.within(request.time_range).thinned(MAX_SAMPLES)
-    samples = part.without_frozen(sensor.name for sensor in robot.ft_sensors)
+    samples = part.without_frozen()
     unmarked = np.zeros(len(robot.ft_sensors), dtype=bool)
     fit = OffsetFit(calibration.offsets, np.empty(0), 0, 0, unmarked)
     findings: tuple[Finding, ...] = ()
@@ -233,7 +233,7 @@ def predict_wrenches(
             about=('support',),
         )
     part = recording.thinned(MAX_SAMPLES)
-    samples = part.without_frozen(sensor.name for sensor in robot.ft_sensors)
+    samples = part.without_frozen()
     noise = np.array([settings.ft_of(one.name).noise for one in robot.ft_sensors]).reshape(-1, 6)
     if settings.filter.smooth_readings and len(recording.times) > 1:
         count = settings.filter.window / float(np.median(np.diff(recording.times)))

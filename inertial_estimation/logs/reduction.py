@@ -117,7 +117,7 @@ class LogReader:
         log = self._given.get(path)
         if log is None:
             log = open_log(path, robot, self._node, layout=self._layout, progress=self._progress)
-        samples = log.without_frozen([sensor.name for sensor in robot.ft_sensors])
+        samples = log.without_frozen()
         positions = samples.positions.copy()
         # Drivers of continuous joints report one turn only.
         for tag in parse(robot.urdf).findall("joint[@type='continuous']"):
@@ -283,8 +283,7 @@ class LogReduction:
         for frame, wrench in read.external.items():
             if share := float((~np.isfinite(wrench).all(axis=1)).mean()):
                 findings.append(finding('missing', frame, what='external wrench', share=share))
-        frozen = read.frozen([sensor.name for sensor in robot.ft_sensors])
-        for sensor, share in zip(robot.ft_sensors, frozen.mean(axis=0), strict=False):
+        for sensor, share in zip(robot.ft_sensors, read.frozen.mean(axis=0), strict=False):
             if share:
                 findings.append(finding('frozen', sensor.name, what='wrench', share=float(share)))
         there = np.tile([float(one.is_in(log)) for one in settings.payloads], (len(samples), 1))

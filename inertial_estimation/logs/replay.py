@@ -126,8 +126,7 @@ def run(
     progress('estimating', 0.0)
     estimate = estimate_log(estimator, log.samples, log.touches)
     progress('estimating', 0.5)
-    hindsight = log.without_frozen(sensor.name for sensor in robot.ft_sensors)
-    clean = estimate_log(estimator, hindsight, log.touches)
+    clean = estimate_log(estimator, log.without_frozen(), log.touches)
     progress('estimating', 1.0)
     request = offsets.request
     judged = ~(request.time_range.mask(log.times) & (request.source != 'settings'))

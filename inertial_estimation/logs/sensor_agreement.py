@@ -118,7 +118,7 @@ def momentum_records(replay: Replay) -> Iterator[Record]:
 def sensor_records(replay: Replay, situations: Sequence[Situation]) -> list[Record]:
     """Return the residual of each sensor against the others."""
     robot, settings, judged = replay.robot, replay.settings, replay.judged
-    samples = replay.recording.without_frozen(sensor.name for sensor in robot.ft_sensors)
+    samples = replay.recording.without_frozen()
     estimator = build_estimator(settings, robot, calibration=replay.calibration)
     noise, whole = _noise(replay)
     motion, random = StateNoise.of(noise.joints, noise.imus), np.random.default_rng(SEED)
