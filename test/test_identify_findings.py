@@ -112,6 +112,15 @@ def test_faults_are_found(folder, changed, code, subject):
     assert (code, subject) in codes(folder)
 
 
+def test_bound_of_zero_that_holds_the_answer_is_found(folder):
+    change(folder, lambda log: {'e': log['e'] - 1.5 * log['v'] * [0, 1, 0, 0]})
+    with (folder / 'logs.yaml').open('a') as file:
+        file.write('bounds: {extras: {viscous: [0, .inf]}}')
+    assert run(folder, folder / 'log.npz', '--out-urdf', folder / 'out.urdf') == 0
+    (found,) = (one for one in report(folder)['findings'] if one['code'] == 'suboptimal')
+    assert 'least j_seen.viscous' in found['text'] and found['values']['limit'] == 0.0
+
+
 @pytest.mark.parametrize('how', ['fitted', 'predicted'])
 @pytest.mark.parametrize(
     ('change_of', 'joints'),

@@ -70,9 +70,9 @@ MAX_ROUNDS = 6
 AGREEMENT = 1e-7
 """Difference of an offset between submodels, over the largest one, up to which they agree."""
 BOUND_TOLERANCE = 1e-6
-"""Violation of a bound over the size of its terms."""
+"""Violation of a bound over the size of its terms and their deviations."""
 ACTIVE_BOUND = 1e-3
-"""Slack of a bound over the size of its terms, up to which it holds the answer."""
+"""Slack of a bound over the same, up to which it holds the answer."""
 ZERO_COLUMN = 1e-12
 """Columns of a link over the longest, below which no equation depends on it."""
 
@@ -247,8 +247,10 @@ class _Task:
             none = replace(Information.empty(len(before)), count=1.0)
             limits = Problem.of(self.unknowns, none, self.prior, bounds=self.bounds)
             bounds = LinearBounds.of(limits)
-            sizes = np.abs(bounds.rows) @ np.abs(answer.x) + np.abs(bounds.limits)
-            slack = bounds.slack(answer.x) / sizes
+            # With the deviations a bound at zero has a size too.
+            spreads = np.nan_to_num(answer.deviations, nan=0.0, posinf=0.0)
+            sizes = np.abs(bounds.rows) @ (np.abs(answer.x) + spreads) + np.abs(bounds.limits)
+            slack = bounds.slack(answer.x) / np.maximum(sizes, np.finfo(float).tiny)
             names = np.array(bounds.names)
             missed = tuple(names[slack < -BOUND_TOLERANCE].tolist())
             active = np.abs(slack) <= ACTIVE_BOUND
