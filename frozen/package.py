@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -572,9 +573,12 @@ def _replay() -> Any:
     def today(
         log: Log, part: Any, offsets: Any, through: list[str], net: list[str], deviations: bool
     ) -> tuple[Any, Any]:
+        outputs = replace(
+            log.settings.outputs, internal_wrench_joints=through, net_wrench_links=net
+        )
         found = replay(
-            log.robot, log.recording, log.settings, time_range=part, offsets=offsets,
-            through=through, net=net, deviations_rate=None if deviations else 0.0,
+            log.robot, log.recording, replace(log.settings, outputs=outputs), time_range=part,
+            offsets=offsets, deviations_rate=None if deviations else 0.0,
         )  # fmt: skip
         return found, found.offsets
 
@@ -611,7 +615,7 @@ def supported_offsets(
     """Return offsets from the model while supports carry the robot."""
     from_model = use('offset_from_model', near='calibration/')
 
-    samples = _part(log, *part).without_frozen(names(log.robot)['fts'])
+    samples = _part(log, *part).without_frozen()
     found = from_model(
         free_estimator(log), samples, list(supports), accept_split=accept_split,
         moving=moving,

@@ -8,7 +8,7 @@ A finding has a code of `CODES`, which gives its level, limit, unit, text and re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -74,6 +74,8 @@ class Finding:
 
 
 _I, _W, _E = Level
+MAX_NAMES = 6
+"""Names in a text."""
 
 CODES: dict[str, Code] = {
     'missing': Code(
@@ -181,7 +183,8 @@ CODES: dict[str, Code] = {
         'from 40 % on the majority may be disturbed',
     ),
     'suboptimal': Code(
-        _W, '{what}', None, '', 'solver ended early, or input that could not be used'
+        _W, '{what}', None, '',
+        'solver ended early, a bound holds the answer, or input could not be used',
     ),
     'update_rejected': Code(
         _W, '{what}', None, '', 'parameters that are inconsistent or of another robot'
@@ -194,6 +197,12 @@ def finding(code: str, subject: str, *, level: Level | None = None, **values: An
     kind = CODES[code]
     text = kind.text.format(**values)
     return Finding(kind.level if level is None else level, subject, code, values, text)
+
+
+def few(names: Sequence[str]) -> str:
+    """Return the first of some names, and the number of the others."""
+    more = f' and {len(names) - MAX_NAMES} more' if len(names) > MAX_NAMES else ''
+    return ', '.join(names[:MAX_NAMES]) + more
 
 
 def limit_of(code: str) -> float:

@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""``inertial-estimation identify``: a simulated arm of known truth, tables and bags; an iCub."""
+"""``inertial-estimation identify``: an arm of known truth, its payloads and currents; an iCub."""
 
 import json
 import re
@@ -18,6 +18,8 @@ from simulated_arm import efforts_of, swinging, tool_readings
 from inertial_estimation import EstimatorSettings, IdentifySettings, identify, open_log
 from inertial_estimation.calibration.calibration_file import SensorCalibration, write
 from inertial_estimation.cli import main
+from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
 
@@ -144,6 +146,8 @@ def test_bounds_are_kept_or_reported(files, capsys):
     found = report(folder)
     assert found['links']['tool']['m'] > 1.2 * mass * (1 - 1e-6)
     assert [one['bounds_not_kept'] for one in found['submodels']] == [[], []]
+    (held,) = (one['values']['limit'] for one in found['findings'] if one['code'] == 'suboptimal')
+    assert held == 1.2 * mass
     urdf = folder / 'out.urdf'
     assert run(folder, *logs(folder), '--method', 'euclidean', '--out-urdf', urdf) == 1
     assert 'least mass of tool' in ' '.join(capsys.readouterr().err.split())
@@ -322,3 +326,106 @@ def test_offsets_of_a_real_icub_are_identified(tmp_path, capsys):
     for block in (leg, hip, foot):
         for kind, row in block['rows'].items():
             assert row['validation'] < (15.0 if kind.startswith('force') else 3.0)
+
+
+# ---- Payloads and gains of drives --------------------------------------------------------------
+
+GAINS = np.array([12.0, 0.5, 3.0])
+WEIGHED = Payload('disc', 'tip', 2.0)
+OTHERS = np.array([0.1, -0.06, 0.2, 0.042, 0.003, 0.055, -0.01, 0.006, 0.032])
+"""Its first moment and inertia."""
+# Of torques [Nm].
+NOISE = 0.3
+
+CURRENTS = """
+robot: {fixed_link: base, ft_sensors: []}
+log:
+  time: t
+  joints: [shoulder, elbow, lift]
+  positions: {columns: q}
+  efforts: {columns: current}
+preparation: {cutoff: 20.0, every: 4}
+rows: {efforts: all, gains: all}
+payloads:
+  disc: {frame: tip, mass: 2.0, logs: ['*_disc.npz']}
+"""
+
+
+def write_currents(path, payloads, rng):
+    """Write the currents of an arm that moves with some payloads."""
+    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base', ft_sensors=[])
+    samples = swinging(rng, 8.0, RATE)
+    builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names, payloads=payloads))
+    (rows,) = builder.equations(samples, carried=np.ones((len(samples), len(payloads))))
+    x = np.append(robot.parameters[list(robot.submodels[0].links)], OTHERS if payloads else ())
+    efforts = [rows[f'effort {name}'] for name in robot.joint_names]
+    currents = np.stack([one.Y @ x - one.y for one in efforts], axis=1) / GAINS
+    np.savez(path, t=samples.stamp_ns * 1e-9, q=samples.positions, current=currents)
+
+
+@pytest.fixture
+def carrying(tmp_path, rng):
+    (tmp_path / 'robot.urdf').write_text(arm_with_wrist_sensor_urdf())
+    (tmp_path / 'logs.yaml').write_text(CURRENTS)
+    write_currents(tmp_path / 'run.npz', (), rng)
+    write_currents(tmp_path / 'run_disc.npz', (WEIGHED,), rng)
+    return tmp_path
+
+
+def add_noise(folder, rng, *more):
+    for name in ('run.npz', 'run_disc.npz', *more):
+        log = dict(np.load(folder / name))
+        log['current'] += rng.normal(0.0, NOISE / GAINS, log['current'].shape)
+        np.savez(folder / name, **log)
+
+
+def both(folder):
+    return '--weight', '1e-3', folder / 'run.npz', folder / 'run_disc.npz'
+
+
+def test_gains_come_from_a_log_without_and_one_with_a_payload(carrying, capsys):
+    assert run(carrying, *both(carrying)) == 0
+    assert 'Payloads' in capsys.readouterr().out
+    found = report(carrying)
+    assert [log['payloads'] for log in found['logs']] == [[], ['disc']]
+    extras = found['submodels'][0]['extras']
+    gains = [extras[f'{joint}.drive_gain'] for joint in ('shoulder', 'elbow', 'lift')]
+    np.testing.assert_allclose(gains, GAINS, rtol=2 * FILTERED)
+    assert found['payloads']['disc']['m'] == 2.0
+    assert found['payloads']['disc']['mc_x'] == pytest.approx(0.1, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'right', 'name'),
+    [
+        ('mass: 2.0', 'mass: 2000.0', 'torques of the identified parameters'),
+        ('columns: current', 'columns: current, scale: [1, -1, 1]', 'elbow.drive_gain'),
+    ],
+)
+def test_impossible_gains_are_refused(carrying, capsys, rng, wrong, right, name):
+    add_noise(carrying, rng)
+    (carrying / 'logs.yaml').write_text(CURRENTS.replace(wrong, right))
+    assert name in refused(carrying, capsys, *both(carrying))
+
+
+@pytest.mark.parametrize('known', [True, False])
+@pytest.mark.parametrize(
+    ('third', 'payloads', 'odd'),
+    [
+        ('more.npz', (WEIGHED,), True),
+        ('more_disc.npz', (), True),
+        ('more_disc.npz', (WEIGHED,), False),
+    ],
+)
+def test_log_with_another_payload_is_found(carrying, rng, known, third, payloads, odd):
+    """With gains to find, or the mass of the payload."""
+    write_currents(carrying / third, payloads, rng)
+    add_noise(carrying, rng, third)
+    if known:
+        scale = f'columns: current, scale: {GAINS.tolist()}'
+        settings = CURRENTS.replace('columns: current', scale).replace(', gains: all', '')
+        (carrying / 'logs.yaml').write_text(settings.replace('mass: 2.0, ', ''))
+    assert run(carrying, *both(carrying), f'{carrying / third}@2:6') == 0
+    findings = report(carrying)['findings']
+    logs = {one['subject'] for one in findings if one['code'] == 'logs_disagree'}
+    assert (f'{carrying / third}@2:6' in logs) == bool(logs) == odd

@@ -84,6 +84,7 @@ def some_missing(q):
         ),
         (lambda log: {'e': 1000.0 * log['e']}, 'base: all effort'),
         (lambda log: {'t': 1e3 * log['t']}, 'time: rate 0.1 Hz'),
+        (lambda log: {key: 0 * log[key] for key in 'qv'}, 'j_drawn: does not move'),
     ],
 )
 def test_impossible_logs_are_refused(folder, capsys, changed, subject):
@@ -96,7 +97,7 @@ def test_impossible_logs_are_refused(folder, capsys, changed, subject):
     [
         (lambda log: {'e': 10.0 * log['e']}, 'scale', 'base'),
         (lambda log: {'e': column(1, np.negative, log['e'])}, 'scale', 'base'),
-        (lambda log: {'e': column(1, np.zeros_like, log['e'])}, 'constant', 'j_seen'),
+        (lambda log: {'e': column(1, np.zeros_like, log['e'])}, 'frozen', 'j_seen'),
         (lambda log: {'q': some_missing(log['q'])}, 'missing', 'j_bare'),
         (lambda log: {'v': column(0, stuck, log['v'])}, 'frozen', 'j_drawn'),
         (lambda log: {'e': column(1, lambda e: np.clip(e, -0.5, 0.5), log['e'])},
@@ -109,6 +110,15 @@ def test_faults_are_found(folder, changed, code, subject):
     change(folder, changed)
     assert run(folder, folder / 'log.npz') == 0
     assert (code, subject) in codes(folder)
+
+
+def test_bound_of_zero_that_holds_the_answer_is_found(folder):
+    change(folder, lambda log: {'e': log['e'] - 1.5 * log['v'] * [0, 1, 0, 0]})
+    with (folder / 'logs.yaml').open('a') as file:
+        file.write('bounds: {extras: {viscous: [0, .inf]}}')
+    assert run(folder, folder / 'log.npz', '--out-urdf', folder / 'out.urdf') == 0
+    (found,) = (one for one in report(folder)['findings'] if one['code'] == 'suboptimal')
+    assert 'least j_seen.viscous' in found['text'] and found['values']['limit'] == 0.0
 
 
 @pytest.mark.parametrize('how', ['fitted', 'predicted'])
@@ -138,7 +148,7 @@ def test_constant_effort_in_one_log_costs_its_equations(folder, how):
     more = ['--validate'] if how == 'predicted' else []
     assert run(folder, folder / 'log.npz', *more, folder / 'dead.npz') == 0
     found, rows = codes(folder), rows_of(folder)
-    assert ('constant', JOINTS[1]) in found and ('missing', JOINTS[1]) not in found
+    assert ('frozen', JOINTS[1]) in found and ('missing', JOINTS[1]) not in found
     assert (rows['j_seen']['count'] < rows['j_drawn']['count']) == (how == 'fitted')
     assert rows['j_seen']['validation'] is None
 

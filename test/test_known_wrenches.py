@@ -3,8 +3,8 @@
 """
 ``identify`` with wrenches of the environment that are known.
 
-A walker on two feet floats through short pieces of polynomials, whose central differences are
-exact; pinocchio gives the wrenches on its feet.
+A biped floats through short pieces of polynomials, whose central differences are exact;
+pinocchio gives the wrenches on its feet.
 """
 
 from types import SimpleNamespace
@@ -16,15 +16,15 @@ import yaml
 from bag_messages import IMU, JOINT_STATE, WRENCH, imu, joint_state, wrench, write_bag
 from identify_command import refused, report, run
 from numpy.polynomial.polynomial import polyder, polyint, polyval
-from robots import _ft, _joint, _link, arm_with_wrist_sensor_urdf
+from robots import arm_with_wrist_sensor_urdf
+from standing_biped import FEET, biped_urdf
 
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation.logs.bag import Stream
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import LogSlice, Touches, no_progress
-from inertial_estimation.logs.log_reader import LogReader
-from inertial_estimation.logs.reduction import free_submodels
-from inertial_estimation.logs.streams import Stream
+from inertial_estimation.logs.reduction import LogReader, free_submodels
 from inertial_estimation.model.robot import Robot
 
 EXACT = 1e-9
@@ -34,7 +34,6 @@ ROUND_OFF = 1e-12
 PERIOD_NS = 10_000_000
 PIECE, PIECES = 30, 40
 """Instants of each piece, and how many there are, a second apart."""
-SOLES = ('l_sole', 'r_sole')
 
 SETTINGS = {
     'preparation': {
@@ -46,28 +45,14 @@ LOG = {
     'time': {'columns': 'ns', 'unit': 'ns'},
     'positions': {'columns': 'q'},
     'velocities': {'columns': 'v'},
-    'ft_sensors': {'l_ft': 'l_ft', 'r_ft': 'r_ft'},
-    'imus': {'body': {'gyroscope': 'w', 'accelerometer': 'a'}},
+    'ft_sensors': {'l_leg': 'nonsense'},
+    'imus': {'root': {'gyroscope': 'w', 'accelerometer': 'a'}},
 }
 
 
-def walker_urdf(heavier=1.0):
-    """Return a body on two legs, with FT sensors in the shanks and a frame at each sole."""
-    legs = ''
-    for side, y in (('l', 0.1), ('r', -0.1)):
-        legs += (
-            _link(f'{side}_thigh', 2.5 * heavier)
-            + _link(f'{side}_shank', 2.0)
-            + _link(f'{side}_foot', 0.9 * heavier)
-            + f'<link name="{side}_sole"/>'
-            + _joint(f'{side}_hip', 'revolute', 'body', f'{side}_thigh', f'0 {y} -0.1', '0 1 0')
-            + _joint(f'{side}_ft_joint', 'fixed', f'{side}_thigh', f'{side}_shank', '0 0 -0.2')
-            + _joint(f'{side}_ankle', 'revolute', f'{side}_shank', f'{side}_foot', '0 0 -0.3',
-                     '1 0 0')
-            + _joint(f'{side}_sole_joint', 'fixed', f'{side}_foot', f'{side}_sole', '0.03 0 -0.05')
-            + _ft(f'{side}_ft', f'{side}_ft_joint')
-        )  # fmt: skip
-    return '<robot name="walker">' + _link('body', 6.0 * heavier) + legs + '</robot>'
+def walker(heavier=1.0):
+    """Return the URDF of the walker, with another mass of its root."""
+    return biped_urdf().replace('<mass value="8.0"/>', f'<mass value="{8.0 * heavier}"/>')
 
 
 def polynomials(rng, shape, degree=2):
@@ -81,7 +66,7 @@ def simulate(model, rng, pieces=PIECES):
     """Return joints and the columns of a log: motion, IMU at the root, what each sole feels."""
     data = model.createData()
     n = model.njoints - 2
-    found = {key: [] for key in ('ns', 'q', 'v', 'w', 'a', *SOLES)}
+    found = {key: [] for key in ('ns', 'q', 'v', 'w', 'a', *FEET)}
     for piece in range(pieces):
         v, dv, q = polynomials(rng, (n,))
         q = q + rng.uniform(-1.0, 1.0, n)
@@ -97,7 +82,7 @@ def simulate(model, rng, pieces=PIECES):
             change = np.concatenate([a[k] + [0.0, 0.0, -9.81], dw[k], dv[k]])
             total = pin.rnea(model, data, place, rate, change)[:6]
             pin.framesForwardKinematics(model, data, place)
-            l_sole, r_sole = (data.oMf[model.getFrameId(name)] for name in SOLES)
+            l_sole, r_sole = (data.oMf[model.getFrameId(name)] for name in FEET)
             held = l_sole.act(pin.Force(left[k])).vector
             found['r_sole'].append(r_sole.actInv(pin.Force(total - held)).vector)
         for key, values in (('q', q), ('v', v), ('w', w), ('a', a), ('l_sole', left)):
@@ -107,26 +92,26 @@ def simulate(model, rng, pieces=PIECES):
 
 @pytest.fixture(scope='module')
 def motion():
-    """Return a log of the walker; its FT sensors read nonsense, which is not used."""
-    model = pin.buildModelFromXML(walker_urdf(), pin.JointModelFreeFlyer())
+    """Return a log of the walker; an FT sensor reads nonsense, which is not used."""
+    model = pin.buildModelFromXML(walker(), pin.JointModelFreeFlyer())
     names, columns = simulate(model, np.random.default_rng(7))
     nonsense = np.full((len(columns['ns']), 6), 1e6)
-    return names, columns | {'l_ft': nonsense, 'r_ft': nonsense}
+    return names, columns | {'nonsense': nonsense}
 
 
 def write(folder, settings, log=None, columns=None):
     """Write a description that is wrong, settings and a table."""
-    (folder / 'robot.urdf').write_text(walker_urdf(1.3))
-    given = dict(settings) | ({'log': log, 'robot': {'imus': ['body']}} if log else {})
+    (folder / 'robot.urdf').write_text(walker(1.3))
+    given = dict(settings) | ({'log': log, 'robot': {'imus': ['root']}} if log else {})
     (folder / 'logs.yaml').write_text(yaml.safe_dump(given))
-    (folder / 'robot.yaml').write_text('/**: {ros__parameters: {imus: [body]}}')
+    (folder / 'robot.yaml').write_text('/**: {ros__parameters: {imus: [root]}}')
     if columns is not None:
         np.savez(folder / 'log.npz', **columns)
 
 
 def base_error(folder):
     """Return the relative error of the base parameters of the whole robot, and their number."""
-    truth = Robot.from_urdf(walker_urdf(), ft_sensors=[], imus=['body'])
+    truth = Robot.from_urdf(walker(), ft_sensors=[], imus=['root'])
     ((base, _),) = EquationBuilder(truth).bases
     links = report(folder)['links']
     found = np.array([list(links[name].values()) for name in truth.link_names])
@@ -153,16 +138,16 @@ def test_base_link_equations_of_a_table_give_the_truth(tmp_path, motion):
     write(tmp_path, SETTINGS, log, columns | halves)
     assert run(tmp_path, tmp_path / 'log.npz', '--method', 'least_squares') == 0
     (block,) = report(tmp_path)['submodels']
-    assert block['name'] == 'body' and len(block['rows']) == 6
+    assert block['name'] == 'root' and len(block['rows']) == 6
     error, rank = base_error(tmp_path)
-    assert block['determined'] == rank == 10 + 7 * 4
+    assert block['determined'] == rank == 10 + 7 * 5
     assert error < EXACT
 
 
 def messages(names, columns, left_ns=0):
     """Yield what a bag of the walker holds; the left plate's clock may be another one."""
     for k, now in enumerate(columns['ns'].tolist()):
-        yield '/imu/body', IMU, now, imu(now, 'body', columns['w'][k], columns['a'][k])
+        yield '/imu/root', IMU, now, imu(now, 'root', columns['w'][k], columns['a'][k])
         left = wrench(now - left_ns, 'l_sole', columns['l_sole'][k])
         yield '/plate/left', WRENCH, now, left
         yield '/plate/right', WRENCH, now, wrench(now, 'plate', -columns['r_sole'][k])
@@ -186,7 +171,7 @@ def test_base_link_equations_of_a_bag_give_the_truth(tmp_path, motion, capsys):
     write(tmp_path, of_bag({'l_sole': left, 'r_sole': right}))
     assert run(tmp_path, tmp_path / 'log', '--method', 'least_squares') == 0
     error, rank = base_error(tmp_path)
-    assert rank == 10 + 7 * 4 and error < EXACT
+    assert rank == 10 + 7 * 5 and error < EXACT
 
 
 def test_messages_are_interpolated_between_near_ones_only():
@@ -214,7 +199,7 @@ def test_frozen_messages_are_unknown(motion, tmp_path, limit, known):
     write_bag(tmp_path / 'log', messages(names, stuck))
     topic = {'topic': 'plate/left', 'frozen_after': limit}
     write(tmp_path, of_bag({'l_sole': topic}))
-    found = read(tmp_path, walker_urdf(), 'log')['l_sole']
+    found = read(tmp_path, walker(), 'log')['l_sole']
     assert np.isfinite(found).all(axis=1).sum() == known
 
 
@@ -243,14 +228,14 @@ def test_constant_wrench_in_axes_of_the_base(tmp_path, rng):
 
 
 def test_touch_with_known_wrench_costs_nothing():
-    robot = Robot.from_urdf(walker_urdf(), imus=['body'])
+    robot = Robot.from_urdf(walker(), imus=['root'])
     recorded = SimpleNamespace(stamp_ns=PERIOD_NS * np.arange(9))
     felt = Touches(((), (Contact('l_sole_joint'),)), np.ones(9, dtype=int))
     names = [submodel.name for submodel in robot.submodels]
-    for known, free in ((), False), (('l_sole',), True), (('body',), False):
+    for known, free in ((), False), (('l_sole',), True), (('root',), False):
         found = free_submodels(robot, recorded.stamp_ns, [], recorded, felt, 0.1, known)
-        assert (found[:, names.index('l_shank')] == free).all()
-        assert found[:, names.index('body')].all()
+        assert (found[:, names.index('l_foot')] == free).all()
+        assert found[:, names.index('root')].all()
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Tables opened as logs, as bags of the same readings; parts of logs; locked joints.
+Tables opened as logs: units and layouts, bags of the same readings; parts of logs; locked joints.
 
-Not covered: bags (test_bag.py, test_replay.py), units and layouts (test_layout.py).
+Not covered: bags (test_bag.py, test_replay.py).
 """
 
 import json
@@ -21,16 +21,17 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, LogError
+from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.log import LogSlice, no_progress
-from inertial_estimation.logs.log_reader import LogReader
 from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.logs.reduction import LogReader
 from inertial_estimation.logs.replay import replay
 from inertial_estimation.logs.setting_values import read
+from inertial_estimation.logs.table import Layout
 from inertial_estimation.model.configured_robot import build_robot
+from inertial_estimation.model.robot import Robot
 
 FTS = tuple(SETTINGS['ft_sensors'])
 
@@ -142,3 +143,117 @@ def test_locked_joint_may_stand_half_a_turn_away(tmp_path):
     assert reader.robot.joint_names == ('elbow', 'lift')
     with pytest.raises(LogError):
         opened(tmp_path, ['elbow'])
+
+
+# ---- Layouts ------------------------------------------------------------------------------------
+
+N = 5
+
+
+def layout(**changes):
+    """Return a layout of a log of two joints."""
+    given = {'time': 't', 'joints': ['elbow', 'shoulder'], 'positions': 'q'}
+    return read(Layout, given | changes, 'log')
+
+
+@pytest.fixture
+def npz(tmp_path, rng):
+    path = tmp_path / 'log.npz'
+    arrays = {
+        't': np.arange(N) * 0.01,
+        'q': rng.normal(size=(N, 2)),
+        'i': rng.normal(size=(N, 2)),
+        'v1': rng.normal(size=N),
+        'v2': rng.normal(size=N),
+        'late': np.arange(N) * 1e20,
+        'short': rng.normal(size=(N - 2, 2)),
+    }
+    np.savez(path, **arrays)
+    return path, arrays
+
+
+def test_columns_go_to_their_joints_in_si(arm_with_wrist_sensor, npz):
+    (path, arrays), arm, matrix = npz, arm_with_wrist_sensor, [[2.0, 0.0], [3.0, 4.0]]
+    given = layout(
+        positions={'columns': 'q', 'divided_by': matrix, 'offset': [0.0, 1.5]},
+        velocities={'columns': ['v1', 'v2'], 'unit': 'deg/s'},
+        efforts={'columns': 'i', 'unit': 'mA', 'scale': [10.0, 20.0]},
+    )
+    given.require_torques(('elbow', 'shoulder'))
+    found = open_log(path, arm, layout=given).samples
+    elbow, shoulder, lift = (arm.joint_names.index(j) for j in ('elbow', 'shoulder', 'lift'))
+    np.testing.assert_array_equal(found.stamp_ns, np.arange(N) * 10_000_000)
+    driven = (found.positions[:, [elbow, shoulder]] - [0.0, 1.5]) @ np.transpose(matrix)
+    np.testing.assert_allclose(driven, arrays['q'])
+    np.testing.assert_allclose(found.velocities[:, shoulder], np.deg2rad(arrays['v2']))
+    np.testing.assert_allclose(found.efforts[:, [elbow, shoulder]], arrays['i'] * [0.01, 0.02])
+    for missing in (found.positions[:, lift], found.accelerations, found.ft_readings):
+        assert np.isnan(missing).all()
+    assert found.ft_temperatures is None
+    # Of joints that turn and that slide.
+    given = {'joints': ['elbow', 'lift'], 'positions': {'columns': 'q', 'unit': ['deg', 'mm']}}
+    found = open_log(path, arm, layout=layout(**given)).samples
+    wanted = arrays['q'] * [np.pi / 180, 1e-3]
+    np.testing.assert_allclose(found.positions[:, [elbow, lift]], wanted)
+
+
+def test_csv_with_sensors(tmp_path, rng):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
+    wrench = [f'w{k}' for k in range(6)]
+    header = ['ms', *wrench, 'gx', 'gy', 'gz', 'ax', 'ay', 'az', 'warm', *robot.joint_names]
+    values, path = rng.normal(size=(N, len(header))), tmp_path / 'log.csv'
+    values[:, 0] = 10.0 * np.arange(N)
+    rows = [header, *values.tolist()]
+    path.write_text('\n'.join(','.join(map(str, row)) for row in rows))
+    given = layout(
+        time={'columns': 'ms', 'unit': 'ms'}, joints=list(robot.joint_names),
+        positions={'columns': list(robot.joint_names)},
+        ft_sensors={'leg_sensor': {'columns': wrench}},
+        temperatures={'leg_sensor': {'columns': 'warm', 'unit': 'degC', 'offset': 1.0}},
+        imus={'head': {
+            'gyroscope': {'columns': ['gx', 'gy', 'gz'], 'unit': 'deg/s'},
+            'accelerometer': {'columns': ['ax', 'ay', 'az'], 'unit': 'g'},
+        }},
+    )  # fmt: skip
+    found = open_log(path, robot, layout=given).samples
+    leg = [ft.name for ft in robot.ft_sensors].index('leg_sensor')
+    np.testing.assert_array_equal(found.stamp_ns, np.arange(N) * 10_000_000)
+    np.testing.assert_allclose(found.ft_readings[:, leg], values[:, 1:7])
+    np.testing.assert_allclose(found.angular_velocities[:, 0], np.deg2rad(values[:, 7:10]))
+    np.testing.assert_allclose(found.proper_accelerations[:, 0], 9.80665 * values[:, 10:13])
+    np.testing.assert_allclose(found.ft_temperatures[:, leg], values[:, 13] + 1.0)
+    for of_sensors in (found.ft_readings, found.ft_temperatures):
+        assert np.isnan(np.delete(of_sensors, leg, axis=1)).all()
+
+
+@pytest.mark.parametrize(
+    'changes',
+    [
+        {'positions': {'columns': 'q', 'unit': 'rads'}},
+        {'positions': {'columns': 'q', 'divided_by': [[1, 1], [1, 1]]}},
+        {'imus': {'head': {'gyroscope': 'g'}}},
+    ],
+)
+def test_wrong_layout_is_refused(changes):
+    with pytest.raises((ConfigError, NameNotFound)):
+        layout(**changes)
+
+
+def test_logs_without_the_columns_are_refused(arm_with_wrist_sensor, npz, tmp_path):
+    path, _ = npz
+    for one in (
+        layout(positions='p'),
+        layout(velocities='short'),
+        layout(time='late'),
+        layout(ft_sensors={'wrist': 'q'}),
+    ):
+        with pytest.raises((LogError, NameNotFound)):
+            open_log(path, arm_with_wrist_sensor, layout=one)
+    for name, text in (
+        ('none.csv', None), ('ragged.csv', 't,q\n1,2\n1\n'), ('words.csv', 't\nx\n'),
+        ('no.npz', 't,q'), ('log.mat', 't'),
+    ):  # fmt: skip
+        if text:
+            (tmp_path / name).write_text(text)
+        with pytest.raises((LogError, ConfigError)):
+            open_log(tmp_path / name, arm_with_wrist_sensor, layout=layout())

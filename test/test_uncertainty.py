@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from noisy_robots import HUMANOID_CONTACTS, ROBOTS, make, repeated, usual_noise
 from robots import arm_with_wrist_sensor_urdf, at_roots, random_sample
-from test_imu_links import nested, sensorised
+from test_newton_euler import nested, sensorised
 from test_set_parameters import faulty_samples
 
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError

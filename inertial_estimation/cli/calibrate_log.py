@@ -59,7 +59,7 @@ def offsets(chosen: argparse.Namespace) -> None:
         felt = np.array(others, dtype=bool)[log.touches.rows]
     try:
         found = offset_from_model(
-            build_estimator(settings, robot), log.without_frozen(names), supports,
+            build_estimator(settings, robot), log.without_frozen(), supports,
             sensors=chosen.ft or None, accept_split=chosen.accept_split, felt=felt,
             noisy=settings.frozen_after > 0.0,
         )  # fmt: skip

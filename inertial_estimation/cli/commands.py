@@ -102,9 +102,7 @@ COMMANDS = {
          ('--offset-range', ENDS, 'part that the offsets are computed from [s]', SPAN),
          ('--support', 'FRAME', 'the only contact in that part (default: fixed_link)',
           {'default': ''}),
-         ('--out', 'FOLDER', 'write the results as a bag'),
-         ('--through', 'JOINT', 'compute the wrench of joints', NAMES),
-         ('--net', 'LINK', 'compute the net wrench of links', NAMES), FULL),
+         ('--out', 'FOLDER', 'write the results as a bag'), FULL),
     ),
     'calibrate': Command('calibrate FT sensors', '', '', ()),
     'excite': Command(

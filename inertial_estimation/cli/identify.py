@@ -25,7 +25,7 @@ from inertial_estimation.config.files import write_whole
 from inertial_estimation.errors import CallError, ModelError, NameNotFound
 from inertial_estimation.identification.solvers.method import require_weight
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.logs.identify import RobotIdentification, identify, with_lightened_links
+from inertial_estimation.logs.identify import RobotIdentification, identify
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.identify_summary import extras_yaml, summarize
 
@@ -63,7 +63,6 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.out_urdf is not None:
         try:
             written = found.urdf()
-            found = with_lightened_links(found)
         except ModelError as error:
             # All else is written, to show what went wrong.
             refusal = ModelError(f"'{chosen.out_urdf}' is not written: {error}")

@@ -69,8 +69,6 @@ def run(chosen: argparse.Namespace) -> None:
             offsets=OffsetRequest(
                 chosen.offsets_from, TimeRange(*chosen.offset_range), chosen.support
             ),
-            through=chosen.through,
-            net=chosen.net,
             deviations_rate=None if chosen.out is None else settings.outputs.deviations_rate,
             progress=progress,
         )
@@ -98,7 +96,8 @@ def _summary(found: Replay) -> Iterator[Any]:
         (residuals, ('sensor', 'rms', 'noise', 'unit')),
         ([*s['wrenches'], *s['residuals']], CONTACTS),
     ):
-        yield ''
-        yield records_table('', records, columns)
+        if records:
+            yield ''
+            yield records_table('', records, columns)
     if s['offset_source'] == 'settings' and WRONG_OFFSETS & {one.code for one in findings}:
         yield f'Next: {REMEDY}'

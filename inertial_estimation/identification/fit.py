@@ -70,7 +70,9 @@ MAX_ROUNDS = 6
 AGREEMENT = 1e-7
 """Difference of an offset between submodels, over the largest one, up to which they agree."""
 BOUND_TOLERANCE = 1e-6
-"""Violation of a bound over the size of its terms."""
+"""Violation of a bound over the size of its terms and their deviations."""
+ACTIVE_BOUND = 1e-3
+"""Slack of a bound over the same, up to which it holds the answer."""
 ZERO_COLUMN = 1e-12
 """Columns of a link over the longest, below which no equation depends on it."""
 
@@ -88,6 +90,8 @@ class BlockFit:
     """Prior parameters with all other unknowns fitted, shape (n_unknowns,)."""
     missed: tuple[str, ...]
     """Bounds that are violated."""
+    held: Mapping[str, float]
+    """Bounds that hold the answer, and their values; NaN: an ellipsoid."""
     links_seen: list[bool]
     """Links on which some equation depends, as none does on a base at rest."""
 
@@ -233,7 +237,7 @@ class _Task:
         changes = np.linalg.norm(information.R[:, : self.unknowns.n_inertial], axis=0)
         least = ZERO_COLUMN * changes.max(initial=0.0)
         seen = (changes.reshape(len(self.prior), -1) > least).any(axis=1)
-        missed: tuple[str, ...] = ()
+        missed, held = (), dict[str, float]()
         if self.bounds is NO_BOUNDS:
             # Links on which no equation depends stay exactly at the prior.
             parameters, extras = self.unknowns.split(answer.x)
@@ -243,10 +247,17 @@ class _Task:
             none = replace(Information.empty(len(before)), count=1.0)
             limits = Problem.of(self.unknowns, none, self.prior, bounds=self.bounds)
             bounds = LinearBounds.of(limits)
-            sizes = np.abs(bounds.rows) @ np.abs(answer.x) + np.abs(bounds.limits)
-            violated = bounds.slack(answer.x) < -BOUND_TOLERANCE * sizes
-            missed = tuple(np.array(bounds.names)[violated].tolist())
-        return BlockFit(self.evidence, noise, information, answer, before, missed, seen.tolist())
+            # With the deviations a bound at zero has a size too.
+            spreads = np.nan_to_num(answer.deviations, nan=0.0, posinf=0.0)
+            sizes = np.abs(bounds.rows) @ (np.abs(answer.x) + spreads) + np.abs(bounds.limits)
+            slack = bounds.slack(answer.x) / np.maximum(sizes, np.finfo(float).tiny)
+            names = np.array(bounds.names)
+            missed = tuple(names[slack < -BOUND_TOLERANCE].tolist())
+            active = np.abs(slack) <= ACTIVE_BOUND
+            held = dict(zip(names[active].tolist(), bounds.values[active].tolist(), strict=True))
+        return BlockFit(
+            self.evidence, noise, information, answer, before, missed, held, seen.tolist()
+        )
 
     def with_prior(self, found: BlockFit) -> Information:
         """Return its equations, and those of its prior about an answer."""

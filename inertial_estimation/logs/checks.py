@@ -1,120 +1,58 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks of logs and of replays: each yields findings."""
+"""
+Checks of logs before they become equations: each yields findings.
+
+Readings of a robot at rest, and of one without noise, may stay the same and be right. An effort is
+frozen only while its joint moves, an FT sensor while a joint moves that leads to it or lies beyond
+it, a position or a velocity only where the two contradict each other. IMUs are not judged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
+from scipy.integrate import cumulative_trapezoid
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.findings import Finding, Level, finding, limit_of
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.preparation import Preparation
-from inertial_estimation.logs.log import Log
+from inertial_estimation.logs.bag import runs
 from inertial_estimation.model.joint_limits import limits_of
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.urdf import parse
-from inertial_estimation.sample import SampleBatch, SensorState
+from inertial_estimation.sample import SampleBatch
 
-Record = Mapping[str, Any]
-
+KINDS = 'position', 'velocity', 'effort', 'wrench'
+"""Of measured signals."""
 MIN_MOTION = limit_of('motion')
 MAX_EXCESS = 1.0
 """Beyond an end stop by the range of a joint, and by so much, a unit is wrong [rad or m]."""
-OUTLIER_SHARE, RATING_SHARE, MIN_SHARE = 0.01, 0.1, 0.01
-"""Shares of the samples that may be anything, that may exceed a rating, that are reported."""
+OUTLIER_SHARE, RATING_SHARE = 0.01, 0.1
+"""Shares of the samples that may be anything, that may exceed a rating."""
 VELOCITY_SPAN, MIN_CORRELATION = 0.2, 0.5
 """Time over which positions and velocities are compared [s], and least correlation."""
 MIN_RATE, MAX_RATE = 5.0, 5e4
 """Of logs of robots in motion [Hz]."""
-MAX_GROUPS, MAX_NAMES = 4, 6
-"""Groups of torques without FT sensor, and their joints, that are reported."""
-UNUSABLE = (SensorState.ABSENT, SensorState.STALE, SensorState.INVALID)
-STARTUP = 2.0
-"""Streams that come later than this after the first sample are missing [s]."""
+MIN_REPEATS = 5
+"""Samples of a frozen run."""
+COARSE_SHARE = 0.1
+"""Share of repeated values, in shorter runs, from which a signal repeats itself in use too."""
+USUAL_SHARE, USUAL_FACTOR = 0.9, 20.0
+"""Quantile of the length of such runs, and the factor of it from which a run is frozen."""
+MIN_LEVELS = 20
+"""Different values below which a signal that repeats itself in use is not judged."""
+VELOCITY_ERROR = 0.02
+"""Error of a velocity at rest that is no fault [rad/s or m/s]."""
+RESOLUTION_PERCENTILE = 10.0
+"""Of the changes between samples, for the resolution of a coarse signal."""
 
 
-def replay_findings(
-    summary: Record, log: Log, robot: Robot, settings: EstimatorSettings
-) -> Iterator[Finding]:
-    """Yield what is not as it should be in the summary of a replay, and in its log."""
-    yield from missing_streams(log, robot, STARTUP + settings.filter.window)
-    for stream in (*summary['fts'], *summary['imus'], *summary['joint_states']):
-        yield from stream_findings(stream, float(np.ptp(log.times)))
-    problems = dict(log.problems)
-    if log.touches is not None:
-        problems = {'contacts': log.touches.problems, **problems}
-        for sender in log.touches.slow_senders:
-            yield finding('slow_contacts', sender.frame, count=sender.n_gaps, period=sender.period)
-    for source, counts in problems.items():
-        for what, count in counts.items():
-            yield finding('refused_message', source, count=count, what=what)
-    support = summary['support']
-    if support is not None and abs(support['relative_error']) > limit_of('weight'):
-        yield finding(
-            'weight', support['contact'], force=support['mean_upward_force_n'],
-            weight=support['weight_n'], error=support['relative_error'],
-        )  # fmt: skip
-    if doubtful := [one for one in summary['momentum'] if one['doubtful']]:
-        keys = 'unexplained_force_n', 'unexplained_moment_nm'
-        force, moment = np.sqrt([np.mean([one[k] ** 2 for one in doubtful]) for k in keys])
-        time = sum(one['to_s'] - one['from_s'] for one in doubtful)
-        yield finding('momentum', '', force=float(force), moment=float(moment), time=time)
-    for record in summary['sensor_residuals']:
-        if record['doubtful']:
-            what = record['quantity'].replace('_', ' ')
-            figures = {key: record[key] for key in ('rms', 'unit', 'noise')}
-            yield finding('sensor_residual', record['sensor'], what=what, **figures)
-    notable = [group for group in summary['uninformed'] if group['sample_share'] >= MIN_SHARE]
-    for group in notable[:MAX_GROUPS]:
-        joints = few(group['joints'])
-        yield finding('uninformed', group['submodel'], joints=joints, share=group['sample_share'])
-
-
-def missing_streams(log: Log, robot: Robot, startup: float) -> Iterator[Finding]:
-    """Yield joints and sensors without values after the start of the log [s]."""
-    samples, late = log.samples, log.times > log.times[0] + startup
-    for names, states in (
-        (robot.joint_names, samples.joint_states),
-        ([imu.name for imu in robot.imus], samples.imu_states),
-        ([sensor.name for sensor in robot.ft_sensors], samples.ft_states),
-    ):
-        for name, own in zip(names, () if states is None else states[late].T, strict=False):
-            lacking = own[np.isin(own, UNUSABLE)]
-            if len(lacking):
-                what = SensorState(int(lacking[0])).name.lower()
-                yield finding('missing', name, what=what, share=len(lacking) / len(own))
-
-
-def stream_findings(stream: Record, duration: float) -> Iterator[Finding]:
-    """Yield frozen intervals, unfilled filters and clock jumps of a stream; duration [s]."""
-    name, frozen = stream['name'], stream['frozen_s']
-    if frozen > 0.0:
-        share = frozen / max(duration, frozen)
-        yield finding('frozen', name, what='reading', share=share, time=frozen)
-    if stream['never_filtered']:
-        yield finding('no_derivative', name, what=stream['never_filtered'])
-    if stream['restarts']:
-        yield finding('clock', name, what=f'stamps go back {stream["restarts"]} times')
-    if stream['refused'] > MIN_SHARE * stream['received']:
-        what = 'stamps are zero, repeated or earlier than the one before'
-        yield finding('refused_message', name, count=stream['refused'], what=what)
-
-
-def few(names: Sequence[str]) -> str:
-    """Return the first of some names, and the number of the others."""
-    more = f' and {len(names) - MAX_NAMES} more' if len(names) > MAX_NAMES else ''
-    return ', '.join(names[:MAX_NAMES]) + more
-
-
-# ---- Logs of identification ---------------------------------------------------------------------
-
-
-class Signal(NamedTuple):
+class Measured(NamedTuple):
     """A measured signal of equations."""
 
     subject: str
@@ -130,16 +68,17 @@ class Signal(NamedTuple):
 
 
 def signals(
-    robot: Robot, samples: SampleBatch, joints: Collection[str], *, velocities: bool
-) -> Iterator[Signal]:
-    """Yield joint positions, velocities if asked for, efforts of some joints, and FT readings."""
+    robot: Robot, samples: SampleBatch, joints: Collection[str], kinds: Collection[str] = KINDS
+) -> Iterator[Measured]:
+    """Yield signals of some kinds, with the efforts of some joints."""
     for k, name in enumerate(robot.joint_names):
-        yield Signal(name, 'position', samples.positions[:, k, None], [k])
-        if velocities:
-            yield Signal(name, 'velocity', samples.velocities[:, k, None], [k])
-        if samples.efforts is not None and name in joints:
-            yield Signal(name, 'effort', samples.efforts[:, k, None], [k])
-    for s, sensor in enumerate(robot.ft_sensors):
+        for what, values in (
+            ('position', samples.positions), ('velocity', samples.velocities),
+            ('effort', samples.efforts if name in joints else None),
+        ):  # fmt: skip
+            if what in kinds and values is not None:
+                yield Measured(name, what, values[:, k, None], [k])
+    for s, sensor in enumerate(robot.ft_sensors if 'wrench' in kinds else ()):
         # Between the root link and the sensor, and beyond it.
         before, link = set(), sensor.parent
         while link >= 0:
@@ -150,7 +89,7 @@ def signals(
             if one.parent in beyond:
                 beyond.add(k)
         around = sorted({robot.links[k].joint for k in before | beyond} - {-1})
-        yield Signal(sensor.name, 'wrench', samples.ft_readings[:, s], around)
+        yield Measured(sensor.name, 'wrench', samples.ft_readings[:, s], around)
 
 
 def span(values: Array) -> float:
@@ -160,10 +99,10 @@ def span(values: Array) -> float:
 
 
 def missing_values(
-    robot: Robot, samples: SampleBatch, joints: Sequence[str], *, velocities: bool
+    robot: Robot, samples: SampleBatch, joints: Sequence[str], kinds: Collection[str]
 ) -> Iterator[Finding]:
     """Yield signals of equations, with efforts of some joints, that samples lack."""
-    for one in signals(robot, samples, joints, velocities=velocities):
+    for one in signals(robot, samples, joints, kinds):
         share = float((~np.isfinite(one.values)).any(axis=1).mean())
         if share:
             yield finding('missing', one.subject, what=one.what, share=share)
@@ -175,29 +114,18 @@ def missing_values(
             yield finding('missing', imu.name, what='reading', share=1.0)
 
 
-def constant_signals(
-    robot: Robot, samples: SampleBatch, joints: Sequence[str]
-) -> Iterator[Finding]:
-    """
-    Yield efforts and FT channels that never change.
-
-    INFO: an effort of a joint at rest. ERROR: all channels of a sensor that is moved.
-    """
-    names = {'effort': ('effort',), 'wrench': COMPONENTS}
-    for one in signals(robot, samples, joints, velocities=False):
+def constant_channels(robot: Robot, samples: SampleBatch) -> Iterator[Finding]:
+    """Yield FT channels that never change. ERROR: all channels of a sensor that is moved."""
+    for one in signals(robot, samples, (), ('wrench',)):
         known = one.values[np.isfinite(one.values).all(axis=1)]
-        if one.what not in names or len(known) < limit_of('constant'):
+        if len(known) < limit_of('constant'):
             continue
-        stuck, moves = np.flatnonzero(np.ptp(known, axis=0) == 0.0), one.moves(samples.positions)
-        level = None
-        if one.what == 'wrench' and moves and len(stuck) == len(COMPONENTS):
-            level = Level.ERROR
-        elif one.what == 'effort' and not moves:
-            level = Level.INFO
+        stuck = np.flatnonzero(np.ptp(known, axis=0) == 0.0)
+        dead = len(stuck) == len(COMPONENTS) and one.moves(samples.positions)
         for k in stuck:
             yield finding(
-                'constant', one.subject, level=level, what=names[one.what][k],
-                value=float(known[0, k]), count=len(known),
+                'constant', one.subject, level=Level.ERROR if dead else None,
+                what=COMPONENTS[k], value=float(known[0, k]), count=len(known),
             )  # fmt: skip
 
 
@@ -208,9 +136,7 @@ def urdf_limits(robot: Robot, samples: SampleBatch, torques: Collection[str]) ->
     torques: joints whose efforts are torques. ERROR: beyond end stops by more than their range.
     """
     tags = {tag.get('name', ''): tag for tag in parse(robot.urdf).findall('joint')}
-    for one in signals(robot, samples, torques, velocities=True):
-        if one.what == 'wrench':
-            continue
+    for one in signals(robot, samples, torques, ('position', 'velocity', 'effort')):
         limits = limits_of(one.subject, tags[one.subject])
         values = one.values[np.isfinite(one.values)]
         if not len(values):
@@ -277,3 +203,68 @@ def sample_rate(samples: SampleBatch, how: Preparation) -> Iterator[Finding]:
             'below half of it and no longer gaps than largest_gap'
         )
         yield finding('clock', 'time', level=Level.ERROR, what=what)
+
+
+def without_frozen_readings(
+    robot: Robot, samples: SampleBatch, joints: Sequence[str], after: float, kinds: Collection[str]
+) -> tuple[SampleBatch, list[Finding]]:
+    """Return samples with NaN where signals repeat themselves for a time [s], and findings."""
+    if not after or len(samples) < 2:
+        return samples, []
+    t = np.asarray(samples.stamp_ns * 1e-9, dtype=np.float64)
+    q, v = samples.positions, samples.velocities
+    kept = replace(
+        samples, positions=q.copy(), velocities=v.copy(), ft_readings=samples.ft_readings.copy(),
+        efforts=None if samples.efforts is None else samples.efforts.copy(),
+    )  # fmt: skip
+    found = []
+    for one in signals(robot, kept, joints, kinds):
+        of_motion = one.what in ('position', 'velocity')
+        usual = 0.0 if of_motion else _usual_time(t, one.values, after)
+        least = max(after, USUAL_FACTOR * usual)
+        frozen = np.zeros(len(t), dtype=bool)
+        for first, last in zip(*runs(one.values), strict=True):
+            part = slice(first, last + 1)
+            if last - first >= MIN_REPEATS and t[last] - t[first] >= least:
+                frozen[first + 1 : last + 1] = (
+                    _contradicts(t, q[:, one.joints[0]], v[:, one.joints[0]], part)
+                    if of_motion
+                    else one.moves(q[part])
+                )
+        one.values[frozen] = np.nan
+        if frozen.any():
+            share = float(frozen.mean())
+            found.append(finding('frozen', one.subject, what=one.what, share=share))
+    return kept, found
+
+
+def _usual_time(t: Array, values: Array, after: float) -> float:
+    """Return the usual length of runs of a coarse signal [s]; 0: it is not coarse."""
+    starts, ends = runs(values)
+    times, repeated = t[ends] - t[starts], ends - starts
+    short = (repeated < MIN_REPEATS) | (times < after)
+    times, repeated = times[short], repeated[short]
+    if not repeated.any() or repeated.sum() < COARSE_SHARE * (repeated + 1).sum():
+        return 0.0
+    if len(np.unique(values, axis=0)) < MIN_LEVELS:
+        return np.inf
+    order = np.argsort(times)
+    covered = np.cumsum(repeated[order])
+    return float(times[order][np.searchsorted(covered, USUAL_SHARE * covered[-1])])
+
+
+def _contradicts(t: Array, q: Array, v: Array, part: slice) -> bool:
+    """Return true if a position changes otherwise than its velocity states, in a run."""
+    times, moved, rate = t[part] - t[part.start], q[part] - q[part.start], v[part]
+    if not (np.isfinite(moved).all() and np.isfinite(rate).all()):
+        return False
+    off = np.abs(moved - cumulative_trapezoid(rate, times, initial=0.0))
+    limit = MIN_MOTION + _resolution(q) + (VELOCITY_ERROR + _resolution(v)) * times
+    return bool((off > limit).any())
+
+
+def _resolution(values: Array) -> float:
+    """Return the step of a coarse signal."""
+    changes = np.abs(np.diff(values[np.isfinite(values)]))
+    changes = changes[changes > 0.0]
+    return float(np.percentile(changes, RESOLUTION_PERCENTILE)) if len(changes) else 0.0

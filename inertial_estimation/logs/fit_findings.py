@@ -50,8 +50,6 @@ PASSIVE = (Term.VISCOUS, Term.DRIVE_INERTIA)
 """Terms that cannot be negative."""
 MAX_GAIN_DEVIATION, GAIN_SCALE, CURRENT_LIMIT = 0.3, 2.0, 0.3
 """Of gains: relative deviation, torques over those of the URDF, residual over a current."""
-GAIN_RESIDUAL, GAIN_OWN = 0.2, 5.0
-"""Share of all efforts that a fit with gains may leave, and times what each joint leaves alone."""
 LOG_SHARE, LOG_FACTOR, LOG_FACTOR_OF_SEVERAL = 0.1, 5.0, 2.5
 """
 Share of the signal, and times the residuals of logs fitted one by one, that one fit may leave of a
@@ -127,6 +125,9 @@ def fit_findings(found: RobotFit) -> Iterator[Finding]:
         if _has_gains(block):
             yield from _torques(block, found, GAIN_SCALE, None)
         yield from _equations(block)
+        for name, value in block.held.items():
+            what = f'the answer is at its bound, {name} {value:.4g}'
+            yield finding('suboptimal', block.name, what=what, limit=value)
         for note in answer.notes:
             yield finding('suboptimal', block.name, what=note)
         if answer.grade is not Grade.OPTIMAL:
@@ -208,10 +209,9 @@ def impossible(found: RobotFit) -> Iterator[Finding]:
     # With the sign of gravity turned, joints that it does not load keep theirs.
     unloaded = {EFFORT + joint for joint in joints_without_gravity(found.robot)}
     for block in found.blocks:
+        yield from _negative_gains(block)
         if _has_gains(block):
-            yield from _impossible_gains(block)
             yield from _torques(block, found, IMPOSSIBLE_SCALE, Level.ERROR)
-            continue
         masses = found.robot.parameters[list(block.evidence.block.submodel.links), 0]
         # Without masses a URDF predicts nothing.
         stated = (masses[block.links_seen] >= SMALLEST_MASS).all()
@@ -241,24 +241,12 @@ def impossible(found: RobotFit) -> Iterator[Finding]:
                 yield finding('residual', block.name, level=Level.ERROR, what=what, share=share)
 
 
-def _impossible_gains(block: BlockFit) -> Iterator[Finding]:
+def _negative_gains(block: BlockFit) -> Iterator[Finding]:
     """Yield gains that no drive has: wrong payload mass, logs or signs."""
-    columns, answer, evidence = gain_columns(block.answer.unknowns), block.answer, block.evidence
+    columns, answer = gain_columns(block.answer.unknowns), block.answer
     for k in columns[answer.x[columns] < -SCALE_DEVIATIONS * answer.deviations[columns]]:
         what = f'negative gain {answer.x[k]:.4g}'
         yield finding('indefinite', answer.unknowns.names[k], level=Level.ERROR, what=what)
-    # Of all efforts: signal, residual, and residual joint by joint.
-    signals, left = evidence.signals(answer.x), evidence.residuals(answer.x)
-    squares = np.zeros(3)
-    for kind, rows in evidence.kinds.items():
-        if rows.count and rows.R[:, columns].any() and signals[kind] > 0.0:
-            explaining, target = _sides(rows, columns)
-            alone = np.linalg.norm(_rest(explaining, target)[0]) / np.linalg.norm(target)
-            squares += np.square([signals[kind], left[kind], float(alone) * signals[kind]])
-    signal, rest, own = np.sqrt(squares).tolist()
-    if rest > GAIN_RESIDUAL * signal and rest > GAIN_OWN * own:
-        what, share = 'all effort equations', rest / signal
-        yield finding('residual', block.name, level=Level.ERROR, what=what, share=share)
 
 
 def contradictions(

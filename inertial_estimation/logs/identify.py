@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.errors import LogError, ModelError, NameNotFound
-from inertial_estimation.findings import Finding, finding, raise_errors
+from inertial_estimation.findings import Finding, Level, few, finding, raise_errors
 from inertial_estimation.identification.equations.builder import EquationBuilder
 from inertial_estimation.identification.evidence import Determined, Evidence, determined
 from inertial_estimation.identification.fit import RobotFit, fit
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.solvers.mass_points import METHOD, PointGrid, link_grids
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.logs.checks import MIN_MOTION, few
+from inertial_estimation.logs.checks import MIN_MOTION
 from inertial_estimation.logs.fit_findings import (
     contradictions,
     fit_findings,
@@ -34,9 +34,9 @@ from inertial_estimation.logs.identify_settings import (
     submodel_bounds,
 )
 from inertial_estimation.logs.log import Log, LogSlice, Progress, no_progress
-from inertial_estimation.logs.log_reader import LogReader
 from inertial_estimation.logs.reduction import (
     LogPart,
+    LogReader,
     LogReduction,
     Reduced,
     merged,
@@ -164,11 +164,25 @@ def identify(
     reduction = LogReduction(reader, builder, settings, progress)
     # Logs to equations, to information, to the answers of a solver.
     seen, rejected = reduction.reduced(fitted), list[Finding]()
-    lacking = list(_without_equations(builder, reader.assumed, settings.rows.contacts))
+    submodels = [block.submodel.name for block in builder.blocks]
+    lacking = [
+        *(
+            finding('unexcited', name, what='position is assumed: what needs it has no equations')
+            for name in reader.assumed
+        ),
+        *(
+            finding('unexcited', submodels[reader.robot.submodel_of(frame)],
+                    what=f"no equations: unknown contact at '{frame}'")
+            for frame in settings.rows.contacts
+        ),
+    ]  # fmt: skip
     if not any(one.count for log in seen for one in log.evidence):
         why = [*lacking, *(one for log in seen for one in log.findings)]
         reasons = '; '.join(map(str, why)) or 'something is missing in each sample'
         raise LogError(f'the logs give no equations: {reasons}')
+    still = list(_still_joints(seen, reader.robot))
+    if reader.robot.fixed_frame and len(still) == len(reader.robot.joint_names):
+        raise_errors(replace(one, level=Level.ERROR) for one in still)
     if settings.rows.reject:
         seen, rejected = reduction.undisturbed(fitted, seen)
     chosen = {**(options or {}), **({'grids': points} if points else {})}
@@ -195,9 +209,11 @@ def identify(
         ),
         *(one for log in seen for one in log.findings),
         *rejected,
-        *_unexcited(seen, known, reader.robot),
+        *still,
+        *_unexcited(known),
         *contradictions(found, {log.part.path: log.evidence for log in seen}),
         *fit_findings(found),
+        *_lighter_links(found),
         *(one for log in unseen for one in log.findings),
         *(
             finding('unexcited', one.block.submodel.name, what='no equations to predict')
@@ -246,48 +262,25 @@ def _link_points(
     return dict(zip(links, grids, strict=True)), list(shapes.notes)
 
 
-def with_lightened_links(found: RobotIdentification) -> RobotIdentification:
-    """Return an identification with findings about its URDF."""
-    shares = lightened(found.fit.robot, found.fit.described)
-    findings = (
-        finding('inertia', name, what=f'written with {share:.0%} of its former mass and inertia')
-        for name, share in shares.items()
-    )
-    return replace(found, findings=(*found.findings, *findings))
+def _lighter_links(found: RobotFit) -> Iterator[Finding]:
+    """Yield links of which the URDF keeps a share only, as they are fixed to a lighter one."""
+    shares = lightened(found.robot, found.described) if found.consistent else {}
+    for name, share in shares.items():
+        what = f'the exported URDF keeps {share:.0%} of its former mass and inertia'
+        yield finding('inertia', name, what=what)
 
 
-def _without_equations(
-    builder: EquationBuilder, assumed: Sequence[str], contacts: Sequence[str]
-) -> Iterator[Finding]:
-    """Yield assumed joints and contacts, with the equations that they cost."""
-    names = [block.submodel.name for block in builder.blocks]
-    if assumed:
-        # What depends on their positions has no values either.
-        samples = builder.random_samples()
-        lost = np.isin(builder.robot.joint_names, assumed)
-        samples = replace(samples, positions=np.where(lost, np.nan, samples.positions))
-        costs = [
-            f'{kind} of {name}'
-            for name, kinds in zip(names, builder.equations(samples), strict=True)
-            for kind, rows in kinds.items()
-            if not len(rows.y)
-        ]
-        what = f'assumed position: no equations of {few(costs) or "nothing"}'
-        yield finding('unexcited', ', '.join(assumed), what=what)
-    for frame in contacts:
-        name = names[builder.robot.submodel_of(frame)]
-        yield finding('unexcited', frame, what=f'unknown contact: no equations of {name}')
-
-
-def _unexcited(
-    seen: Sequence[Reduced], known: Mapping[str, Determined], robot: Robot
-) -> Iterator[Finding]:
-    """Yield joints that stand still, and combinations that the logs do not determine."""
+def _still_joints(seen: Sequence[Reduced], robot: Robot) -> Iterator[Finding]:
+    """Yield joints that stand still in all logs."""
     lows, highs = np.stack([one.ranges for one in seen], axis=1)
     sizes = np.fmax.reduce(highs) - np.fmin.reduce(lows)
     for name, size in zip(robot.joint_names, sizes, strict=True):
         if size <= MIN_MOTION:
             yield finding('motion', name, limit=MIN_MOTION)
+
+
+def _unexcited(known: Mapping[str, Determined]) -> Iterator[Finding]:
+    """Yield combinations of parameters that the logs do not determine."""
     for name, one in known.items():
         if one.missing:
             what = (

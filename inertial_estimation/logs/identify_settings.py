@@ -1,35 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Settings of ``identify``: how logs become equations.
-
-    robot: {fixed_link: base}            # as Robot.from_urdf takes it; for tables of numbers
-    log: {time: t, joints: [...], ...}   # the columns of a table, see `layout`
-    parameters: robot.yaml               # the node's parameter file, for bags, instead of both
-    preparation: {cutoff: 10.0}          # see `Preparation`
-    rows: {efforts: all, friction: [viscous, coulomb], external: {tip: [0, 0, 0, 0, 0, 0]}}
-    bounds:                              # all optional, of links that are known beforehand
-      mass: {upper_arm: [1.0, 3.0], hand: [0.2, .inf]}   # [kg]
-      center_of_mass: {hand: [[-0.1, -0.1, 0], [0.1, 0.1, 0.2]]}   # corners of a box [m]
-      ellipsoids:                          # that hold all mass of a link, in its axes [m]
-        hand: {center: [0, 0, 0.1], semi_axes: [0.1, 0.1, 0.2]}
-      total_mass: [4.0, 6.0]               # of a submodel, or {submodel: [4.0, 6.0]} [kg]
-      extras: {viscous: [0, .inf], elbow.coulomb: [0, 5]}  # a term of all joints, or one unknown
-    shapes:                              # of mass_points
-      mesh_folders: [../meshes]          # where package:// and relative names of meshes begin
-      boxes: {hand: [[-0.1, -0.1, 0], [0.1, 0.1, 0.2]]}   # corners in the link [m]
-      points: 3                          # along each edge of a box
-      hulls: false                       # true: fill convex hulls instead of their boxes
-    payloads:
-      plate:
-        frame: tool0
-        mass: 2.805                      # [kg]; unknown where it is left out
-        logs: ['*_payload.npz']          # names of files or folders; * stands for anything
-"""
+"""Settings of ``identify``: config/identify_panda.yaml has them all, with their meaning."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -53,9 +28,9 @@ from inertial_estimation.logs.known_wrenches import (
     knows_ground,
     read_known,
 )
-from inertial_estimation.logs.layout import Layout
 from inertial_estimation.logs.log import LogSlice
 from inertial_estimation.logs.setting_values import (
+    Names,
     NotNegative,
     Reader,
     Vector,
@@ -63,11 +38,12 @@ from inertial_estimation.logs.setting_values import (
     read,
     record,
 )
+from inertial_estimation.logs.table import Layout
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.geometry import PER_AXIS, Box
 from inertial_estimation.model.robot import Robot
 
-ALL = 'all'
+ALL = ('all',)
 MIN_REJECT = 3.0
 """Standard deviations below which noise would be rejected."""
 ROBOT = ('joints', 'locked_positions', 'ft_sensors', 'imus', 'fixed_link', 'gravity')
@@ -75,22 +51,16 @@ FREE = np.array([[-np.inf] * 3, [np.inf] * 3])
 """Corners of a box without limits."""
 
 
-def _chosen(
-    given: Collection[str] | str, kind: str, name: str, known: Sequence[str]
-) -> tuple[str, ...]:
+def _chosen(given: Iterable[str], kind: str, name: str, known: Sequence[str]) -> tuple[str, ...]:
     """Return names among the known ones of a kind; `ALL` is every one."""
-    for one in () if given == ALL else given:
+    names = tuple(known) if given == ALL else tuple(given)
+    for one in names:
         if one not in known:
             raise NameNotFound(kind, one, known, f"'{name}' names it" if name else '')
-    return tuple(known) if given == ALL else tuple(given)
+    return names
 
 
 # ---- Values -------------------------------------------------------------------------------------
-
-
-def _names(value: Any, name: str) -> Any:
-    """Read a list of names, or `ALL`."""
-    return ALL if value == ALL else read(tuple[str, ...], value, name)
 
 
 def _ordered(*shape: int) -> Reader:
@@ -99,26 +69,10 @@ def _ordered(*shape: int) -> Reader:
     def read_ordered(value: Any, name: str) -> Array:
         found: Array = numbers(shape, infinite=True)(value, name)
         if not (found[0] < found[1]).all():
-            raise ConfigError(f"'{name}' leaves nothing between its ends, {value}")
+            raise ConfigError(f"'{name}' is {value}, expected the least value before the greatest")
         return found
 
     return read_ordered
-
-
-def _masses(value: Any, name: str) -> Array:
-    """Read a least and a greatest mass."""
-    found: Array = _ordered(2)(value, name)
-    if found[0] < 0.0:
-        raise ConfigError(f"'{name}' begins at {found[0]:g} kg, expected at least 0")
-    return found
-
-
-def _reject(value: Any, name: str) -> float:
-    """Read a limit of residuals above noise."""
-    found = float(read(float, value, name))
-    if found and found < MIN_REJECT:
-        raise ConfigError(f"'{name}' is {found:g}, expected 0 or from {MIN_REJECT:g}")
-    return found
 
 
 def _ellipsoid(value: Any, name: str) -> Array:
@@ -136,14 +90,6 @@ def _ellipsoid(value: Any, name: str) -> Array:
 class _Ellipsoid:
     center: Vector
     semi_axes: Vector
-
-
-def _pair(value: Any, name: str) -> tuple[str, str]:
-    """Read the names of two joints."""
-    found = read(tuple[str, ...], value, name)
-    if len(found) != 2:
-        raise ConfigError(f"'{name}' is {value!r}, expected two joints")
-    return found[0], found[1]
 
 
 def _box(value: Any, name: str) -> Box:
@@ -167,9 +113,7 @@ def _payloads(value: Any, name: str) -> tuple[LoggedPayload, ...]:
     return tuple(record(LoggedPayload, v, f'{name}.{k}', name=k) for k, v in found.items())
 
 
-Chosen = Annotated[tuple[str, ...] | str, _names]
 Interval = Annotated[Array, _ordered(2)]
-Masses = Annotated[Array, _masses]
 Corners = Annotated[Array, _ordered(2, 3)]
 Ellipsoid = Annotated[Array, _ellipsoid]
 
@@ -187,7 +131,7 @@ class LoggedPayload(Payload):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.logs:
-            raise ConfigError('logs names none')
+            raise ConfigError('logs is empty, expected names of logs')
 
     def is_in(self, log: LogSlice) -> bool:
         """Return true if the robot carried it while a log was recorded."""
@@ -201,33 +145,37 @@ class EquationSettings:
     wrenches: bool = True
     base_link: bool = False
     """Use the six equations of the whole robot's base link alone [A 33]."""
-    efforts: Chosen = ()
-    friction: Chosen = ()
-    gains: Chosen = ()
-    offsets: Chosen = ()
+    efforts: Names = ()
+    friction: Names = ()
+    gains: Names = ()
+    offsets: Names = ()
     sign_width: NotNegative = 0.0
     dead_zone: NotNegative | Mapping[str, NotNegative] = 0.0
-    couplings: tuple[Annotated[tuple[str, str], _pair], ...] = ()
+    couplings: tuple[tuple[str, str], ...] = ()
     contacts: tuple[str, ...] = ()
     """Frames where an unknown wrench acts throughout the logs."""
     external: Mapping[str, Annotated[ConstantWrench | WrenchTopic, read_known]] = field(
         default_factory=dict
     )
     """Wrenches of the environment that are known, by frame, but for those of the layout."""
-    reject: Annotated[float, _reject] = 0.0
+    reject: float = 0.0
     """Standard deviations from which equations are rejected as disturbed; 0: none are."""
     frozen_after: NotNegative = 0.2
     """Time from which repeated readings of tables are frozen [s]; 0: never."""
+
+    def __post_init__(self) -> None:
+        if self.reject and self.reject < MIN_REJECT:
+            raise ConfigError(f'reject is {self.reject:g}, expected 0 or from {MIN_REJECT:g}')
 
 
 @dataclass(frozen=True, eq=False)
 class BoundSettings:
     """Bounds of parameters by link, submodel or unknown; see `Bounds`."""
 
-    mass: Mapping[str, Masses] = field(default_factory=dict)
+    mass: Mapping[str, Interval] = field(default_factory=dict)
     center_of_mass: Mapping[str, Corners] = field(default_factory=dict)
     ellipsoids: Mapping[str, Ellipsoid] = field(default_factory=dict)
-    total_mass: Masses | Mapping[str, Masses] = field(default_factory=dict)
+    total_mass: Mapping[str, Interval] = field(default_factory=dict)
     extras: Mapping[str, Interval] = field(default_factory=dict)
 
 
@@ -357,19 +305,16 @@ def submodel_bounds(bounds: BoundSettings, blocks: Iterable[Block]) -> dict[str,
     if not any(len(one) for one in vars(bounds).values()):
         return {}
     blocks = list(blocks)
-    totals, extras = bounds.total_mass, bounds.extras
-    submodels = [block.submodel.name for block in blocks]
-    if not isinstance(totals, Mapping):
-        totals = dict.fromkeys(submodels, totals)
+    extras, submodels = bounds.extras, [block.submodel.name for block in blocks]
     links = [name for block in blocks for name in block.unknowns.links]
     unknowns = [extra for block in blocks for extra in block.unknowns.extras]
     terms = dict.fromkeys(extra.term.value for extra in unknowns)
     for kind, named, known in (
         ('link', [*bounds.mass, *bounds.center_of_mass, *bounds.ellipsoids], links),
-        ('submodel', totals, submodels),
+        ('submodel', bounds.total_mass, submodels),
         ('unknown', extras, [*map(str, unknowns), *terms]),
     ):
-        _chosen([*named], kind, 'bounds', known)
+        _chosen(named, kind, 'bounds', known)
 
     def stacked(names: Sequence[str], given: Mapping[str, Array], free: Any) -> Array | None:
         if not set(names) & set(given):
@@ -388,7 +333,7 @@ def submodel_bounds(bounds: BoundSettings, blocks: Iterable[Block]) -> dict[str,
             mass=stacked(own.links, bounds.mass, FREE[:, 0]),
             center_of_mass=stacked(own.links, bounds.center_of_mass, FREE),
             ellipsoids=stacked(own.links, bounds.ellipsoids, np.full((4, 4), np.nan)),
-            total_mass=totals.get(block.submodel.name),
+            total_mass=bounds.total_mass.get(block.submodel.name),
             extras=stacked([*named], named, FREE[:, 0]) if bounded else None,
         )
     return found

@@ -3,12 +3,6 @@
 """
 Wrenches of the environment that are known: constant, on a topic, or in columns [T 7.2, A 1].
 
-    l_sole: /force_plate/left                         # WrenchStamped of a bag
-    r_sole: {topic: /ft/r_sole, scale: -1, max_age: 0.02}
-    tip: [0, 0, 0, 0, 0, 0]                           # free air
-    hook: {wrench: [0, 0, -9.81, 0, 0, 0], axes: base}
-    heel: {columns: plate, xyz: [0.02, 0, -0.01], rpy: [0, 0, 1.57]}   # under 'log', of a table
-
 They act on the robot at the named frame, about its origin in its axes unless `xyz`, `rpy` or the
 frame `axes` state others.
 """
@@ -23,53 +17,13 @@ from typing import Annotated, Any
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.calibration.support_loads import link_poses
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.preparation import Preparation, Prepared, prepare
-from inertial_estimation.logs.bag import BagReader
-from inertial_estimation.logs.columns import Scaling, Signal
-from inertial_estimation.logs.setting_values import NotNegative, Vector, numbers, record
-from inertial_estimation.logs.streams import read_stream
+from inertial_estimation.logs.bag import BagReader, read_stream
+from inertial_estimation.logs.setting_values import NotNegative, numbers, record
+from inertial_estimation.logs.table import KnownWrench, Scaling
 from inertial_estimation.model.robot import Robot, same_place
-from inertial_estimation.model.spatial import apply, wrench_transform
-from inertial_estimation.model.urdf import pose_from_xyz_rpy
 from inertial_estimation.sample import SampleBatch
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class KnownWrench:
-    """A wrench of the environment on the robot, [force; torque] [N, Nm]."""
-
-    name: str
-    """Of the setting: two groups, and the frame where it acts."""
-    xyz: Vector | None = None
-    rpy: Vector | None = None
-    """Of its point and axes in that frame [m, rad]."""
-    axes: str = ''
-    """Frame whose axes it has instead; empty: none."""
-
-    @property
-    def frame(self) -> str:
-        """Frame where it acts."""
-        return self.name.split('.', 2)[2]
-
-    @property
-    def F_H_W(self) -> Array:
-        """Pose in that frame of its point and axes, (4, 4) [m]."""
-        xyz, rpy = (np.zeros(3) if one is None else one for one in (self.xyz, self.rpy))
-        return pose_from_xyz_rpy(xyz, rpy)
-
-    def at_frame(self, robot: Robot, samples: SampleBatch, wrench: Array) -> Array:
-        """Return wrenches (n, 6) about the origin of the frame in its axes."""
-        pose = np.tile(self.F_H_W, (len(wrench), 1, 1))
-        if self.axes:
-            poses = link_poses(robot, samples.positions)
-            to, of = (
-                (poses[link] @ L_H_F)[:, :3, :3]
-                for link, L_H_F in map(robot.frame, (self.frame, self.axes))
-            )
-            pose[:, :3, :3] = to.swapaxes(1, 2) @ of
-        return apply(wrench_transform(pose), wrench)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,10 +32,9 @@ class ConstantWrench(KnownWrench):
 
     wrench: Annotated[Array, numbers((6,))]
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class WrenchColumns(Signal, KnownWrench):
-    """Columns of a table."""
+    def of_log(self, path: Path, robot: Robot, samples: SampleBatch) -> Array:
+        """Return the wrench at each sample, (n, 6) [N, Nm]."""
+        return self.at_frame(robot, samples, np.tile(self.wrench, (len(samples), 1)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -97,9 +50,10 @@ class WrenchTopic(Scaling, KnownWrench):
     frozen_after: NotNegative = 0.05
     """Bit-equal messages for longer are frozen; 0: never [s]."""
 
-    def of_bag(self, reader: BagReader, robot: Robot, samples: SampleBatch) -> Array:
+    def of_log(self, path: Path, robot: Robot, samples: SampleBatch) -> Array:
         """Return the wrench, interpolated, (n, 6) [N, Nm]; NaN: unknown."""
-        raw = read_stream(reader, self.topic, 'ft', self.frame_ids(robot))
+        with BagReader(path) as reader:
+            raw = read_stream(reader, self.topic, 'ft', self.frame_ids(robot))
         live = raw.without_frozen(self.frozen_after)
         stream = live._replace(
             stamps_ns=live.stamps_ns + round(self.time_offset * 1e9),
@@ -127,25 +81,6 @@ def read_known(value: Any, name: str) -> ConstantWrench | WrenchTopic:
         if 'wrench' in value
         else record(WrenchTopic, value, name, name=name, kind='wrench')
     )
-    return found
-
-
-def known_wrenches(
-    known: Mapping[str, ConstantWrench | WrenchTopic],
-    path: Path,
-    robot: Robot,
-    samples: SampleBatch,
-) -> dict[str, Array]:
-    """Return constant wrenches, and those that a bag holds, by frame, (n, 6) [N, Nm]."""
-    found = {
-        frame: one.at_frame(robot, samples, np.tile(one.wrench, (len(samples), 1)))
-        for frame, one in known.items()
-        if isinstance(one, ConstantWrench)
-    }
-    topics = {frame: one for frame, one in known.items() if isinstance(one, WrenchTopic)}
-    if topics:
-        with BagReader(path) as reader:
-            found |= {f: one.of_bag(reader, robot, samples) for f, one in topics.items()}
     return found
 
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.errors import CallError, LogError
 from inertial_estimation.estimation.contact_stream import SlowSender
 from inertial_estimation.estimation.contacts import Contact
@@ -81,7 +81,9 @@ class LogSlice:
         if not mark or Path(text).exists() or not (colon or (one_time and Path(path).exists())):
             return cls(Path(text))
         if one_time or not 0.0 <= numbers[0] < numbers[1]:
-            raise CallError(f"'{text}' is no part of a log, LOG@FROM:TO with FROM before TO")
+            raise CallError(
+                f"'{text}' names no part of a log, expected LOG@FROM:TO, FROM before TO"
+            )
         return cls(Path(path), *numbers)
 
     def rows(self, stamps: NDArray[np.int64]) -> slice:
@@ -172,9 +174,7 @@ class Log:
 
     def thinned(self, most: int) -> Log:
         """Return at most a number of samples, evenly spread."""
-        n = len(self.samples)
-        rows = np.linspace(0, n - 1, min(n, most)).round().astype(np.intp)
-        return self.take(np.unique(rows))
+        return self.take(spread(len(self.samples), most))
 
     def take(self, rows: slice | NDArray[np.intp]) -> Log:
         """Return some of the samples."""
@@ -185,19 +185,20 @@ class Log:
         samples = self.samples.take(rows)
         return replace(self, samples=samples, touches=touches, external=external)
 
-    def without_frozen(self, ft_names: Iterable[str]) -> SampleBatch:
+    def without_frozen(self) -> SampleBatch:
         """Return the samples without the readings of frozen intervals, in hindsight."""
         readings = self.samples.ft_readings.copy()
-        readings[self.frozen(ft_names)] = np.nan
+        readings[self.frozen] = np.nan
         return replace(self.samples, ft_readings=readings)
 
-    def frozen(self, ft_names: Iterable[str]) -> Mask:
-        """Return the samples in which FT sensors repeat themselves, (n, n_fts), in hindsight."""
+    @property
+    def frozen(self) -> Mask:
+        """Samples in which FT sensors repeat themselves, (n, n_fts), in hindsight."""
         stamps = self.samples.stamp_ns
         found = np.zeros(self.samples.ft_readings.shape[:2], dtype=bool)
         if self.statistics is not None:
-            for k, name in enumerate(ft_names):
-                for interval in self.statistics.fts[name].frozen_intervals:
+            for k, stream in enumerate(self.statistics.fts.values()):
+                for interval in stream.frozen_intervals:
                     inside = (stamps >= interval.repeated_ns) & (stamps <= interval.last_ns)
                     found[inside, k] = True
         return found
@@ -210,6 +211,11 @@ class Log:
             for name, one in streams.items():
                 if one.unfiltered and not one.used and one.filter_lack:
                     raise LogError(f'no derivatives of {name}: the filter has {one.filter_lack}')
+
+
+def spread(n: int, most: int) -> Indices:
+    """Return at most a number of the rows of n, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
 
 
 def changing(values: Array) -> Mask:

@@ -107,10 +107,11 @@ def compute_offsets(
     support = request.support or settings.fixed_link
     if request.source == 'model' and not support:
         raise ConfigError(
-            "offsets from the model need 'supports' or a fixed_link", about=('supports',)
+            "'support' is empty and no link is fixed: offsets from the model need one of them",
+            about=('support',),
         )
     part = recording.within(request.time_range).thinned(MAX_SAMPLES)
-    samples = part.without_frozen(sensor.name for sensor in robot.ft_sensors)
+    samples = part.without_frozen()
     unmarked = np.zeros(len(robot.ft_sensors), dtype=bool)
     fit = OffsetFit(calibration.offsets, np.empty(0), 0, 0, unmarked)
     findings: tuple[Finding, ...] = ()
@@ -129,15 +130,15 @@ def compute_offsets(
         )  # fmt: skip
         if findings and request.source == 'model' and not request.support:
             raise LogError(
-                f"'offset_range' names no part of the log in which '{support}' is the only "
-                f'contact: {"; ".join(map(str, findings))}',
+                f"in 'offset_range', '{support}' is not the only contact: "
+                f'{"; ".join(map(str, findings))}',
                 about=('offset_range',),
             )
         progress('offsets from the model', 1.0)
     if request.source == 'torques':
         reference = samples.efforts
         if reference is None or not np.isfinite(reference).any():
-            raise LogError('offsets from torques need efforts in the joint states, there are none')
+            raise LogError('the joint states have no efforts, which offsets from torques need')
         bare = calibration.with_offsets(np.zeros_like(calibration.offsets))
         identity = FtCalibration.identity(len(robot.ft_sensors))
         fit = offset_from_torques(
@@ -228,9 +229,12 @@ def predict_wrenches(
 ) -> PredictedWrenches:
     """Predict FT readings from motion and inertial parameters; support: default the fixed link."""
     if not (support or settings.fixed_link):
-        raise CallError("name 'support', or give a fixed_link", about=('support',))
+        raise CallError(
+            "'support' is empty and no link is fixed: a prediction needs one of them",
+            about=('support',),
+        )
     part = recording.thinned(MAX_SAMPLES)
-    samples = part.without_frozen(sensor.name for sensor in robot.ft_sensors)
+    samples = part.without_frozen()
     noise = np.array([settings.ft_of(one.name).noise for one in robot.ft_sensors]).reshape(-1, 6)
     if settings.filter.smooth_readings and len(recording.times) > 1:
         count = settings.filter.window / float(np.median(np.diff(recording.times)))

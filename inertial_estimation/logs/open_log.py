@@ -21,15 +21,8 @@ from inertial_estimation.errors import ConfigError, LogError
 from inertial_estimation.estimation.contact_stream import ContactStream
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.logs.bag import BagReader, deserialize, resolve
-from inertial_estimation.logs.columns import TABLES, load_table
-from inertial_estimation.logs.layout import Layout
-from inertial_estimation.logs.log import (
-    Log,
-    LogSlice,
-    Progress,
-    Touches,
-    no_progress,
-)
+from inertial_estimation.logs.log import Log, LogSlice, Progress, Touches, no_progress
+from inertial_estimation.logs.table import TABLES, Layout, load_table
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.assembler import SampleAssembler
@@ -80,26 +73,15 @@ def open_log(
         raise LogError(f"there is no log '{part.path}'")
     if part.path.suffix in TABLES:
         if layout is None:
-            raise ConfigError(f"'{part.path}' is a table, whose columns no layout names")
+            raise ConfigError(f"'{part.path}' is a table, and there is no layout of its columns")
         log = _table(part.path, robot, settings, layout)
     elif layout is not None:
-        raise ConfigError(f"'{part.path}' is no table ({', '.join(TABLES)}), but has a layout")
+        raise ConfigError(f"'{part.path}' has a layout, expected a table ({', '.join(TABLES)})")
     elif settings is None:
-        raise ConfigError(f"'{part.path}' is a bag, whose topics no settings name")
+        raise ConfigError(f"'{part.path}' is a bag, and there are no settings with its topics")
     else:
         log = _bag(part.path, robot, settings, progress)
     return log if part.is_whole else log.take(part.rows(log.samples.stamp_ns))
-
-
-def require_temperatures(robot: Robot, settings: EstimatorSettings) -> None:
-    """Raise for FT sensors whose calibration needs a temperature that has no topic."""
-    needs = build_calibration(settings, robot).needs_temperature
-    for sensor, needed in zip(robot.ft_sensors, needs, strict=True):
-        if needed and not settings.ft_of(sensor.name).temperature_topic:
-            raise ConfigError(
-                f"'ft.{sensor.name}.temperature_topic' is empty, but its calibration has "
-                'temperature coefficients'
-            )
 
 
 def _bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progress) -> Log:
@@ -110,6 +92,12 @@ def _bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progre
         strict=True,
     )  # fmt: skip
     needs = build_calibration(settings, robot).needs_temperature
+    for sensor, needed in zip(robot.ft_sensors, needs, strict=True):
+        if needed and not settings.ft_of(sensor.name).temperature_topic:
+            raise ConfigError(
+                f"'ft.{sensor.name}.temperature_topic' is empty, but its calibration has "
+                'temperature coefficients'
+            )
     with BagReader(path) as reader:
         topics: dict[str, int] = {}
         for source in router.sources:
@@ -126,7 +114,7 @@ def _bag(path: Path, robot: Robot, settings: EstimatorSettings, progress: Progre
     progress('reading', 1.0)
     if not assembly.samples:
         topic = resolve(settings.joint_states.topics[0])
-        raise LogError(f"topic '{topic}' names no joint that is estimated and not assumed")
+        raise LogError(f"topic '{topic}' reports none of the joints that are estimated")
     problems = {one.name: dict(one.problems) for one in router.sources if one.problems}
     return replace(assembly.log(), problems=problems)
 
@@ -136,7 +124,7 @@ def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout:
     table = load_table(path)
     samples = layout.of_table(table, robot)
     external = {
-        frame: one.at_frame(robot, samples, one.read(table, 6, len(samples), layout.time.name))
+        frame: one.at_frame(robot, samples, one.read(table, 6, len(samples)))
         for frame, one in layout.external.items()
     }
     if settings is None:
@@ -156,13 +144,11 @@ def _table(path: Path, robot: Robot, settings: EstimatorSettings | None, layout:
     return assembly.log()
 
 
-class _Assembly:
+class _Assembly(SampleAssembler):
     """Assembler and contacts of the node, and their samples."""
 
     def __init__(self, robot: Robot, settings: EstimatorSettings) -> None:
-        self._assembler = SampleAssembler(robot, settings)
-        self.push_imu = self._assembler.push_imu
-        self.push_temperature = self._assembler.push_temperature
+        super().__init__(robot, settings)
         self.samples: list[Sample] = []
         self._origin_ns = 0
         self.contacts = ContactStream(robot, settings)
@@ -171,13 +157,7 @@ class _Assembly:
     def push_ft(self, index: int, stamp_ns: int, wrench: Array) -> None:
         """Take an FT message; the first one is the origin of times."""
         self._origin_ns = self._origin_ns or stamp_ns
-        self._assembler.push_ft(index, stamp_ns, wrench)
-
-    def push_joints(
-        self, index: int, stamp_ns: int, names: tuple[str, ...], *values: Array
-    ) -> Sample | None:
-        """Take a joint state."""
-        return self._assembler.push_joints(index, stamp_ns, names, *values)
+        super().push_ft(index, stamp_ns, wrench)
 
     def keep(self, sample: Sample | None) -> None:
         """Take a sample, and the contacts of its time."""
@@ -193,7 +173,7 @@ class _Assembly:
         return Log(
             SampleBatch.stack(self.samples),
             self._origin_ns or self.samples[0].stamp_ns,
-            self._assembler.statistics(),
+            self.statistics(),
             Touches.of(self._present, problems, self.contacts.senders.ever_slow),
-            self._assembler.rates(),
+            self.rates(),
         )

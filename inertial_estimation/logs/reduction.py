@@ -1,18 +1,25 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reduce logs to the information that they hold of each submodel: read, check, filter, reduce."""
+"""
+Read logs for identification, and reduce them to the information that they hold of each submodel.
+
+Logs are tables or bags, with known wrenches, and with joints locked. Locked joints have to stand
+still; the robot is read with them fixed where they are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from inertial_estimation.arrays import Array, Mask, Stamps
-from inertial_estimation.errors import LogError, NameNotFound
+from inertial_estimation.calibration.configured_estimator import build_calibration
+from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.findings import Finding, Level, finding, limit_of, raise_errors
 from inertial_estimation.identification.equations.builder import EquationBuilder, Observed
 from inertial_estimation.identification.evidence import Evidence, gather
@@ -24,18 +31,116 @@ from inertial_estimation.identification.outliers import (
 )
 from inertial_estimation.identification.preparation import Prepared, folded_back, independent_share
 from inertial_estimation.logs import checks
-from inertial_estimation.logs.frozen_readings import without_frozen_readings
 from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.logs.known_wrenches import prepare_with
-from inertial_estimation.logs.log import LogSlice, Progress, Touches
-from inertial_estimation.logs.log_reader import LogReader
+from inertial_estimation.logs.known_wrenches import check_known, prepare_with
+from inertial_estimation.logs.log import Log, LogSlice, Progress, Touches
+from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.model.robot import Robot, same_place
+from inertial_estimation.model.urdf import parse
 from inertial_estimation.sample import SampleBatch
 
+MAX_LOCKED_MOTION = 0.01
+"""Of a locked joint, to either side [rad or m]."""
 MAX_ROUNDS = 8
 """Of rejecting outliers: without them the fit is better, and shows more."""
 MIN_REJECTED, MAX_REJECTED = limit_of('disturbed'), 0.4
 """Shares of equations from which rejection is reported, and doubted: most may be disturbed."""
+
+
+class LogReader:
+    """
+    Reads the logs of a robot, or of its URDF as the settings read it.
+
+    `first` is the log that shows locked positions; `given` are logs that are open, by name.
+    """
+
+    def __init__(
+        self,
+        robot: str | Robot,
+        settings: IdentifySettings,
+        lock: Sequence[str],
+        first: LogSlice,
+        progress: Progress,
+        given: Mapping[Path, Log] | None = None,
+    ) -> None:
+        self._node, self._layout, self._known = settings.node, settings.log, settings.rows.external
+        self._progress, self._given = progress, given or {}
+        if settings.rows.base_link and self._layout is not None:
+            self._layout = replace(self._layout, ft_sensors={}, temperatures={})
+        if isinstance(robot, Robot):
+            if lock:
+                raise ConfigError('lock needs the text of the URDF in place of a Robot')
+            self._whole = robot
+        else:
+            if self._layout is None and self._node is None:
+                raise ConfigError("neither 'log' nor 'parameters' is given")
+            self._whole = settings.build_robot(robot)
+            columns = {} if self._layout is None else self._layout.external
+            known = (*columns.values(), *self._known.values())
+            check_known(self._whole, known, settings.rows.contacts)
+        self.robot = self._whole
+        """With joints locked."""
+        if lock and isinstance(robot, str):
+            kept = [name for name in self._whole.joint_names if name not in lock]
+            self.robot = settings.build_robot(robot, kept, self._locked(lock, first))
+        self.assumed: tuple[str, ...] = ()
+        self.calibration = None
+        if self._node is not None:
+            assumed = self._node.joint_states.assumed
+            self.assumed = tuple(name for name in self.robot.joint_names if name in assumed)
+            self.calibration = build_calibration(self._node, self.robot)
+
+    def read(self, part: LogSlice) -> Log:
+        """Read a log or a part of it."""
+        log = self._read_whole(part)
+        joints = self._whole.joint_names
+        for name, values in zip(joints, log.samples.positions.T, strict=True):
+            if name not in self.robot.joint_names and checks.span(values) > 2 * MAX_LOCKED_MOTION:
+                raise LogError(
+                    f"{part}: locked joint '{name}' moves by {checks.span(values):.3g} rad or m"
+                )
+        kept = [joints.index(name) for name in self.robot.joint_names]
+        columns = {
+            name: values[:, kept]
+            for name in ('positions', 'velocities', 'accelerations', 'joint_states', 'efforts')
+            if (values := getattr(log.samples, name)) is not None
+        }
+        unknown = [self.robot.joint_names.index(name) for name in self.assumed]
+        for name in ('positions', 'velocities', 'accelerations'):
+            columns[name][:, unknown] = np.nan
+        return replace(log, samples=replace(log.samples, **columns))
+
+    def _read_whole(self, part: LogSlice) -> Log:
+        """Read a part of a log with all joints."""
+        robot, path = self._whole, part.path
+        log = self._given.get(path)
+        if log is None:
+            log = open_log(path, robot, self._node, layout=self._layout, progress=self._progress)
+        samples = log.without_frozen()
+        positions = samples.positions.copy()
+        # Drivers of continuous joints report one turn only.
+        for tag in parse(robot.urdf).findall("joint[@type='continuous']"):
+            if (name := tag.get('name', '')) in robot.joint_names:
+                column = positions[:, robot.joint_names.index(name)]
+                known = np.isfinite(column)
+                column[known] = np.unwrap(column[known])
+        samples = replace(samples, positions=positions)
+        external = {frame: one.of_log(path, robot, samples) for frame, one in self._known.items()}
+        log = replace(log, samples=samples, external={**log.external, **external})
+        return log.take(part.rows(samples.stamp_ns))
+
+    def _locked(self, lock: Sequence[str], first: LogSlice) -> dict[str, float]:
+        """Return the positions of locked joints."""
+        samples, found = self._read_whole(first).samples, {}
+        for name in lock:
+            if name not in self._whole.joint_names:
+                known = self._whole.joint_names
+                raise NameNotFound('joint that moves', name, known, f"'lock' names '{name}'")
+            column = samples.positions[:, self._whole.joint_names.index(name)]
+            if not np.isfinite(column).any():
+                raise LogError(f"the log has no position of '{name}', which is to be locked")
+            found[name] = float(np.nanmedian(np.where(np.isfinite(column), column, np.nan)))
+        return found
 
 
 class LogPart(NamedTuple):
@@ -117,7 +222,7 @@ class LogReduction:
     def _reduce(self, log: LogSlice, references: Sequence[Reference]) -> Reduced:
         """Reduce one log."""
         how, builder = self.settings.preparation, self.builder
-        recorded, prepared, observed, findings, constant = self._read(log)
+        recorded, prepared, observed, findings = self._read(log)
         samples, left = observed.samples, list[dict[str, Array]]()
         if references:
             disturbed, left = find_outliers(
@@ -126,12 +231,12 @@ class LogReduction:
             free = ~disturbed if observed.free is None else observed.free & ~disturbed
             observed = observed._replace(free=free)
         evidence = gather(builder, observed, independent_share(how, prepared.period))
-        efforts = [name for name in builder.choice.efforts if name not in constant]
+        known = {one.subject for one in findings if one.code == 'frozen'} | {*self.reader.assumed}
+        efforts = builder.choice.efforts
         findings += [
             one
-            for one in checks.missing_values(builder.robot, samples, efforts, velocities=False)
-            if one.values['share'] == 1.0
-            and not (one.values['what'] == 'position' and one.subject in self.reader.assumed)
+            for one in checks.missing_values(builder.robot, samples, efforts, self._kinds)
+            if one.values['share'] == 1.0 and one.subject not in known
         ]
         if folded := folded_back(how, prepared.period):
             findings.append(finding('suboptimal', 'preparation', what=folded))
@@ -140,43 +245,35 @@ class LogReduction:
         findings = [replace(one, subject=f'{log}: {one.subject}') for one in findings]
         return Reduced(part, evidence, _ranges(samples), findings, left)
 
+    @property
+    def _kinds(self) -> tuple[str, ...]:
+        """Signals that are used; velocities may be derived."""
+        measured = self.settings.preparation.measured_velocities
+        return tuple(one for one in checks.KINDS if measured or one != 'velocity')
+
     def _read(self, log: LogSlice) -> _Read:
         """Read, check and filter a log."""
-        settings, robot = self.settings, self.reader.robot
-        how, is_table, choice = (
-            settings.preparation,
-            settings.log is not None,
-            self.builder.choice,
-        )
+        settings, robot, choice = self.settings, self.reader.robot, self.builder.choice
+        how, is_table, efforts = settings.preparation, settings.log is not None, choice.efforts
         read = self.reader.read(log)
-        raw, measured = read.samples, how.measured_velocities
+        raw, level = read.samples, Level.ERROR if how.measured_velocities else Level.WARNING
         findings = [
-            # Bags begin before all sensors do.
-            *(checks.sample_rate(raw, how) if is_table else ()),
-            *checks.urdf_limits(robot, raw, set(choice.efforts) - set(choice.gains)),
-            *checks.velocities_against_positions(
-                robot, raw, how.largest_gap, Level.ERROR if measured else Level.WARNING
-            ),
-            *checks.constant_signals(robot, raw, choice.efforts),
+            *checks.urdf_limits(robot, raw, set(efforts) - set(choice.gains)),
+            *checks.velocities_against_positions(robot, raw, how.largest_gap, level),
+            *checks.constant_channels(robot, raw),
         ]
+        # Bags begin before all sensors do.
         if is_table:
-            missing = checks.missing_values(robot, raw, choice.efforts, velocities=measured)
+            missing = checks.missing_values(robot, raw, efforts, self._kinds)
             findings += [one for one in missing if one.values['share'] < 1.0]
+            findings += checks.sample_rate(raw, how)
         raise_errors(findings)
-        constant = {
-            one.subject
-            for one in findings
-            if one.code == 'constant' and one.level > Level.INFO and one.subject in choice.efforts
-        }
-        if constant and raw.efforts is not None:
-            dead = np.isin(robot.joint_names, list(constant))
-            raw = replace(raw, efforts=np.where(dead, np.nan, raw.efforts))
-        if is_table:
-            # Of bags the reader leaves out what FT sensors repeat, as the node does.
-            raw, repeated = without_frozen_readings(
-                robot, raw, choice.efforts, settings.rows.frozen_after, velocities=measured
-            )
-            findings += repeated
+        # Of bags the reader leaves out what FT sensors repeat, as the node does.
+        raw, repeated = checks.without_frozen_readings(
+            robot, raw, efforts, settings.rows.frozen_after,
+            self._kinds if is_table else ('effort',),
+        )  # fmt: skip
+        findings += repeated
         prepared, external = prepare_with(raw, read.external, how)
         samples = prepared.samples
         free = free_submodels(
@@ -185,13 +282,12 @@ class LogReduction:
         for frame, wrench in read.external.items():
             if share := float((~np.isfinite(wrench).all(axis=1)).mean()):
                 findings.append(finding('missing', frame, what='external wrench', share=share))
-        frozen = read.frozen([sensor.name for sensor in robot.ft_sensors])
-        for sensor, share in zip(robot.ft_sensors, frozen.mean(axis=0), strict=False):
+        for sensor, share in zip(robot.ft_sensors, read.frozen.mean(axis=0), strict=False):
             if share:
                 findings.append(finding('frozen', sensor.name, what='wrench', share=float(share)))
         there = np.tile([float(one.is_in(log)) for one in settings.payloads], (len(samples), 1))
         observed = Observed(samples, external, free, there)
-        return _Read(len(read.samples), prepared, observed, findings, constant)
+        return _Read(len(read.samples), prepared, observed, findings)
 
 
 class _Read(NamedTuple):
@@ -201,8 +297,6 @@ class _Read(NamedTuple):
     prepared: Prepared
     observed: Observed
     findings: list[Finding]
-    constant: set[str]
-    """Joints whose effort never changes though they move; it is left out."""
 
 
 def merged(logs: Iterable[Reduced]) -> list[Evidence]:

@@ -17,20 +17,16 @@ from numpy.typing import NDArray
 from inertial_estimation.arrays import Indices
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import InertialEstimationError, NameNotFound
+from inertial_estimation.errors import InertialEstimationError
 from inertial_estimation.estimation.contacts import ContactSet
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
-from inertial_estimation.estimation.internal_wrenches import (
-    InternalWrenches,
-    build_internal_wrenches,
-)
+from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.logs.checks import replay_findings
-from inertial_estimation.logs.log import Log, Progress, TimeRange, Touches, no_progress
+from inertial_estimation.logs.log import Log, Progress, TimeRange, Touches, no_progress, spread
 from inertial_estimation.logs.offsets import OffsetRequest, Offsets, compute_offsets
-from inertial_estimation.logs.open_log import open_log, require_temperatures
+from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.results import Inside, LogDeviations, Replay
-from inertial_estimation.logs.summary import summarize
+from inertial_estimation.logs.summary import replay_findings, summarize
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import SampleBatch
 from inertial_estimation.uncertainty.deviations import Uncertainty
@@ -52,8 +48,6 @@ def replay(
     *,
     time_range: TimeRange | None = None,
     offsets: OffsetRequest | None = None,
-    through: Sequence[str] = (),
-    net: Sequence[str] = (),
     deviations_rate: float | None = None,
     progress: Progress = no_progress,
 ) -> Replay:
@@ -72,10 +66,6 @@ def replay(
         Part of the log that is estimated; all of it by default.
     offsets : OffsetRequest, optional
         Origin of the FT offsets; the settings by default.
-    through : sequence of str, optional
-        Joints whose wrench is computed besides those of the settings.
-    net : sequence of str, optional
-        Links whose net wrench is computed besides those of the settings.
     deviations_rate : float, optional
         Rate of the standard deviations [Hz], 0 for none; by default some 100 samples in all.
     progress : callable, optional
@@ -91,14 +81,7 @@ def replay(
         If log, robot and settings do not fit together.
 
     """
-    require_temperatures(robot, settings)
-    joints = tuple(dict.fromkeys((*settings.outputs.internal_wrench_joints, *through)))
-    links = tuple(dict.fromkeys((*settings.outputs.net_wrench_links, *net)))
-    if joints or links:
-        build_internal_wrenches(settings, build_estimator(settings, robot)).frames(joints)
-    for link in net:
-        if link not in robot.link_names:
-            raise NameNotFound('link', link, robot.link_names)
+    build_internal_wrenches(settings, build_estimator(settings, robot))
     if not isinstance(log, Log):
         log = open_log(log, robot, settings, progress=progress)
     request = OffsetRequest() if offsets is None else offsets
@@ -107,16 +90,18 @@ def replay(
     found = run(part, robot, settings, computed, progress)
     if settings.outputs.deviations_rate and deviations_rate != 0.0:
         if deviations_rate is None:
-            last = len(part.samples) - 1
-            rows = np.linspace(0, last, min(last + 1, SAMPLES_OF_A_MEAN)).round().astype(np.intp)
+            rows = spread(len(part.samples), SAMPLES_OF_A_MEAN)
         else:
             rows = rows_at_rate(part.samples.stamp_ns, deviations_rate)
         found = with_deviations(found, rows, progress)
-    internal = InternalWrenches(build_estimator(settings, robot, calibration=computed.calibration))
+    internal = build_internal_wrenches(
+        settings, build_estimator(settings, robot, calibration=computed.calibration)
+    )
+    joints, links = settings.outputs.internal_wrench_joints, settings.outputs.net_wrench_links
     if joints:
         wrenches = internal.of(part.samples, found.estimate, joints)
-        inside = Inside(joints, tuple(internal.frames(joints)), wrenches)
-        found = replace(found, through=inside)
+        frames = tuple(internal.frames(joints))
+        found = replace(found, through=Inside(joints, frames, wrenches))
     if links:
         columns = [robot.link_names.index(link) for link in links]
         wrenches = internal.net(part.samples, found.estimate)[:, columns]
@@ -124,8 +109,7 @@ def replay(
     progress('checks', 0.0)
     found = replace(found, summary=summarize(found))
     progress('checks', 1.0)
-    findings = replay_findings(found.summary, found.recording, robot, settings)
-    return replace(found, findings=(*found.offsets.findings, *findings))
+    return replace(found, findings=tuple(replay_findings(found)))
 
 
 def run(
@@ -142,8 +126,7 @@ def run(
     progress('estimating', 0.0)
     estimate = estimate_log(estimator, log.samples, log.touches)
     progress('estimating', 0.5)
-    hindsight = log.without_frozen(sensor.name for sensor in robot.ft_sensors)
-    clean = estimate_log(estimator, hindsight, log.touches)
+    clean = estimate_log(estimator, log.without_frozen(), log.touches)
     progress('estimating', 1.0)
     request = offsets.request
     judged = ~(request.time_range.mask(log.times) & (request.source != 'settings'))

@@ -32,7 +32,7 @@ SAMPLES_PER_TICK = 500
 
 
 class Inside(NamedTuple):
-    """Wrenches of joints [T 4.23] or links [T 4.9] that were asked for."""
+    """Wrenches of joints [T 4.23] or links [T 4.9] that the settings name."""
 
     names: tuple[str, ...]
     frames: tuple[str, ...]

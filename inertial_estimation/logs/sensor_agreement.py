@@ -32,7 +32,9 @@ from inertial_estimation.estimation.sensor_residuals import (
     sensor_residuals,
 )
 from inertial_estimation.identification.errors_in_variables import StateNoise
+from inertial_estimation.logs.log import spread
 from inertial_estimation.logs.results import Replay
+from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.sensor_noise import NoiseModel
 from inertial_estimation.uncertainty.stream_noise import MomentumNoise, stream_noise
 
@@ -116,14 +118,13 @@ def momentum_records(replay: Replay) -> Iterator[Record]:
 def sensor_records(replay: Replay, situations: Sequence[Situation]) -> list[Record]:
     """Return the residual of each sensor against the others."""
     robot, settings, judged = replay.robot, replay.settings, replay.judged
-    samples = replay.recording.without_frozen(sensor.name for sensor in robot.ft_sensors)
+    samples = replay.recording.without_frozen()
     estimator = build_estimator(settings, robot, calibration=replay.calibration)
     noise, whole = _noise(replay)
     motion, random = StateNoise.of(noise.joints, noise.imus), np.random.default_rng(SEED)
     # Evenly spread over the samples that are judged, over all if none is.
     rows = np.flatnonzero(judged if judged.any() else ~judged)
-    places = np.linspace(0, len(rows) - 1, min(len(rows), MAX_SAMPLES)).round()
-    chosen = rows[np.unique(places.astype(np.intp))]
+    chosen = rows[spread(len(rows), MAX_SAMPLES)]
     taken, residuals, others = [], [], []
     for situation in situations[:MAX_SITUATIONS]:
         rows = np.intersect1d(chosen, situation.rows)
@@ -182,24 +183,22 @@ def _rms(values: Array) -> float:
 
 def _noise(replay: Replay) -> tuple[NoiseModel, bool]:
     """Return the noise behind the filters, and whether it is known for all of them."""
-    robot, rates, settings = replay.robot, replay.recording.rates, replay.settings
-    n, imus = len(robot.joint_names), [settings.imu_of(imu.name) for imu in robot.imus]
-    fts = [settings.ft_of(sensor.name).noise for sensor in robot.ft_sensors]
+    robot, settings, rates = replay.robot, replay.settings, replay.recording.rates
+    if rates is None:
+        sizes = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
+        rates = StreamRates(*(np.full(n, np.nan) for n in sizes))
+    found = stream_noise(settings, robot, rates)
     assumed = np.isin(robot.joint_names, settings.joint_states.assumed)
+    joints, imus, fts = (
+        one.copy() for one in (found.model.joints, found.model.imus, found.model.fts)
+    )
     # Where the noise behind a filter is unknown, that of the messages is taken.
-    joint_noise, imu_noise = np.zeros((n, 3, 3)), np.zeros((len(imus), 3, 3))
-    ft_noise = np.array(fts).reshape(-1, 6)
-    joint_noise[~assumed, 0, 0] = settings.joint_states.position_noise**2
-    imu_noise[:, 0, 0] = [imu.gyroscope_noise**2 for imu in imus]
-    imu_noise[:, 1, 1] = [imu.accelerometer_noise**2 for imu in imus]
-    whole = rates is not None
-    if rates is not None:
-        found = stream_noise(settings, robot, rates)
-        whole = bool((found.joints | assumed).all() and found.imus.all() and found.fts.all())
-        for own, filtered, known in (
-            (joint_noise, found.model.joints, found.joints & ~assumed),
-            (imu_noise, found.model.imus, found.imus),
-            (ft_noise, found.model.fts, found.fts),
-        ):
-            own[known] = filtered[known]
-    return NoiseModel(joint_noise, imu_noise, ft_noise), whole
+    joints[~found.joints, 0, 0] = settings.joint_states.position_noise**2
+    joints[assumed] = 0.0
+    for k in np.flatnonzero(~found.imus):
+        given = settings.imu_of(robot.imus[k].name)
+        imus[k, 0, 0], imus[k, 1, 1] = given.gyroscope_noise**2, given.accelerometer_noise**2
+    for k in np.flatnonzero(~found.fts):
+        fts[k] = settings.ft_of(robot.ft_sensors[k].name).noise
+    whole = (found.joints | assumed).all() and found.imus.all() and found.fts.all()
+    return NoiseModel(joints, imus, fts), bool(whole)

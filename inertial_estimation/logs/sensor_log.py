@@ -16,11 +16,10 @@ from inertial_estimation.calibration.calibration_file import SensorCalibration
 from inertial_estimation.calibration.tool import ToolMotion
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
-from inertial_estimation.logs.bag import BagReader
-from inertial_estimation.logs.columns import load_table
+from inertial_estimation.logs.bag import BagReader, Stream, read_stream
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import LogSlice, TimeRange
-from inertial_estimation.logs.streams import Stream, read_stream
+from inertial_estimation.logs.table import Layout, load_table
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import inverse_pose
 from inertial_estimation.signals.router import accepted_frame_ids
@@ -87,37 +86,35 @@ def iso_date(stamp_ns: float) -> str:
 
 def read_body_log(part: LogSlice, settings: IdentifySettings, ft: str, imu: str = '') -> BodyLog:
     """Read a table by its layout, or a bag by the node's topics; imu: default the only one."""
-    turning: Array | None
+    late_ns = 0
     if settings.node is not None:
         imu = _named('IMU', 'imu', imu, [imu] if imu else settings.node.imus)
         of_ft, of_imu = settings.node.ft_of(ft), settings.node.imu_of(imu)
         fts, imus = SensorPair(of_ft.topic, of_imu.topic, np.eye(4)).read(part.path)
-        stamps, raw = fts.stamps_ns, fts.values
         late_ns = round(1e9 * (of_ft.time_offset - of_imu.time_offset))
-        motion = imus.at(stamps + late_ns, MAX_IMU_DISTANCE)
-        accelerations, turning = motion[:, :3], motion[:, 3:]
-    elif (layout := settings.log) is not None:
-        table = load_table(part.path)
-        seconds = layout.time.read(table, 1)[:, 0]
-        if not (np.diff(seconds) >= 0.0).all():
-            raise LogError(f'{table.path}: {layout.time.name} goes back or holds NaN')
-        stamps, clock = np.round(1e9 * seconds).astype(np.int64), (len(seconds), layout.time.name)
-        one = layout.imus[_named('IMU', 'imu', imu, list(layout.imus))]
-        ft = _named('FT sensor', 'ft', ft, list(layout.ft_sensors))
-        raw = layout.ft_sensors[ft].read(table, 6, *clock)
-        accelerations = one.accelerometer.read(table, 3, *clock)
-        turning = None if one.gyroscope is None else one.gyroscope.read(table, 3, *clock)
-    rows = part.rows(stamps)
-    start_ns = float(stamps[rows][0])
+    elif settings.log is not None:
+        fts, imus = _read_table(part.path, settings.log, ft, imu)
+    motion = imus.at(fts.stamps_ns + late_ns, MAX_IMU_DISTANCE)
+    rows = part.rows(fts.stamps_ns)
+    raw, motion, start_ns = fts.values[rows], motion[rows], float(fts.stamps_ns[rows][0])
     if start_ns < MIN_ABSOLUTE_NS:
         start_ns = 1e9 * part.path.stat().st_mtime
-    return BodyLog(
-        str(part),
-        raw[rows],
-        accelerations[rows],
-        None if turning is None else turning[rows],
-        iso_date(start_ns),
-    )
+    turning = None if np.isnan(motion[:, 3:]).all() else motion[:, 3:]
+    return BodyLog(str(part), raw, motion[:, :3], turning, iso_date(start_ns))
+
+
+def _read_table(path: Path, layout: Layout, ft: str, imu: str) -> tuple[Stream, Stream]:
+    """Return the columns of an FT sensor and of an IMU."""
+    table = load_table(path)
+    seconds = layout.time.read(table, 1)[:, 0]
+    if not (np.diff(seconds) >= 0.0).all():
+        raise LogError(f'{path}: {layout.time.name} goes back, or holds NaN')
+    stamps, n = np.round(1e9 * seconds).astype(np.int64), len(seconds)
+    one = layout.imus[_named('IMU', 'imu', imu, list(layout.imus))]
+    raw = layout.ft_sensors[_named('FT sensor', 'ft', ft, list(layout.ft_sensors))]
+    turning = np.full((n, 3), np.nan) if one.gyroscope is None else one.gyroscope.read(table, 3, n)
+    motion = np.hstack([one.accelerometer.read(table, 3, n), turning])
+    return Stream('', stamps, raw.read(table, 6, n)), Stream('', stamps, motion)
 
 
 def _named(kind: str, argument: str, name: str, known: Sequence[str]) -> str:

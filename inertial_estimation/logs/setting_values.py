@@ -40,7 +40,10 @@ def read(kind: Any, value: Any, name: str) -> Any:
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise ConfigError(f"'{name}' is {value!r}, expected a list")
-        return tuple(read(inner[0], one, name) for one in value)
+        kinds = inner if inner[-1] is not ... else inner[:1] * len(value)
+        if len(kinds) != len(value):
+            raise ConfigError(f"'{name}' is {value!r}, expected {len(kinds)} values")
+        return tuple(read(of, one, name) for of, one in zip(kinds, value, strict=True))
     if is_dataclass(kind):
         return record(kind, value, name)
     if kind in (Any, NoneType):
@@ -90,24 +93,20 @@ def _fits(kind: Any, value: Any) -> bool:
     return kind not in (NoneType, bool) and mapping == isinstance(value, Mapping)
 
 
-def number(least: float) -> Reader:
-    """Return the reader of a finite number from a least one."""
-
-    def read_number(value: Any, name: str) -> float:
-        found: float = read(float, value, name)
-        if found < least:
-            raise ConfigError(f"'{name}' is {value!r}, expected a number from {least:g}")
-        return found
-
-    return read_number
+def not_negative(value: Any, name: str) -> float:
+    """Read a finite number from zero."""
+    found: float = read(float, value, name)
+    if found < 0.0:
+        raise ConfigError(f"'{name}' is {value!r}, expected a number from 0")
+    return found
 
 
 def texts(value: Any, name: str) -> tuple[str, ...]:
-    """Read one name or several."""
-    found = (value,) if isinstance(value, str) else value
-    if not isinstance(found, list | tuple) or not all(isinstance(one, str) for one in found):
-        raise ConfigError(f"'{name}' is {value!r}, expected a name or a list of names")
-    return tuple(found)
+    """Read one text or several."""
+    found: tuple[str, ...] = read(
+        tuple[str, ...], [value] if isinstance(value, str) else value, name
+    )
+    return found
 
 
 def names(value: Any, name: str) -> tuple[str, ...]:
@@ -141,6 +140,6 @@ def numbers(shape: tuple[int, ...] | None = None, *, infinite: bool = False) -> 
 
 Names = Annotated[tuple[str, ...], names]
 Texts = Annotated[tuple[str, ...], texts]
-NotNegative = Annotated[float, number(0.0)]
+NotNegative = Annotated[float, not_negative]
 Numbers = Annotated[Array, numbers()]
 Vector = Annotated[Array, numbers((3,))]

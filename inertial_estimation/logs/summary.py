@@ -1,6 +1,6 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures of a replay as records: streams, offsets, wrenches, torques, residuals."""
+"""Figures of a replay as records, and findings of what is not as it should be in them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.estimation.dependence import UninformedTorques, dependence_table
 from inertial_estimation.estimation.estimate import Quality
+from inertial_estimation.findings import Finding, few, finding, limit_of
 from inertial_estimation.logs.log import changing
 from inertial_estimation.logs.results import Inside, Replay
 from inertial_estimation.logs.sensor_agreement import (
@@ -23,6 +24,7 @@ from inertial_estimation.logs.sensor_agreement import (
     momentum_records,
     sensor_records,
 )
+from inertial_estimation.sample import SensorState
 from inertial_estimation.signals.stream import StreamStatistics
 
 UNFIT = ~np.uint8(Quality.ASSUMED)
@@ -32,8 +34,14 @@ QUALITIES = {
     'external_torques': 'external_torque_quality', 'residuals': 'submodel_quality',
 }  # fmt: skip
 """Of each result that is judged."""
-MAX_SITUATIONS = 20
-"""Most frequent sets of contacts and sensors whose dependence is computed."""
+MAX_SITUATIONS, MIN_SHARE, MAX_GROUPS = 20, 0.01, 4
+"""
+Most frequent sets of contacts and sensors whose dependence is computed, and share and number of
+the groups of torques without FT sensor that are reported.
+"""
+UNUSABLE = (SensorState.ABSENT, SensorState.STALE, SensorState.INVALID)
+STARTUP = 2.0
+"""Streams that come later than this after the first sample are missing [s]."""
 
 
 def summarize(replay: Replay) -> Record:
@@ -43,7 +51,7 @@ def summarize(replay: Replay) -> Record:
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     situations = find_situations(replay)
     fts, imus, joints = (
-        list(_streams(getattr(statistics, kind, {}), log.origin_ns))
+        list(_streams(getattr(statistics, kind, {}), log.origin_ns, times))
         for kind in ('fts', 'imus', 'joints')
     )
     for one in joints:
@@ -67,7 +75,6 @@ def summarize(replay: Replay) -> Record:
         'fts': fts,
         'imus': imus,
         'joint_states': joints,
-        'ignored_joints': list(statistics.ignored_joints if statistics else ()),
         'wrenches': [
             one | {'frame': contact.frame}
             for one, contact in zip(
@@ -75,9 +82,8 @@ def summarize(replay: Replay) -> Record:
             )
         ],
         'residuals': list(_residuals(replay)),
-        'torques': list(_compared_torques(replay)),
+        'torques': list(_torques(replay)),
         'support': _support(replay),
-        'estimated_torques': list(_columns(replay, 'torques', 'joint', robot.joint_names)),
         'external_torques': list(
             _columns(replay, 'external_torques', 'joint', robot.joint_names) if contacts else ()
         ),
@@ -90,13 +96,20 @@ def summarize(replay: Replay) -> Record:
     }
 
 
-def _streams(streams: Mapping[str, StreamStatistics], origin_ns: int) -> Iterator[Record]:
-    """Yield counts and rate of each stream; times in seconds after the first FT message."""
+def _streams(
+    streams: Mapping[str, StreamStatistics], origin_ns: int, times: Array
+) -> Iterator[Record]:
+    """
+    Yield counts and rate of each stream, and when it was frozen at the times of the samples.
+
+    Times are in seconds after the first FT message.
+    """
     for name, s in streams.items():
-        intervals = [
-            [(interval.first_ns - origin_ns) / 1e9, (interval.last_ns - origin_ns) / 1e9]
-            for interval in s.frozen_intervals
+        frozen = [
+            np.clip((np.array([one.first_ns, one.last_ns]) - origin_ns) / 1e9, times[0], times[-1])
+            for one in s.frozen_intervals
         ]
+        intervals = [one.tolist() for one in frozen if one[1] > one[0]]
         counts = ('received', 'repeated', 'invalid', 'refused', 'restarts', 'unfiltered')
         yield {
             'name': name,
@@ -157,31 +170,24 @@ def _residuals(replay: Replay) -> Iterator[Record]:
     yield from (one for one, some in zip(records, used.T, strict=True) if some.any())
 
 
-def _compared_torques(replay: Replay) -> Iterator[Record]:
-    """Yield each torque against the one that the robot reports."""
-    reference = replay.recording.samples.efforts
-    if reference is None:
-        return
-    torques = np.where(_good(replay, 'torques'), replay.clean.torques, np.nan)
+def _torques(replay: Replay) -> Iterator[Record]:
+    """Yield each torque, and its error against the one that the robot reports."""
+    torques, reported = replay.clean.torques, replay.recording.samples.efforts
+    if reported is None:
+        reported = np.full_like(torques, np.nan)
+    good = _good(replay, 'torques') & np.isfinite(torques + reported) & changing(reported)
     records = _columns(replay, 'torques', 'joint', replay.robot.joint_names)
-    for j, (one, changes) in enumerate(zip(records, changing(reference), strict=True)):
-        own, other = (
-            values[np.isfinite(torques[:, j] + reference[:, j]), j]
-            for values in (torques, reference)
-        )
-        if changes and len(own):
-            with np.errstate(invalid='ignore', divide='ignore'):
-                correlation = float(np.corrcoef(own, other)[0, 1])
-            error = _figures(own - other)
-            yield {
-                'joint': one['joint'],
-                'assumed': one['assumed'],
-                'n_samples': error['n_samples'],
-                'mean_error_nm': error['mean'],
-                'rms_nm': error['rms'],
-                'correlation': correlation,
-                'standard_deviation_nm': one['standard_deviation'],
-            }
+    for one, own, other, rows in zip(records, torques.T, reported.T, good.T, strict=True):
+        error = _figures(own[rows] - other[rows])
+        with np.errstate(invalid='ignore', divide='ignore'):
+            both = np.corrcoef(own[rows], other[rows]) if rows.any() else np.full((2, 2), np.nan)
+        yield {
+            **one,
+            'n_compared': error['n_samples'],
+            'error_mean': error['mean'],
+            'error_rms': error['rms'],
+            'correlation': float(both[0, 1]),
+        }
 
 
 def _support(replay: Replay) -> Record | None:
@@ -225,3 +231,71 @@ def _uninformed(replay: Replay, situations: Sequence[Situation]) -> Iterator[Rec
         found.update(dict.fromkeys(table.uninformed, len(one.rows)))
     for group, rows in found.most_common():
         yield {**asdict(group), 'sample_share': rows / len(replay.times)}
+
+
+def replay_findings(replay: Replay) -> Iterator[Finding]:
+    """Yield what is not as it should be in a replay."""
+    summary, log = replay.summary, replay.recording
+    yield from missing_streams(replay)
+    for stream in (*summary['fts'], *summary['imus'], *summary['joint_states']):
+        yield from stream_findings(stream, float(np.ptp(log.times)))
+    problems = dict(log.problems)
+    if log.touches is not None:
+        problems = {'contacts': log.touches.problems, **problems}
+        for sender in log.touches.slow_senders:
+            yield finding('slow_contacts', sender.frame, count=sender.n_gaps, period=sender.period)
+    for source, counts in problems.items():
+        for what, count in counts.items():
+            yield finding('refused_message', source, count=count, what=what)
+    yield from replay.offsets.findings
+    support = summary['support']
+    if support is not None and abs(support['relative_error']) > limit_of('weight'):
+        yield finding(
+            'weight', support['contact'], force=support['mean_upward_force_n'],
+            weight=support['weight_n'], error=support['relative_error'],
+        )  # fmt: skip
+    if doubtful := [one for one in summary['momentum'] if one['doubtful']]:
+        keys = 'unexplained_force_n', 'unexplained_moment_nm'
+        force, moment = np.sqrt([np.mean([one[k] ** 2 for one in doubtful]) for k in keys])
+        time = sum(one['to_s'] - one['from_s'] for one in doubtful)
+        yield finding('momentum', '', force=float(force), moment=float(moment), time=time)
+    for record in summary['sensor_residuals']:
+        if record['doubtful']:
+            what = record['quantity'].replace('_', ' ')
+            figures = {key: record[key] for key in ('rms', 'unit', 'noise')}
+            yield finding('sensor_residual', record['sensor'], what=what, **figures)
+    notable = [group for group in summary['uninformed'] if group['sample_share'] >= MIN_SHARE]
+    for group in notable[:MAX_GROUPS]:
+        joints = few(group['joints'])
+        yield finding('uninformed', group['submodel'], joints=joints, share=group['sample_share'])
+
+
+def missing_streams(replay: Replay) -> Iterator[Finding]:
+    """Yield joints and sensors without values after the start of the log."""
+    samples, robot = replay.recording.samples, replay.robot
+    late = replay.times > replay.times[0] + STARTUP + replay.settings.filter.window
+    for names, states in (
+        (robot.joint_names, samples.joint_states),
+        ([imu.name for imu in robot.imus], samples.imu_states),
+        ([sensor.name for sensor in robot.ft_sensors], samples.ft_states),
+    ):
+        for name, own in zip(names, () if states is None else states[late].T, strict=False):
+            lacking = own[np.isin(own, UNUSABLE)]
+            if len(lacking):
+                what = SensorState(int(lacking[0])).name.lower()
+                yield finding('missing', name, what=what, share=len(lacking) / len(own))
+
+
+def stream_findings(stream: Record, duration: float) -> Iterator[Finding]:
+    """Yield frozen intervals, unfilled filters and clock jumps of a stream; duration [s]."""
+    name, frozen = stream['name'], stream['frozen_s']
+    if frozen > 0.0:
+        share = frozen / max(duration, frozen)
+        yield finding('frozen', name, what='reading', share=share, time=frozen)
+    if stream['never_filtered']:
+        yield finding('no_derivative', name, what=stream['never_filtered'])
+    if stream['restarts']:
+        yield finding('clock', name, what=f'stamps go back {stream["restarts"]} times')
+    if stream['refused'] > MIN_SHARE * stream['received']:
+        what = 'stamps are zero, repeated or earlier than the one before'
+        yield finding('refused_message', name, count=stream['refused'], what=what)

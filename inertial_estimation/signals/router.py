@@ -42,8 +42,9 @@ class Receiver(Protocol):
     def push_temperature(self, index: int, stamp_ns: int, celsius: float) -> None: ...
 
     def push_joints(
-        self, index: int, stamp_ns: int, names: tuple[str, ...], *values: Array
-    ) -> Sample | None: ...
+        self, index: int, stamp_ns: int, names: tuple[str, ...],
+        positions: Array, velocities: Array, efforts: Array, /,
+    ) -> Sample | None: ...  # fmt: skip
 
 
 class Source:

@@ -187,7 +187,6 @@ class EmbeddedRobot(Node):
         return kind(value)
 
 
-
 def main(args: Sequence[str] | None = None) -> int:
     """Run the node until its scenario is over or it is interrupted."""
     signals = note_signals()

@@ -23,11 +23,13 @@ class LinearBounds:
     limits: Array
     """Shape (k,)."""
     names: tuple[str, ...]
+    values: Array
+    """Of the quantities at the bounds, shape (k,); NaN: an ellipsoid."""
 
     @classmethod
     def of(cls, problem: Problem) -> LinearBounds:
         """Return the finite bounds of a problem: x >= l and -x >= -u."""
-        n, rows, limits, names = len(problem.unknowns), [], [], []
+        n, rows, limits, names, values = len(problem.unknowns), [], [], [], []
         for name, columns, mass, pair in _quantities(problem):
             for value, sign, side in zip(pair, (1.0, -1.0), ('least', 'greatest'), strict=True):
                 if np.isfinite(value):
@@ -38,6 +40,7 @@ class LinearBounds:
                     rows.append(row)
                     limits.append(0.0 if mass is not None else sign * value)
                     names.append(f'{side} {name}')
+                    values.append(value)
         shapes = problem.bounds.ellipsoids
         for k, Q in enumerate(() if shapes is None else shapes):
             if np.isfinite(Q).all():
@@ -46,7 +49,8 @@ class LinearBounds:
                 rows.append(row)
                 limits.append(0.0)
                 names.append(f'ellipsoid of {problem.unknowns.links[k]}')
-        return cls(np.array(rows).reshape(-1, n), np.array(limits), tuple(names))
+                values.append(np.nan)
+        return cls(np.array(rows).reshape(-1, n), np.array(limits), tuple(names), np.array(values))
 
     def slack(self, x: Array) -> Array:
         """Return the slack of each bound, positive inside, (k,); unknowns (n,)."""

@@ -1,23 +1,36 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables of numbers, and the signals in their columns."""
+"""Tables of numbers, the signals in their columns, and the layout that names them."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import ConfigError, LogError
-from inertial_estimation.logs.setting_values import Names, Numbers, Reader, Texts, record
+from inertial_estimation.calibration.support_loads import link_poses
+from inertial_estimation.errors import ConfigError, LogError, NameNotFound
+from inertial_estimation.logs.setting_values import (
+    Names,
+    Numbers,
+    Reader,
+    Texts,
+    Vector,
+    record,
+)
+from inertial_estimation.model.robot import Robot
+from inertial_estimation.model.spatial import apply, wrench_transform
+from inertial_estimation.model.urdf import pose_from_xyz_rpy
+from inertial_estimation.sample import SampleBatch
 
+CURRENTS = ('A', 'mA')
 DEGREE = np.pi / 180
 UNITS: dict[str, dict[str, float]] = {
     'time': {'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9},
@@ -164,18 +177,17 @@ class Signal(Scaling):
         if not self.columns:
             raise ConfigError('it names no columns')
 
-    def read(self, table: Table, size: int, n: int | None = None, clock: str = '') -> Array:
-        """Return the signal in SI, (n, size), of as many samples as another has, the clock."""
+    def read(self, table: Table, size: int, n: int | None = None) -> Array:
+        """Return the signal in SI, (n, size); n: number of samples that the time has."""
         parts = [table.column(name, self.name) for name in self.columns]
-        if len({len(part) for part in parts}) > 1:
-            lengths = ', '.join(f"'{c}' {len(p)}" for c, p in zip(self.columns, parts))
-            raise LogError(f'{table.path}: columns of {self.name} differ in length: {lengths}')
+        for column, part in zip(self.columns, parts, strict=True):
+            if len(part) != (n := len(part) if n is None else n):
+                what = f"column '{column}' of {self.name} has {len(part)} samples"
+                raise LogError(f'{table.path}: {what}, expected {n}')
         values = self.in_si(np.concatenate(parts, axis=1), size)
         largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
         if largest > MAX_VALUE:
             raise LogError(f'{table.path}: {self.name} holds {largest:.3g} in SI units')
-        if n is not None and len(values) != n:
-            raise LogError(f'{table.path}: {self.name} has {len(values)} samples, {clock} has {n}')
         return values
 
 
@@ -188,3 +200,132 @@ def signal(kind: str, of: type[Signal] = Signal) -> Reader:
         return found
 
     return read_signal
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KnownWrench:
+    """A wrench of the environment on the robot, [force; torque] [N, Nm]."""
+
+    name: str
+    """Of the setting: two groups, and the frame where it acts."""
+    xyz: Vector = field(default_factory=lambda: np.zeros(3))
+    rpy: Vector = field(default_factory=lambda: np.zeros(3))
+    """Of its point and axes in that frame [m, rad]."""
+    axes: str = ''
+    """Frame whose axes it has instead; empty: none."""
+
+    @property
+    def frame(self) -> str:
+        """Frame where it acts."""
+        return self.name.split('.', 2)[2]
+
+    @property
+    def F_H_W(self) -> Array:
+        """Pose in that frame of its point and axes, (4, 4) [m]."""
+        return pose_from_xyz_rpy(self.xyz, self.rpy)
+
+    def at_frame(self, robot: Robot, samples: SampleBatch, wrench: Array) -> Array:
+        """Return wrenches (n, 6) about the origin of the frame in its axes."""
+        pose = np.tile(self.F_H_W, (len(wrench), 1, 1))
+        if self.axes:
+            poses = link_poses(robot, samples.positions)
+            to, of = (
+                (poses[link] @ L_H_F)[:, :3, :3]
+                for link, L_H_F in map(robot.frame, (self.frame, self.axes))
+            )
+            pose[:, :3, :3] = to.swapaxes(1, 2) @ of
+        return apply(wrench_transform(pose), wrench)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WrenchColumns(Signal, KnownWrench):
+    """Columns of a table."""
+
+
+Placed = tuple[Sequence[str], Signal | None]
+"""Names of joints or sensors, and the signal that holds the channels of each."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImuColumns:
+    """Signals of an IMU."""
+
+    accelerometer: Annotated[Signal, signal('accelerometer')]
+    gyroscope: Annotated[Signal, signal('gyroscope')] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Signals of a log."""
+
+    time: Annotated[Signal, signal('time')]
+    joints: Names = ()
+    positions: Annotated[Signal, signal('positions')] | None = None
+    velocities: Annotated[Signal, signal('velocities')] | None = None
+    efforts: Annotated[Signal, signal('efforts')] | None = None
+    ft_sensors: Mapping[str, Annotated[Signal, signal('wrench')]] = field(default_factory=dict)
+    temperatures: Mapping[str, Annotated[Signal, signal('temperature')]] = field(
+        default_factory=dict
+    )
+    imus: Mapping[str, ImuColumns] = field(default_factory=dict)
+    external: Mapping[str, Annotated[WrenchColumns, signal('wrench', WrenchColumns)]] = field(
+        default_factory=dict
+    )
+
+    def require_torques(self, joints: Sequence[str]) -> None:
+        """Raise for currents without scale."""
+        efforts = self.efforts
+        if efforts is None or efforts.scale is not None or efforts.divided_by is not None:
+            return
+        for joint, unit in zip(self.joints, efforts.units_of(len(self.joints)), strict=False):
+            if joint in joints and unit in CURRENTS:
+                raise ConfigError(
+                    f"'{efforts.name}.unit' of joint '{joint}' is '{unit}', a current without "
+                    f"'{efforts.name}.scale' [N m/A], and '{joint}' is not in 'rows.gains'"
+                )
+
+    def of_table(self, table: Table, robot: Robot) -> SampleBatch:
+        """Return the samples of a table."""
+        if self.positions is None and robot.joint_names:
+            raise ConfigError("'log' has no 'positions'")
+        seconds = self.time.read(table, 1)[:, 0]
+        if not np.isfinite(seconds).all():
+            raise LogError(f'{table.path}: {self.time.name} holds NaN')
+        n = len(seconds)
+
+        def placed(kind: str, known: Sequence[str], size: int, parts: Iterable[Placed]) -> Array:
+            values = np.full((n, len(known), size), np.nan)
+            for names, one in parts:
+                for name in names:
+                    if name not in known:
+                        raise NameNotFound(kind, name, known)
+                if one is not None:
+                    channels = one.read(table, size * len(names), n)
+                    columns = [known.index(name) for name in names]
+                    values[:, columns] = channels.reshape(n, len(names), size)
+            return values
+
+        def of_joints(one: Signal | None) -> Array:
+            return placed('joint', robot.joint_names, 1, [(self.joints, one)])[..., 0]
+
+        def of_fts(size: int, signals: Mapping[str, Signal]) -> Array:
+            names = [sensor.name for sensor in robot.ft_sensors]
+            return placed('FT sensor', names, size, [((k,), one) for k, one in signals.items()])
+
+        rates, accelerations = (
+            placed('IMU', [imu.name for imu in robot.imus], 3,
+                   [((name,), getattr(one, key)) for name, one in self.imus.items()])
+            for key in ('gyroscope', 'accelerometer')
+        )  # fmt: skip
+        return SampleBatch(
+            stamp_ns=np.round(seconds * 1e9).astype(np.int64),
+            positions=of_joints(self.positions),
+            velocities=of_joints(self.velocities),
+            accelerations=of_joints(None),
+            angular_velocities=rates,
+            proper_accelerations=accelerations,
+            angular_accelerations=np.full_like(rates, np.nan),
+            ft_readings=of_fts(6, self.ft_sensors),
+            efforts=of_joints(self.efforts),
+            ft_temperatures=of_fts(1, self.temperatures)[..., 0] if self.temperatures else None,
+        )
