@@ -19,10 +19,7 @@ from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import AGREEMENT, disagreement, fit
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds
-from inertial_estimation.identification.solvers.divergence import (
-    entropic_divergence,
-    pullback_distance,
-)
+from inertial_estimation.identification.solvers.divergence import ENTROPIC
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import FT_OFFSET
 from inertial_estimation.model.robot import Robot
@@ -77,9 +74,6 @@ WEIGHT = 4.0
 # Of offsets by methods with constraints on the parameters, of which a quadratic prior holds none;
 # far below their deviations, 0.02 of the largest offset here.
 NEARLY = 1e-3
-AGREED = {'semidefinite': NEARLY, 'mass_points': NEARLY} | dict.fromkeys(
-    ('entropic', 'manifold'), AGREEMENT
-)
 
 
 @pytest.fixture(scope='module')
@@ -104,11 +98,22 @@ def shared_scene():
 def test_submodels_agree_on_their_offsets(shared_scene, method):
     found = fit(*shared_scene, method)
     left = disagreement([(block.answer.unknowns, block.answer.x) for block in found.blocks])
-    assert left <= AGREED.get(method, ROUND_OFF)
+    allowed = AGREEMENT if SOLVERS[method].distance is ENTROPIC else NEARLY
+    assert left <= (allowed if SOLVERS[method].consistent else ROUND_OFF)
     for block in found.blocks:
         for extra, value in zip(block.answer.unknowns.extras, block.answer.extras.values()):
             k = FT_OFFSET.index(extra.term)
             assert abs(value - OFFSET[k]) < 8 * NOISE[k]
+
+
+def test_prior_is_judged_with_offsets_that_fit_it_best(shared_scene):
+    """By the noise of each kind of equations, as the answer is."""
+    for block in fit(*shared_scene).blocks:
+        rows, n = block.noise.information, block.answer.unknowns.n_inertial
+        slope = rows.R[:, n:].T @ (rows.R @ block.before - rows.rho)
+        assert np.abs(slope).max() <= ROUND_OFF * np.linalg.norm(rows.R[:, n:]) * np.sqrt(
+            rows.squared_residual(block.before)
+        )
 
 
 def test_submodel_of_too_few_equations_keeps_its_parameters(shared_scene):
@@ -137,15 +142,7 @@ def test_neighbours_make_offsets_more_certain(shared_scene):
     assert not any(np.isinf(one).any() for one in both)
 
 
-DISTANCES = {
-    'entropic': entropic_divergence,
-    'pullback': pullback_distance,
-    'euclidean': lambda one, prior: 0.5 * np.sum((one - prior) ** 2, axis=-1),
-    'least_squares': lambda one, prior: np.zeros(len(one)),
-}
-
-
-@pytest.mark.parametrize('method', DISTANCES)
+@pytest.mark.parametrize('method', ['entropic', 'pullback', 'euclidean', 'least_squares'])
 @pytest.mark.parametrize('size', [1e-2, 1e-4])
 def test_answer_is_the_joint_minimum(shared_scene, method, size, rng):
     options = {} if method == 'least_squares' else {'weight': WEIGHT}
@@ -156,7 +153,7 @@ def test_answer_is_the_joint_minimum(shared_scene, method, size, rng):
         for block, x in zip(found.blocks, points, strict=True):
             n = block.answer.unknowns.n_inertial
             prior = found.prior[list(block.evidence.block.submodel.links)]
-            distance = DISTANCES[method](x[:n].reshape(-1, 10), prior).sum()
+            distance = SOLVERS[method].distance.of(x[:n].reshape(-1, 10), prior).sum()
             total += 0.5 * block.noise.information.squared_residual(x) + WEIGHT * distance
         return total
 

@@ -37,6 +37,7 @@ from inertial_estimation.identification.solvers.mass_points import (
     link_grids,
     solve_mass_points,
 )
+from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.geometry import CORNERS, Box, Shape
@@ -48,6 +49,7 @@ KEPT = 1e-6  # share of the bounds' numbers: what iterations leave
 SOLVER = 1e-6  # share of its numbers by which the semidefinite solver misses a bound
 SAME_RESIDUAL = 1e-2
 """The noise is estimated from residuals, which the cone changes where it holds a link."""
+WIDTH = 1e-5  # of masses that are nearly known, which costs this times a multiplier
 ROUND_OFF = 1e-12  # of sums of products of parameters
 SAME_POINT = 1e-7  # two methods, one strictly convex objective: the root of their gaps
 AGREE = 1e-6  # least squares and the manifold at no constraint, over the largest prediction
@@ -166,6 +168,30 @@ def test_bounds_far_from_the_prior_are_kept(seed):
     assert missed(problem, found.x) < KEPT
 
 
+@pytest.mark.parametrize('at_once', [False, True])
+@pytest.mark.parametrize('method', ['entropic', 'semidefinite', 'mass_points'])
+def test_bounds_that_leave_no_room_are_equations(method, at_once):
+    """Least and greatest masses that are equal, or greatest ones that the total takes at once."""
+    for seed in (1, 2, 5, 6):
+        problem, truth = far_off(seed, links=3)
+        mass, total = truth[:, :1], truth[:, 0].sum()
+        exact = Bounds(mass=mass * [1.0, 1.0])
+        if at_once:
+            exact = Bounds(mass=mass * [0.9, 1.0], total_mass=np.array([total, np.inf]))
+        nearly = Bounds(mass=mass * [1.0 - WIDTH, 1.0 + WIDTH])
+        found, wider = (
+            SOLVERS[method](replace(problem, bounds=bounds)) for bounds in (exact, nearly)
+        )
+        assert found.grade is wider.grade is Grade.OPTIMAL and found.consistent
+        np.testing.assert_allclose(found.parameters[:, 0], truth[:, 0], rtol=1e-9)
+        costs = [
+            0.5 * problem.mean_square(one.x)
+            + 1e-2 * SOLVERS[method].distance.of(one.parameters, problem.prior).sum()
+            for one in (found, wider)
+        ]
+        assert costs[0] == pytest.approx(costs[1], rel=1e-3), seed
+
+
 @pytest.mark.parametrize('seed', [19, 58, 100, 243])
 def test_prior_of_another_size_keeps_no_link_at_the_edge(seed):
     """Ample equations without noise; the mean square of the prior is 1e6 to 1e9."""
@@ -209,6 +235,8 @@ def test_without_prior_every_answer_is_optimal_and_consistent():
     for seed in range(60):
         found = solve_semidefinite(heavy_and_light(seed), prior='none')
         assert found.grade is Grade.OPTIMAL and found.consistent, seed
+        # The gap ends at round-off and not at the limit of iterations.
+        assert found.iterations < 100, seed
 
 
 def test_prior_leads_to_the_answer_of_the_convex_method(noisy):

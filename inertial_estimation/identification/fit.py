@@ -43,7 +43,7 @@ from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import (
     PRIOR_WEIGHT,
     entropic_model,
-    prior_of_method,
+    prior_model,
     widened,
 )
 from inertial_estimation.identification.problem import Bounds, Identification, Problem
@@ -253,20 +253,24 @@ class _Task:
         rows = found.noise.information
         if not self.method.weighted:
             return rows
-        model = prior_of_method(
-            self.method.distance, self.options, self.unknowns, self.prior,
-            found.answer.parameters, friction_scales(self.evidence, found.answer.x),
-            self.options['weight'] * rows.count,
+        distance = self.method.priors.get(self.options.get('prior', ''), self.method.distance)
+        if distance.rows is None:
+            return rows
+        model = prior_model(
+            distance.rows, self.unknowns, self.prior, found.answer.parameters,
+            friction_scales(self.evidence, found.answer.x), self.options['weight'] * rows.count,
         )  # fmt: skip
-        return rows if model is None else rows.merge(model)
+        return rows.merge(model)
 
     def _search(self, others: Information | None) -> tuple[NoiseLevels, Identification, Array]:
         """Return noise, answer, and the prior parameters with all else fitted."""
         gains, evidence = gain_columns(self.unknowns), self.evidence
-        before = fitted_at_prior(evidence, self.prior)
-        # Steps keep the sign of a gain, which a wrong prior may turn in the guess.
-        guess = before.copy()
-        guess[gains] = np.abs(guess[gains])
+        before = guess = self.unknowns.join(self.prior)
+        if len(gains):
+            before = fitted_at_prior(evidence, self.prior)
+            # Steps keep the sign of a gain, which a wrong prior may turn in the guess.
+            guess = before.copy()
+            guess[gains] = np.abs(guess[gains])
         found = []
         for start in (guess, before) if (before[gains] < 0.0).any() else (guess,):
             last: list[tuple[NoiseLevels, Identification]] = []
@@ -284,6 +288,8 @@ class _Task:
         if moving.any():
             joints = ', '.join(np.array(geared(self.unknowns))[moving])
             notes = (*notes, f'gains still change: {joints}')
+        if not len(gains):
+            before = Problem.of(self.unknowns, noise.information, self.prior).fitted_extras()
         return noise, replace(answer, x=x, notes=notes), before
 
     def _solved(self, x: Array, others: Information | None) -> tuple[NoiseLevels, Identification]:

@@ -24,8 +24,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import null_space
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.problem import Grade
 from inertial_estimation.identification.solvers.coordinates import Coordinates, solve_root
@@ -62,8 +63,13 @@ MIN_SLACK = 1e-2
 """Slack of bounds at a start, over the size of the prior, if they leave so much room."""
 WIDENING_COST = 1e8
 """Of bounds, over the divergence to the prior: more than their multipliers sum up to."""
-ALLOWED = 1e-9
-"""Violation of bounds, over the size of the prior: room inside two bounds that are equal."""
+MIN_ROOM = 1e-7
+"""
+Room inside of bounds, over the size of the prior; with less they are equations: products of rows
+over the squares of their slacks would leave no digits of the others.
+"""
+DEPENDENT = 1e-9
+"""Singular value over the largest of equations of which one follows from others."""
 MAX_ITERATIONS = 200
 MIN_MULTIPLIER = 1e-4
 """Multiplier over the largest of a bound that belongs to a contradiction."""
@@ -115,14 +121,12 @@ class _State(NamedTuple):
 def minimise_within(
     bounds: LinearBounds, at: Coordinates, first: Array, weight: float, **options: float
 ) -> Minimum:
-    """Return the minimum within bounds; see `ConeNewton`."""
+    """Return the minimum within bounds, from strictly consistent coordinates, (n_u,)."""
     none = np.zeros((0, len(first))), np.zeros(0)
     found = ConeNewton(at, weight, none, **options).minimise(first)
     if (bounds.slack(at.unknowns(found.u)) >= 0.0).all():
         return found
-    rows = scaled(bounds, at)
-    first = start_within(bounds.names, at, rows, options.get('margin', 0.0))
-    within = ConeNewton(at, weight, rows, **options).minimise(first)
+    within = minimise_inside(bounds.names, at, scaled(bounds, at), weight, **options)
     return within._replace(iterations=found.iterations + within.iterations)
 
 
@@ -131,29 +135,47 @@ def scaled(bounds: LinearBounds, at: Coordinates) -> tuple[Array, Array]:
     A = at.rows(bounds.rows)
     lengths = np.linalg.norm(A, axis=1)
     lengths[lengths == 0.0] = 1.0
-    return A / lengths[:, None], -bounds.slack(at.origin) / lengths - ALLOWED
+    return A / lengths[:, None], -bounds.slack(at.origin) / lengths
 
 
-def start_within(
-    names: Sequence[str], at: Coordinates, rows: tuple[Array, Array], margin: float = 0.0
-) -> Array:
-    """Return coordinates near the prior within bounds, (n_u,); raise if there are none."""
+def minimise_inside(
+    names: Sequence[str],
+    at: Coordinates,
+    rows: tuple[Array, Array],
+    weight: float,
+    **options: float,
+) -> Minimum:
+    """
+    Return the minimum within rows, of which the first have names.
+
+    The start is near the prior, within bounds that are narrowed as far as they can be. Those that
+    cannot be are equations.
+    """
     A, b = rows
-    (k, n), n_links = A.shape, at.n_inertial
+    n, u, equal = len(at.drawn), np.zeros(len(at.drawn)), np.zeros(len(b), dtype=np.bool_)
     # Minimise the divergence and the cost of the widening beyond -MIN_SLACK, the last variable.
-    F, t = np.eye(n + 1)[n_links:], np.zeros(n + 1 - n_links)
+    F, t = np.eye(n + 1)[at.n_inertial :], np.zeros(n + 1 - at.n_inertial)
     F[-1] *= np.sqrt(WIDENING_COST / MIN_SLACK)
     t[-1] = -np.sqrt(WIDENING_COST * MIN_SLACK)
     extras = np.pad(at.extras, ((0, 0), (0, 1)))
     wider = replace(at, factor=F, target=t, rest=0.0, extras=extras)
-    first = np.append(np.zeros(n), max(float(b.max()), 0.0) + 1.0)
-    A = np.column_stack([A, np.ones(k)])
-    found = ConeNewton(wider, 1.0, (A, b), small=1.0, margin=margin).minimise(first)
-    if found.u[-1] < 0.0:
-        return found.u[:-1]
-    shares = found.multipliers[: len(names)]
-    contradicting = np.array(names)[shares > MIN_MULTIPLIER * shares.max()]
-    raise ModelError(f'no consistent parameters keep these bounds: {", ".join(contradicting)}')
+    while not equal.all():
+        less = np.column_stack([A, ~equal])
+        first = np.append(u, max(float((b - A @ u).max()), 0.0) + 1.0)
+        search = ConeNewton(
+            wider, 1.0, (less, b), equal=equal, small=1.0, margin=options.get('margin', 0.0)
+        )
+        found = search.minimise(first)
+        u, room = found.u[:-1], -found.u[-1]
+        tight = found.multipliers > MIN_MULTIPLIER * found.multipliers.max()
+        if room > MIN_ROOM:
+            break
+        if room < -MIN_ROOM:
+            wrong = np.array(names)[tight[: len(names)]]
+            raise ModelError(f'no consistent parameters keep these bounds: {", ".join(wrong)}')
+        equal |= tight
+        u -= np.linalg.lstsq(A[equal], (A @ u - b)[equal], rcond=DEPENDENT)[0]
+    return ConeNewton(at, weight, rows, equal=equal, **options).minimise(u)
 
 
 class ConeNewton:
@@ -171,11 +193,16 @@ class ConeNewton:
         rows: tuple[Array, Array],
         *,
         small: float,
+        equal: Mask | None = None,
         margin: float = 0.0,
         optimal: float = OPTIMAL,
     ) -> None:
         self.at, self.weight, self.small, self.optimal = at, weight, small, optimal
-        self.A, self.b = rows
+        self.equal = np.zeros(len(rows[1]), dtype=np.bool_) if equal is None else equal
+        self.A, self.b = (part[~self.equal] for part in rows)
+        self.free: Array | None = None
+        if self.equal.any():
+            self.free = null_space(rows[0][self.equal], rcond=DEPENDENT)
         self.unit = (1.0 - margin) * np.eye(4)
         self.links = np.arange(at.n_inertial).reshape(-1, 10)
         self.smooth = weight > 0.0 and not len(self.b)
@@ -197,9 +224,11 @@ class ConeNewton:
             squared, gap = self._gap(state, value, gradient, root)
             aim, slack_aim = self._aims(state, step, value)
             final = not self.weight or aim == self.weight
+            # Gaps decrease at every step until round-off is all that is left of them.
+            stalled = not self.smooth and least <= OPTIMAL and gap >= least
             if self.smooth or (final and gap < least):
                 least, best = gap, state
-            if last or (final and gap <= self.tolerance):
+            if last or stalled or (final and gap <= self.tolerance):
                 break
             last = final and self.smooth and squared <= LAST_DECREMENT**2 * self.weight
             try:
@@ -209,7 +238,9 @@ class ConeNewton:
             value, gradient = self.objective(state.u)
         grade = Grade.STOPPED if steps == MAX_ITERATIONS else Grade.INACCURATE
         grade = Grade.OPTIMAL if least <= self.optimal else grade
-        return Minimum(best.u, least, grade, steps, best.y)
+        multipliers = np.zeros(len(self.equal))
+        multipliers[~self.equal] = best.y
+        return Minimum(best.u, least, grade, steps, multipliers)
 
     def _bodies(self, u: Array) -> _Bodies:
         """Return the bodies at some coordinates; raise where round-off leaves one outside."""
@@ -240,7 +271,7 @@ class ConeNewton:
         force = gradient - state.y @ self.A
         if not self.weight:
             force[: self.links.size] -= components(state.Y).reshape(-1)
-        squared = max(0.0, float(force @ solve_root(root, force)))
+        squared = max(0.0, float(force @ self._solved(root, force)))
         gap = 0.5 * squared + float(state.s @ state.y)
         if squared > CERTAIN_DECREMENT**2 * self.weight:
             # Too far for the decrement to bound the gap: take the duality gap.
@@ -258,7 +289,7 @@ class ConeNewton:
             Y, Y_root = product * bodies.inverse, np.sqrt(product) * root_of_inverse
             state = _State(u, bodies, Y, Y_root, slack, product / slack)
             root = self._root(state)
-            du = -solve_root(root, gradient)
+            du = -self._solved(root, gradient)
             reach = min(edge(bodies.root, self.at.shapes(du)), _edge_of_line(slack, self.A @ du))
             if reach >= FIRST_STEP:
                 return state, root
@@ -286,16 +317,24 @@ class ConeNewton:
         weights = state.y / state.s
         if len(weights):
             H += (self.A.T * weights) @ self.A
+        if self.free is not None:
+            H = self.free.T @ H @ self.free
         root, failed = dpotrf(H.T, lower=0, overwrite_a=1)
         if failed:
             # Of the equations themselves, which have twice the digits of their product.
             roots = entropic_roots(state.bodies.Z - np.eye(4))
             product = state.product / max(4 * len(roots), 1)
-            held = np.zeros((n, len(H)))
+            held = np.zeros((n, self.at.factor.shape[1]))
             held[:, :n] = np.sqrt(product) * block_diag(np.zeros((0, 0)), *roots)
             rows = np.vstack([self.at.factor, held, np.sqrt(weights)[:, None] * self.A])
-            root = np.linalg.qr(rows, mode='r')
+            root = np.linalg.qr(rows if self.free is None else rows @ self.free, mode='r')
         return np.asarray(root)
+
+    def _solved(self, root: Array, force: Array) -> Array:
+        """Return the inverse of U'U times a force, (n_u,), along which equations stay true."""
+        if self.free is None:
+            return solve_root(root, force)
+        return np.asarray(self.free @ solve_root(root, self.free.T @ force))
 
     def _step(
         self,
@@ -310,7 +349,7 @@ class ConeNewton:
         force = gradient.copy()
         force[: self.links.size] -= (aim - self.weight) * components(bodies.inverse).reshape(-1)
         force -= (slack_aim / s) @ self.A
-        du = -solve_root(root, force)
+        du = -self._solved(root, force)
         change = self.at.shapes(du)
         product = bodies.inverse @ change @ Y
         dY = aim * bodies.inverse - Y - (product + np.swapaxes(product, -1, -2)) / 2

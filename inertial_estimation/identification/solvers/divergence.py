@@ -15,7 +15,8 @@ The entropic divergence is infinite at the edge of the consistent cone.
 
 from __future__ import annotations
 
-from enum import Enum
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,16 +30,6 @@ Floats = NDArray[np.floating[Any]]
 _I, _J = np.triu_indices(4)
 _SCALE = np.where(_I == _J, 0.5, np.sqrt(0.5))
 """Basis k is _SCALE[k] (e_i e_j' + e_j e_i'), of Frobenius norm one."""
-
-
-class Distance(str, Enum):
-    """Distance to the prior that a method minimises."""
-
-    NONE = 'none'
-    EUCLIDEAN = 'euclidean'
-    """Half the squared distance of inertial parameters in SI units."""
-    PULLBACK = 'pullback'
-    ENTROPIC = 'entropic'
 
 
 def symmetric(z: Array) -> Array:
@@ -117,7 +108,46 @@ def entropic_roots(S: Array) -> Array:
     return np.swapaxes(components(seen), -1, -2)
 
 
+def entropic_rows(near: Array, prior: Array) -> tuple[Array, Array]:
+    """Return rows of each link and targets whose half square is the divergence near parameters."""
+    maps = np.linalg.inv(whitening(prior))
+    shapes = symmetric(np.einsum('lij,lj->li', maps, near - prior))
+    inside = np.linalg.eigvalsh(shapes)[:, 0] > -1.0
+    about = np.where(inside[:, None], near, prior)
+    shapes = np.where(inside[:, None, None], shapes, 0.0)
+    roots = entropic_roots(shapes)
+    slopes = entropic_gradient(shapes)[..., None]
+    moved = np.linalg.solve(np.swapaxes(roots, -1, -2), slopes)[..., 0]
+    rows = roots @ maps
+    return rows, np.einsum('lij,lj->li', rows, about) - moved
+
+
 def edge(root: Floats, change: Floats) -> float:
     """Return the step at which the first of some matrices L L' stops being positive definite."""
     least = float(congruent_eigenvalues(root, change).min(initial=0.0))
     return -1.0 / least if least < 0.0 else np.inf
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Distance to the prior that a method minimises, summed over links."""
+
+    name: str
+    of: Callable[[Array, Array], Array]
+    """Returns that of each link, (n_links,), by parameters and prior, (n_links, 10)."""
+    rows: Callable[[Array, Array], tuple[Array, Array]] | None
+    """
+    Returns rows, (n_links, 10, 10), and targets, (n_links, 10), whose half square it is to second
+    order near some parameters, by these and the prior; None: no distance.
+    """
+
+
+NONE = Distance('none', lambda parameters, prior: np.zeros(len(prior)), None)
+EUCLIDEAN = Distance(
+    'euclidean',
+    lambda parameters, prior: 0.5 * np.sum((parameters - prior) ** 2, axis=-1),
+    lambda near, prior: (np.broadcast_to(np.eye(10), (len(prior), 10, 10)), prior),
+)
+"""Of inertial parameters in SI units."""
+PULLBACK = Distance('pullback', pullback_distance, lambda near, prior: entropic_rows(prior, prior))
+ENTROPIC = Distance('entropic', entropic_divergence, entropic_rows)

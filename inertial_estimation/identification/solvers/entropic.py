@@ -18,7 +18,7 @@ from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.row_space import numerical_rank
 from inertial_estimation.identification.solvers.cone_newton import minimise_within
 from inertial_estimation.identification.solvers.coordinates import Coordinates
-from inertial_estimation.identification.solvers.divergence import Distance
+from inertial_estimation.identification.solvers.divergence import ENTROPIC
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.method import Answer, Method
 
@@ -45,4 +45,4 @@ def _entropic(problem: Problem, weight: float, *, start: Array | None = None) ->
     )  # fmt: skip
 
 
-solve_entropic = Method('entropic', _entropic, Distance.ENTROPIC, 1e-9)
+solve_entropic = Method('entropic', _entropic, ENTROPIC, 1e-9)

@@ -25,7 +25,7 @@ from inertial_estimation.identification.arguments import require_number
 from inertial_estimation.identification.problem import Grade, Problem
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import (
-    Distance,
+    ENTROPIC,
     components,
     entropic_gradient,
     entropic_hessian,
@@ -82,9 +82,7 @@ def _manifold(problem: Problem, weight: float | None, *, max_iterations: int = 2
     return answer._replace(coordinates=at, prior_rows=lambda: at.prior_rows(weight, shapes))
 
 
-solve_manifold = Method(
-    'manifold', _manifold, Distance.ENTROPIC, 1e-8, prior_optional=True, bounded=False
-)
+solve_manifold = Method('manifold', _manifold, ENTROPIC, 1e-8, prior_optional=True, bounded=False)
 
 
 class Place(NamedTuple):

@@ -30,11 +30,11 @@ from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.row_space import RANK_TOLERANCE, RowSpace
 from inertial_estimation.identification.solvers.cone_newton import (
     ConeNewton,
+    minimise_inside,
     scaled,
-    start_within,
 )
 from inertial_estimation.identification.solvers.coordinates import Coordinates
-from inertial_estimation.identification.solvers.divergence import Distance
+from inertial_estimation.identification.solvers.divergence import NONE
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.method import Answer, Method
 from inertial_estimation.model.geometry import Box, Shape
@@ -234,8 +234,9 @@ def _mass_points(
     first = np.zeros(X.shape[1])
     first[:k] = np.maximum(2.0 * MIN_MASS_SHARE - shares, 0.0)
     if (A @ first <= b).any():
-        first = start_within(bounds.names, at, held)
-    fitted = ConeNewton(at, 0.0, held, small=1.0, optimal=OPTIMAL).minimise(first)
+        fitted = minimise_inside(bounds.names, at, held, 0.0, small=1.0, optimal=OPTIMAL)
+    else:
+        fitted = ConeNewton(at, 0.0, held, small=1.0, optimal=OPTIMAL).minimise(first)
     x, space = at.unknowns(fitted.u), RowSpace.of(problem.factor)
     far = [f'{link} ({gap:.0%})' for link, gap in zip(links, misfits) if gap > MAX_MISFIT]
     notes = far and [f'point masses cannot represent the prior of {", ".join(far)}']
@@ -252,7 +253,7 @@ def _mass_points(
 
 
 solve_mass_points = Method(
-    METHOD, _mass_points, Distance.NONE, 1e-4, weighted=False, prior_optional=True,
+    METHOD, _mass_points, NONE, 1e-4, weighted=False, prior_optional=True,
     invariant=False,
 )  # fmt: skip
 

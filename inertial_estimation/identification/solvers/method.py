@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -59,6 +59,7 @@ class Method:
     solve: Callable[..., Answer]
     """``solve(problem, weight, **options)``."""
     distance: Distance
+    """By default, see `priors`."""
     exactness: float
     """Relative error of predicted wrenches without noise, with next to no weight of the prior."""
     weighted: bool = True
@@ -71,6 +72,8 @@ class Method:
     """Another frame of a link only rotates and moves its answer."""
     bounded: bool = True
     """Bounds are kept."""
+    priors: Mapping[str, Distance] = field(default_factory=dict)
+    """Distances by the option ``prior``."""
 
     def __call__(
         self,
