@@ -25,11 +25,3 @@ def require_number(name: str, value: object, *, least: float = -np.inf) -> None:
         raise ModelError(f"'{name}' must be a number, not {type(value).__name__}")
     if least > -np.inf and not float(value) >= least:
         raise ModelError(f"'{name}' must be at least {least:g}, not {float(value):g}")
-
-
-def require_noise(noise: float | None) -> None:
-    """Raise unless the noise of equations is None, or finite and not negative."""
-    if noise is not None:
-        require_number('noise', noise, least=0.0)
-        if np.isinf(noise):
-            raise ModelError("'noise' must be finite, or None to estimate it")

@@ -45,10 +45,9 @@ from inertial_estimation.identification.solvers.conic import (
     Block,
     ConicSolution,
     Kind,
-    matrix,
     minimise,
-    vector,
 )
+from inertial_estimation.identification.solvers.divergence import components, symmetric
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, parse_combination
@@ -100,7 +99,9 @@ class Consistency(str, Enum):
     def rows(self, congruence: Array) -> Array:
         """Return the map of parameters to their matrix C M C' as a vector; C (..., k, k)."""
         C = congruence[..., None, :, :]
-        return np.swapaxes(vector(C @ self.matrix(np.eye(10)) @ np.swapaxes(C, -1, -2)), -1, -2)
+        matrices = C @ self.matrix(np.eye(10)) @ np.swapaxes(C, -1, -2)
+        # Backwards they are columns of the triangle, as Clarabel has them, of axes in reverse.
+        return np.swapaxes(components(matrices)[..., ::-1], -1, -2)
 
 
 class Verdict(str, Enum):
@@ -221,7 +222,7 @@ class _Test:
 
     def cone(self, margin: float | None) -> list[Block]:
         """Return consistency and bounds, with a margin or with the last variable as such."""
-        unit = np.tile(vector(self.root @ self.root), len(self.links))
+        unit = np.tile(components(self.root @ self.root)[::-1], len(self.links))
         matrices = np.kron(np.eye(len(self.links)), self.of_link * self.sizes[:10])
         G = np.zeros((len(unit), len(self.sizes) + 1))
         G[:, : matrices.shape[1]] = matrices
@@ -276,7 +277,9 @@ class _Test:
         normal = (sum(less) - normal) / self.largest
         offset = -float(sum(z @ block.h for block, z in zip(cone[1:], shares[1:], strict=False)))
         seen = np.sum([b.G.T @ z for b, z in zip(cone, shares, strict=False)], axis=0)
-        multipliers = self.root @ matrix(shares[0].reshape(len(self.links), -1)) @ self.root
+        multipliers = (
+            self.root @ symmetric(shares[0].reshape(len(self.links), -1)[:, ::-1]) @ self.root
+        )
         mismatch = np.abs(self.base.grouping.T @ normal - seen[:-1] / self.sizes).max()
         return Certificate(normal, offset, multipliers, float(mismatch))
 

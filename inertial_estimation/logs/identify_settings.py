@@ -19,7 +19,6 @@ Settings of ``identify``: how logs become equations.
       mesh_folders: [../meshes]          # where package:// and relative names of meshes begin
       boxes: {hand: [[-0.1, -0.1, 0], [0.1, 0.1, 0.2]]}   # corners in the link [m]
       points: 3                          # along each edge of a box
-      hulls: false                       # true: fill convex hulls instead of their boxes
     payloads:
       plate:
         frame: tool0
@@ -240,7 +239,6 @@ class ShapeSettings:
     boxes: Mapping[str, Annotated[Box, _box]] = field(default_factory=dict)
     """By link, for those without geometry."""
     points: int = PER_AXIS
-    hulls: bool = False
 
     def __post_init__(self) -> None:
         if self.points < PER_AXIS:

@@ -40,10 +40,10 @@ from inertial_estimation.identification.solvers.divergence import (
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.model.inertia import consistency_margin
 
-OPTIMAL, TOLERANCE, RESOLUTION = 1e-9, 1e-12, 1e-15
+OPTIMAL, TOLERANCE = 1e-9, 1e-12
 """
-Gap to the least objective, over the objective plus what is round-off: of an optimal answer, that
-ends iterations, and that is left by round-off of a smooth objective.
+Gap to the least objective, over the objective plus what is round-off: of an optimal answer, and
+that ends iterations at the edge of the cone or of bounds.
 """
 LAST_DECREMENT = 5e-3
 """Newton decrement, over the root of the weight, from which one more step is enough."""
@@ -119,9 +119,10 @@ class _State(NamedTuple):
 
 
 def minimise_within(
-    bounds: LinearBounds, at: Coordinates, first: Array, weight: float, **options: float
+    bounds: LinearBounds, at: Coordinates, weight: float, **options: float
 ) -> Minimum:
-    """Return the minimum within bounds, from strictly consistent coordinates, (n_u,)."""
+    """Return the minimum within bounds."""
+    first = np.zeros(len(at.drawn))
     none = np.zeros((0, len(first))), np.zeros(0)
     found = ConeNewton(at, weight, none, **options).minimise(first)
     if (bounds.slack(at.unknowns(found.u)) >= 0.0).all():
@@ -206,15 +207,10 @@ class ConeNewton:
         self.unit = (1.0 - margin) * np.eye(4)
         self.links = np.arange(at.n_inertial).reshape(-1, 10)
         self.smooth = weight > 0.0 and not len(self.b)
-        self.tolerance = RESOLUTION if self.smooth else TOLERANCE
 
     def minimise(self, first: Array) -> Minimum:
         """Return the minimum, from strictly consistent coordinates within bounds, (n_u,)."""
-        try:
-            bodies = self._bodies(first)
-        except np.linalg.LinAlgError:
-            # Round-off may leave a start outside, but never the prior, which is zero.
-            bodies = self._bodies(first := np.zeros_like(first))
+        bodies = self._bodies(first)
         value, gradient = self.objective(first)
         state, root = self._start(first, bodies, value, gradient)
         least, best, step, last = np.inf, state, 0.0, False
@@ -225,10 +221,11 @@ class ConeNewton:
             aim, slack_aim = self._aims(state, step, value)
             final = not self.weight or aim == self.weight
             # Gaps decrease at every step until round-off is all that is left of them.
-            stalled = not self.smooth and least <= OPTIMAL and gap >= least
+            stalled = least <= OPTIMAL and gap >= least
+            reached = stalled or (gap <= TOLERANCE and not self.smooth)
             if self.smooth or (final and gap < least):
                 least, best = gap, state
-            if last or stalled or (final and gap <= self.tolerance):
+            if last or (final and reached):
                 break
             last = final and self.smooth and squared <= LAST_DECREMENT**2 * self.weight
             try:
@@ -298,7 +295,7 @@ class ConeNewton:
     def _aims(self, state: _State, step: float, value: float) -> tuple[float, float]:
         """Return aims of the products of matrices, and of slacks."""
         share, n, k = max(LONG_STEP_AIM, (1.0 - step) ** 2), 4 * len(state.Y), len(self.b)
-        least = 0.1 * self.tolerance * (value + self.small) / (n + k)
+        least = 0.1 * TOLERANCE * (value + self.small) / (n + k)
         if 0.0 < step < SHORT_STEP and not (k and self.weight):
             share = SHORT_STEP_AIM
         slacks = max(least, share * float(state.s @ state.y) / max(k, 1))

@@ -17,31 +17,38 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.model.inertia import pseudo_inertia
 
 Floats = NDArray[np.floating[Any]]
 
-_I, _J = np.triu_indices(4)
-_SCALE = np.where(_I == _J, 0.5, np.sqrt(0.5))
-"""Basis k is _SCALE[k] (e_i e_j' + e_j e_i'), of Frobenius norm one."""
+
+@cache
+def _triangle(size: int) -> tuple[Indices, Indices, Array]:
+    """Return rows, columns and factors of the upper triangle, row by row."""
+    rows, columns = np.triu_indices(size)
+    return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
 
 
 def symmetric(z: Array) -> Array:
-    """Return symmetric matrices, (..., 4, 4), from their components, (..., 10)."""
-    S = np.zeros((*z.shape[:-1], 4, 4))
-    S[..., _I, _J] = _SCALE * z
-    return S + np.swapaxes(S, -1, -2)
+    """Return symmetric matrices, (..., k, k), from their components, (..., k (k + 1) / 2)."""
+    size = int(np.sqrt(2 * z.shape[-1]))
+    rows, columns, factors = _triangle(size)
+    S = np.empty((*z.shape[:-1], size, size))
+    S[..., rows, columns] = S[..., columns, rows] = z / factors
+    return S
 
 
 def components(S: Array) -> Array:
-    """Return components, (..., 10), of symmetric matrices, (..., 4, 4)."""
-    return np.asarray(2.0 * _SCALE * S[..., _I, _J])
+    """Return vectors, (..., k (k + 1) / 2), with the inner product of matrices, (..., k, k)."""
+    rows, columns, factors = _triangle(S.shape[-1])
+    return np.asarray(S[..., rows, columns] * factors)
 
 
 def parameters_of(J: Array) -> Array:
@@ -94,10 +101,10 @@ def entropic_gradient(S: Array) -> Array:
 
 def entropic_hessian(S: Array) -> Array:
     """Return the second derivative of the divergence by z, (n_links, 10, 10)."""
-    V = np.linalg.inv(np.eye(4) + S)
-    a, b = _I[:, None], _J[:, None]
-    products = V[:, a, _I] * V[:, b, _J] + V[:, a, _J] * V[:, b, _I]
-    return np.asarray(2.0 * _SCALE[:, None] * _SCALE * products)
+    V, (i, j, factors) = np.linalg.inv(np.eye(4) + S), _triangle(4)
+    a, b = i[:, None], j[:, None]
+    products = V[:, a, i] * V[:, b, j] + V[:, a, j] * V[:, b, i]
+    return np.asarray(0.5 * factors[:, None] * factors * products)
 
 
 def entropic_roots(S: Array) -> Array:

@@ -66,8 +66,6 @@ MASS_ERROR, MIN_MASS_ERROR = 0.5, 2.0
 """Error of the prior's masses: a share, and at least this [kg] [A section V corrected]."""
 PER_AXIS = 3
 """Points along each edge of a box: 27 in all [A section V]."""
-INSIDE = 1e-9
-"""Round-off outside of a hull, as a share of its size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +78,6 @@ class PointGrid:
     """Around them."""
     source: str
     """Of the box: a kind of geometry, 'config' or 'cuboid'."""
-
-    def __post_init__(self) -> None:
-        """Raise unless the points can make up all ten parameters [A after 14]."""
-        n = len(self.points)
-        rank = int(np.linalg.matrix_rank(composition(self.box.to_unit(self.points)))) if n else 0
-        if rank < 10:
-            raise ModelError(f'{n} points span {rank} of the 10 inertial parameters')
 
     @cached_property
     def P(self) -> Array:
@@ -102,33 +93,12 @@ def composition(points: Array) -> Array:
 
 
 def box_grid(box: Box, per_axis: int = PER_AXIS, source: str = 'config') -> PointGrid:
-    """Return equally spaced points of a box, its corners among them."""
+    """Return equally spaced points of a box, its corners among them; three make up any link."""
     if not (np.isfinite(box.half_lengths).all() and box.half_lengths.min() > 0):
         raise ModelError(f'a box of half lengths {box.half_lengths} m holds no mass')
-    return PointGrid(box.from_unit(_unit_grid(per_axis)), box, source)
-
-
-def hull_grid(shape: Shape, per_axis: int = PER_AXIS) -> PointGrid:
-    """Return the points of a box's grid that are inside of a convex hull, and its corners."""
-    from scipy.spatial import ConvexHull, QhullError
-
-    vertices = shape.box.to_unit(shape.vertices)
-    try:
-        hull = ConvexHull(vertices)
-    except QhullError as error:
-        raise ModelError('the convex hull of a link is flat: it holds no mass') from error
-    grid = _unit_grid(per_axis)
-    inside = (grid @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1) <= INSIDE
-    outermost = vertices[hull.vertices]
-    ends = np.unique(np.argmax(grid @ outermost.T, axis=1))
-    points = np.concatenate([grid[inside], outermost[ends]])
-    return PointGrid(shape.box.from_unit(points), shape.box, shape.source)
-
-
-def _unit_grid(per_axis: int) -> Array:
-    """Return equally spaced points of a cube from -1 to 1."""
     ticks = np.linspace(-1.0, 1.0, per_axis)
-    return np.stack(np.meshgrid(ticks, ticks, ticks, indexing='ij'), axis=-1).reshape(-1, 3)
+    cube = np.stack(np.meshgrid(ticks, ticks, ticks, indexing='ij'), axis=-1).reshape(-1, 3)
+    return PointGrid(box.from_unit(cube), box, source)
 
 
 def link_grids(
@@ -138,7 +108,6 @@ def link_grids(
     *,
     configured: Mapping[str, Box] | None = None,
     per_axis: int = PER_AXIS,
-    hulls: bool = False,
 ) -> tuple[PointGrid, ...]:
     """
     Return the points of all links; prior (n_links, 10).
@@ -149,9 +118,7 @@ def link_grids(
     boxes, found = configured or {}, []
     for link, parameters in zip(links, prior, strict=True):
         try:
-            if link in shapes and hulls:
-                found.append(hull_grid(shapes[link], per_axis))
-            elif link in shapes:
+            if link in shapes:
                 found.append(box_grid(shapes[link].box, per_axis, shapes[link].source))
             elif link in boxes:
                 found.append(box_grid(boxes[link], per_axis))

@@ -13,7 +13,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.arguments import require_noise, require_number
+from inertial_estimation.identification.arguments import require_number
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Grade, Identification, Problem
 from inertial_estimation.identification.row_space import RowSpace, numerical_rank
@@ -80,13 +80,10 @@ class Method:
         problem: Problem,
         *,
         weight: float | None = 1e-2,
-        noise: float | None = None,
-        with_deviations: bool = True,
         **options: Any,
     ) -> Identification:
-        """Solve; noise: of the equations, estimated by default."""
+        """Solve a problem."""
         start = perf_counter()
-        require_noise(noise)
         if not (weight is None and self.prior_optional):
             require_weight(weight)
         problem.require_consistent_prior()
@@ -95,22 +92,20 @@ class Method:
             rank = found.rank
             if rank is None:
                 rank = numerical_rank(problem.factor.T @ problem.factor)
-            stated = np.full(len(found.x), np.nan)
-            if with_deviations:
-                stated = deviations(problem, found, weight or 0.0, noise)
+            stated = deviations(problem, found, weight or 0.0)
         return Identification(
             self.name, problem.unknowns, found.x, stated, rank, problem.mean_square(found.x),
             found.optimality, found.grade, found.iterations, perf_counter() - start, found.notes,
         )  # fmt: skip
 
 
-def deviations(problem: Problem, found: Answer, weight: float, noise: float | None) -> Array:
+def deviations(problem: Problem, found: Answer, weight: float) -> Array:
     """
     Return the standard deviations of all unknowns by the curvature at an answer, (n,) [S 81-83].
 
     Constraints are ignored: where a link is at the edge of consistency or a bound is active, the
     answer is more certain, since projection on a convex set never increases a distance. NaN if the
-    noise is to be estimated and the fit uses up all equations.
+    fit uses up all equations, so that nothing is left to estimate their noise.
     """
     from scipy.linalg import solve_triangular
 
@@ -127,12 +122,9 @@ def deviations(problem: Problem, found: Answer, weight: float, noise: float | No
         moved = at.directions(V)
         undetermined = np.append(np.zeros(at.n_inertial, dtype=np.bool_), at.undetermined)
     seen, held = factor @ V, prior @ V
-    if noise is None:
-        freedom = problem.count - float(np.sum(seen**2))
-        # Less than half an equation is round-off of a fit that uses up all of them.
-        variance = problem.mean_square(found.x) / freedom if freedom >= 0.5 else np.nan
-    else:
-        variance = noise**2 / problem.count
+    freedom = problem.count - float(np.sum(seen**2))
+    # Less than half an equation is round-off of a fit that uses up all of them.
+    variance = problem.mean_square(found.x) / freedom if freedom >= 0.5 else np.nan
     by_noise, by_prior = (np.sum((moved @ part.T) ** 2, axis=1) for part in (seen, held))
     stated = np.sqrt(variance * by_noise + weight * by_prior)
     return np.where(undetermined, np.inf, stated)

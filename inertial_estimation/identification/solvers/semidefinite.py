@@ -49,7 +49,7 @@ def _semidefinite(problem: Problem, weight: float, *, prior: str = PULLBACK.name
     if distance is EUCLIDEAN:
         pull = pull @ block_diag(*at.links, np.eye(len(pull) - n))
     found = minimise_within(
-        LinearBounds.of(problem), at.with_rows(pull), np.zeros(len(pull)), 0.0,
+        LinearBounds.of(problem), at.with_rows(pull), 0.0,
         small=FLOOR * start, margin=MARGIN, optimal=GAP,
     )  # fmt: skip
     shares = 1.0 + np.linalg.eigvalsh(at.shapes(found.u))[:, 0]
