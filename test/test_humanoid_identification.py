@@ -23,6 +23,7 @@ from inertial_estimation.identification.solvers.mass_points import (
     link_grids,
     solve_mass_points,
 )
+from inertial_estimation.identification.solvers.method import MIN_WEIGHT
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.geometry import link_shapes
 from inertial_estimation.model.inertia import consistency_margin
@@ -101,7 +102,7 @@ def scores(experiment):
         solve_mass_points(problem, grids=grids).parameters,
         solve_least_squares(problem).parameters,
         problem.prior,
-        solve_mass_points(problem, grids=grids, weight=None).parameters,
+        solve_mass_points(problem, grids=grids, weight=MIN_WEIGHT).parameters,
     )
 
     def rms(rows, x):

@@ -27,7 +27,6 @@ from inertial_estimation.identification.solvers.divergence import (
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.least_squares import (
     solve_euclidean,
-    solve_least_squares,
     solve_pullback,
 )
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
@@ -52,8 +51,6 @@ SAME_RESIDUAL = 1e-2
 WIDTH = 1e-5  # of masses that are nearly known, which costs this times a multiplier
 ROUND_OFF = 1e-12  # of sums of products of parameters
 SAME_POINT = 1e-7  # two methods, one strictly convex objective: the root of their gaps
-AGREE = 1e-6  # least squares and the manifold at no constraint, over the largest prediction
-EDGE = 1e-5  # links just inside the cone, against its edge
 EXACT = 1e-8  # an exact active set, after round-off of a condition of the problem of about 1e6
 CUBE = Box(np.eye(4), np.ones(3))
 
@@ -233,7 +230,7 @@ def test_few_equations_and_a_weak_prior_have_the_same_minimum(rng):
 
 
 def test_slopes_and_curvature_of_the_objective_are_differences(noisy, rng):
-    objective = ManifoldObjective(Coordinates.of(noisy), 10.0, 0.1)
+    objective = ManifoldObjective(Coordinates.of(noisy), 10.0)
     y, step = objective.start + 0.1 * rng.normal(size=(2, len(objective.start)))
     ahead, behind = (objective.place(y + share * step) for share in (STEP, -STEP))
     here = objective.place(y)
@@ -244,30 +241,15 @@ def test_slopes_and_curvature_of_the_objective_are_differences(noisy, rng):
     np.testing.assert_allclose(here.hessian @ step, change, atol=DIFFERENCED * size)
 
 
-@pytest.mark.parametrize('weight', [1e-2, None])
+@pytest.mark.parametrize('weight', [1e-2, 1e-10])
 def test_every_iterate_is_consistent_and_no_worse(noisy, weight):
     values = []
     for budget in range(30):
         result = solve_manifold(noisy, weight=weight, max_iterations=budget)
         assert result.consistent and result.iterations <= budget
         assert (result.grade is Grade.OPTIMAL) == (result.optimality <= 1e-9)
-        values.append(objective(noisy, result.x, weight or 0.0))
+        values.append(objective(noisy, result.x, weight))
     assert (np.diff(values) <= ROUND_OFF * values[0]).all() and values[3] < values[0]
-
-
-def test_without_prior_the_boundary_is_that_of_the_cone(noisy):
-    found = solve_manifold(noisy, weight=None)
-    expected = solve_semidefinite(noisy, prior='none')
-    assert found.grade is Grade.OPTIMAL
-    assert found.mean_square == pytest.approx(expected.mean_square, rel=EDGE)
-
-
-def test_inside_the_cone_it_is_least_squares(rng):
-    case = humanoid_case(rng)
-    problem = case.problem(0.1 * rng.normal(size=len(case.y)))
-    found, expected = solve_manifold(problem, weight=None), solve_least_squares(problem)
-    difference = problem.factor @ (found.x - expected.x)
-    assert np.abs(difference).max() < AGREE * np.abs(problem.target).max()
 
 
 @pytest.fixture

@@ -159,7 +159,7 @@ def prior_roots(grids: Sequence[PointGrid], prior: Array) -> list[Array]:
 
 
 def _mass_points(
-    problem: Problem, weight: float | None, grids: Sequence[PointGrid] | None = None
+    problem: Problem, weight: float, grids: Sequence[PointGrid] | None = None
 ) -> Answer:
     """Minimise the objective over positive masses at points [A 9-32 corrected]."""
     from scipy.linalg import block_diag
@@ -172,7 +172,7 @@ def _mass_points(
     roots = prior_roots(grids, prior)
     even = [np.full(len(g.points), m / len(g.points)) for g, m in zip(grids, prior[:, 0])]
     reference, misfits = _reference(grids, prior, roots, even)
-    pull = np.sqrt(weight or 0.0) * _prior_rows(problem, roots)
+    pull = np.sqrt(weight) * _prior_rows(problem, roots)
     n, k = problem.unknowns.n_inertial, sum(map(len, even))
     # The triangle of equations and prior; columns of other unknowns have a length of one.
     origin, root = problem.prior_point(), np.sqrt(problem.count)
@@ -220,8 +220,7 @@ def _mass_points(
 
 
 solve_mass_points = Method(
-    METHOD, _mass_points, NONE, 1e-4, weighted=False, prior_optional=True,
-    invariant=False,
+    METHOD, _mass_points, NONE, 1e-4, weighted=False, invariant=False
 )  # fmt: skip
 
 

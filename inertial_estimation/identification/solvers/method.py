@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,10 +27,10 @@ as offsets, are lost in it. At 1e12 the parameters are the prior's to 9 digits.
 """
 
 
-def require_weight(weight: float | None) -> None:
+def require_weight(weight: float) -> None:
     """Raise unless round-off leaves the weight of a prior an effect."""
     require_number('weight', weight)
-    if weight is not None and not MIN_WEIGHT <= weight <= MAX_WEIGHT:
+    if not MIN_WEIGHT <= weight <= MAX_WEIGHT:
         raise ModelError(f"'weight' is {weight:g}, expected {MIN_WEIGHT:g} to {MAX_WEIGHT:g}")
 
 
@@ -64,8 +63,6 @@ class Method:
     """Relative error of predicted wrenches without noise, with next to no weight of the prior."""
     weighted: bool = True
     """Equations are weighed against a prior."""
-    prior_optional: bool = False
-    """``weight`` may be None."""
     consistent: bool = True
     """Every answer is fully physically consistent."""
     invariant: bool = True
@@ -79,23 +76,21 @@ class Method:
         self,
         problem: Problem,
         *,
-        weight: float | None = 1e-2,
+        weight: float = 1e-2,
         **options: Any,
     ) -> Identification:
         """Solve a problem."""
-        start = perf_counter()
-        if not (weight is None and self.prior_optional):
-            require_weight(weight)
+        require_weight(weight)
         problem.require_consistent_prior()
         with one_thread():
             found = self.solve(problem, weight, **options)
             rank = found.rank
             if rank is None:
                 rank = numerical_rank(problem.factor.T @ problem.factor)
-            stated = deviations(problem, found, weight or 0.0)
+            stated = deviations(problem, found, weight)
         return Identification(
             self.name, problem.unknowns, found.x, stated, rank, problem.mean_square(found.x),
-            found.optimality, found.grade, found.iterations, perf_counter() - start, found.notes,
+            found.optimality, found.grade, found.iterations, found.notes,
         )  # fmt: skip
 
 
