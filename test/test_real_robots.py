@@ -15,7 +15,6 @@ from inertial_estimation.identification.problem import Grade
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.logs.identify import identify
 from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.logs.log import LogSlice
 
 DATA = SHARED / 'data'
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason='needs ../shared/data')
@@ -35,10 +34,9 @@ PUBLISHED = {
 }  # fmt: skip
 
 
-def identified(name, *parts):
-    """Return the identification of an arm: from parts of logs, or as published."""
+def identified(name):
+    """Return the identification of an arm."""
     config, urdf, fitted, predicted = ARMS[name]
-    fitted, predicted = (parts, ()) if parts else (fitted, predicted)
     settings = IdentifySettings.from_yaml(CONFIGS / f'identify_{config}.yaml')
     return identify(
         mounted((DATA / urdf).read_text()), [DATA / log for log in fitted], settings,
@@ -81,25 +79,6 @@ def test_default_predicts_as_well_as_the_best_of_the_others(name):
     assert errors['entropic'] < min(errors['prior'], errors['least squares'])
     squares = fit(found.fit.robot, [block.evidence], 'least_squares').blocks[0]
     assert error(block.evidence, squares.answer.x) <= fitted
-
-
-# On the UR10e a second determines too little, and starts differ by more than methods do.
-@pytest.mark.parametrize(
-    ('name', 'seconds', 'euclidean'), [('TX40', 0.8, 0.8), ('TX40', 1.6, 0.8), ('UR10e', 2.4, 1.0)]
-)
-def test_prior_is_worth_most_with_little_data(name, seconds, euclidean):
-    first = LogSlice.parse(ARMS[name][2][0])
-    config = CONFIGS / f'identify_{ARMS[name][0]}.yaml'
-    # What the filter takes at the edges is recorded beyond these seconds.
-    length = seconds + 2 * IdentifySettings.from_yaml(config).preparation.edges
-    (unseen,), errors = identified(name).validation, []
-    for start in np.linspace(first.start, first.stop - length, 9):
-        found = identified(name, f'{first.path}@{start:.6f}:{start + length:.6f}')
-        errors.append(held_out_errors(found, unseen))
-    for other, most in (
-        ('least squares', 0.8), ('LMI, no prior', 0.8), ('LMI, Euclidean', euclidean),
-    ):  # fmt: skip
-        assert np.median([one['entropic'] / one[other] for one in errors]) < most
 
 
 def test_gains_from_a_payload_predict_better_than_published_ones():
