@@ -17,7 +17,6 @@ from scipy.spatial.transform import Rotation
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Grade, Problem
-from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import (
     entropic_divergence,
     parameters_of,
@@ -30,7 +29,7 @@ from inertial_estimation.identification.solvers.least_squares import (
     solve_pullback,
 )
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
-from inertial_estimation.identification.solvers.manifold import ManifoldObjective, solve_manifold
+from inertial_estimation.identification.solvers.manifold import solve_manifold
 from inertial_estimation.identification.solvers.mass_points import (
     box_grid,
     link_grids,
@@ -43,7 +42,6 @@ from inertial_estimation.model.geometry import CORNERS, Box, Shape
 from inertial_estimation.model.inertia import pseudo_inertia
 
 NOISE = 20.0  # A fifth of the largest wrench: enough to push links to the edge of the cone
-STEP, DIFFERENCED = 1e-4, 1e-6  # round-off over the step, and its square
 KEPT = 1e-6  # share of the bounds' numbers: what iterations leave
 SOLVER = 1e-6  # share of its numbers by which the semidefinite solver misses a bound
 SAME_RESIDUAL = 1e-2
@@ -216,7 +214,8 @@ def test_without_prior_every_answer_is_optimal_and_consistent():
 
 def test_manifold_has_the_minimum_of_the_convex_method(noisy, rng):
     found, expected = solve_manifold(noisy), solve_entropic(noisy)
-    assert found.grade is Grade.OPTIMAL
+    # With a wrong curvature steps are short.
+    assert found.grade is Grade.OPTIMAL and found.iterations < 40
     np.testing.assert_allclose(found.x, expected.x, rtol=SAME_POINT, atol=SAME_POINT)
     np.testing.assert_allclose(found.deviations, expected.deviations, rtol=10 * SAME_POINT)
     # With few equations and a weak prior the objective is flat.
@@ -225,18 +224,6 @@ def test_manifold_has_the_minimum_of_the_convex_method(noisy, rng):
     found, expected = (f(few, weight=1e-8) for f in (solve_manifold, solve_entropic))
     least, value = (objective(few, one.x, 1e-8) for one in (expected, found))
     assert found.grade is Grade.OPTIMAL and value <= least * (1.0 + SAME_POINT)
-
-
-def test_slopes_and_curvature_of_the_objective_are_differences(noisy, rng):
-    objective = ManifoldObjective(Coordinates.of(noisy), 10.0)
-    y, step = objective.start + 0.1 * rng.normal(size=(2, len(objective.start)))
-    ahead, behind = (objective.place(y + share * step) for share in (STEP, -STEP))
-    here = objective.place(y)
-    slope = (ahead.value - behind.value) / (2 * STEP)
-    assert slope == pytest.approx(here.gradient @ step, rel=DIFFERENCED)
-    change = (ahead.gradient - behind.gradient) / (2 * STEP)
-    size = np.abs(change).max()
-    np.testing.assert_allclose(here.hessian @ step, change, atol=DIFFERENCED * size)
 
 
 @pytest.mark.parametrize('weight', [1e-2, 1e-10])
