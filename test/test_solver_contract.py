@@ -139,7 +139,7 @@ def test_active_bounds_of_every_kind_are_kept(method, case, noise):
     total = np.array([1.02 * parameters[:, 0].sum(), np.inf])
     bounds = Bounds(mass, center, Q, total, extras)
     within = replace(problem, bounds=bounds)
-    found, slack = method(within), LinearBounds.of(within).slack
+    found, slack = method(within), LinearBounds.of(within.bounds, within.unknowns).slack
     assert (slack(free.x) < 0.0).sum() >= len(slack(free.x)) - 1
     assert found.grade is Grade.OPTIMAL and found.consistent
     assert slack(found.x).min() > -1e-6

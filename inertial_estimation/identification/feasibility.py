@@ -40,7 +40,7 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.config.files import from_json
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.problem import Bounds, Grade, Problem
+from inertial_estimation.identification.problem import Bounds, Grade
 from inertial_estimation.identification.solvers.conic import (
     Block,
     ConicSolution,
@@ -211,10 +211,7 @@ class _Test:
         self.links, extras = unknowns.links, np.ones(len(unknowns.extras))
         self.sizes = np.append(np.tile(of_link, len(self.links)), extras)
         self.unit = float(Consistency.FULL.margins(ball))
-        prior, none = np.tile(ball, (len(self.links), 1)), np.zeros((0, len(unknowns)))
-        self.bounds = LinearBounds.of(
-            Problem(unknowns, none, np.zeros(0), 0.0, 1.0, prior, bounds=bounds)
-        )
+        self.bounds = LinearBounds.of(bounds, unknowns)
         self.root = np.diag(np.diagonal(consistency.matrix(ball)) ** -0.5)
         self.of_link = consistency.rows(self.root[None])[0]
         self.largest = np.asarray(np.abs(base.grouping * self.sizes).max(axis=1))

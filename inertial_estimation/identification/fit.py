@@ -240,9 +240,7 @@ class _Task:
             x = self.unknowns.join(np.where(seen[:, None], parameters, self.prior), extras)
             answer = replace(answer, x=x)
         else:
-            none = replace(Information.empty(len(before)), count=1.0)
-            limits = Problem.of(self.unknowns, none, self.prior, bounds=self.bounds)
-            bounds = LinearBounds.of(limits)
+            bounds = LinearBounds.of(self.bounds, self.unknowns)
             sizes = np.abs(bounds.rows) @ np.abs(answer.x) + np.abs(bounds.limits)
             violated = bounds.slack(answer.x) < -BOUND_TOLERANCE * sizes
             missed = tuple(np.array(bounds.names)[violated].tolist())

@@ -28,7 +28,7 @@ from scipy.linalg import null_space
 
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.problem import Grade
+from inertial_estimation.identification.problem import Grade, Problem
 from inertial_estimation.identification.solvers.coordinates import Coordinates, solve_root
 from inertial_estimation.identification.solvers.divergence import (
     components,
@@ -87,7 +87,7 @@ class Minimum(NamedTuple):
     """Of the bounds."""
 
 
-class _Bodies(NamedTuple):
+class _Shapes(NamedTuple):
     """Matrices of the links at some coordinates."""
 
     Z: Array
@@ -103,10 +103,10 @@ class _Bodies(NamedTuple):
 
 
 class _State(NamedTuple):
-    """Coordinates and their bodies, multipliers, slacks and multipliers of the bounds."""
+    """Coordinates and their shapes, multipliers, slacks and multipliers of the bounds."""
 
     u: Array
-    bodies: _Bodies
+    shapes: _Shapes
     Y: Array
     Y_root: Array
     s: Array
@@ -115,16 +115,14 @@ class _State(NamedTuple):
     @property
     def product(self) -> float:
         """Sum of the eigenvalues of ``Z Y``, from roots: round-off leaves it positive."""
-        return float(np.sum((np.swapaxes(self.bodies.root, -1, -2) @ self.Y_root) ** 2))
+        return float(np.sum((np.swapaxes(self.shapes.root, -1, -2) @ self.Y_root) ** 2))
 
 
-def minimise_within(
-    bounds: LinearBounds, at: Coordinates, weight: float, **options: float
-) -> Minimum:
-    """Return the minimum within bounds."""
-    first = np.zeros(len(at.drawn))
-    none = np.zeros((0, len(first))), np.zeros(0)
-    found = ConeNewton(at, weight, none, **options).minimise(first)
+def minimise_within(problem: Problem, at: Coordinates, weight: float, **options: float) -> Minimum:
+    """Return the minimum within the bounds of a problem."""
+    bounds = LinearBounds.of(problem.bounds, problem.unknowns)
+    none = np.zeros((0, len(at.drawn))), np.zeros(0)
+    found = minimise_inside((), at, none, weight, **options)
     if (bounds.slack(at.unknowns(found.u)) >= 0.0).all():
         return found
     within = minimise_inside(bounds.names, at, scaled(bounds, at), weight, **options)
@@ -210,9 +208,9 @@ class ConeNewton:
 
     def minimise(self, first: Array) -> Minimum:
         """Return the minimum, from strictly consistent coordinates within bounds, (n_u,)."""
-        bodies = self._bodies(first)
+        shapes = self._shapes(first)
         value, gradient = self.objective(first)
-        state, root = self._start(first, bodies, value, gradient)
+        state, root = self._start(first, shapes, value, gradient)
         least, best, step, last = np.inf, state, 0.0, False
         for steps in range(MAX_ITERATIONS + 1):
             if steps:
@@ -239,8 +237,8 @@ class ConeNewton:
         multipliers[~self.equal] = best.y
         return Minimum(best.u, least, grade, steps, multipliers)
 
-    def _bodies(self, u: Array) -> _Bodies:
-        """Return the bodies at some coordinates; raise where round-off leaves one outside."""
+    def _shapes(self, u: Array) -> _Shapes:
+        """Return the shapes at some coordinates; raise where round-off leaves one outside."""
         S = self.at.shapes(u)
         Z = self.unit + S
         root = np.asarray(np.linalg.cholesky(Z), dtype=np.float64)
@@ -249,7 +247,7 @@ class ConeNewton:
         least = [consistency_margin(inertial), 1.0 + np.linalg.eigvalsh(S)[:, 0]]
         if not np.min(least, initial=np.inf) > 0.0:
             raise np.linalg.LinAlgError
-        return _Bodies(Z, root, np.asarray(np.linalg.inv(root)))
+        return _Shapes(Z, root, np.asarray(np.linalg.inv(root)))
 
     def objective(self, u: Array) -> tuple[float, Array]:
         """Return the objective and its gradient, (n_u,)."""
@@ -276,18 +274,18 @@ class ConeNewton:
         return squared, gap / (value + self.small)
 
     def _start(
-        self, u: Array, bodies: _Bodies, value: float, gradient: Array
+        self, u: Array, shapes: _Shapes, value: float, gradient: Array
     ) -> tuple[_State, Array]:
         """Return first iterates with a step that goes somewhere, and the root of their H."""
         slack = self.A @ u - self.b
-        root_of_inverse = np.swapaxes(bodies.unroot, -1, -2)
+        root_of_inverse = np.swapaxes(shapes.unroot, -1, -2)
         product = self.weight or FIRST_PRODUCT * (value + self.small)
         while True:
-            Y, Y_root = product * bodies.inverse, np.sqrt(product) * root_of_inverse
-            state = _State(u, bodies, Y, Y_root, slack, product / slack)
+            Y, Y_root = product * shapes.inverse, np.sqrt(product) * root_of_inverse
+            state = _State(u, shapes, Y, Y_root, slack, product / slack)
             root = self._root(state)
             du = -self._solved(root, gradient)
-            reach = min(edge(bodies.root, self.at.shapes(du)), _edge_of_line(slack, self.A @ du))
+            reach = min(edge(shapes.root, self.at.shapes(du)), _edge_of_line(slack, self.A @ du))
             if reach >= FIRST_STEP:
                 return state, root
             product *= max(3.0, 1.0 / reach)
@@ -308,7 +306,7 @@ class ConeNewton:
 
         H, n = self.at.gram.copy(), self.links.size
         # The matrix of B -> V B Y, symmetrised, by the components of B.
-        images = state.bodies.inverse[:, None] @ symmetric(np.eye(10)) @ state.Y[:, None]
+        images = state.shapes.inverse[:, None] @ symmetric(np.eye(10)) @ state.Y[:, None]
         blocks = components((images + np.swapaxes(images, -1, -2)) / 2)
         H[self.links[:, :, None], self.links[:, None, :]] += blocks
         weights = state.y / state.s
@@ -319,7 +317,7 @@ class ConeNewton:
         root, failed = dpotrf(H.T, lower=0, overwrite_a=1)
         if failed:
             # Of the equations themselves, which have twice the digits of their product.
-            roots = entropic_roots(state.bodies.Z - np.eye(4))
+            roots = entropic_roots(state.shapes.Z - np.eye(4))
             product = state.product / max(4 * len(roots), 1)
             held = np.zeros((n, self.at.factor.shape[1]))
             held[:, :n] = np.sqrt(product) * block_diag(np.zeros((0, 0)), *roots)
@@ -342,27 +340,27 @@ class ConeNewton:
         slack_aim: float,
     ) -> tuple[_State, float]:
         """Return the next iterates and the shorter step; raise if round-off spoils them."""
-        u, bodies, Y, Y_root, s, y = state
+        u, shapes, Y, Y_root, s, y = state
         force = gradient.copy()
-        force[: self.links.size] -= (aim - self.weight) * components(bodies.inverse).reshape(-1)
+        force[: self.links.size] -= (aim - self.weight) * components(shapes.inverse).reshape(-1)
         force -= (slack_aim / s) @ self.A
         du = -self._solved(root, force)
         change = self.at.shapes(du)
-        product = bodies.inverse @ change @ Y
-        dY = aim * bodies.inverse - Y - (product + np.swapaxes(product, -1, -2)) / 2
+        product = shapes.inverse @ change @ Y
+        dY = aim * shapes.inverse - Y - (product + np.swapaxes(product, -1, -2)) / 2
         ds = self.A @ du
         dy = slack_aim / s - y - y / s * ds
-        primal = min(1.0, MAX_EDGE_SHARE * min(edge(bodies.root, change), _edge_of_line(s, ds)))
+        primal = min(1.0, MAX_EDGE_SHARE * min(edge(shapes.root, change), _edge_of_line(s, ds)))
         if not np.isfinite(dy).all():
             raise np.linalg.LinAlgError
         dual = min(1.0, MAX_EDGE_SHARE * min(edge(Y_root, dY), _edge_of_line(y, dy)))
         u, Y, y = u + primal * du, Y + dual * dY, y + dual * dy
         s = np.maximum(self.A @ u - self.b, (1.0 - MAX_EDGE_SHARE) / 2 * s)
-        there = self._bodies(u)
+        there = self._shapes(u)
         try:
             Y_root = np.asarray(np.linalg.cholesky(Y))
         except np.linalg.LinAlgError:
-            # Round-off in large multipliers; those of bodies at the centre are as good.
+            # Round-off in large multipliers; those of shapes at the centre are as good.
             Y = aim * there.inverse
             Y_root = np.asarray(np.sqrt(aim) * np.swapaxes(there.unroot, -1, -2))
         return _State(u, there, Y, Y_root, s, y), min(primal, dual)

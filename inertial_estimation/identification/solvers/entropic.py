@@ -18,7 +18,6 @@ from inertial_estimation.identification.row_space import numerical_rank
 from inertial_estimation.identification.solvers.cone_newton import minimise_within
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import ENTROPIC
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.method import Answer, Method
 
 
@@ -27,7 +26,7 @@ def _entropic(problem: Problem, weight: float) -> Answer:
     at = Coordinates.of(problem)
     extras = at.n_inertial + np.flatnonzero(at.drawn[at.n_inertial :])
     rows = at.with_rows(np.sqrt(weight) * np.eye(len(at.drawn))[extras])
-    found = minimise_within(LinearBounds.of(problem), rows, weight, small=weight)
+    found = minimise_within(problem, rows, weight, small=weight)
     return Answer(
         at.unknowns(found.u), found.gap, found.grade, found.iterations, (),
         numerical_rank(at.gram), at,

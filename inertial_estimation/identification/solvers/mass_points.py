@@ -57,11 +57,6 @@ EXTRA_RIDGE = 1e-8
 """Weight of the prior of other unknowns, for those that no equation determines."""
 MAX_MISFIT = 0.01
 """Misfit of a prior by points that needs no note, as a share of what its box allows."""
-MAX_LOSS, MAX_LOSS_SHARE = 0.05, 1e-6
-"""
-Increase of the mean square by the constraints that needs no note, and over the mean square of the
-right-hand sides.
-"""
 MASS_ERROR, MIN_MASS_ERROR = 0.5, 2.0
 """Error of the prior's masses: a share, and at least this [kg] [A section V corrected]."""
 PER_AXIS = 3
@@ -195,7 +190,7 @@ def _mass_points(
         rows.rho - rows.R @ about,
         rows.energy,
     ).with_rows(np.diag(np.sqrt([*np.concatenate(ridge), *np.full(len(extra), EXTRA_RIDGE)])))
-    bounds = LinearBounds.of(problem)
+    bounds = LinearBounds.of(problem.bounds, problem.unknowns)
     A, b = scaled(bounds, at)
     held = np.vstack([A, np.eye(k, X.shape[1])]), np.append(b, MIN_MASS_SHARE - shares)
     first = np.zeros(X.shape[1])
@@ -204,18 +199,11 @@ def _mass_points(
         fitted = minimise_inside(bounds.names, at, held, 0.0, small=1.0, optimal=OPTIMAL)
     else:
         fitted = ConeNewton(at, 0.0, held, small=1.0, optimal=OPTIMAL).minimise(first)
-    x, space = at.unknowns(fitted.u), RowSpace.of(problem.factor)
     far = [f'{link} ({gap:.0%})' for link, gap in zip(links, misfits) if gap > MAX_MISFIT]
-    notes = far and [f'point masses cannot represent the prior of {", ".join(far)}']
-    mean_square, least = problem.mean_square(x), problem.mean_square(space.solve(problem.target))
-    size = problem.mean_square(np.zeros(len(x)))
-    if mean_square - least > max(MAX_LOSS * least, MAX_LOSS_SHARE * size):
-        notes.append(
-            f'the mean squared residual is {mean_square:.3g}, without constraints {least:.3g}'
-        )
     return Answer(
-        x, fitted.gap, fitted.grade, fitted.iterations, tuple(notes), space.rank,
-        prior_rows=lambda: pull,
+        at.unknowns(fitted.u), fitted.gap, fitted.grade, fitted.iterations,
+        (f'point masses cannot represent the prior of {", ".join(far)}',) if far else (),
+        RowSpace.of(problem.factor).rank, prior_rows=lambda: pull,
     )  # fmt: skip
 
 

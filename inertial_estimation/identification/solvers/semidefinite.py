@@ -19,7 +19,6 @@ from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.cone_newton import minimise_within
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import EUCLIDEAN, NONE, PULLBACK
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.method import Answer, Method
 
 PRIORS = {distance.name: distance for distance in (PULLBACK, EUCLIDEAN, NONE)}
@@ -49,7 +48,7 @@ def _semidefinite(problem: Problem, weight: float, *, prior: str = PULLBACK.name
     if distance is EUCLIDEAN:
         pull = pull @ block_diag(*at.links, np.eye(len(pull) - n))
     found = minimise_within(
-        LinearBounds.of(problem), at.with_rows(pull), 0.0,
+        problem, at.with_rows(pull), 0.0,
         small=FLOOR * start, margin=MARGIN, optimal=GAP,
     )  # fmt: skip
     shares = 1.0 + np.linalg.eigvalsh(at.shapes(found.u))[:, 0]
