@@ -17,10 +17,9 @@ Stated base parameters are read from text with commas:
     wrist_2+wrist_3.viscous,0.2
 
 Names are those of `Unknowns`; ``+`` between two joints is a coupling. A value may be off by half
-of its last digit, as printed numbers are. A column ``deviation`` may have its standard deviation;
-the JSON of an identification has all three. The verdict ignores combinations of friction and
-drives alone, whose small values are measured negative half of the time, and the consistency of
-payloads, which are no part of the robot.
+of its last digit, as printed numbers are. A column ``deviation`` may have its standard deviation.
+The verdict ignores combinations of friction and drives alone, whose small values are measured
+negative half of the time.
 """
 
 from __future__ import annotations
@@ -31,13 +30,12 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from enum import Enum
 from io import StringIO
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.config.files import from_json
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.problem import Bounds, Grade
@@ -334,9 +332,11 @@ def check_stated(
 
 def read_base_parameters(text: str, robot: Robot) -> StatedBaseParameters:
     """Read stated base parameters of a robot."""
-    rows, payloads = _table(text)
+    rows = list(csv.DictReader(StringIO(text)))
+    if not rows or any(row.get(column) is None for row in rows for column in COLUMNS):
+        raise ModelError(f'base parameters need rows with the columns {", ".join(COLUMNS)}')
     combinations = [row['combination'] for row in rows]
-    unknowns = Unknowns(robot.link_names, _extras(combinations, robot, payloads))
+    unknowns = Unknowns(robot.link_names, _extras(combinations, robot))
     base = BaseParameters.parse(combinations, unknowns.names)
     if len(set(base.independent.tolist())) < base.rank:
         raise ModelError('each combination of base parameters must begin with another name')
@@ -357,35 +357,8 @@ def read_base_parameters(text: str, robot: Robot) -> StatedBaseParameters:
     return StatedBaseParameters(unknowns, base, values, rounding, np.array(deviations))
 
 
-def _table(text: str) -> tuple[list[dict[str, str]], tuple[str, ...]]:
-    """Return the rows of a text by the names of columns, and the names of payloads."""
-    payloads: tuple[str, ...] = ()
-    if text.lstrip().startswith('{'):
-        try:
-            found: Any = from_json(text)
-            records = [one for block in found['submodels'] for one in block['base_parameters']]
-            # Both neighbours of an FT sensor state its offset.
-            rows = [
-                {key: '' if one[key] is None else str(one[key]) for key in (*COLUMNS, DEVIATION)}
-                for one in {one['combination']: one for one in records}.values()
-            ]
-            payloads = tuple(found.get('payloads') or ())
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise ModelError('this JSON has no base_parameters of submodels') from error
-    else:
-        rows = list(csv.DictReader(StringIO(text)))
-    if not rows or any(row.get(column) is None for row in rows for column in COLUMNS):
-        raise ModelError(
-            f'base parameters need rows with the columns {", ".join(COLUMNS)}, or the JSON of '
-            'identify'
-        )
-    return rows, payloads
-
-
-def _extras(
-    combinations: Sequence[str], robot: Robot, payloads: Sequence[str]
-) -> tuple[Extra, ...]:
-    """Return the unknowns of joints, sensors and payloads that combinations name."""
+def _extras(combinations: Sequence[str], robot: Robot) -> tuple[Extra, ...]:
+    """Return the unknowns of joints and sensors that combinations name."""
     inertial, terms = set(Unknowns(robot.link_names).names), {term.value for term in Term}
     found: dict[Extra, None] = {}
     for name in (name for text in combinations for name in parse_combination(text)):
@@ -393,11 +366,11 @@ def _extras(
             continue
         owner, _, term = name.rpartition('.')
         stated, parts = f"'{name}' is stated", [owner]
-        if term in INERTIAL and owner not in payloads:
+        if term in INERTIAL:
             raise NameNotFound('link', owner, robot.link_names, stated)
         if term not in terms:
             raise NameNotFound('parameter', term, [*INERTIAL, *(terms - {*INERTIAL})], stated)
-        known = (*payloads, *robot.joint_names, *(sensor.name for sensor in robot.ft_sensors))
+        known = (*robot.joint_names, *(sensor.name for sensor in robot.ft_sensors))
         if owner not in known and owner.count('+') == 1:
             # A coupling, between two joints.
             parts, known = owner.split('+'), robot.joint_names
