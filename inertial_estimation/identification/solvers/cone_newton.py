@@ -122,7 +122,7 @@ def minimise_within(problem: Problem, at: Coordinates, weight: float, **options:
     """Return the minimum within the bounds of a problem."""
     bounds = LinearBounds.of(problem.bounds, problem.unknowns)
     none = np.zeros((0, len(at.drawn))), np.zeros(0)
-    found = minimise_inside((), at, none, weight, **options)
+    found = ConeNewton(at, weight, none, **options).minimise(np.zeros(len(at.drawn)))
     if (bounds.slack(at.unknowns(found.u)) >= 0.0).all():
         return found
     within = minimise_inside(bounds.names, at, scaled(bounds, at), weight, **options)
