@@ -58,16 +58,16 @@ MARGIN = 1e-6
 Eigenvalue by which a correction is inside the cone, in SI units [S 21], for links like balls of
 one kilogramme; in proportion to the least eigenvalue of others.
 """
-BALL = 5e-3
+BALL_EIGENVALUE = 5e-3
 """Least eigenvalue of the pseudo-inertia of such a ball."""
 RESOLUTION = 2e-6
 """
 A margin of this share of the least eigenvalue of links of the scale, times the largest base
 parameter over their mass where that is more than one, has no certain sign.
 """
-GREATEST_MARGIN = 200.0
+MAX_MARGIN_RATIO = 200.0
 """Larger shares of it are not looked for: links without equations have any margin."""
-LARGER = 10.0
+MAX_SIZE_RATIO = 10.0
 """Size of links for which certificates hold, over the nearest ones."""
 COLUMNS, DEVIATION = ('combination', 'value'), 'deviation'
 NOT_NEGATIVE = (Term.VISCOUS, Term.COULOMB, Term.DRIVE_INERTIA)
@@ -169,7 +169,7 @@ def check_base_parameters(
     margin = test.unit * float(solution.x[-1]) if solution.feasible else -np.inf
     # In proportion to the largest base parameter over the mass of links.
     size = max(1.0, float(np.abs(values).max(initial=0.0) / mass))
-    resolution, aimed = RESOLUTION * test.unit * size, MARGIN * test.unit / BALL
+    resolution, aimed = RESOLUTION * test.unit * size, MARGIN * test.unit / BALL_EIGENVALUE
     verdict, certificate = Verdict.UNDECIDED, None
     if margin > resolution and solution.grade is Grade.OPTIMAL:
         verdict = Verdict.FEASIBLE
@@ -182,7 +182,7 @@ def check_base_parameters(
         proof = test.certificate(solution)
         off = 0.0 if rounding is None else np.abs(proof.normal) @ rounding
         missed = proof.offset - proof.normal @ values - off
-        if missed > LARGER * proof.mismatch * np.abs(x).sum():
+        if missed > MAX_SIZE_RATIO * proof.mismatch * np.abs(x).sum():
             verdict, certificate = Verdict.INFEASIBLE, proof
     nearest = base.of(x)
     distance = float(np.linalg.norm(nearest - values))
@@ -245,7 +245,7 @@ class _Test:
                 Block(Kind.NONNEGATIVE, -K, off + values),
             ]
         less = -np.eye(K.shape[1])[-1:]
-        cap = Block(Kind.NONNEGATIVE, less, np.array([GREATEST_MARGIN]))
+        cap = Block(Kind.NONNEGATIVE, less, np.array([MAX_MARGIN_RATIO]))
         return minimise(less[0], [*self.cone(None), *wanted, cap])
 
     def nearest(self, margin: float) -> ConicSolution:

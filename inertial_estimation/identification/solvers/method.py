@@ -73,11 +73,7 @@ class Method:
     """Distances by the option ``prior``."""
 
     def __call__(
-        self,
-        problem: Problem,
-        *,
-        weight: float = 1e-2,
-        **options: Any,
+        self, problem: Problem, *, weight: float = 1e-2, **options: Any
     ) -> Identification:
         """Solve a problem."""
         require_weight(weight)
