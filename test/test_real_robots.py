@@ -34,16 +34,6 @@ PUBLISHED = {
 }  # fmt: skip
 
 
-def identified(name):
-    """Return the identification of an arm."""
-    config, urdf, fitted, predicted = ARMS[name]
-    settings = IdentifySettings.from_yaml(CONFIGS / f'identify_{config}.yaml')
-    return identify(
-        mounted((DATA / urdf).read_text()), [DATA / log for log in fitted], settings,
-        validate=[DATA / log for log in predicted],
-    )  # fmt: skip
-
-
 def error(evidence, x):
     """Return the root of the squares of all residuals over those of efforts [%]."""
     squares = np.zeros(2)
@@ -56,22 +46,28 @@ def error(evidence, x):
 
 @pytest.mark.parametrize('name', ARMS)
 def test_default_predicts_as_well_as_the_best_of_the_others(name):
-    found, (rank, published, fitted) = identified(name), PUBLISHED[name]
+    config, urdf, logs, unseen = ARMS[name]
+    settings = IdentifySettings.from_yaml(CONFIGS / f'identify_{config}.yaml')
+    found = identify(
+        mounted((DATA / urdf).read_text()), [DATA / log for log in logs], settings,
+        validate=[DATA / log for log in unseen],
+    )  # fmt: skip
+    rank, published, fitted = PUBLISHED[name]
     (block,), (known,) = found.fit.blocks, found.determined.values()
     assert block.answer.rank == known.possible == known.reached == rank
     assert found.fit.consistent and block.answer.grade is Grade.OPTIMAL
     # No false alarm.
     codes = {one.code for one in found.findings}
     assert codes <= {'inertia', 'indefinite'} | ({'scale'} if name == 'UR10e' else set())
-    errors = {'prior': error(found.validation[0], block.before)}
+    answers = {'prior': block.before}
     for method, (solver, options) in METHODS.items():
-        (fitted_by,) = fit(found.fit.robot, [block.evidence], solver, options).blocks
-        errors[method] = error(found.validation[0], fitted_by.answer.x)
+        (by_method,) = fit(found.fit.robot, [block.evidence], solver, options).blocks
+        answers[method] = by_method.answer.x
+    errors = {method: error(found.validation[0], x) for method, x in answers.items()}
     assert errors['entropic'] == pytest.approx(published, rel=1e-3)
     assert errors['entropic'] <= NOISE * min(errors.values())
     assert errors['entropic'] < min(errors['prior'], errors['least squares'])
-    squares = fit(found.fit.robot, [block.evidence], 'least_squares').blocks[0]
-    assert error(block.evidence, squares.answer.x) <= fitted
+    assert error(block.evidence, answers['least squares']) <= fitted
 
 
 def test_gains_from_a_payload_predict_better_than_published_ones():
