@@ -14,7 +14,8 @@ products are aimed at a larger value than in the end [Mehrotra 1992]. Where the 
 first step and the last ones are Newton's on the objective, which over the weight is
 self-concordant: there its decrement bounds the distance to the minimum [Nesterov, Nemirovskii
 1994]. Every iterate is strictly consistent and within the bounds; where the prior violates some,
-a first program widens them all by one more variable, which it makes as small as it can.
+a first program widens them all by one more variable, which it makes as small as it can. Bounds
+that it leaves no room inside are equations, in whose null space steps are taken.
 """
 
 from __future__ import annotations
@@ -221,7 +222,7 @@ class ConeNewton:
             # Gaps decrease at every step until round-off is all that is left of them.
             stalled = least <= OPTIMAL and gap >= least
             reached = stalled or (gap <= TOLERANCE and not self.smooth)
-            if self.smooth or (final and gap < least):
+            if (self.smooth and not stalled) or (final and gap < least):
                 least, best = gap, state
             if last or (final and reached):
                 break
