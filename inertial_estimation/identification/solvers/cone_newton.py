@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import null_space
@@ -119,7 +119,7 @@ class _State(NamedTuple):
         return float(np.sum((np.swapaxes(self.shapes.root, -1, -2) @ self.Y_root) ** 2))
 
 
-def minimise_within(problem: Problem, at: Coordinates, weight: float, **options: float) -> Minimum:
+def minimise_within(problem: Problem, at: Coordinates, weight: float, **options: Any) -> Minimum:
     """Return the minimum within the bounds of a problem."""
     bounds = LinearBounds.of(problem.bounds, problem.unknowns)
     none = np.zeros((0, len(at.drawn))), np.zeros(0)
@@ -143,7 +143,7 @@ def minimise_inside(
     at: Coordinates,
     rows: tuple[Array, Array],
     weight: float,
-    **options: float,
+    **options: Any,
 ) -> Minimum:
     """
     Return the minimum within rows, of which the first have names.
