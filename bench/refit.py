@@ -30,6 +30,7 @@ from inertial_estimation.identification.equations.builder import (
 from inertial_estimation.identification.errors_in_variables import StateNoise, without_state_errors
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.information import weighted_sum
+from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.recursion.covariance import parameter_roots
@@ -72,11 +73,7 @@ def measure(rounds: int = ROUNDS) -> tuple[list[Table], list[Goal]]:
     live = interleave(_joint_refits(), rounds)
     goals = [
         Goal(f'{name} / {PEER}', ratio(off_line[name], off_line[PEER]), limit)
-        for name, limit in (
-            ('entropic, cold', 0.06),
-            ('entropic, warm', 0.04),
-            ('semidefinite', 0.4),
-        )
+        for name, limit in (('entropic', 0.06), ('semidefinite', 0.4))
     ]
     share = float(np.median(off_line[ADDED])) / (1e3 * ADDED_AT_ONCE)
     goals.append(Goal(f'{ADDED} / their time at 1 kHz', share, 0.1))
@@ -110,38 +107,31 @@ def _rows(durations: Durations) -> list[tuple[object, ...]]:
 
 def _identification() -> dict[str, Timed]:
     """Return identifications of the iCub from joint torques, and the reduction of equations."""
-    problem, earlier = _problems()
-    start = solve_entropic(earlier, weight=WEIGHT).x
+    problem = _problem()
     robot = Robot.from_urdf(icub_urdf(), imus=[BASE])
     builder, samples = EquationBuilder(robot), _random_batch(robot, ADDED_AT_ONCE)
     calls: dict[str, Callable[[], object]] = {
         PEER: lambda: _by_cvxpy(problem),
-        'entropic, cold': lambda: solve_entropic(problem, weight=WEIGHT, with_deviations=False),
-        'entropic, warm': lambda: solve_entropic(
-            problem, weight=WEIGHT, start=start, with_deviations=False
-        ),
-        'semidefinite': lambda: solve_semidefinite(
-            problem, weight=WEIGHT, prior='euclidean', with_deviations=False
+        'entropic': one_thread()(lambda: solve_entropic.solve(problem, WEIGHT)),
+        'semidefinite': one_thread()(
+            lambda: solve_semidefinite.solve(problem, WEIGHT, prior='euclidean')
         ),
         ADDED: lambda: gather(builder, samples),
     }
     return {name: Timed(call, 1) for name, call in calls.items()}
 
 
-def _problems() -> tuple[Problem, Problem]:
-    """Return two problems that differ by their noise."""
+def _problem() -> Problem:
+    """Return the identification of the iCub from joint torques."""
     robot = Robot.from_urdf(icub_urdf(), ft_sensors=[], imus=[BASE])
     builder = EquationBuilder(robot, EquationChoice(efforts=robot.joint_names))
     (evidence,) = gather(builder, _random_batch(robot, SAMPLES))
     rng = np.random.default_rng(2)
     truth = robot.parameters * (1 + WRONG * rng.uniform(-1, 1, (len(robot.links), 1)))
     merged = weighted_sum(evidence.kinds.values(), [1 / NOISE] * len(evidence.kinds))
-    found = []
-    for seed in (3, 4):
-        rho = merged.R @ truth.reshape(-1) + np.random.default_rng(seed).normal(size=merged.n)
-        unknowns, excess = evidence.block.unknowns, merged.count - merged.n
-        found.append(Problem(unknowns, merged.R, rho, excess, merged.count, robot.parameters))
-    return found[0], found[1]
+    rho = merged.R @ truth.reshape(-1) + np.random.default_rng(3).normal(size=merged.n)
+    unknowns, excess = evidence.block.unknowns, merged.count - merged.n
+    return Problem(unknowns, merged.R, rho, excess, merged.count, robot.parameters)
 
 
 def _random_batch(robot: Robot, n: int) -> SampleBatch:

@@ -125,16 +125,18 @@ def test_slopes_of_the_bound_are_slopes(arm_with_wrist_sensor, rng, efforts):
 def test_search_keeps_within_limits_and_gets_better(arm):
     limits = joint_limits(arm, {'shoulder': SHOULDER}, acceleration=4.0)
     search, dense = ExcitationSearch(ExcitationRegressor(arm), limits, BASIS), BASIS.times(3001)
-    runs = search.run(starts=3)
+    start, runs = (
+        search.motion(search.random_start(np.random.default_rng(0))),
+        search.run(starts=3),
+    )
+    at_start = max(search.regressor.conditions(start.at(dense)))
+    for motion in (start, *(found.motion for found in runs)):
+        q, v, a = motion.at(dense)
+        assert (q > limits.lower).all() and (q < limits.upper).all()
+        assert (np.abs(v) < limits.velocity).all() and (np.abs(a) < limits.acceleration).all()
+        np.testing.assert_allclose(motion.at(np.zeros(1))[1:], 0.0, atol=EXACT)
     for found in runs:
-        assert found.complete
-        for motion in (found.start, found.motion):
-            q, v, a = motion.at(dense)
-            assert (q > limits.lower).all() and (q < limits.upper).all()
-            assert (np.abs(v) < limits.velocity).all()
-            assert (np.abs(a) < limits.acceleration).all()
-            np.testing.assert_allclose(motion.at(np.zeros(1))[1:], 0.0, atol=EXACT)
-        assert found.condition < found.condition_at_start / BETTER
+        assert found.complete and found.condition < at_start / BETTER
         conditions = search.regressor.conditions(found.motion.at(dense))
         assert max(conditions) == pytest.approx(found.condition, rel=1e-2)
     assert runs[0].condition <= runs[1].condition <= runs[2].condition

@@ -67,7 +67,7 @@ def test_answer_nearest_to_the_prior_is_the_authors(method, measure, problem, da
     assert found.grade is Grade.OPTIMAL
     assert found.mean_square == pytest.approx(greatest, rel=CONSTRAINT)
     # Neither ellipsoids nor consistency are active.
-    assert LinearBounds.of(problem).slack(found.x).min() > 0.0
+    assert LinearBounds.of(problem.bounds, problem.unknowns).slack(found.x).min() > 0.0
     assert found.consistent
     ours = measure(found.parameters, data['prior']).sum()
     assert ours <= measure(theirs, data['prior']).sum() * (1.0 + 1e-6)
@@ -81,7 +81,8 @@ def test_euclidean_cost_is_the_authors(problem, data):
         distance = np.sum((x - problem.prior_point()) ** 2)
         return 0.5 * problem.mean_square(x) + 0.5 * weight * distance
 
-    theirs, bounds = cost(data['sol_euclidean'].ravel()), LinearBounds.of(problem)
+    theirs = cost(data['sol_euclidean'].ravel())
+    bounds = LinearBounds.of(problem.bounds, problem.unknowns)
     found = SOLVERS['semidefinite'](problem, weight=weight, prior='euclidean')
     assert cost(found.x) == pytest.approx(theirs, rel=EUCLIDEAN)
     assert bounds.slack(found.x).min() > -1e-6

@@ -15,7 +15,6 @@ from inertial_estimation.identification.problem import Grade
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.logs.identify import identify
 from inertial_estimation.logs.identify_settings import IdentifySettings
-from inertial_estimation.logs.log import LogSlice
 
 DATA = SHARED / 'data'
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason='needs ../shared/data')
@@ -35,17 +34,6 @@ PUBLISHED = {
 }  # fmt: skip
 
 
-def identified(name, *parts):
-    """Return the identification of an arm: from parts of logs, or as published."""
-    config, urdf, fitted, predicted = ARMS[name]
-    fitted, predicted = (parts, ()) if parts else (fitted, predicted)
-    settings = IdentifySettings.from_yaml(CONFIGS / f'identify_{config}.yaml')
-    return identify(
-        mounted((DATA / urdf).read_text()), [DATA / log for log in fitted], settings,
-        validate=[DATA / log for log in predicted],
-    )  # fmt: skip
-
-
 def error(evidence, x):
     """Return the root of the squares of all residuals over those of efforts [%]."""
     squares = np.zeros(2)
@@ -56,50 +44,30 @@ def error(evidence, x):
     return 100.0 * float(np.sqrt(squares[0] / squares[1]))
 
 
-def held_out_errors(found, unseen):
-    """Return the error of each method on other logs, and the prior's."""
-    (block,) = found.fit.blocks
-    answers = {
-        name: fit(found.fit.robot, [block.evidence], method, options).blocks[0].answer.x
-        for name, (method, options) in METHODS.items()
-    }
-    return {name: error(unseen, x) for name, x in (answers | {'prior': block.before}).items()}
-
-
 @pytest.mark.parametrize('name', ARMS)
 def test_default_predicts_as_well_as_the_best_of_the_others(name):
-    found, (rank, published, fitted) = identified(name), PUBLISHED[name]
+    config, urdf, logs, unseen = ARMS[name]
+    settings = IdentifySettings.from_yaml(CONFIGS / f'identify_{config}.yaml')
+    found = identify(
+        mounted((DATA / urdf).read_text()), [DATA / log for log in logs], settings,
+        validate=[DATA / log for log in unseen],
+    )  # fmt: skip
+    rank, published, fitted = PUBLISHED[name]
     (block,), (known,) = found.fit.blocks, found.determined.values()
     assert block.answer.rank == known.possible == known.reached == rank
     assert found.fit.consistent and block.answer.grade is Grade.OPTIMAL
     # No false alarm.
     codes = {one.code for one in found.findings}
     assert codes <= {'inertia', 'indefinite'} | ({'scale'} if name == 'UR10e' else set())
-    errors = held_out_errors(found, *found.validation)
+    answers = {'prior': block.before}
+    for method, (solver, options) in METHODS.items():
+        (by_method,) = fit(found.fit.robot, [block.evidence], solver, options).blocks
+        answers[method] = by_method.answer.x
+    errors = {method: error(found.validation[0], x) for method, x in answers.items()}
     assert errors['entropic'] == pytest.approx(published, rel=1e-3)
     assert errors['entropic'] <= NOISE * min(errors.values())
     assert errors['entropic'] < min(errors['prior'], errors['least squares'])
-    squares = fit(found.fit.robot, [block.evidence], 'least_squares').blocks[0]
-    assert error(block.evidence, squares.answer.x) <= fitted
-
-
-# On the UR10e a second determines too little, and starts differ by more than methods do.
-@pytest.mark.parametrize(
-    ('name', 'seconds', 'euclidean'), [('TX40', 0.8, 0.8), ('TX40', 1.6, 0.8), ('UR10e', 2.4, 1.0)]
-)
-def test_prior_is_worth_most_with_little_data(name, seconds, euclidean):
-    first = LogSlice.parse(ARMS[name][2][0])
-    config = CONFIGS / f'identify_{ARMS[name][0]}.yaml'
-    # What the filter takes at the edges is recorded beyond these seconds.
-    length = seconds + 2 * IdentifySettings.from_yaml(config).preparation.edges
-    (unseen,), errors = identified(name).validation, []
-    for start in np.linspace(first.start, first.stop - length, 9):
-        found = identified(name, f'{first.path}@{start:.6f}:{start + length:.6f}')
-        errors.append(held_out_errors(found, unseen))
-    for other, most in (
-        ('least squares', 0.8), ('LMI, no prior', 0.8), ('LMI, Euclidean', euclidean),
-    ):  # fmt: skip
-        assert np.median([one['entropic'] / one[other] for one in errors]) < most
+    assert error(block.evidence, answers['least squares']) <= fitted
 
 
 def test_gains_from_a_payload_predict_better_than_published_ones():

@@ -17,7 +17,6 @@ from scipy.spatial.transform import Rotation
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Grade, Problem
-from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import (
     entropic_divergence,
     parameters_of,
@@ -27,31 +26,29 @@ from inertial_estimation.identification.solvers.divergence import (
 from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.least_squares import (
     solve_euclidean,
-    solve_least_squares,
     solve_pullback,
 )
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
-from inertial_estimation.identification.solvers.manifold import ManifoldObjective, solve_manifold
+from inertial_estimation.identification.solvers.manifold import solve_manifold
 from inertial_estimation.identification.solvers.mass_points import (
     box_grid,
     link_grids,
     solve_mass_points,
 )
+from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.geometry import CORNERS, Box, Shape
 from inertial_estimation.model.inertia import pseudo_inertia
 
 NOISE = 20.0  # A fifth of the largest wrench: enough to push links to the edge of the cone
-STEP, DIFFERENCED = 1e-4, 1e-6  # round-off over the step, and its square
 KEPT = 1e-6  # share of the bounds' numbers: what iterations leave
 SOLVER = 1e-6  # share of its numbers by which the semidefinite solver misses a bound
 SAME_RESIDUAL = 1e-2
 """The noise is estimated from residuals, which the cone changes where it holds a link."""
+WIDTH = 1e-5  # of masses that are nearly known, which costs this times a multiplier
 ROUND_OFF = 1e-12  # of sums of products of parameters
 SAME_POINT = 1e-7  # two methods, one strictly convex objective: the root of their gaps
-AGREE = 1e-6  # least squares and the manifold at no constraint, over the largest prediction
-EDGE = 1e-5  # links just inside the cone, against its edge
 EXACT = 1e-8  # an exact active set, after round-off of a condition of the problem of about 1e6
 CUBE = Box(np.eye(4), np.ones(3))
 
@@ -89,28 +86,6 @@ def test_answer_takes_few_steps(noisy, weight, steps):
     """Newton's method on the logarithm itself takes more than a hundred."""
     result = solve_entropic(noisy, weight=weight)
     assert result.grade is Grade.OPTIMAL and result.consistent and result.iterations < steps
-
-
-def test_start_from_an_earlier_answer_leads_to_the_same_sooner(case, rng):
-    noise = rng.normal(size=len(case.y))
-    first = solve_entropic(replace(case, Y=case.Y[:-60], y=case.y[:-60]).problem(noise[:-60]))
-    cold = solve_entropic(case.problem(noise))
-    warm = solve_entropic(case.problem(noise), start=first.x)
-    assert warm.iterations <= cold.iterations
-    np.testing.assert_allclose(warm.x, cold.x, rtol=1e-6, atol=1e-8)
-    assert solve_entropic(case.problem(noise), start=cold.x).iterations <= 1
-
-
-def test_start_at_the_edge_of_the_cone_leads_to_the_same(noisy):
-    """To round-off the inverse of such a matrix, of which multipliers start, is not positive."""
-    start = noisy.prior_point()
-    shares, axes = np.linalg.eigh(pseudo_inertia(start[:10]))
-    shares[0] = 1e-14 * shares[-1]
-    start[:10] = parameters_of(axes @ np.diag(shares) @ axes.T)
-    at_edge, cold = (solve_entropic(noisy, weight=1e-6, start=one) for one in (start, None))
-    assert at_edge.grade is cold.grade is Grade.OPTIMAL
-    least = objective(noisy, cold.x, 1e-6)
-    assert objective(noisy, at_edge.x, 1e-6) == pytest.approx(least, rel=1e-9)
 
 
 def test_deviations_are_errors_of_random_truths(rng):
@@ -151,7 +126,7 @@ def far_off(seed, links=6):
 
 def missed(problem, x):
     """Return by how much the worst bound is missed, over the size of its numbers."""
-    bounds = LinearBounds.of(problem)
+    bounds = LinearBounds.of(problem.bounds, problem.unknowns)
     sizes = np.abs(bounds.rows) @ np.abs(x) + np.abs(bounds.limits)
     return float((-bounds.slack(x) / sizes).max(initial=0.0))
 
@@ -164,6 +139,30 @@ def test_bounds_far_from_the_prior_are_kept(seed):
     found = solve_entropic(problem)
     assert found.grade is Grade.OPTIMAL and found.consistent and found.notes == ()
     assert missed(problem, found.x) < KEPT
+
+
+@pytest.mark.parametrize('at_once', [False, True])
+@pytest.mark.parametrize('method', ['entropic', 'semidefinite', 'mass_points'])
+def test_bounds_that_leave_no_room_are_equations(method, at_once):
+    """Least and greatest masses that are equal, or greatest ones that the total takes at once."""
+    for seed in (1, 2, 5, 6):
+        problem, truth = far_off(seed, links=3)
+        mass, total = truth[:, :1], truth[:, 0].sum()
+        exact = Bounds(mass=mass * [1.0, 1.0])
+        if at_once:
+            exact = Bounds(mass=mass * [0.9, 1.0], total_mass=np.array([total, np.inf]))
+        nearly = Bounds(mass=mass * [1.0 - WIDTH, 1.0 + WIDTH])
+        found, wider = (
+            SOLVERS[method](replace(problem, bounds=bounds)) for bounds in (exact, nearly)
+        )
+        assert found.grade is wider.grade is Grade.OPTIMAL and found.consistent
+        np.testing.assert_allclose(found.parameters[:, 0], truth[:, 0], rtol=1e-9)
+        costs = [
+            0.5 * problem.mean_square(one.x)
+            + 1e-2 * SOLVERS[method].distance.of(one.parameters, problem.prior).sum()
+            for one in (found, wider)
+        ]
+        assert costs[0] == pytest.approx(costs[1], rel=1e-3), seed
 
 
 @pytest.mark.parametrize('seed', [19, 58, 100, 243])
@@ -209,59 +208,33 @@ def test_without_prior_every_answer_is_optimal_and_consistent():
     for seed in range(60):
         found = solve_semidefinite(heavy_and_light(seed), prior='none')
         assert found.grade is Grade.OPTIMAL and found.consistent, seed
+        # The gap ends at round-off and not at the limit of iterations.
+        assert found.iterations < 100, seed
 
 
-def test_prior_leads_to_the_answer_of_the_convex_method(noisy):
+def test_manifold_has_the_minimum_of_the_convex_method(noisy, rng):
     found, expected = solve_manifold(noisy), solve_entropic(noisy)
-    assert found.grade is Grade.OPTIMAL
+    # With a wrong curvature steps are short.
+    assert found.grade is Grade.OPTIMAL and found.iterations < 40
     np.testing.assert_allclose(found.x, expected.x, rtol=SAME_POINT, atol=SAME_POINT)
     np.testing.assert_allclose(found.deviations, expected.deviations, rtol=10 * SAME_POINT)
-
-
-def test_few_equations_and_a_weak_prior_have_the_same_minimum(rng):
+    # With few equations and a weak prior the objective is flat.
     case = humanoid_case(rng, instants=5)
-    problem = case.problem(NOISE * rng.normal(size=len(case.y)))
-    found, expected = (f(problem, weight=1e-8) for f in (solve_manifold, solve_entropic))
-    least, value = (objective(problem, one.x, 1e-8) for one in (expected, found))
+    few = case.problem(NOISE * rng.normal(size=len(case.y)))
+    found, expected = (f(few, weight=1e-8) for f in (solve_manifold, solve_entropic))
+    least, value = (objective(few, one.x, 1e-8) for one in (expected, found))
     assert found.grade is Grade.OPTIMAL and value <= least * (1.0 + SAME_POINT)
 
 
-def test_slopes_and_curvature_of_the_objective_are_differences(noisy, rng):
-    objective = ManifoldObjective(Coordinates.of(noisy), 10.0, 0.1)
-    y, step = objective.start + 0.1 * rng.normal(size=(2, len(objective.start)))
-    ahead, behind = (objective.place(y + share * step) for share in (STEP, -STEP))
-    here = objective.place(y)
-    slope = (ahead.value - behind.value) / (2 * STEP)
-    assert slope == pytest.approx(here.gradient @ step, rel=DIFFERENCED)
-    change = (ahead.gradient - behind.gradient) / (2 * STEP)
-    size = np.abs(change).max()
-    np.testing.assert_allclose(here.hessian @ step, change, atol=DIFFERENCED * size)
-
-
-@pytest.mark.parametrize('weight', [1e-2, None])
+@pytest.mark.parametrize('weight', [1e-2, 1e-10])
 def test_every_iterate_is_consistent_and_no_worse(noisy, weight):
     values = []
     for budget in range(30):
         result = solve_manifold(noisy, weight=weight, max_iterations=budget)
         assert result.consistent and result.iterations <= budget
         assert (result.grade is Grade.OPTIMAL) == (result.optimality <= 1e-9)
-        values.append(objective(noisy, result.x, weight or 0.0))
+        values.append(objective(noisy, result.x, weight))
     assert (np.diff(values) <= ROUND_OFF * values[0]).all() and values[3] < values[0]
-
-
-def test_without_prior_the_boundary_is_that_of_the_cone(noisy):
-    found = solve_manifold(noisy, weight=None)
-    expected = solve_semidefinite(noisy, prior='none')
-    assert found.grade is Grade.OPTIMAL
-    assert found.mean_square == pytest.approx(expected.mean_square, rel=EDGE)
-
-
-def test_inside_the_cone_it_is_least_squares(rng):
-    case = humanoid_case(rng)
-    problem = case.problem(0.1 * rng.normal(size=len(case.y)))
-    found, expected = solve_manifold(problem, weight=None), solve_least_squares(problem)
-    difference = problem.factor @ (found.x - expected.x)
-    assert np.abs(difference).max() < AGREE * np.abs(problem.target).max()
 
 
 @pytest.fixture
@@ -278,17 +251,12 @@ def even(box, mass):
     return parameters_of(box.L_H_S @ about @ box.L_H_S.T)
 
 
-@pytest.mark.parametrize('hulls', [False, True])
-def test_shape_without_volume_is_refused_by_link(box, hulls):
-    around = CUBE if hulls else Box(np.eye(4), np.array([1.0, 1.0, 0.0]))
-    flat = Shape(CORNERS * [1, 1, 0], around, 'visual')
-    with pytest.raises(ModelError) as error:
-        link_grids(('arm',), even(box, 1.0)[None], {'arm': flat}, hulls=hulls)
-    assert 'arm' in str(error.value)
-
-
 def test_shape_goes_before_config_before_prior(box):
     prior = np.array([even(box, 2.0)] * 3)
+    flat = Shape(CORNERS * [1, 1, 0], Box(np.eye(4), np.array([1.0, 1.0, 0.0])), 'visual')
+    with pytest.raises(ModelError) as error:
+        link_grids(('a', 'b', 'c'), prior, {'b': flat})
+    assert "'b'" in str(error.value)
     shapes = {'a': Shape(CORNERS, CUBE, 'visual')}
     grids = link_grids(('a', 'b', 'c'), prior, shapes, configured=dict.fromkeys('ab', CUBE))
     assert [grid.source for grid in grids] == ['visual', 'config', 'cuboid']
@@ -340,7 +308,7 @@ def test_compact_links_off_centre_cannot_be_represented():
     mass, first = result.parameters[0, :2]
     share = first / mass / 0.1
     assert spread - first**2 / mass >= mass * share * (1 - share) * 0.01 - ROUND_OFF
-    assert len(result.notes) == 2 and 'arm' in result.notes[0]
+    assert 'arm' in result.notes[0]
     assert (
         solve_mass_points(problem, grids=[box_grid(box, 9)]).mean_square < 0.1 * result.mean_square
     )

@@ -37,7 +37,7 @@ DIGITS = 10
 MAX_LINES = 200_000
 """Of a table: 20 s at 10 kHz."""
 LIMITS = ('lower', 'upper', 'velocity', 'acceleration', 'effort')
-CONDITION = ('condition_at_start', 'condition', 'complete')
+CONDITION = ('condition', 'complete')
 
 
 def run(chosen: argparse.Namespace) -> None:
@@ -83,8 +83,10 @@ def _record(found: Excitation) -> dict[str, Any]:
         'base_parameters': sum(one.base.rank for one in found.regressor.submodels),
         'submodels': [
             {'name': one.name, 'equations': one.kinds, 'base_parameters': one.base.rank,
-             'condition_at_start': start, 'condition': end}
-            for one, start, end in found.submodel_conditions
+             'condition': condition}
+            for one, condition in zip(
+                found.regressor.submodels, found.regressor.conditions(found.states), strict=True
+            )
         ],
         'motion': {
             'period': motion.basis.period,

@@ -4,15 +4,11 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from numbers import Real
-from typing import TypeVar
 
 import numpy as np
 
 from inertial_estimation.errors import ModelError, ShapeError
-
-Choice = TypeVar('Choice', bound=Enum)
 
 
 def require_array(name: str, value: object, shape: tuple[int, ...] | None = None) -> None:
@@ -29,20 +25,3 @@ def require_number(name: str, value: object, *, least: float = -np.inf) -> None:
         raise ModelError(f"'{name}' must be a number, not {type(value).__name__}")
     if least > -np.inf and not float(value) >= least:
         raise ModelError(f"'{name}' must be at least {least:g}, not {float(value):g}")
-
-
-def require_noise(noise: float | None) -> None:
-    """Raise unless the noise of equations is None, or finite and not negative."""
-    if noise is not None:
-        require_number('noise', noise, least=0.0)
-        if np.isinf(noise):
-            raise ModelError("'noise' must be finite, or None to estimate it")
-
-
-def choice(kind: type[Choice], name: str, value: object) -> Choice:
-    """Return a member of an enum by its value."""
-    try:
-        return kind(value)
-    except ValueError as error:
-        known = ', '.join(str(one.value) for one in kind)
-        raise ModelError(f"'{name}' must be one of {known}, not {value!r}") from error

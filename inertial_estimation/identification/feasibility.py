@@ -17,10 +17,9 @@ Stated base parameters are read from text with commas:
     wrist_2+wrist_3.viscous,0.2
 
 Names are those of `Unknowns`; ``+`` between two joints is a coupling. A value may be off by half
-of its last digit, as printed numbers are. A column ``deviation`` may have its standard deviation;
-the JSON of an identification has all three. The verdict ignores combinations of friction and
-drives alone, whose small values are measured negative half of the time, and the consistency of
-payloads, which are no part of the robot.
+of its last digit, as printed numbers are. A column ``deviation`` may have its standard deviation.
+The verdict ignores combinations of friction and drives alone, whose small values are measured
+negative half of the time.
 """
 
 from __future__ import annotations
@@ -31,24 +30,22 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from enum import Enum
 from io import StringIO
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.config.files import from_json
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.problem import Bounds, Grade, Problem
+from inertial_estimation.identification.problem import Bounds, Grade
 from inertial_estimation.identification.solvers.conic import (
     Block,
     ConicSolution,
     Kind,
-    matrix,
     minimise,
-    vector,
 )
+from inertial_estimation.identification.solvers.divergence import components, symmetric
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, parse_combination
@@ -61,16 +58,16 @@ MARGIN = 1e-6
 Eigenvalue by which a correction is inside the cone, in SI units [S 21], for links like balls of
 one kilogramme; in proportion to the least eigenvalue of others.
 """
-BALL = 5e-3
+BALL_EIGENVALUE = 5e-3
 """Least eigenvalue of the pseudo-inertia of such a ball."""
 RESOLUTION = 2e-6
 """
 A margin of this share of the least eigenvalue of links of the scale, times the largest base
 parameter over their mass where that is more than one, has no certain sign.
 """
-GREATEST_MARGIN = 200.0
+MAX_MARGIN_RATIO = 200.0
 """Larger shares of it are not looked for: links without equations have any margin."""
-LARGER = 10.0
+MAX_SIZE_RATIO = 10.0
 """Size of links for which certificates hold, over the nearest ones."""
 COLUMNS, DEVIATION = ('combination', 'value'), 'deviation'
 NOT_NEGATIVE = (Term.VISCOUS, Term.COULOMB, Term.DRIVE_INERTIA)
@@ -100,7 +97,9 @@ class Consistency(str, Enum):
     def rows(self, congruence: Array) -> Array:
         """Return the map of parameters to their matrix C M C' as a vector; C (..., k, k)."""
         C = congruence[..., None, :, :]
-        return np.swapaxes(vector(C @ self.matrix(np.eye(10)) @ np.swapaxes(C, -1, -2)), -1, -2)
+        matrices = C @ self.matrix(np.eye(10)) @ np.swapaxes(C, -1, -2)
+        # Backwards they are columns of the triangle, as Clarabel has them, of axes in reverse.
+        return np.swapaxes(components(matrices)[..., ::-1], -1, -2)
 
 
 class Verdict(str, Enum):
@@ -170,7 +169,7 @@ def check_base_parameters(
     margin = test.unit * float(solution.x[-1]) if solution.feasible else -np.inf
     # In proportion to the largest base parameter over the mass of links.
     size = max(1.0, float(np.abs(values).max(initial=0.0) / mass))
-    resolution, aimed = RESOLUTION * test.unit * size, MARGIN * test.unit / BALL
+    resolution, aimed = RESOLUTION * test.unit * size, MARGIN * test.unit / BALL_EIGENVALUE
     verdict, certificate = Verdict.UNDECIDED, None
     if margin > resolution and solution.grade is Grade.OPTIMAL:
         verdict = Verdict.FEASIBLE
@@ -183,7 +182,7 @@ def check_base_parameters(
         proof = test.certificate(solution)
         off = 0.0 if rounding is None else np.abs(proof.normal) @ rounding
         missed = proof.offset - proof.normal @ values - off
-        if missed > LARGER * proof.mismatch * np.abs(x).sum():
+        if missed > MAX_SIZE_RATIO * proof.mismatch * np.abs(x).sum():
             verdict, certificate = Verdict.INFEASIBLE, proof
     nearest = base.of(x)
     distance = float(np.linalg.norm(nearest - values))
@@ -210,10 +209,7 @@ class _Test:
         self.links, extras = unknowns.links, np.ones(len(unknowns.extras))
         self.sizes = np.append(np.tile(of_link, len(self.links)), extras)
         self.unit = float(Consistency.FULL.margins(ball))
-        prior, none = np.tile(ball, (len(self.links), 1)), np.zeros((0, len(unknowns)))
-        self.bounds = LinearBounds.of(
-            Problem(unknowns, none, np.zeros(0), 0.0, 1.0, prior, bounds=bounds)
-        )
+        self.bounds = LinearBounds.of(bounds, unknowns)
         self.root = np.diag(np.diagonal(consistency.matrix(ball)) ** -0.5)
         self.of_link = consistency.rows(self.root[None])[0]
         self.largest = np.asarray(np.abs(base.grouping * self.sizes).max(axis=1))
@@ -221,7 +217,7 @@ class _Test:
 
     def cone(self, margin: float | None) -> list[Block]:
         """Return consistency and bounds, with a margin or with the last variable as such."""
-        unit = np.tile(vector(self.root @ self.root), len(self.links))
+        unit = np.tile(components(self.root @ self.root)[::-1], len(self.links))
         matrices = np.kron(np.eye(len(self.links)), self.of_link * self.sizes[:10])
         G = np.zeros((len(unit), len(self.sizes) + 1))
         G[:, : matrices.shape[1]] = matrices
@@ -249,7 +245,7 @@ class _Test:
                 Block(Kind.NONNEGATIVE, -K, off + values),
             ]
         less = -np.eye(K.shape[1])[-1:]
-        cap = Block(Kind.NONNEGATIVE, less, np.array([GREATEST_MARGIN]))
+        cap = Block(Kind.NONNEGATIVE, less, np.array([MAX_MARGIN_RATIO]))
         return minimise(less[0], [*self.cone(None), *wanted, cap])
 
     def nearest(self, margin: float) -> ConicSolution:
@@ -276,7 +272,9 @@ class _Test:
         normal = (sum(less) - normal) / self.largest
         offset = -float(sum(z @ block.h for block, z in zip(cone[1:], shares[1:], strict=False)))
         seen = np.sum([b.G.T @ z for b, z in zip(cone, shares, strict=False)], axis=0)
-        multipliers = self.root @ matrix(shares[0].reshape(len(self.links), -1)) @ self.root
+        multipliers = (
+            self.root @ symmetric(shares[0].reshape(len(self.links), -1)[:, ::-1]) @ self.root
+        )
         mismatch = np.abs(self.base.grouping.T @ normal - seen[:-1] / self.sizes).max()
         return Certificate(normal, offset, multipliers, float(mismatch))
 
@@ -334,9 +332,11 @@ def check_stated(
 
 def read_base_parameters(text: str, robot: Robot) -> StatedBaseParameters:
     """Read stated base parameters of a robot."""
-    rows, payloads = _table(text)
+    rows = list(csv.DictReader(StringIO(text)))
+    if not rows or any(row.get(column) is None for row in rows for column in COLUMNS):
+        raise ModelError(f'base parameters need rows with the columns {", ".join(COLUMNS)}')
     combinations = [row['combination'] for row in rows]
-    unknowns = Unknowns(robot.link_names, _extras(combinations, robot, payloads))
+    unknowns = Unknowns(robot.link_names, _extras(combinations, robot))
     base = BaseParameters.parse(combinations, unknowns.names)
     if len(set(base.independent.tolist())) < base.rank:
         raise ModelError('each combination of base parameters must begin with another name')
@@ -357,35 +357,8 @@ def read_base_parameters(text: str, robot: Robot) -> StatedBaseParameters:
     return StatedBaseParameters(unknowns, base, values, rounding, np.array(deviations))
 
 
-def _table(text: str) -> tuple[list[dict[str, str]], tuple[str, ...]]:
-    """Return the rows of a text by the names of columns, and the names of payloads."""
-    payloads: tuple[str, ...] = ()
-    if text.lstrip().startswith('{'):
-        try:
-            found: Any = from_json(text)
-            records = [one for block in found['submodels'] for one in block['base_parameters']]
-            # Both neighbours of an FT sensor state its offset.
-            rows = [
-                {key: '' if one[key] is None else str(one[key]) for key in (*COLUMNS, DEVIATION)}
-                for one in {one['combination']: one for one in records}.values()
-            ]
-            payloads = tuple(found.get('payloads') or ())
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise ModelError('this JSON has no base_parameters of submodels') from error
-    else:
-        rows = list(csv.DictReader(StringIO(text)))
-    if not rows or any(row.get(column) is None for row in rows for column in COLUMNS):
-        raise ModelError(
-            f'base parameters need rows with the columns {", ".join(COLUMNS)}, or the JSON of '
-            'identify'
-        )
-    return rows, payloads
-
-
-def _extras(
-    combinations: Sequence[str], robot: Robot, payloads: Sequence[str]
-) -> tuple[Extra, ...]:
-    """Return the unknowns of joints, sensors and payloads that combinations name."""
+def _extras(combinations: Sequence[str], robot: Robot) -> tuple[Extra, ...]:
+    """Return the unknowns of joints and sensors that combinations name."""
     inertial, terms = set(Unknowns(robot.link_names).names), {term.value for term in Term}
     found: dict[Extra, None] = {}
     for name in (name for text in combinations for name in parse_combination(text)):
@@ -393,11 +366,11 @@ def _extras(
             continue
         owner, _, term = name.rpartition('.')
         stated, parts = f"'{name}' is stated", [owner]
-        if term in INERTIAL and owner not in payloads:
+        if term in INERTIAL:
             raise NameNotFound('link', owner, robot.link_names, stated)
         if term not in terms:
             raise NameNotFound('parameter', term, [*INERTIAL, *(terms - {*INERTIAL})], stated)
-        known = (*payloads, *robot.joint_names, *(sensor.name for sensor in robot.ft_sensors))
+        known = (*robot.joint_names, *(sensor.name for sensor in robot.ft_sensors))
         if owner not in known and owner.count('+') == 1:
             # A coupling, between two joints.
             parts, known = owner.split('+'), robot.joint_names

@@ -43,7 +43,7 @@ from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import (
     PRIOR_WEIGHT,
     entropic_model,
-    prior_of_method,
+    prior_model,
     widened,
 )
 from inertial_estimation.identification.problem import Bounds, Identification, Problem
@@ -244,9 +244,7 @@ class _Task:
             x = self.unknowns.join(np.where(seen[:, None], parameters, self.prior), extras)
             answer = replace(answer, x=x)
         else:
-            none = replace(Information.empty(len(before)), count=1.0)
-            limits = Problem.of(self.unknowns, none, self.prior, bounds=self.bounds)
-            bounds = LinearBounds.of(limits)
+            bounds = LinearBounds.of(self.bounds, self.unknowns)
             # With the deviations a bound at zero has a size too.
             spreads = np.nan_to_num(answer.deviations, nan=0.0, posinf=0.0)
             sizes = np.abs(bounds.rows) @ (np.abs(answer.x) + spreads) + np.abs(bounds.limits)
@@ -264,20 +262,24 @@ class _Task:
         rows = found.noise.information
         if not self.method.weighted:
             return rows
-        model = prior_of_method(
-            self.method.distance, self.options, self.unknowns, self.prior,
-            found.answer.parameters, friction_scales(self.evidence, found.answer.x),
-            self.options['weight'] * rows.count,
+        distance = self.method.priors.get(self.options.get('prior', ''), self.method.distance)
+        if distance.rows is None:
+            return rows
+        model = prior_model(
+            distance.rows, self.unknowns, self.prior, found.answer.parameters,
+            friction_scales(self.evidence, found.answer.x), self.options['weight'] * rows.count,
         )  # fmt: skip
-        return rows if model is None else rows.merge(model)
+        return rows.merge(model)
 
     def _search(self, others: Information | None) -> tuple[NoiseLevels, Identification, Array]:
         """Return noise, answer, and the prior parameters with all else fitted."""
         gains, evidence = gain_columns(self.unknowns), self.evidence
-        before = fitted_at_prior(evidence, self.prior)
-        # Steps keep the sign of a gain, which a wrong prior may turn in the guess.
-        guess = before.copy()
-        guess[gains] = np.abs(guess[gains])
+        before = guess = self.unknowns.join(self.prior)
+        if len(gains):
+            before = fitted_at_prior(evidence, self.prior)
+            # Steps keep the sign of a gain, which a wrong prior may turn in the guess.
+            guess = before.copy()
+            guess[gains] = np.abs(guess[gains])
         found = []
         for start in (guess, before) if (before[gains] < 0.0).any() else (guess,):
             last: list[tuple[NoiseLevels, Identification]] = []
@@ -295,6 +297,8 @@ class _Task:
         if moving.any():
             joints = ', '.join(np.array(geared(self.unknowns))[moving])
             notes = (*notes, f'gains still change: {joints}')
+        if not len(gains):
+            before = Problem.of(self.unknowns, noise.information, self.prior).fitted_extras()
         return noise, replace(answer, x=x, notes=notes), before
 
     def _solved(self, x: Array, others: Information | None) -> tuple[NoiseLevels, Identification]:

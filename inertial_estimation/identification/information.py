@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
-from inertial_estimation.errors import InertialEstimationError, ShapeError
+from inertial_estimation.errors import InertialEstimationError, ModelError, ShapeError
 from inertial_estimation.identification.arguments import require_array
 
 EQUATIONS_AT_ONCE = 2048
@@ -134,6 +134,8 @@ class Information:
 
     def forget(self, factor: float) -> Information:
         """Return R'R times a forgetting factor in (0, 1], such as ``0.5 ** (dt / half_life)``."""
+        if not 0.0 < factor <= 1.0:
+            raise ModelError(f'the forgetting factor is {factor:g}, expected more than 0, up to 1')
         return replace(self.scaled(float(np.sqrt(factor))), count=factor * self.count)
 
     def scaled(self, weight: float) -> Information:

@@ -10,24 +10,17 @@ is refused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.arguments import choice
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.solvers.divergence import (
-    Distance,
-    entropic_gradient,
-    entropic_roots,
-    parameters_of,
-    symmetric,
-    whitening,
-)
+from inertial_estimation.identification.solvers.divergence import entropic_rows, parameters_of
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import LARGEST_ARM, pseudo_inertia
 
@@ -78,57 +71,28 @@ def _widened(name: str, parameters: Array) -> Array:
     return parameters_of(J)
 
 
-def prior_of_method(
-    distance: Distance,
-    options: Mapping[str, Any],
+def prior_model(
+    rows: Callable[[Array, Array], tuple[Array, Array]],
     unknowns: Unknowns,
     prior: Array,
     near: Array,
     scales: Array | None,
     weight: float,
-) -> Information | None:
-    """
-    Return equations whose half square is the prior of a method, to second order.
-
-    near: parameters about which it is developed; scales: standard deviations of extras.
-    """
-    if 'prior' in options:
-        distance = choice(Distance, 'prior', options['prior'])
-    if distance is Distance.NONE:
-        return None
-    if distance is not Distance.EUCLIDEAN:
-        about = near if distance is Distance.ENTROPIC else prior
-        return entropic_model(unknowns, prior, about, scales, weight)
-    eye = np.broadcast_to(np.eye(10), (len(prior), 10, 10))
-    return _as_equations(unknowns, eye, prior, scales, weight)
-
-
-def entropic_model(
-    unknowns: Unknowns, prior: Array, near: Array, scales: Array | None, weight: float
 ) -> Information:
-    """Return equations whose half square is the log-det divergence to second order."""
-    maps = np.linalg.inv(whitening(prior))
-    shapes = symmetric(np.einsum('lij,lj->li', maps, near - prior))
-    inside = np.linalg.eigvalsh(shapes)[:, 0] > -1.0
-    about = np.where(inside[:, None], near, prior)
-    shapes = np.where(inside[:, None, None], shapes, 0.0)
-    roots = entropic_roots(shapes)
-    slopes = entropic_gradient(shapes)[..., None]
-    moved = np.linalg.solve(np.swapaxes(roots, -1, -2), slopes)[..., 0]
-    rows = roots @ maps
-    targets = np.einsum('lij,lj->li', rows, about) - moved
-    return _as_equations(unknowns, rows, targets, scales, weight)
+    """
+    Return equations whose half square is a weighted prior to second order.
 
-
-def _as_equations(
-    unknowns: Unknowns, roots: Array, targets: Array, scales: Array | None, weight: float
-) -> Information:
-    """Return equations of each link, (n_links, 10, 10) and (n_links, 10), as those of all."""
+    rows: of its `Distance`; near: parameters about which it is developed, (n_links, 10);
+    scales: standard deviations of extras, (n_extras,).
+    """
     n, n_inertial = len(unknowns), unknowns.n_inertial
-    rows, target = np.zeros((n, n)), np.append(targets, np.zeros(n - n_inertial))
-    for k, root in enumerate(roots):
-        rows[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = root
+    roots, targets = rows(near, prior)
+    Y, y = np.zeros((n, n)), np.append(targets, np.zeros(n - n_inertial))
+    Y[:n_inertial, :n_inertial] = block_diag(*roots)
     rest = np.arange(n_inertial, n)
-    rows[rest, rest] = 0.0 if scales is None else 1.0 / scales
+    Y[rest, rest] = 0.0 if scales is None else 1.0 / scales
     size = np.sqrt(weight)
-    return replace(Information.of(size * rows, size * target), count=0.0)
+    return replace(Information.of(size * Y, size * y), count=0.0)
+
+
+entropic_model = partial(prior_model, entropic_rows)

@@ -119,7 +119,7 @@ class Problem:
         require_array('prior', self.prior, (n_links, 10))
         if self.extra_scales is not None:
             require_array('extra_scales', self.extra_scales, (n_extras,))
-        for name in ('factor', 'target', 'energy', 'count'):
+        for name in ('factor', 'target', 'energy', 'count', 'prior'):
             if not np.isfinite(getattr(self, name)).all():
                 raise ModelError(f"'{name}' holds NaN or infinity")
         require_number('energy', self.energy, least=0.0)
@@ -164,15 +164,10 @@ class Problem:
 
     def require_consistent_prior(self) -> None:
         """Raise `ModelError` unless every link's prior is strictly consistent."""
-        links = np.array(self.unknowns.links)
-        finite = np.isfinite(self.prior).all(axis=1)
-        if not finite.all():
-            raise ModelError(f'the prior holds NaN or infinity: {", ".join(links[~finite])}')
         bad = ~(consistency_margin(self.prior) > 0)
         if bad.any():
-            raise ModelError(
-                f'the prior is not strictly fully physically consistent: {", ".join(links[bad])}'
-            )
+            links = ', '.join(np.array(self.unknowns.links)[bad])
+            raise ModelError(f'the prior is not strictly fully physically consistent: {links}')
 
 
 class Grade(str, Enum):
@@ -207,8 +202,6 @@ class Identification:
         Relative optimality residual, as the solver defines it.
     grade : Grade
     iterations : int
-    solve_time : float
-        [s].
     notes : tuple of str
         Remarks of the solver, such as links on the boundary.
 
@@ -223,7 +216,6 @@ class Identification:
     optimality: float
     grade: Grade
     iterations: int
-    solve_time: float
     notes: tuple[str, ...] = ()
 
     @property

@@ -14,12 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices, Mask
 from inertial_estimation.identification.information import Information
-
-Columns = NDArray[np.intp]
 
 RANK_TOLERANCE = 1e-10
 """Singular value over the largest that is zero: reductions leave 1e-14, some logs need 1e-7."""
@@ -68,7 +65,7 @@ class RowSpace:
         return len(self.strengths)
 
     @property
-    def determined(self) -> NDArray[np.bool_]:
+    def determined(self) -> Mask:
         """Unknowns that are determined by themselves, shape (n,)."""
         return np.asarray(np.linalg.norm(self.missing, axis=1) <= DETERMINED, dtype=np.bool_)
 
@@ -118,14 +115,14 @@ def _scales(lengths: Array) -> Array:
     return np.where(lengths > ZERO_COLUMN * longest, lengths, longest)
 
 
-def eliminated(information: Information, columns: Columns) -> Information:
+def eliminated(information: Information, columns: Indices) -> Information:
     """Return the information about the other unknowns, whatever some are."""
     order = np.append(columns, np.setdiff1d(np.arange(information.n), columns))
     stacked = np.column_stack([information.R[:, order], information.rho])
     return _below(stacked, len(columns), information)
 
 
-def wandered(information: Information, columns: Columns, deviations: Array) -> Information:
+def wandered(information: Information, columns: Indices, deviations: Array) -> Information:
     """Return the information after some unknowns have changed by random steps, (k,)."""
     moved = columns[deviations > 0.0]
     n, k = information.n, len(moved)

@@ -256,8 +256,7 @@ def _link_points(
     prior, _ = widened(links, robot.parameters)
     shapes = link_shapes(robot, (*settings.mesh_folders, *mesh_folders))
     grids = link_grids(
-        links, prior, shapes.by_link, configured=settings.boxes, per_axis=settings.points,
-        hulls=settings.hulls,
+        links, prior, shapes.by_link, configured=settings.boxes, per_axis=settings.points
     )  # fmt: skip
     return dict(zip(links, grids, strict=True)), list(shapes.notes)
 

@@ -187,7 +187,6 @@ class ShapeSettings:
     boxes: Mapping[str, Annotated[Box, _box]] = field(default_factory=dict)
     """By link, for those without geometry."""
     points: int = PER_AXIS
-    hulls: bool = False
 
     def __post_init__(self) -> None:
         if self.points < PER_AXIS:

@@ -101,7 +101,6 @@ def _submodel(block: BlockFit, known: Determined, unseen: Evidence | None) -> di
         'grade': answer.grade.value,
         'optimality': answer.optimality,
         'iterations': answer.iterations,
-        'solve_time': answer.solve_time,
         'rank': answer.rank,
         'bounds_not_kept': list(block.missed),
         'unknowns': len(answer.unknowns),

@@ -14,10 +14,7 @@ import numpy as np
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.findings import Finding, finding
-from inertial_estimation.identification.excitation.excitation_regressor import (
-    ExcitationRegressor,
-    SubmodelRows,
-)
+from inertial_estimation.identification.excitation.excitation_regressor import ExcitationRegressor
 from inertial_estimation.identification.excitation.search import (
     CHECKED,
     Attempt,
@@ -95,13 +92,6 @@ class Excitation:
     def states(self) -> Array:
         """Positions, velocities, accelerations of a period, shape (3, n, n_joints)."""
         return _states(self.motion)
-
-    @cached_property
-    def submodel_conditions(self) -> list[tuple[SubmodelRows, float, float]]:
-        """Condition number of each submodel, of the start and of its result."""
-        both = (_states(self.attempts[0].start), self.states)
-        conditions = map(self.regressor.conditions, both)
-        return list(zip(self.regressor.submodels, *conditions, strict=True))
 
     @cached_property
     def efforts(self) -> Array:

@@ -45,7 +45,7 @@ class SubmodelRows:
 
     @property
     def kept(self) -> tuple[slice, Indices, Indices]:
-        """Where the regressor over the base parameters is in that of all unknowns."""
+        """Index of the regressor over the base parameters in that of all unknowns."""
         return slice(None), self.rows[:, None], self.columns[self.base.independent]
 
 

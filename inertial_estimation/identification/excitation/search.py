@@ -154,9 +154,7 @@ def descend(function: Function, x: Array, inverse: Array, stop: Callable[[], boo
 class Attempt:
     """Result of one random start."""
 
-    start: FourierMotion
     motion: FourierMotion
-    condition_at_start: float
     condition: float
     complete: bool
     """All stages ended before the limit of time."""
@@ -219,7 +217,7 @@ class ExcitationSearch:
         rng, end = np.random.default_rng(seed), time.monotonic() + seconds
         found: list[Attempt] = []
         while len(found) < starts and (not found or time.monotonic() < end):
-            x = start = self.random_start(rng)
+            x = self.random_start(rng)
             for done, (sharpness, weight) in enumerate(STAGES):
                 progress('searching', (len(found) + done / len(STAGES)) / starts)
                 objective = partial(self.objective, sharpness=sharpness, weight=weight)
@@ -228,10 +226,9 @@ class ExcitationSearch:
                 )
                 if time.monotonic() >= end:
                     break
-            motions = self.motion(start), self.motion(x)
-            times = self.basis.times(CHECKED)
-            first, last = (max(self.regressor.conditions(one.at(times))) for one in motions)
-            found.append(Attempt(*motions, first, last, time.monotonic() < end))
+            motion = self.motion(x)
+            condition = max(self.regressor.conditions(motion.at(self.basis.times(CHECKED))))
+            found.append(Attempt(motion, condition, time.monotonic() < end))
         progress('searching', 1.0)
         return sorted(found, key=lambda attempt: attempt.condition)
 

@@ -14,20 +14,22 @@ products are aimed at a larger value than in the end [Mehrotra 1992]. Where the 
 first step and the last ones are Newton's on the objective, which over the weight is
 self-concordant: there its decrement bounds the distance to the minimum [Nesterov, Nemirovskii
 1994]. Every iterate is strictly consistent and within the bounds; where the prior violates some,
-a first program widens them all by one more variable, which it makes as small as it can.
+a first program widens them all by one more variable, which it makes as small as it can. Bounds
+that it leaves no room inside are equations, in whose null space steps are taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import null_space
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.problem import Grade
+from inertial_estimation.identification.problem import Grade, Problem
 from inertial_estimation.identification.solvers.coordinates import Coordinates, solve_root
 from inertial_estimation.identification.solvers.divergence import (
     components,
@@ -39,10 +41,10 @@ from inertial_estimation.identification.solvers.divergence import (
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.model.inertia import consistency_margin
 
-OPTIMAL, TOLERANCE, RESOLUTION = 1e-9, 1e-12, 1e-15
+OPTIMAL, TOLERANCE = 1e-9, 1e-12
 """
-Gap to the least objective, over the objective plus what is round-off: of an optimal answer, that
-ends iterations, and that is left by round-off of a smooth objective.
+Gap to the least objective, over the objective plus what is round-off: of an optimal answer, and
+that ends iterations at the edge of the cone or of bounds.
 """
 LAST_DECREMENT = 5e-3
 """Newton decrement, over the root of the weight, from which one more step is enough."""
@@ -62,8 +64,13 @@ MIN_SLACK = 1e-2
 """Slack of bounds at a start, over the size of the prior, if they leave so much room."""
 WIDENING_COST = 1e8
 """Of bounds, over the divergence to the prior: more than their multipliers sum up to."""
-ALLOWED = 1e-9
-"""Violation of bounds, over the size of the prior: room inside two bounds that are equal."""
+MIN_ROOM = 1e-7
+"""
+Room inside of bounds, over the size of the prior; with less they are equations: products of rows
+over the squares of their slacks would leave no digits of the others.
+"""
+DEPENDENT = 1e-9
+"""Singular value over the largest of equations of which one follows from others."""
 MAX_ITERATIONS = 200
 MIN_MULTIPLIER = 1e-4
 """Multiplier over the largest of a bound that belongs to a contradiction."""
@@ -81,7 +88,7 @@ class Minimum(NamedTuple):
     """Of the bounds."""
 
 
-class _Bodies(NamedTuple):
+class _Shapes(NamedTuple):
     """Matrices of the links at some coordinates."""
 
     Z: Array
@@ -97,10 +104,10 @@ class _Bodies(NamedTuple):
 
 
 class _State(NamedTuple):
-    """Coordinates and their bodies, multipliers, slacks and multipliers of the bounds."""
+    """Coordinates and their shapes, multipliers, slacks and multipliers of the bounds."""
 
     u: Array
-    bodies: _Bodies
+    shapes: _Shapes
     Y: Array
     Y_root: Array
     s: Array
@@ -109,20 +116,17 @@ class _State(NamedTuple):
     @property
     def product(self) -> float:
         """Sum of the eigenvalues of ``Z Y``, from roots: round-off leaves it positive."""
-        return float(np.sum((np.swapaxes(self.bodies.root, -1, -2) @ self.Y_root) ** 2))
+        return float(np.sum((np.swapaxes(self.shapes.root, -1, -2) @ self.Y_root) ** 2))
 
 
-def minimise_within(
-    bounds: LinearBounds, at: Coordinates, first: Array, weight: float, **options: float
-) -> Minimum:
-    """Return the minimum within bounds; see `ConeNewton`."""
-    none = np.zeros((0, len(first))), np.zeros(0)
-    found = ConeNewton(at, weight, none, **options).minimise(first)
+def minimise_within(problem: Problem, at: Coordinates, weight: float, **options: Any) -> Minimum:
+    """Return the minimum within the bounds of a problem."""
+    bounds = LinearBounds.of(problem.bounds, problem.unknowns)
+    none = np.zeros((0, len(at.drawn))), np.zeros(0)
+    found = ConeNewton(at, weight, none, **options).minimise(np.zeros(len(at.drawn)))
     if (bounds.slack(at.unknowns(found.u)) >= 0.0).all():
         return found
-    rows = scaled(bounds, at)
-    first = start_within(bounds.names, at, rows, options.get('margin', 0.0))
-    within = ConeNewton(at, weight, rows, **options).minimise(first)
+    within = minimise_inside(bounds.names, at, scaled(bounds, at), weight, **options)
     return within._replace(iterations=found.iterations + within.iterations)
 
 
@@ -131,29 +135,47 @@ def scaled(bounds: LinearBounds, at: Coordinates) -> tuple[Array, Array]:
     A = at.rows(bounds.rows)
     lengths = np.linalg.norm(A, axis=1)
     lengths[lengths == 0.0] = 1.0
-    return A / lengths[:, None], -bounds.slack(at.origin) / lengths - ALLOWED
+    return A / lengths[:, None], -bounds.slack(at.origin) / lengths
 
 
-def start_within(
-    names: Sequence[str], at: Coordinates, rows: tuple[Array, Array], margin: float = 0.0
-) -> Array:
-    """Return coordinates near the prior within bounds, (n_u,); raise if there are none."""
+def minimise_inside(
+    names: Sequence[str],
+    at: Coordinates,
+    rows: tuple[Array, Array],
+    weight: float,
+    **options: Any,
+) -> Minimum:
+    """
+    Return the minimum within rows, of which the first have names.
+
+    The start is near the prior, within bounds that are narrowed as far as they can be. Those that
+    cannot be are equations.
+    """
     A, b = rows
-    (k, n), n_links = A.shape, at.n_inertial
+    n, u, equal = len(at.drawn), np.zeros(len(at.drawn)), np.zeros(len(b), dtype=np.bool_)
     # Minimise the divergence and the cost of the widening beyond -MIN_SLACK, the last variable.
-    F, t = np.eye(n + 1)[n_links:], np.zeros(n + 1 - n_links)
+    F, t = np.eye(n + 1)[at.n_inertial :], np.zeros(n + 1 - at.n_inertial)
     F[-1] *= np.sqrt(WIDENING_COST / MIN_SLACK)
     t[-1] = -np.sqrt(WIDENING_COST * MIN_SLACK)
     extras = np.pad(at.extras, ((0, 0), (0, 1)))
     wider = replace(at, factor=F, target=t, rest=0.0, extras=extras)
-    first = np.append(np.zeros(n), max(float(b.max()), 0.0) + 1.0)
-    A = np.column_stack([A, np.ones(k)])
-    found = ConeNewton(wider, 1.0, (A, b), small=1.0, margin=margin).minimise(first)
-    if found.u[-1] < 0.0:
-        return found.u[:-1]
-    shares = found.multipliers[: len(names)]
-    contradicting = np.array(names)[shares > MIN_MULTIPLIER * shares.max()]
-    raise ModelError(f'no consistent parameters keep these bounds: {", ".join(contradicting)}')
+    while not equal.all():
+        less = np.column_stack([A, ~equal])
+        first = np.append(u, max(float((b - A @ u).max()), 0.0) + 1.0)
+        search = ConeNewton(
+            wider, 1.0, (less, b), equal=equal, small=1.0, margin=options.get('margin', 0.0)
+        )
+        found = search.minimise(first)
+        u, room = found.u[:-1], -found.u[-1]
+        tight = found.multipliers > MIN_MULTIPLIER * found.multipliers.max()
+        if room > MIN_ROOM:
+            break
+        if room < -MIN_ROOM:
+            wrong = np.array(names)[tight[: len(names)]]
+            raise ModelError(f'no consistent parameters keep these bounds: {", ".join(wrong)}')
+        equal |= tight
+        u -= np.linalg.lstsq(A[equal], (A @ u - b)[equal], rcond=DEPENDENT)[0]
+    return ConeNewton(at, weight, rows, equal=equal, **options).minimise(u)
 
 
 class ConeNewton:
@@ -171,25 +193,25 @@ class ConeNewton:
         rows: tuple[Array, Array],
         *,
         small: float,
+        equal: Mask | None = None,
         margin: float = 0.0,
         optimal: float = OPTIMAL,
     ) -> None:
         self.at, self.weight, self.small, self.optimal = at, weight, small, optimal
-        self.A, self.b = rows
+        self.equal = np.zeros(len(rows[1]), dtype=np.bool_) if equal is None else equal
+        self.A, self.b = (part[~self.equal] for part in rows)
+        self.free: Array | None = None
+        if self.equal.any():
+            self.free = null_space(rows[0][self.equal], rcond=DEPENDENT)
         self.unit = (1.0 - margin) * np.eye(4)
         self.links = np.arange(at.n_inertial).reshape(-1, 10)
         self.smooth = weight > 0.0 and not len(self.b)
-        self.tolerance = RESOLUTION if self.smooth else TOLERANCE
 
     def minimise(self, first: Array) -> Minimum:
         """Return the minimum, from strictly consistent coordinates within bounds, (n_u,)."""
-        try:
-            bodies = self._bodies(first)
-        except np.linalg.LinAlgError:
-            # Round-off may leave a start outside, but never the prior, which is zero.
-            bodies = self._bodies(first := np.zeros_like(first))
+        shapes = self._shapes(first)
         value, gradient = self.objective(first)
-        state, root = self._start(first, bodies, value, gradient)
+        state, root = self._start(first, shapes, value, gradient)
         least, best, step, last = np.inf, state, 0.0, False
         for steps in range(MAX_ITERATIONS + 1):
             if steps:
@@ -197,9 +219,12 @@ class ConeNewton:
             squared, gap = self._gap(state, value, gradient, root)
             aim, slack_aim = self._aims(state, step, value)
             final = not self.weight or aim == self.weight
-            if self.smooth or (final and gap < least):
+            # Gaps decrease at every step until round-off is all that is left of them.
+            stalled = least <= OPTIMAL and gap >= least
+            reached = stalled or (gap <= TOLERANCE and not self.smooth)
+            if (self.smooth and not stalled) or (final and gap < least):
                 least, best = gap, state
-            if last or (final and gap <= self.tolerance):
+            if last or (final and reached):
                 break
             last = final and self.smooth and squared <= LAST_DECREMENT**2 * self.weight
             try:
@@ -209,10 +234,12 @@ class ConeNewton:
             value, gradient = self.objective(state.u)
         grade = Grade.STOPPED if steps == MAX_ITERATIONS else Grade.INACCURATE
         grade = Grade.OPTIMAL if least <= self.optimal else grade
-        return Minimum(best.u, least, grade, steps, best.y)
+        multipliers = np.zeros(len(self.equal))
+        multipliers[~self.equal] = best.y
+        return Minimum(best.u, least, grade, steps, multipliers)
 
-    def _bodies(self, u: Array) -> _Bodies:
-        """Return the bodies at some coordinates; raise where round-off leaves one outside."""
+    def _shapes(self, u: Array) -> _Shapes:
+        """Return the shapes at some coordinates; raise where round-off leaves one outside."""
         S = self.at.shapes(u)
         Z = self.unit + S
         root = np.asarray(np.linalg.cholesky(Z), dtype=np.float64)
@@ -221,7 +248,7 @@ class ConeNewton:
         least = [consistency_margin(inertial), 1.0 + np.linalg.eigvalsh(S)[:, 0]]
         if not np.min(least, initial=np.inf) > 0.0:
             raise np.linalg.LinAlgError
-        return _Bodies(Z, root, np.asarray(np.linalg.inv(root)))
+        return _Shapes(Z, root, np.asarray(np.linalg.inv(root)))
 
     def objective(self, u: Array) -> tuple[float, Array]:
         """Return the objective and its gradient, (n_u,)."""
@@ -240,7 +267,7 @@ class ConeNewton:
         force = gradient - state.y @ self.A
         if not self.weight:
             force[: self.links.size] -= components(state.Y).reshape(-1)
-        squared = max(0.0, float(force @ solve_root(root, force)))
+        squared = max(0.0, float(force @ self._solved(root, force)))
         gap = 0.5 * squared + float(state.s @ state.y)
         if squared > CERTAIN_DECREMENT**2 * self.weight:
             # Too far for the decrement to bound the gap: take the duality gap.
@@ -248,18 +275,18 @@ class ConeNewton:
         return squared, gap / (value + self.small)
 
     def _start(
-        self, u: Array, bodies: _Bodies, value: float, gradient: Array
+        self, u: Array, shapes: _Shapes, value: float, gradient: Array
     ) -> tuple[_State, Array]:
         """Return first iterates with a step that goes somewhere, and the root of their H."""
         slack = self.A @ u - self.b
-        root_of_inverse = np.swapaxes(bodies.unroot, -1, -2)
+        root_of_inverse = np.swapaxes(shapes.unroot, -1, -2)
         product = self.weight or FIRST_PRODUCT * (value + self.small)
         while True:
-            Y, Y_root = product * bodies.inverse, np.sqrt(product) * root_of_inverse
-            state = _State(u, bodies, Y, Y_root, slack, product / slack)
+            Y, Y_root = product * shapes.inverse, np.sqrt(product) * root_of_inverse
+            state = _State(u, shapes, Y, Y_root, slack, product / slack)
             root = self._root(state)
-            du = -solve_root(root, gradient)
-            reach = min(edge(bodies.root, self.at.shapes(du)), _edge_of_line(slack, self.A @ du))
+            du = -self._solved(root, gradient)
+            reach = min(edge(shapes.root, self.at.shapes(du)), _edge_of_line(slack, self.A @ du))
             if reach >= FIRST_STEP:
                 return state, root
             product *= max(3.0, 1.0 / reach)
@@ -267,7 +294,7 @@ class ConeNewton:
     def _aims(self, state: _State, step: float, value: float) -> tuple[float, float]:
         """Return aims of the products of matrices, and of slacks."""
         share, n, k = max(LONG_STEP_AIM, (1.0 - step) ** 2), 4 * len(state.Y), len(self.b)
-        least = 0.1 * self.tolerance * (value + self.small) / (n + k)
+        least = 0.1 * TOLERANCE * (value + self.small) / (n + k)
         if 0.0 < step < SHORT_STEP and not (k and self.weight):
             share = SHORT_STEP_AIM
         slacks = max(least, share * float(state.s @ state.y) / max(k, 1))
@@ -280,22 +307,30 @@ class ConeNewton:
 
         H, n = self.at.gram.copy(), self.links.size
         # The matrix of B -> V B Y, symmetrised, by the components of B.
-        images = state.bodies.inverse[:, None] @ symmetric(np.eye(10)) @ state.Y[:, None]
+        images = state.shapes.inverse[:, None] @ symmetric(np.eye(10)) @ state.Y[:, None]
         blocks = components((images + np.swapaxes(images, -1, -2)) / 2)
         H[self.links[:, :, None], self.links[:, None, :]] += blocks
         weights = state.y / state.s
         if len(weights):
             H += (self.A.T * weights) @ self.A
+        if self.free is not None:
+            H = self.free.T @ H @ self.free
         root, failed = dpotrf(H.T, lower=0, overwrite_a=1)
         if failed:
             # Of the equations themselves, which have twice the digits of their product.
-            roots = entropic_roots(state.bodies.Z - np.eye(4))
+            roots = entropic_roots(state.shapes.Z - np.eye(4))
             product = state.product / max(4 * len(roots), 1)
-            held = np.zeros((n, len(H)))
+            held = np.zeros((n, self.at.factor.shape[1]))
             held[:, :n] = np.sqrt(product) * block_diag(np.zeros((0, 0)), *roots)
             rows = np.vstack([self.at.factor, held, np.sqrt(weights)[:, None] * self.A])
-            root = np.linalg.qr(rows, mode='r')
+            root = np.linalg.qr(rows if self.free is None else rows @ self.free, mode='r')
         return np.asarray(root)
+
+    def _solved(self, root: Array, force: Array) -> Array:
+        """Return the inverse of U'U times a force, (n_u,), along which equations stay true."""
+        if self.free is None:
+            return solve_root(root, force)
+        return np.asarray(self.free @ solve_root(root, self.free.T @ force))
 
     def _step(
         self,
@@ -306,27 +341,27 @@ class ConeNewton:
         slack_aim: float,
     ) -> tuple[_State, float]:
         """Return the next iterates and the shorter step; raise if round-off spoils them."""
-        u, bodies, Y, Y_root, s, y = state
+        u, shapes, Y, Y_root, s, y = state
         force = gradient.copy()
-        force[: self.links.size] -= (aim - self.weight) * components(bodies.inverse).reshape(-1)
+        force[: self.links.size] -= (aim - self.weight) * components(shapes.inverse).reshape(-1)
         force -= (slack_aim / s) @ self.A
-        du = -solve_root(root, force)
+        du = -self._solved(root, force)
         change = self.at.shapes(du)
-        product = bodies.inverse @ change @ Y
-        dY = aim * bodies.inverse - Y - (product + np.swapaxes(product, -1, -2)) / 2
+        product = shapes.inverse @ change @ Y
+        dY = aim * shapes.inverse - Y - (product + np.swapaxes(product, -1, -2)) / 2
         ds = self.A @ du
         dy = slack_aim / s - y - y / s * ds
-        primal = min(1.0, MAX_EDGE_SHARE * min(edge(bodies.root, change), _edge_of_line(s, ds)))
+        primal = min(1.0, MAX_EDGE_SHARE * min(edge(shapes.root, change), _edge_of_line(s, ds)))
         if not np.isfinite(dy).all():
             raise np.linalg.LinAlgError
         dual = min(1.0, MAX_EDGE_SHARE * min(edge(Y_root, dY), _edge_of_line(y, dy)))
         u, Y, y = u + primal * du, Y + dual * dY, y + dual * dy
         s = np.maximum(self.A @ u - self.b, (1.0 - MAX_EDGE_SHARE) / 2 * s)
-        there = self._bodies(u)
+        there = self._shapes(u)
         try:
             Y_root = np.asarray(np.linalg.cholesky(Y))
         except np.linalg.LinAlgError:
-            # Round-off in large multipliers; those of bodies at the centre are as good.
+            # Round-off in large multipliers; those of shapes at the centre are as good.
             Y = aim * there.inverse
             Y_root = np.asarray(np.sqrt(aim) * np.swapaxes(there.unroot, -1, -2))
         return _State(u, there, Y, Y_root, s, y), min(primal, dual)

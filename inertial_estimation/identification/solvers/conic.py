@@ -6,11 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import InertialEstimationError
@@ -21,28 +19,6 @@ TOLERANCE = 1e-8
 MAX_ITERATIONS = 200
 
 
-def vector(matrices: Array) -> Array:
-    """Return symmetric matrices, (..., k, k), as vectors of the same inner product."""
-    rows, columns, factors = _triangle(matrices.shape[-1])
-    return np.asarray(matrices[..., rows, columns] * factors)
-
-
-def matrix(vectors: Array) -> Array:
-    """Return the symmetric matrices, (..., k, k), of vectors, (..., k (k + 1) / 2)."""
-    size = int(np.sqrt(2 * vectors.shape[-1]))
-    rows, columns, factors = _triangle(size)
-    full = np.zeros((*vectors.shape[:-1], size, size))
-    full[..., rows, columns] = full[..., columns, rows] = vectors / factors
-    return full
-
-
-@cache
-def _triangle(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """Return rows, columns and factors of the upper triangle, column by column."""
-    columns, rows = np.tril_indices(size)
-    return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
-
-
 class Kind(Enum):
     """Cones of rows, by the name of Clarabel's class."""
 
@@ -51,7 +27,7 @@ class Kind(Enum):
     SECOND_ORDER = 'SecondOrderConeT'
     """The first row is at least as long as the others together."""
     SEMIDEFINITE = 'PSDTriangleConeT'
-    """Matrices of one size, as from `vector`."""
+    """Matrices of one size, as `components` backwards."""
 
 
 class Block(NamedTuple):

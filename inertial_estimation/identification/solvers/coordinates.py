@@ -106,14 +106,6 @@ class Coordinates:
         """Return rows on unknowns, (k, n), as rows on coordinates, (k, n_u)."""
         return _times_maps(rows, self.links, self.extras)
 
-    def coordinates(self, x: Array) -> Array:
-        """Return the nearest coordinates, (n_u,), of unknowns, (n,)."""
-        difference = x - self.origin
-        moved = difference[: self.n_inertial].reshape(len(self.links), 10, 1)
-        z = np.linalg.solve(self.links, moved).reshape(-1)
-        rest, *_ = np.linalg.lstsq(self.extras, difference[self.n_inertial :], rcond=None)
-        return np.concatenate([z, rest])
-
     def prior_rows(self, weight: float, shapes: Array | None = None) -> Array:
         """Return a root of the curvature of the weighted prior at some S or none, (n_u, n_u)."""
         from scipy.linalg import block_diag

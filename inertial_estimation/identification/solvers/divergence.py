@@ -15,42 +15,40 @@ The entropic divergence is infinite at the edge of the consistent cone.
 
 from __future__ import annotations
 
-from enum import Enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.arrays import Array
+from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.model.inertia import pseudo_inertia
 
 Floats = NDArray[np.floating[Any]]
 
-_I, _J = np.triu_indices(4)
-_SCALE = np.where(_I == _J, 0.5, np.sqrt(0.5))
-"""Basis k is _SCALE[k] (e_i e_j' + e_j e_i'), of Frobenius norm one."""
 
-
-class Distance(str, Enum):
-    """Distance to the prior that a method minimises."""
-
-    NONE = 'none'
-    EUCLIDEAN = 'euclidean'
-    """Half the squared distance of inertial parameters in SI units."""
-    PULLBACK = 'pullback'
-    ENTROPIC = 'entropic'
+@cache
+def _triangle(size: int) -> tuple[Indices, Indices, Array]:
+    """Return rows, columns and factors of the upper triangle, row by row."""
+    rows, columns = np.triu_indices(size)
+    return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
 
 
 def symmetric(z: Array) -> Array:
-    """Return symmetric matrices, (..., 4, 4), from their components, (..., 10)."""
-    S = np.zeros((*z.shape[:-1], 4, 4))
-    S[..., _I, _J] = _SCALE * z
-    return S + np.swapaxes(S, -1, -2)
+    """Return symmetric matrices, (..., k, k), from their components, (..., k (k + 1) / 2)."""
+    size = int(np.sqrt(2 * z.shape[-1]))
+    rows, columns, factors = _triangle(size)
+    S = np.empty((*z.shape[:-1], size, size))
+    S[..., rows, columns] = S[..., columns, rows] = z / factors
+    return S
 
 
 def components(S: Array) -> Array:
-    """Return components, (..., 10), of symmetric matrices, (..., 4, 4)."""
-    return np.asarray(2.0 * _SCALE * S[..., _I, _J])
+    """Return vectors, (..., k (k + 1) / 2), with the inner product of matrices, (..., k, k)."""
+    rows, columns, factors = _triangle(S.shape[-1])
+    return np.asarray(S[..., rows, columns] * factors)
 
 
 def parameters_of(J: Array) -> Array:
@@ -103,10 +101,10 @@ def entropic_gradient(S: Array) -> Array:
 
 def entropic_hessian(S: Array) -> Array:
     """Return the second derivative of the divergence by z, (n_links, 10, 10)."""
-    V = np.linalg.inv(np.eye(4) + S)
-    a, b = _I[:, None], _J[:, None]
-    products = V[:, a, _I] * V[:, b, _J] + V[:, a, _J] * V[:, b, _I]
-    return np.asarray(2.0 * _SCALE[:, None] * _SCALE * products)
+    V, (i, j, factors) = np.linalg.inv(np.eye(4) + S), _triangle(4)
+    a, b = i[:, None], j[:, None]
+    products = V[:, a, i] * V[:, b, j] + V[:, a, j] * V[:, b, i]
+    return np.asarray(0.5 * factors[:, None] * factors * products)
 
 
 def entropic_roots(S: Array) -> Array:
@@ -117,7 +115,46 @@ def entropic_roots(S: Array) -> Array:
     return np.swapaxes(components(seen), -1, -2)
 
 
+def entropic_rows(near: Array, prior: Array) -> tuple[Array, Array]:
+    """Return rows of each link and targets whose half square is the divergence near parameters."""
+    maps = np.linalg.inv(whitening(prior))
+    shapes = symmetric(np.einsum('lij,lj->li', maps, near - prior))
+    inside = np.linalg.eigvalsh(shapes)[:, 0] > -1.0
+    about = np.where(inside[:, None], near, prior)
+    shapes = np.where(inside[:, None, None], shapes, 0.0)
+    roots = entropic_roots(shapes)
+    slopes = entropic_gradient(shapes)[..., None]
+    moved = np.linalg.solve(np.swapaxes(roots, -1, -2), slopes)[..., 0]
+    rows = roots @ maps
+    return rows, np.einsum('lij,lj->li', rows, about) - moved
+
+
 def edge(root: Floats, change: Floats) -> float:
     """Return the step at which the first of some matrices L L' stops being positive definite."""
     least = float(congruent_eigenvalues(root, change).min(initial=0.0))
     return -1.0 / least if least < 0.0 else np.inf
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Distance to the prior that a method minimises, summed over links."""
+
+    name: str
+    of: Callable[[Array, Array], Array]
+    """Returns that of each link, (n_links,), by parameters and prior, (n_links, 10)."""
+    rows: Callable[[Array, Array], tuple[Array, Array]] | None
+    """
+    Returns rows, (n_links, 10, 10), and targets, (n_links, 10), whose half square it is to second
+    order near some parameters, by these and the prior; None: no distance.
+    """
+
+
+NONE = Distance('none', lambda parameters, prior: np.zeros(len(prior)), None)
+EUCLIDEAN = Distance(
+    'euclidean',
+    lambda parameters, prior: 0.5 * np.sum((parameters - prior) ** 2, axis=-1),
+    lambda near, prior: (np.broadcast_to(np.eye(10), (len(prior), 10, 10)), prior),
+)
+"""Of inertial parameters in SI units."""
+PULLBACK = Distance('pullback', pullback_distance, lambda near, prior: entropic_rows(prior, prior))
+ENTROPIC = Distance('entropic', entropic_divergence, entropic_rows)

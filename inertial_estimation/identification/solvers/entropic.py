@@ -13,31 +13,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from inertial_estimation.arrays import Array
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.row_space import numerical_rank
 from inertial_estimation.identification.solvers.cone_newton import minimise_within
 from inertial_estimation.identification.solvers.coordinates import Coordinates
-from inertial_estimation.identification.solvers.divergence import Distance
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.solvers.divergence import ENTROPIC
 from inertial_estimation.identification.solvers.method import Answer, Method
 
-MIN_START = 1e-2
-"""Least eigenvalue of a start, over the prior: from nearer the edge there are more steps."""
 
-
-def _entropic(problem: Problem, weight: float, *, start: Array | None = None) -> Answer:
-    """Minimise the objective within all bounds; start (n,)."""
+def _entropic(problem: Problem, weight: float) -> Answer:
+    """Minimise the objective within all bounds."""
     at = Coordinates.of(problem)
-    first = np.zeros(len(at.drawn))
-    if start is not None:
-        first = at.coordinates(start)
-        least = 1.0 + float(np.linalg.eigvalsh(at.shapes(first)).min())
-        if least < MIN_START:
-            first *= (1.0 - MIN_START) / (1.0 - least)
     extras = at.n_inertial + np.flatnonzero(at.drawn[at.n_inertial :])
-    rows = at.with_rows(np.sqrt(weight) * np.eye(len(first))[extras])
-    found = minimise_within(LinearBounds.of(problem), rows, first, weight, small=weight)
+    rows = at.with_rows(np.sqrt(weight) * np.eye(len(at.drawn))[extras])
+    found = minimise_within(problem, rows, weight, small=weight)
     return Answer(
         at.unknowns(found.u), found.gap, found.grade, found.iterations, (),
         numerical_rank(at.gram), at,
@@ -45,4 +34,4 @@ def _entropic(problem: Problem, weight: float, *, start: Array | None = None) ->
     )  # fmt: skip
 
 
-solve_entropic = Method('entropic', _entropic, Distance.ENTROPIC, 1e-9)
+solve_entropic = Method('entropic', _entropic, ENTROPIC, 1e-9)

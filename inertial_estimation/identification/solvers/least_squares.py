@@ -21,7 +21,12 @@ from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Grade, Problem
 from inertial_estimation.identification.row_space import RowSpace, numerical_rank
 from inertial_estimation.identification.solvers.coordinates import Coordinates
-from inertial_estimation.identification.solvers.divergence import Distance
+from inertial_estimation.identification.solvers.divergence import (
+    EUCLIDEAN,
+    NONE,
+    PULLBACK,
+    Distance,
+)
 from inertial_estimation.identification.solvers.method import Answer, Method
 
 OPTIMAL = 1e-10
@@ -47,7 +52,7 @@ def _quadratic(distance: Distance, problem: Problem, weight: float) -> Answer:
     from scipy.linalg import solve_triangular
 
     eye = np.broadcast_to(np.eye(10), (len(problem.unknowns.links), 10, 10))
-    at = Coordinates.of(problem, eye if distance is Distance.EUCLIDEAN else None)
+    at = Coordinates.of(problem, eye if distance is EUCLIDEAN else None)
     pull = np.diag(np.sqrt(weight * at.drawn))
     equations = Information.of(at.factor, at.target).add(pull, np.zeros(len(pull)))
     u = solve_triangular(equations.R, equations.rho)
@@ -65,14 +70,14 @@ def _grade(optimality: float) -> Grade:
 
 
 solve_least_squares = Method(
-    'least_squares', _least_squares, Distance.NONE, 1e-9, weighted=False, invariant=False,
+    'least_squares', _least_squares, NONE, 1e-9, weighted=False, invariant=False,
     consistent=False, bounded=False,
 )  # fmt: skip
 solve_euclidean = Method(
-    'euclidean', partial(_quadratic, Distance.EUCLIDEAN), Distance.EUCLIDEAN, 1e-9,
+    'euclidean', partial(_quadratic, EUCLIDEAN), EUCLIDEAN, 1e-9,
     invariant=False, consistent=False, bounded=False,
 )  # fmt: skip
 solve_pullback = Method(
-    'pullback', partial(_quadratic, Distance.PULLBACK), Distance.PULLBACK, 1e-9,
+    'pullback', partial(_quadratic, PULLBACK), PULLBACK, 1e-9,
     consistent=False, bounded=False,
 )  # fmt: skip

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.problem import Bounds
+from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import pseudo_inertia
 
 
@@ -27,10 +28,10 @@ class LinearBounds:
     """Of the quantities at the bounds, shape (k,); NaN: an ellipsoid."""
 
     @classmethod
-    def of(cls, problem: Problem) -> LinearBounds:
-        """Return the finite bounds of a problem: x >= l and -x >= -u."""
-        n, rows, limits, names, values = len(problem.unknowns), [], [], [], []
-        for name, columns, mass, pair in _quantities(problem):
+    def of(cls, bounds: Bounds, unknowns: Unknowns) -> LinearBounds:
+        """Return the finite bounds: x >= l and -x >= -u."""
+        n, rows, limits, names, values = len(unknowns), [], [], [], []
+        for name, columns, mass, pair in _quantities(bounds, unknowns):
             for value, sign, side in zip(pair, (1.0, -1.0), ('least', 'greatest'), strict=True):
                 if np.isfinite(value):
                     row = np.zeros(n)
@@ -41,14 +42,13 @@ class LinearBounds:
                     limits.append(0.0 if mass is not None else sign * value)
                     names.append(f'{side} {name}')
                     values.append(value)
-        shapes = problem.bounds.ellipsoids
-        for k, Q in enumerate(() if shapes is None else shapes):
+        for k, Q in enumerate(() if bounds.ellipsoids is None else bounds.ellipsoids):
             if np.isfinite(Q).all():
                 row = np.zeros(n)
                 row[10 * k : 10 * k + 10] = np.einsum('ij,pij->p', Q, pseudo_inertia(np.eye(10)))
                 rows.append(row)
                 limits.append(0.0)
-                names.append(f'ellipsoid of {problem.unknowns.links[k]}')
+                names.append(f'ellipsoid of {unknowns.links[k]}')
                 values.append(np.nan)
         return cls(np.array(rows).reshape(-1, n), np.array(limits), tuple(names), np.array(values))
 
@@ -57,9 +57,10 @@ class LinearBounds:
         return np.asarray(self.rows @ x - self.limits)
 
 
-def _quantities(problem: Problem) -> Iterator[tuple[str, int | slice, int | None, Array]]:
+def _quantities(
+    bounds: Bounds, unknowns: Unknowns
+) -> Iterator[tuple[str, int | slice, int | None, Array]]:
     """Yield name, columns, column of the mass that it is divided by, and limits."""
-    bounds, unknowns = problem.bounds, problem.unknowns
     if bounds.mass is not None:
         for k, pair in enumerate(bounds.mass):
             yield f'mass of {unknowns.links[k]}', 10 * k, None, pair

@@ -9,8 +9,7 @@ over a triangle B of each link, ``1 + S = B B'`` in the metric of the prior (`di
 triangles are consistent. Steps are damped Newton's with exact second derivatives, from the prior
 on, so that the answer is usable whenever a budget ends. They go along a line of parameters, in
 which the equations are linear, or of triangles, whichever is better. The weight decreases to the
-stated one, or to next to nothing without a prior, as in (M 21): the minimum may then be at a link
-without extension or at infinity.
+stated one.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from inertial_estimation.identification.arguments import require_number
 from inertial_estimation.identification.problem import Grade, Problem
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import (
-    Distance,
+    ENTROPIC,
     components,
     entropic_gradient,
     entropic_hessian,
@@ -39,52 +38,40 @@ DAMPING, MIN_DAMPING, MAX_DAMPING = 1e-4, 1e-10, 1e12
 """Of steps, over the diagonal of the Hessian: least after one that failed, least, and greatest."""
 MIN_CURVATURE = 1e-9
 """Least element of that diagonal, over its mean."""
-FIRST_WEIGHT, LAST_WEIGHT, MIN_LAST_WEIGHT = 1e-2, 1e-12, 1e-15
-"""First over the objective at the prior; last without prior, over the final and first one."""
+FIRST_WEIGHT = 1e-2
+"""Over the objective at the prior."""
 NEXT_WEIGHT = 0.1
 """Predicted decrease over the weight from which the next one is a tenth."""
 MAX_EDGE_SHARE = 0.9
 """Share of the way to the edge of the cone that a step may go."""
-FLOOR = 1e-6
-"""Share of the prior's pseudo-inertia that links keep without prior: strict consistency."""
-MIN_SHARE, MAX_SHARE = 2e-6, 100.0
-"""Eigenvalues over the prior of a link at the edge of consistency, and of one that diverges."""
+MIN_SHARE = 2e-6
+"""Eigenvalue over the prior of a link at the edge of consistency."""
 _ROW, _COLUMN = np.tril_indices(4)
 _UNIT = np.zeros((10, 4, 4))
 _UNIT[range(10), _ROW, _COLUMN] = 1.0
 _SAME_COLUMN = _COLUMN[:, None] == _COLUMN
 
 
-def _manifold(problem: Problem, weight: float | None, *, max_iterations: int = 200) -> Answer:
+def _manifold(problem: Problem, weight: float, *, max_iterations: int = 200) -> Answer:
     """Minimise the objective on the manifold."""
     require_number('max_iterations', max_iterations, least=0)
-    objective = ManifoldObjective(Coordinates.of(problem), weight or 0.0, 0.0 if weight else FLOOR)
-    best, used, stuck = _descend(objective, weight, max_iterations)
+    objective = ManifoldObjective(Coordinates.of(problem), weight)
+    best, used, stuck = _descend(objective, max_iterations)
     at, u, decrease = objective.at, objective.coordinates(best.y), _newton(best, MIN_DAMPING)[1]
-    shapes, links = at.shapes(u), np.array(problem.unknowns.links)
-    shares = 1.0 + np.linalg.eigvalsh(shapes)
-    notes = [
-        f'{text}: {", ".join(links[which])}'
-        for text, which in (
-            ('at the edge of consistency', shares[:, 0] < MIN_SHARE),
-            ('mass or centre of mass diverges', shares[:, 3] > MAX_SHARE),
-        )
-        if which.any()
-    ]
-    grade = Grade.INACCURATE if stuck else Grade.STOPPED
+    shapes = at.shapes(u)
+    shares = 1.0 + np.linalg.eigvalsh(shapes)[:, 0]
+    at_edge = ', '.join(np.array(problem.unknowns.links)[shares < MIN_SHARE])
     optimality = decrease / best.value if best.value else 0.0
-    answer = Answer(
-        at.unknowns(u), optimality, Grade.OPTIMAL if optimality <= OPTIMAL else grade, used,
-        tuple(notes),
+    grade = Grade.INACCURATE if stuck else Grade.STOPPED
+    grade = Grade.OPTIMAL if optimality <= OPTIMAL else grade
+    return Answer(
+        at.unknowns(u), optimality, grade, used,
+        (f'at the edge of consistency: {at_edge}',) if at_edge else (),
+        coordinates=at, prior_rows=lambda: at.prior_rows(weight, shapes),
     )  # fmt: skip
-    if weight is None:
-        return answer
-    return answer._replace(coordinates=at, prior_rows=lambda: at.prior_rows(weight, shapes))
 
 
-solve_manifold = Method(
-    'manifold', _manifold, Distance.ENTROPIC, 1e-8, prior_optional=True, bounded=False
-)
+solve_manifold = Method('manifold', _manifold, ENTROPIC, 1e-8, bounded=False)
 
 
 class Place(NamedTuple):
@@ -107,14 +94,12 @@ class ManifoldObjective:
     at: Coordinates
     weight: float
     """Of the divergence to the prior."""
-    floor: float
-    """Share of the prior's pseudo-inertia that links keep."""
 
     @property
     def start(self) -> Array:
         """The prior, shape (n,)."""
         y = np.zeros(len(self.at.drawn))
-        y[: self.at.n_inertial].reshape(-1, 10)[:, _ROW == _COLUMN] = np.sqrt(1.0 - self.floor)
+        y[: self.at.n_inertial].reshape(-1, 10)[:, _ROW == _COLUMN] = 1.0
         return y
 
     def triangles(self, y: Array) -> Array:
@@ -126,7 +111,7 @@ class ManifoldObjective:
     def coordinates(self, y: Array) -> Array:
         """Return coordinates about the prior, (n,)."""
         B = self.triangles(y)
-        z = components(B @ np.swapaxes(B, 1, 2) - (1.0 - self.floor) * np.eye(4))
+        z = components(B @ np.swapaxes(B, 1, 2) - np.eye(4))
         return np.append(z, y[self.at.n_inertial :])
 
     def moves(self, y: Array, step: Array) -> list[Array]:
@@ -159,7 +144,7 @@ class ManifoldObjective:
         convex = at.factor.T @ at.factor
         columns, others = np.arange(n).reshape(-1, 10), np.arange(n, len(y))
         blocks = columns[:, :, None], columns[:, None, :]
-        S, extras = at.shapes(u) - self.floor * np.eye(4), at.drawn[n:]
+        S, extras = at.shapes(u), at.drawn[n:]
         slope[:n] += self.weight * entropic_gradient(S).reshape(-1)
         slope[n:] += self.weight * extras * u[n:]
         convex[blocks] += self.weight * entropic_hessian(S)
@@ -193,17 +178,16 @@ def _newton(place: Place, damping: float) -> tuple[Array, float]:
     return np.zeros_like(place.y), np.inf
 
 
-def _descend(aim: ManifoldObjective, weight: float | None, budget: int) -> tuple[Place, int, bool]:
+def _descend(aim: ManifoldObjective, budget: int) -> tuple[Place, int, bool]:
     """Return the best place, the steps to it, and whether no step from there was better."""
     best, least = aim.start, aim.value(aim.start)
-    now = max(weight or 0.0, FIRST_WEIGHT * least)
-    first, objective = least, replace(aim, weight=now)
+    now = max(aim.weight, FIRST_WEIGHT * least)
+    objective = replace(aim, weight=now)
     place, damping = objective.place(best), MIN_DAMPING
     for used in range(budget):
         step, expected = _newton(place, damping)
-        last = weight or max(LAST_WEIGHT * place.value, MIN_LAST_WEIGHT * first)
-        if expected <= NEXT_WEIGHT * now and now > last:
-            now = max(now / 10.0, last)
+        if expected <= NEXT_WEIGHT * now and now > aim.weight:
+            now = max(now / 10.0, aim.weight)
             objective = replace(aim, weight=now)
             place = objective.place(place.y)
             continue

@@ -30,11 +30,11 @@ from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.row_space import RANK_TOLERANCE, RowSpace
 from inertial_estimation.identification.solvers.cone_newton import (
     ConeNewton,
+    minimise_inside,
     scaled,
-    start_within,
 )
 from inertial_estimation.identification.solvers.coordinates import Coordinates
-from inertial_estimation.identification.solvers.divergence import Distance
+from inertial_estimation.identification.solvers.divergence import NONE
 from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.method import Answer, Method
 from inertial_estimation.model.geometry import PER_AXIS, Box, Shape
@@ -57,15 +57,8 @@ EXTRA_RIDGE = 1e-8
 """Weight of the prior of other unknowns, for those that no equation determines."""
 MAX_MISFIT = 0.01
 """Misfit of a prior by points that needs no note, as a share of what its box allows."""
-MAX_LOSS, MAX_LOSS_SHARE = 0.05, 1e-6
-"""
-Increase of the mean square by the constraints that needs no note, and over the mean square of the
-right-hand sides.
-"""
 MASS_ERROR, MIN_MASS_ERROR = 0.5, 2.0
 """Error of the prior's masses: a share, and at least this [kg] [A section V corrected]."""
-INSIDE = 1e-9
-"""Round-off outside of a hull, as a share of its size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +71,6 @@ class PointGrid:
     """Around them."""
     source: str
     """Of the box: a kind of geometry, 'config' or 'cuboid'."""
-
-    def __post_init__(self) -> None:
-        """Raise unless the points can make up all ten parameters [A after 14]."""
-        n = len(self.points)
-        rank = int(np.linalg.matrix_rank(composition(self.box.to_unit(self.points)))) if n else 0
-        if rank < 10:
-            raise ModelError(f'{n} points span {rank} of the 10 inertial parameters')
 
     @cached_property
     def P(self) -> Array:
@@ -100,33 +86,12 @@ def composition(points: Array) -> Array:
 
 
 def box_grid(box: Box, per_axis: int = PER_AXIS, source: str = 'config') -> PointGrid:
-    """Return equally spaced points of a box, its corners among them."""
+    """Return equally spaced points of a box, its corners among them; three make up any link."""
     if not (np.isfinite(box.half_lengths).all() and box.half_lengths.min() > 0):
         raise ModelError(f'a box of half lengths {box.half_lengths} m holds no mass')
-    return PointGrid(box.from_unit(_unit_grid(per_axis)), box, source)
-
-
-def hull_grid(shape: Shape, per_axis: int = PER_AXIS) -> PointGrid:
-    """Return the points of a box's grid that are inside of a convex hull, and its corners."""
-    from scipy.spatial import ConvexHull, QhullError
-
-    vertices = shape.box.to_unit(shape.vertices)
-    try:
-        hull = ConvexHull(vertices)
-    except QhullError as error:
-        raise ModelError('the convex hull of a link is flat: it holds no mass') from error
-    grid = _unit_grid(per_axis)
-    inside = (grid @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1) <= INSIDE
-    outermost = vertices[hull.vertices]
-    ends = np.unique(np.argmax(grid @ outermost.T, axis=1))
-    points = np.concatenate([grid[inside], outermost[ends]])
-    return PointGrid(shape.box.from_unit(points), shape.box, shape.source)
-
-
-def _unit_grid(per_axis: int) -> Array:
-    """Return equally spaced points of a cube from -1 to 1."""
     ticks = np.linspace(-1.0, 1.0, per_axis)
-    return np.stack(np.meshgrid(ticks, ticks, ticks, indexing='ij'), axis=-1).reshape(-1, 3)
+    cube = np.stack(np.meshgrid(ticks, ticks, ticks, indexing='ij'), axis=-1).reshape(-1, 3)
+    return PointGrid(box.from_unit(cube), box, source)
 
 
 def link_grids(
@@ -136,7 +101,6 @@ def link_grids(
     *,
     configured: Mapping[str, Box] | None = None,
     per_axis: int = PER_AXIS,
-    hulls: bool = False,
 ) -> tuple[PointGrid, ...]:
     """
     Return the points of all links; prior (n_links, 10).
@@ -147,9 +111,7 @@ def link_grids(
     boxes, found = configured or {}, []
     for link, parameters in zip(links, prior, strict=True):
         try:
-            if link in shapes and hulls:
-                found.append(hull_grid(shapes[link], per_axis))
-            elif link in shapes:
+            if link in shapes:
                 found.append(box_grid(shapes[link].box, per_axis, shapes[link].source))
             elif link in boxes:
                 found.append(box_grid(boxes[link], per_axis))
@@ -190,7 +152,7 @@ def prior_roots(grids: Sequence[PointGrid], prior: Array) -> list[Array]:
 
 
 def _mass_points(
-    problem: Problem, weight: float | None, grids: Sequence[PointGrid] | None = None
+    problem: Problem, weight: float, grids: Sequence[PointGrid] | None = None
 ) -> Answer:
     """Minimise the objective over positive masses at points [A 9-32 corrected]."""
     from scipy.linalg import block_diag
@@ -203,7 +165,7 @@ def _mass_points(
     roots = prior_roots(grids, prior)
     even = [np.full(len(g.points), m / len(g.points)) for g, m in zip(grids, prior[:, 0])]
     reference, misfits = _reference(grids, prior, roots, even)
-    pull = np.sqrt(weight or 0.0) * _prior_rows(problem, roots)
+    pull = np.sqrt(weight) * _prior_rows(problem, roots)
     n, k = problem.unknowns.n_inertial, sum(map(len, even))
     # The triangle of equations and prior; columns of other unknowns have a length of one.
     origin, root = problem.prior_point(), np.sqrt(problem.count)
@@ -226,32 +188,25 @@ def _mass_points(
         rows.rho - rows.R @ about,
         rows.energy,
     ).with_rows(np.diag(np.sqrt([*np.concatenate(ridge), *np.full(len(extra), EXTRA_RIDGE)])))
-    bounds = LinearBounds.of(problem)
+    bounds = LinearBounds.of(problem.bounds, problem.unknowns)
     A, b = scaled(bounds, at)
     held = np.vstack([A, np.eye(k, X.shape[1])]), np.append(b, MIN_MASS_SHARE - shares)
     first = np.zeros(X.shape[1])
     first[:k] = np.maximum(2.0 * MIN_MASS_SHARE - shares, 0.0)
     if (A @ first <= b).any():
-        first = start_within(bounds.names, at, held)
-    fitted = ConeNewton(at, 0.0, held, small=1.0, optimal=OPTIMAL).minimise(first)
-    x, space = at.unknowns(fitted.u), RowSpace.of(problem.factor)
+        fitted = minimise_inside(bounds.names, at, held, 0.0, small=1.0, optimal=OPTIMAL)
+    else:
+        fitted = ConeNewton(at, 0.0, held, small=1.0, optimal=OPTIMAL).minimise(first)
     far = [f'{link} ({gap:.0%})' for link, gap in zip(links, misfits) if gap > MAX_MISFIT]
-    notes = far and [f'point masses cannot represent the prior of {", ".join(far)}']
-    mean_square, least = problem.mean_square(x), problem.mean_square(space.solve(problem.target))
-    size = problem.mean_square(np.zeros(len(x)))
-    if mean_square - least > max(MAX_LOSS * least, MAX_LOSS_SHARE * size):
-        notes.append(
-            f'the mean squared residual is {mean_square:.3g}, without constraints {least:.3g}'
-        )
     return Answer(
-        x, fitted.gap, fitted.grade, fitted.iterations, tuple(notes), space.rank,
-        prior_rows=lambda: pull,
+        at.unknowns(fitted.u), fitted.gap, fitted.grade, fitted.iterations,
+        (f'point masses cannot represent the prior of {", ".join(far)}',) if far else (),
+        RowSpace.of(problem.factor).rank, prior_rows=lambda: pull,
     )  # fmt: skip
 
 
 solve_mass_points = Method(
-    METHOD, _mass_points, Distance.NONE, 1e-4, weighted=False, prior_optional=True,
-    invariant=False,
+    METHOD, _mass_points, NONE, 1e-4, weighted=False, invariant=False
 )  # fmt: skip
 
 

@@ -4,16 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from time import perf_counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.arguments import require_noise, require_number
+from inertial_estimation.identification.arguments import require_number
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Grade, Identification, Problem
 from inertial_estimation.identification.row_space import RowSpace, numerical_rank
@@ -28,10 +27,10 @@ as offsets, are lost in it. At 1e12 the parameters are the prior's to 9 digits.
 """
 
 
-def require_weight(weight: float | None) -> None:
+def require_weight(weight: float) -> None:
     """Raise unless round-off leaves the weight of a prior an effect."""
     require_number('weight', weight)
-    if weight is not None and not MIN_WEIGHT <= weight <= MAX_WEIGHT:
+    if not MIN_WEIGHT <= weight <= MAX_WEIGHT:
         raise ModelError(f"'weight' is {weight:g}, expected {MIN_WEIGHT:g} to {MAX_WEIGHT:g}")
 
 
@@ -59,55 +58,45 @@ class Method:
     solve: Callable[..., Answer]
     """``solve(problem, weight, **options)``."""
     distance: Distance
+    """By default, see `priors`."""
     exactness: float
     """Relative error of predicted wrenches without noise, with next to no weight of the prior."""
     weighted: bool = True
     """Equations are weighed against a prior."""
-    prior_optional: bool = False
-    """``weight`` may be None."""
     consistent: bool = True
     """Every answer is fully physically consistent."""
     invariant: bool = True
     """Another frame of a link only rotates and moves its answer."""
     bounded: bool = True
     """Bounds are kept."""
+    priors: Mapping[str, Distance] = field(default_factory=dict)
+    """Distances by the option ``prior``."""
 
     def __call__(
-        self,
-        problem: Problem,
-        *,
-        weight: float | None = 1e-2,
-        noise: float | None = None,
-        with_deviations: bool = True,
-        **options: Any,
+        self, problem: Problem, *, weight: float = 1e-2, **options: Any
     ) -> Identification:
-        """Solve; noise: of the equations, estimated by default."""
-        start = perf_counter()
-        require_noise(noise)
-        if not (weight is None and self.prior_optional):
-            require_weight(weight)
+        """Solve a problem."""
+        require_weight(weight)
         problem.require_consistent_prior()
         with one_thread():
             found = self.solve(problem, weight, **options)
             rank = found.rank
             if rank is None:
                 rank = numerical_rank(problem.factor.T @ problem.factor)
-            stated = np.full(len(found.x), np.nan)
-            if with_deviations:
-                stated = deviations(problem, found, weight or 0.0, noise)
+            stated = deviations(problem, found, weight)
         return Identification(
             self.name, problem.unknowns, found.x, stated, rank, problem.mean_square(found.x),
-            found.optimality, found.grade, found.iterations, perf_counter() - start, found.notes,
+            found.optimality, found.grade, found.iterations, found.notes,
         )  # fmt: skip
 
 
-def deviations(problem: Problem, found: Answer, weight: float, noise: float | None) -> Array:
+def deviations(problem: Problem, found: Answer, weight: float) -> Array:
     """
     Return the standard deviations of all unknowns by the curvature at an answer, (n,) [S 81-83].
 
     Constraints are ignored: where a link is at the edge of consistency or a bound is active, the
     answer is more certain, since projection on a convex set never increases a distance. NaN if the
-    noise is to be estimated and the fit uses up all equations.
+    fit uses up all equations, so that nothing is left to estimate their noise.
     """
     from scipy.linalg import solve_triangular
 
@@ -124,12 +113,9 @@ def deviations(problem: Problem, found: Answer, weight: float, noise: float | No
         moved = at.directions(V)
         undetermined = np.append(np.zeros(at.n_inertial, dtype=np.bool_), at.undetermined)
     seen, held = factor @ V, prior @ V
-    if noise is None:
-        freedom = problem.count - float(np.sum(seen**2))
-        # Less than half an equation is round-off of a fit that uses up all of them.
-        variance = problem.mean_square(found.x) / freedom if freedom >= 0.5 else np.nan
-    else:
-        variance = noise**2 / problem.count
+    freedom = problem.count - float(np.sum(seen**2))
+    # Less than half an equation is round-off of a fit that uses up all of them.
+    variance = problem.mean_square(found.x) / freedom if freedom >= 0.5 else np.nan
     by_noise, by_prior = (np.sum((moved @ part.T) ** 2, axis=1) for part in (seen, held))
     stated = np.sqrt(variance * by_noise + weight * by_prior)
     return np.where(undetermined, np.inf, stated)

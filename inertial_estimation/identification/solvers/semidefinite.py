@@ -14,15 +14,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import block_diag
 
-from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.arguments import choice
+from inertial_estimation.errors import NameNotFound
 from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.cone_newton import minimise_within
 from inertial_estimation.identification.solvers.coordinates import Coordinates
-from inertial_estimation.identification.solvers.divergence import Distance
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.solvers.divergence import EUCLIDEAN, NONE, PULLBACK
 from inertial_estimation.identification.solvers.method import Answer, Method
 
+PRIORS = {distance.name: distance for distance in (PULLBACK, EUCLIDEAN, NONE)}
 NO_PRIOR = 1e-18
 """Weight over the objective at the prior that only keeps undetermined parameters bounded."""
 FLOOR = 1e-9
@@ -35,33 +34,30 @@ GAP = 1e-5
 """Gap to the least objective, relative, of an optimal answer."""
 
 
-def _semidefinite(
-    problem: Problem, weight: float, *, prior: Distance = Distance.PULLBACK
-) -> Answer:
+def _semidefinite(problem: Problem, weight: float, *, prior: str = PULLBACK.name) -> Answer:
     """
     Minimise the objective within all bounds.
 
     Without a prior, parameters that the equations do not determine are arbitrary.
     """
-    prior = choice(Distance, 'prior', prior)
-    if prior is Distance.ENTROPIC:
-        raise ModelError("'prior' is entropic, expected none, euclidean or pullback")
+    if (distance := PRIORS.get(str(prior))) is None:
+        raise NameNotFound('prior', prior, PRIORS)
     at, n = Coordinates.of(problem), problem.unknowns.n_inertial
     start = 0.5 * (float(at.target @ at.target) + at.rest)
-    pull = np.sqrt(NO_PRIOR * start if prior is Distance.NONE else weight) * np.diag(at.drawn)
-    if prior is Distance.EUCLIDEAN:
+    pull = np.sqrt(NO_PRIOR * start if distance is NONE else weight) * np.diag(at.drawn)
+    if distance is EUCLIDEAN:
         pull = pull @ block_diag(*at.links, np.eye(len(pull) - n))
     found = minimise_within(
-        LinearBounds.of(problem), at.with_rows(pull), np.zeros(len(pull)), 0.0,
+        problem, at.with_rows(pull), 0.0,
         small=FLOOR * start, margin=MARGIN, optimal=GAP,
     )  # fmt: skip
     shares = 1.0 + np.linalg.eigvalsh(at.shapes(found.u))[:, 0]
     at_edge = ', '.join(np.array(problem.unknowns.links)[shares < EDGE])
     notes = (f'at the edge of consistency: {at_edge}',) if at_edge else ()
     answer = Answer(at.unknowns(found.u), found.gap, found.grade, found.iterations, notes)
-    if prior is Distance.NONE:
+    if distance is NONE:
         return answer
     return answer._replace(coordinates=at, prior_rows=lambda: pull)
 
 
-solve_semidefinite = Method('semidefinite', _semidefinite, Distance.PULLBACK, 1e-8)
+solve_semidefinite = Method('semidefinite', _semidefinite, PULLBACK, 1e-8, priors=PRIORS)
