@@ -73,7 +73,7 @@ def test_python_of_the_readme_runs():
             estimate, robot = found['estimate'], found['robot']
             masses = {one.name: robot.parameters[list(one.links), 0] for one in robot.submodels}
             for row, foot in enumerate(('l_foot', 'r_foot'), 1):
-                force = 150.0 + 9.81 * masses[foot].sum()
+                force = 75.0 + 9.81 * masses[foot].sum()
                 np.testing.assert_allclose(estimate.wrenches[row, :3], (0, 0, force), atol=1e-9)
             assert np.isfinite(estimate.torques).all()
 
