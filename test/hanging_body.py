@@ -73,11 +73,10 @@ AROUND = np.tile(GRAVITY * DIRECTIONS, (2, 1))
 
 
 class TurnedBody:
-    """A body with a sensor, and an accelerometer turned by a rotation in its frame."""
+    """A body with a sensor and an accelerometer."""
 
-    def __init__(self, rng, rotation=None):
-        self.rng, self.rotation = rng, np.eye(3) if rotation is None else rotation
-        self.added, self.at = 0.0, (0.0, 0.0, 0.0)
+    def __init__(self, rng):
+        self.rng = rng
         self.stamp_ns = 1_000_000_000
         self.touch = np.zeros(6)
 
@@ -85,9 +84,9 @@ class TurnedBody:
         """Yield readings of a body at rest."""
         for _ in range(n):
             self.stamp_ns += STEP_NS
-            wrench = wrenches(gravity[None], self.added, self.at)[0] + self.touch
+            wrench = wrenches(gravity[None])[0] + self.touch
             raw = counts((wrench + NOISE * self.rng.normal(size=6))[None])[0]
-            acceleration = -gravity @ self.rotation + 0.02 * self.rng.normal(size=3)
+            acceleration = -gravity + 0.02 * self.rng.normal(size=3)
             turning = 0.005 * self.rng.normal(size=3)
             yield Reading(self.stamp_ns, raw, acceleration, turning, **more)
 
