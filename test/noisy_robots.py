@@ -4,16 +4,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
-
 import numpy as np
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
-from robots import at_roots as at_roots
 
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import Sample, SampleBatch
 from inertial_estimation.signals.derivatives import SavitzkyGolayFilter
 from inertial_estimation.uncertainty.sensor_noise import (
     NoiseModel,
@@ -70,9 +65,3 @@ def usual_noise(robot: Robot) -> NoiseModel:
         imu=imu_covariance(2e-3, 0.02, weights),
         ft=np.array([0.3, 0.3, 0.5, 0.02, 0.02, 0.01]),
     )
-
-
-def repeated(sample: Sample, n: int) -> dict[str, Any]:
-    """Return the columns of a batch that holds a sample n times."""
-    values = {field.name: getattr(sample, field.name) for field in fields(SampleBatch)}
-    return {k: None if value is None else np.stack([value] * n) for k, value in values.items()}

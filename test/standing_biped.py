@@ -65,7 +65,10 @@ def standing(
     rest = Motion(positions, 0 * positions, 0 * positions, np.zeros(3))
     proper = GRAVITY * np.asarray(up) / np.linalg.norm(up)
     poses = {name: source.pose(rest, name) for name in shares}
-    whole = _holding(source, rest, proper)
+    # The wrench about the root link's origin that holds the robot against gravity.
+    q, v, a = source._state(rest)
+    a[:3] = proper
+    whole = pin.rnea(source.model, source.data, q, v, a)[:6].copy()
     wrenches = {}
     for name, share in shares.items():
         at_root = share * whole + (0.0 if squeeze is None else squeeze[name])
@@ -73,10 +76,3 @@ def standing(
         force, moment = at_root[:3], at_root[3:]
         wrenches[name] = np.concatenate([R.T @ force, R.T @ (moment - np.cross(p, force))])
     return source.sample(rest, wrenches)[0]
-
-
-def _holding(source: ConsistentReadings, rest: Motion, proper: np.ndarray) -> np.ndarray:
-    """Return the wrench about the root link's origin that holds the robot against gravity."""
-    q, v, a = source._state(rest)
-    a[:3] = proper
-    return pin.rnea(source.model, source.data, q, v, a)[:6].copy()

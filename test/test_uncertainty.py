@@ -7,13 +7,14 @@ Not covered: filters and many draws (test_coverage.py), noise that is not white,
 covariances of parameters (test_recursion.py).
 """
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
-from noisy_robots import HUMANOID_CONTACTS, ROBOTS, make, repeated, usual_noise
+from noisy_robots import HUMANOID_CONTACTS, ROBOTS, make, usual_noise
 from robots import arm_with_wrist_sensor_urdf, at_roots, random_sample
-from test_imu_links import nested, sensorised
+from test_newton_euler import nested, sensorised
 from test_set_parameters import faulty_samples
 
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
@@ -50,9 +51,9 @@ def numerical(estimator, sample, name):
     """Return the derivatives of all results by the entries of a field, by kind (n, n_entries)."""
     size = getattr(sample, name).size
     steps = STEP * np.concatenate([k * np.eye(size) for k, _ in STENCIL])
-    columns = repeated(sample, len(steps))
-    columns[name] = columns[name] + steps.reshape(columns[name].shape)
-    estimate = estimator.batch(SampleBatch(**columns))
+    samples = SampleBatch.stack([sample] * len(steps))
+    moved = getattr(samples, name) + steps.reshape(getattr(samples, name).shape)
+    estimate = estimator.batch(replace(samples, **{name: moved}))
     weights = np.array([weight for _, weight in STENCIL]) / STEP
     results = {kind: getattr(estimate, kind) for kind in KINDS}
     return {
