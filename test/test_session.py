@@ -10,7 +10,7 @@ and topics, in `ros/test_calibration_session`.
 import numpy as np
 import pytest
 from consistent_readings import ConsistentReadings, random_motion
-from hanging_body import AROUND, GRAVITY, MATRIX, OFFSET, RATE, TurnedBody
+from hanging_body import GRAVITY, MATRIX, NOISE, OFFSET, counts, wrenches
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration
@@ -25,16 +25,54 @@ from inertial_estimation.calibration.session import (
     PAUSES,
     SETTLING,
     BodyReadings,
+    Reading,
     Session,
 )
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.model.robot import Robot
 
+RATE = 100
+"""[Hz]"""
+STEP_NS = 1_000_000_000 // RATE
+AROUND = np.tile(GRAVITY * DIRECTIONS, (2, 1))
+"""Gravity in all 26 directions, twice [m/s^2]."""
 WORKSHOP = SensorCalibration(1.02 * MATRIX)
 DOWN = np.array([0.0, 0.0, -GRAVITY])
 POSE = 21
 """Readings of a pose: 0.2 s and the one at its start."""
+
+
+class TurnedBody:
+    """A body with a sensor and an accelerometer."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.stamp_ns = 1_000_000_000
+        self.touch = np.zeros(6)
+
+    def still(self, gravity, n, **more):
+        """Yield readings of a body at rest."""
+        for _ in range(n):
+            self.stamp_ns += STEP_NS
+            wrench = wrenches(gravity[None])[0] + self.touch
+            raw = counts((wrench + NOISE * self.rng.normal(size=6))[None])[0]
+            acceleration = -gravity + 0.02 * self.rng.normal(size=3)
+            turning = 0.005 * self.rng.normal(size=3)
+            yield Reading(self.stamp_ns, raw, acceleration, turning, **more)
+
+    def moving(self, n=20):
+        """Yield readings of a body that is turned fast."""
+        for _ in range(n):
+            self.stamp_ns += STEP_NS
+            raw = counts(100.0 * self.rng.normal(size=(1, 6)))[0]
+            yield Reading(self.stamp_ns, raw, 15.0 * np.eye(3)[0], np.ones(3))
+
+    def go_through(self, take, poses=AROUND, seconds=0.8):
+        """Go from pose to pose, and let each reading be taken."""
+        for gravity in poses:
+            for reading in (*self.moving(), *self.still(gravity, round(seconds * RATE))):
+                take(reading)
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 """
 Deviations: against numerical derivatives of the estimator, and estimates with other parameters.
 
-Not covered: filters and many draws (test_coverage.py), noise that is not white, errors of offsets,
-covariances of parameters (test_recursion.py).
+Not covered: filters and many draws (test_stream_noise.py), noise that is not white, errors of
+offsets, covariances of parameters (test_recursion.py).
 """
 
 from dataclasses import replace

@@ -22,10 +22,10 @@ pytest.importorskip('rclpy', reason='needs rclpy')
 
 from bench_robot import HUMANOID, BenchRobot
 from geometry_msgs.msg import PointStamped, WrenchStamped
-from hanging_body import GRAVITY, MATRIX, OFFSET, TurnedBody
+from hanging_body import GRAVITY, MATRIX, OFFSET
 from sensor_msgs.msg import Imu
 from std_srvs.srv import Trigger
-from test_session import at_rest, humanoid
+from test_session import TurnedBody, at_rest, humanoid
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
 from inertial_estimation.calibration.session import DIRECTIONS, BodyReadings
