@@ -16,12 +16,12 @@ from hanging_body import CENTRE, GRAVITY, MASS, MATRIX, NOISE, OFFSET, counts, d
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.calibration.in_situ_matrix import AddedMass, Weighed, in_situ_matrix
-from inertial_estimation.calibration.in_situ_offset import in_situ_offset
-from inertial_estimation.calibration.raw_readings import (
+from inertial_estimation.calibration.in_situ_offset import (
     MOVING,
     NOT_FINITE,
     TOUCHED,
     accelerometer_bias,
+    in_situ_offset,
 )
 from inertial_estimation.errors import LogError, ModelError
 from inertial_estimation.findings import Level

@@ -14,7 +14,7 @@ from hanging_body import GRAVITY, MATRIX, NOISE, OFFSET, counts, wrenches
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration
-from inertial_estimation.calibration.raw_readings import MOVING, NOT_FINITE
+from inertial_estimation.calibration.in_situ_offset import MOVING, NOT_FINITE
 from inertial_estimation.calibration.session import (
     CONTACT,
     DIRECTIONS,

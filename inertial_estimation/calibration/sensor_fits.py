@@ -13,7 +13,7 @@ import numpy as np
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.affine import fit_affine, undisturbed_samples
 from inertial_estimation.calibration.calibration_file import SensorCalibration, stack_calibrations
-from inertial_estimation.calibration.raw_readings import constant_channels, names_of
+from inertial_estimation.calibration.in_situ_offset import constant_channels, names_of
 from inertial_estimation.calibration.residual_statistics import SCALE
 from inertial_estimation.calibration.temperature import fit_temperature
 from inertial_estimation.errors import ConfigError, LogError

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration, read, write
-from inertial_estimation.calibration.raw_readings import AXES
+from inertial_estimation.calibration.in_situ_offset import AXES
 from inertial_estimation.cli.render import findings_lines, plain, show, table, write_json
 from inertial_estimation.errors import CalibrationError, NameNotFound
 from inertial_estimation.findings import Finding, Level
