@@ -190,9 +190,9 @@ def test_matrix_of_a_simulated_arm(folder, tmp_path):
     saved, figures = tmp_path / 'arm.yaml', tmp_path / 'a.json'
     more = '--validate', f'{folder / "moving"}@45:60', '--out', saved, '--json', figures
     assert not call('affine', folder / 'moving@0:45', *more)
-    found = json.loads(figures.read_text())['wrist_sensor']
-    assert (np.array(found['test']['rms']) < 0.3 * np.array(found['test']['rms_before']))[:3].all()
-    np.testing.assert_allclose(found['test']['rms'], 0.0, atol=0.15)
+    found = json.loads(figures.read_text())['sensors']['wrist_sensor']
+    assert (np.array(found['test_rms']) < 0.3 * np.array(found['test_rms_before']))[:3].all()
+    np.testing.assert_allclose(found['test_rms'], 0.0, atol=0.15)
     robot, sensors = read(saved)
     assert robot == 'arm_with_wrist_sensor'
     np.testing.assert_array_equal(sensors['wrist_sensor'].matrix, found['matrix'])

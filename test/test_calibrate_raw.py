@@ -74,7 +74,7 @@ def test_offset_goes_into_the_file_of_the_robot(rng, tmp_path, workshop):
     robot, sensors = read(workshop)
     assert robot == 'icub' and set(sensors) == {'foot', 'hand'}
     np.testing.assert_array_equal(sensors['foot'].matrix, 1.02 * MATRIX)
-    figures = json.loads(out.read_text())
+    figures = json.loads(out.read_text())['sensors']['foot']
     assert figures['left_out']['moving'] == 30
     np.testing.assert_array_equal(sensors['foot'].offset, figures['offset'])
     errors = (sensors['foot'].offset / 1.02 - OFFSET) / figures['deviations']
@@ -147,14 +147,15 @@ def test_matrix_from_added_masses(rng, tmp_path, workshop):
     data += ['--imu-rpy', '0', '0', '0', '--calibration', workshop, '--out', str(written)]
     assert call('matrix', *data, '--direction', 'parent_to_child') == 1 and not written.exists()
     assert call('matrix', *data, '--json', str(out)) == 0
-    figures = json.loads(out.read_text())
-    ((code, values),) = [(one['code'], one['values']) for one in figures['findings']]
+    whole = json.loads(out.read_text())
+    figures = whole['sensors']['foot']
+    ((code, values),) = [(one['code'], one['values']) for one in whole['findings']]
     assert figures['rank'] == 40 and code == 'missing' and values['share'] == 0.1
     errors = (np.array(figures['matrix']) - MATRIX) / figures['deviations']
     assert np.abs(errors).max() < 6.0
     # T section 5.4 reaches this.
     assert figures['body_mass'] == pytest.approx(MASS, abs=0.05)
-    weighed = figures['data_sets'][-1]
+    weighed = whole['data_sets'][-1]
     assert weighed['residual_over_noise'] is None
     assert weighed['found_mass'] == pytest.approx(FURTHER[0], abs=0.05)
     robot, sensors = read(written)

@@ -207,7 +207,7 @@ def test_tool_in_a_bag(tmp_path, capsys):
 
     assert call('--out', saved) == 1
     assert call('--out', saved, '--calibration', saved, '--inertia', '--json', out) == 0
-    found, sensor = json.loads(out.read_text()), read(saved)[1]['wrist']
+    found, sensor = json.loads(out.read_text())['sensors']['wrist'], read(saved)[1]['wrist']
     assert found['mass'] == pytest.approx(BODY[0], rel=FROZEN)
     assert found['delay'] == pytest.approx(0.0063, abs=1e-4)
     np.testing.assert_allclose(found['offset'], OFFSET, atol=FROZEN * 10.0)

@@ -30,7 +30,6 @@ from inertial_estimation.calibration.residual_statistics import (
     SCALE,
     TOUCH_REACH,
     deviations_of_means,
-    finite,
     near,
     require_shape,
 )
@@ -257,7 +256,7 @@ def offset_from_model(
     wrenches = bare.apply(samples.ft_readings, samples.ft_temperatures)
     loads = support_loads(estimator, samples, supports)
     differences = wrenches - loads.readings
-    known = finite(differences, axis=2)
+    known = np.isfinite(differences).all(axis=2)
     reasons = [
         _why_silent(given, calibration, k, noisy)
         # With few samples it would limit those that share its load.
@@ -351,12 +350,12 @@ def offset_from_model(
 def _why_silent(samples: SampleBatch, calibration: FtCalibration, k: int, is_noisy: bool) -> str:
     """Return the reason for which readings of sensor k are not used; empty: they are."""
     readings = samples.ft_readings[:, k]
-    reads = finite(readings, axis=1)
+    reads = np.isfinite(readings).all(axis=1)
     if not reads.any():
         return 'no reading, or all of them are stale or frozen'
     if calibration.needs_temperature[k]:
         given = samples.ft_temperatures
-        warmth = np.full(len(reads), np.nan) if given is None else given[:, k]
+        warmth = np.full(len(samples), np.nan) if given is None else given[:, k]
         warmth = warmth[reads & np.isfinite(warmth)]
         if reason := implausible(warmth) if len(warmth) else 'no temperature':
             return reason

@@ -24,10 +24,10 @@ from inertial_estimation.calibration.configured_estimator import (
 from inertial_estimation.calibration.in_situ_matrix import AddedMass, in_situ_matrix
 from inertial_estimation.calibration.in_situ_offset import InSituOffset, in_situ_offset
 from inertial_estimation.calibration.session import Session
-from inertial_estimation.cli.calibrate_output import (
+from inertial_estimation.cli.calibrate import (
     KEPT_SLOPES,
     UNITS,
-    figures_table,
+    Result,
     finish,
     former,
     robot_name,
@@ -105,8 +105,6 @@ def matrix(chosen: argparse.Namespace) -> None:
         'residual over noise': 'residual_over_noise', 'gap': 'gap', 'samples': 'samples',
     }  # fmt: skip
     shown = [{**entry, 'name': Path(entry['name']).name} for entry in entries]
-    of_matrix = figures_table(chosen.ft, figures, deviations=UNITS['matrix'])
-    tables = [of_matrix, records_table('Data sets', shown, columns)]
     notes = [one.text for one in findings]
     calibration = found.calibration(dates[n - 1], chosen.temperature, notes)
     # Those of the other data sets do not concern the matrix.
@@ -116,8 +114,9 @@ def matrix(chosen: argparse.Namespace) -> None:
         for each in offset.findings(found.matrix, f'{chosen.ft}, {one.name}')
     ]
     finish(
-        chosen, robot_name(chosen), {chosen.ft: calibration}, [*findings, *of_others],
-        figures | {'data_sets': entries}, tables,
+        chosen, robot_name(chosen), {chosen.ft: Result(calibration, figures)},
+        [*findings, *of_others], others={'data_sets': entries},
+        tables=[records_table('Data sets', shown, columns)], deviations=UNITS['matrix'],
     )  # fmt: skip
 
 
@@ -173,13 +172,10 @@ def _finish_offset(
     keeps: Sequence[str] = (),
 ) -> None:
     """Print and write an offset; more: figures."""
-    figures = more | _figures(found, before.matrix)
     calibration = found.calibration(before, date, chosen.temperature, notes)
-    finish(
-        chosen, robot_name(chosen), {chosen.ft: calibration},
-        tuple(found.findings(before.matrix, chosen.ft)), figures,
-        [figures_table(chosen.ft, figures)], keeps=keeps,
-    )  # fmt: skip
+    result = Result(calibration, more | _figures(found, before.matrix))
+    findings = tuple(found.findings(before.matrix, chosen.ft))
+    finish(chosen, robot_name(chosen), {chosen.ft: result}, findings, keeps=keeps)
 
 
 def _figures(found: InSituOffset, matrix: Any) -> dict[str, Any]:

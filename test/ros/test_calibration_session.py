@@ -110,7 +110,7 @@ def test_session_hands_its_offset_to_the_estimator(robot, rng, tmp_path):
     )  # fmt: skip
     try:
         call.turn()
-        code, figures = call.end(), json.loads(out.read_text())
+        code, figures = call.end(), json.loads(out.read_text())['sensors'][SENSOR]
     finally:
         call.process.kill()
     assert code == 0, call.lines
