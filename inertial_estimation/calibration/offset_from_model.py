@@ -107,8 +107,6 @@ class PoseErrors(NamedTuple):
     """Root mean square about the mean of poses, force and moment, (2,) [N, Nm]."""
     mass: float
     """That explains the differences best [kg]; NaN if gravity does not turn enough."""
-    factors: Array
-    """Measured over predicted changes of force and moment, (2,); NaN if small or unlike."""
     load: float
     """Root mean square of the predicted force [N]."""
 
@@ -433,7 +431,7 @@ def _compare_poses(
         if np.isfinite(mass):
             text += f', best explained by {mass:+.2f} kg'
         found.append(finding('offset_drift', name, what=text))
-    return PoseErrors(means, turn, differing, mass, factors, size), found
+    return PoseErrors(means, turn, differing, mass, size), found
 
 
 def _find_still(

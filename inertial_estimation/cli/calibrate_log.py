@@ -44,7 +44,7 @@ MAX_SAMPLES = 20_000
 def offsets(chosen: argparse.Namespace) -> None:
     """Identify offsets from the model."""
     robot, settings, calibrations = _robot(chosen)
-    part = _part(chosen)
+    part = LogSlice.parse(chosen.log)
     log = _open(chosen, robot, settings, part).within(_range(part)).thinned(MAX_SAMPLES)
     supports, names = tuple(chosen.support) or (settings.fixed_link,), list(calibrations)
     felt = None
@@ -77,8 +77,9 @@ def offsets(chosen: argparse.Namespace) -> None:
     results = {}
     for name, calibration in changed.items():
         figures = {key: values[names.index(name)] for key, values in fields.items()}
-        poses = found.poses.get(name)
-        results[name] = Result(calibration, figures | {'poses': poses and poses._asdict()})
+        if name in found.poses:
+            figures['poses'] = found.poses[name]._asdict()
+        results[name] = Result(calibration, figures)
     keys = ('supports', 'left_out', 'silent', 'undetermined')
     common = {key: getattr(found, key) for key in keys} | {'support_assumed': not chosen.support}
     left_out = ', '.join(f'{count} {reason}' for reason, count in found.left_out.items())
@@ -92,7 +93,7 @@ def offsets(chosen: argparse.Namespace) -> None:
 
 def affine(chosen: argparse.Namespace) -> None:
     """Fit matrices and offsets to predicted wrenches."""
-    parts = [_part(chosen)]
+    parts = [LogSlice.parse(chosen.log)]
     if chosen.validate is not None:
         parts.append(LogSlice.parse(chosen.validate))
         if parts[1].path.resolve() != parts[0].path.resolve():
@@ -109,14 +110,14 @@ def affine(chosen: argparse.Namespace) -> None:
 
 def temperature(chosen: argparse.Namespace) -> None:
     """Fit temperature coefficients to predicted wrenches."""
-    robot, before, predicted = _predict(chosen, [_part(chosen)])
+    robot, before, predicted = _predict(chosen, [LogSlice.parse(chosen.log)])
     found = calibrate_temperature(predicted, before, sensors=chosen.ft)
     _finish_fits(chosen, robot, found, {}, deviations='N/K, Nm/K')
 
 
 def tool(chosen: argparse.Namespace) -> None:
     """Identify a tool from free motion."""
-    part = _part(chosen)
+    part = LogSlice.parse(chosen.log)
     robot, settings, calibrations = _robot(chosen)
     pair = pair_on_robot(robot, settings, chosen.ft, chosen.imu)
     before, bias = calibrations[chosen.ft], chosen.accelerometer_offset or (0.0, 0.0, 0.0)
@@ -202,11 +203,6 @@ def _open(
         raise CallError('name --support, or give a fixed_link')
     with progress_bars() as progress:
         return open_log(part.path, robot, settings, progress=progress)
-
-
-def _part(chosen: argparse.Namespace) -> LogSlice:
-    """Return the part of the log."""
-    return LogSlice.parse(chosen.log)
 
 
 def _range(part: LogSlice) -> TimeRange:
