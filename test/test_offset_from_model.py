@@ -336,18 +336,13 @@ def test_vibrations_and_touches_are_left_out(robot, samples, offsets, rng):
     assert found.left_out['touched'] == 200
 
 
-def test_motion_in_all_samples_is_refused_unless_accepted(robot, samples, offsets):
+def test_motion_in_all_samples_is_refused(robot, samples):
     velocities = samples.velocities.copy()
     velocities[:, 0] = 0.11
-    moved, estimator = replace(samples, velocities=velocities), WrenchEstimator(robot)
+    moved = replace(samples, velocities=velocities)
     with pytest.raises(CalibrationError) as caught:
-        offset_from_model(estimator, moved, ['l_sole'])
+        offset_from_model(WrenchEstimator(robot), moved, ['l_sole'])
     assert robot.joint_names[0] in str(caught.value)
-    felt = np.arange(N) < 50
-    moved.ft_readings[felt] += 5.0
-    found = offset_from_model(estimator, moved, ['l_sole'], felt=felt, moving=True)
-    # 0.11 rad/s squared on a few kilograms a metre away.
-    np.testing.assert_allclose(found.offsets, offsets, atol=0.1)
 
 
 @pytest.mark.parametrize('stated', [1.0, 0.0])
