@@ -179,7 +179,6 @@ def test_an_adaptive_window_has_no_noise_stated():
     noise = noise_of(settings_of(**adapts, **zero))
     assert noise.joints.all() and noise.imus.all()
     assert_rows(noise.model.imus, np.diag([4e-3**2, 0.07**2, 0.0]))
-    assert not noise.model.joints[:, 2].any() and not noise.model.joints[:, :, 2].any()
 
 
 def test_velocities_of_messages_and_accelerometers_need_no_filter():
@@ -192,6 +191,9 @@ def test_velocities_of_messages_and_accelerometers_need_no_filter():
     whole = joint_covariance(2e-4, weights)
     whole[1], whole[:, 1] = 0.0, 0.0
     assert_rows(noise.model.joints, whole + np.diag([0.0, 0.05**2, 0.0]))
+    zero = {'joint_states.velocity_source': 'filter', 'joint_states.acceleration_source': 'zero'}
+    neglected = noise_of(settings_of(**zero)).model.joints
+    assert not neglected[:, 2].any() and not neglected[:, :, 2].any()
     weights = filter_weights(gyroscope_differentiator(settings, 4e-3), IMU_RATE)
     assert_rows(noise.model.imus[:1], imu_covariance(4e-3, 0.07, weights))
     assert_rows(noise.model.imus[1:, 1:, 1:], np.diag([0.04, 0.0]))
