@@ -80,8 +80,10 @@ def squeezed(robot, rng, pose, share):
     return standing(robot, pose, shares, {'l_sole': push, 'r_sole': -push})
 
 
-@pytest.mark.parametrize('support', ['r_foot', 'root', 'hand'])
-def test_one_support_determines_all_offsets(robot, rng, offsets, support):
+@pytest.mark.parametrize(('support', 'imu'), [('r_foot', 'root'), ('root', 'l_thigh'),
+                                              ('hand', 'r_shank')])  # fmt: skip
+def test_one_support_determines_all_offsets(rng, offsets, support, imu):
+    robot = biped(imus=[imu])
     shot = standing(robot, pose_of(robot, rng), {support: 1.0}, up=rng.normal(size=3))
     found = offset_from_model(WrenchEstimator(robot), repeated([shot], offsets), [support])
     np.testing.assert_allclose(found.offsets, offsets, atol=EXACT)
@@ -96,7 +98,11 @@ def test_two_supports_leave_the_shared_load_undetermined(robot, rng, offsets):
     assert caught.value.sensors == SENSORS[:4]
     alone = offset_from_model(estimator, samples, FEET, sensors=['arm'])
     np.testing.assert_array_equal(np.flatnonzero(alone.found), ARM)
-    found = offset_from_model(estimator, samples, FEET, accept_split=True)
+    found, other = (
+        offset_from_model(estimator, samples, feet, accept_split=True)
+        for feet in (FEET, FEET[::-1])
+    )
+    np.testing.assert_allclose(other.offsets, found.offsets, atol=EXACT)
     for one in (alone, found):
         np.testing.assert_allclose(one.offsets[ARM], offsets[ARM], atol=EXACT)
     np.testing.assert_array_equal(found.unique, [False] * 4 + [True])
@@ -106,22 +112,6 @@ def test_two_supports_leave_the_shared_load_undetermined(robot, rng, offsets):
     np.testing.assert_allclose(basis @ basis.T, np.eye(6), atol=1e-12)
     white = ((found.offsets - offsets) / np.repeat([1.0, 0.1], 3)).ravel()
     np.testing.assert_allclose(basis.T @ (basis @ white), white, atol=1e-8)
-
-
-@pytest.mark.parametrize('supports', [('l_sole',), FEET])
-def test_neither_imu_nor_order_of_supports_matters(rng, offsets, supports):
-    gravity = np.array([0.3, -0.5, -9.78])
-    found, positions = [], pose_of(biped(), rng)
-    shares = {supports[0]: 0.6, supports[-1]: 0.4} if len(supports) > 1 else {supports[0]: 1.0}
-    for imus in (['root'], ['hand', 'l_thigh'], ['r_shank']):
-        shot = standing(biped(imus=imus), positions, shares, up=-gravity)
-        for order in (supports, supports[::-1]):
-            found.append(offset_from_model(
-                WrenchEstimator(biped(imus=imus)), repeated([shot], offsets), order,
-                accept_split=True,
-            ).offsets)  # fmt: skip
-    for other in found[1:]:
-        np.testing.assert_allclose(other, found[0], atol=EXACT)
 
 
 def test_poses_that_turn_sensors_apart_determine_more(robot, rng, offsets):
@@ -176,19 +166,6 @@ def test_matrices_and_temperatures_come_before_the_offsets(robot, rng, offsets):
     np.testing.assert_array_equal(found.calibration.matrices, matrices)
 
 
-def test_temperatures_are_those_that_were_measured(robot, rng, offsets):
-    shot = standing(robot, pose_of(robot, rng), {'l_sole': 1.0})
-    calibration = FtCalibration(
-        np.tile(np.eye(6), (5, 1, 1)), np.zeros((5, 6)), np.zeros((5, 6)), np.full(5, 20.0)
-    )
-    celsius = np.array([35.0, 35.0, np.nan, np.nan, np.nan])
-    samples = repeated([shot._replace(ft_temperatures=celsius)], offsets)
-    samples.ft_temperatures[::2, 1] = np.nan
-    estimator = WrenchEstimator(robot, calibration=calibration)
-    found = offset_from_model(estimator, samples, ['l_sole'])
-    np.testing.assert_array_equal(found.temperatures, celsius)
-
-
 def test_a_support_named_twice_and_a_robot_without_ft_sensor_are_refused(robot, rng, offsets):
     samples = repeated([standing(robot, pose_of(robot, rng), {'l_sole': 1.0})], offsets)
     with pytest.raises(ModelError):
@@ -224,6 +201,8 @@ def test_sensor_without_offset_has_a_reason(robot, rng, offsets, state, celsius,
     samples = repeated([shot], offsets, 20, noise=rng)
     states, temperatures = np.zeros((20, 5), dtype=np.uint8), np.full((20, 5), 20.0)
     states[:, ARM], temperatures[:, ARM] = state, celsius
+    # Of sensors that need none, some are measured now and then, or never.
+    temperatures[::2, 1], temperatures[:, 2] = np.nan, np.nan
     if state:
         samples.ft_readings[:, ARM] = np.nan
     elif 'channel' in reason:
@@ -234,6 +213,7 @@ def test_sensor_without_offset_has_a_reason(robot, rng, offsets, state, celsius,
     estimator = WrenchEstimator(robot, calibration=thermal)
     found = offset_from_model(estimator, samples, ['l_sole'])
     assert list(found.silent) == ['arm'] and reason in found.silent['arm']
+    np.testing.assert_array_equal(found.temperatures[:3], [20.0, 20.0, np.nan])
     # A simulated sensor may be without noise in some channels.
     given = offset_from_model(estimator, samples, ['l_sole'], noisy=False)
     assert ('channel' in reason) == (not given.silent)
@@ -356,18 +336,13 @@ def test_vibrations_and_touches_are_left_out(robot, samples, offsets, rng):
     assert found.left_out['touched'] == 200
 
 
-def test_motion_in_all_samples_is_refused_unless_accepted(robot, samples, offsets):
+def test_motion_in_all_samples_is_refused(robot, samples):
     velocities = samples.velocities.copy()
     velocities[:, 0] = 0.11
-    moved, estimator = replace(samples, velocities=velocities), WrenchEstimator(robot)
+    moved = replace(samples, velocities=velocities)
     with pytest.raises(CalibrationError) as caught:
-        offset_from_model(estimator, moved, ['l_sole'])
+        offset_from_model(WrenchEstimator(robot), moved, ['l_sole'])
     assert robot.joint_names[0] in str(caught.value)
-    felt = np.arange(N) < 50
-    moved.ft_readings[felt] += 5.0
-    found = offset_from_model(estimator, moved, ['l_sole'], felt=felt, moving=True)
-    # 0.11 rad/s squared on a few kilograms a metre away.
-    np.testing.assert_allclose(found.offsets, offsets, atol=0.1)
 
 
 @pytest.mark.parametrize('stated', [1.0, 0.0])

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from consistent_readings import ConsistentReadings, Motion, random_motion
-from robots import _ft, _links, nested_humanoid_urdf
+from brute_force import link_poses
+from consistent_readings import ConsistentReadings, random_motion
+from robots import nested_humanoid_urdf
 from scipy.signal import savgol_coeffs
+from standing_biped import GRAVITY, biped, standing
 
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import LogError
@@ -33,8 +35,8 @@ OFFSETS = np.array([
 ])  # fmt: skip
 CONTACTS = ('root', 'thigh', 'sole', 'hand')
 MODEL, TORQUES = OffsetRequest('model'), OffsetRequest('torques')
-WEIGHT = 9.81 * (2 * 1.0 + 2 * 4.0 + 20.0)
-LIFTED = 0.4
+LEVEL, LIFTED = 0.17, -0.8
+"""Of the right hip: the soles are level within 3 mm, or 0.3 m apart [rad]."""
 
 
 @pytest.fixture
@@ -111,89 +113,71 @@ def test_torques_determine_the_offsets_that_they_depend_on(humanoid, rng):
         np.testing.assert_allclose(found.calibration.offsets, OFFSETS, atol=EXACT)
 
 
-def two_feet_urdf():
-    """Return a chain from a left foot over a pelvis to a right foot at the same height."""
-    text = _links(l_foot=1.0, l_leg=4.0, pelvis=20.0, r_leg=4.0, r_foot=1.0)
-    for name, parent, child, xyz in (
-        ('l_ft', 'l_foot', 'l_leg', '0 0 0.1'), ('l_hip', 'l_leg', 'pelvis', '0 0 0.5'),
-        ('r_hip', 'pelvis', 'r_leg', '0 -0.2 0'), ('r_ft', 'r_leg', 'r_foot', '0 0 -0.6'),
-    ):  # fmt: skip
-        text += (
-            f'<joint name="{name}" type="{"revolute" if "hip" in name else "fixed"}">'
-            f'<parent link="{parent}"/><child link="{child}"/><origin xyz="{xyz}"/>'
-            '<axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="9" velocity="9"/></joint>'
-        )
-        text += _ft(name, name) if 'ft' in name else ''
-    return f'<robot name="two_feet">{text}</robot>'
-
-
-@pytest.fixture
-def feet():
-    return Robot.from_urdf(two_feet_urdf(), imus=[], fixed_link='l_foot')
+FLOATING, FIXED = biped(), biped(imus=[], fixed_link='l_sole')
+FEET_OFFSETS = np.random.default_rng(3).normal(0.0, 20.0, (5, 6))
 
 
 def of_feet(**more):
-    contacts = ['l_foot', 'r_foot', 'pelvis']
-    return EstimatorSettings.from_dict({'fixed_link': 'l_foot', 'contacts': contacts, **more})
+    contacts = ['l_sole', 'r_sole', 'root']
+    return EstimatorSettings.from_dict({'fixed_link': 'l_sole', 'contacts': contacts, **more})
 
 
-def stand(robot, right_hip, pushes):
-    """Return a still pose for each upward force at the right foot [N]."""
-    source, samples = ConsistentReadings(robot), []
-    hips = {'l_hip': 0.0, 'r_hip': right_hip}
-    positions = np.array([hips[joint] for joint in robot.joint_names])
-    for push in pushes:
-        wrench = np.array([0.0, 0.0, push, 0.0, 0.0, 0.0])
-        still = Motion(positions, *np.zeros((2, 2)), np.zeros(3))
-        sample, *_ = source.sample(still, {'r_foot': wrench})
-        samples.append(sample._replace(ft_readings=sample.ft_readings + OFFSETS[:2]))
-    return log_of(robot, samples)
+def stand(right_hip, shares, tilt=0.0):
+    """Return a still pose for each share of the weight that the right foot carries."""
+    positions = right_hip * (np.array(FLOATING.joint_names) == 'r_hip_pitch')
+    link, L_H_sole = FLOATING.frame('l_sole')
+    root_R_sole = (link_poses(FLOATING, positions)[link] @ L_H_sole)[:3, :3]
+    samples, up = [], root_R_sole @ [0.0, np.sin(tilt), np.cos(tilt)]
+    for share in shares:
+        one = standing(FLOATING, positions, {'l_sole': 1.0 - share, 'r_sole': share}, up=up)
+        samples.append(one._replace(ft_readings=one.ft_readings + FEET_OFFSETS))
+    return log_of(FLOATING, samples)
 
 
-def test_one_foot_in_the_air_gives_the_offsets(feet):
-    found = compute_offsets(MODEL, stand(feet, LIFTED, [0.0] * 4), feet, of_feet())
-    np.testing.assert_allclose(found.calibration.offsets, OFFSETS[:2], atol=EXACT)
-    slight = stand(feet, LIFTED, [0.0, 0.1 * WEIGHT] * 2)
-    assert found.findings == compute_offsets(MODEL, slight, feet, of_feet()).findings == ()
+def on_left_foot(log, request=MODEL):
+    """Compute offsets of a robot whose left foot is fixed, without an IMU."""
+    names = 'angular_velocities', 'proper_accelerations', 'angular_accelerations'
+    bare = {name: getattr(log.samples, name)[:, :0] for name in names}
+    log = replace(log, samples=replace(log.samples, **bare))
+    return compute_offsets(request, log, FIXED, of_feet())
 
 
-@pytest.mark.parametrize(
-    ('hip', 'pushes'), [(0.0, [WEIGHT / 2] * 4), (LIFTED, [0.0, 0.3 * WEIGHT] * 2)]
-)
-def test_second_support_is_refused_unless_the_first_is_named(feet, hip, pushes):
-    log, request = stand(feet, hip, pushes), OffsetRequest('model', support='l_foot')
+def test_one_foot_in_the_air_gives_the_offsets():
+    found = on_left_foot(stand(LIFTED, [0.0] * 4))
+    np.testing.assert_allclose(found.calibration.offsets, FEET_OFFSETS, atol=EXACT)
+    slight = on_left_foot(stand(LIFTED, [0.0, 0.1] * 2))
+    assert found.findings == slight.findings == ()
+
+
+@pytest.mark.parametrize(('hip', 'shares'), [(LEVEL, [0.5] * 4), (LIFTED, [0.0, 0.3] * 2)])
+def test_second_support_is_refused_unless_the_first_is_named(hip, shares):
+    log, request = stand(hip, shares), OffsetRequest('model', support='l_sole')
     with pytest.raises(LogError):
-        compute_offsets(MODEL, log, feet, of_feet())
-    found = compute_offsets(request, log, feet, of_feet())
+        on_left_foot(log)
+    found = on_left_foot(log, request)
     # The load of the other foot is in the offsets, and the fit shows nothing of it.
-    assert np.abs(found.calibration.offsets - OFFSETS[:2]).max() > 0.1 * WEIGHT
+    weight = GRAVITY * FLOATING.mass
+    assert np.abs(found.calibration.offsets - FEET_OFFSETS).max() > 0.1 * weight
     (one,) = found.findings
-    assert (one.subject, one.code) == ('r_foot', 'second_support')
-    assert one.values['share'] == (hip == 0.0)
+    assert (one.subject, one.code) == ('r_sole', 'second_support')
+    assert one.values['share'] == (hip == LEVEL)
     # Without the readings of a sensor the submodels on both sides are one.
-    for silent in (0, 1) if hip else ():
+    for silent in ('l_foot', 'r_foot') if hip == LIFTED else ():
+        names = [sensor.name for sensor in FIXED.ft_sensors]
         readings = log.samples.ft_readings.copy()
-        readings[:, silent] = np.nan
+        readings[:, names.index(silent)] = np.nan
         silenced = replace(log, samples=replace(log.samples, ft_readings=readings))
-        findings = compute_offsets(request, silenced, feet, of_feet()).findings
-        assert [o.subject for o in findings if o.code == 'second_support'] == ['r_foot']
+        findings = on_left_foot(silenced, request).findings
+        assert [o.subject for o in findings if o.code == 'second_support'] == ['r_sole']
 
 
 def test_imu_determines_the_vertical():
-    robot = Robot.from_urdf(two_feet_urdf(), imus=['pelvis'])
-    fixed = Robot.from_urdf(two_feet_urdf(), imus=[], fixed_link='l_foot')
+    given = of_feet(fixed_link='', imus=['root'])
+    request = OffsetRequest('model', support='l_sole')
     # On a slope of 30 degrees the feet are not level.
     for tilt, n_findings in ((0.0, 1), (np.pi / 6, 0)):
-        log = stand(fixed, 0.0, [0.0] * 4)
-        up = 9.81 * np.array([[[0.0, np.sin(tilt), np.cos(tilt)]]] * 4)
-        samples = replace(
-            log.samples, angular_velocities=0.0 * up, proper_accelerations=up,
-            angular_accelerations=0.0 * up,
-        )  # fmt: skip
-        given = of_feet(fixed_link='', imus=['pelvis'])
-        request = OffsetRequest('model', support='l_foot')
-        found = compute_offsets(request, replace(log, samples=samples), robot, given)
-        assert len(found.findings) == n_findings
+        log = stand(LEVEL, [0.0] * 4, tilt)
+        assert len(compute_offsets(request, log, FLOATING, given).findings) == n_findings
 
 
 def test_noise_of_predictions_is_that_of_a_filter_in_hindsight(humanoid, rng):

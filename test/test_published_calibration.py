@@ -16,11 +16,10 @@ from shared_data import SHARED
 from wam import table
 
 from inertial_estimation.calibration.configured_estimator import build_estimator
-from inertial_estimation.calibration.in_situ_offset import affine_subspace, in_situ_offset
+from inertial_estimation.calibration.in_situ_offset import in_situ_offset
 from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.support_loads import link_poses
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import LogError
 from inertial_estimation.logs.log import TimeRange
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.model.configured_robot import build_robot
@@ -91,16 +90,6 @@ def test_ntnu_offset_without_a_model(source):
     assert (np.abs(found.offset - NTNU_OFFSET) <= np.repeat([0.05, 0.002], 3)).all()
     if source == 'imu':
         np.testing.assert_allclose(found.bias / G, NTNU_BIAS, atol=0.01)
-
-
-def test_yoga_limbs_whose_joints_move_leave_no_gap():
-    per_newton = np.diag([1.0, 1.0, 1.0, 10.0, 10.0, 10.0])
-    with np.load(DATA / 'icub_yoga_left' / 'log.npz') as log:
-        for name in ('l_leg', 'r_leg', 'l_arm', 'r_arm'):
-            times, wrenches = (log[f'ft/{name}_ft_sensor/{what}'] for what in ('t', 'wrench'))
-            on_one_foot = np.abs(times - times[0] - 39.0) < 26.0
-            with pytest.raises(LogError):
-                affine_subspace(wrenches[on_one_foot], per_newton, name)
 
 
 def test_tipping_offsets_leave_the_weight_between_leg_and_foot():

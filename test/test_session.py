@@ -1,22 +1,20 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Calibration sessions: still poses, data sets, instructions, offset and matrix in the end.
+Calibration sessions: still poses, instructions, and the offset in the end.
 
-The oracle of gravity at a sensor is Pinocchio's forward kinematics of the URDF. Not covered:
-ill-posed data sets, in `test_in_situ_matrix`; keys and topics, in `ros/test_calibration_session`.
+The oracle of gravity at a sensor is Pinocchio's forward kinematics of the URDF. Not covered: keys
+and topics, in `ros/test_calibration_session`.
 """
 
 import numpy as np
 import pytest
 from consistent_readings import ConsistentReadings, random_motion
-from hanging_body import AROUND, GRAVITY, MATRIX, OFFSET, RATE, TurnedBody
-from pinocchio.rpy import rpyToMatrix
+from hanging_body import GRAVITY, MATRIX, NOISE, OFFSET, counts, wrenches
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
 from inertial_estimation.calibration.calibration_file import SensorCalibration
-from inertial_estimation.calibration.in_situ_matrix import in_situ_matrix
-from inertial_estimation.calibration.raw_readings import MOVING, NOT_FINITE
+from inertial_estimation.calibration.in_situ_offset import MOVING, NOT_FINITE
 from inertial_estimation.calibration.session import (
     CONTACT,
     DIRECTIONS,
@@ -27,20 +25,54 @@ from inertial_estimation.calibration.session import (
     PAUSES,
     SETTLING,
     BodyReadings,
-    Collection,
+    Reading,
     Session,
 )
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.findings import Level
 from inertial_estimation.model.robot import Robot
 
-LOADS = ((0.5, 0.3, -0.05, 0.1), (0.5, 0.0, 0.2, 0.1))
+RATE = 100
+"""[Hz]"""
+STEP_NS = 1_000_000_000 // RATE
+AROUND = np.tile(GRAVITY * DIRECTIONS, (2, 1))
+"""Gravity in all 26 directions, twice [m/s^2]."""
 WORKSHOP = SensorCalibration(1.02 * MATRIX)
 DOWN = np.array([0.0, 0.0, -GRAVITY])
-TILTED = rpyToMatrix(0.3, -0.5, 1.2)
 POSE = 21
 """Readings of a pose: 0.2 s and the one at its start."""
+
+
+class TurnedBody:
+    """A body with a sensor and an accelerometer."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.stamp_ns = 1_000_000_000
+        self.touch = np.zeros(6)
+
+    def still(self, gravity, n, **more):
+        """Yield readings of a body at rest."""
+        for _ in range(n):
+            self.stamp_ns += STEP_NS
+            wrench = wrenches(gravity[None])[0] + self.touch
+            raw = counts((wrench + NOISE * self.rng.normal(size=6))[None])[0]
+            acceleration = -gravity + 0.02 * self.rng.normal(size=3)
+            turning = 0.005 * self.rng.normal(size=3)
+            yield Reading(self.stamp_ns, raw, acceleration, turning, **more)
+
+    def moving(self, n=20):
+        """Yield readings of a body that is turned fast."""
+        for _ in range(n):
+            self.stamp_ns += STEP_NS
+            raw = counts(100.0 * self.rng.normal(size=(1, 6)))[0]
+            yield Reading(self.stamp_ns, raw, 15.0 * np.eye(3)[0], np.ones(3))
+
+    def go_through(self, take, poses=AROUND, seconds=0.8):
+        """Go from pose to pose, and let each reading be taken."""
+        for gravity in poses:
+            for reading in (*self.moving(), *self.still(gravity, round(seconds * RATE))):
+                take(reading)
 
 
 @pytest.fixture
@@ -48,54 +80,58 @@ def body(rng):
     return TurnedBody(rng)
 
 
-def states(collection, readings):
+def states(session, readings):
     """Return the use of each reading."""
-    return ['pose' if collection.update(one) else collection.state for one in readings]
+    return [session.update(one) or session.state for one in readings]
 
 
 def test_motion_is_left_out_until_the_body_has_settled(body):
-    found = Collection()
+    found = Session()
     states(found, body.still(DOWN, 60))
     (pose,) = found.poses
     np.testing.assert_allclose(pose[6:], -DOWN, atol=5 * 0.02 / np.sqrt(POSE))
     assert set(states(found, body.moving())) == {MOVING}
-    uses = states(found, body.still(DOWN, 100))
     # The first reading after the motion is one step after its end.
-    assert uses[:29] == 29 * [SETTLING] and set(uses[29:]) == {KEPT, 'pose'}
-    assert uses.index('pose') == 29 + POSE - 1
+    assert states(found, body.still(DOWN, 29 + POSE - 1)) == 29 * [SETTLING] + (POSE - 1) * [KEPT]
+    assert len(found.poses) == 1
+    states(found, body.still(DOWN, 1))
+    assert len(found.poses) == 2
     one = next(body.still(DOWN, 1))
     one.raw[0] = np.nan
-    assert not found.update(one) and found.state == NOT_FINITE
+    assert states(found, [one]) == [NOT_FINITE]
     # Neither a gap nor a clock that is set back is part of a pose.
     for step in (10**9, -(10**10)):
         body.stamp_ns += step
         assert states(found, body.still(DOWN, 30)) == 30 * [SETTLING]
-    assert len(found.poses) == 4
+    assert len(found.poses) == 2
 
 
 def test_slow_tilt_is_seen_without_a_gyroscope(body):
-    found = Collection()
+    found = Session()
     for angle in 0.5 * np.arange(200) / RATE:
         gravity = GRAVITY * np.array([np.sin(angle), 0.0, -np.cos(angle)])
         found.update(next(body.still(gravity, 1))._replace(turning=None))
     assert not found.poses
 
 
-def test_touched_poses_are_left_out(body):
-    found = Collection()
+def test_offset_without_touched_poses(body):
+    found = Session(WORKSHOP.matrix)
     body.go_through(found.update, AROUND[:40])
     assert found.offset.kept.all() and not found.lacking
+    offset, deviations = found.offset.in_wrench(WORKSHOP.matrix)
+    assert np.abs((offset - 1.02 * OFFSET) / deviations).max() < 5.0
     # 3 N on a body of 2.9 kg, which is then let go.
     body.touch = np.array([3.0, 0.0, 0.0, 0.0, 0.3, 0.0])
     body.go_through(found.update, AROUND[:5])
     assert not found.offset.kept[-5:].any() and found.offset.kept[:-10].all()
+    assert 'touched' in found.instruction()
     body.touch = np.zeros(6)
     body.go_through(found.update, AROUND[:1])
     assert found.offset.kept[-1]
 
 
 def test_following_the_suggestions_is_enough(body):
-    found, gravity, reached = Collection(), DOWN, []
+    found, gravity, reached = Session(), DOWN, []
     assert found.suggestions() and found.lacking
     for _ in range(26):
         body.go_through(found.update, [gravity], 1.3)
@@ -109,56 +145,17 @@ def test_following_the_suggestions_is_enough(body):
     assert not found.lacking and len(reached) < 20
 
 
-def new_session(loads=LOADS, **more):
-    return Session(loads, **{'before': WORKSHOP, 'rotation': np.eye(3), **more})
-
-
-def test_loads_are_in_the_axes_of_the_sensor(rng):
-    """One data set determines the offset, that of all loads the matrix."""
-    session, body = new_session(rotation=TILTED), TurnedBody(rng, rotation=TILTED)
-    for body.added, *body.at in ((0.0, 0.0, 0.0, 0.0), *LOADS):
-        if session.is_loading:
-            session.proceed()
-        body.go_through(session.take)
-    assert session.is_done
-    offset, deviations = session.collections[0].offset.in_wrench(WORKSHOP.matrix)
-    assert np.abs((offset - 1.02 * OFFSET) / deviations).max() < 5.0
-    found = in_situ_matrix(session.data_sets, rotation=TILTED, former=WORKSHOP.matrix)
-    findings = found.findings('foot', WORKSHOP.matrix)
-    assert not any(one.level == Level.ERROR for one in findings)
-
-
-def test_session_goes_from_load_to_load(body):
-    session = new_session()
-    body.go_through(session.take, AROUND[:3])
-    session.proceed()
-    assert 'cannot be closed' in session.notes.pop() and not session.is_loading
-    session.restart()
-    assert not session.collection.poses
-    body.go_through(session.take)
-    assert session.is_loading and '0.5 kg' in session.instruction()
-    body.go_through(session.take, [DOWN])
-    assert not session.collection.poses
-    session.proceed()
-    # A request closes a data set that determines an offset, complete or not.
-    body.go_through(session.take, AROUND[:14])
-    assert session.collection.lacking and not session.is_loading
-    session.proceed()
-    assert session.is_loading and not session.is_done and len(session.notes) == 3
-
-
-def test_disturbances_and_dead_channels_are_reported(body):
-    session = new_session(())
-    for reading in body.still(DOWN, 100, touched=True):
-        session.take(reading)
-    assert session.instruction() == PAUSES['contact']
+def test_contacts_and_dead_channels_are_reported(body):
+    found = Session()
+    states(found, body.still(DOWN, 100, touched=True))
+    assert found.instruction() == PAUSES[CONTACT]
 
     def without_channel(reading):
         reading.raw[1] = 3.0
-        session.take(reading)
+        found.update(reading)
 
     body.go_through(without_channel)
-    assert 'channel 2 (fy)' in session.instruction() and not session.is_done
+    assert 'channel 2 (fy)' in found.instruction() and found.offset is None
 
 
 # ---- Gravity at an FT sensor from an IMU anywhere on a robot -----------------------------------
@@ -220,7 +217,7 @@ def test_contacts_and_joints_beyond_the_sensor_disturb(rng):
     robot = humanoid('head')
     sample, *_ = at_rest(robot, rng)
     sample = sample._replace(angular_velocities=np.zeros((1, 3)))
-    readings, found = BodyReadings(robot, 'leg_sensor'), Collection()
+    readings, found = BodyReadings(robot, 'leg_sensor'), Session()
 
     def use(changed=sample, contacts=()):
         found.update(readings.reading(changed, contacts))
@@ -238,6 +235,6 @@ def test_contacts_and_joints_beyond_the_sensor_disturb(rng):
         assert use(sample._replace(positions=positions)) == why, (name, by)
     sample.positions[robot.joint_names.index('knee')] += 1.0
     assert use() == JOINTS
-    # A new data set begins with other positions.
-    found = Collection()
+    # A new session begins with other positions.
+    found = Session()
     assert use() == SETTLING

@@ -9,8 +9,7 @@ services and diagnostics (test/ros/test_model_updates.py).
 
 import numpy as np
 import pytest
-from noisy_robots import HUMANOID_CONTACTS, make, usual_noise
-from robots import random_sample
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample, two_link_urdf
 from test_sensor_checks import SECONDS, TRAPEZOIDS, check
 from test_sensor_checks import case as case
 
@@ -26,13 +25,71 @@ from inertial_estimation.model.parameter_update import (
     calibration_fingerprint,
     fingerprint,
 )
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch
+from inertial_estimation.signals.derivatives import SavitzkyGolayFilter
 from inertial_estimation.uncertainty.deviations import Uncertainty
+from inertial_estimation.uncertainty.sensor_noise import (
+    NoiseModel,
+    filter_weights,
+    imu_covariance,
+    joint_covariance,
+)
 
 NS = 1_000_000_000
 # Round-off of the numbers of one estimate, relative to the largest.
 ROUND_OFF = 1e-12
+
+
+SQUEEZE = (
+    Contact('hand', 'force', point=(0.0, 0.1, -0.2)),
+    Contact('upper_arm', 'force', point=(0.05, 0.0, 0.1)),
+)
+KNOWN = Contact('shoulder', 'known', wrench=(30.0, -20.0, 10.0, 1.0, 2.0, -3.0))
+HUMANOID_CONTACTS = {
+    'wrenches': tuple(Contact(name) for name in ('root', 'upper_arm', 'thigh', 'foot')),
+    'free': (),
+    'forces': (
+        Contact('chest', 'force', point=(0.1, 0.0, 0.2)),
+        Contact('hand', 'force', point=(0.0, 0.1, -0.2)),
+        Contact('shank', 'axial_force', point=(0.1, 0.0, 0.0), direction=(1.0, 2.0, 0.5)),
+        Contact('foot'),
+    ),
+    'squeeze': (Contact('chest'), *SQUEEZE, Contact('foot')),
+    'two wrenches': (Contact('hand'), Contact('upper_arm'), Contact('hip')),
+    'known': (
+        KNOWN,
+        Contact('head'),
+        *SQUEEZE[:1],
+        Contact('thigh', 'known', wrench=KNOWN.wrench),
+    ),
+    'known beside forces': (KNOWN, Contact('head', 'force'), Contact('hip', 'axial_force')),
+}
+ROBOTS = {
+    'two_link': (two_link_urdf(), {'imus': ['arm']}),
+    'arm': (arm_with_wrist_sensor_urdf(), {'fixed_link': 'lower'}),
+    'humanoid': (nested_humanoid_urdf(), {'imus': ['head']}),
+    'several imus': (nested_humanoid_urdf(), {'imus': ['head', 'hip', 'shank', 'thigh']}),
+    'fixed humanoid': (nested_humanoid_urdf(), {'fixed_link': 'foot'}),
+}
+
+
+def make(name):
+    """Return one of the robots."""
+    text, options = ROBOTS[name]
+    return Robot.from_urdf(text, **options)
+
+
+def usual_noise(robot):
+    """Return the noise of a good robot: encoders filtered over 0.1 s at 500 Hz."""
+    weights = filter_weights(SavitzkyGolayFilter(1, 0.1, 3), 500.0)
+    return NoiseModel.uniform(
+        robot,
+        joint=joint_covariance(1e-5, weights),
+        imu=imu_covariance(2e-3, 0.02, weights),
+        ft=np.array([0.3, 0.3, 0.5, 0.02, 0.02, 0.01]),
+    )
 
 
 def others(robot, rng, scale=0.3):

@@ -3,8 +3,8 @@
 """
 Noise of joints and IMUs behind a filter, and of readings by the settings and rates of streams.
 
-Not covered: what the noise does to estimates (test_uncertainty.py), momentum
-(test_momentum_check.py).
+Last, coverage from noisy messages to results. Not covered: errors that stay, such as offsets, lag
+and wrong models; stamps that jitter; noise that is not white; momentum (test_momentum_check.py).
 """
 
 from dataclasses import replace
@@ -21,8 +21,7 @@ from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.momentum_check import MomentumCheck
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.sample import SensorState
-from inertial_estimation.signals.adaptive_window import AdaptiveWindowFilter
+from inertial_estimation.sample import SampleBatch, SensorState
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.derivatives import (
     SavitzkyGolayFilter,
@@ -43,58 +42,35 @@ from inertial_estimation.uncertainty.sensor_noise import (
 from inertial_estimation.uncertainty.stream_noise import MomentumNoise, stream_noise
 
 RATE, LAG, DEVIATION = 500.0, 10, 2e-4
-# Standard deviations from 4000 independent channels err by 1.1 %; correlations by twice that.
-CHANNELS, SAMPLED = 4000, 0.09
 # Weights of a filter that forgets gradually, cut off.
 CUT = 3e-3
 FILTERS = {
-    'savitzky_golay': lambda n, delay: SavitzkyGolayFilter(n, 0.1, 3),
-    'kalman': lambda n, delay: KalmanFilter(n, DEVIATION, 3.0, delay),
-    'adaptive_window': lambda n, delay: AdaptiveWindowFilter(n, 0.1, 5.0 * DEVIATION),
+    'savitzky_golay': lambda delay: SavitzkyGolayFilter(1, 0.1, 3),
+    'kalman': lambda delay: KalmanFilter(1, DEVIATION, 3.0, delay),
 }
 
 
 @pytest.mark.parametrize(
     ('name', 'lag', 'smooth'),
-    [
-        ('savitzky_golay', 0, True),
-        ('savitzky_golay', LAG, False),
-        ('kalman', LAG, True),
-        ('adaptive_window', 0, False),
-    ],
+    [('savitzky_golay', 0, True), ('savitzky_golay', LAG, False), ('kalman', LAG, True)],
 )
-def test_noise_is_that_of_the_filter(name, lag, smooth, rng):
-    delay = lag / RATE
-    weights = filter_weights(FILTERS[name](1, delay), RATE, delay=delay, smooth=smooth)
-    covariance = joint_covariance(DEVIATION, weights)
-    noise = rng.normal(0.0, DEVIATION, (256, CHANNELS))
-    differentiator = FILTERS[name](CHANNELS, delay)
-    for k, row in enumerate(noise):
-        differentiator.append(round((k + 1) * 1e9 / RATE), row)
-    signals = np.array(differentiator.evaluate_at(round((len(noise) - lag) * 1e9 / RATE)))
+def test_weights_are_those_of_the_filter(name, lag, smooth, rng):
+    """Products of weights are covariances; how often they hold is counted below."""
+    delay, noise = lag / RATE, rng.normal(0.0, DEVIATION, 256)
+    differentiator = FILTERS[name](delay)
+    weights = filter_weights(FILTERS[name](delay), RATE, delay=delay, smooth=smooth)
+    for k, value in enumerate(noise):
+        differentiator.append(round((k + 1) * 1e9 / RATE), np.array([value]))
+    signals = np.array(differentiator.evaluate_at(round((len(noise) - lag) * 1e9 / RATE)))[:, 0]
     if not smooth:
         signals[0] = noise[-1 - lag]
-    size = np.sqrt(np.diag(covariance))
-    scale = np.outer(size, size)
-    np.testing.assert_allclose(np.cov(signals) / scale, covariance / scale, atol=SAMPLED)
-    if name != 'adaptive_window':
-        found = weights @ noise[-weights.shape[1] :] - signals
-        np.testing.assert_allclose(found / size[:, None], 0.0, atol=CUT)
+    covariance = joint_covariance(DEVIATION, weights)
+    np.testing.assert_allclose(covariance, DEVIATION**2 * weights @ weights.T, rtol=1e-9)
+    errors = (weights @ noise[-weights.shape[1] :] - signals) / np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose(errors, 0.0, atol=CUT)
     # A gyroscope has the first two of the signals.
     turns = imu_covariance(DEVIATION, 1.0, weights)[::2, ::2]
     np.testing.assert_allclose(turns, covariance[:2, :2], rtol=1e-9)
-
-
-def test_signals_that_are_not_filtered():
-    weights = filter_weights(SavitzkyGolayFilter(1, 0.1, 3), RATE)
-    whole = joint_covariance(1e-4, weights)
-    measured = joint_covariance(1e-4, weights, velocity=0.01)
-    assert measured[1, 1] == pytest.approx(1e-4)
-    assert not measured[1, [0, 2]].any()
-    np.testing.assert_array_equal(measured[::2, ::2], whole[::2, ::2])
-    neglected = joint_covariance(1e-4, weights, neglects_acceleration=True)
-    assert not neglected[2].any() and not neglected[:, 2].any()
-    np.testing.assert_array_equal(imu_covariance(1e-3, 0.1), np.diag([1e-6, 0.1**2, 0.0]))
 
 
 def test_unfiltered_signals_are_those_of_the_nearest_sample():
@@ -212,7 +188,12 @@ def test_velocities_of_messages_and_accelerometers_need_no_filter():
     rates = rates_of(robot)._replace(imus=np.array([IMU_RATE, 20.0]))
     noise = stream_noise(settings, robot, rates)
     weights = filter_weights(joint_differentiator(settings, 1), JOINT_RATE)
-    assert_rows(noise.model.joints, joint_covariance(2e-4, weights, velocity=0.05))
+    whole = joint_covariance(2e-4, weights)
+    whole[1], whole[:, 1] = 0.0, 0.0
+    assert_rows(noise.model.joints, whole + np.diag([0.0, 0.05**2, 0.0]))
+    zero = {'joint_states.velocity_source': 'filter', 'joint_states.acceleration_source': 'zero'}
+    neglected = noise_of(settings_of(**zero)).model.joints
+    assert not neglected[:, 2].any() and not neglected[:, :, 2].any()
     weights = filter_weights(gyroscope_differentiator(settings, 4e-3), IMU_RATE)
     assert_rows(noise.model.imus[:1], imu_covariance(4e-3, 0.07, weights))
     assert_rows(noise.model.imus[1:, 1:, 1:], np.diag([0.04, 0.0]))
@@ -296,3 +277,156 @@ def test_momentum_noise_is_that_of_the_imu_in_use(rng):
         wanted = check.deviation(gyroscope, noise.velocities(rates))
         np.testing.assert_array_equal(noise.deviation(check, rates), wanted)
         sample.angular_velocities[0] = np.nan
+
+
+# ---- Coverage: from noisy messages through the filters to results -------------------------------
+
+# One motion is sent without noise and with it, so that both have the lag of the filters. It
+# repeats itself after a second, so that a few states serve all draws. Draws are independent: the
+# filters have forgotten the one before.
+
+MESSAGE_RATE = 200
+"""Of all messages [Hz]."""
+WINDOW = 0.03
+"""Of the derivatives: seven samples [s]."""
+SPACING = 8
+"""
+Messages from draw to draw: one more than a window holds.
+
+Of a draw the Kalman filter below has forgotten all but exp(-5.6) by the next one.
+"""
+STATES = 20
+"""Draws after which the motion repeats itself."""
+DRAWS = 3000
+COVERAGE = (0.93, 0.97)
+"""Of two standard deviations, 95.45 %: the nearer bound is four deviations of the count away."""
+STILL = 1e-9
+"""Deviations up to which a component cannot err by more than 1e-6 [N, Nm]."""
+
+FORCES = {
+    'contacts': ['root', 'hand', 'upper_arm', 'thigh', 'foot'],
+    'contact.hand.kind': 'force',
+    'contact.hand.point': [0.0, 0.1, -0.2],
+    'contact.upper_arm.kind': 'force',
+    'contact.upper_arm.point': [0.05, 0.0, 0.1],
+}
+"""Two forces in one submodel: undetermined along the line through their points."""
+HEAD = {
+    'imu.h1.frame': 'head',
+    'imu.h1.pose': [0.1, 0.0, 0.05, 0.3, 0.2, 0.1],
+    'imu.h2.frame': 'head',
+    'imu.h2.pose': [0.0, 0.1, 0.0, -0.4, 0.1, 0.2],
+    'imu.h2.accelerometer_noise': 0.1,
+    'imu.c.frame': 'chest',
+    'imu.c.pose': [0.2, 0.1, 0.0, 0.1, 0.0, 0.9],
+    'imu.c.measures': 'accelerometer',
+}
+CASES = {
+    'savitzky_golay, forces': {'joint_states.velocity_source': 'filter', **FORCES},
+    'kalman, an FT sensor lost': {
+        'filter.kind': 'kalman',
+        'joint_states.velocity_source': 'filter',
+        'filter.joint_jerk': 300.0,
+        'lost': 'foot_sensor',
+    },
+    'several IMUs, delay and smoothing': {
+        'joint_states.velocity_source': 'filter',
+        'filter.delay': 0.013,
+        'filter.smooth_readings': True,
+        'imus': ['h1', 'h2', 'c'],
+        **HEAD,
+    },
+}
+
+
+def noisy_settings(given):
+    """Return settings; what the filters assume is not the noise of the gyroscopes."""
+    stated = {
+        'ft_sensors': STATED['ft_sensors'],
+        'imus': ['head'],
+        'contacts': ['root', 'hand', 'thigh', 'foot'],
+        'filter.window': WINDOW,
+        'joint_states.position_noise': 2e-5,
+        'joint_states.velocity_noise': 0.02,
+    } | given
+    stated |= {
+        f'ft.{name}.noise': [0.3, 0.4, 0.5, 0.02, 0.03, 0.01] for name in stated['ft_sensors']
+    }
+    stated |= {f'imu.{stated["imus"][0]}.gyroscope_noise': 8e-3}
+    return EstimatorSettings.from_dict(stated)
+
+
+class Messages:
+    """A motion that repeats itself, as messages of all streams."""
+
+    def __init__(self, settings):
+        self.settings = settings
+        self.robot = robot = robot_of(settings)
+        n, n_imus, n_fts = len(robot.joint_names), len(robot.imus), len(robot.ft_sensors)
+        imus = [settings.imu_of(imu.name) for imu in robot.imus]
+        # Mean, amplitude and noise of each signal: joints, IMUs, FT sensors.
+        mean = np.r_[np.zeros(2 * n), np.tile([0.0] * 5 + [9.81], n_imus), np.zeros(6 * n_fts)]
+        size = [np.full(n, 0.3), np.full(n, 2.0), np.tile([1.0] * 3 + [3.0] * 3, n_imus)]
+        size.append(np.tile([30.0] * 3 + [3.0] * 3, n_fts))
+        self.noise = np.concatenate([
+            np.full(n, settings.joint_states.position_noise),
+            np.full(n, settings.joint_states.velocity_noise),
+            *(np.repeat([imu.gyroscope_noise, imu.accelerometer_noise], 3) for imu in imus),
+            *(np.array(settings.ft_of(sensor.name).noise) for sensor in robot.ft_sensors),
+        ])  # fmt: skip
+        phases = np.random.default_rng(7).uniform(0.0, 2.0 * np.pi, len(self.noise))
+        turns = 2.0 * np.pi * np.arange(STATES * SPACING)[:, None] / (STATES * SPACING)
+        self.truth = mean + np.concatenate(size) * np.sin(turns + phases)
+
+    def samples(self, draws, lost, rng=None):
+        """Return the sample of each draw, with noise if there is a generator, and the rates."""
+        assembler = SampleAssembler(self.robot, self.settings)
+        rows = np.tile(self.truth, (draws // STATES + 1, 1))
+        if rng is not None:
+            rows += self.noise * rng.standard_normal(rows.shape)
+        n, n_imus = len(self.robot.joint_names), len(self.robot.imus)
+        names = [sensor.name for sensor in self.robot.ft_sensors]
+        found = []
+        for k, row in enumerate(rows):
+            stamp = 1_000_000_000 + k * round(1e9 / MESSAGE_RATE)
+            imus, fts = np.split(row[2 * n :].reshape(-1, 6), [n_imus])
+            for i, (name, reading) in enumerate(zip(names, fts, strict=True)):
+                if name != lost:
+                    assembler.push_ft(i, stamp, reading)
+            for i, reading in enumerate(imus):
+                assembler.push_imu(i, stamp, reading[:3], reading[3:])
+            sample = assembler.push_joints(
+                0, stamp, self.robot.joint_names, row[:n], row[n : 2 * n], np.empty(0)
+            )
+            # The first round fills the filters.
+            if k >= STATES * SPACING and k % SPACING == 0:
+                found.append(sample)
+        return found, assembler.rates()
+
+
+@pytest.mark.parametrize('case', CASES)
+def test_coverage_from_messages_to_results(case):
+    given = dict(CASES[case])
+    lost = given.pop('lost', '')
+    settings = noisy_settings(given)
+    messages = Messages(settings)
+    exact, rates = messages.samples(STATES, lost)
+    noisy, _ = messages.samples(DRAWS, lost, np.random.default_rng(0))
+    noise = stream_noise(settings, messages.robot, rates)
+    assert all(noise.covers(sample) for sample in exact)
+    estimator = build_estimator(settings, messages.robot)
+    exact, noisy = SampleBatch.stack(exact), SampleBatch.stack(noisy)
+    deviations = Uncertainty(estimator, noise.model).of_batch(exact)
+    truth, found = estimator.batch(exact), estimator.batch(noisy)
+    states = np.arange(DRAWS) % STATES
+    counted = 0
+    for kind in ('wrenches', 'torques', 'external_torques', 'residuals'):
+        deviation = getattr(deviations, kind)[states]
+        error = np.abs(getattr(found, kind) - getattr(truth, kind)[states])
+        sure = np.isfinite(deviation).all(axis=0) & (deviation > STILL).all(axis=0)
+        still = (deviation <= STILL).all(axis=0)
+        assert error[:, still].max(initial=0.0) < 1e-6, kind
+        within = (error < 2.0 * deviation)[:, sure].mean(axis=0)
+        counted += len(within)
+        assert ((within > COVERAGE[0]) & (within < COVERAGE[1])).all(), (kind, within)
+    assert counted > 2 * len(messages.robot.joint_names)

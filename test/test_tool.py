@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pinocchio as pin
 import pytest
-import yaml
 from bag_messages import IMU, WRENCH, imu, wrench, write_bag
 from scipy.spatial.transform import Rotation
 from shared_data import SHARED
@@ -181,63 +180,45 @@ URDF = """
 """.format(' '.join(map(str, POSE[:3, 3])), ' '.join(map(str, RPY)))
 
 
-@pytest.fixture(scope='module')
-def arm(tmp_path_factory):
-    """Return a folder with a URDF, parameters, and a bag in which the sensor freezes for 1/7 s."""
+def test_tool_in_a_bag(tmp_path, capsys):
+    """The sensor freezes for 1/7 s; the matrix of its file is used and stays."""
     pytest.importorskip('rosbags')
-    folder, given, messages = tmp_path_factory.mktemp('tool'), recorded(), []
+    given, messages = recorded(), []
     given.readings[3000:3100] = given.readings[3000]
     for t, reading in zip(given.ft_times, given.readings):
         stamp = START + round(t * 1e9)
-        messages.append(('/ft', WRENCH, stamp, wrench(stamp, 'ft', reading)))
+        messages.append(('/ft', WRENCH, stamp, wrench(stamp, 'ft', reading / 2.0)))
     for t, proper, rate in zip(given.imu_times, given.accelerations, given.angular_velocities):
         stamp = START + round(t * 1e9)
         messages.append(('/imu', IMU, stamp, imu(stamp, 'imu', rate, proper)))
-    messages.sort(key=lambda message: message[2])
-    write_bag(folder / 'bag', messages)
-    for direction in ('child_to_parent', 'parent_to_child'):
-        text = URDF.replace('child_to_parent', direction)
-        (folder / f'{direction}.urdf').write_text(text)
-    sensors = {'ft': {'wrist': {'topic': '/ft', 'frame_id': 'ft'}},
-               'imu': {'imu': {'topic': '/imu', 'frame_id': 'imu'}}}  # fmt: skip
-    node = {'/**': {'ros__parameters': {'imus': ['imu'], **sensors}}}
-    (folder / 'node.yaml').write_text(yaml.safe_dump(node))
-    return folder
+    bag = write_bag(tmp_path / 'bag', sorted(messages, key=lambda message: message[2]))
+    urdf, config, saved, out = (
+        tmp_path / name for name in ('arm.urdf', 'node.yaml', 'arm.yaml', 'tool.json')
+    )
+    urdf.write_text(URDF)
+    node = {'imus': ['imu'], 'ft.wrist.topic': '/ft', 'ft.wrist.frame_id': 'ft',
+            'imu.imu.topic': '/imu', 'imu.imu.frame_id': 'imu'}  # fmt: skip
+    config.write_text(json.dumps({'/**': {'ros__parameters': node}}))
+    write(saved, 'arm', {'wrist': SensorCalibration(2.0 * np.eye(6))})
 
+    def call(*more, part=''):
+        options = '--robot', urdf, '--config', config, '--ft', 'wrist', '--imu', 'imu', *more
+        return main(['calibrate', 'tool', f'{bag}{part}', *map(str, options)])
 
-def call(arm, *more, part='', urdf='child_to_parent'):
-    return main([
-        'calibrate', 'tool', f'{arm / "bag"}{part}', '--ft', 'wrist', '--imu', 'imu', '--robot',
-        str(arm / f'{urdf}.urdf'), '--config', str(arm / 'node.yaml'), *map(str, more),
-    ])  # fmt: skip
-
-
-def test_tool_in_a_bag(arm, tmp_path):
-    out, saved = tmp_path / 'tool.json', tmp_path / 'arm.yaml'
-    assert call(arm, '--inertia', '--json', out, '--out', saved) == 0
-    found = json.loads(out.read_text())
+    assert call('--out', saved) == 1
+    assert call('--out', saved, '--calibration', saved, '--inertia', '--json', out) == 0
+    found, sensor = json.loads(out.read_text())['sensors']['wrist'], read(saved)[1]['wrist']
     assert found['mass'] == pytest.approx(BODY[0], rel=FROZEN)
     assert found['delay'] == pytest.approx(0.0063, abs=1e-4)
     np.testing.assert_allclose(found['offset'], OFFSET, atol=FROZEN * 10.0)
-    robot, sensors = read(saved)
-    assert robot == 'arm'
-    np.testing.assert_array_equal(sensors['wrist'].offset, found['offset'])
-    # The matrix of a file is used and stays.
-    matrix = 2.0 * np.eye(6)
-    saved.unlink()
-    write(saved, 'arm', {'wrist': SensorCalibration(matrix)})
-    assert call(arm, '--out', saved) == 1
-    assert call(arm, '--out', saved, '--calibration', saved) == 0
-    sensor = read(saved)[1]['wrist']
-    np.testing.assert_array_equal(sensor.matrix, matrix)
-    np.testing.assert_allclose(sensor.offset, 2.0 * OFFSET, atol=0.1)
-
-
-def test_errors_name_options_and_topics(arm, capsys):
-    for given, more, named in (
-        ({'urdf': 'parent_to_child'}, ('--max-delay', '0'), 'kg'),
-        ({}, ('--max-delay', '0.003'), '--max-delay'),
-        ({'part': '@20:30'}, (), '/ft'),
+    np.testing.assert_array_equal(sensor.offset, found['offset'])
+    np.testing.assert_array_equal(sensor.matrix, 2.0 * np.eye(6))
+    # Errors name options and topics.
+    capsys.readouterr()
+    for more, part, named in (
+        (('--max-delay', '0.003'), '', '--max-delay'),
+        ((), '@20:30', '/ft'),
     ):
-        assert call(arm, *more, **given) == 1
-        assert named in capsys.readouterr().err
+        assert call(*more, part=part) == 1 and named in capsys.readouterr().err
+    urdf.write_text(URDF.replace('child_to_parent', 'parent_to_child'))
+    assert call('--max-delay', '0') == 1 and 'kg' in capsys.readouterr().err

@@ -3,18 +3,18 @@
 """
 Deviations: against numerical derivatives of the estimator, and estimates with other parameters.
 
-Not covered: filters and many draws (test_coverage.py), noise that is not white, errors of offsets,
-covariances of parameters (test_recursion.py).
+Not covered: filters and many draws (test_stream_noise.py), noise that is not white, errors of
+offsets, covariances of parameters (test_recursion.py).
 """
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
-from noisy_robots import HUMANOID_CONTACTS, ROBOTS, make, repeated, usual_noise
 from robots import arm_with_wrist_sensor_urdf, at_roots, random_sample
 from test_newton_euler import nested, sensorised
-from test_set_parameters import faulty_samples
+from test_set_parameters import HUMANOID_CONTACTS, ROBOTS, faulty_samples, make, usual_noise
 
 from inertial_estimation.errors import ModelError, NameNotFound, ShapeError
 from inertial_estimation.estimation.contacts import Contact
@@ -50,9 +50,9 @@ def numerical(estimator, sample, name):
     """Return the derivatives of all results by the entries of a field, by kind (n, n_entries)."""
     size = getattr(sample, name).size
     steps = STEP * np.concatenate([k * np.eye(size) for k, _ in STENCIL])
-    columns = repeated(sample, len(steps))
-    columns[name] = columns[name] + steps.reshape(columns[name].shape)
-    estimate = estimator.batch(SampleBatch(**columns))
+    samples = SampleBatch.stack([sample] * len(steps))
+    moved = getattr(samples, name) + steps.reshape(getattr(samples, name).shape)
+    estimate = estimator.batch(replace(samples, **{name: moved}))
     weights = np.array([weight for _, weight in STENCIL]) / STEP
     results = {kind: getattr(estimate, kind) for kind in KINDS}
     return {
@@ -143,17 +143,13 @@ def test_derivatives_near_a_degenerate_split(points, rank, rng):
     check_derivatives(robot, sample, contacts)
 
 
-def test_derivatives_of_a_robot_without_joints(rng):
-    robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), joints=[], imus=['base'])
-    check_derivatives(robot, random_sample(robot, rng), at_roots(robot))
-
-
-def test_exact_readings_of_two_imus_on_one_link_have_no_deviations(rng):
+def test_deviations_without_joints(rng):
+    """Also of two IMUs on one link with exact readings."""
     specs = [LinkSensorSpec(name, 'base') for name in ('one', 'other')]
     robot = Robot.from_urdf(arm_with_wrist_sensor_urdf(), joints=[], imus=specs)
     sample = random_sample(robot, rng)
-    estimator = WrenchEstimator(robot, at_roots(robot))
-    found = Uncertainty(estimator, no_noise(robot)).of(sample)
+    check_derivatives(robot, sample, at_roots(robot))
+    found = Uncertainty(WrenchEstimator(robot, at_roots(robot)), no_noise(robot)).of(sample)
     np.testing.assert_array_equal(found.wrenches, 0.0)
 
 

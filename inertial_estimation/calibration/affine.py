@@ -12,13 +12,12 @@ matrix, which is wrong for other loads: no matrix is accepted that loses a direc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from inertial_estimation.arrays import Array, Mask
-from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.residual_statistics import (
     MIN_TOUCH,
     N_BLOCKS,
@@ -26,7 +25,6 @@ from inertial_estimation.calibration.residual_statistics import (
     Blocks,
     contiguous_blocks,
     covariances_by_blocks,
-    finite,
     require_mostly_undisturbed,
     require_shape,
     robustly_undisturbed,
@@ -106,21 +104,6 @@ class AffineFit(NamedTuple):
         if not own.all():
             text = f'load hardly changes along {(~own).sum()} of 6 directions: the prior stays'
             yield finding('unexcited', subject, what=text)
-
-    def calibration(
-        self,
-        before: SensorCalibration,
-        support: str,
-        date: str,
-        temperature: float,
-        notes: Sequence[str],
-    ) -> SensorCalibration:
-        """Return the calibration with this matrix and offset; temperature [degrees Celsius]."""
-        step = Provenance(
-            f'matrix and offset from the model, one support: {support}', date,
-            int(self.used.sum()), temperature, self.rms, notes,
-        )  # fmt: skip
-        return before.after(step, matrix=self.matrix, offset=self.offset)
 
 
 def matrix_change(ratio: Array) -> float:
@@ -241,11 +224,11 @@ def _in_newtons(
     require_shape('prior', matrix, 6, 6)
     if not np.isfinite(matrix).all() or np.linalg.matrix_rank(matrix) < 6:
         raise ModelError(f'the prior matrix of {name} has no inverse')
-    present = finite(raw, axis=1) & finite(predicted, axis=1)
+    present = np.isfinite(raw).all(axis=1) & np.isfinite(predicted).all(axis=1)
     if not present.any():
         raise LogError(f'no sample has both a reading of {name} and a predicted wrench')
     w = raw @ matrix.T / SCALE
-    return w, predicted / SCALE - w, present
+    return w, predicted / SCALE - w, np.asarray(present)
 
 
 class Ridge(NamedTuple):

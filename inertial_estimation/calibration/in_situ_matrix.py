@@ -34,11 +34,13 @@ from inertial_estimation.calibration.calibration_file import (
     SensorCalibration,
 )
 from inertial_estimation.calibration.in_situ_offset import (
+    GRAVITY,
     InSituOffset,
     deviations_of_wrench,
     in_situ_offset,
+    names_of,
+    still_channels,
 )
-from inertial_estimation.calibration.raw_readings import GRAVITY, names_of, still_channels
 from inertial_estimation.calibration.residual_statistics import (
     SCALE,
     require_direction,

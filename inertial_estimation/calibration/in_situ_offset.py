@@ -3,16 +3,19 @@
 """
 Offset of an FT sensor from raw readings and an accelerometer alone [T 5.3-5.10].
 
-One rigid body beyond the sensor makes readings affine in gravity: six channels move along three
-directions, on an ellipsoid whose centre is the offset. Neither the body nor the matrix need be
-known, nor the rotation of the accelerometer, which must be fixed to that body [T Remark 5.1]. Its
-bias shifts the force offset by mass times bias, unless orientations all around determine it.
+One rigid body beyond the sensor makes readings affine in gravity, raw = b + K a [T 5.4]: six
+channels move along three directions, on an ellipsoid whose centre is the offset. Neither the body
+nor the matrix need be known, nor the rotation of the accelerometer, which must be fixed to that
+body [T Remark 5.1]. Its bias shifts the force offset by mass times bias, unless orientations all
+around determine it. All channels have the same four regressors, so that least squares depends on
+no weighting of channels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,27 +25,60 @@ from inertial_estimation.calibration.calibration_file import (
     Provenance,
     SensorCalibration,
 )
-from inertial_estimation.calibration.raw_readings import (
-    MAX_REST_ACCELERATION,
-    MIN_GRAVITY_SPREAD,
-    MIN_SAMPLES,
-    NOT_FINITE,
-    TOUCHED,
-    RawSlopes,
-    constant_channels,
-    fit_slopes,
-    gravity_spreads,
-    names_of,
-    require_unsaturated,
-    rest_samples,
-    still_channels,
-    untouched,
-)
-from inertial_estimation.calibration.residual_statistics import SCALE
+from inertial_estimation.calibration.residual_statistics import SCALE, fit_by_blocks, require_shape
 from inertial_estimation.errors import CallError, LogError, ModelError
 from inertial_estimation.findings import Finding, finding
 from inertial_estimation.model.arguments import numbers, stacked
 
+GRAVITY = 9.80665
+"""Standard gravity [m/s^2]."""
+MAX_GRAVITY_ERROR = 0.1
+"""Share of gravity by which the median reading may differ: more is another unit."""
+MAX_REST_ACCELERATION = 0.3
+"""Difference of a reading at rest from the median size [m/s^2]; biases and gains make 0.1."""
+MAX_REST_TURNING = 0.2
+"""[rad/s]: 1 m off the axis the centripetal acceleration is 0.04 m/s^2."""
+NOT_FINITE, MOVING, TOUCHED = 'not finite', 'moving', 'touched'
+"""Reasons for which samples are left out."""
+MIN_GRAVITY_SPREAD = 0.03
+"""
+Spread of gravity along a direction, over its size, from which that direction is excited: tilting
+20 degrees to each side. Accelerometer noise is a tenth of it.
+"""
+MIN_BIAS_SAMPLES = 10
+MIN_BIAS_SPREAD = 0.25
+"""Spread of gravity, as above, from which orientations determine a bias; 0.58 is a sphere."""
+BIAS_BLOCKS = 20
+BIAS_DEVIATIONS, MIN_BIAS, MAX_BIAS_DEVIATION = 5.0, 0.03, 0.05
+"""A bias is subtracted if it exceeds these deviations, this size, and is known to this [m/s^2]."""
+AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
+CONSTANT_ROUND_OFF, SUBSPACE_ROUND_OFF = 1e-13, 1e-9
+MIN_SLOPE_RATIO = 0.002
+"""Slope by gravity over the median of the channels; gauges of 32 real sensors: 0.006 and more."""
+MIN_SATURATED_SAMPLES, MIN_SATURATED_SHARE = 10, 0.03
+"""Samples at the largest or smallest value from which a channel may be saturated."""
+MIN_SPREAD, MIN_EXPECTED_STEPS = 0.05, 2.0
+"""Spread that gravity predicts for these samples: share of the channel's, and converter steps."""
+UNKNOWNS = 4
+"""Of each channel: three slopes and the offset."""
+MIN_SAMPLES = 7
+"""
+With fewer, the centred readings of any body lie in five dimensions or less, and those of a sensor
+with coarse steps may agree by chance.
+"""
+MIN_JUDGED_SAMPLES = 40
+"""Samples from which touched ones can be distinguished."""
+STARTS, START_SAMPLES, SCORED_SAMPLES = 60, 6, 400
+"""Of the random search: an untouched start is among them at two of five samples touched."""
+MAX_ROUNDS = 30
+OUTLIER_DEVIATIONS = 6.0
+"""Of six channels together: noise exceeds it once in 400 000 samples."""
+MEDIAN_OF_SIX = 2.3126
+"""Median norm of unit Gaussian noise in six dimensions."""
+MIN_NOISE, MIN_TOUCH = 1e-4, 2e-3
+"""Of the spread of a channel: smallest noise assumed, and smallest deviation that is a touch."""
+BLOCKS, MIN_BLOCK_SAMPLES = 40, 10
+"""Parts of a log whose errors are taken as independent."""
 MIN_GAP = 4.0
 """
 Third singular value over the fourth. A body of 1 kg tilted by 35 degrees makes 8 against a noise
@@ -54,7 +90,27 @@ MAX_TOUCHED = 0.4
 """Share of samples at rest that may be touched: above it the majority is uncertain."""
 MAX_DRIFT_DEVIATIONS = 5.0
 MAX_LEFT_OUT = 0.1
-ROUND_OFF = 1e-9
+
+
+class RawSlopes(NamedTuple):
+    """An affine map from accelerometer to raw readings, and how well it is known."""
+
+    slopes: Array
+    """K, shape (6, 3) [raw unit per m/s^2]."""
+    offset: Array
+    """b, what the sensor would read without weight, shape (6,) [raw unit]."""
+    covariance: Array
+    """Of K by columns and then b, (24, 24); by blocks where there are enough samples."""
+    noise: Array
+    """Covariance of what is left of a sample, shape (6, 6)."""
+    gram: Array
+    """Sum of squares of accelerations about their mean, shape (3, 3)."""
+    drift: Array
+    """Change of the offset from the first to the last sample, along a line, (6,) [raw unit]."""
+    drift_covariance: Array
+    """Of `drift`, shape (6, 6), noise of the accelerometer included."""
+    n_samples: int
+    """Samples that were used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,27 +193,6 @@ class InSituOffset:
 def deviations_of_wrench(matrix: Array, covariance: Array) -> Array:
     """Return standard deviations of matrix raw, (6,), by the covariance of raw readings (6, 6)."""
     return np.asarray(np.sqrt(np.diagonal(matrix @ covariance @ matrix.T)))
-
-
-def affine_subspace(raw: Array, metric: Array, what: str) -> tuple[Array, Array, Array]:
-    """
-    Return the affine subspace of three dimensions that readings lie in [T Lemma 5.1, 5.6-5.9].
-
-    raw (n, 6); metric (6, 6): to units in which channels are comparable; returns the mean (6,), an
-    orthonormal basis in these units (6, 3), and all singular values (6,), falling.
-    """
-    point = raw.mean(axis=0)
-    _, sigma, Vt = np.linalg.svd((raw - point) @ metric.T, full_matrices=False)
-    spreads = sigma / np.sqrt(len(raw))
-    if spreads[2] <= max(MIN_GAP * spreads[3], ROUND_OFF * np.abs(metric @ point).max()):
-        values = ', '.join(f'{x:.3g}' for x in spreads)
-        raise LogError(
-            f'{what}: the readings do not move along three directions alone (spreads {values}; '
-            f'third over fourth at least {MIN_GAP:g}): not one rigid body at rest, a load too '
-            "light for the noise, or raw units that need a 'matrix'",
-            about=('matrix',),
-        )
-    return point, Vt[:3].T, sigma
 
 
 def in_situ_offset(
@@ -247,7 +282,18 @@ def in_situ_offset(
         raise LogError(text, about=('readings',))
     expected = slopes.offset + a @ slopes.slopes.T
     require_unsaturated(r, expected, what)
-    point, basis, sigma = affine_subspace(r[fits], metric, what)
+    # The affine subspace of three dimensions that readings lie in [T Lemma 5.1, 5.6-5.9].
+    point = r[fits].mean(axis=0)
+    _, sigma, Vt = np.linalg.svd((r[fits] - point) @ metric.T, full_matrices=False)
+    third, fourth = sigma[2:4] / np.sqrt(slopes.n_samples)
+    if third <= max(MIN_GAP * fourth, SUBSPACE_ROUND_OFF * np.abs(metric @ point).max()):
+        raise LogError(
+            f'{what}: the readings do not move along three directions alone (third spread '
+            f'{third:.3g}, fourth {fourth:.3g}, ratio at least {MIN_GAP:g}): not one rigid body '
+            "at rest, a load too light for the noise, or raw units that need a 'matrix'",
+            about=('matrix',),
+        )
+    basis = Vt[:3].T
     within = metric.T @ basis
     rms = np.sqrt((((r - expected)[fits] @ within) ** 2).mean(axis=0)).max()
     unexplained = float(rms * np.sqrt(slopes.n_samples) / sigma[2])
@@ -270,3 +316,215 @@ def in_situ_offset(
         kept=kept,
         left_out=left_out,
     )
+
+
+def gravity_spreads(accelerations: Array) -> Array:
+    """Return the spread of gravity along its principal axes, over its size, falling, (3,)."""
+    sigma = np.linalg.svd(accelerations - accelerations.mean(axis=0), compute_uv=False)
+    return np.asarray(sigma / (np.linalg.norm(accelerations) or 1.0))
+
+
+def accelerometer_bias(accelerations: Array) -> tuple[Array, Array]:
+    """
+    Return the bias d with which readings at rest are equally long: |a|^2 = 2 d a + c.
+
+    Least trimmed squares, then all samples that fit. Orientations all around determine it; those
+    of a swinging leg do not, as gains that differ by a percent look the same there.
+    accelerations (n, 3); returns bias and deviations, (3,), infinite if unknown [m/s^2].
+    """
+    n = len(accelerations)
+    if n < MIN_BIAS_SAMPLES or gravity_spreads(accelerations)[2] < MIN_BIAS_SPREAD:
+        return np.zeros(3), np.full(3, np.inf)
+    rows = np.column_stack([2.0 * accelerations, np.ones(n)])
+    squares = (accelerations**2).sum(axis=1)
+    half = np.arange(n)
+    for _ in range(MAX_ROUNDS):
+        found = np.linalg.lstsq(rows[half], squares[half], rcond=None)[0]
+        left = np.abs(squares - rows @ found)
+        before, half = half, np.sort(np.argsort(left, kind='stable')[: (n + 5) // 2])
+        if np.array_equal(half, before):
+            break
+    # The median of the absolute values of noise is 0.6745 of its deviation.
+    noise = float(np.median(left)) / 0.6745
+    kept = left <= max(BIAS_DEVIATIONS * noise, 1e-9 * float(squares.max()))
+    n = int(kept.sum())
+    blocks = np.arange(n) * min(BIAS_BLOCKS, n) // n
+    found, covariances = fit_by_blocks(rows[kept], squares[kept, None], blocks)
+    return found[:3, 0], np.sqrt(np.diagonal(covariances[0]))[:3]
+
+
+def rest_samples(
+    raw: Array,
+    accelerations: Array,
+    turning: Array | None,
+    bias: Array | None,
+    max_acceleration: float,
+    what: str,
+) -> tuple[Mask, dict[str, int], float, Array, Array]:
+    """
+    Return samples at rest (n,), others by reason, the size of gravity, the bias, its deviations.
+
+    raw (n, 6); accelerations (n, 3) [m/s^2]; turning (n, 3) [rad/s]; bias (3,): None: estimated,
+    zero if not significant; max_acceleration: from the median size [m/s^2].
+    """
+    rates = np.zeros((len(raw), 3)) if turning is None else turning
+    require_shape('accelerations', accelerations, len(raw), 3)
+    require_shape('turning', rates, len(raw), 3)
+    finite = np.isfinite(raw).all(axis=1) & np.isfinite(accelerations).all(axis=1)
+    if not finite.any():
+        raise LogError(f'{what}: no sample has readings of both FT sensor and accelerometer')
+    deviations = np.zeros(3)
+    if bias is not None:
+        bias = numbers('bias', bias, (3,))
+    else:
+        bias, deviations = accelerometer_bias(accelerations[finite])
+        beyond = np.abs(bias) > np.maximum(BIAS_DEVIATIONS * deviations, MIN_BIAS)
+        if not ((deviations < MAX_BIAS_DEVIATION).all() and beyond.any()):
+            bias, deviations = np.zeros(3), np.zeros(3)
+    sizes = np.linalg.norm(accelerations - bias, axis=1)
+    gravity = float(np.median(sizes[finite]))
+    if abs(gravity - GRAVITY) > MAX_GRAVITY_ERROR * GRAVITY:
+        raise LogError(
+            f"{what}: the accelerometer reads {gravity:.3g} at the median, expected {GRAVITY:.2f} "
+            "m/s^2: state its 'unit'", about=('unit',),
+        )  # fmt: skip
+    moves = np.abs(sizes - gravity) > max_acceleration
+    moves |= np.linalg.norm(rates, axis=1) > MAX_REST_TURNING
+    left_out = {NOT_FINITE: int((~finite).sum()), MOVING: int((finite & moves).sum()), TOUCHED: 0}
+    return finite & ~moves, left_out, gravity, bias, deviations
+
+
+def constant_channels(readings: Array) -> Mask:
+    """Return the channels (6,) that never change while others do; readings (n, 6)."""
+    known = readings[np.isfinite(readings).all(axis=1)]
+    if len(known) < MIN_SAMPLES:
+        return np.zeros(6, dtype=bool)
+    constant: Mask = np.ptp(known, axis=0) <= CONSTANT_ROUND_OFF * np.abs(known).max(axis=0)
+    return constant & (not constant.all())
+
+
+def still_channels(slopes: Array, units: Array) -> Mask:
+    """Return channels (6,) that do not follow gravity; slopes (6, 3); units (6,), 0: unlike."""
+    sizes = np.linalg.norm(slopes, axis=1) * units
+    return np.asarray((units > 0.0) & (sizes < MIN_SLOPE_RATIO * np.median(sizes[units > 0.0])))
+
+
+def require_unsaturated(raw: Array, expected: Array, what: str) -> None:
+    """
+    Refuse a channel that stays at its largest or smallest value while gravity changes it.
+
+    raw (n, 6); expected (n, 6): by gravity, not by a push.
+    """
+    least = max(MIN_SATURATED_SAMPLES, MIN_SATURATED_SHARE * len(raw))
+    for k, channel in enumerate(raw.T):
+        values = np.unique(channel)
+        steps = MIN_EXPECTED_STEPS * np.diff(values).min(initial=np.inf)
+        limit = max(MIN_SPREAD * channel.std(), steps)
+        for end in values[[0, -1]]:
+            at = channel == end
+            if at.sum() >= least and expected[at, k].std() > limit:
+                raise LogError(
+                    f'{what}: channel {k + 1} ({AXES[k]}) is saturated at {end:.6g} in '
+                    f'{at.mean():.0%} of the samples'
+                )
+
+
+def names_of(channels: Mask) -> str:
+    """Return the names of channels (6,), by number and as of a wrench."""
+    return ', '.join(f'{k + 1} ({AXES[k]})' for k in np.flatnonzero(channels))
+
+
+def fit_slopes(raw: Array, accelerations: Array) -> RawSlopes:
+    """Fit samples at rest; raw (n, 6), accelerations (n, 3) [m/s^2]."""
+    n, rows = len(raw), np.column_stack([accelerations, np.ones(len(raw))])
+    x = np.asarray(np.linalg.lstsq(rows, raw, rcond=None)[0], dtype=np.float64)
+    left = raw - rows @ x
+    noise = _floored(left.T @ left / (n - UNKNOWNS), raw)
+    inverse = np.linalg.inv(rows.T @ rows)
+    covariance = np.asarray(np.kron(inverse, noise), dtype=np.float64)
+    by_blocks = n >= BLOCKS * MIN_BLOCK_SAMPLES
+    if by_blocks:
+        wide = np.kron(inverse, np.eye(6))
+        covariance = wide @ _squares_by_blocks(rows, left, UNKNOWNS) @ wide.T
+    # Drift: slope over time beside the other unknowns.
+    time = np.linspace(-0.5, 0.5, n)
+    by_gravity = np.linalg.lstsq(rows, time, rcond=None)[0]
+    own = time - rows @ by_gravity
+    size = max(float(own @ own), np.finfo(float).tiny)
+    drift, squares = own @ left / size, size * noise
+    if by_blocks:
+        squares = _squares_by_blocks(own[:, None], left - np.outer(own, drift), UNKNOWNS + 1)
+    # Readings of an accelerometer at rest are as long as gravity but for its noise.
+    variance = np.linalg.norm(accelerations, axis=1).var()
+    of_accelerometer = n * variance * x[:3].T @ by_gravity[:3]
+    centred = accelerations - accelerations.mean(axis=0)
+    return RawSlopes(
+        x[:3].T, x[3], covariance, noise, centred.T @ centred, drift,
+        (squares + np.outer(of_accelerometer, of_accelerometer)) / size**2, n,
+    )  # fmt: skip
+
+
+def _squares_by_blocks(rows: Array, left: Array, unknowns: int) -> Array:
+    """Return the covariance of rows' left by columns, (6 p, 6 p); rows (n, p), left (n, 6)."""
+    edges = np.linspace(0, len(rows), BLOCKS + 1).astype(int)[:-1]
+    products = (rows[:, :, None] * left[:, None]).reshape(len(rows), -1)
+    sums = np.add.reduceat(products, edges, axis=0)
+    return np.asarray(sums.T @ sums * (BLOCKS / (BLOCKS - unknowns)))
+
+
+def untouched(raw: Array, accelerations: Array) -> Mask:
+    """
+    Return the samples that fit one affine map, by least trimmed squares; two of five may not.
+
+    raw (n, 6); accelerations (n, 3) [m/s^2]; returns (n,).
+    """
+    n = len(raw)
+    if n < MIN_JUDGED_SAMPLES:
+        return np.ones(n, dtype=bool)
+    rows, spread = np.column_stack([accelerations, np.ones(n)]), raw.std(axis=0)
+    scaled = (raw - raw.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+
+    def left_by(some: Array | Mask) -> Array:
+        """Return residuals (n, 6) of the fit of some samples."""
+        return np.asarray(scaled - rows @ np.linalg.lstsq(rows[some], scaled[some], rcond=None)[0])
+
+    def nearest(distances: Array) -> Mask:
+        """Return the nearest half of the samples, and a few more for the unknowns."""
+        kept = np.zeros(n, dtype=bool)
+        kept[np.argsort(distances, kind='stable')[: (n + UNKNOWNS + 7) // 2]] = True
+        return kept
+
+    def distances(some: Mask) -> Array:
+        """Return distances (n,) from the fit of some samples, in their standard deviations."""
+        left = left_by(some)
+        covariance = left[some].T @ left[some] / max(int(some.sum()) - UNKNOWNS, 1)
+        factor = np.linalg.cholesky(_floored(covariance, scaled, MIN_TOUCH))
+        return np.asarray(np.linalg.norm(np.linalg.solve(factor, left.T), axis=0))
+
+    # The best of random starts.
+    generator, best = np.random.default_rng(0), np.inf
+    scored = np.linspace(0, n - 1, min(n, SCORED_SAMPLES)).astype(int)
+    for _ in range(STARTS):
+        drawn = scored[generator.choice(len(scored), START_SAMPLES, replace=False)]
+        off = np.linalg.norm(left_by(drawn), axis=1)
+        if (middle := float(np.median(off[scored]))) < best:
+            best, half = middle, nearest(off)
+    for _ in range(MAX_ROUNDS):
+        before, half = half, nearest(distances(half))
+        if (half == before).all():
+            break
+    far = distances(half)
+    # Half of the samples makes the covariance too small, by a factor that the median shows.
+    kept = far <= OUTLIER_DEVIATIONS / MEDIAN_OF_SIX * max(np.median(far), 1.0)
+    # A drifting offset spreads samples without a gap, a touch leaves one: add near samples.
+    for _ in range(MAX_ROUNDS):
+        before, kept = kept, kept | (distances(kept) <= OUTLIER_DEVIATIONS)
+        if (kept == before).all():
+            break
+    return np.asarray(kept)
+
+
+def _floored(covariance: Array, raw: Array, share: float = MIN_NOISE) -> Array:
+    """Return a covariance with at least a share of the spread of each channel."""
+    finest = (share * raw.std(axis=0)) ** 2
+    return np.asarray(covariance + np.diag(np.where(finest > 0.0, finest, 1.0)))

@@ -59,12 +59,6 @@ def require_rotation(name: str, R: Array) -> None:
         raise ModelError(f"'{name}' holds no rotation", about=(name,))
 
 
-def finite(values: Array, axis: int | tuple[int, ...]) -> Mask:
-    """Return where all values along some axes are finite."""
-    found: Mask = np.logical_and.reduce(np.isfinite(values), axis=axis)
-    return found
-
-
 def scales(residuals: Array) -> Array:
     """Return robust standard deviations of columns; residuals (n, m), returns (m,)."""
     found: Array = np.quantile(np.abs(residuals), QUANTILE, axis=0) / NORMAL_QUANTILE

@@ -12,8 +12,13 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.affine import fit_affine, undisturbed_samples
-from inertial_estimation.calibration.calibration_file import SensorCalibration, stack_calibrations
-from inertial_estimation.calibration.raw_readings import constant_channels, names_of
+from inertial_estimation.calibration.calibration_file import (
+    Provenance,
+    SensorCalibration,
+    iso_date,
+    stack_calibrations,
+)
+from inertial_estimation.calibration.in_situ_offset import constant_channels, names_of
 from inertial_estimation.calibration.residual_statistics import SCALE
 from inertial_estimation.calibration.temperature import fit_temperature
 from inertial_estimation.errors import ConfigError, LogError
@@ -55,6 +60,7 @@ class SensorFit(NamedTuple):
     name: str
     fit: Any
     """`AffineFit` or `TemperatureFit`."""
+    calibration: SensorCalibration
     used: Mask
     """Samples that were used, shape (n,)."""
     assumed: bool
@@ -63,11 +69,9 @@ class SensorFit(NamedTuple):
     test: dict[str, Any] | None = None
     """Root mean squares before and after, (6,) [N, Nm], of undisturbed samples of another part."""
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes of the provenance."""
-        texts = (one.text for one in self.findings)
-        return (*texts, *['depends on assumed joints'] * self.assumed)
+
+ASSUMED = 'depends on assumed joints'
+"""Note of the provenance."""
 
 
 def calibrate_affine(
@@ -138,20 +142,35 @@ def calibrate_affine(
                 raise LogError('the test part holds no undisturbed sample', about=('test',))
             rms_before, rms = (np.sqrt((x[at] ** 2).mean(axis=0)) for x in (former, after))
             tested = {'rms_before': rms_before, 'rms': rms, 'samples': int(at.sum())}
-        findings = tuple(fit.findings(names[k], wanted[used, k]))
-        found.append(SensorFit(names[k], fit, used, bool(predicted.assumed[k]), findings, tested))
+        findings, assumed = tuple(fit.findings(names[k], wanted[used, k])), predicted.assumed[k]
+        celsius = np.empty(0) if temperatures is None else temperatures[inside, k]
+        celsius = celsius[np.isfinite(celsius)]
+        step = Provenance(
+            f'matrix and offset from the model, one support: {predicted.support}',
+            iso_date(predicted.samples.stamp_ns[inside][0]), int(used.sum()),
+            celsius.mean() if len(celsius) else np.nan, fit.rms,
+            [*(one.text for one in findings), *[ASSUMED] * bool(assumed)],
+        )  # fmt: skip
+        changed = calibrations[names[k]].after(step, matrix=fit.matrix, offset=fit.offset)
+        found.append(SensorFit(names[k], fit, changed, used, bool(assumed), findings, tested))
     return found, refused
 
 
 def calibrate_temperature(
     predicted: PredictedWrenches,
-    temperatures: Array,
     calibrations: Mapping[str, SensorCalibration],
     *,
     sensors: Sequence[str] = (),
 ) -> list[SensorFit]:
-    """Fit temperature coefficients of FT sensors; temperatures (n, n_fts) [degrees Celsius]."""
-    names = list(calibrations)
+    """Fit temperature coefficients of FT sensors; default: of those whose temperature is known."""
+    names, times, held = list(calibrations), predicted.times, predicted.samples.ft_temperatures
+    temperatures = np.full((len(times), len(names)), np.nan)
+    for k, values in enumerate(() if held is None else held.T):
+        # Samples hold the newest message; a sensor warms up steadily between two of them.
+        news = np.flatnonzero(np.isfinite(values) & (values != np.append(np.nan, values[:-1])))
+        if len(news):
+            smooth = np.interp(times, times[news], values[news])
+            temperatures[:, k] = np.where(np.isfinite(values), smooth, np.nan)
     known: Mask = np.logical_or.reduce(np.isfinite(temperatures), axis=0)
     rows = list(indices('sensors', sensors, 'FT sensor', names)) or np.flatnonzero(known).tolist()
     if not rows or not known[rows].all():
@@ -162,6 +181,17 @@ def calibrate_temperature(
         name, load = names[k], predicted.wrenches[:, k]
         predicted.require_live(k, name)
         wrenches = predicted.samples.ft_readings[:, k] @ calibrations[name].matrix.T
-        fit = fit_temperature(wrenches, load, temperatures[:, k], predicted.times, name=name)
-        found.append(SensorFit(name, fit, fit.used, bool(predicted.assumed[k])))
+        fit = fit_temperature(wrenches, load, temperatures[:, k], times, name=name)
+        (low, high), assumed = fit.range, bool(predicted.assumed[k])
+        step = Provenance(
+            'temperature coefficients and offset from the model, one support: '
+            f'{predicted.support}', iso_date(predicted.samples.stamp_ns[0]),
+            int(fit.used.sum()), 0.5 * (low + high), fit.rms,
+            [f'from {low:.1f} to {high:.1f} degrees Celsius', *[ASSUMED] * assumed],
+        )  # fmt: skip
+        changed = calibrations[name].after(
+            step, offset=fit.offset, temperature_coefficients=fit.coefficients,
+            reference_temperature=fit.reference,
+        )  # fmt: skip
+        found.append(SensorFit(name, fit, changed, fit.used, assumed))
     return found

@@ -1,33 +1,28 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-Calibration session: mount a load, turn the body until the poses determine an offset, next load.
-
-One data set determines the offset; with two loads or more after it, the matrix too [T chapter 5].
-"""
+"""Calibration session: turn the body until its still poses determine an offset [T chapter 5]."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.calibration.calibration_file import SensorCalibration
-from inertial_estimation.calibration.in_situ_matrix import MIN_DATA_SETS, AddedMass
-from inertial_estimation.calibration.in_situ_offset import InSituOffset, in_situ_offset
-from inertial_estimation.calibration.raw_readings import (
+from inertial_estimation.calibration.in_situ_offset import (
     GRAVITY,
     MAX_GRAVITY_ERROR,
     MAX_REST_TURNING,
     MIN_JUDGED_SAMPLES,
     MOVING,
     NOT_FINITE,
+    InSituOffset,
+    in_situ_offset,
 )
 from inertial_estimation.calibration.support_loads import link_poses
-from inertial_estimation.errors import CallError, LogError, ModelError, NameNotFound
+from inertial_estimation.errors import LogError, ModelError, NameNotFound
 from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.faults import ABSURD
@@ -49,9 +44,9 @@ MAX_TILT, TILT_DEVIATIONS = 0.1, 4.0
 MAX_JOINT_CHANGE = 0.01
 """Of a joint beyond the sensor [rad or m]: a leg of 3 kg whose knee bends so makes 0.05 Nm."""
 MIN_POSES = MIN_JUDGED_SAMPLES
-"""Of a complete data set."""
+"""That complete a session."""
 MIN_DIRECTIONS, DIRECTION_CELLS = 12, 6.0
-"""Of a complete data set; those whose rounded multiples agree are alike, within ten degrees."""
+"""That complete a session; those whose rounded multiples agree are alike, within ten degrees."""
 MIN_SPREAD = 0.1
 """Of gravity along each direction, over its size: tilting 40 degrees to each side."""
 MIN_COSINE, SUGGESTED = 0.5 - 1e-9, 3
@@ -66,7 +61,7 @@ NAMES = tuple(
 """Such as '+x -z'."""
 PAUSES = {
     CONTACT: 'paused: a contact on the body',
-    JOINTS: 'paused: a joint beyond the sensor has moved; restore it, or restart the data set',
+    JOINTS: 'paused: a joint beyond the sensor has moved; restore it, or start again',
     NOT_FINITE: 'paused: a reading is missing',
 }
 
@@ -148,14 +143,18 @@ def _choose_imu(robot: Robot, link: int, name: str) -> int:
     )
 
 
-class Collection:
-    """Still poses of a data set, and the offset they determine; matrix (6, 6): approximate."""
+class Session:
+    """
+    Still poses of a body, and the offset they determine.
 
-    def __init__(self, name: str = '', matrix: Array | None = None) -> None:
-        self.name, self._matrix = name, matrix
+    matrix: approximate, (6, 6). axes: of the accelerations, those of 'sensor' or 'accelerometer'.
+    """
+
+    def __init__(self, matrix: Array | None = None, axes: str = 'sensor') -> None:
+        self._matrix, self._axes = matrix, axes
         self.offset: InSituOffset | None = None
         self.lacking = 'no poses yet'
-        """Text of what a complete data set lacks; empty: nothing."""
+        """Text of what the poses lack; empty: nothing."""
         self.state = ''
         """Use of the last reading."""
         self.poses: list[Array] = []
@@ -164,8 +163,8 @@ class Collection:
         self._last_ns = self._disturbed_ns = 0
         self._joints: Array | None = None
 
-    def update(self, reading: Reading) -> bool:
-        """Take a reading; return whether it completes a pose."""
+    def update(self, reading: Reading) -> None:
+        """Take a reading, and see what the poses determine if it completes one."""
         stamp = reading.stamp_ns
         pause_ns, self._last_ns = stamp - self._last_ns, stamp
         why = self._disturbance(reading)
@@ -176,10 +175,20 @@ class Collection:
             why = SETTLING
         self.state = why or KEPT
         if why:
-            return False
+            return
         self._block.append(reading)
-        is_full = stamp - self._block[0].stamp_ns >= POSE_NS and len(self._block) >= MIN_READINGS
-        return is_full and self._add_pose()
+        if stamp - self._block[0].stamp_ns >= POSE_NS and len(self._block) >= MIN_READINGS:
+            self._add_pose()
+
+    def instruction(self) -> str:
+        """Return the next instruction for the person at the robot."""
+        if self.state in PAUSES:
+            return PAUSES[self.state]
+        if self.offset is not None and not self.offset.kept[-1]:
+            return 'the last pose does not fit the others: is the body touched?'
+        suggested = ' or '.join(self.suggestions())
+        turn = f'turn the body so that {suggested} of the {self._axes} points down'
+        return f'{self.lacking}; {turn if suggested else "tilt it further"}, hold it still for 2 s'
 
     @property
     def samples(self) -> tuple[Array, Array]:
@@ -213,7 +222,7 @@ class Collection:
         turns = reading.turning is not None and np.linalg.norm(reading.turning) > MAX_REST_TURNING
         return MOVING if turns or abs(size - GRAVITY) > MAX_GRAVITY_ERROR * GRAVITY else ''
 
-    def _add_pose(self) -> bool:
+    def _add_pose(self) -> None:
         """Make a pose of the block unless it moved, and see what the poses determine."""
         block, self._block = self._block, []
         raw, a = (np.array([one[k] for one in block]) for k in (1, 2))
@@ -223,15 +232,15 @@ class Collection:
         tilt = np.linalg.norm(second.mean(axis=0) - first.mean(axis=0))
         if tilt > MAX_TILT + TILT_DEVIATIONS * noise:
             self.state, self._disturbed_ns = MOVING, self._last_ns
-            return False
+            return
         self.poses.append(np.append(raw.mean(axis=0), a.mean(axis=0)))
         try:
             self.offset = found = in_situ_offset(
-                *self.samples, matrix=self._matrix, what=f"data set '{self.name}'"
+                *self.samples, matrix=self._matrix, what='the body'
             )
         except LogError as error:
             self.offset, self.lacking = None, str(error)
-            return True
+            return
         kept = self.samples[1][found.kept]
         units = kept / np.linalg.norm(kept, axis=1, keepdims=True)
         directions = len(np.unique(np.round(DIRECTION_CELLS * units), axis=0))
@@ -241,102 +250,3 @@ class Collection:
             f'{len(kept)} of {MIN_POSES} poses, {directions} of {MIN_DIRECTIONS} directions, '
             f'gravity spreads by {spread:.0%} of {MIN_SPREAD:.0%}'
         )  # fmt: skip
-        return True
-
-
-class Session:
-    """
-    Data sets of a body without load and with each of the loads.
-
-    loads: mass [kg] and its centre about the sensor's origin in its axes [m]. before: former
-    calibration, None: not known. rotation: of the frame of the accelerations in that of the
-    sensor, (3, 3), None: not known, which loads need. direction: +1 if the readings are the wrench
-    of the body on the sensor, -1 if that of the sensor on the body.
-    """
-
-    def __init__(
-        self, loads: Sequence[tuple[float, ...]] = (), *,
-        before: SensorCalibration | None = None, rotation: Array | None = None, direction: int = 1,
-    ) -> None:  # fmt: skip
-        if 0 < len(loads) < MIN_DATA_SETS - 1:
-            raise CallError(
-                f"{len(loads)} of 'loads': 0 determine an offset, {MIN_DATA_SETS - 1} a matrix",
-                about=('loads',),
-            )
-        self.loads = ((0.0, 0.0, 0.0, 0.0), *loads)
-        if loads and rotation is None:
-            raise CallError("'loads' need the 'rotation' of the IMU", about=('rotation',))
-        self.before, self.rotation, self.direction = before, rotation, direction
-        self._matrix = np.eye(6) if before is None else before.matrix
-        self.collections: list[Collection] = []
-        self.notes: list[str] = []
-        """Events since the caller last cleared them."""
-        self.is_loading = self.is_done = False
-        self._open()
-
-    @property
-    def collection(self) -> Collection:
-        """Poses of the data set that is open, or of the last one."""
-        return self.collections[-1]
-
-    @property
-    def data_sets(self) -> list[AddedMass]:
-        """Poses of all data sets with their loads."""
-        return [
-            AddedMass(one.name, *one.samples, mass, np.array(centre))
-            for (mass, *centre), one in zip(self.loads, self.collections, strict=True)
-        ]
-
-    def take(self, reading: Reading) -> None:
-        """Take a reading, and close the data set if it is complete."""
-        is_open = not (self.is_loading or self.is_done)
-        if is_open and self.collection.update(reading) and not self.collection.lacking:
-            self.proceed()
-
-    def proceed(self) -> None:
-        """Begin the data set if its load is mounted, else close it if it determines an offset."""
-        one, number = self.collection, f'data set {len(self.collections)} of {len(self.loads)}'
-        if self.is_loading:
-            self.is_loading = False
-            self.notes.append(f'{number} begins')
-        elif one.offset is None:
-            self.notes.append(f'{number} cannot be closed: {one.lacking}')
-        elif not self.is_done:
-            spreads = ', '.join(f'{x:.0%}' for x in one.offset.gravity_spreads)
-            self.notes.append(
-                f"{number}, '{one.name}': {one.offset.slopes.n_samples} poses, gravity spreads by "
-                f'{spreads} of g, gap {one.offset.gap:.0f}'
-            )
-            self.is_done = len(self.collections) == len(self.loads)
-            if not self.is_done:
-                self._open()
-
-    def restart(self) -> None:
-        """Discard the poses of the open data set."""
-        self.collections[-1] = Collection(self.collection.name, self._matrix)
-
-    def instruction(self) -> str:
-        """Return the next instruction for the person at the robot."""
-        one = self.collection
-        if self.is_loading:
-            mass, *centre = self.loads[len(self.collections) - 1]
-            return (
-                f"mount '{one.name}' alone, {mass:g} kg with its centre at "
-                f"({', '.join(f'{x:g}' for x in centre)}) m in the FT sensor's frame, then press "
-                'Enter'
-            )
-        if one.state in PAUSES:
-            return PAUSES[one.state]
-        if one.offset is not None and not one.offset.kept[-1]:
-            return 'the last pose does not fit the others: is the body touched?'
-        suggested = ' or '.join(one.suggestions())
-        is_turned = self.rotation is None or not np.array_equal(self.rotation, np.eye(3))
-        axes = 'accelerometer' if is_turned else 'sensor'
-        turn = f'turn the body so that {suggested} of the {axes} points down'
-        return f'{one.lacking}; {turn if suggested else "tilt it further"}, hold it still for 2 s'
-
-    def _open(self) -> None:
-        """Open the next data set."""
-        n = len(self.collections)
-        self.collections.append(Collection(f'load {n}' if n else 'nothing', self._matrix))
-        self.is_loading = n > 0

@@ -10,13 +10,11 @@ nor with the load, as with a wrong matrix.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from inertial_estimation.arrays import Array, Mask
-from inertial_estimation.calibration.calibration_file import Provenance, SensorCalibration
 from inertial_estimation.calibration.residual_statistics import (
     SCALE,
     contiguous_blocks,
@@ -58,20 +56,6 @@ class TemperatureFit(NamedTuple):
     """Samples that were used, shape (n,)."""
     n_disturbed: int
     """Samples with values that were left out as touched."""
-
-    def calibration(
-        self, before: SensorCalibration, support: str, date: str, notes: Sequence[str] = ()
-    ) -> SensorCalibration:
-        """Return the calibration with these coefficients."""
-        step = Provenance(
-            f'temperature coefficients and offset from the model, one support: {support}', date,
-            int(self.used.sum()), 0.5 * sum(self.range), self.rms,
-            (f'from {self.range[0]:.1f} to {self.range[1]:.1f} degrees Celsius', *notes),
-        )  # fmt: skip
-        return before.after(
-            step, offset=self.offset, temperature_coefficients=self.coefficients,
-            reference_temperature=self.reference,
-        )  # fmt: skip
 
 
 def implausible(temperatures: Array) -> str:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from importlib.util import find_spec
 from itertools import combinations
@@ -24,10 +24,10 @@ from inertial_estimation.calibration.configured_estimator import (
 from inertial_estimation.calibration.in_situ_matrix import AddedMass, in_situ_matrix
 from inertial_estimation.calibration.in_situ_offset import InSituOffset, in_situ_offset
 from inertial_estimation.calibration.session import Session
-from inertial_estimation.cli.calibrate_output import (
+from inertial_estimation.cli.calibrate import (
     KEPT_SLOPES,
     UNITS,
-    figures_table,
+    Result,
     finish,
     former,
     robot_name,
@@ -73,126 +73,20 @@ def matrix(chosen: argparse.Namespace) -> None:
         sets.append(AddedMass(
             log.name, log.raw, log.accelerations, mass, np.array(centre), log.turning
         ))  # fmt: skip
-    n = len(chosen.data)
-    _finish_matrix(
-        chosen, sets[:n], before, dates[n - 1], {}, others=sets[n:],
-        bias=chosen.accelerometer_offset, rotation=_rotation(chosen),
-        direction=DIRECTIONS[chosen.direction or 'child_to_parent'],
+    bias, n = chosen.accelerometer_offset, len(chosen.data)
+    former_matrix = None if before is None else before.matrix
+    found = in_situ_matrix(
+        sets[:n], rotation=rpyToMatrix(*chosen.imu_rpy), former=former_matrix, bias=bias,
+        direction=DIRECTIONS[chosen.direction],
     )  # fmt: skip
-
-
-def live(chosen: argparse.Namespace) -> None:
-    """Run a session, and hand its result to the estimator."""
-    of_topics = {'--readings': chosen.readings, '--imu-rpy': chosen.imu_rpy,
-                 '--direction': chosen.direction}  # fmt: skip
-    wrong = of_topics if chosen.config else {'--robot': chosen.robot}
-    if given := [name for name, value in wrong.items() if value]:
-        raise CallError(f'{given[0]} {"excludes" if chosen.config else "needs"} --config')
-    if not chosen.config and not (chosen.readings and chosen.imu):
-        raise CallError('name --config, or both --readings and --imu')
-    if any(one[0] < 0.0 or not all(map(isfinite, one)) for one in chosen.load):
-        raise CallError('--load is a mass, 0 kg or more, and its centre [m]')
-    if find_spec('rclpy') is None:
-        raise ConfigError('a live session needs ROS')
-    from inertial_estimation.ros.calibration_session import collect, hand_over, session_node
-
-    with session_node(chosen.namespace) as node:
-        feed, session = _set_up(chosen, node)
-        if chosen.out is not None:
-            others_in(chosen.out, chosen.robot_name)
-        collect(node, feed, session)
-        if not isfinite(chosen.temperature):
-            chosen.temperature = feed.temperature
-        date = datetime.now(timezone.utc).isoformat(timespec='seconds')
-        more = {'gravity_from': feed.gravity}
-        notes = [f'live, gravity from {feed.gravity}']
-        if chosen.load:
-            _finish_matrix(
-                chosen, session.data_sets, session.before, date, more,
-                rotation=session.rotation, direction=session.direction, notes=notes,
-            )  # fmt: skip
-        else:
-            before = session.before or SensorCalibration()
-            _finish_offset(chosen, session.collection.offset, before, date, more, notes=notes)
-        if chosen.out is not None and chosen.estimator:
-            show(escape(hand_over(node, chosen.estimator, chosen.out)[1]))
-
-
-def _rotation(chosen: argparse.Namespace) -> Any:
-    """Return the rotation of --imu-rpy."""
-    return None if chosen.imu_rpy is None else rpyToMatrix(*chosen.imu_rpy)
-
-
-def _set_up(chosen: argparse.Namespace, node: Any) -> tuple[Any, Any]:
-    """Return feed and session; complete the file to write and its robot."""
-    from inertial_estimation.ros.calibration_session import RobotFeed, TopicFeed, find_description
-
-    before = former(chosen)
-    feed: Any
-    if chosen.config:
-        settings = EstimatorSettings.from_yaml(chosen.config)
-        urdf = find_description(node, settings, chosen.robot)
-        feed = RobotFeed(node, settings, urdf, chosen.ft, chosen.imu)
-        direction, rotation = feed.body.sensor.direction, np.eye(3)
-        if before is None:
-            before = sensor_calibrations(settings, feed.robot, new_file=True)[chosen.ft]
-            # Without a calibration it may read counts.
-            before = None if before.same_as(SensorCalibration()) else before
-        chosen.robot_name = chosen.robot_name or feed.robot.name
-        chosen.out = chosen.out or calibration_path(settings)
-    else:
-        feed = TopicFeed(node, chosen.readings, chosen.imu)
-        direction = DIRECTIONS[chosen.direction or 'child_to_parent']
-        rotation = _rotation(chosen)
-        if before is None and chosen.out is not None and chosen.out.exists():
-            before = read(chosen.out)[1].get(chosen.ft)
-        chosen.robot_name = robot_name(chosen)
-    return feed, Session(chosen.load, before=before, rotation=rotation, direction=direction)
-
-
-def _finish_offset(
-    chosen: argparse.Namespace,
-    found: InSituOffset,
-    before: SensorCalibration,
-    date: str,
-    more: Mapping[str, Any],
-    *,
-    notes: Sequence[str] = (),
-    keeps: Sequence[str] = (),
-) -> None:
-    """Print and write an offset; more: figures."""
-    figures = {**more, **_figures(found, before.matrix)}
-    calibration = found.calibration(before, date, chosen.temperature, notes)
-    finish(
-        chosen, robot_name(chosen), {chosen.ft: calibration},
-        tuple(found.findings(before.matrix, chosen.ft)), figures,
-        [figures_table(chosen.ft, figures)], keeps=keeps,
-    )  # fmt: skip
-
-
-def _finish_matrix(
-    chosen: argparse.Namespace,
-    sets: Sequence[AddedMass],
-    before: SensorCalibration | None,
-    date: str,
-    more: Mapping[str, Any],
-    *,
-    others: Sequence[AddedMass] = (),
-    bias: Any = None,
-    rotation: Any = None,
-    direction: int = 1,
-    notes: Sequence[str] = (),
-) -> None:
-    """Identify, print and write a matrix; more: figures; others: data sets weighed with it."""
-    matrix = None if before is None else before.matrix
-    found = in_situ_matrix(sets, rotation=rotation, former=matrix, bias=bias, direction=direction)
-    findings = tuple(found.findings(chosen.ft, matrix))
+    findings = tuple(found.findings(chosen.ft, former_matrix))
     # A wrong matrix makes no channels comparable.
-    metric = matrix if any(one.level >= Level.ERROR for one in findings) else found.matrix
-    offsets = [*found.offsets, *(one.offset(metric, bias) for one in others)]
-    residuals = [*found.residuals, *[None] * len(others)]
+    is_wrong = any(one.level >= Level.ERROR for one in findings)
+    metric = former_matrix if is_wrong else found.matrix
+    offsets = [*found.offsets, *(one.offset(metric, bias) for one in sets[n:])]
+    residuals = [*found.residuals, *[None] * (len(sets) - n)]
     entries = []
-    for one, offset, residual in zip([*sets, *others], offsets, residuals, strict=True):
+    for one, offset, residual in zip(sets, offsets, residuals, strict=True):
         added = found.weigh(offset)
         entries.append({
             'name': one.name, 'added_mass': one.mass, 'found_mass': added.mass,
@@ -200,31 +94,88 @@ def _finish_matrix(
             'residual_over_noise': residual, **_figures(offset, found.matrix),
         })  # fmt: skip
     figures = {
-        **more, 'rank': len(found.singular_values),
-        'change': None if matrix is None else found.change(matrix), 'body_mass': found.body.mass,
-        'body_first_moment': found.body.first_moment, 'body_deviations': found.body_deviations,
-        'matrix': found.matrix, 'deviations': found.deviations,
+        'rank': len(found.singular_values),
+        'change': None if former_matrix is None else found.change(former_matrix),
+        'body_mass': found.body.mass, 'body_first_moment': found.body.first_moment,
+        'body_deviations': found.body_deviations, 'matrix': found.matrix,
+        'deviations': found.deviations,
     }  # fmt: skip
     columns = {
         'name': 'name', 'added mass [kg]': 'added_mass', 'found mass [kg]': 'found_mass',
         'residual over noise': 'residual_over_noise', 'gap': 'gap', 'samples': 'samples',
     }  # fmt: skip
     shown = [{**entry, 'name': Path(entry['name']).name} for entry in entries]
-    of_matrix = figures_table(chosen.ft, figures, deviations=UNITS['matrix'])
-    tables = [of_matrix, records_table('Data sets', shown, columns)]
-    calibration = found.calibration(
-        date, chosen.temperature, [*notes, *(one.text for one in findings)]
-    )
+    notes = [one.text for one in findings]
+    calibration = found.calibration(dates[n - 1], chosen.temperature, notes)
     # Those of the other data sets do not concern the matrix.
     of_others = [
         each
-        for one, offset in zip(others, offsets[len(sets) :], strict=True)
+        for one, offset in zip(sets[n:], offsets[n:], strict=True)
         for each in offset.findings(found.matrix, f'{chosen.ft}, {one.name}')
     ]
     finish(
-        chosen, robot_name(chosen), {chosen.ft: calibration}, [*findings, *of_others],
-        figures | {'data_sets': entries}, tables,
+        chosen, robot_name(chosen), {chosen.ft: Result(calibration, figures)},
+        [*findings, *of_others], others={'data_sets': entries},
+        tables=[records_table('Data sets', shown, columns)], deviations=UNITS['matrix'],
     )  # fmt: skip
+
+
+def live(chosen: argparse.Namespace) -> None:
+    """Run a session, and hand its result to the estimator."""
+    if chosen.config and chosen.readings:
+        raise CallError('--readings excludes --config')
+    if chosen.robot and not chosen.config:
+        raise CallError('--robot needs --config')
+    if not chosen.config and not (chosen.readings and chosen.imu):
+        raise CallError('name --config, or both --readings and --imu')
+    if find_spec('rclpy') is None:
+        raise ConfigError('a live session needs ROS')
+    from inertial_estimation.ros import calibration_session as ros
+
+    before = former(chosen)
+    feed: Any
+    with ros.session_node(chosen.namespace) as node:
+        if chosen.config:
+            settings = EstimatorSettings.from_yaml(chosen.config)
+            urdf = ros.find_description(node, settings, chosen.robot)
+            feed = ros.RobotFeed(node, settings, urdf, chosen.ft, chosen.imu)
+            if before is None:
+                before = sensor_calibrations(settings, feed.robot, new_file=True)[chosen.ft]
+            chosen.robot_name = chosen.robot_name or feed.robot.name
+            chosen.out = chosen.out or calibration_path(settings)
+        else:
+            feed = ros.TopicFeed(node, chosen.readings, chosen.imu)
+            if before is None and chosen.out is not None and chosen.out.exists():
+                before = read(chosen.out)[1].get(chosen.ft)
+            chosen.robot_name = robot_name(chosen)
+        if chosen.out is not None:
+            others_in(chosen.out, chosen.robot_name)
+        before = before or SensorCalibration()
+        found = ros.collect(node, feed, Session(before.matrix, feed.axes))
+        if not isfinite(chosen.temperature):
+            chosen.temperature = feed.temperature
+        date = datetime.now(timezone.utc).isoformat(timespec='seconds')
+        notes = [f'live, gravity from {feed.gravity}']
+        _finish_offset(chosen, found, before, date, {'gravity_from': feed.gravity}, notes=notes)
+        if chosen.out is not None and chosen.estimator:
+            show(escape(ros.hand_over(node, chosen.estimator, chosen.out)[1]))
+
+
+def _finish_offset(
+    chosen: argparse.Namespace,
+    found: InSituOffset,
+    before: SensorCalibration,
+    date: str,
+    more: dict[str, Any],
+    *,
+    notes: Sequence[str] = (),
+    keeps: Sequence[str] = (),
+) -> None:
+    """Print and write an offset; more: figures."""
+    calibration = found.calibration(before, date, chosen.temperature, notes)
+    result = Result(calibration, more | _figures(found, before.matrix))
+    findings = tuple(found.findings(before.matrix, chosen.ft))
+    finish(chosen, robot_name(chosen), {chosen.ft: result}, findings, keeps=keeps)
 
 
 def _figures(found: InSituOffset, matrix: Any) -> dict[str, Any]:

@@ -8,11 +8,10 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import Any
 
 import numpy as np
 
-from inertial_estimation.calibration.calibration_file import SensorCalibration
+from inertial_estimation.calibration.calibration_file import SensorCalibration, iso_date
 from inertial_estimation.calibration.configured_estimator import (
     build_estimator,
     sensor_calibrations,
@@ -26,7 +25,7 @@ from inertial_estimation.calibration.sensor_fits import (
 )
 from inertial_estimation.calibration.tool import fit_tool
 from inertial_estimation.cli import files
-from inertial_estimation.cli.calibrate_output import KEPT_SLOPES, figures_table, finish
+from inertial_estimation.cli.calibrate import KEPT_SLOPES, Result, finish
 from inertial_estimation.cli.render import escape, progress_bars, show
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, CallError
@@ -34,7 +33,7 @@ from inertial_estimation.findings import Level
 from inertial_estimation.logs.log import Log, LogSlice, TimeRange
 from inertial_estimation.logs.offsets import in_hindsight, predict_wrenches
 from inertial_estimation.logs.open_log import open_log
-from inertial_estimation.logs.sensor_log import iso_date, pair_on_robot, read_tool_log
+from inertial_estimation.logs.sensor_log import pair_on_robot, read_tool_log
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
 
@@ -45,9 +44,8 @@ MAX_SAMPLES = 20_000
 def offsets(chosen: argparse.Namespace) -> None:
     """Identify offsets from the model."""
     robot, settings, calibrations = _robot(chosen)
-    part = _part(chosen)
-    log, date = _open(chosen, robot, settings, part)
-    log = log.within(_range(part)).thinned(MAX_SAMPLES)
+    part = LogSlice.parse(chosen.log)
+    log = _open(chosen, robot, settings, part).within(_range(part)).thinned(MAX_SAMPLES)
     supports, names = tuple(chosen.support) or (settings.fixed_link,), list(calibrations)
     felt = None
     if log.touches is not None:
@@ -75,75 +73,51 @@ def offsets(chosen: argparse.Namespace) -> None:
     fields = {'offset': found.offsets, 'spread': found.spread, 'deviation': found.deviations,
               'samples': found.n_samples, 'unique': found.unique, 'assumed': found.assumed,
               'temperature': found.temperatures}  # fmt: skip
-    sensors: dict[str, Any] = {}
-    for k in np.flatnonzero(found.found):
-        poses = found.poses.get(names[k])
-        sensors[names[k]] = {key: values[k] for key, values in fields.items()}
-        sensors[names[k]]['poses'] = poses and poses._asdict()
+    changed = found.calibrations(calibrations, iso_date(log.samples.stamp_ns[0]))
+    results = {}
+    for name, calibration in changed.items():
+        figures = {key: values[names.index(name)] for key, values in fields.items()}
+        if name in found.poses:
+            figures['poses'] = found.poses[name]._asdict()
+        results[name] = Result(calibration, figures)
     keys = ('supports', 'left_out', 'silent', 'undetermined')
-    figures = {key: getattr(found, key) for key in keys}
-    figures |= {'support_assumed': not chosen.support, 'sensors': sensors}
-    shown = {f'{name} {key}': one[key] for name, one in sensors.items()
-             for key in ('offset', 'spread')}  # fmt: skip
+    common = {key: getattr(found, key) for key in keys} | {'support_assumed': not chosen.support}
     left_out = ', '.join(f'{count} {reason}' for reason, count in found.left_out.items())
-    tables = [figures_table('Offsets', shown), f'samples left out: {left_out}']
-    tables += [escape(f'not found: {name}: {reason}') for name, reason in found.silent.items()]
+    lines = [f'samples left out: {left_out}']
+    lines += [escape(f'not found: {name}: {reason}') for name, reason in found.silent.items()]
     finish(
-        chosen, robot.name, found.calibrations(calibrations, date), findings, figures, tables,
-        keeps=KEPT_SLOPES,
+        chosen, robot.name, results, findings, others=common, tables=lines, keeps=KEPT_SLOPES,
+        temperature='degC',
     )  # fmt: skip
 
 
 def affine(chosen: argparse.Namespace) -> None:
     """Fit matrices and offsets to predicted wrenches."""
-    parts = [_part(chosen)]
+    parts = [LogSlice.parse(chosen.log)]
     if chosen.validate is not None:
         parts.append(LogSlice.parse(chosen.validate))
         if parts[1].path.resolve() != parts[0].path.resolve():
             raise CallError(f"'{parts[1]}' of --validate is no part of '{parts[0].path}'")
         if parts[1].overlaps(parts[0]):
             raise CallError(f"'{parts[1]}' of --validate overlaps '{parts[0]}'")
-    robot, before, predicted, date = _predict(chosen, parts)
+    robot, before, predicted = _predict(chosen, parts)
     inside, *test = [_range(one).mask(predicted.times) for one in parts]
     found, refused = calibrate_affine(
         predicted, before, inside, test=test[0] if test else None, sensors=chosen.ft
     )
-    known = predicted.samples.ft_temperatures
-    degrees = np.full(len(before), np.nan)
-    if known is not None:
-        degrees = np.ma.masked_invalid(known[inside]).mean(axis=0).filled(np.nan)
-    temperatures = dict(zip(before, degrees.tolist()))
-    calibrations = {
-        one.name: one.fit.calibration(
-            before[one.name], predicted.support, date, temperatures[one.name], one.notes
-        )
-        for one in found
-    }
-    _finish_fits(chosen, robot, found, calibrations, refused)
+    _finish_fits(chosen, robot, found, refused)
 
 
 def temperature(chosen: argparse.Namespace) -> None:
     """Fit temperature coefficients to predicted wrenches."""
-    robot, before, predicted, date = _predict(chosen, [_part(chosen)])
-    times, held = predicted.times, predicted.samples.ft_temperatures
-    warmth = np.full((len(times), len(before)), np.nan)
-    for k, values in enumerate(() if held is None else held.T):
-        # Samples hold the newest message; a sensor warms up steadily between two of them.
-        news = np.flatnonzero(np.isfinite(values) & (values != np.append(np.nan, values[:-1])))
-        if len(news):
-            smooth = np.interp(times, times[news], values[news])
-            warmth[:, k] = np.where(np.isfinite(values), smooth, np.nan)
-    found = calibrate_temperature(predicted, warmth, before, sensors=chosen.ft)
-    calibrations = {
-        one.name: one.fit.calibration(before[one.name], predicted.support, date, one.notes)
-        for one in found
-    }
-    _finish_fits(chosen, robot, found, calibrations, {})
+    robot, before, predicted = _predict(chosen, [LogSlice.parse(chosen.log)])
+    found = calibrate_temperature(predicted, before, sensors=chosen.ft)
+    _finish_fits(chosen, robot, found, {}, deviations='N/K, Nm/K')
 
 
 def tool(chosen: argparse.Namespace) -> None:
     """Identify a tool from free motion."""
-    part = _part(chosen)
+    part = LogSlice.parse(chosen.log)
     robot, settings, calibrations = _robot(chosen)
     pair = pair_on_robot(robot, settings, chosen.ft, chosen.imu)
     before, bias = calibrations[chosen.ft], chosen.accelerometer_offset or (0.0, 0.0, 0.0)
@@ -157,51 +131,51 @@ def tool(chosen: argparse.Namespace) -> None:
                if key not in ('residuals', 'used')}  # fmt: skip
     figures |= {'samples': int(fit.used.sum()), 'disturbed': int((~fit.used).sum()),
                 'delay': fit.delay if known else None}  # fmt: skip
-    tables = [figures_table(f'Tool on {chosen.ft}', figures, spreads='m/s^2')]
+    lines = []
     if known and abs(fit.delay) > fit.delay_deviation:
         offset = pair.imu_time_offset - fit.delay
-        tables.append(f'time_offset of the IMU, if the FT sensor has none: {offset:.5f} s')
-    calibration = fit.calibration(before, iso_date(log.origin_ns))
-    finish(chosen, robot.name, {chosen.ft: calibration}, (), figures, tables, keeps=KEPT_SLOPES)
+        lines.append(f'time_offset of the IMU, if the FT sensor has none: {offset:.5f} s')
+    result = Result(fit.calibration(before, iso_date(log.origin_ns)), figures)
+    finish(
+        chosen, robot.name, {chosen.ft: result}, (), tables=lines, keeps=KEPT_SLOPES,
+        spreads='m/s^2',
+    )  # fmt: skip
 
 
 def _finish_fits(
     chosen: argparse.Namespace,
     robot: Robot,
     found: Sequence[SensorFit],
-    calibrations: Mapping[str, SensorCalibration],
     refused: Mapping[str, str],
+    **units: str,
 ) -> None:
     """Print and write the fits of some sensors."""
-    figures: dict[str, Any] = {}
-    tables: list[Any] = []
+    results: dict[str, Result] = {}
     for one in found:
-        figures[one.name] = {key: value for key, value in one.fit._asdict().items()
-                             if key != 'used'}  # fmt: skip
-        figures[one.name] |= {'samples': int(one.used.sum()), 'assumed': one.assumed}
-        tables.append(figures_table(one.name, figures[one.name], deviations='N/K, Nm/K'))
-        if one.test is not None:
-            figures[one.name]['test'] = one.test
-            tables.append(figures_table(f'{one.name}, test', one.test))
-    tables += [escape(f'not fitted: {reason}') for reason in refused.values()]
-    findings = [finding for one in found for finding in one.findings]
-    finish(chosen, robot.name, calibrations, findings, figures | {'refused': refused}, tables)
+        figures = {key: value for key, value in one.fit._asdict().items() if key != 'used'}
+        figures |= {'samples': int(one.used.sum()), 'assumed': one.assumed}
+        figures |= {f'test_{key}': value for key, value in (one.test or {}).items()}
+        results[one.name] = Result(one.calibration, figures)
+    finish(
+        chosen, robot.name, results, [finding for one in found for finding in one.findings],
+        others={'refused': refused}, tables=[escape(f'not fitted: {reason}')
+                                             for reason in refused.values()], **units,
+    )  # fmt: skip
 
 
 def _predict(
     chosen: argparse.Namespace, parts: Sequence[LogSlice]
-) -> tuple[Robot, dict[str, SensorCalibration], PredictedWrenches, str]:
-    """Return robot, former calibrations, predictions smoothed in hindsight, and the date."""
+) -> tuple[Robot, dict[str, SensorCalibration], PredictedWrenches]:
+    """Return robot, former calibrations, and predictions smoothed in hindsight."""
     robot, settings, calibrations = _robot(chosen)
     settings = in_hindsight(settings)
-    log, date = _open(chosen, robot, settings, parts[0])
+    log = _open(chosen, robot, settings, parts[0])
     ranges = [_range(one) for one in parts]
     for one in ranges:
         log.within(one)  # Raises if it is empty.
     whole = TimeRange(min(one.start for one in ranges), max(one.stop for one in ranges))
-    return robot, calibrations, predict_wrenches(
-        log.within(whole), robot, settings, chosen.support
-    ), date  # fmt: skip
+    predicted = predict_wrenches(log.within(whole), robot, settings, chosen.support)
+    return robot, calibrations, predicted
 
 
 def _robot(
@@ -221,20 +195,14 @@ def _robot(
 
 def _open(
     chosen: argparse.Namespace, robot: Robot, settings: EstimatorSettings, part: LogSlice
-) -> tuple[Log, str]:
-    """Return the log of a robot on known supports, and the date of its part."""
+) -> Log:
+    """Return the log of a robot on known supports."""
     if settings.fixed_link and not chosen.support:
         show(escape(f'support: fixed_link {settings.fixed_link}, assumed the only contact'))
     elif not chosen.support:
         raise CallError('name --support, or give a fixed_link')
     with progress_bars() as progress:
-        log = open_log(part.path, robot, settings, progress=progress)
-    return log, iso_date(log.within(_range(part)).samples.stamp_ns[0])
-
-
-def _part(chosen: argparse.Namespace) -> LogSlice:
-    """Return the part of the log."""
-    return LogSlice.parse(chosen.log)
+        return open_log(part.path, robot, settings, progress=progress)
 
 
 def _range(part: LogSlice) -> TimeRange:

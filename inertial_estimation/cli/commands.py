@@ -61,14 +61,6 @@ OF_BODY = (
      NEEDED),
     ('--imu', 'NAME', 'IMU of that file (default: the only one)', {'default': ''}),
 )  # fmt: skip
-IMU_RPY: Option = (
-    '--imu-rpy', ('R', 'P', 'Y'), "rotation of the IMU in the sensor's frame, as in a URDF [rad]",
-    NUMBER | {'nargs': 3},
-)  # fmt: skip
-DIRECTION: Option = (
-    '--direction', 'DIRECTION', 'of readings: child_to_parent (default) or parent_to_child',
-    {'choices': ('child_to_parent', 'parent_to_child')},
-)  # fmt: skip
 SET = ('LOG', 'KG', 'X', 'Y', 'Z')
 SETS = {'nargs': 5, 'action': 'append', 'default': []}
 ENDS, SPAN = ('FROM', 'TO'), NUMBER | {'nargs': 2, 'default': (-inf, inf)}
@@ -212,18 +204,21 @@ METHODS = {
           "log, or LOG@FROM:TO, added mass [kg], its centre about the sensor's origin [m]",
           SETS | NEEDED),
          ('--validate', SET, 'the same, weighed with the result only', SETS),
-         *OF_BODY, (*IMU_RPY[:3], IMU_RPY[3] | NEEDED), DIRECTION),
+         *OF_BODY,
+         ('--imu-rpy', ('R', 'P', 'Y'),
+          "rotation of the IMU in the sensor's frame, as in a URDF [rad]",
+          NUMBER | NEEDED | {'nargs': 3}),
+         ('--direction', 'DIRECTION', 'of readings: child_to_parent (default) or parent_to_child',
+          {'choices': ('child_to_parent', 'parent_to_child'), 'default': 'child_to_parent'})),
     ),
     'live': Command(
-        'offset, or matrix with --load, step by step',
-        '--ft l_foot_ft --config icub.yaml --robot icub.urdf --load 0.51 0.3 0 0.05 '
-        '--load 0.51 0 0.2 0.05 --out icub_ft.yaml', 'calibrate_body:live',
+        'offset from a robot that publishes, with instructions how to turn it',
+        '--ft l_foot_ft --config icub.yaml --robot icub.urdf --out icub_ft.yaml',
+        'calibrate_body:live',
         (('--config', 'YAML', 'parameter file of the node'),
-         ('--robot', 'URDF', 'robot description'), *OF_SENSOR, IMU_RPY, DIRECTION,
+         ('--robot', 'URDF', 'robot description'), *OF_SENSOR,
          ('--imu', 'NAME|TOPIC', 'IMU (default: the nearest)', {'default': ''}),
          ('--readings', 'TOPIC', 'of the FT sensor, without --config'),
-         ('--load', SET[1:], "added mass and its centre about the sensor's origin [m]",
-          NUMBER | {'nargs': 4, 'action': 'append', 'default': []}),
          ('--estimator', 'NAME', "node to hand it to, '' for none",
           {'default': 'wrench_estimator'}),
          ('--namespace', 'NS', 'of the session', {'default': ''})),

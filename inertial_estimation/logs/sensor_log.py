@@ -5,14 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.calibration.calibration_file import SensorCalibration
+from inertial_estimation.calibration.calibration_file import SensorCalibration, iso_date
 from inertial_estimation.calibration.tool import ToolMotion
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
@@ -77,11 +76,6 @@ class ToolLog(NamedTuple):
 
     motion: ToolMotion
     origin_ns: int
-
-
-def iso_date(stamp_ns: float) -> str:
-    """Return a time since 1970 [ns] as ISO 8601."""
-    return datetime.fromtimestamp(int(stamp_ns) // 1_000_000_000, timezone.utc).isoformat()
 
 
 def read_body_log(part: LogSlice, settings: IdentifySettings, ft: str, imu: str = '') -> BodyLog:

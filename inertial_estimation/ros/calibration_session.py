@@ -21,6 +21,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from inertial_estimation.calibration.in_situ_offset import InSituOffset
 from inertial_estimation.calibration.session import BodyReadings, Reading, Session
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError
@@ -59,12 +60,9 @@ class SessionNode(PollingNode):
 
     def __init__(self, **kwargs) -> None:
         super().__init__(NODE, **kwargs)
-        self.asked: list[str] = []
-        """Requests, as lines that are typed."""
-        for name, line in (('proceed', ''), ('restart_step', 'r')):
-            self.create_service(
-                Trigger, f'~/{name}', lambda _, answer, line=line: self._ask(line, answer)
-            )
+        self.is_asked = False
+        """Whether the session is to end with the poses it has."""
+        self.create_service(Trigger, '~/proceed', self._ask)
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self)
 
@@ -91,8 +89,8 @@ class SessionNode(PollingNode):
         finally:
             self.destroy_client(client)
 
-    def _ask(self, line: str, answer: Trigger.Response) -> Trigger.Response:
-        self.asked.append(line)
+    def _ask(self, _: Trigger.Request, answer: Trigger.Response) -> Trigger.Response:
+        self.is_asked = True
         answer.success, answer.message = True, 'see the terminal'
         return answer
 
@@ -112,7 +110,7 @@ def session_node(namespace: str) -> Iterator[SessionNode]:
 class TopicFeed:
     """Readings of two topics: of an FT sensor, and of an IMU on the body beyond it."""
 
-    temperature = float('nan')
+    temperature, axes = float('nan'), 'accelerometer'
 
     def __init__(self, node: Node, ft_topic: str, imu_topic: str) -> None:
         self.gravity = f"the accelerometer of '{imu_topic}'"
@@ -147,6 +145,8 @@ class TopicFeed:
 
 class RobotFeed:
     """Readings of one sensor of a robot, with gravity through its joints."""
+
+    axes = 'sensor'
 
     def __init__(
         self, node: Node, settings: EstimatorSettings, urdf: str, sensor: str, imu: str
@@ -213,40 +213,34 @@ def find_description(node: SessionNode, settings: EstimatorSettings, given: str 
     return text
 
 
-def collect(node: SessionNode, feed: TopicFeed | RobotFeed, session: Session) -> None:
-    """Collect until all data sets are closed; show what is to be done, and take requests."""
-    lines, shown, shown_at, heard_at = typed_lines(), '', 0.0, 0.0
-    while not session.is_done:
+def collect(node: SessionNode, feed: TopicFeed | RobotFeed, session: Session) -> InSituOffset:
+    """Collect until the poses suffice, or determine an offset and Enter is pressed; return it."""
+    shown, shown_at, heard_at = '', 0.0, 0.0
+    while session.offset is None or session.lacking:
         node.spin_until(lambda: False, 0.05)
         now = time.monotonic()
         for reading in feed.readings():
             heard_at = now
-            session.take(reading)
-        for line in [*node.asked, *next(lines)]:
-            session.restart() if line.strip() == 'r' else session.proceed()
-        node.asked.clear()
-        while session.notes:
-            sys.stderr.write(f'{session.notes.pop(0)}\n')
-        if now - shown_at < LINE_PERIOD or session.is_done:
+            session.update(reading)
+        if node.is_asked or is_line_typed():
+            node.is_asked = False
+            if session.offset is not None:
+                break
+            sys.stderr.write(f'cannot end: {session.lacking}\n')
+        if now - shown_at < LINE_PERIOD:
             continue
-        is_silent = now - heard_at > MAX_SILENCE and not session.is_loading
-        instruction = 'no readings' if is_silent else session.instruction()
+        instruction = 'no readings' if now - heard_at > MAX_SILENCE else session.instruction()
         line = '; '.join((instruction, *complaints(node, feed)))
         if line != shown:
             # Results that are piped go to standard output.
             sys.stderr.write(f'{line}\n')
             shown, shown_at = line, now
+    return session.offset
 
 
-def typed_lines() -> Iterator[list[str]]:
-    """Yield the lines that wait on standard input, until it ends."""
-    is_open = True
-    while True:
-        found = ''
-        if is_open and select.select([0], [], [], 0.0)[0]:
-            found = os.read(0, 1024).decode(errors='replace')
-            is_open = bool(found)
-        yield found.splitlines()
+def is_line_typed() -> bool:
+    """Return whether lines waited on standard input."""
+    return bool(select.select([0], [], [], 0.0)[0] and os.read(0, 1024))
 
 
 def complaints(node: Node, feed: TopicFeed | RobotFeed) -> Iterator[str]:
