@@ -19,6 +19,9 @@ from inertial_estimation.sample import SampleBatch
 
 Array = np.ndarray
 
+CONSISTENT = {'entropic', 'semidefinite', 'mass_points', 'manifold'}
+"""Methods whose every answer is fully physically consistent."""
+
 
 @dataclass(frozen=True, eq=False)
 class Case:

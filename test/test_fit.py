@@ -11,6 +11,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from identification_problems import CONSISTENT
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
 from inertial_estimation.errors import ModelError
@@ -96,7 +97,7 @@ def test_submodels_agree_on_their_offsets(shared_scene, method):
     found = fit(*shared_scene, method)
     left = disagreement([(block.answer.unknowns, block.answer.x) for block in found.blocks])
     allowed = AGREEMENT if SOLVERS[method].distance is ENTROPIC else NEARLY
-    assert left <= (allowed if SOLVERS[method].consistent else ROUND_OFF)
+    assert left <= (allowed if method in CONSISTENT else ROUND_OFF)
     for block in found.blocks:
         for extra, value in zip(block.answer.unknowns.extras, block.answer.extras.values()):
             k = FT_OFFSET.index(extra.term)

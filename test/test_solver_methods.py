@@ -17,13 +17,16 @@ from scipy.spatial.transform import Rotation
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.problem import Bounds, Grade, Problem
+from inertial_estimation.identification.solvers.consistent import (
+    solve_entropic,
+    solve_semidefinite,
+)
 from inertial_estimation.identification.solvers.divergence import (
     entropic_divergence,
     parameters_of,
     pullback_distance,
     whitening,
 )
-from inertial_estimation.identification.solvers.entropic import solve_entropic
 from inertial_estimation.identification.solvers.least_squares import (
     solve_euclidean,
     solve_pullback,
@@ -36,7 +39,6 @@ from inertial_estimation.identification.solvers.mass_points import (
     solve_mass_points,
 )
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.geometry import CORNERS, Box, Shape
 from inertial_estimation.model.inertia import pseudo_inertia

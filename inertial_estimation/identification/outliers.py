@@ -36,7 +36,7 @@ from inertial_estimation.identification.evidence import (
 )
 from inertial_estimation.identification.fit import fitted_at_prior
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.noise import noise_levels, spread
+from inertial_estimation.identification.noise import noise_levels
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import entropic_model, widened
 from inertial_estimation.identification.row_space import RowSpace
@@ -59,6 +59,8 @@ WEIGHT = 1e-2
 MAX_NUMBERS = 8_000_000
 """Of equations held at once: as many windows are taken, evenly over the logs."""
 SAMPLES_IN_WINDOW = 12
+NORMAL_MEDIAN = 0.6744897501960817
+"""Median of the absolute value of a standard normal number."""
 
 
 class WindowEquations(NamedTuple):
@@ -253,7 +255,11 @@ def refitted(
         return before
     prior, _ = _prior(robot, evidence, WEIGHT * evidence.count)
     fitted = noise_levels(evidence.kinds, prior=prior).information.merge(prior)
-    noise = {kind: float(spread(residuals)) for kind, residuals in left.items()}
+    noise = {
+        kind: float(np.nanmedian(np.abs(residuals))) / NORMAL_MEDIAN
+        for kind, residuals in left.items()
+        if np.isfinite(residuals).any()
+    }
     known = {kind: level for kind, level in noise.items() if level > 0}
     return Reference(RowSpace.of(fitted.R).solve(fitted.rho), known)
 

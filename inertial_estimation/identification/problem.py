@@ -20,8 +20,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.identification.arguments import require_array, require_number
-from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.information import Information, require_array
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import consistency_margin
 
@@ -122,7 +121,8 @@ class Problem:
         for name in ('factor', 'target', 'energy', 'count', 'prior'):
             if not np.isfinite(getattr(self, name)).all():
                 raise ModelError(f"'{name}' holds NaN or infinity")
-        require_number('energy', self.energy, least=0.0)
+        if not self.energy >= 0.0:
+            raise ModelError(f"'energy' is {self.energy:g}, expected zero or more")
         if not self.count > 0:
             raise ModelError('there are no equations: no sample was usable')
         if self.extra_scales is not None and not (self.extra_scales > 0.0).all():

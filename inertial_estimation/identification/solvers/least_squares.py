@@ -69,15 +69,6 @@ def _grade(optimality: float) -> Grade:
     return Grade.OPTIMAL if optimality <= OPTIMAL else Grade.INACCURATE
 
 
-solve_least_squares = Method(
-    'least_squares', _least_squares, NONE, 1e-9, weighted=False, invariant=False,
-    consistent=False, bounded=False,
-)  # fmt: skip
-solve_euclidean = Method(
-    'euclidean', partial(_quadratic, EUCLIDEAN), EUCLIDEAN, 1e-9,
-    invariant=False, consistent=False, bounded=False,
-)  # fmt: skip
-solve_pullback = Method(
-    'pullback', partial(_quadratic, PULLBACK), PULLBACK, 1e-9,
-    consistent=False, bounded=False,
-)  # fmt: skip
+solve_least_squares = Method('least_squares', _least_squares, NONE, weighted=False, bounded=False)
+solve_euclidean = Method('euclidean', partial(_quadratic, EUCLIDEAN), EUCLIDEAN, bounded=False)
+solve_pullback = Method('pullback', partial(_quadratic, PULLBACK), PULLBACK, bounded=False)

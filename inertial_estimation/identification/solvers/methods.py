@@ -3,7 +3,7 @@
 """
 Methods of identification by name.
 
-A new method is its own file and an entry here.
+A new method is a `Method` and an entry here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from typing import Any
 
 from inertial_estimation.errors import NameNotFound
 from inertial_estimation.identification.problem import Identification, Problem
-from inertial_estimation.identification.solvers.entropic import solve_entropic
+from inertial_estimation.identification.solvers.consistent import (
+    solve_entropic,
+    solve_semidefinite,
+)
 from inertial_estimation.identification.solvers.least_squares import (
     solve_euclidean,
     solve_least_squares,
@@ -22,7 +25,6 @@ from inertial_estimation.identification.solvers.least_squares import (
 from inertial_estimation.identification.solvers.manifold import solve_manifold
 from inertial_estimation.identification.solvers.mass_points import solve_mass_points
 from inertial_estimation.identification.solvers.method import Method
-from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
 
 SOLVERS: Mapping[str, Method] = {
     method.name: method

@@ -1,9 +1,13 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Least squares over consistent parameters within bounds: a semidefinite program [S 72-75; W].
+Convex least squares over consistent parameters within bounds, solved by `cone_newton`.
 
-    minimise  1/2 (|factor x - target|^2 + energy) / count + weight * D(x, prior)
+    minimise  1/2 mean((factor x - target)^2)  +  weight * distance to the prior
+
+    entropic      log-det divergence: regulariser and barrier in one, smooth and strictly convex
+                  [Lee, Wensing, Park 2020]; the default
+    semidefinite  pullback or Euclidean metric, or no prior [S 72-75; W]
 
 The parameters of a link belong to a body of some mass distribution if and only if its 4x4
 pseudo-inertia is positive semidefinite [S 16-28; W].
@@ -16,9 +20,15 @@ from scipy.linalg import block_diag
 
 from inertial_estimation.errors import NameNotFound
 from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.row_space import numerical_rank
 from inertial_estimation.identification.solvers.cone_newton import minimise_within
 from inertial_estimation.identification.solvers.coordinates import Coordinates
-from inertial_estimation.identification.solvers.divergence import EUCLIDEAN, NONE, PULLBACK
+from inertial_estimation.identification.solvers.divergence import (
+    ENTROPIC,
+    EUCLIDEAN,
+    NONE,
+    PULLBACK,
+)
 from inertial_estimation.identification.solvers.method import Answer, Method
 
 PRIORS = {distance.name: distance for distance in (PULLBACK, EUCLIDEAN, NONE)}
@@ -32,6 +42,19 @@ EDGE = 1e-4
 """Eigenvalue over the prior of a link at the edge of the cone."""
 GAP = 1e-5
 """Gap to the least objective, relative, of an optimal answer."""
+
+
+def _entropic(problem: Problem, weight: float) -> Answer:
+    """Minimise the objective within all bounds, strictly consistent at each iteration."""
+    at = Coordinates.of(problem)
+    extras = at.n_inertial + np.flatnonzero(at.drawn[at.n_inertial :])
+    rows = at.with_rows(np.sqrt(weight) * np.eye(len(at.drawn))[extras])
+    found = minimise_within(problem, rows, weight, small=weight)
+    return Answer(
+        at.unknowns(found.u), found.gap, found.grade, found.iterations, (),
+        numerical_rank(at.gram), at,
+        lambda: at.prior_rows(weight, at.shapes(found.u)),
+    )  # fmt: skip
 
 
 def _semidefinite(problem: Problem, weight: float, *, prior: str = PULLBACK.name) -> Answer:
@@ -60,4 +83,5 @@ def _semidefinite(problem: Problem, weight: float, *, prior: str = PULLBACK.name
     return answer._replace(coordinates=at, prior_rows=lambda: pull)
 
 
-solve_semidefinite = Method('semidefinite', _semidefinite, PULLBACK, 1e-8, priors=PRIORS)
+solve_entropic = Method('entropic', _entropic, ENTROPIC)
+solve_semidefinite = Method('semidefinite', _semidefinite, PULLBACK, priors=PRIORS)
