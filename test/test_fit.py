@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from identification_problems import CONSISTENT
+from identification_problems import CONSISTENT, DISTANCES
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
 from inertial_estimation.errors import ModelError
@@ -151,7 +151,7 @@ def test_answer_is_the_joint_minimum(shared_scene, method, size):
         total = 0.0
         for block, prior, x in zip(found.blocks, priors, points, strict=True):
             parameters, _ = block.answer.unknowns.split(x)
-            distance = SOLVERS[method].distance.of(parameters, prior).sum()
+            distance = DISTANCES[SOLVERS[method].distance.name](parameters, prior).sum()
             total += 0.5 * block.noise.information.squared_residual(x) + WEIGHT * distance
         return total
 

@@ -11,14 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from identification_problems import CONSISTENT, humanoid_case
+from identification_problems import CONSISTENT, DISTANCES, humanoid_case
 
 from inertial_estimation.errors import InertialEstimationError, ModelError
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.problem import Bounds, Grade, Problem
+from inertial_estimation.identification.problem import Bounds, Grade, LinearBounds, Problem
 from inertial_estimation.identification.row_space import RowSpace, numerical_rank
 from inertial_estimation.identification.solvers.divergence import parameters_of, whitening
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
@@ -111,7 +110,7 @@ def test_deviations_are_finite_where_determined(method, case, noise):
 
 
 def objective(method, problem, x, weight):
-    distance = method.distance.of(problem.unknowns.split(x)[0], problem.prior)
+    distance = DISTANCES[method.distance.name](problem.unknowns.split(x)[0], problem.prior)
     return 0.5 * problem.mean_square(x) + weight * distance.sum()
 
 

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from identification_problems import humanoid_case, random_bodies
+from identification_problems import DISTANCES, humanoid_case, pullback_distance, random_bodies
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.problem import Bounds, Grade, Problem
+from inertial_estimation.identification.problem import Bounds, Grade, LinearBounds, Problem
 from inertial_estimation.identification.solvers.consistent import (
     solve_entropic,
     solve_semidefinite,
@@ -24,14 +24,12 @@ from inertial_estimation.identification.solvers.consistent import (
 from inertial_estimation.identification.solvers.divergence import (
     entropic_divergence,
     parameters_of,
-    pullback_distance,
     whitening,
 )
 from inertial_estimation.identification.solvers.least_squares import (
     solve_euclidean,
     solve_pullback,
 )
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.manifold import solve_manifold
 from inertial_estimation.identification.solvers.mass_points import (
     box_grid,
@@ -161,7 +159,7 @@ def test_bounds_that_leave_no_room_are_equations(method, at_once):
         np.testing.assert_allclose(found.parameters[:, 0], truth[:, 0], rtol=1e-9)
         costs = [
             0.5 * problem.mean_square(one.x)
-            + 1e-2 * SOLVERS[method].distance.of(one.parameters, problem.prior).sum()
+            + 1e-2 * DISTANCES[SOLVERS[method].distance.name](one.parameters, problem.prior).sum()
             for one in (found, wider)
         ]
         assert costs[0] == pytest.approx(costs[1], rel=1e-3), seed

@@ -46,9 +46,13 @@ from inertial_estimation.identification.priors import (
     prior_model,
     widened,
 )
-from inertial_estimation.identification.problem import Bounds, Identification, Problem
+from inertial_estimation.identification.problem import (
+    Bounds,
+    Identification,
+    LinearBounds,
+    Problem,
+)
 from inertial_estimation.identification.row_space import ZERO_COLUMN, eliminated
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.method import Method, require_weight
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import (

@@ -25,7 +25,7 @@ import numpy as np
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import InertialEstimationError, ModelError, ShapeError
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.problem import LinearBounds, Problem
 from inertial_estimation.identification.row_space import RANK_TOLERANCE, RowSpace
 from inertial_estimation.identification.solvers.cone_newton import (
     ConeNewton,
@@ -34,7 +34,6 @@ from inertial_estimation.identification.solvers.cone_newton import (
 )
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import NONE
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.method import Answer, Method
 from inertial_estimation.model.geometry import PER_AXIS, Box, Shape
 from inertial_estimation.model.inertia import (
