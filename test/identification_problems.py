@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from robots import nested_humanoid_urdf, random_sample
 
-from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.problem import Problem
+from inertial_estimation import Information, Problem, Robot, SampleBatch, submodel_regressors
 from inertial_estimation.identification.solvers.divergence import (
     entropic_divergence,
     parameters_of,
@@ -18,9 +17,6 @@ from inertial_estimation.identification.solvers.divergence import (
 )
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.inertia import pseudo_inertia
-from inertial_estimation.model.regressor import submodel_regressors
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 
 Array = np.ndarray
 

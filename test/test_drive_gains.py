@@ -13,8 +13,8 @@ import pytest
 from robots import arm_with_wrist_sensor_urdf
 from simulated_arm import efforts_of
 
+from inertial_estimation import EquationBuilder, EquationChoice, Robot
 from inertial_estimation.errors import LogError
-from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.payloads import Payload
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
@@ -22,7 +22,6 @@ from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.unknowns import OF_A_JOINT, gain_columns
 from inertial_estimation.logs.fit_findings import fit_findings
 from inertial_estimation.model.inertia import inertia_seen_from, parameters_of, spatial_inertia
-from inertial_estimation.model.robot import Robot
 
 JOINTS = ('shoulder', 'elbow', 'lift')
 GAINS = np.array([12.0, 0.5, 3.0])

@@ -12,19 +12,14 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
+from inertial_estimation import EquationBuilder, EquationChoice, FreeFloatingModel, Robot
 from inertial_estimation.errors import ConfigError, InertialEstimationError
 from inertial_estimation.identification import evidence
-from inertial_estimation.identification.equations.builder import (
-    EquationBuilder,
-    EquationChoice,
-)
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import determined, friction_scales, gather
 from inertial_estimation.identification.information import weighted_sum
 from inertial_estimation.identification.unknowns import OF_A_JOINT, Term
-from inertial_estimation.model.free_floating import FreeFloatingModel
 from inertial_estimation.model.representations import Representation
-from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensor_models import floating_acceleration, sensor_readings
 from inertial_estimation.sample import SampleBatch
 

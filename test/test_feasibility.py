@@ -13,6 +13,7 @@ import pytest
 from shared_data import SHARED
 from wam import link_symbols, table
 
+from inertial_estimation import Bounds, Unknowns, submodel_regressors
 from inertial_estimation.cli import main
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.feasibility import (
@@ -22,12 +23,9 @@ from inertial_estimation.identification.feasibility import (
     check_stated,
     read_base_parameters,
 )
-from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.solvers.divergence import parameters_of
-from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import null_space, random_states
-from inertial_estimation.model.regressor import submodel_regressors
 from inertial_estimation.model.tree import decompose
 
 TABLE_1 = SHARED / 'data' / 'papers' / 'seed003_table1_3link.csv'

@@ -14,18 +14,15 @@ import pytest
 from identification_problems import CONSISTENT, DISTANCES
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
+from inertial_estimation import Bounds, EquationBuilder, EquationChoice, Robot, SampleBatch
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import AGREEMENT, disagreement, fit
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.problem import Bounds
 from inertial_estimation.identification.solvers.divergence import ENTROPIC
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import FT_OFFSET
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 
 # Of sums of squares of some hundred equations, and of eliminations.
 ROUND_OFF = 1e-9

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from inertial_estimation import Problem, Robot, SampleBatch, Unknowns, submodel_regressors
 from inertial_estimation.identification.information import Information, weighted_sum
-from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.solvers.least_squares import solve_least_squares
 from inertial_estimation.identification.solvers.mass_points import (
     composition,
@@ -25,12 +25,8 @@ from inertial_estimation.identification.solvers.mass_points import (
     solve_mass_points,
 )
 from inertial_estimation.identification.solvers.method import MIN_WEIGHT
-from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.geometry import link_shapes
 from inertial_estimation.model.inertia import consistency_margin
-from inertial_estimation.model.regressor import submodel_regressors
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 from inertial_estimation.simulation.description import demo_package, icub_urdf
 
 MODEL = 'iCubGenova02'

@@ -15,12 +15,8 @@ import yaml
 from robots import two_link_urdf
 from simulated_arm import efforts_of, swinging
 
-from inertial_estimation.identification.equations.builder import (
-    EquationBuilder,
-    EquationChoice,
-    Observed,
-)
-from inertial_estimation.identification.information import Information
+from inertial_estimation import EquationBuilder, EquationChoice, Information, Robot, identify
+from inertial_estimation.identification.equations.builder import Observed
 from inertial_estimation.identification.outliers import (
     WINDOW_NS,
     Reference,
@@ -29,11 +25,9 @@ from inertial_estimation.identification.outliers import (
     least_trimmed,
 )
 from inertial_estimation.logs import reduction
-from inertial_estimation.logs.identify import identify
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import LogSlice, no_progress
 from inertial_estimation.logs.reduction import LogReader
-from inertial_estimation.model.robot import Robot
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / 'shared' / 'data'

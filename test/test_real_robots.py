@@ -10,11 +10,10 @@ import pytest
 from shared_data import SHARED
 
 from bench.arms import ARMS, CONFIGS, mounted
+from inertial_estimation import IdentifySettings, identify
 from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.problem import Grade
 from inertial_estimation.identification.unknowns import Term
-from inertial_estimation.logs.identify import identify
-from inertial_estimation.logs.identify_settings import IdentifySettings
 
 DATA = SHARED / 'data'
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason='needs ../shared/data')

@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 from identification_problems import CONSISTENT, DISTANCES, humanoid_case
 
-from inertial_estimation.errors import InertialEstimationError, ModelError
-from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.problem import Bounds, Grade, LinearBounds, Problem
+from inertial_estimation import Bounds, InertialEstimationError, Information, Problem, Unknowns
+from inertial_estimation.errors import ModelError
+from inertial_estimation.identification.problem import Grade, LinearBounds
 from inertial_estimation.identification.row_space import RowSpace, numerical_rank
 from inertial_estimation.identification.solvers.divergence import parameters_of, whitening
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 
 EXACTNESS = {

@@ -14,9 +14,9 @@ import pytest
 from identification_problems import DISTANCES, humanoid_case, pullback_distance, random_bodies
 from scipy.spatial.transform import Rotation
 
+from inertial_estimation import Bounds, Information, Problem, Unknowns
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.problem import Bounds, Grade, LinearBounds, Problem
+from inertial_estimation.identification.problem import Grade, LinearBounds
 from inertial_estimation.identification.solvers.consistent import (
     solve_entropic,
     solve_semidefinite,
@@ -37,7 +37,6 @@ from inertial_estimation.identification.solvers.mass_points import (
     solve_mass_points,
 )
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.geometry import CORNERS, Box, Shape
 from inertial_estimation.model.inertia import pseudo_inertia
 
