@@ -13,6 +13,7 @@ from inertial_estimation.identification.excitation.search import (
     ExcitationSearch,
     FourierBasis,
     FourierMotion,
+    descend,
 )
 from inertial_estimation.identification.unknowns import OF_A_JOINT
 from inertial_estimation.model.joint_limits import joint_limits
@@ -53,6 +54,22 @@ def test_overshoot_between_samples_is_bounded_tightly(rng, n):
     share = (dense / few).max()
     assert share <= BASIS.overshoot(n)
     assert share - 1.0 > 0.1 * (BASIS.overshoot(n) - 1.0)
+
+
+def test_descent_stays_where_the_function_is_finite():
+    """A narrow valley beside a wall: least at (1, 1) [Rosenbrock]."""
+
+    def valley(x):
+        u, bent = x[0], x[1] - x[0] ** 2
+        if u < -1.3:
+            return np.inf, np.zeros(2)
+        slopes = np.array([-2.0 * (1.0 - u) - 400.0 * bent * u, 200.0 * bent])
+        return (1.0 - u) ** 2 + 100.0 * bent**2, slopes
+
+    found = descend(valley, np.array([-1.2, 1.0]), np.eye(2), lambda: False)
+    np.testing.assert_allclose(found, 1.0, atol=1e-2)
+    once = descend(valley, np.array([-1.2, 1.0]), np.eye(2), lambda: True)
+    assert valley(found)[0] < 1e-4 < valley(once)[0] < valley(np.array([-1.2, 1.0]))[0]
 
 
 @pytest.fixture
