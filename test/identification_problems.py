@@ -15,6 +15,7 @@ from inertial_estimation.identification.solvers.divergence import (
     parameters_of,
     whitening,
 )
+from inertial_estimation.identification.solvers.method import Method
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
 from inertial_estimation.model.inertia import pseudo_inertia
 
@@ -36,6 +37,12 @@ DISTANCES = {
 """Distance of each link by the name of that which a method minimises."""
 CONSISTENT = {'entropic', 'semidefinite', 'mass_points', 'manifold'}
 """Methods whose every answer is fully physically consistent."""
+
+
+def objective(method: Method, problem: Problem, x: Array, weight: float) -> float:
+    """Return what a method minimises."""
+    distances = DISTANCES[method.distance.name](problem.unknowns.split(x)[0], problem.prior)
+    return 0.5 * problem.mean_square(x) + weight * distances.sum()
 
 
 @dataclass(frozen=True, eq=False)

@@ -134,23 +134,17 @@ def test_friction_and_drive_inertia_load_their_joint_and_coupled_drives_both(arm
             EquationBuilder(arm, replace(choice, couplings=(wrong,)))
 
 
-def test_slow_joint_in_its_dead_zone_gives_no_equations(arm, rng):
-    samples, _ = moving(arm, rng)
-    slow = (np.abs(samples.velocities) < 1.0).sum(axis=0)
-    assert 0 < slow[1] < N
-    choice = EquationChoice(efforts=JOINTS, dead_zones={'elbow': 1.0})
-    rows = EquationBuilder(arm, choice).equations(samples)[0]
-    assert [rows[f'effort {name}'].left_out for name in JOINTS] == [0, slow[1], 0]
-
-
-def test_missing_values_cost_their_own_equations(humanoid, rng):
+def test_missing_values_and_dead_zones_cost_their_own_equations(humanoid, rng):
     samples, wrenches = moving(humanoid, rng, FRAMES)
     wrenches['sole'][3] = np.nan
     samples.ft_readings[5, 0] = np.nan
     samples.velocities[7, humanoid.joint_names.index('neck')] = np.nan
     free = np.ones((N, len(humanoid.submodels)), dtype=bool)
     free[1, 0] = False
-    builder = EquationBuilder(humanoid, EquationChoice(efforts=humanoid.joint_names))
+    slow = np.sum(np.abs(samples.velocities[:, humanoid.joint_names.index('knee')]) < 1.0)
+    assert 0 < slow < N
+    choice = EquationChoice(efforts=humanoid.joint_names, dead_zones={'knee': 1.0})
+    builder = EquationBuilder(humanoid, choice)
     found = builder.equations(samples, external=wrenches, free=free)
     left = {
         (block.submodel.name, kind): row.left_out
@@ -158,7 +152,7 @@ def test_missing_values_cost_their_own_equations(humanoid, rng):
         for kind, row in rows.items()
     }
     assert left['foot', 'force_x'] == 1
-    assert left['thigh', 'effort knee'] == 0
+    assert left['thigh', 'effort knee'] == slow
     assert left['upper_arm', 'force_x'] == 1  # its sensor
     assert left['root', 'force_x'] == 3  # the sensor, the neck, not free
     assert left['root', 'effort hip_joint'] == 1  # not free

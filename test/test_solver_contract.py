@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from identification_problems import CONSISTENT, DISTANCES, humanoid_case
+from identification_problems import CONSISTENT, humanoid_case, objective
 
 from inertial_estimation import Bounds, InertialEstimationError, Information, Problem, Unknowns
 from inertial_estimation.errors import ModelError
@@ -106,11 +106,6 @@ def test_deviations_are_finite_where_determined(method, case, noise):
     if has_prior:
         known = replace(problem, extra_scales=np.array([np.inf, 0.3]))
         assert method(known).deviations[-1] == pytest.approx(0.3, rel=SAME)
-
-
-def objective(method, problem, x, weight):
-    distance = DISTANCES[method.distance.name](problem.unknowns.split(x)[0], problem.prior)
-    return 0.5 * problem.mean_square(x) + weight * distance.sum()
 
 
 @pytest.mark.parametrize('weight', [1e-6, 0.1])

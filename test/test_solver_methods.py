@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from identification_problems import DISTANCES, humanoid_case, random_bodies
+from identification_problems import humanoid_case, objective, random_bodies
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation import Bounds, Information, Problem, Unknowns
@@ -52,12 +52,6 @@ def case(rng):
 @pytest.fixture
 def noisy(case, rng):
     return case.problem(NOISE * rng.normal(size=len(case.y)))
-
-
-def objective(problem, x, weight):
-    parameters = problem.unknowns.split(x)[0]
-    distance = entropic_divergence(parameters, problem.prior).sum()
-    return 0.5 * problem.mean_square(x) + weight * distance
 
 
 def test_divergence_is_that_of_log_determinants(case, rng):
@@ -148,11 +142,7 @@ def test_bounds_that_leave_no_room_are_equations(method, at_once):
         )
         assert found.grade is wider.grade is Grade.OPTIMAL and found.consistent
         np.testing.assert_allclose(found.parameters[:, 0], truth[:, 0], rtol=1e-9)
-        costs = [
-            0.5 * problem.mean_square(one.x)
-            + 1e-2 * DISTANCES[SOLVERS[method].distance.name](one.parameters, problem.prior).sum()
-            for one in (found, wider)
-        ]
+        costs = [objective(SOLVERS[method], problem, one.x, 1e-2) for one in (found, wider)]
         assert costs[0] == pytest.approx(costs[1], rel=1e-3), seed
 
 
@@ -204,7 +194,7 @@ def test_manifold_has_the_minimum_of_the_convex_method(noisy, rng):
     case = humanoid_case(rng, instants=5)
     few = case.problem(NOISE * rng.normal(size=len(case.y)))
     found, expected = (f(few, weight=1e-8) for f in (solve_manifold, solve_entropic))
-    least, value = (objective(few, one.x, 1e-8) for one in (expected, found))
+    least, value = (objective(solve_entropic, few, one.x, 1e-8) for one in (expected, found))
     assert found.grade is Grade.OPTIMAL and value <= least * (1.0 + SAME_POINT)
 
 
@@ -215,7 +205,7 @@ def test_every_iterate_is_consistent_and_no_worse(noisy, weight):
         result = solve_manifold(noisy, weight=weight, max_iterations=budget)
         assert result.consistent and result.iterations <= budget
         assert (result.grade is Grade.OPTIMAL) == (result.optimality <= 1e-9)
-        values.append(objective(noisy, result.x, weight))
+        values.append(objective(solve_entropic, noisy, result.x, weight))
     assert (np.diff(values) <= ROUND_OFF * values[0]).all() and values[3] < values[0]
 
 
