@@ -37,7 +37,7 @@ from inertial_estimation.identification.recursion.covariance import parameter_ro
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.refit import joint_refit
-from inertial_estimation.identification.solvers.consistent import (
+from inertial_estimation.identification.solvers.methods import (
     solve_entropic,
     solve_semidefinite,
 )

@@ -17,10 +17,6 @@ from scipy.spatial.transform import Rotation
 from inertial_estimation import Bounds, Information, Problem, Unknowns
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.problem import Grade, LinearBounds
-from inertial_estimation.identification.solvers.consistent import (
-    solve_entropic,
-    solve_semidefinite,
-)
 from inertial_estimation.identification.solvers.divergence import (
     entropic_divergence,
     parameters_of,
@@ -32,7 +28,11 @@ from inertial_estimation.identification.solvers.mass_points import (
     link_grids,
     solve_mass_points,
 )
-from inertial_estimation.identification.solvers.methods import SOLVERS
+from inertial_estimation.identification.solvers.methods import (
+    SOLVERS,
+    solve_entropic,
+    solve_semidefinite,
+)
 from inertial_estimation.model.geometry import CORNERS, Box, Shape
 from inertial_estimation.model.inertia import pseudo_inertia
 
