@@ -238,11 +238,11 @@ def test_rank_of_a_joint_at_rest_and_of_one_pose():
         determined_by(builder, one) for one in (samples, replace(samples, **still))
     )
     assert whole.missing == ()
-    assert whole.possible == part.possible == part.reached + len(part.missing)
+    assert whole.possible == part.possible == part.seen.rank + len(part.missing)
     assert {'elbow.viscous', 'elbow.coulomb'} <= set(part.missing)
     assert 'shoulder.viscous' not in part.missing
     pose = np.repeat(samples.positions[:1], 200, axis=0)
     zero = np.zeros_like(pose)
     pose = replace(samples, positions=pose, velocities=zero, accelerations=zero)
     (found,) = determined_by(EquationBuilder(arm, EquationChoice(efforts=JOINTS)), pose)
-    assert found.reached == len(JOINTS)
+    assert found.seen.rank == len(JOINTS)

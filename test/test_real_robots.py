@@ -53,7 +53,7 @@ def test_default_predicts_as_well_as_the_best_of_the_others(name):
     )  # fmt: skip
     rank, published, fitted = PUBLISHED[name]
     (block,), (known,) = found.fit.blocks, found.determined.values()
-    assert block.answer.rank == known.possible == known.reached == rank
+    assert block.answer.rank == known.possible == known.seen.rank == rank
     assert found.fit.consistent and block.answer.grade is Grade.OPTIMAL
     # No false alarm.
     codes = {one.code for one in found.findings}

@@ -223,11 +223,10 @@ def cleanest(
     parts: list[dict[str, list[WindowEquations]]] = [defaultdict(list) for _ in evidence]
     for k, log in enumerate(logs):
         chosen, window = _windows(log.samples.stamp_ns, most)
-        for found, (block, kinds) in zip(parts, builder.sparse(log.take(chosen)), strict=True):
+        for found, (_, kinds) in zip(parts, builder.sparse(log.take(chosen)), strict=True):
             for kind, rows in kinds:
-                good = np.isfinite(rows.residuals(np.zeros(len(block.unknowns))))
-                system, left_out = rows.system()
-                if left_out < len(good):
+                system, good = rows.system()
+                if good.any():
                     found[kind].append(WindowEquations(system, window[good] + k * most))
     references = []
     for one, found in zip(evidence, parts, strict=True):
