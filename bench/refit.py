@@ -37,8 +37,10 @@ from inertial_estimation.identification.recursion.covariance import parameter_ro
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.refit import joint_refit
-from inertial_estimation.identification.solvers.entropic import solve_entropic
-from inertial_estimation.identification.solvers.semidefinite import solve_semidefinite
+from inertial_estimation.identification.solvers.methods import (
+    solve_entropic,
+    solve_semidefinite,
+)
 from inertial_estimation.identification.unknowns import OF_A_JOINT
 from inertial_estimation.model.inertia import pseudo_inertia
 from inertial_estimation.model.robot import Robot

@@ -800,7 +800,7 @@ def identify_logs(
             for kind, value in unseen[own].residuals(answer.x).items():
                 found[f'validation/{own}/{kind}'] = np.array(value)
         told = report.determined[own]
-        found[f'determined/{own}'] = np.array([told.possible, told.reached], dtype=float)
+        found[f'determined/{own}'] = np.array([told.possible, told.seen.rank], dtype=float)
     return found
 
 

@@ -9,15 +9,40 @@ from dataclasses import dataclass
 import numpy as np
 from robots import nested_humanoid_urdf, random_sample
 
-from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.solvers.divergence import parameters_of, whitening
+from inertial_estimation import Information, Problem, Robot, SampleBatch, submodel_regressors
+from inertial_estimation.identification.solvers.divergence import (
+    entropic_divergence,
+    parameters_of,
+    whitening,
+)
+from inertial_estimation.identification.solvers.method import Method
 from inertial_estimation.identification.unknowns import Extra, Term, Unknowns
-from inertial_estimation.model.regressor import submodel_regressors
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
+from inertial_estimation.model.inertia import pseudo_inertia
 
 Array = np.ndarray
+
+
+def pullback_distance(parameters: Array, prior: Array) -> Array:
+    """Return half the squared distance of each link in the metric at the prior."""
+    change = np.linalg.solve(pseudo_inertia(prior), pseudo_inertia(parameters - prior))
+    return 0.5 * np.trace(change @ change, axis1=-2, axis2=-1)
+
+
+DISTANCES = {
+    'none': lambda parameters, prior: np.zeros(len(prior)),
+    'euclidean': lambda parameters, prior: 0.5 * np.sum((parameters - prior) ** 2, axis=-1),
+    'pullback': pullback_distance,
+    'entropic': entropic_divergence,
+}
+"""Distance of each link by the name of that which a method minimises."""
+CONSISTENT = {'entropic', 'semidefinite', 'mass_points', 'manifold'}
+"""Methods whose every answer is fully physically consistent."""
+
+
+def objective(method: Method, problem: Problem, x: Array, weight: float) -> float:
+    """Return what a method minimises."""
+    distances = DISTANCES[method.distance.name](problem.unknowns.split(x)[0], problem.prior)
+    return 0.5 * problem.mean_square(x) + weight * distances.sum()
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
+from inertial_estimation import EquationBuilder, EquationChoice, Robot, SampleBatch
 from inertial_estimation.model.link_motions import link_motions, poses_in_parents
 from inertial_estimation.model.regressor import net_wrench_regressor
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 
 LINKS = 'drawn', 'seen', 'told', 'bare'
 AXES = '0 0 1', '0 1 0', '1 0 0', '0 1 0'

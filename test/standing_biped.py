@@ -11,8 +11,7 @@ import pinocchio as pin
 from consistent_readings import ConsistentReadings, Motion
 from robots import _ft, _joint, _link, _links
 
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import Sample
+from inertial_estimation import Robot, Sample
 
 FEET = ('l_sole', 'r_sole')
 GRAVITY = 9.81

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf
 
+from inertial_estimation import EquationBuilder, EquationChoice, Robot, SampleBatch
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.excitation.excitation_regressor import ExcitationRegressor
 from inertial_estimation.identification.excitation.search import (
     ExcitationSearch,
@@ -17,8 +17,6 @@ from inertial_estimation.identification.excitation.search import (
 )
 from inertial_estimation.identification.unknowns import OF_A_JOINT
 from inertial_estimation.model.joint_limits import joint_limits
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 
 STEP, DIFFERENCED = 1e-6, 1e-7
 """Square of the step, and round-off over it, at slopes of order 0.01 to ten."""

@@ -9,18 +9,14 @@ optimum. Not covered: where their equations come from, and how good any of these
 
 import numpy as np
 import pytest
+from identification_problems import pullback_distance
 from scipy.optimize import brentq
 from shared_data import SHARED
 
-from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.problem import Bounds, Grade, Problem
-from inertial_estimation.identification.solvers.divergence import (
-    entropic_divergence,
-    pullback_distance,
-)
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation import Bounds, Information, Problem, Unknowns
+from inertial_estimation.identification.problem import Grade, LinearBounds
+from inertial_estimation.identification.solvers.divergence import entropic_divergence
 from inertial_estimation.identification.solvers.methods import SOLVERS
-from inertial_estimation.identification.unknowns import Unknowns
 
 DATA = SHARED / 'data' / 'human_lee2020' / 'human_lee2020.npz'
 pytestmark = pytest.mark.skipif(not DATA.is_file(), reason='needs ../shared/data')

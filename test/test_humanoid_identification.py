@@ -15,22 +15,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from simulated_arm import swinging
 
+from inertial_estimation import EquationBuilder, Problem, Robot, SampleBatch, Unknowns
 from inertial_estimation.identification.information import Information, weighted_sum
-from inertial_estimation.identification.problem import Problem
-from inertial_estimation.identification.solvers.least_squares import solve_least_squares
 from inertial_estimation.identification.solvers.mass_points import (
     composition,
     link_grids,
     solve_mass_points,
 )
 from inertial_estimation.identification.solvers.method import MIN_WEIGHT
-from inertial_estimation.identification.unknowns import Unknowns
+from inertial_estimation.identification.solvers.methods import solve_least_squares
 from inertial_estimation.model.geometry import link_shapes
 from inertial_estimation.model.inertia import consistency_margin
-from inertial_estimation.model.regressor import submodel_regressors
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 from inertial_estimation.simulation.description import demo_package, icub_urdf
 
 MODEL = 'iCubGenova02'
@@ -39,42 +36,31 @@ DURATION, RATE = 60, 50
 """Of each motion [s, Hz]."""
 NOISE = np.array([2.0, 2.0, 2.0, 0.5, 0.5, 0.5])
 """Standard deviation of the measured wrench [N, Nm]."""
-SINES = 4
-"""Of 0.1 to 1 Hz that a motion is the sum of."""
+FREQUENCIES = 0.13, 0.31, 0.57, 0.93
+"""Of the waves that a motion is the sum of [Hz]."""
 WITH_AND_WITHOUT, WORSE = 0.05, 0.40
 """A's Table V: forces differ by less between (A) and (D), and from least squares."""
 NOISE_ERROR = 0.1
 """Of root mean squares of 3000 values of noise."""
 
 
-def waves(times, n, size, rng):
-    """Return sums of sines and their first two derivatives, shape (3, n_times, n)."""
-    rates = 2.0 * np.pi * rng.uniform(0.1, 1.0, (n, SINES))
-    sizes = size * rng.uniform(0.5, 1.0, (n, SINES)) / SINES
-    angles = rates * times[:, None, None] + rng.uniform(0.0, 2.0 * np.pi, (n, SINES))
-    found = sizes * np.sin(angles), sizes * rates * np.cos(angles)
-    return np.array([wave.sum(axis=-1) for wave in (*found, -(rates**2) * found[0])])
-
-
 def wrenches(robot, truth, rng):
     """Return the equations of each component of the base link's wrench in a motion [A 33]."""
-    times = np.arange(DURATION * RATE) / RATE
-    n, n_joints = len(times), len(robot.joint_names)
-    q, v, a = waves(times, n_joints, 0.6, rng)
-    turn, rate, rate_of_rate = waves(times, 3, 0.2, rng)
+    n = len(robot.joint_names)
+    motion = swinging(rng, DURATION, RATE, n + 6, waves=(FREQUENCIES, 0.05, 0.15))
+    signals = motion.positions, motion.velocities, motion.accelerations
+    q, v, a = (np.split(one, [n, n + 3], axis=1) for one in signals)
     # The attitude need not belong to the rates: gravity only has to come from all around.
-    proper = Rotation.from_rotvec(turn).inv().apply(waves(times, 3, 0.1, rng)[2] - robot.gravity)
+    proper = Rotation.from_rotvec(q[1]).inv().apply(0.2 * a[2] - robot.gravity)
     samples = SampleBatch(
-        np.round(1e9 * times).astype(np.int64), q, v, a, rate[:, None], proper[:, None],
-        rate_of_rate[:, None], np.zeros((n, 0, 6)),
+        motion.stamp_ns, q[0], v[0], a[0], v[1][:, None], proper[:, None], a[1][:, None],
+        motion.ft_readings,
     )  # fmt: skip
-    x = truth.reshape(-1)
-    found = [Information.empty(len(x))] * 6
-    for start in range(0, n, 500):
-        (rows,) = submodel_regressors(robot, samples.take(slice(start, start + 500)))
-        measured = rows.wrench @ x + NOISE * rng.normal(size=rows.wrench.shape[:2])
-        found = [known.add(rows.wrench[:, k], measured[:, k]) for k, known in enumerate(found)]
-    return found
+    (kinds,) = EquationBuilder(robot).equations(samples)
+    return [
+        Information.of(rows.Y, rows.Y @ truth.reshape(-1) + noise * rng.normal(size=len(rows.Y)))
+        for rows, noise in zip(kinds.values(), NOISE, strict=True)
+    ]
 
 
 @pytest.fixture(scope='module')

@@ -15,25 +15,21 @@ import yaml
 from robots import two_link_urdf
 from simulated_arm import efforts_of, swinging
 
-from inertial_estimation.identification.equations.builder import (
-    EquationBuilder,
-    EquationChoice,
-    Observed,
-)
-from inertial_estimation.identification.information import Information
+from inertial_estimation import EquationBuilder, EquationChoice, Information, Robot, identify
+from inertial_estimation.identification.equations.builder import Observed
+from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.outliers import (
     WINDOW_NS,
     Reference,
     WindowEquations,
     find_outliers,
     least_trimmed,
+    refitted,
 )
 from inertial_estimation.logs import reduction
-from inertial_estimation.logs.identify import identify
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import LogSlice, no_progress
 from inertial_estimation.logs.reduction import LogReader
-from inertial_estimation.model.robot import Robot
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / 'shared' / 'data'
@@ -140,6 +136,12 @@ def test_outliers_are_the_push_and_its_margin(rng):
     assert abs(at[0] - PUSHED.start) <= spread
     assert abs(at[-1] - (PUSHED.stop - 1)) <= spread
     np.testing.assert_array_equal(near, np.arange(at[0] - 30, at[-1] + 31))
+    # The noise is that of the others, in spite of a few outliers among them.
+    _, (left,) = find_outliers(builder, observed, references, 5.0, 0.3)
+    left['effort elbow'][:40], left['effort elbow'][40:60] = 1e6, np.nan
+    (evidence,) = gather(builder, observed)
+    noise = refitted(robot, evidence, left, references[0]).noise
+    assert noise['effort elbow'] == pytest.approx(1.0, rel=0.15)
 
 
 def pushes(rng, t, frames, share):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from robots import two_link_urdf
 
+from inertial_estimation import EquationBuilder, EquationChoice, Robot, SampleBatch
 from inertial_estimation.errors import ConfigError, LogError
-from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.preparation import (
@@ -23,8 +23,6 @@ from inertial_estimation.identification.preparation import (
     prepare,
 )
 from inertial_estimation.identification.unknowns import Term
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 
 RATE = 500.0
 # What jittering stamps leave of 1 Hz, between which straight lines are drawn.

@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 from shared_data import SHARED
 
-from inertial_estimation.identification.equations.builder import EquationBuilder
+from inertial_estimation import EquationBuilder, Robot, SampleBatch
 from inertial_estimation.identification.evidence import gather
 from inertial_estimation.identification.fit import fit
 from inertial_estimation.model.inertia import inertia_seen_from, parameters_of, spatial_inertia
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 
 DATA = SHARED / 'data' / 'stars_tools_sim'
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason='needs ../shared/data')

@@ -10,11 +10,10 @@ import pytest
 from shared_data import SHARED
 
 from bench.arms import ARMS, CONFIGS, mounted
+from inertial_estimation import IdentifySettings, identify
 from inertial_estimation.identification.fit import fit
 from inertial_estimation.identification.problem import Grade
 from inertial_estimation.identification.unknowns import Term
-from inertial_estimation.logs.identify import identify
-from inertial_estimation.logs.identify_settings import IdentifySettings
 
 DATA = SHARED / 'data'
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason='needs ../shared/data')
@@ -54,7 +53,7 @@ def test_default_predicts_as_well_as_the_best_of_the_others(name):
     )  # fmt: skip
     rank, published, fitted = PUBLISHED[name]
     (block,), (known,) = found.fit.blocks, found.determined.values()
-    assert block.answer.rank == known.possible == known.reached == rank
+    assert block.answer.rank == known.possible == known.seen.rank == rank
     assert found.fit.consistent and block.answer.grade is Grade.OPTIMAL
     # No false alarm.
     codes = {one.code for one in found.findings}

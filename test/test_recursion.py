@@ -15,23 +15,20 @@ import numpy as np
 import pytest
 
 from bench.live_robots import equal_parts, smooth_motion, with_readings, wrong_robot
+from inertial_estimation import EquationChoice, FtCalibration, Information, RecursionSettings
 from inertial_estimation.errors import ConfigError
-from inertial_estimation.identification.equations.builder import EquationChoice
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.evidence import gather
-from inertial_estimation.identification.information import Information
 from inertial_estimation.identification.priors import entropic_model, widened
 from inertial_estimation.identification.recursion.covariance import parameter_roots
 from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.payload import PayloadFit
 from inertial_estimation.identification.recursion.refit import joint_refit
-from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.solvers.divergence import entropic_divergence, whitening
 from inertial_estimation.identification.unknowns import Term
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.simulation.description import icub_urdf
 
 NOISE = np.array([0.15, 0.15, 0.15, 0.005, 0.005, 0.005])

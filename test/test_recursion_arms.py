@@ -15,16 +15,14 @@ import pytest
 from recorded_arms import PANDA, UR10E
 from simulated_arm import efforts_of
 
-from inertial_estimation.config import IdentifierSettings
+from inertial_estimation import IdentifierSettings, RecursiveIdentifier, SampleAssembler
 from inertial_estimation.errors import NameNotFound
-from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.settings import recursion_settings
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.inertia import consistency_margin
 from inertial_estimation.ros.sample_windows import CONTACT_MARGIN, SAMPLE_RATE, SampleWindows
 from inertial_estimation.sample import SampleBatch
-from inertial_estimation.signals.assembler import SampleAssembler
 
 FIRST, LAST = UR10E.first, UR10E.last
 """The part that is used: a second of rest, then motion [s]."""

@@ -15,15 +15,12 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 from test_recursion import assert_minimum, identify, known_of, settings
 
 from bench.live_robots import equal_parts, smooth_motion, with_readings
+from inertial_estimation import Information, RecursionSettings, RecursiveIdentifier, Robot
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
-from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.innovation import Change
 from inertial_estimation.identification.recursion.memory import SubmodelMemory
 from inertial_estimation.identification.recursion.refit import joint_refit
-from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.unknowns import Term
-from inertial_estimation.model.robot import Robot
 
 NOISE, EFFORT_NOISE, FRICTION = 0.02, 0.1, 0.3
 # Inverses of random triangles of a few dozen unknowns.

@@ -11,11 +11,9 @@ import pytest
 
 from bench.live import carried_load, standing_still
 from bench.live_robots import equal_parts, node_settings, state_noise, tare, wrong_robot
+from inertial_estimation import FtCalibration, RecursiveIdentifier, WrenchEstimator
 from inertial_estimation.estimation.model_update import ModelInUse
-from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
-from inertial_estimation.identification.recursion.identifier import RecursiveIdentifier
 from inertial_estimation.identification.recursion.refit import MAX_OFFSET_DEVIATION
-from inertial_estimation.model.sensors import FtCalibration
 
 pytest.importorskip('mujoco', reason='the simulated robot runs in mujoco')
 pytest.importorskip('icub_models', reason='the simulated robot is the iCub of icub-models')

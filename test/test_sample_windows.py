@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 from robots import nested_humanoid_urdf
 
-from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.model.robot import Robot
+from inertial_estimation import Contact, Robot, Sample, SensorState
 from inertial_estimation.ros.sample_windows import WINDOW_NS, SampleWindows
-from inertial_estimation.sample import Sample, SensorState
 
 START_NS = 1_000_000_000_000
 

@@ -10,13 +10,10 @@ import numpy as np
 from scipy.signal import butter, filtfilt
 from shared_data import SHARED
 
-from inertial_estimation.identification.problem import Bounds
-from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, Unknowns
+from inertial_estimation import Bounds, Robot, SampleBatch, Unknowns, submodel_regressors
+from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.inertia import pseudo_inertia
-from inertial_estimation.model.regressor import submodel_regressors
-from inertial_estimation.model.robot import Robot
-from inertial_estimation.sample import SampleBatch
 
 WAM = SHARED / 'data' / 'wam7'
 RATE = 100.0

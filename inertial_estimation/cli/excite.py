@@ -82,8 +82,7 @@ def _record(found: Excitation) -> dict[str, Any]:
         **{key: getattr(found.attempts[0], key) for key in CONDITION},
         'base_parameters': sum(one.base.rank for one in found.regressor.submodels),
         'submodels': [
-            {'name': one.name, 'equations': one.kinds, 'base_parameters': one.base.rank,
-             'condition': condition}
+            {'name': one.name, 'base_parameters': one.base.rank, 'condition': condition}
             for one, condition in zip(
                 found.regressor.submodels, found.regressor.conditions(found.states), strict=True
             )

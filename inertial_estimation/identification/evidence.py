@@ -131,9 +131,9 @@ def gather(
             all_bases, triangles, left_out, blocks, strict=True
         ):
             for kind, rows in kinds:
-                system, lacking = rows.system(bases[kind].independent)
+                system, good = rows.system(bases[kind].independent)
                 own[kind] = absorb(own[kind], system)
-                left[kind] += lacking
+                left[kind] += int(np.sum(~good))
     found = []
     for block, bases, own, left in zip(
         builder.blocks, all_bases, triangles, left_out, strict=True
@@ -159,11 +159,6 @@ class Determined:
     """Number of combinations that equations of these kinds can determine [S 29-39]."""
     missing: tuple[str, ...]
     """Those that they do not, named by the unknowns that stand for them."""
-
-    @property
-    def reached(self) -> int:
-        """Number of those that are determined."""
-        return self.seen.rank
 
 
 def determined(block: Block, base: BaseParameters, rows: Information) -> Determined:

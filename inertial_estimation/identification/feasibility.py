@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, NameNotFound
 from inertial_estimation.identification.priors import widened
-from inertial_estimation.identification.problem import Bounds, Grade
+from inertial_estimation.identification.problem import Bounds, Grade, LinearBounds
 from inertial_estimation.identification.solvers.conic import (
     Block,
     ConicSolution,
@@ -46,7 +46,6 @@ from inertial_estimation.identification.solvers.conic import (
     minimise,
 )
 from inertial_estimation.identification.solvers.divergence import components, symmetric
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.unknowns import INERTIAL, Extra, Term, Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, parse_combination
 from inertial_estimation.model.identifiable import null_space

@@ -46,9 +46,13 @@ from inertial_estimation.identification.priors import (
     prior_model,
     widened,
 )
-from inertial_estimation.identification.problem import Bounds, Identification, Problem
-from inertial_estimation.identification.row_space import eliminated
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
+from inertial_estimation.identification.problem import (
+    Bounds,
+    Identification,
+    LinearBounds,
+    Problem,
+)
+from inertial_estimation.identification.row_space import ZERO_COLUMN, eliminated
 from inertial_estimation.identification.solvers.method import Method, require_weight
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.identification.unknowns import (
@@ -73,8 +77,6 @@ BOUND_TOLERANCE = 1e-6
 """Violation of a bound over the size of its terms and their deviations."""
 ACTIVE_BOUND = 1e-3
 """Slack of a bound over the same, up to which it holds the answer."""
-ZERO_COLUMN = 1e-12
-"""Columns of a link over the longest, below which no equation depends on it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +101,6 @@ class BlockFit:
     def name(self) -> str:
         """Name of the submodel."""
         return self.evidence.block.submodel.name
-
-    @property
-    def kinds(self) -> list[str]:
-        """Kinds of equations that were fitted."""
-        return list(self.noise.deviations)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,19 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Indices
 from inertial_estimation.errors import InertialEstimationError, ModelError, ShapeError
-from inertial_estimation.identification.arguments import require_array
 
 EQUATIONS_AT_ONCE = 2048
 """Equations that are reduced together: fast, and small in memory."""
 REFLECTED_COLUMNS = 32
 """Columns that LAPACK reflects together."""
+
+
+def require_array(name: str, value: object, shape: tuple[int, ...] | None = None) -> None:
+    """Raise unless a value is an array of real numbers, of some shape."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in 'fiu':
+        raise ModelError(f"'{name}' must be a numpy array of real numbers")
+    if shape is not None and value.shape != shape:
+        raise ShapeError(name, shape, value.shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
 from inertial_estimation.identification.information import Information, weighted_sum
 from inertial_estimation.identification.row_space import RowSpace
@@ -28,8 +27,6 @@ MIN_RELATIVE_NOISE = 1e-6
 """Noise over the right-hand sides; less would only bring the round-off of solvers nearer."""
 MIN_FREEDOM = 0.5
 """Equations that a fit must leave to determine the noise; less is round-off."""
-NORMAL_MEDIAN = 0.6744897501960817
-"""Median of the absolute value of a standard normal number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +104,3 @@ def _search(
             levels[name] = max(float(level), MIN_RELATIVE_NOISE * sizes[name])
         settled = all(abs(levels[name] - found[name]) <= SETTLED * found[name] for name in left)
         found, rounds = levels, rounds + 1
-
-
-def spread(residuals: Array) -> Array:
-    """Return the noise of residuals along the first axis by their scaled median size."""
-    if not np.isfinite(residuals).any():
-        return np.full(residuals.shape[1:], np.nan)
-    return np.asarray(np.nanmedian(np.abs(residuals), axis=0) / NORMAL_MEDIAN)

@@ -36,7 +36,7 @@ from inertial_estimation.identification.evidence import (
 )
 from inertial_estimation.identification.fit import fitted_at_prior
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.noise import noise_levels, spread
+from inertial_estimation.identification.noise import noise_levels
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.priors import entropic_model, widened
 from inertial_estimation.identification.row_space import RowSpace
@@ -59,6 +59,8 @@ WEIGHT = 1e-2
 MAX_NUMBERS = 8_000_000
 """Of equations held at once: as many windows are taken, evenly over the logs."""
 SAMPLES_IN_WINDOW = 12
+NORMAL_MEDIAN = 0.6744897501960817
+"""Median of the absolute value of a standard normal number."""
 
 
 class WindowEquations(NamedTuple):
@@ -221,11 +223,10 @@ def cleanest(
     parts: list[dict[str, list[WindowEquations]]] = [defaultdict(list) for _ in evidence]
     for k, log in enumerate(logs):
         chosen, window = _windows(log.samples.stamp_ns, most)
-        for found, (block, kinds) in zip(parts, builder.sparse(log.take(chosen)), strict=True):
+        for found, (_, kinds) in zip(parts, builder.sparse(log.take(chosen)), strict=True):
             for kind, rows in kinds:
-                good = np.isfinite(rows.residuals(np.zeros(len(block.unknowns))))
-                system, left_out = rows.system()
-                if left_out < len(good):
+                system, good = rows.system()
+                if good.any():
                     found[kind].append(WindowEquations(system, window[good] + k * most))
     references = []
     for one, found in zip(evidence, parts, strict=True):
@@ -253,7 +254,11 @@ def refitted(
         return before
     prior, _ = _prior(robot, evidence, WEIGHT * evidence.count)
     fitted = noise_levels(evidence.kinds, prior=prior).information.merge(prior)
-    noise = {kind: float(spread(residuals)) for kind, residuals in left.items()}
+    noise = {
+        kind: float(np.nanmedian(np.abs(residuals))) / NORMAL_MEDIAN
+        for kind, residuals in left.items()
+        if np.isfinite(residuals).any()
+    }
     known = {kind: level for kind, level in noise.items() if level > 0}
     return Reference(RowSpace.of(fitted.R).solve(fitted.rho), known)
 

@@ -12,6 +12,7 @@ is known: a mean of one is then a perfect fit. An answer is graded by its optima
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -20,10 +21,9 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError, ShapeError
-from inertial_estimation.identification.arguments import require_array, require_number
-from inertial_estimation.identification.information import Information
+from inertial_estimation.identification.information import Information, require_array
 from inertial_estimation.identification.unknowns import Unknowns
-from inertial_estimation.model.inertia import consistency_margin
+from inertial_estimation.model.inertia import consistency_margin, pseudo_inertia
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +70,67 @@ class Bounds:
                 wrong = np.isnan(array)
             if wrong.any():
                 raise ModelError(f"'bounds.{name}' holds NaN")
+
+
+@dataclass(frozen=True, eq=False)
+class LinearBounds:
+    """Inequalities ``rows @ x >= limits`` on all unknowns."""
+
+    rows: Array
+    """Shape (k, n)."""
+    limits: Array
+    """Shape (k,)."""
+    names: tuple[str, ...]
+    values: Array
+    """Of the quantities at the bounds, shape (k,); NaN: an ellipsoid."""
+
+    @classmethod
+    def of(cls, bounds: Bounds, unknowns: Unknowns) -> LinearBounds:
+        """Return the finite bounds: x >= l and -x >= -u."""
+        n, rows, limits, names, values = len(unknowns), [], [], [], []
+        for name, columns, mass, pair in _quantities(bounds, unknowns):
+            for value, sign, side in zip(pair, (1.0, -1.0), ('least', 'greatest'), strict=True):
+                if np.isfinite(value):
+                    row = np.zeros(n)
+                    row[columns] = sign
+                    if mass is not None:
+                        row[mass] = -sign * value
+                    rows.append(row)
+                    limits.append(0.0 if mass is not None else sign * value)
+                    names.append(f'{side} {name}')
+                    values.append(value)
+        for k, Q in enumerate(() if bounds.ellipsoids is None else bounds.ellipsoids):
+            if np.isfinite(Q).all():
+                row = np.zeros(n)
+                row[10 * k : 10 * k + 10] = np.einsum('ij,pij->p', Q, pseudo_inertia(np.eye(10)))
+                rows.append(row)
+                limits.append(0.0)
+                names.append(f'ellipsoid of {unknowns.links[k]}')
+                values.append(np.nan)
+        return cls(np.array(rows).reshape(-1, n), np.array(limits), tuple(names), np.array(values))
+
+    def slack(self, x: Array) -> Array:
+        """Return the slack of each bound, positive inside, (k,); unknowns (n,)."""
+        return np.asarray(self.rows @ x - self.limits)
+
+
+def _quantities(
+    bounds: Bounds, unknowns: Unknowns
+) -> Iterator[tuple[str, int | slice, int | None, Array]]:
+    """Yield name, columns, column of the mass that it is divided by, and limits."""
+    if bounds.mass is not None:
+        for k, pair in enumerate(bounds.mass):
+            yield f'mass of {unknowns.links[k]}', 10 * k, None, pair
+    if bounds.center_of_mass is not None:
+        for k, box in enumerate(bounds.center_of_mass):
+            for axis, pair in enumerate(box.T):
+                name = f'{"xyz"[axis]} of the centre of mass of {unknowns.links[k]}'
+                yield name, 10 * k + 1 + axis, 10 * k, pair
+    if bounds.total_mass is not None:
+        yield 'total mass', slice(0, unknowns.n_inertial, 10), None, bounds.total_mass
+    if bounds.extras is not None:
+        for k, pair in enumerate(bounds.extras):
+            yield str(unknowns.extras[k]), unknowns.n_inertial + k, None, pair
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +183,8 @@ class Problem:
         for name in ('factor', 'target', 'energy', 'count', 'prior'):
             if not np.isfinite(getattr(self, name)).all():
                 raise ModelError(f"'{name}' holds NaN or infinity")
-        require_number('energy', self.energy, least=0.0)
+        if not self.energy >= 0.0:
+            raise ModelError(f"'energy' is {self.energy:g}, expected zero or more")
         if not self.count > 0:
             raise ModelError('there are no equations: no sample was usable')
         if self.extra_scales is not None and not (self.extra_scales > 0.0).all():

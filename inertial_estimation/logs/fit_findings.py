@@ -81,7 +81,7 @@ def figures(block: BlockFit) -> Iterator[Figures]:
     """Yield the figures of each kind of equations that was fitted."""
     x, n, evidence = block.answer.x, block.answer.unknowns.n_inertial, block.evidence
     signals, left = evidence.signals(x), evidence.residuals(x)
-    for kind in block.kinds:
+    for kind in block.noise.deviations:
         rows = evidence.kinds[kind]
         predicted = rows.R[:, :n] @ block.before[:n]
         size = float(np.linalg.norm(predicted) / np.sqrt(rows.count))
@@ -259,7 +259,7 @@ def contradictions(
     """
     for block in found.blocks:
         odd = []
-        for kind in block.kinds:
+        for kind in block.noise.deviations:
             logs = {
                 log: one.kinds[kind]
                 for log, evidence in of_logs.items()

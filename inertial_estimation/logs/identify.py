@@ -283,10 +283,10 @@ def _unexcited(known: Mapping[str, Determined]) -> Iterator[Finding]:
     for name, one in known.items():
         if one.missing:
             what = (
-                f'{one.reached} of {one.possible} combinations of unknowns are determined, not '
+                f'{one.seen.rank} of {one.possible} combinations of unknowns are determined, not '
                 f'{few(one.missing)}'
             )
-            yield finding('unexcited', name, what=what, rank=one.reached, possible=one.possible)
+            yield finding('unexcited', name, what=what, rank=one.seen.rank, possible=one.possible)
 
 
 def _overlaps(fitted: Sequence[LogSlice], tested: Sequence[LogSlice]) -> Iterator[Finding]:

@@ -230,7 +230,8 @@ class EquationBuilder:
         for _, kinds in self.sparse(Observed(samples, **known)):
             of_block = {}
             for kind, rows in kinds:
-                system, left_out = rows.system()
+                system, good = rows.system()
+                left_out = int(np.sum(~good))
                 of_block[kind] = Equations(system[:, :-1], system[:, -1], left_out)
             found.append(of_block)
         return found

@@ -61,14 +61,14 @@ class SparseEquations(NamedTuple):
         transposed[-1] = np.where(self.usable, self.y, np.nan)
         return transposed.T
 
-    def system(self, columns: Indices | None = None) -> tuple[Array, int]:
-        """Return [Y y] of usable samples, (m, k + 1) in LAPACK's order, and n - m."""
+    def system(self, columns: Indices | None = None) -> tuple[Array, Mask]:
+        """Return [Y y] of usable samples, (m, k + 1) in LAPACK's order, and their mask, (n,)."""
         transposed = self.dense(columns).T
         # The sum of a row is finite where all of it is.
         good = np.isfinite(transposed.sum(axis=0))
         if not good.all():
             transposed = transposed[:, good]
-        return transposed.T, int(len(self.y) - good.sum())
+        return transposed.T, good
 
     def residuals(self, x: Array) -> Array:
         """Return Y x - y, (n,)."""

@@ -26,7 +26,7 @@ from inertial_estimation.identification.unknowns import OF_A_JOINT, Term
 from inertial_estimation.model.clearance import SelfClearance
 from inertial_estimation.model.geometry import UnusableGeometry
 from inertial_estimation.model.joint_limits import JointLimits, joint_limits
-from inertial_estimation.model.robot import STANDARD_GRAVITY, Robot
+from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.torque_derivatives import TorqueRegressor
 
 POOR_CONDITION = 1e3
@@ -41,8 +41,6 @@ class ExciteSettings:
     """Moving joints; the others stay at zero. None: all."""
     fixed_link: str = ''
     """The root link by default."""
-    gravity: tuple[float, ...] = STANDARD_GRAVITY
-    """In the axes of the fixed link [m/s^2]."""
     limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Of joints: some of lower, upper, velocity, acceleration, instead of those of the URDF."""
     acceleration: float | None = None
@@ -130,7 +128,7 @@ def design_excitation(
     """
     robot = Robot.from_urdf(
         urdf, joints=settings.joints, ft_sensors=settings.ft_sensors, imus=(),
-        fixed_link=settings.fixed_link, gravity=settings.gravity,
+        fixed_link=settings.fixed_link,
     )  # fmt: skip
     robot = robot if settings.fixed_link else replace(robot, fixed_frame=robot.link_names[0])
     if settings.ft_sensors is None and not robot.ft_sensors:

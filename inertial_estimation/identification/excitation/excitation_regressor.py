@@ -38,8 +38,6 @@ class SubmodelRows:
     """Among those of `TorqueRegressor`."""
     columns: Indices
     """Of its unknowns among those of all."""
-    kinds: str
-    """Of the equations: wrench, efforts."""
     base: BaseParameters
     """Of these columns."""
 
@@ -158,9 +156,7 @@ class ExcitationRegressor:
         base = BaseParameters.of_regressor(
             Y[:, rows][..., columns].reshape(-1, len(columns)), order
         )
-        kinds = ['wrench'] if wrench else []
-        kinds += [f'{len(joints)} effort{"s" if len(joints) > 1 else ""}'] if joints else []
-        return SubmodelRows(submodel.name, rows, columns, ', '.join(kinds), base)
+        return SubmodelRows(submodel.name, rows, columns, base)
 
 
 def _triangle(Y: Array) -> Array:

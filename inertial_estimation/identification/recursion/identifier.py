@@ -78,7 +78,7 @@ class RecursiveIdentifier:
     noise : StateNoise or None
         Noise of the motion from now on; None: it is exact.
     prior : ndarray, shape (n_links, 10)
-        The robot's parameters, made strictly consistent; `widened` names the changed links.
+        The robot's parameters, made strictly consistent.
 
     Raises
     ------
@@ -98,7 +98,7 @@ class RecursiveIdentifier:
         sensors = [sensor.name for sensor in robot.ft_sensors]
         self._unknown = [sensors.index(name) for name in settings.equations.offsets]
         self.noise: StateNoise | None = None
-        self.prior, self.widened = widened(robot.link_names, robot.parameters)
+        self.prior, _ = widened(robot.link_names, robot.parameters)
         for name in settings.payload_links:
             if name not in robot.link_names:
                 raise NameNotFound('link', name, robot.link_names)

@@ -87,12 +87,12 @@ class SampleWindow(NamedTuple):
 class InnovationTest:
     """Test of the windows of one submodel, of which the newest is held back until the next."""
 
-    def __init__(self, memory: SubmodelMemory, link: int, gate: float) -> None:
-        self._memory, self._gate = memory, gate
+    def __init__(self, memory: SubmodelMemory, link: Indices, gate: float) -> None:
+        self._memory, self._link, self._gate = memory, link, gate
+        # The link whose mass may change, by its columns.
         self.usual = 1.0
         """Usual mean square of the innovation."""
         self._sways = 1.0
-        self._link: Indices = np.arange(10 * link, 10 * link + 10)
         self._waiting: tuple[SampleWindow, float, float] | None = None
         """The newest window, its innovation and its sway."""
         self._rejected: deque[SampleWindow] = deque(maxlen=MAX_REJECTED)
@@ -186,7 +186,9 @@ class SubmodelIdentifier:
         self.memory, self.name, self._settings = memory, memory.name, settings
         links = memory.block.unknowns.links
         named = [k for k, link in enumerate(links) if link in settings.payload_links]
-        self._carrier = named[0] if named else len(links) - 1
+        carrier = named[0] if named else len(links) - 1
+        self._carrier: Indices = np.arange(10 * carrier, 10 * carrier + 10)
+        """Columns of the link that carries payloads."""
         self._restart()
 
     def _restart(self) -> None:
@@ -272,9 +274,8 @@ class SubmodelIdentifier:
             return Change.BEGUN
         if change is Change.BODY:
             # A fit of the change beyond what was known.
-            columns = np.arange(10 * self._carrier, 10 * self._carrier + 10)
-            link = memory.block.unknowns.links[self._carrier]
-            self.payload = PayloadFit(link, columns, before.merge(memory.loose_prior))
+            link = memory.block.unknowns.links[self._carrier[0] // 10]
+            self.payload = PayloadFit(link, self._carrier, before.merge(memory.loose_prior))
         for one in accepted:
             memory.absorb(*one)
             if self.payload:

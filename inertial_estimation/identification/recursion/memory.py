@@ -26,6 +26,7 @@ from inertial_estimation.identification.evidence import Evidence, friction_scale
 from inertial_estimation.identification.information import Information, weighted_sum
 from inertial_estimation.identification.noise import noise_levels
 from inertial_estimation.identification.priors import entropic_model
+from inertial_estimation.identification.problem import Problem
 from inertial_estimation.identification.recursion.settings import RecursionSettings
 from inertial_estimation.identification.row_space import eliminated, wandered
 from inertial_estimation.identification.solvers.divergence import whitening
@@ -125,11 +126,7 @@ class SubmodelMemory:
     def prior_fit(self) -> Array:
         """The prior parameters with all other unknowns fitted, shape (n_unknowns,)."""
         assert self.information is not None
-        n, information = self.block.unknowns.n_inertial, self.information
-        x = self.block.unknowns.join(self.prior)
-        rest = information.rho - information.R[:, :n] @ x[:n]
-        x[n:] = np.linalg.lstsq(information.R[:, n:], rest, rcond=None)[0]
-        return x
+        return Problem.of(self.block.unknowns, self.information, self.prior).fitted_extras()
 
     def offset_scales(self, force: float, moment: float) -> Array:
         """Return one number for each column of an offset."""

@@ -287,7 +287,7 @@ class _Newton:
         hessians = entropic_hessian(here.shapes)
         for part, links, down in zip(self.parts, self.links, here.slopes):
             root = np.sqrt(part.size) * part.rows.curvature_root(
-                part.rows.gram, hessians[links], here.shapes[links], self.weight
+                hessians[links], here.shapes[links], self.weight
             )
             right = np.empty((len(root), len(part.memory.own) + 1), order='F')
             right[:, :-1], right[:, -1] = part.size * part.across, down

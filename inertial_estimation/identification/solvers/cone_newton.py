@@ -29,7 +29,7 @@ from scipy.linalg import null_space
 
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.problem import Grade, Problem
+from inertial_estimation.identification.problem import Grade, LinearBounds, Problem
 from inertial_estimation.identification.solvers.coordinates import Coordinates, solve_root
 from inertial_estimation.identification.solvers.divergence import (
     components,
@@ -38,7 +38,6 @@ from inertial_estimation.identification.solvers.divergence import (
     entropic_roots,
     symmetric,
 )
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.model.inertia import consistency_margin
 
 OPTIMAL, TOLERANCE = 1e-9, 1e-12

@@ -115,11 +115,11 @@ class Coordinates:
             np.sqrt(weight) * block_diag(*entropic_roots(at), np.diag(self.drawn[10 * len(at) :]))
         )
 
-    def curvature_root(self, gram: Array, hessians: Array, shapes: Array, weight: float) -> Array:
-        """Return U of the curvature U'U of a fit; gram (n_u, n_u): F'F; hessians: at shapes."""
+    def curvature_root(self, hessians: Array, shapes: Array, weight: float) -> Array:
+        """Return U of the curvature U'U of a fit; hessians: at shapes."""
         from scipy.linalg.lapack import dpotrf
 
-        H, n = gram.copy(), self.n_inertial
+        H, n = self.gram.copy(), self.n_inertial
         columns, others = np.arange(n).reshape(-1, 10), np.arange(n, len(H))
         H[columns[:, :, None], columns[:, None, :]] += weight * hessians
         H[others, others] += weight * self.drawn[n:]
@@ -132,8 +132,6 @@ class Coordinates:
 
     def with_rows(self, rows: Array) -> Coordinates:
         """Return these with rows whose squares are added to the equations, (k, n_u)."""
-        if not len(rows):
-            return self
         return replace(
             self,
             factor=np.vstack([self.factor, rows]),

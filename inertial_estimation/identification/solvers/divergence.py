@@ -68,21 +68,11 @@ def whitening(prior: Array) -> Array:
 
 def entropic_divergence(parameters: Array, prior: Array) -> Array:
     """Return the log-det Bregman divergence of each link, (...); it is not symmetric."""
-    shares = _relative_eigenvalues(parameters, prior)
+    root = np.linalg.cholesky(pseudo_inertia(prior))
+    shares = congruent_eigenvalues(root, pseudo_inertia(parameters - prior))
     inside = np.all(shares > -1.0, axis=-1)
     safe = np.where(np.expand_dims(inside, -1), shares, 0.0)
     return np.where(inside, np.sum(safe - np.log1p(safe), axis=-1), np.inf)
-
-
-def pullback_distance(parameters: Array, prior: Array) -> Array:
-    """Return half the squared distance of each link in the metric at the prior, (...)."""
-    return np.asarray(0.5 * np.sum(_relative_eigenvalues(parameters, prior) ** 2, axis=-1))
-
-
-def _relative_eigenvalues(parameters: Array, prior: Array) -> Array:
-    """Return the eigenvalues of S, ascending, (..., 4)."""
-    root = np.linalg.cholesky(pseudo_inertia(prior))
-    return congruent_eigenvalues(root, pseudo_inertia(parameters - prior))
 
 
 def congruent_eigenvalues(root: Floats, change: Floats) -> Array:
@@ -140,8 +130,6 @@ class Distance:
     """Distance to the prior that a method minimises, summed over links."""
 
     name: str
-    of: Callable[[Array, Array], Array]
-    """Returns that of each link, (n_links,), by parameters and prior, (n_links, 10)."""
     rows: Callable[[Array, Array], tuple[Array, Array]] | None
     """
     Returns rows, (n_links, 10, 10), and targets, (n_links, 10), whose half square it is to second
@@ -149,12 +137,10 @@ class Distance:
     """
 
 
-NONE = Distance('none', lambda parameters, prior: np.zeros(len(prior)), None)
+NONE = Distance('none', None)
 EUCLIDEAN = Distance(
-    'euclidean',
-    lambda parameters, prior: 0.5 * np.sum((parameters - prior) ** 2, axis=-1),
-    lambda near, prior: (np.broadcast_to(np.eye(10), (len(prior), 10, 10)), prior),
+    'euclidean', lambda near, prior: (np.broadcast_to(np.eye(10), (len(prior), 10, 10)), prior)
 )
 """Of inertial parameters in SI units."""
-PULLBACK = Distance('pullback', pullback_distance, lambda near, prior: entropic_rows(prior, prior))
-ENTROPIC = Distance('entropic', entropic_divergence, entropic_rows)
+PULLBACK = Distance('pullback', lambda near, prior: entropic_rows(prior, prior))
+ENTROPIC = Distance('entropic', entropic_rows)

@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.identification.arguments import require_number
 from inertial_estimation.identification.problem import Grade, Problem
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import (
@@ -54,7 +53,6 @@ _SAME_COLUMN = _COLUMN[:, None] == _COLUMN
 
 def _manifold(problem: Problem, weight: float, *, max_iterations: int = 200) -> Answer:
     """Minimise the objective on the manifold."""
-    require_number('max_iterations', max_iterations, least=0)
     objective = ManifoldObjective(Coordinates.of(problem), weight)
     best, used, stuck = _descend(objective, max_iterations)
     at, u, decrease = objective.at, objective.coordinates(best.y), _newton(best, MIN_DAMPING)[1]
@@ -71,7 +69,7 @@ def _manifold(problem: Problem, weight: float, *, max_iterations: int = 200) -> 
     )  # fmt: skip
 
 
-solve_manifold = Method('manifold', _manifold, ENTROPIC, 1e-8, bounded=False)
+solve_manifold = Method('manifold', _manifold, ENTROPIC, bounded=False)
 
 
 class Place(NamedTuple):

@@ -19,14 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import InertialEstimationError, ModelError, ShapeError
 from inertial_estimation.identification.information import Information
-from inertial_estimation.identification.problem import Problem
+from inertial_estimation.identification.problem import LinearBounds, Problem
 from inertial_estimation.identification.row_space import RANK_TOLERANCE, RowSpace
 from inertial_estimation.identification.solvers.cone_newton import (
     ConeNewton,
@@ -35,7 +34,6 @@ from inertial_estimation.identification.solvers.cone_newton import (
 )
 from inertial_estimation.identification.solvers.coordinates import Coordinates
 from inertial_estimation.identification.solvers.divergence import NONE
-from inertial_estimation.identification.solvers.linear_bounds import LinearBounds
 from inertial_estimation.identification.solvers.method import Answer, Method
 from inertial_estimation.model.geometry import PER_AXIS, Box, Shape
 from inertial_estimation.model.inertia import (
@@ -72,14 +70,9 @@ class PointGrid:
     source: str
     """Of the box: a kind of geometry, 'config' or 'cuboid'."""
 
-    @cached_property
-    def P(self) -> Array:
-        """Parameters of the link from the masses of its points, shape (10, k) [A 9]."""
-        return composition(self.points)
-
 
 def composition(points: Array) -> Array:
-    """Return the parameters, (10, k), of one kilogram at each of some points, (k, 3) [A 10-11]."""
+    """Return the parameters, (10, k), of one kilogram at each of some points, (k, 3) [A 9-11]."""
     x, y, z = points.T
     moments = y * y + z * z, -x * y, x * x + z * z, -x * z, -y * z, x * x + y * y
     return np.array([np.ones(len(points)), x, y, z, *moments])
@@ -174,7 +167,8 @@ def _mass_points(
     )
     lengths = np.linalg.norm(rows.R[:, n:], axis=0)
     extra = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
-    X = block_diag(*(grid.P * mass for grid, mass in zip(grids, even)), np.diag(extra))
+    maps = [composition(grid.points) * mass for grid, mass in zip(grids, even)]
+    X = block_diag(*maps, np.diag(extra))
     ridge = [np.full(len(mass), REGULARIZATION / len(mass)) for mass in even]
     shares = np.concatenate(reference)
     about = X @ np.append(shares, origin[n:] / extra)
@@ -205,9 +199,7 @@ def _mass_points(
     )  # fmt: skip
 
 
-solve_mass_points = Method(
-    METHOD, _mass_points, NONE, 1e-4, weighted=False, invariant=False
-)  # fmt: skip
+solve_mass_points = Method(METHOD, _mass_points, NONE, weighted=False)
 
 
 def _reference(
@@ -218,7 +210,7 @@ def _reference(
 
     found, misfits = [], []
     for grid, parameters, root, mass in zip(grids, prior, roots, even, strict=True):
-        M = root @ grid.P * mass
+        M = root @ composition(grid.points) * mass
         short = 1e-4 * float(np.linalg.norm(M, 2)) * np.eye(len(mass))
         shares, _ = nnls(np.vstack([M, short]), np.append(root @ parameters, 0.0 * mass))
         found.append(shares)

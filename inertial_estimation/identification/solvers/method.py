@@ -12,7 +12,6 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
-from inertial_estimation.identification.arguments import require_number
 from inertial_estimation.identification.one_thread import one_thread
 from inertial_estimation.identification.problem import Grade, Identification, Problem
 from inertial_estimation.identification.row_space import RowSpace, numerical_rank
@@ -29,7 +28,6 @@ as offsets, are lost in it. At 1e12 the parameters are the prior's to 9 digits.
 
 def require_weight(weight: float) -> None:
     """Raise unless round-off leaves the weight of a prior an effect."""
-    require_number('weight', weight)
     if not MIN_WEIGHT <= weight <= MAX_WEIGHT:
         raise ModelError(f"'weight' is {weight:g}, expected {MIN_WEIGHT:g} to {MAX_WEIGHT:g}")
 
@@ -59,14 +57,8 @@ class Method:
     """``solve(problem, weight, **options)``."""
     distance: Distance
     """By default, see `priors`."""
-    exactness: float
-    """Relative error of predicted wrenches without noise, with next to no weight of the prior."""
     weighted: bool = True
     """Equations are weighed against a prior."""
-    consistent: bool = True
-    """Every answer is fully physically consistent."""
-    invariant: bool = True
-    """Another frame of a link only rotates and moves its answer."""
     bounded: bool = True
     """Bounds are kept."""
     priors: Mapping[str, Distance] = field(default_factory=dict)
