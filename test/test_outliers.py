@@ -32,7 +32,7 @@ from inertial_estimation.logs import reduction
 from inertial_estimation.logs.identify import identify
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import LogSlice, no_progress
-from inertial_estimation.logs.log_reader import LogReader
+from inertial_estimation.logs.reduction import LogReader
 from inertial_estimation.model.robot import Robot
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -367,3 +367,8 @@ def test_double_support_is_no_range_for_offsets_from_the_model(yoga):
     (doubt,) = (one for one in found.findings if one.code == 'second_support')
     assert (doubt.subject, doubt.values['share']) == ('r_sole', 1.0)
     assert doubt.values['change'] < 5.0
+    # Of these 1.43 s, 13.87 s to 14.47 s and a short interval; of the log more than 10 s.
+    (time,) = (ft.frozen_s for ft in found.fts if ft.frozen_s)
+    (frozen,) = (one for one in found.findings if one.code == 'frozen')
+    assert 0.6 < time < 0.7
+    assert frozen.values['share'] == pytest.approx(time / 1.43, abs=0.02)
