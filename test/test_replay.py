@@ -28,7 +28,7 @@ from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.log import Log, TimeRange
 from inertial_estimation.logs.offsets import OffsetRequest
 from inertial_estimation.logs.open_log import open_log
-from inertial_estimation.logs.replay import replay, rows_at_rate, run, with_deviations
+from inertial_estimation.logs.replay import replay, rows_at_rate, with_deviations
 from inertial_estimation.logs.sensor_agreement import find_situations, momentum_records
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
@@ -57,6 +57,10 @@ def replay_bag(bag, settings, urdf=None, *, out=None, **options):
     report = json.loads(text, object_hook=lambda d: SimpleNamespace(**d))
     report.findings = found.findings
     return report
+
+
+def run(log, robot, settings):
+    return replay(robot, log, settings, deviations_rate=0.0)
 
 
 def codes(report):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from inertial_estimation.cli import identifiable
+from inertial_estimation.cli.commands import ALL
 from inertial_estimation.cli.files import load_urdf, naming
 from inertial_estimation.cli.render import escape, findings_lines, records_table, show, write_json
 from inertial_estimation.cli.robot_check import check_settings, check_urdf
@@ -86,7 +87,7 @@ def _check_equations(chosen: argparse.Namespace, urdf: str) -> int:
             choice, contacts = settings.choice(robot), settings.rows.contacts
         else:
             robot, choice, notes = identifiable.source_of_urdf(
-                urdf, chosen.ft or (identifiable.ALL,), chosen.efforts, chosen.fixed_link
+                urdf, chosen.ft or (ALL,), chosen.efforts, chosen.fixed_link
             )
         locked = map(escape, notes)
         if chosen.identifiable:

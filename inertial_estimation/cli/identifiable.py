@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from inertial_estimation.cli.commands import ALL, NONE
 from inertial_estimation.cli.render import records_table, table
 from inertial_estimation.cli.robot_check import usable_joints
-from inertial_estimation.errors import NameNotFound
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.unknowns import INERTIAL
+from inertial_estimation.logs.identify_settings import chosen
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import excitable, predictability
@@ -25,7 +26,6 @@ MAX_TERMS = 8
 """Terms of a combination that are printed."""
 MIN_FACTOR = 1e-6
 """Smaller factors are not printed: joints of many URDFs are off by so little."""
-ALL, NONE = 'all', 'none'
 
 
 def check_identifiable(
@@ -117,20 +117,11 @@ def source_of_urdf(
     """Return robot and equations of some sensors, and joints that are locked."""
     root = urdf_text.parse(urdf)
     joints, others = usable_joints(root)
-    used = _chosen('FT sensor', ft_sensors, list(urdf_text.ft_specs(root)))
+    sensors, drives = ([x for x in one if x != NONE] for one in (ft_sensors, efforts))
+    used = chosen(sensors, 'FT sensor', '', list(urdf_text.ft_specs(root)))
     robot = Robot.from_urdf(urdf, joints=joints, ft_sensors=used, imus=(), fixed_link=fixed_link)
-    choice = EquationChoice(efforts=_chosen('joint', efforts, robot.joint_names))
+    choice = EquationChoice(efforts=chosen(drives, 'joint', '', robot.joint_names))
     return robot, choice, [f'locked: joint {one}' for one in others]
-
-
-def _chosen(kind: str, names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return names, in the order in which they are known."""
-    if list(names) in ([ALL], [NONE]):
-        return tuple(known) if names[0] == ALL else ()
-    for name in names:
-        if name not in known:
-            raise NameNotFound(kind, name, known)
-    return tuple(name for name in known if name in names)
 
 
 def readable(base: Record) -> str:
