@@ -3,8 +3,8 @@
 """
 Settings in a file as frozen dataclasses, whose fields are read by their types.
 
-A type is a dataclass, a mapping of names to values of one type, a tuple of one type, a union, an
-enum, a plain value, or ``Annotated`` with its reader, a function of the value and its full name.
+A type is a dataclass, a mapping of names to values of one type, a tuple, a plain value, a choice
+of these or none, or ``Annotated`` with its reader, a function of the value and its full name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import abc
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from enum import Enum
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
@@ -37,8 +36,8 @@ def read(kind: Any, value: Any, name: str) -> Any:
         if value is None and NoneType in inner:
             return None
         # At most one of them is a mapping, and stands last.
-        kinds = [one for one in inner if one is not NoneType]
-        return read(kinds[-1 if isinstance(value, Mapping) else 0], value, name)
+        members = [one for one in inner if one is not NoneType]
+        return read(members[-1 if isinstance(value, Mapping) else 0], value, name)
     if origin is abc.Mapping:
         return {k: read(inner[1], one, f'{name}.{k}') for k, one in _names(value, name).items()}
     if origin is tuple:
@@ -54,10 +53,6 @@ def read(kind: Any, value: Any, name: str) -> Any:
         return value
     if kind is Path:
         return Path(read(str, value, name))
-    if issubclass(kind, Enum):
-        if value not in (known := [one.value for one in kind]):
-            raise NameNotFound(kind.__name__.lower(), str(value), known, f"'{name}' names it")
-        return kind(value)
     fits = type(value) in ((int, float) if kind is float else (kind,))
     if not fits or (kind is float and not np.isfinite(value)):
         raise ConfigError(f"'{name}' is {value!r}, expected {PLAIN[kind]}")
