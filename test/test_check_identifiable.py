@@ -4,14 +4,10 @@
 
 import json
 
-import pytest
 from robots import arm_with_wrist_sensor_urdf, two_link_urdf
 
 from inertial_estimation.cli import main
-from inertial_estimation.cli.identifiable import (
-    check_identifiable,
-    source_of_urdf,
-)
+from inertial_estimation.cli.identifiable import check_identifiable, source_of_urdf
 from inertial_estimation.model.identifiable import null_space
 from inertial_estimation.model.robot import Robot
 
@@ -25,33 +21,22 @@ def run(urdf, *more):
     return main(['check', str(urdf), '--identifiable', *map(str, more)])
 
 
-@pytest.fixture
-def urdf(tmp_path):
-    """Write a floating robot of two links."""
-    path = tmp_path / 'robot.urdf'
-    path.write_text(two_link_urdf())
-    return path
-
-
-def test_a_floating_robot_has_ten_and_seven(urdf, tmp_path, capsys):
-    assert run(urdf, '--json', tmp_path / 'out.json') == 0
-    shown = capsys.readouterr().out
-    assert 'body.m + arm.m' in shown
-    found = json.loads((tmp_path / 'out.json').read_text())
-    (submodel,) = found['submodels']
-    assert found['rank'] == submodel['rank'] == len(submodel['base_parameters']) == 10 + 7
-    assert submodel['never'] == []
-    assert set(found['predictions']['torques_lacking'].values()) == {0}
-
-
-def test_a_bolted_robot_needs_efforts(urdf, tmp_path, capsys):
-    assert run(urdf, '--fixed-link', 'body', '--json', tmp_path / 'out.json') == 1
-    assert capsys.readouterr().err.count('\n') == 1
-    assert not (tmp_path / 'out.json').exists()
+def test_floating_robot_needs_no_efforts_and_a_bolted_one_does(tmp_path, capsys):
+    urdf, out = tmp_path / 'robot.urdf', tmp_path / 'out.json'
+    urdf.write_text(two_link_urdf())
+    assert run(urdf, '--fixed-link', 'body', '--json', out) == 1
+    assert capsys.readouterr().err.count('\n') == 1 and not out.exists()
     assert run(urdf, '--fixed-link', 'body', '--efforts', 'all') == 0
     shown = capsys.readouterr().out
     assert 'Never identifiable' in shown
     assert any('body' in line and 'all' in line for line in shown.splitlines())
+    assert run(urdf, '--json', out) == 0
+    assert 'body.m + arm.m' in capsys.readouterr().out
+    found = json.loads(out.read_text())
+    (submodel,) = found['submodels']
+    assert found['rank'] == submodel['rank'] == len(submodel['base_parameters']) == 10 + 7
+    assert submodel['never'] == []
+    assert set(found['predictions']['torques_lacking'].values()) == {0}
 
 
 def test_known_ground_is_that_of_identify(tmp_path, capsys):
@@ -77,7 +62,7 @@ def test_known_ground_is_that_of_identify(tmp_path, capsys):
 
 def test_efforts_and_a_wrist_sensor_of_an_arm(shared_models):
     urdf = (shared_models / 'panda_wrist_ft.urdf').read_text()
-    arm = check_identifiable(source_of_urdf(urdf, efforts=['all'], fixed_link='panda_link0'))
+    arm = check_identifiable(*source_of_urdf(urdf, efforts=['all'], fixed_link='panda_link0'))
     base, hand = arm['submodels']
     # Seven for each joint; of the first one only the inertia about its axis.
     assert (base['rank'], hand['rank']) == (43, 14)
@@ -85,6 +70,6 @@ def test_efforts_and_a_wrist_sensor_of_an_arm(shared_models):
     assert arm['predictions']['torques_lacking']['panda_joint1'] == 0
     assert arm['predictions']['wrenches_lacking']['panda_link0'] > 0
     assert any('mimic' in note for note in arm['notes'])
-    alone = check_identifiable(source_of_urdf(urdf, fixed_link='panda_link0'))
+    alone = check_identifiable(*source_of_urdf(urdf, fixed_link='panda_link0'))
     assert [one['rank'] for one in alone['submodels']] == [0, 14]
     assert alone['predictions']['torques_lacking']['panda_joint1'] > 0

@@ -40,9 +40,7 @@ def test_errors_have_one_base_a_matching_builtin_and_pickle():
         (errors.CallError('no'), True),
         (errors.ModelError("'weight' is -1", about=('weight',)), True),
         (errors.ModelError("'weight' is -1"), False),
-        (errors.ConfigError("'a.yaml' of 'weight' is of robot 'b'", about=('weight',)), False),
         (errors.CalibrationError("allow more 'weight'", about=('weight',)), False),
-        (errors.NameNotFound('sensor', 'ft', ('hand',), "'weight' names 'ft'"), False),
     ],
 )
 def test_impossible_values_are_wrong_calls_and_data_are_not(error, wrong):

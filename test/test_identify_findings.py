@@ -97,7 +97,6 @@ def test_impossible_logs_are_refused(folder, capsys, changed, subject):
     [
         (lambda log: {'e': 10.0 * log['e']}, 'scale', 'base'),
         (lambda log: {'e': column(1, np.negative, log['e'])}, 'scale', 'base'),
-        (lambda log: {'e': column(1, np.zeros_like, log['e'])}, 'frozen', 'j_seen'),
         (lambda log: {'q': some_missing(log['q'])}, 'missing', 'j_bare'),
         (lambda log: {'v': column(0, stuck, log['v'])}, 'frozen', 'j_drawn'),
         (lambda log: {'e': column(1, lambda e: np.clip(e, -0.5, 0.5), log['e'])},

@@ -39,20 +39,6 @@ def test_dead_zone_is_of_all_efforts_or_of_named_joints(tmp_path, robot):
         assert found.choice(robot).dead_zones == wanted
 
 
-@pytest.mark.parametrize(
-    'text',
-    [
-        LOG + 'rws: {}\n',
-        LOG + 'rows: {efforts: [elbw]}\n',
-        LOG + 'robot: {fixed_link: base}\nrows: {base_link: true}\n',
-        LOG + 'payloads: {disc: {frame: tip, mass: -1.0, logs: [a]}}',
-    ],
-)
-def test_wrong_file_is_refused(tmp_path, robot, text):
-    with pytest.raises((ConfigError, NameNotFound)):
-        read(tmp_path, text).choice(robot)
-
-
 def blocks_of(robot):
     friction = (Term.VISCOUS, Term.COULOMB)
     choice = EquationChoice(efforts=('shoulder', 'elbow'), friction=friction)
@@ -105,13 +91,20 @@ def test_ellipsoid_holds_what_its_axes_state(robot, rng):
 
 
 @pytest.mark.parametrize(
-    'given',
+    'text',
     [
-        {'mass': {'hand': [0, 1]}},
-        {'mass': {'tool': [2, 1]}},
-        {'extras': {'elbow.offset': [0, 1]}},
+        LOG + 'rws: {}\n',
+        LOG + 'rows: {efforts: [elbw]}\n',
+        LOG + 'robot: {fixed_link: base}\nrows: {base_link: true}\n',
+        LOG + 'payloads: {disc: {frame: tip, mass: -1.0, logs: [a]}}',
+        LOG + 'bounds: {mass: {hand: [0, 1]}}',
+        LOG + 'bounds: {mass: {tool: [2, 1]}}',
+        LOG + 'bounds: {extras: {elbow.offset: [0, 1]}}',
     ],
 )
-def test_wrong_bounds_are_refused(robot, given):
+def test_wrong_file_is_refused(tmp_path, robot, text):
+    def use(found):
+        submodel_bounds(found.bounds, EquationBuilder(robot, found.choice(robot)).blocks)
+
     with pytest.raises((ConfigError, NameNotFound)):
-        bounds_of(robot, given)
+        use(read(tmp_path, text))

@@ -140,7 +140,7 @@ def test_base_link_equations_of_a_table_give_the_truth(tmp_path, motion):
     (block,) = report(tmp_path)['submodels']
     assert block['name'] == 'root' and len(block['rows']) == 6
     error, rank = base_error(tmp_path)
-    assert block['determined'] == rank == 10 + 7 * 5
+    assert len(block['base_parameters']) == rank == 10 + 7 * 5
     assert error < EXACT
 
 

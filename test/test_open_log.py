@@ -226,29 +226,17 @@ def test_csv_with_sensors(tmp_path, rng):
         assert np.isnan(np.delete(of_sensors, leg, axis=1)).all()
 
 
-@pytest.mark.parametrize(
-    'changes',
-    [
+def test_wrong_layouts_and_tables_are_refused(arm_with_wrist_sensor, npz, tmp_path):
+    path, _ = npz
+    for changes in (
         {'positions': {'columns': 'q', 'unit': 'rads'}},
         {'positions': {'columns': 'q', 'divided_by': [[1, 1], [1, 1]]}},
         {'imus': {'head': {'gyroscope': 'g'}}},
-    ],
-)
-def test_wrong_layout_is_refused(changes):
-    with pytest.raises((ConfigError, NameNotFound)):
-        layout(**changes)
-
-
-def test_logs_without_the_columns_are_refused(arm_with_wrist_sensor, npz, tmp_path):
-    path, _ = npz
-    for one in (
-        layout(positions='p'),
-        layout(velocities='short'),
-        layout(time='late'),
-        layout(ft_sensors={'wrist': 'q'}),
-    ):
-        with pytest.raises((LogError, NameNotFound)):
-            open_log(path, arm_with_wrist_sensor, layout=one)
+        {'positions': 'p'}, {'velocities': 'short'}, {'time': 'late'},
+        {'ft_sensors': {'wrist': 'q'}},
+    ):  # fmt: skip
+        with pytest.raises((ConfigError, LogError, NameNotFound)):
+            open_log(path, arm_with_wrist_sensor, layout=layout(**changes))
     for name, text in (
         ('none.csv', None), ('ragged.csv', 't,q\n1,2\n1\n'), ('words.csv', 't\nx\n'),
         ('no.npz', 't,q'), ('log.mat', 't'),

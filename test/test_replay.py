@@ -28,7 +28,7 @@ from inertial_estimation.logs.bag import BagReader
 from inertial_estimation.logs.log import Log, TimeRange
 from inertial_estimation.logs.offsets import OffsetRequest
 from inertial_estimation.logs.open_log import open_log
-from inertial_estimation.logs.replay import replay, rows_at_rate, run, with_deviations
+from inertial_estimation.logs.replay import replay, rows_at_rate, with_deviations
 from inertial_estimation.logs.sensor_agreement import find_situations, momentum_records
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch
@@ -57,6 +57,10 @@ def replay_bag(bag, settings, urdf=None, *, out=None, **options):
     report = json.loads(text, object_hook=lambda d: SimpleNamespace(**d))
     report.findings = found.findings
     return report
+
+
+def run(log, robot, settings):
+    return replay(robot, log, settings, deviations_rate=0.0)
 
 
 def codes(report):
@@ -367,3 +371,8 @@ def test_double_support_is_no_range_for_offsets_from_the_model(yoga):
     (doubt,) = (one for one in found.findings if one.code == 'second_support')
     assert (doubt.subject, doubt.values['share']) == ('r_sole', 1.0)
     assert doubt.values['change'] < 5.0
+    # Of these 1.43 s, 13.87 s to 14.47 s and a short interval; of the log more than 10 s.
+    (time,) = (ft.frozen_s for ft in found.fts if ft.frozen_s)
+    (frozen,) = (one for one in found.findings if one.code == 'frozen')
+    assert 0.6 < time < 0.7
+    assert frozen.values['share'] == pytest.approx(time / 1.43, abs=0.02)

@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from inertial_estimation.cli import identifiable
+from inertial_estimation.cli.commands import ALL
 from inertial_estimation.cli.files import load_urdf, naming
 from inertial_estimation.cli.render import escape, findings_lines, records_table, show, write_json
 from inertial_estimation.cli.robot_check import check_settings, check_urdf
@@ -24,6 +24,7 @@ from inertial_estimation.identification.feasibility import (
     check_stated,
     read_base_parameters,
 )
+from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.model.robot import Robot
 
 Record = dict[str, Any]
@@ -36,8 +37,9 @@ TABLES = {
     'Dependence of wrenches at contacts': ('wrench_dependence', ()),
 }
 """Of each title, key and columns of the records; default: all."""
+VERDICTS = 'cone', 'verdict', 'margin', 'distance', 'grade'
 ROUND_OFF = 1e-6
-"""Share of a table's quantity below which its rows are round-off of the solver."""
+"""Share of the distance below which a change is round-off of the solver."""
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -78,23 +80,26 @@ def _check_robot(chosen: argparse.Namespace, urdf: str) -> int:
 def _check_equations(chosen: argparse.Namespace, urdf: str) -> int:
     """Print what logs can determine, or whether stated base parameters can be those of bodies."""
     with naming(chosen.urdf):
+        notes, contacts = list[str](), tuple[str, ...]()
         if chosen.config:
-            source = identifiable.source_of_file(chosen.config, urdf)
+            settings = IdentifySettings.from_yaml(chosen.config)
+            robot = settings.build_robot(urdf)
+            choice, contacts = settings.choice(robot), settings.rows.contacts
         else:
-            source = identifiable.source_of_urdf(
-                urdf, chosen.ft or (identifiable.ALL,), chosen.efforts, chosen.fixed_link
+            robot, choice, notes = identifiable.source_of_urdf(
+                urdf, chosen.ft or (ALL,), chosen.efforts, chosen.fixed_link
             )
-        notes = map(escape, source.notes)
+        locked = map(escape, notes)
         if chosen.identifiable:
-            found = identifiable.check_identifiable(source)
+            found = identifiable.check_identifiable(robot, choice, notes, contacts)
             write_json(chosen.json, found)
-            show(escape(found['summary']), *identifiable.identifiable_tables(found), *notes)
+            show(escape(found['summary']), *identifiable.identifiable_tables(found), *locked)
             return 0
     text = read_text(chosen.base_parameters).removeprefix('\ufeff')
     with naming(chosen.base_parameters):
-        found, shown, feasible = check_base_parameters(text, source.robot)
+        found, shown, feasible = check_base_parameters(text, robot)
     write_json(chosen.json, found)
-    show(*shown, *notes)
+    show(*shown, *locked)
     return 0 if feasible else 1
 
 
@@ -127,34 +132,21 @@ def check_base_parameters(text: str, robot: Robot) -> tuple[Record, list[Any], b
         }
         for k in np.flatnonzero(stated.below_zero)
     }
-    feasible = found[Consistency.FULL.value]['verdict'] == Verdict.FEASIBLE.value
-    passive = all(one['may_be_zero'] for one in below.values())
-    tables = list(_tables(found, below, dict(zip(names, values.tolist(), strict=True))))
-    return found | {'below_zero': below}, tables, feasible and passive
-
-
-def _tables(found: Record, below: Record, values: dict[str, float]) -> Iterator[Any]:
-    """Yield verdicts, the nearest consistent base parameters, and the proof."""
     verdicts = [{'cone': kind, **one} for kind, one in found.items()]
-    columns = ('cone', 'verdict', 'margin', 'distance', 'grade')
-    yield records_table('Base parameters', verdicts, columns)
     negative = [{'combination': name, **one} for name, one in below.items()]
-    yield records_table('Negative friction and drives', negative)
+    tables = [
+        records_table('Base parameters', verdicts, VERDICTS),
+        records_table('Negative friction and drives', negative),
+    ]
     full = found[Consistency.FULL.value]
-    if full['verdict'] != Verdict.FEASIBLE.value:
+    feasible = full['verdict'] == Verdict.FEASIBLE.value
+    if not feasible:
         nearest = [
-            {'combination': name, 'stated': values[name], 'nearest': value, 'change': change}
-            for name, value in full['nearest'].items()
-            if abs(change := value - values[name]) > ROUND_OFF * full['distance']
+            {'combination': name, 'stated': value, 'nearest': near, 'change': near - value}
+            for (name, near), value in zip(full['nearest'].items(), values.tolist(), strict=True)
+            if abs(near - value) > ROUND_OFF * full['distance']
         ]
         title = f'Nearest feasible base parameters ({len(nearest)} of {len(values)} change)'
-        yield records_table(title, nearest)
-    if (proof := full['certificate']) is not None:
-        heaviest = sorted(proof['weights'].items(), key=lambda item: -abs(item[1]))
-        weights = [
-            {'combination': name, 'weight': weight}
-            for name, weight in heaviest
-            if abs(weight) > ROUND_OFF * abs(heaviest[0][1])
-        ]
-        title = f'Proof: this sum is at least {proof["least"]:.4g}, stated {proof["stated"]:.4g}'
-        yield records_table(title, weights)
+        tables.append(records_table(title, nearest))
+    passive = all(one['may_be_zero'] for one in below.values())
+    return found | {'below_zero': below}, tables, feasible and passive

@@ -5,17 +5,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from inertial_estimation.cli.commands import ALL, NONE
 from inertial_estimation.cli.render import records_table, table
 from inertial_estimation.cli.robot_check import usable_joints
-from inertial_estimation.errors import NameNotFound
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.equations.wrenches import COMPONENTS
 from inertial_estimation.identification.unknowns import INERTIAL
-from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.identify_settings import chosen
 from inertial_estimation.model import urdf as urdf_text
 from inertial_estimation.model.base_parameters import BaseParameters
 from inertial_estimation.model.identifiable import excitable, predictability
@@ -26,24 +26,18 @@ MAX_TERMS = 8
 """Terms of a combination that are printed."""
 MIN_FACTOR = 1e-6
 """Smaller factors are not printed: joints of many URDFs are off by so little."""
-ALL, NONE = 'all', 'none'
 
 
-class EquationSource(NamedTuple):
-    """A robot, and the equations that its logs would give."""
+def check_identifiable(
+    robot: Robot, choice: EquationChoice, notes: Sequence[str] = (), contacts: Sequence[str] = ()
+) -> Record:
+    """
+    Return the combinations that equations can determine, however the robot moves.
 
-    robot: Robot
-    choice: EquationChoice
-    contacts: tuple[str, ...] = ()
-    """Frames of unknown contacts throughout the logs."""
-    notes: tuple[str, ...] = ()
-
-
-def check_identifiable(source: EquationSource) -> Record:
-    """Return the combinations that equations can determine, however the robot moves."""
-    robot, choice = source.robot, source.choice
+    contacts: frames of unknown contacts throughout the logs.
+    """
     builder = EquationBuilder(excitable(robot), choice)
-    unusable = {robot.submodel_of(frame) for frame in source.contacts}
+    unusable = {robot.submodel_of(frame) for frame in contacts}
     submodels: list[Record] = []
     for k, (block, (base, _)) in enumerate(zip(builder.blocks, builder.bases, strict=True)):
         names, kinds = block.unknowns.names, list(block.kinds)
@@ -53,21 +47,20 @@ def check_identifiable(source: EquationSource) -> Record:
         submodels.append({
             'name': block.submodel.name, 'links': list(block.unknowns.links), 'equations': kinds,
             'unknowns': len(names), 'rank': base.rank, 'base_parameters': records,
-            'alone': [record['kept'] for record in records if not record['terms']],
             'never': [names[k] for k in base.undetermined()],
         })  # fmt: skip
     lacking = predictability(
         robot,
         efforts=choice.efforts,
         wrenches=[one['name'] for one in submodels if COMPONENTS[0] in one['equations']],
-        contacts=source.contacts,
+        contacts=contacts,
     )
     fixed = f"'{robot.fixed_frame}' fixed" if robot.fixed_frame else 'floating'
     fts = ', '.join(sensor.name for sensor in robot.ft_sensors) or 'none'
     return {
         'summary': f"robot '{robot.name}', {fixed}; FT sensors: {fts}; "
         f'efforts: {", ".join(choice.efforts) or "none"}',
-        'notes': source.notes,
+        'notes': notes,
         'rank': sum(one['rank'] for one in submodels),
         'submodels': submodels,
         'predictions': {
@@ -88,9 +81,13 @@ def identifiable_tables(found: Record) -> Iterator[Any]:
     for one in submodels:
         texts = [(readable(base),) for base in one['base_parameters'] if base['terms']]
         yield table(f'{one["name"]}: combinations', ('combination',), texts) if texts else None
-    for title, key in (('Identifiable one by one', 'alone'), ('Never identifiable', 'never')):
+    bases = [base for one in submodels for base in one['base_parameters']]
+    for title, names in (
+        ('Identifiable one by one', [base['kept'] for base in bases if not base['terms']]),
+        ('Never identifiable', [name for one in submodels for name in one['never']]),
+    ):
         owners: dict[str, list[str]] = {}
-        for name in (name for one in submodels for name in one[key]):
+        for name in names:
             owner, _, parameter = name.rpartition('.')
             owners.setdefault(owner, []).append(parameter)
         listed = [
@@ -116,31 +113,15 @@ def source_of_urdf(
     ft_sensors: Sequence[str] = (ALL,),
     efforts: Sequence[str] = (),
     fixed_link: str = '',
-) -> EquationSource:
-    """Return the equations of some sensors; joints that cannot be estimated are locked."""
+) -> tuple[Robot, EquationChoice, list[str]]:
+    """Return robot and equations of some sensors, and joints that are locked."""
     root = urdf_text.parse(urdf)
     joints, others = usable_joints(root)
-    used = _chosen('FT sensor', ft_sensors, list(urdf_text.ft_specs(root)))
+    sensors, drives = ([x for x in one if x != NONE] for one in (ft_sensors, efforts))
+    used = chosen(sensors, 'FT sensor', '', list(urdf_text.ft_specs(root)))
     robot = Robot.from_urdf(urdf, joints=joints, ft_sensors=used, imus=(), fixed_link=fixed_link)
-    choice = EquationChoice(efforts=_chosen('joint', efforts, robot.joint_names))
-    return EquationSource(robot, choice, notes=tuple(f'locked: joint {one}' for one in others))
-
-
-def source_of_file(path: str, urdf: str) -> EquationSource:
-    """Return the equations that a file of identify, or a parameter file of the node, describes."""
-    settings = IdentifySettings.from_yaml(path)
-    robot = settings.build_robot(urdf)
-    return EquationSource(robot, settings.choice(robot), settings.rows.contacts)
-
-
-def _chosen(kind: str, names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return names, in the order in which they are known."""
-    if list(names) in ([ALL], [NONE]):
-        return tuple(known) if names[0] == ALL else ()
-    for name in names:
-        if name not in known:
-            raise NameNotFound(kind, name, known)
-    return tuple(name for name in known if name in names)
+    choice = EquationChoice(efforts=chosen(drives, 'joint', '', robot.joint_names))
+    return robot, choice, [f'locked: joint {one}' for one in others]
 
 
 def readable(base: Record) -> str:

@@ -89,9 +89,8 @@ def _overview(found: RobotIdentification, s: Record) -> Iterator[Any]:
         for link in block.answer.unknowns.links
     ]
     payloads = [{'name': name, **values} for name, values in s['payloads'].items()]
-    determined, possible = (
-        sum(one[key] for one in s['submodels']) for key in ('determined', 'combinations')
-    )
+    determined = sum(len(one['base_parameters']) for one in s['submodels'])
+    possible = sum(one['combinations'] for one in s['submodels'])
     yield records_table(f'Links, by {s["method"]}', links, LINKS)
     yield records_table('\nPayloads', payloads, PAYLOADS)
     residuals = [

@@ -8,7 +8,7 @@ Findings of level ERROR are contradictions that no robot has: units, signs or co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import hypot
 from typing import NamedTuple
 
@@ -50,11 +50,11 @@ PASSIVE = (Term.VISCOUS, Term.DRIVE_INERTIA)
 """Terms that cannot be negative."""
 MAX_GAIN_DEVIATION, GAIN_SCALE, CURRENT_LIMIT = 0.3, 2.0, 0.3
 """Of gains: relative deviation, torques over those of the URDF, residual over a current."""
-LOG_SHARE, LOG_FACTOR, LOG_FACTOR_OF_SEVERAL = 0.1, 5.0, 2.5
+LOG_SHARE, LOG_FACTOR = 0.1, 5.0
 """
 Share of the signal, and times the residuals of logs fitted one by one, that one fit may leave of a
 log. Runs of one real arm stay below 2.1, a wrist whose friction changes comes to 3.5, 10 s with an
-unstated payload of a tenth of the arm's weight to 18. The last one: of two kinds or more.
+unstated payload of a tenth of the arm's weight to 18.
 """
 UNSEEN_SHARE, UNSEEN_SMALL, UNSEEN_FACTOR = 0.5, 0.15, 10.0
 """Shares of the signal of logs to predict, and the factor from which the smaller one counts."""
@@ -112,19 +112,25 @@ def _has_gains(block: BlockFit) -> bool:
 
 
 def fit_findings(found: RobotFit) -> Iterator[Finding]:
-    """Yield what is doubtful of an identification."""
+    """Yield what is doubtful of an identification, and what no robot has: level ERROR."""
     raised = 'second moments raised to those of a small ball, for the prior to be consistent'
     for name in found.widened:
         yield finding('inertia', name, level=Level.INFO, what=raised)
     for name, why in found.undetermined.items():
         yield finding('unexcited', name, what=f'not identified: {why}')
+    # With the sign of gravity turned, joints that it does not load keep theirs.
+    unloaded = {EFFORT + joint for joint in joints_without_gravity(found.robot)}
     for block in found.blocks:
-        answer = block.answer
+        answer, known = block.answer, list(figures(block))
+        masses = found.robot.parameters[list(block.evidence.block.submodel.links), 0]
+        # Without masses a URDF predicts nothing.
+        stated = bool((masses[block.links_seen] >= SMALLEST_MASS).all())
+        yield from _impossible(block, known, unloaded, stated=stated)
+        yield from _equations(block, known)
         yield from _links(block, found)
         yield from _extras(block)
         if _has_gains(block):
-            yield from _torques(block, found, GAIN_SCALE, None)
-        yield from _equations(block)
+            yield from _torques(block, masses)
         for name, value in block.held.items():
             what = f'the answer is at its bound, {name} {value:.4g}'
             yield finding('suboptimal', block.name, what=what, limit=value)
@@ -160,40 +166,43 @@ def _links(block: BlockFit, found: RobotFit) -> Iterator[Finding]:
 
 
 def _extras(block: BlockFit) -> Iterator[Finding]:
-    """Yield negative friction and drive inertia, and gains that the payload hardly determines."""
+    """Yield negative friction, drive inertia and gains, and gains that are hardly determined."""
     answer = block.answer
     for k, extra in enumerate(answer.unknowns.extras, start=answer.unknowns.n_inertial):
         value, deviation = answer.x[k], answer.deviations[k]
         about = f'{value:.3g} +- {deviation:.2g}'
-        if extra.term in PASSIVE and '+' not in extra.of and value < -np.nan_to_num(deviation):
+        if extra.term is Term.DRIVE_GAIN:
+            if value < -SCALE_DEVIATIONS * deviation:
+                what = f'negative gain {about}: wrong mass of a payload, logs or signs'
+                yield finding('indefinite', str(extra), level=Level.ERROR, what=what)
+            elif value <= 0.0 or deviation > MAX_GAIN_DEVIATION * value:
+                yield finding('unexcited', str(extra), what=f'gain {about}')
+        elif extra.term in PASSIVE and '+' not in extra.of and value < -np.nan_to_num(deviation):
             yield finding('indefinite', str(extra), what=f'negative, {about}')
-        doubtful = value <= 0.0 or deviation > MAX_GAIN_DEVIATION * value
-        if extra.term is Term.DRIVE_GAIN and doubtful:
-            yield finding('unexcited', str(extra), what=f'gain {about}')
 
 
-def _torques(
-    block: BlockFit, found: RobotFit, limit: float, level: Level | None
-) -> Iterator[Finding]:
-    """Yield torques of the identified parameters that are many times those of the URDF."""
-    masses = found.robot.parameters[list(block.evidence.block.submodel.links), 0]
+def _torques(block: BlockFit, masses: Array) -> Iterator[Finding]:
+    """Yield torques by unknown gains that are many times those of the URDF; masses (n,) [kg]."""
     n = block.answer.unknowns.n_inertial
     rows = np.vstack([part.R[:, :n] for part in block.evidence.kinds.values()])
     new, old = (float(np.linalg.norm(rows @ x[:n])) for x in (block.answer.x, block.before))
-    if (masses >= SMALLEST_MASS).any() and old > 0.0 and not 1.0 / limit <= new / old <= limit:
-        what = 'torques of the identified parameters'
-        yield finding('scale', block.name, level=level, what=what, factor=new / old)
+    if (masses < SMALLEST_MASS).all() or not old > 0.0:
+        return
+    factor, what = new / old, 'torques of the identified parameters'
+    for limit, level in (IMPOSSIBLE_SCALE, Level.ERROR), (GAIN_SCALE, Level.WARNING):
+        if not 1.0 / limit <= factor <= limit:
+            yield finding('scale', block.name, level=level, what=what, factor=factor)
+            return
 
 
-def _equations(block: BlockFit) -> Iterator[Finding]:
+def _equations(block: BlockFit, known: Sequence[Figures]) -> Iterator[Finding]:
     """Yield equations whose measured side is off by a factor, or of which a fit leaves most."""
-    limit, known = limit_of('scale'), list(figures(block))
+    limit = limit_of('scale')
     with_gain = {EFFORT + joint for joint in geared(block.answer.unknowns)}
     for one in known:
         gap = abs(one.scale) - limit if abs(one.scale) > limit else 1.0 / limit - one.scale
         if gap > SCALE_DEVIATIONS * one.deviation:
             yield finding('scale', block.name, what=one.kind, factor=one.scale)
-    for one in known:
         share = one.left / one.signal if one.signal > 0.0 else 0.0
         largest = max(other.signal for other in known if other.kind[:6] == one.kind[:6])
         if share > (CURRENT_LIMIT if one.kind in with_gain else limit_of('residual')) and (
@@ -204,49 +213,37 @@ def _equations(block: BlockFit) -> Iterator[Finding]:
             yield finding('residual', block.name, what=one.kind, share=share)
 
 
-def impossible(found: RobotFit) -> Iterator[Finding]:
-    """Yield findings of level ERROR: the logs are not of the robot of the URDF."""
-    # With the sign of gravity turned, joints that it does not load keep theirs.
-    unloaded = {EFFORT + joint for joint in joints_without_gravity(found.robot)}
-    for block in found.blocks:
-        yield from _negative_gains(block)
-        if _has_gains(block):
-            yield from _torques(block, found, IMPOSSIBLE_SCALE, Level.ERROR)
-        masses = found.robot.parameters[list(block.evidence.block.submodel.links), 0]
-        # Without masses a URDF predicts nothing.
-        stated = (masses[block.links_seen] >= SMALLEST_MASS).all()
-        known = [one for one in figures(block) if one.signal > 0.0]
-        for kind, unit in UNITS.items():
-            of_unit = [one for one in known if one.kind.startswith(kind)]
-            what = f'all {kind} equations [{unit}]'
-            scaled = [one for one in of_unit if np.isfinite(one.scale)]
-            scales = np.array([one.scale for one in scaled])
-            loaded = np.array([one.scale for one in scaled if one.kind not in unloaded])
-            large = stated and (scales > IMPOSSIBLE_SCALE).all()
-            small = (np.abs(scales) * IMPOSSIBLE_SCALE < 1.0).all()
-            against = len(loaded) >= MIN_KINDS and (loaded < 0.0).all()
-            # A wrong scale leaves residuals as well.
-            if against or (len(scales) >= MIN_KINDS and ((scales < 0.0).all() or small or large)):
-                factor = float(np.median(scales))
-                yield finding('scale', block.name, level=Level.ERROR, what=what, factor=factor)
-                continue
-            signal, left, own, predicted = (
-                hypot(*(getattr(one, name) for one in of_unit))
-                for name in ('signal', 'left', 'own', 'predicted')
-            )
-            if (left > REFUSED_RESIDUAL * signal and left > REFUSED_OWN * own) or (
-                left > FOREIGN_RESIDUAL * signal and predicted > FOREIGN_PREDICTION * signal
-            ):
-                share = left / signal
-                yield finding('residual', block.name, level=Level.ERROR, what=what, share=share)
+def _impossible(
+    block: BlockFit, known: Sequence[Figures], unloaded: Collection[str], *, stated: bool
+) -> Iterator[Finding]:
+    """
+    Yield findings of level ERROR: all equations of a unit are off, the logs are of another robot.
 
-
-def _negative_gains(block: BlockFit) -> Iterator[Finding]:
-    """Yield gains that no drive has: wrong payload mass, logs or signs."""
-    columns, answer = gain_columns(block.answer.unknowns), block.answer
-    for k in columns[answer.x[columns] < -SCALE_DEVIATIONS * answer.deviations[columns]]:
-        what = f'negative gain {answer.x[k]:.4g}'
-        yield finding('indefinite', answer.unknowns.names[k], level=Level.ERROR, what=what)
+    unloaded: kinds that keep their sign when that of gravity turns; stated: the URDF has masses.
+    """
+    for kind, unit in UNITS.items():
+        of_unit = [one for one in known if one.kind.startswith(kind) and one.signal > 0.0]
+        what = f'all {kind} equations [{unit}]'
+        scaled = [one for one in of_unit if np.isfinite(one.scale)]
+        scales = np.array([one.scale for one in scaled])
+        loaded = np.array([one.scale for one in scaled if one.kind not in unloaded])
+        large = stated and (scales > IMPOSSIBLE_SCALE).all()
+        small = (np.abs(scales) * IMPOSSIBLE_SCALE < 1.0).all()
+        against = len(loaded) >= MIN_KINDS and (loaded < 0.0).all()
+        # A wrong scale leaves residuals as well.
+        if against or (len(scales) >= MIN_KINDS and ((scales < 0.0).all() or small or large)):
+            factor = float(np.median(scales))
+            yield finding('scale', block.name, level=Level.ERROR, what=what, factor=factor)
+            continue
+        signal, left, own, predicted = (
+            hypot(*(getattr(one, name) for one in of_unit))
+            for name in ('signal', 'left', 'own', 'predicted')
+        )
+        if (left > REFUSED_RESIDUAL * signal and left > REFUSED_OWN * own) or (
+            left > FOREIGN_RESIDUAL * signal and predicted > FOREIGN_PREDICTION * signal
+        ):
+            share = left / signal
+            yield finding('residual', block.name, level=Level.ERROR, what=what, share=share)
 
 
 def contradictions(
@@ -258,7 +255,7 @@ def contradictions(
     Equations of one kind are fitted by any parameters, once for each log and once for all logs.
     """
     for block in found.blocks:
-        odd = []
+        gains = gain_columns(block.answer.unknowns)
         for kind in block.noise.deviations:
             logs = {
                 log: one.kinds[kind]
@@ -266,7 +263,7 @@ def contradictions(
                 for one in evidence
                 if one.block.submodel.name == block.name and one.kinds[kind].count
             }
-            systems = [_sides(rows, gain_columns(block.answer.unknowns)) for rows in logs.values()]
+            systems = [_sides(rows, gains) for rows in logs.values()]
             counts = [rows.count for rows in logs.values()]
             alone = [_rest(*one) for one in systems]
             free = sum(max(n - rank, 0.0) for n, (_, rank) in zip(counts, alone, strict=True))
@@ -277,13 +274,11 @@ def contradictions(
             parts = np.split(together, len(systems))
             for log, (_, target), count, rest in zip(logs, systems, counts, parts, strict=True):
                 left, signal = (float(np.linalg.norm(v) / np.sqrt(count)) for v in (rest, target))
-                large = left > LOG_SHARE * signal > 0.0
-                if large and left > LOG_FACTOR_OF_SEVERAL * noise > 0.0:
-                    odd.append((left / noise, log, f'{block.name} {kind}', left / signal))
-        several = len({what for _, _, what, _ in odd}) > 1
-        for factor, log, what, share in sorted(odd, reverse=True):
-            if several or factor > LOG_FACTOR:
-                yield finding('logs_disagree', log, what=what, share=share, factor=factor)
+                if left > LOG_SHARE * signal > 0.0 and left > LOG_FACTOR * noise > 0.0:
+                    what, share = f'{block.name} {kind}', left / signal
+                    yield finding(
+                        'logs_disagree', log, what=what, share=share, factor=left / noise
+                    )  # fmt: skip
 
 
 def _sides(rows: Information, gains: Indices) -> tuple[Array, Array]:

@@ -22,12 +22,7 @@ from inertial_estimation.identification.priors import widened
 from inertial_estimation.identification.solvers.mass_points import METHOD, PointGrid, link_grids
 from inertial_estimation.identification.solvers.methods import SOLVERS
 from inertial_estimation.logs.checks import MIN_MOTION
-from inertial_estimation.logs.fit_findings import (
-    contradictions,
-    fit_findings,
-    impossible,
-    predictions,
-)
+from inertial_estimation.logs.fit_findings import contradictions, fit_findings, predictions
 from inertial_estimation.logs.identify_settings import (
     IdentifySettings,
     ShapeSettings,
@@ -187,7 +182,8 @@ def identify(
         seen, rejected = reduction.undisturbed(fitted, seen)
     chosen = {**(options or {}), **({'grids': points} if points else {})}
     found = fit(reader.robot, merged(seen), method, chosen, bounds)
-    raise_errors(impossible(found))
+    judged = [*fit_findings(found)]
+    raise_errors(judged)
     possible = {
         block.submodel.name: base
         for block, (base, _) in zip(builder.blocks, builder.bases, strict=True)
@@ -212,7 +208,7 @@ def identify(
         *still,
         *_unexcited(known),
         *contradictions(found, {log.part.path: log.evidence for log in seen}),
-        *fit_findings(found),
+        *judged,
         *_lighter_links(found),
         *(one for log in unseen for one in log.findings),
         *(
@@ -266,7 +262,7 @@ def _lighter_links(found: RobotFit) -> Iterator[Finding]:
     shares = lightened(found.robot, found.described) if found.consistent else {}
     for name, share in shares.items():
         what = f'the exported URDF keeps {share:.0%} of its former mass and inertia'
-        yield finding('inertia', name, what=what)
+        yield finding('inertia', name, level=Level.INFO, what=what)
 
 
 def _still_joints(seen: Sequence[Reduced], robot: Robot) -> Iterator[Finding]:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -51,9 +51,9 @@ FREE = np.array([[-np.inf] * 3, [np.inf] * 3])
 """Corners of a box without limits."""
 
 
-def _chosen(given: Iterable[str], kind: str, name: str, known: Sequence[str]) -> tuple[str, ...]:
+def chosen(given: Collection[str], kind: str, name: str, known: Sequence[str]) -> tuple[str, ...]:
     """Return names among the known ones of a kind; `ALL` is every one."""
-    names = tuple(known) if given == ALL else tuple(given)
+    names = tuple(known) if tuple(given) == ALL else tuple(given)
     for one in names:
         if one not in known:
             raise NameNotFound(kind, one, known, f"'{name}' names it" if name else '')
@@ -101,7 +101,7 @@ def _box(value: Any, name: str) -> Box:
 def _robot(value: Any, name: str) -> dict[str, Any]:
     """Read arguments of `Robot.from_urdf`, which checks their values."""
     found: dict[str, Any] = read(Mapping[str, Any], value, name)
-    _chosen(found, f"setting below '{name}'", '', ROBOT)
+    chosen(found, f"setting below '{name}'", '', ROBOT)
     if 'joints' in found:
         read(tuple[str, ...], found['joints'], f'{name}.joints')
     return found
@@ -271,11 +271,11 @@ class IdentifySettings:
                 "'rows.external', or a robot that is not fixed"
             )
         sensors = [sensor.name for sensor in robot.ft_sensors]
-        efforts = _chosen(rows.efforts, 'joint', 'rows.efforts', robot.joint_names)
-        gains = _chosen(rows.gains, 'joint', 'rows.gains', robot.joint_names)
+        efforts = chosen(rows.efforts, 'joint', 'rows.efforts', robot.joint_names)
+        gains = chosen(rows.gains, 'joint', 'rows.gains', robot.joint_names)
         if self.log is not None:
             self.log.require_torques([name for name in efforts if name not in gains])
-        terms = _chosen(rows.friction, 'term', 'rows.friction', [one.value for one in OF_A_JOINT])
+        terms = chosen(rows.friction, 'term', 'rows.friction', [one.value for one in OF_A_JOINT])
         return EquationChoice(
             wrenches=rows.wrenches,
             ground_known=ground_known,
@@ -285,7 +285,7 @@ class IdentifySettings:
             dead_zones=zone if isinstance(zone, Mapping) else dict.fromkeys(efforts, zone),
             couplings=rows.couplings,
             gains=gains,
-            offsets=_chosen(rows.offsets, 'FT sensor', 'rows.offsets', sensors),
+            offsets=chosen(rows.offsets, 'FT sensor', 'rows.offsets', sensors),
             payloads=self.payloads,
         )
 
@@ -313,7 +313,7 @@ def submodel_bounds(bounds: BoundSettings, blocks: Iterable[Block]) -> dict[str,
         ('submodel', bounds.total_mass, submodels),
         ('unknown', extras, [*map(str, unknowns), *terms]),
     ):
-        _chosen(named, kind, 'bounds', known)
+        chosen(named, kind, 'bounds', known)
 
     def stacked(names: Sequence[str], given: Mapping[str, Array], free: Any) -> Array | None:
         if not set(names) & set(given):

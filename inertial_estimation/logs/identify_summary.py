@@ -103,9 +103,7 @@ def _submodel(block: BlockFit, known: Determined, unseen: Evidence | None) -> di
         'iterations': answer.iterations,
         'rank': answer.rank,
         'bounds_not_kept': list(block.missed),
-        'unknowns': len(answer.unknowns),
         'combinations': known.possible,
-        'determined': known.seen.rank,
         'base_parameters': [
             {**record, 'value': value, 'deviation': spread} for record, value, spread in base
         ],

@@ -22,7 +22,7 @@ from inertial_estimation.calibration.residual_statistics import SCALE
 from inertial_estimation.calibration.sensor_fits import PredictedWrenches
 from inertial_estimation.calibration.support_loads import support_loads
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import CalibrationError, CallError, ConfigError, LogError
+from inertial_estimation.errors import CalibrationError, ConfigError, LogError
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Finding
 from inertial_estimation.logs.log import Log, Progress, TimeRange, changing, no_progress
@@ -228,11 +228,6 @@ def predict_wrenches(
     recording: Log, robot: Robot, settings: EstimatorSettings, support: str = ''
 ) -> PredictedWrenches:
     """Predict FT readings from motion and inertial parameters; support: default the fixed link."""
-    if not (support or settings.fixed_link):
-        raise CallError(
-            "'support' is empty and no link is fixed: a prediction needs one of them",
-            about=('support',),
-        )
     part = recording.thinned(MAX_SAMPLES)
     samples = part.without_frozen()
     noise = np.array([settings.ft_of(one.name).noise for one in robot.ft_sensors]).reshape(-1, 6)

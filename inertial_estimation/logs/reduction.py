@@ -159,7 +159,7 @@ class Reduced(NamedTuple):
     part: LogPart
     evidence: list[Evidence]
     ranges: Array
-    """Least and greatest joint positions, shape (2, n_joints)."""
+    """Least and greatest joint positions, shape (2, n_joints); NaN: unknown."""
     findings: list[Finding]
     left: list[dict[str, Array]]
     """Residuals of the equations that agree with the reference of each submodel, if any."""
@@ -243,7 +243,9 @@ class LogReduction:
         payloads = tuple(one.name for one in self.settings.payloads if one.is_in(log))
         part = LogPart(str(log), recorded, len(samples), payloads)
         findings = [replace(one, subject=f'{log}: {one.subject}') for one in findings]
-        return Reduced(part, evidence, _ranges(samples), findings, left)
+        q = np.where(np.isfinite(samples.positions), samples.positions, np.nan)
+        ranges = np.array([f.reduce(q, axis=0, initial=np.nan) for f in (np.fmin, np.fmax)])
+        return Reduced(part, evidence, ranges, findings, left)
 
     @property
     def _kinds(self) -> tuple[str, ...]:
@@ -303,12 +305,6 @@ def merged(logs: Iterable[Reduced]) -> list[Evidence]:
     """Return the evidence of several logs together, for each submodel."""
     blocks = zip(*(one.evidence for one in logs), strict=True)
     return [reduce(Evidence.merge, block) for block in blocks]
-
-
-def _ranges(samples: SampleBatch) -> Array:
-    """Return least and greatest known positions of joints, NaN: unknown."""
-    values = np.where(np.isfinite(samples.positions), samples.positions, np.nan)
-    return np.array([f.reduce(values, axis=0, initial=np.nan) for f in (np.fmin, np.fmax)])
 
 
 def free_submodels(

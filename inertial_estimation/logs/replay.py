@@ -23,7 +23,7 @@ from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.internal_wrenches import build_internal_wrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.logs.log import Log, Progress, TimeRange, Touches, no_progress, spread
-from inertial_estimation.logs.offsets import OffsetRequest, Offsets, compute_offsets
+from inertial_estimation.logs.offsets import OffsetRequest, compute_offsets
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.results import Inside, LogDeviations, Replay
 from inertial_estimation.logs.summary import replay_findings, summarize
@@ -84,19 +84,24 @@ def replay(
     build_internal_wrenches(settings, build_estimator(settings, robot))
     if not isinstance(log, Log):
         log = open_log(log, robot, settings, progress=progress)
-    request = OffsetRequest() if offsets is None else offsets
+    request = offsets or OffsetRequest()
     computed = compute_offsets(request, log, robot, settings, progress)
-    part = log.within(TimeRange() if time_range is None else time_range)
-    found = run(part, robot, settings, computed, progress)
+    part = log.within(time_range or TimeRange())
+    estimator = build_estimator(settings, robot, calibration=computed.calibration)
+    progress('estimating', 0.0)
+    estimate = estimate_log(estimator, part.samples, part.touches)
+    progress('estimating', 0.5)
+    clean = estimate_log(estimator, part.without_frozen(), part.touches)
+    progress('estimating', 1.0)
+    judged = ~(request.time_range.mask(part.times) & (request.source != 'settings'))
+    found = Replay(robot, settings, part, estimate, clean, computed, judged)
     if settings.outputs.deviations_rate and deviations_rate != 0.0:
         if deviations_rate is None:
             rows = spread(len(part.samples), SAMPLES_OF_A_MEAN)
         else:
             rows = rows_at_rate(part.samples.stamp_ns, deviations_rate)
         found = with_deviations(found, rows, progress)
-    internal = build_internal_wrenches(
-        settings, build_estimator(settings, robot, calibration=computed.calibration)
-    )
+    internal = build_internal_wrenches(settings, estimator)
     joints, links = settings.outputs.internal_wrench_joints, settings.outputs.net_wrench_links
     if joints:
         wrenches = internal.of(part.samples, found.estimate, joints)
@@ -110,27 +115,6 @@ def replay(
     found = replace(found, summary=summarize(found))
     progress('checks', 1.0)
     return replace(found, findings=tuple(replay_findings(found)))
-
-
-def run(
-    log: Log,
-    robot: Robot,
-    settings: EstimatorSettings,
-    offsets: Offsets | None = None,
-    progress: Progress = no_progress,
-) -> Replay:
-    """Estimate every sample, without summary and findings."""
-    if offsets is None:
-        offsets = Offsets(OffsetRequest(), build_estimator(settings, robot).calibration)
-    estimator = build_estimator(settings, robot, calibration=offsets.calibration)
-    progress('estimating', 0.0)
-    estimate = estimate_log(estimator, log.samples, log.touches)
-    progress('estimating', 0.5)
-    clean = estimate_log(estimator, log.without_frozen(), log.touches)
-    progress('estimating', 1.0)
-    request = offsets.request
-    judged = ~(request.time_range.mask(log.times) & (request.source != 'settings'))
-    return Replay(robot, settings, log, estimate, clean, offsets, judged)
 
 
 def estimate_log(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from inertial_estimation.arrays import Array, Indices
+from inertial_estimation.arrays import Indices
 from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality
@@ -158,7 +158,8 @@ def sensor_records(replay: Replay, situations: Sequence[Situation]) -> list[Reco
             change = np.inf if neglected and quantity == 'acceleration' else 0.0
             if kind == 'imu' and 0 <= sources[k] < len(sources) and known.any():
                 change = max(change, rms_change(readings[:, sources[k]]))
-            size = _rms((other - own)[known])
+            squares = np.sum((other - own)[known] ** 2, axis=1)
+            size = float(np.sqrt(squares.mean())) if known.any() else np.nan
             verdict = judge_residual(
                 own[known], readings[:, k, axes], size, whole=whole, change=change
             )
@@ -174,11 +175,6 @@ def sensor_records(replay: Replay, situations: Sequence[Situation]) -> list[Reco
                 'doubtful': judges and verdict.doubtful,
             })  # fmt: skip
     return records
-
-
-def _rms(values: Array) -> float:
-    """Return the root mean square length of vectors, (n, 3), NaN: none."""
-    return float(np.sqrt(np.mean(np.sum(values**2, axis=1)))) if len(values) else np.nan
 
 
 def _noise(replay: Replay) -> tuple[NoiseModel, bool]:

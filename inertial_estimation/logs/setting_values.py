@@ -3,8 +3,8 @@
 """
 Settings in a file as frozen dataclasses, whose fields are read by their types.
 
-A type is a dataclass, a mapping of names to values of one type, a tuple of one type, a union, an
-enum, a plain value, or ``Annotated`` with its reader, a function of the value and its full name.
+A type is a dataclass, a mapping of names to values of one type, a tuple, a plain value, a choice
+of these or none, or ``Annotated`` with its reader, a function of the value and its full name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import abc
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from enum import Enum
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
@@ -34,7 +33,11 @@ def read(kind: Any, value: Any, name: str) -> Any:
     if origin is Annotated:
         return inner[1](value, name)
     if origin in (Union, UnionType):
-        return read(next((one for one in inner if _fits(one, value)), inner[0]), value, name)
+        if value is None and NoneType in inner:
+            return None
+        # At most one of them is a mapping, and stands last.
+        members = [one for one in inner if one is not NoneType]
+        return read(members[-1 if isinstance(value, Mapping) else 0], value, name)
     if origin is abc.Mapping:
         return {k: read(inner[1], one, f'{name}.{k}') for k, one in _names(value, name).items()}
     if origin is tuple:
@@ -46,14 +49,10 @@ def read(kind: Any, value: Any, name: str) -> Any:
         return tuple(read(of, one, name) for of, one in zip(kinds, value, strict=True))
     if is_dataclass(kind):
         return record(kind, value, name)
-    if kind in (Any, NoneType):
+    if kind is Any:
         return value
     if kind is Path:
         return Path(read(str, value, name))
-    if issubclass(kind, Enum):
-        if value not in (known := [one.value for one in kind]):
-            raise NameNotFound(kind.__name__.lower(), str(value), known, f"'{name}' names it")
-        return kind(value)
     fits = type(value) in ((int, float) if kind is float else (kind,))
     if not fits or (kind is float and not np.isfinite(value)):
         raise ConfigError(f"'{name}' is {value!r}, expected {PLAIN[kind]}")
@@ -85,14 +84,6 @@ def _names(value: Any, name: str) -> dict[str, Any]:
     return {str(key): one for key, one in (value or {}).items()}
 
 
-def _fits(kind: Any, value: Any) -> bool:
-    """Return true if a member of a union is the one for a value."""
-    if value is None or isinstance(value, bool):
-        return kind is type(value)
-    mapping = get_origin(kind) is abc.Mapping or is_dataclass(kind)
-    return kind not in (NoneType, bool) and mapping == isinstance(value, Mapping)
-
-
 def not_negative(value: Any, name: str) -> float:
     """Read a finite number from zero."""
     found: float = read(float, value, name)
@@ -103,18 +94,16 @@ def not_negative(value: Any, name: str) -> float:
 
 def texts(value: Any, name: str) -> tuple[str, ...]:
     """Read one text or several."""
-    found: tuple[str, ...] = read(
-        tuple[str, ...], [value] if isinstance(value, str) else value, name
-    )
+    given = [value] if isinstance(value, str) else value
+    found: tuple[str, ...] = read(tuple[str, ...], given, name)
     return found
 
 
 def names(value: Any, name: str) -> tuple[str, ...]:
     """Read one name or several, none of them twice."""
     found = texts(value, name)
-    for one in found:
-        if found.count(one) > 1:
-            raise ConfigError(f"'{name}' names '{one}' {found.count(one)} times")
+    if twice := [one for one in found if found.count(one) > 1]:
+        raise ConfigError(f"'{name}' names '{twice[0]}' {len(twice)} times")
     return found
 
 

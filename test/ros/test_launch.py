@@ -160,16 +160,6 @@ def given(tmp_path):
 READY = 'joints: 6, FT sensors: 3, IMUs: 1, submodels: 4'
 
 
-def test_estimation_alone(start, given):
-    launched = start('estimation', *given, 'namespace:=left', 'rviz:=true')
-    text = launched.wait_for(READY)
-    assert 'left.wrench_estimator' in text and 'parameter_identifier' not in text
-    assert 'rviz2 is not installed' in text
-    assert 'robot_state_publisher is not installed' in text
-    assert launched.end(signal.SIGINT) == 0
-    assert 'process has finished cleanly' in launched.text
-
-
 def test_rviz_and_the_publisher_of_the_model_are_started(start, viewers, given):
     launched = start('estimation', *given, 'namespace:=left', 'use_sim_time:=true', 'rviz:=true')
     launched.wait_for(READY)
@@ -181,16 +171,21 @@ def test_rviz_and_the_publisher_of_the_model_are_started(start, viewers, given):
     urdf = Path(given[1].partition(':=')[2]).read_text()
     assert '__ns:=/left' in words
     assert found == {'use_sim_time': True, 'robot_description': urdf}
+    assert 'parameter_identifier' not in launched.text
     assert launched.end(signal.SIGINT) == 0
 
 
 def test_identifier_starts_beside_the_estimator(start, given, tmp_path):
+    """And without the viewers, which are not installed."""
     own, state = tmp_path / 'identifier.yaml', tmp_path / 'state.json'
     own.write_text(f'/**/parameter_identifier: {{ros__parameters: {{state_file: {state}}}}}')
     files = f'identifier_params_file:={own}'
-    launched = start('estimation', *given, 'namespace:=left', 'identify:=true', files)
+    more = 'namespace:=left', 'identify:=true', 'rviz:=true', files
+    launched = start('estimation', *given, *more)
     text = launched.wait_for(READY, times=2)
     assert 'left.parameter_identifier' in text and 'left.wrench_estimator' in text
+    for viewer in ('rviz2', 'robot_state_publisher'):
+        assert f'{viewer} is not installed' in text
     niceness = {}
     for folder in Path('/proc').iterdir():
         with suppress(OSError, ValueError):
