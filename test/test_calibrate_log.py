@@ -113,6 +113,32 @@ def test_offsets_become_a_calibration_file_of_the_node(tmp_path, rng):
     given = EstimatorSettings.from_dict({**SETTINGS, 'calibration_file': str(output)})
     used = build_estimator(given, build_robot(given, biped_urdf())).calibration
     np.testing.assert_allclose(used.offsets, offsets, atol=EXACT)
+    # The same log as a table.
+    samples = open_log(tmp_path / 'bag', robot, EstimatorSettings.from_dict(SETTINGS)).samples
+    times = (samples.stamp_ns - START) / 1e9
+    columns = {'t': times, 'q': samples.positions, 'v': samples.velocities}
+    columns |= {'w': samples.angular_velocities[:, 0], 'a': samples.proper_accelerations[:, 0]}
+    columns |= {sensor: samples.ft_readings[:, k] for k, sensor in enumerate(SENSORS)}
+    np.savez(tmp_path / 'table.npz', **columns)
+    layout = {
+        'time': {'columns': 't', 'unit': 's'},
+        'joints': list(robot.joint_names),
+        'positions': {'columns': 'q', 'unit': 'rad'},
+        'velocities': {'columns': 'v', 'unit': 'rad/s'},
+        'ft_sensors': {sensor: {'columns': sensor} for sensor in SENSORS},
+        'imus': {
+            'root': {
+                'gyroscope': {'columns': 'w', 'unit': 'rad/s'},
+                'accelerometer': {'columns': 'a', 'unit': 'm/s^2'},
+            }
+        },
+    }
+    (tmp_path / 'layout.yaml').write_text(json.dumps({'log': layout}))
+    more = '--layout', tmp_path / 'layout.yaml', '--support', 'l_sole', '--json', figures
+    assert not call('offsets', tmp_path / 'table.npz', *more)
+    sensors = json.loads(figures.read_text())['sensors']
+    tabled = [sensors[sensor]['offset'] for sensor in SENSORS]
+    np.testing.assert_allclose(tabled, offsets, atol=EXACT)
     # A shared load must be accepted, and is noted.
     more = '--support', 'l_sole', 'r_sole', '--out', output
     assert call('offsets', tmp_path / 'bag', *more) == 1

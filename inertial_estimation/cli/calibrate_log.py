@@ -30,6 +30,7 @@ from inertial_estimation.cli.render import escape, progress_bars, show
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, CallError
 from inertial_estimation.findings import Level
+from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import Log, LogSlice, TimeRange
 from inertial_estimation.logs.offsets import in_hindsight, predict_wrenches
 from inertial_estimation.logs.open_log import open_log
@@ -201,8 +202,9 @@ def _open(
         show(escape(f'support: fixed_link {settings.fixed_link}, assumed the only contact'))
     elif not chosen.support:
         raise CallError('name --support, or give a fixed_link')
+    layout = IdentifySettings.from_yaml(chosen.layout).log if chosen.layout else None
     with progress_bars() as progress:
-        return open_log(part.path, robot, settings, progress=progress)
+        return open_log(part.path, robot, settings, layout=layout, progress=progress)
 
 
 def _range(part: LogSlice) -> TimeRange:

@@ -21,6 +21,7 @@ OUTPUT = {'type': Path}
 ROBOT: Option = ('--robot', 'URDF', 'robot description', NEEDED)
 CONFIG: Option = ('--config', 'YAML', 'parameter file of the node', NEEDED)
 FULL: Option = ('--full', '', 'print all tables', FLAG)
+LAYOUT: Option = ('--layout', 'YAML', "columns of a table, as 'log' of identify's file")
 JSON: Option = ('--json', 'FILE', 'write all figures as JSON', OUTPUT)
 
 
@@ -39,6 +40,7 @@ class Command(NamedTuple):
 
 
 LOG: Option = ('log', 'LOG', 'bag or table; a part of one as LOG@FROM:TO [s]')
+BAG: Option = ('log', 'BAG', 'bag; a part of one as BAG@FROM:TO [s]')
 FT: Option = ('--ft', 'SENSOR', 'FT sensor', NEEDED)
 CALIBRATION: Option = ('--calibration', 'FILE', 'former calibration (default: of --config)')
 OUT: Option = ('--out', 'FILE', 'calibration file to write; its other sensors stay', OUTPUT)
@@ -46,7 +48,7 @@ BIAS: Option = (
     '--accelerometer-offset', ('X', 'Y', 'Z'), 'subtracted from accelerations [m/s^2]',
     NUMBER | {'nargs': 3},
 )  # fmt: skip
-OF_ROBOT = (LOG, ROBOT, CONFIG, CALIBRATION, OUT)
+OF_ROBOT = (ROBOT, CONFIG, CALIBRATION, OUT)
 FTS: Option = ('--ft', 'SENSOR', 'FT sensors (default: all that can be calibrated)', NAMES)
 SUPPORT: Option = (
     '--support', 'FRAME', 'the only contact (default: fixed_link)', {'default': ''}
@@ -87,7 +89,7 @@ COMMANDS = {
         'walk.mcap --robot robot.urdf --config robot.yaml --range 5 20 --out results',
         'replay:run',
         (('bag', 'LOG', 'bag (folder, mcap, db3) or table of numbers'), ROBOT, CONFIG,
-         ('--layout', 'YAML', "columns of a table, as 'log' of identify's file"),
+         LAYOUT,
          ('--range', ENDS, 'part to estimate [s after the first FT message]', SPAN),
          ('--offsets-from', None, 'origin of the FT offsets (default: %(default)s)',
           {'choices': ('settings', 'model', 'torques'), 'default': 'settings'}),
@@ -164,7 +166,7 @@ METHODS = {
         'offsets from the model, while supports carry the robot',
         'stand.mcap --robot robot.urdf --config node.yaml --support l_sole --out ft.yaml',
         'calibrate_log:offsets',
-        (*OF_ROBOT, FTS,
+        (LOG, *OF_ROBOT, LAYOUT, FTS,
          ('--support', 'FRAME', 'all contacts of the robot (default: fixed_link)', NAMES),
          ('--accept-split', '',
           'of several supports, assume the smallest wrenches that add up', FLAG)),
@@ -173,19 +175,19 @@ METHODS = {
         'matrices and offsets from the model, while one contact carries the robot',
         'swing.mcap@5:40 --validate swing.mcap@40:75 --robot robot.urdf --config robot.yaml',
         'calibrate_log:affine',
-        (*OF_ROBOT, FTS, SUPPORT,
+        (LOG, *OF_ROBOT, LAYOUT, FTS, SUPPORT,
          ('--validate', 'LOG@FROM:TO', 'other part of the log, to test the result')),
     ),
     'temperature': Command(
         'temperature coefficients, while one contact carries the robot',
         'warm_up.mcap --robot robot.urdf --config robot.yaml', 'calibrate_log:temperature',
-        (*OF_ROBOT, FTS, SUPPORT),
+        (LOG, *OF_ROBOT, LAYOUT, FTS, SUPPORT),
     ),
     'tool': Command(
         'mass of a tool, FT offset and delay of an IMU on it, from free motion',
         'free.mcap --robot arm.urdf --config arm.yaml --ft wrist_ft --imu tool_imu',
         'calibrate_log:tool',
-        (*OF_ROBOT, FT, BIAS, ('--imu', 'NAME', 'IMU on the tool', NEEDED),
+        (BAG, *OF_ROBOT, FT, BIAS, ('--imu', 'NAME', 'IMU on the tool', NEEDED),
          ('--inertia', '', 'identify the inertia too', FLAG),
          ('--max-delay', 'S', 'of the IMU, either way (default: %(default)s)',
           NUMBER | {'default': 0.05})),

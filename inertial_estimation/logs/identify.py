@@ -261,7 +261,7 @@ def _lighter_links(found: RobotFit) -> Iterator[Finding]:
     """Yield links of which the URDF keeps a share only, as they are fixed to a lighter one."""
     shares = lightened(found.robot, found.described) if found.consistent else {}
     for name, share in shares.items():
-        what = f'the exported URDF keeps {share:.0%} of its former mass and inertia'
+        what = f'mass and inertia are scaled to {share:.0%} in the exported URDF'
         yield finding('inertia', name, level=Level.INFO, what=what)
 
 

@@ -14,7 +14,7 @@ from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.calibration_file import SensorCalibration, iso_date
 from inertial_estimation.calibration.tool import ToolMotion
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import ConfigError, LogError, NameNotFound
+from inertial_estimation.errors import CallError, ConfigError, LogError, NameNotFound
 from inertial_estimation.logs.bag import BagReader, Stream, read_stream
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import LogSlice, TimeRange
@@ -115,6 +115,9 @@ def _named(kind: str, argument: str, name: str, known: Sequence[str]) -> str:
     """Return a known name, the only one where none is given."""
     if not name and len(known) == 1:
         return known[0]
+    if not name and known:
+        expected = ', '.join(known)
+        raise CallError(f"'{argument}' is empty, expected one of {expected}", about=(argument,))
     if name not in known:
         raise NameNotFound(kind, name, known, f"'{argument}' names '{name}'")
     return name

@@ -282,7 +282,7 @@ def missing_streams(replay: Replay) -> Iterator[Finding]:
         for name, own in zip(names, () if states is None else states[late].T, strict=False):
             lacking = own[np.isin(own, UNUSABLE)]
             if len(lacking):
-                what = SensorState(int(lacking[0])).name.lower()
+                what = f'reading ({SensorState(int(lacking[0])).name.lower()})'
                 yield finding('missing', name, what=what, share=len(lacking) / len(own))
 
 
