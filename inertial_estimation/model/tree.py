@@ -108,6 +108,7 @@ def read_links(model: pin.Model, ft_joints: list[str]) -> tuple[tuple[Link, ...]
             names.setdefault(frame.parentJoint, frame.name)
     links: list[Link] = []
     joint_names: list[str] = []
+    neutral = pin.neutral(model)
     for k in range(1, model.njoints):
         joint = ft_sensor = -1
         motion = np.zeros(6)
@@ -118,7 +119,8 @@ def read_links(model: pin.Model, ft_joints: list[str]) -> tuple[tuple[Link, ...]
             joint_names.append(model.names[k])
             one = model.joints[k]
             data = one.createData()
-            one.calc(data, np.array([0.0] if one.nq == 1 else [1.0, 0.0]))
+            # It reads its own entries of the configuration of the whole model.
+            one.calc(data, neutral)
             motion = np.asarray(data.S).reshape(6)
         placement = model.jointPlacements[k].homogeneous if k > 1 else np.eye(4)
         links.append(
