@@ -100,7 +100,7 @@ class SensorCalibration:
 
     @property
     def is_tared(self) -> bool:
-        """Whether an offset from the model was the last step."""
+        """Return true if an offset from the model was the last step."""
         return bool(self.provenance) and self.provenance[-1].method.startswith(OFFSETS_FROM_MODEL)
 
     def same_as(self, other: SensorCalibration) -> bool:

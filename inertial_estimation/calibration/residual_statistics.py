@@ -124,7 +124,7 @@ def require_mostly_undisturbed(n_disturbed: int, n: int, name: str) -> None:
 
 
 def contiguous_blocks(times: Array) -> Blocks:
-    """Return which of `N_BLOCKS` each sample is in, equally many in each; times (n,) [s]."""
+    """Return the block of each sample, of `N_BLOCKS` of equal size; times (n,) [s]."""
     if not np.isfinite(times).all() or (np.diff(times) < 0.0).any():
         raise ModelError("'times' go back or are not finite")
     if len(times) < N_BLOCKS * MIN_BLOCK_SAMPLES:

@@ -86,7 +86,7 @@ def check_robot(
     refusals: Sequence[str] = (),
 ) -> Record:
     """
-    Return what ``--json`` writes: sensors, submodels, dependence, findings and refusals.
+    Return the records of ``--json``: sensors, submodels, dependence, findings and refusals.
 
     The refusals are the reasons that the node would not start with the robot; arrays: whether
     accelerometers give angular accelerations.

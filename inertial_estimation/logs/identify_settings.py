@@ -181,7 +181,7 @@ class BoundSettings:
 
 @dataclass(frozen=True)
 class ShapeSettings:
-    """Where the links of `mass_points` may have their mass."""
+    """Places where the links of `mass_points` may have their mass."""
 
     mesh_folders: tuple[Path, ...] = ()
     boxes: Mapping[str, Annotated[Box, _box]] = field(default_factory=dict)

@@ -61,7 +61,7 @@ class SessionNode(PollingNode):
     def __init__(self, **kwargs) -> None:
         super().__init__(NODE, **kwargs)
         self.is_asked = False
-        """Whether the session is to end with the poses it has."""
+        """True if the session is to end with the poses it has."""
         self.create_service(Trigger, '~/proceed', self._ask)
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self)
@@ -239,7 +239,7 @@ def collect(node: SessionNode, feed: TopicFeed | RobotFeed, session: Session) ->
 
 
 def is_line_typed() -> bool:
-    """Return whether lines waited on standard input."""
+    """Return true if lines waited on standard input."""
     return bool(select.select([0], [], [], 0.0)[0] and os.read(0, 1024))
 
 

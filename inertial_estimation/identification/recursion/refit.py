@@ -102,7 +102,7 @@ class Refit:
         }
 
     def update(self, robot: Robot, calibration: FtCalibration) -> ParameterUpdate:
-        """Return what an estimator may use; offsets that are not determined yet are zero."""
+        """Return the update for an estimator; offsets that are not determined yet are zero."""
         none = np.zeros(6)
         offsets = [self.subtracted.get(sensor.name, none) for sensor in robot.ft_sensors]
         return ParameterUpdate(
