@@ -115,7 +115,9 @@ def _named(kind: str, argument: str, name: str, known: Sequence[str]) -> str:
     """Return a known name, the only one where none is given."""
     if not name and len(known) == 1:
         return known[0]
-    if not name and known:
+    if not known:
+        raise ConfigError(f'no {kind} is configured')
+    if not name:
         expected = ', '.join(known)
         raise CallError(f"'{argument}' is empty, expected one of {expected}", about=(argument,))
     if name not in known:

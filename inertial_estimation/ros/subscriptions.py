@@ -27,12 +27,7 @@ from inertial_estimation.signals.router import Backlog, Router, Source
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 QUEUE_DEPTH = 50
-"""
-Messages of a topic that wait while the processors are busy: 50 ms at 1 kHz.
-
-On two processors that six processes want, results are up to 0.3 s late; with 250 up to 2 s, and no
-fewer cycles are lost.
-"""
+"""Messages of a topic that wait while the processors are busy; longer queues make results late."""
 POLL_PERIOD = 0.05
 """Time between two looks at polled topics [s]; a second of messages fits into each history."""
 POLLED_QUEUE = 1000
