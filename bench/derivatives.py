@@ -30,12 +30,7 @@ SETTINGS = (
         {'filter.kind': 'kalman', 'filter.joint_jerk': jerk, 'filter.delay': delay}
         for jerk, delay in ((1.0, 0.0), (3.0, 0.0), (10.0, 0.0), (3.0, 0.02), (3.0, 0.06))
     ),
-    *(
-        {'filter.kind': 'adaptive_window', 'filter.window': 0.12,
-         'joint_states.position_noise': noise, 'filter.delay': delay}
-        for noise, delay in ((1e-4, 0.0), (2e-4, 0.0), (1e-4, 0.02), (1e-4, 0.06))
-    ),
-)  # fmt: skip
+)
 COLUMNS = (
     'filter', 'rate [Hz]', 'velocity [rad/s]', 'lag [ms]', 'acceleration [rad/s^2]', 'lag [ms]',
     'update [us]', '/ first',

@@ -150,7 +150,6 @@ def yoga_filters() -> Numbers:
     found: Numbers = {}
     for name, changes in {
         'kalman': {'filter.kind': 'kalman'},
-        'adaptive window': {'filter.kind': 'adaptive_window'},
         'delayed': {'filter.delay': 0.1},
         'message': {
             'joint_states.velocity_source': 'message',
@@ -796,8 +795,6 @@ def streams() -> Numbers:
                     'filter.delay': 0.05, 'filter.smooth_readings': True},
         'kalman': {'joint_states.velocity_source': 'filter', 'filter.kind': 'kalman',
                    'filter.delay': 0.02},
-        'adaptive': {'joint_states.velocity_source': 'filter', 'filter.kind': 'adaptive_window',
-                     'filter.window': 0.2},
     }.items():  # fmt: skip
         found |= prefixed(name, _streamed(options))
     return found

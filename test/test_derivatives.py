@@ -11,24 +11,14 @@ import numpy as np
 import pytest
 
 from inertial_estimation.config.settings import EstimatorSettings
-from inertial_estimation.signals.adaptive_window import GROWTH, LINE, PARABOLA, SPARE
-from inertial_estimation.signals.adaptive_window import AdaptiveWindowFilter as Adaptive
-from inertial_estimation.signals.derivatives import (
-    SavitzkyGolayFilter,
-    gyroscope_differentiator,
-    joint_differentiator,
-)
-from inertial_estimation.signals.kalman import (
-    FIRST_VARIANCE,
-    SETTLING,
-    KalmanFilter,
-    model,
-)
+from inertial_estimation.signals.derivatives import gyroscope_differentiator, joint_differentiator
+from inertial_estimation.signals.kalman import FIRST_VARIANCE, SETTLING, KalmanFilter, model
+from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
 
-WINDOW, ORDER, BAND = 0.1, 3, 1e-4
+WINDOW, ORDER = 0.1, 3
 START_NS = 1_457_614_036_659_765_005
 MS = 1_000_000
-KINDS = ('savitzky_golay', 'kalman', 'adaptive_window')
+KINDS = ('savitzky_golay', 'kalman')
 # Round-off of values of order one times the largest weight, about 60 / (0.05 s)^2.
 ROUND_OFF = 1e-10
 
@@ -36,9 +26,7 @@ ROUND_OFF = 1e-10
 def make(kind='savitzky_golay', n_channels=2):
     if kind == 'kalman':
         return KalmanFilter(n_channels, 1e-4, 10.0)
-    if kind == 'adaptive_window':
-        return Adaptive(n_channels, WINDOW, 1e-3)
-    return SavitzkyGolayFilter(n_channels, WINDOW, ORDER)
+    return SavitzkyGolayFilter(n_channels, WINDOW)
 
 
 def run(filter_, stamps, values):
@@ -128,56 +116,14 @@ def test_settings_reach_the_filter_they_are_for(kind, rng):
         return np.nansum(np.abs(run(filter_, stamps, np.tile(values, filter_.n_channels))))
 
     noisy, kalman = {'joint_states.position_noise': 2e-2}, kind == 'kalman'
-    has_noise = kind != 'savitzky_golay'
     for name, new, argument in (
         ('joint', joint_differentiator, 1), ('gyroscope', gyroscope_differentiator, 3e-3)
     ):  # fmt: skip
         usual = found(new, argument)
         assert (found(new, argument, **{'filter.joint_jerk': 7.0}) != usual) == kalman
-        assert (found(new, argument, **noisy) != usual) == (has_noise and name == 'joint')
+        assert (found(new, argument, **noisy) != usual) == (kalman and name == 'joint')
         assert (found(new, argument, **{'filter.window': 0.2}) != usual) == (not kalman)
-    assert (found(gyroscope_differentiator, 2e-2) != usual) == has_noise
-
-
-# Adaptive window: the longest all of whose samples lie within the band of the fit
-
-
-def by_definition(times, values, degree):
-    """Return the derivative at time 0 of the longest window that fits."""
-    nearest = np.argsort(np.abs(times), kind='stable')
-    size, found = degree + 1 + SPARE[degree], None
-    while True:
-        size = min(size, len(times))
-        rows = np.sort(nearest[:size])
-        t, y = times[rows], values[rows]
-        fit = np.polynomial.Polynomial.fit(t, y, degree)
-        fits = np.abs(fit(t) - y).max() <= BAND
-        if fits or found is None:
-            found = fit.deriv(degree)(0.0)
-        if not fits or size == len(times):
-            return found
-        size = max(size + 1, int(GROWTH * size))
-
-
-@pytest.mark.parametrize('lag_ms', [0, 33])
-@pytest.mark.parametrize('kind', ['regular', 'jittering'])
-def test_the_adaptive_window_is_the_longest_that_fits(kind, lag_ms, rng):
-    stamps = regular_stamps(120, 2 * MS)
-    if kind == 'jittering':
-        stamps = START_NS + np.cumsum(rng.integers(MS, 3 * MS, 120))
-    t = 1e-9 * (stamps - stamps[0])[:, None]
-    speeds = np.array([0.0, 1.0, 5.0, 30.0])
-    values = 0.05 * np.sin(speeds * t + speeds) + BAND * rng.uniform(-0.7, 0.7, (120, 4))
-    filter_ = Adaptive(4, WINDOW, BAND)
-    run(filter_, stamps, values)
-    instant = int(stamps[-1]) - lag_ms * MS
-    fits = filter_.evaluate_at(instant)
-    inside = stamps >= stamps[-1] - round(1e9 * WINDOW)
-    times = 1e-9 * (stamps[inside] - instant)
-    for degree in (LINE, PARABOLA):
-        for channel in range(4):
-            wanted = by_definition(times, values[inside, channel], degree)
-            assert fits[degree, channel] == pytest.approx(wanted, rel=1e-6)
+    assert (found(gyroscope_differentiator, 2e-2) != usual) == kalman
 
 
 # Kalman filter: the conditional mean of its process, without recursion

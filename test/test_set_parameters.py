@@ -28,7 +28,7 @@ from inertial_estimation.model.parameter_update import (
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch
-from inertial_estimation.signals.derivatives import SavitzkyGolayFilter
+from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
 from inertial_estimation.uncertainty.deviations import Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import (
     NoiseModel,
@@ -83,7 +83,7 @@ def make(name):
 
 def usual_noise(robot):
     """Return the noise of a good robot: encoders filtered over 0.1 s at 500 Hz."""
-    weights = filter_weights(SavitzkyGolayFilter(1, 0.1, 3), 500.0)
+    weights = filter_weights(SavitzkyGolayFilter(1, 0.1), 500.0)
     return NoiseModel.uniform(
         robot,
         joint=joint_covariance(1e-5, weights),

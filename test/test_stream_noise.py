@@ -24,12 +24,12 @@ from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.sample import SampleBatch, SensorState
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.derivatives import (
-    SavitzkyGolayFilter,
     gyroscope_differentiator,
     joint_differentiator,
     smoother,
 )
 from inertial_estimation.signals.kalman import KalmanFilter
+from inertial_estimation.signals.savitzky_golay import SavitzkyGolayFilter
 from inertial_estimation.signals.stream import StreamRates
 from inertial_estimation.uncertainty.deviations import LiveUncertainty, Uncertainty
 from inertial_estimation.uncertainty.sensor_noise import (
@@ -45,7 +45,7 @@ RATE, LAG, DEVIATION = 500.0, 10, 2e-4
 # Weights of a filter that forgets gradually, cut off.
 CUT = 3e-3
 FILTERS = {
-    'savitzky_golay': lambda delay: SavitzkyGolayFilter(1, 0.1, 3),
+    'savitzky_golay': lambda delay: SavitzkyGolayFilter(1, 0.1),
     'kalman': lambda delay: KalmanFilter(1, DEVIATION, 3.0, delay),
 }
 
@@ -74,7 +74,7 @@ def test_weights_are_those_of_the_filter(name, lag, smooth, rng):
 
 
 def test_unfiltered_signals_are_those_of_the_nearest_sample():
-    weights = filter_weights(SavitzkyGolayFilter(1, 0.2, 3), 99.1, delay=0.05, smooth=False)
+    weights = filter_weights(SavitzkyGolayFilter(1, 0.2), 99.1, delay=0.05, smooth=False)
     assert weights[0, -1 - round(0.05 * 99.1)] == 1.0
 
 
@@ -170,13 +170,9 @@ def test_noise_is_that_of_the_filters_at_their_rates():
     assert noise.joints.all() and noise.imus.all() and noise.fts.all()
 
 
-def test_an_adaptive_window_has_no_noise_stated():
-    adapts = {'filter.kind': 'adaptive_window'}
-    noise = noise_of(settings_of(**adapts))
-    assert not noise.joints.any() and not noise.imus.any() and noise.fts.all()
-    # Angular accelerations that are not filtered have none.
+def test_accelerations_that_are_not_filtered_have_no_noise():
     zero = {'joint_states.acceleration_source': 'zero', 'angular_acceleration_source': 'zero'}
-    noise = noise_of(settings_of(**adapts, **zero))
+    noise = noise_of(settings_of(**zero))
     assert noise.joints.all() and noise.imus.all()
     assert_rows(noise.model.imus, np.diag([4e-3**2, 0.07**2, 0.0]))
 

@@ -48,11 +48,11 @@ class FilterSettings(Group):
 
     kind: str = setting(
         'savitzky_golay',
-        'Cubic polynomial over a fixed window, Kalman filter, or adaptive window',
-        choices=('savitzky_golay', 'kalman', 'adaptive_window'),
+        'Cubic polynomial over a window, or Kalman filter',
+        choices=('savitzky_golay', 'kalman'),
     )
     window: float = setting(
-        0.1, 'Window of savitzky_golay, at least 7 samples; longest of adaptive_window [s]',
+        0.1, 'Window of savitzky_golay, at least 7 samples [s]',
         range=(1e-3, 10.0),
     )  # fmt: skip
     delay: float = setting(

@@ -206,7 +206,7 @@ def with_deviations(found: Replay, rows: Indices, progress: Progress = no_progre
             if k % SAMPLES_PER_TICK == 0:
                 progress('standard deviations', k / m)
             if not noise.covers(sample):
-                lack = 'a filter does not work at the rate of its stream, or is adaptive_window'
+                lack = 'a filter does not work at the rate of its stream'
                 continue
             one = uncertainty.of(sample, contacts_of(int(touches.rows[row]) if touches else 0))
             places = [columns[contact.name] for contact in one.contacts]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.signals.windows import REGULAR_TOLERANCE, Samples
+from inertial_estimation.signals.savitzky_golay import REGULAR_TOLERANCE, Samples
 
 SETTLING = 14.0
 """

@@ -68,8 +68,7 @@ class StreamFilters:
     """
     Noise of single streams behind the filters of the settings; None where none is stated.
 
-    The weights of a filter take milliseconds to compute and are kept. An adaptive window has no
-    noise that could be stated: its length depends on the motion.
+    The weights of a filter take milliseconds to compute and are kept.
     """
 
     def __init__(self, settings: EstimatorSettings) -> None:
@@ -142,7 +141,7 @@ class StreamFilters:
         if used is None:
             return NO_DERIVATIVES
         chosen = self._settings.filter
-        if isnan(rate) or chosen.kind == 'adaptive_window':
+        if isnan(rate):
             return None
         known = self._weights.setdefault(used, [])
         for own, weights in known:

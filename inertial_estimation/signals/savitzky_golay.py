@@ -1,14 +1,23 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The last samples of a stream: which of them are in a window, and their values."""
+"""
+Derivatives by least squares: a cubic polynomial through the samples of a window (Savitzky, Golay).
+
+It has their true stamps, and is differentiated at an instant inside the window.
+"""
 
 from __future__ import annotations
 
 from collections import deque
+from functools import lru_cache
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 
 from inertial_estimation.arrays import Array, Stamps
+
+ORDER = 3
+"""Degree of the polynomial."""
 
 REGULAR_TOLERANCE = 1e-4
 """Relative difference of intervals that count as equal; a velocity errs as much."""
@@ -16,7 +25,7 @@ SPARE_SAMPLES = 3
 """
 Samples beyond those that fix the polynomial, so that it is a fit.
 
-Through ``order + 1`` samples it goes exactly, noise and all; two more take a quarter off the
+Through ``ORDER + 1`` samples it goes exactly, noise and all; two more take a quarter off the
 noise of a cubic's second derivative. With a third, the usual 0.1 s refuse a stream of 50 Hz: they
 hold five or six of its samples by turns, so that its derivatives would come and go.
 """
@@ -61,15 +70,15 @@ class Samples:
         return self._stamps[last], self._values[last]
 
 
-class WindowFilter:
+class SavitzkyGolayFilter:
     """
-    Filter of many channels that share their stamps, from the samples in a window [s].
+    Savitzky-Golay differentiator of many channels that share their stamps, over a window [s].
 
-    Polynomials of some order are fitted; values in the past come from the samples so far.
+    It is ready once ``ORDER + 1 + SPARE_SAMPLES`` samples span `MIN_FILL` of the window.
     """
 
-    def __init__(self, n_channels: int, window: float, order: int) -> None:
-        self.n_channels, self.order = n_channels, order
+    def __init__(self, n_channels: int, window: float) -> None:
+        self.n_channels = n_channels
         self._window_ns = round(1e9 * window)
         self._samples = Samples(n_channels)
         self.reset()
@@ -99,7 +108,7 @@ class WindowFilter:
     @property
     def ready(self) -> bool:
         """True if the samples fill the window well enough for a fit."""
-        enough = len(self._stamps) > self.order + SPARE_SAMPLES
+        enough = len(self._stamps) > ORDER + SPARE_SAMPLES
         return enough and self._span >= MIN_FILL * self._window_ns and not self._has_gap
 
     @property
@@ -111,7 +120,7 @@ class WindowFilter:
         gap = ' without a gap' if self._has_gap else ''
         return (
             f'{len(self._stamps)} samples in a window of {window:g} s, a fit needs '
-            f'{self.order + 1 + SPARE_SAMPLES} that span {MIN_FILL * window:.3g} s{gap}'
+            f'{ORDER + 1 + SPARE_SAMPLES} that span {MIN_FILL * window:.3g} s{gap}'
         )
 
     @property
@@ -123,14 +132,42 @@ class WindowFilter:
     def _has_gap(self) -> bool:
         return bool(self._stamps) and self._stamps[0] <= self._before_gap_ns
 
-    @property
-    def _regular(self) -> bool:
-        """True if the intervals in the window are equal."""
-        return self._run >= len(self._stamps) - 1
+    def evaluate_at(self, stamp_ns: int) -> Array:
+        """Return value and derivatives, (3, n_channels); NaN: the instant is not in the window."""
+        if not self.ready or (lag := max(self._stamps[-1] - stamp_ns, 0)) > self._span:
+            return np.full((3, self.n_channels), np.nan)
+        count = len(self._stamps)
+        stamps, values = self._samples.newest(count)
+        if self._run >= count - 1:
+            weights = _regular_weights(count, self._span, lag)
+        else:
+            weights = _weights(stamps, lag)
+        polynomial: Array = weights @ values
+        return polynomial
 
-    def _lag(self, stamp_ns: int) -> int | None:
-        """Return the time from an instant to the newest sample [ns]; None: no fit there."""
-        if not self.ready:
-            return None
-        lag = max(self._stamps[-1] - stamp_ns, 0)
-        return lag if lag <= self._span else None
+
+@lru_cache(maxsize=2048)
+def _regular_weights(count: int, span_ns: int, lag_ns: int) -> Array:
+    return _weights(np.linspace(0, span_ns, count), lag_ns)
+
+
+def _weights(stamps: Array | Stamps, lag_ns: int) -> Array:
+    """Return the weights of samples in value and derivatives before the last one, (3, count)."""
+    # In units of half the span, -1 to 1, powers are best conditioned.
+    half = 0.5e-9 * float(stamps[-1] - stamps[0])
+    times = (stamps - stamps[-1]) * (1e-9 / half) + 1.0
+    powers = np.vander(times, ORDER + 1, increasing=True).T
+    wanted = _powers_and_derivatives(1.0 - 1e-9 * lag_ns / half)
+    weights: Array = dposv(powers @ powers.T, wanted)[1].T @ powers
+    weights[1] /= half
+    weights[2] /= half * half
+    return weights
+
+
+@lru_cache(maxsize=64)
+def _powers_and_derivatives(time: float) -> Array:
+    """Return each power at a time and its two derivatives, shape (ORDER + 1, 3)."""
+    k = np.arange(ORDER + 1.0)
+    first = k * time ** np.maximum(k - 1.0, 0.0)
+    second = k * (k - 1.0) * time ** np.maximum(k - 2.0, 0.0)
+    return np.stack([time**k, first, second], axis=1)
