@@ -38,6 +38,8 @@ from inertial_estimation.calibration.in_situ_offset import (
     InSituOffset,
     deviations_of_wrench,
     in_situ_offset,
+)
+from inertial_estimation.calibration.raw_readings import (
     names_of,
     still_channels,
 )

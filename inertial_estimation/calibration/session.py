@@ -15,12 +15,12 @@ from inertial_estimation.calibration.in_situ_offset import (
     GRAVITY,
     MAX_GRAVITY_ERROR,
     MAX_REST_TURNING,
-    MIN_JUDGED_SAMPLES,
     MOVING,
     NOT_FINITE,
     InSituOffset,
     in_situ_offset,
 )
+from inertial_estimation.calibration.raw_readings import MIN_JUDGED_SAMPLES
 from inertial_estimation.calibration.support_loads import link_poses
 from inertial_estimation.errors import LogError, ModelError, NameNotFound
 from inertial_estimation.estimation.balance import subtrees

@@ -1,0 +1,203 @@
+# Copyright 2026 The inertial_estimation developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Raw readings of an FT sensor that carries one rigid body, as an affine map of gravity.
+
+The map is fitted to samples at rest, without those that a touch takes off it; channels that are
+dead, saturated or do not follow gravity are found.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from inertial_estimation.arrays import Array, Mask
+from inertial_estimation.errors import LogError
+
+AXES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
+CONSTANT_ROUND_OFF = 1e-13
+MIN_SLOPE_RATIO = 0.002
+"""Slope by gravity over the median of the channels; gauges of 32 real sensors: 0.006 and more."""
+MIN_SATURATED_SAMPLES, MIN_SATURATED_SHARE = 10, 0.03
+"""Samples at the largest or smallest value from which a channel may be saturated."""
+MIN_SPREAD, MIN_EXPECTED_STEPS = 0.05, 2.0
+"""Spread that gravity predicts for these samples: share of the channel's, and converter steps."""
+UNKNOWNS = 4
+"""Of each channel: three slopes and the offset."""
+MIN_SAMPLES = 7
+"""
+With fewer, the centred readings of any body lie in five dimensions or less, and those of a sensor
+with coarse steps may agree by chance.
+"""
+MIN_JUDGED_SAMPLES = 40
+"""Samples from which touched ones can be distinguished."""
+STARTS, START_SAMPLES, SCORED_SAMPLES = 60, 6, 400
+"""Of the random search: an untouched start is among them at two of five samples touched."""
+MAX_ROUNDS = 30
+OUTLIER_DEVIATIONS = 6.0
+"""Of six channels together: noise exceeds it once in 400 000 samples."""
+MEDIAN_OF_SIX = 2.3126
+"""Median norm of unit Gaussian noise in six dimensions."""
+MIN_NOISE, MIN_TOUCH = 1e-4, 2e-3
+"""Of the spread of a channel: smallest noise assumed, and smallest deviation that is a touch."""
+BLOCKS, MIN_BLOCK_SAMPLES = 40, 10
+"""Parts of a log whose errors are taken as independent."""
+
+
+class RawSlopes(NamedTuple):
+    """An affine map from accelerometer to raw readings, and how well it is known."""
+
+    slopes: Array
+    """K, shape (6, 3) [raw unit per m/s^2]."""
+    offset: Array
+    """b, what the sensor would read without weight, shape (6,) [raw unit]."""
+    covariance: Array
+    """Of K by columns and then b, (24, 24); by blocks where there are enough samples."""
+    noise: Array
+    """Covariance of what is left of a sample, shape (6, 6)."""
+    gram: Array
+    """Sum of squares of accelerations about their mean, shape (3, 3)."""
+    drift: Array
+    """Change of the offset from the first to the last sample, along a line, (6,) [raw unit]."""
+    drift_covariance: Array
+    """Of `drift`, shape (6, 6), noise of the accelerometer included."""
+    n_samples: int
+    """Samples that were used."""
+
+
+def constant_channels(readings: Array) -> Mask:
+    """Return the channels (6,) that never change while others do; readings (n, 6)."""
+    known = readings[np.isfinite(readings).all(axis=1)]
+    if len(known) < MIN_SAMPLES:
+        return np.zeros(6, dtype=bool)
+    constant: Mask = np.ptp(known, axis=0) <= CONSTANT_ROUND_OFF * np.abs(known).max(axis=0)
+    return constant & (not constant.all())
+
+
+def still_channels(slopes: Array, units: Array) -> Mask:
+    """Return channels (6,) that do not follow gravity; slopes (6, 3); units (6,), 0: unlike."""
+    sizes = np.linalg.norm(slopes, axis=1) * units
+    return np.asarray((units > 0.0) & (sizes < MIN_SLOPE_RATIO * np.median(sizes[units > 0.0])))
+
+
+def require_unsaturated(raw: Array, expected: Array, what: str) -> None:
+    """
+    Refuse a channel that stays at its largest or smallest value while gravity changes it.
+
+    raw (n, 6); expected (n, 6): by gravity, not by a push.
+    """
+    least = max(MIN_SATURATED_SAMPLES, MIN_SATURATED_SHARE * len(raw))
+    for k, channel in enumerate(raw.T):
+        values = np.unique(channel)
+        steps = MIN_EXPECTED_STEPS * np.diff(values).min(initial=np.inf)
+        limit = max(MIN_SPREAD * channel.std(), steps)
+        for end in values[[0, -1]]:
+            at = channel == end
+            if at.sum() >= least and expected[at, k].std() > limit:
+                raise LogError(
+                    f'{what}: channel {k + 1} ({AXES[k]}) is saturated at {end:.6g} in '
+                    f'{at.mean():.0%} of the samples'
+                )
+
+
+def names_of(channels: Mask) -> str:
+    """Return the names of channels (6,), by number and as of a wrench."""
+    return ', '.join(f'{k + 1} ({AXES[k]})' for k in np.flatnonzero(channels))
+
+
+def fit_slopes(raw: Array, accelerations: Array) -> RawSlopes:
+    """Fit samples at rest; raw (n, 6), accelerations (n, 3) [m/s^2]."""
+    n, rows = len(raw), np.column_stack([accelerations, np.ones(len(raw))])
+    x = np.asarray(np.linalg.lstsq(rows, raw, rcond=None)[0], dtype=np.float64)
+    left = raw - rows @ x
+    noise = _floored(left.T @ left / (n - UNKNOWNS), raw)
+    inverse = np.linalg.inv(rows.T @ rows)
+    covariance = np.asarray(np.kron(inverse, noise), dtype=np.float64)
+    by_blocks = n >= BLOCKS * MIN_BLOCK_SAMPLES
+    if by_blocks:
+        wide = np.kron(inverse, np.eye(6))
+        covariance = wide @ _squares_by_blocks(rows, left, UNKNOWNS) @ wide.T
+    # Drift: slope over time beside the other unknowns.
+    time = np.linspace(-0.5, 0.5, n)
+    by_gravity = np.linalg.lstsq(rows, time, rcond=None)[0]
+    own = time - rows @ by_gravity
+    size = max(float(own @ own), np.finfo(float).tiny)
+    drift, squares = own @ left / size, size * noise
+    if by_blocks:
+        squares = _squares_by_blocks(own[:, None], left - np.outer(own, drift), UNKNOWNS + 1)
+    # Readings of an accelerometer at rest are as long as gravity but for its noise.
+    variance = np.linalg.norm(accelerations, axis=1).var()
+    of_accelerometer = n * variance * x[:3].T @ by_gravity[:3]
+    centred = accelerations - accelerations.mean(axis=0)
+    return RawSlopes(
+        x[:3].T, x[3], covariance, noise, centred.T @ centred, drift,
+        (squares + np.outer(of_accelerometer, of_accelerometer)) / size**2, n,
+    )  # fmt: skip
+
+
+def _squares_by_blocks(rows: Array, left: Array, unknowns: int) -> Array:
+    """Return the covariance of rows' left by columns, (6 p, 6 p); rows (n, p), left (n, 6)."""
+    edges = np.linspace(0, len(rows), BLOCKS + 1).astype(int)[:-1]
+    products = (rows[:, :, None] * left[:, None]).reshape(len(rows), -1)
+    sums = np.add.reduceat(products, edges, axis=0)
+    return np.asarray(sums.T @ sums * (BLOCKS / (BLOCKS - unknowns)))
+
+
+def untouched(raw: Array, accelerations: Array) -> Mask:
+    """
+    Return the samples that fit one affine map, by least trimmed squares; two of five may not.
+
+    raw (n, 6); accelerations (n, 3) [m/s^2]; returns (n,).
+    """
+    n = len(raw)
+    if n < MIN_JUDGED_SAMPLES:
+        return np.ones(n, dtype=bool)
+    rows, spread = np.column_stack([accelerations, np.ones(n)]), raw.std(axis=0)
+    scaled = (raw - raw.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+
+    def left_by(some: Array | Mask) -> Array:
+        """Return residuals (n, 6) of the fit of some samples."""
+        return np.asarray(scaled - rows @ np.linalg.lstsq(rows[some], scaled[some], rcond=None)[0])
+
+    def nearest(distances: Array) -> Mask:
+        """Return the nearest half of the samples, and a few more for the unknowns."""
+        kept = np.zeros(n, dtype=bool)
+        kept[np.argsort(distances, kind='stable')[: (n + UNKNOWNS + 7) // 2]] = True
+        return kept
+
+    def distances(some: Mask) -> Array:
+        """Return distances (n,) from the fit of some samples, in their standard deviations."""
+        left = left_by(some)
+        covariance = left[some].T @ left[some] / max(int(some.sum()) - UNKNOWNS, 1)
+        factor = np.linalg.cholesky(_floored(covariance, scaled, MIN_TOUCH))
+        return np.asarray(np.linalg.norm(np.linalg.solve(factor, left.T), axis=0))
+
+    # The best of random starts.
+    generator, best = np.random.default_rng(0), np.inf
+    scored = np.linspace(0, n - 1, min(n, SCORED_SAMPLES)).astype(int)
+    for _ in range(STARTS):
+        drawn = scored[generator.choice(len(scored), START_SAMPLES, replace=False)]
+        off = np.linalg.norm(left_by(drawn), axis=1)
+        if (middle := float(np.median(off[scored]))) < best:
+            best, half = middle, nearest(off)
+    for _ in range(MAX_ROUNDS):
+        before, half = half, nearest(distances(half))
+        if (half == before).all():
+            break
+    far = distances(half)
+    # Half of the samples makes the covariance too small, by a factor that the median shows.
+    kept = far <= OUTLIER_DEVIATIONS / MEDIAN_OF_SIX * max(np.median(far), 1.0)
+    # A drifting offset spreads samples without a gap, a touch leaves one: add near samples.
+    for _ in range(MAX_ROUNDS):
+        before, kept = kept, kept | (distances(kept) <= OUTLIER_DEVIATIONS)
+        if (kept == before).all():
+            break
+    return np.asarray(kept)
+
+
+def _floored(covariance: Array, raw: Array, share: float = MIN_NOISE) -> Array:
+    """Return a covariance with at least a share of the spread of each channel."""
+    finest = (share * raw.std(axis=0)) ** 2
+    return np.asarray(covariance + np.diag(np.where(finest > 0.0, finest, 1.0)))
