@@ -58,10 +58,12 @@ def test_all_digits_are_read_back_and_other_sensors_stay(tmp_path):
         with pytest.raises(ConfigError):
             read(path)
     path.write_text(
-        'ft_calibration: {version: 1, robot: arm, sensors: {wrist: {offset: [1, 2, 3, 4, 5, 6]}}}'
+        'ft_calibration: {version: 1, robot: arm, sensors: {wrist: {offset: [1, 2, 3, 4, 5, 6], '
+        'provenance: [{date: 2026-11-24}]}}}'
     )
     wrist = read(path)[1]['wrist']
-    assert wrist.same_as(SensorCalibration(offset=np.arange(1.0, 7.0))) and not wrist.provenance
+    assert wrist.same_as(SensorCalibration(offset=np.arange(1.0, 7.0)))
+    assert [step.date for step in wrist.provenance] == ['2026-11-24']
 
 
 def arm(path, **given):

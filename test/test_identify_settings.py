@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf
 
+from inertial_estimation.config.values import record
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import EquationBuilder, EquationChoice
 from inertial_estimation.identification.unknowns import Term
@@ -14,7 +15,6 @@ from inertial_estimation.logs.identify_settings import (
     IdentifySettings,
     submodel_bounds,
 )
-from inertial_estimation.logs.setting_values import record
 from inertial_estimation.model.robot import Robot
 
 LOG = 'log: {time: t, joints: [elbow], positions: q}\n'

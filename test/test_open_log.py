@@ -21,6 +21,7 @@ from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.config.values import read
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.identification.preparation import Preparation, prepare
 from inertial_estimation.logs.identify_settings import IdentifySettings
@@ -28,7 +29,6 @@ from inertial_estimation.logs.log import LogSlice, no_progress
 from inertial_estimation.logs.open_log import open_log
 from inertial_estimation.logs.reduction import LogReader
 from inertial_estimation.logs.replay import replay
-from inertial_estimation.logs.setting_values import read
 from inertial_estimation.logs.table import Layout
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +21,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.config.files import from_json, load_mapping, parse_mapping, write_whole
+from inertial_estimation.config.values import record
 from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
 from inertial_estimation.model.arguments import names, numbers
 from inertial_estimation.model.robot import Robot
@@ -108,6 +109,13 @@ class SensorCalibration:
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _NUMBERS)
 
 
+@dataclass(frozen=True)
+class _Content:
+    version: int
+    robot: str = ''
+    sensors: Mapping[str, SensorCalibration] = field(default_factory=dict)
+
+
 def stack_calibrations(sensors: Iterable[SensorCalibration]) -> FtCalibration:
     """Return the calibration of several sensors."""
     every = list(sensors)
@@ -190,35 +198,15 @@ def _read(given: Any, where: str) -> tuple[str, dict[str, SensorCalibration]]:
     """Check and return the content of a file."""
     if not isinstance(given, Mapping) or KIND not in given:
         raise ConfigError(f"{where} is no FT calibration: it has no '{KIND}'")
-    content = _mapping(where, given[KIND], ('version', 'robot', 'sensors'))
-    if content.get('version') != VERSION:
-        raise ConfigError(f'{where} is of version {content.get("version")}, expected {VERSION}')
-    sensors = {}
-    of_sensor, of_step = (
-        [one.name for one in fields(kind)] for kind in (SensorCalibration, Provenance)
-    )
-    for name, one in _mapping(f'{where}: sensors', content.get('sensors')).items():
-        entry = _mapping(f'{where}: {name}', one, of_sensor)
-        steps = entry.pop('provenance', None) or []
-        if not isinstance(steps, list):
-            raise ConfigError(f"{where}: {name}: 'provenance' is {steps!r}, expected a list")
-        try:
-            entry['provenance'] = tuple(
-                Provenance(**_mapping('a step of provenance', step, of_step)) for step in steps
-            )
-            sensors[str(name)] = SensorCalibration(**entry)
-        except InertialEstimationError as error:
-            raise ConfigError(f'{where}: {name}: {error}') from error
-    return str(content.get('robot', '')), sensors
-
-
-def _mapping(where: str, given: Any, known: Sequence[str] = ()) -> dict[str, Any]:
-    """Refuse anything but known names with values."""
-    if not isinstance(given, Mapping):
-        raise ConfigError(f'{where} is {given!r}, expected names and values')
-    if known and (odd := [name for name in given if name not in known]):
-        raise ConfigError(f"{where}: '{odd[0]}' is not known; known: {', '.join(known)}")
-    return dict(given)
+    body = given[KIND]
+    version = body.get('version') if isinstance(body, Mapping) else None
+    if version != VERSION:
+        raise ConfigError(f'{where} is of version {version}, expected {VERSION}')
+    try:
+        found = record(_Content, body, '')
+    except InertialEstimationError as error:
+        raise ConfigError(f'{where}: {error}') from error
+    return found.robot, found.sensors
 
 
 def require_usable(name: str, sensor: SensorCalibration) -> None:

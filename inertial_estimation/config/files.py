@@ -71,6 +71,10 @@ def parse_mapping(text: str, path: Path) -> Mapping[str, Any]:
                     lines[name] = line
             return node
 
+    Loader.yaml_implicit_resolvers = {
+        first: [one for one in kinds if one[0] != 'tag:yaml.org,2002:timestamp']
+        for first, kinds in Loader.yaml_implicit_resolvers.items()
+    }
     Loader.add_implicit_resolver('tag:yaml.org,2002:float', EXPONENT, list('-+0123456789'))
     try:
         data = yaml.load(text, Loader)
@@ -86,7 +90,7 @@ def parse_mapping(text: str, path: Path) -> Mapping[str, Any]:
     except RecursionError:
         raise ConfigError(f'{path}: {TOO_DEEP}') from None
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        # Of values that PyYAML takes for dates and numbers which they are not.
+        # Of values that PyYAML takes for numbers which they are not.
         raise ConfigError(f'{path} holds a value that cannot be read: {error}') from error
     return data
 

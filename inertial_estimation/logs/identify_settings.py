@@ -16,6 +16,15 @@ import numpy as np
 from inertial_estimation.arrays import Array
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.config.files import is_parameter_file, load_mapping
+from inertial_estimation.config.values import (
+    Names,
+    NotNegative,
+    Reader,
+    Vector,
+    numbers,
+    read,
+    record,
+)
 from inertial_estimation.errors import ConfigError, NameNotFound
 from inertial_estimation.identification.equations.builder import Block, EquationChoice
 from inertial_estimation.identification.equations.payloads import Payload
@@ -29,15 +38,6 @@ from inertial_estimation.logs.known_wrenches import (
     read_known,
 )
 from inertial_estimation.logs.log import LogSlice
-from inertial_estimation.logs.setting_values import (
-    Names,
-    NotNegative,
-    Reader,
-    Vector,
-    numbers,
-    read,
-    record,
-)
 from inertial_estimation.logs.table import Layout
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.geometry import PER_AXIS, Box

@@ -17,10 +17,10 @@ from typing import Annotated, Any
 import numpy as np
 
 from inertial_estimation.arrays import Array
+from inertial_estimation.config.values import NotNegative, numbers, record
 from inertial_estimation.errors import ConfigError
 from inertial_estimation.identification.preparation import Preparation, Prepared, prepare
 from inertial_estimation.logs.bag import BagReader, read_stream
-from inertial_estimation.logs.setting_values import NotNegative, numbers, record
 from inertial_estimation.logs.table import KnownWrench, Scaling
 from inertial_estimation.model.robot import Robot, same_place
 from inertial_estimation.sample import SampleBatch

@@ -16,8 +16,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.calibration.support_loads import link_poses
-from inertial_estimation.errors import ConfigError, LogError, NameNotFound
-from inertial_estimation.logs.setting_values import (
+from inertial_estimation.config.values import (
     Names,
     Numbers,
     Reader,
@@ -25,6 +24,7 @@ from inertial_estimation.logs.setting_values import (
     Vector,
     record,
 )
+from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import apply, wrench_transform
 from inertial_estimation.model.urdf import pose_from_xyz_rpy

@@ -5,6 +5,7 @@ Settings in a file as frozen dataclasses, whose fields are read by their types.
 
 A type is a dataclass, a mapping of names to values of one type, a tuple, a plain value, a choice
 of these or none, or ``Annotated`` with its reader, a function of the value and its full name.
+Values of other types are left to the dataclass, which checks them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from inertial_estimation.arrays import Array
-from inertial_estimation.errors import ConfigError, NameNotFound
+from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
 
 Reader = Callable[[Any, str], Any]
 PLAIN = {str: 'a name', bool: 'true or false', int: 'a whole number', float: 'a number'}
@@ -49,10 +50,10 @@ def read(kind: Any, value: Any, name: str) -> Any:
         return tuple(read(of, one, name) for of, one in zip(kinds, value, strict=True))
     if is_dataclass(kind):
         return record(kind, value, name)
-    if kind is Any:
-        return value
     if kind is Path:
         return Path(read(str, value, name))
+    if kind not in PLAIN:
+        return value
     fits = type(value) in ((int, float) if kind is float else (kind,))
     if not fits or (kind is float and not np.isfinite(value)):
         raise ConfigError(f"'{name}' is {value!r}, expected {PLAIN[kind]}")
@@ -73,7 +74,7 @@ def record(kind: Any, value: Any, name: str, /, **more: Any) -> Any:
     given = {key: read(hints[key], one, prefix + key) for key, one in body.items()}
     try:
         return kind(**given, **more)
-    except ConfigError as error:
+    except InertialEstimationError as error:
         raise ConfigError(f"'{name}': {error}" if name else str(error)) from error
 
 
