@@ -106,5 +106,5 @@ class NameNotFound(InertialEstimationError, KeyError):
 
 def is_wrong_call(error: InertialEstimationError, names: Mapping[str, str]) -> bool:
     """Return true if other arguments are needed, not other data."""
-    value = isinstance(error, ModelError) and any(name in names for name in error.about)
+    value = isinstance(error, ModelError | NameNotFound) and any(x in names for x in error.about)
     return value or isinstance(error, CallError)
