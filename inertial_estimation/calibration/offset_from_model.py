@@ -253,9 +253,10 @@ def offset_from_model(
     found = chosen & (counts >= min_samples)
     if not found.any() or (sensors and not found[chosen].all()):
         shown = f' ({"; ".join(signs[:3])})' if signs else ''
+        others = ', '.join(f'{count} {reason}' for reason, count in left_out.items() if count)
         raise CalibrationError(
             f'{counts[chosen & ~found].min()} of {n} samples can be used, {min_samples} are '
-            f'needed; left out: {left_out}{shown}'
+            f'needed; left out: {others}{shown}'
         )
     undetermined = np.zeros((0, len(fts), 6))
     if (found & shared).any():
