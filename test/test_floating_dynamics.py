@@ -1,20 +1,18 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Six-vectors [T chapter 2], bodies, and floating robots about every base [T chapter 3].
+Bodies, and floating robots about every base [T chapters 2 and 3].
 
-Six-vectors and bodies against Pinocchio and mass points; robots against iDynTree, identities of
-the thesis and central differences. iDynTree knows all joints of a URDF: only robots with all
-joints in use are compared.
+Bodies against mass points; robots against iDynTree, identities of the thesis and central
+differences. iDynTree knows all joints of a URDF: only robots with all joints in use are compared.
 """
 
 from contextlib import nullcontext
 from itertools import product
 
 import numpy as np
-import pinocchio as pin
 import pytest
-from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_pose
+from robots import _link, arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_pose
 from scipy.linalg import block_diag, expm
 
 from inertial_estimation.errors import ModelError
@@ -28,43 +26,14 @@ from inertial_estimation.model.inertia import (
     check_centres,
     consistency_margin,
     inertia_complaint,
-    inertia_seen_from,
-    parameters_of,
     pseudo_inertia,
-    spatial_inertia,
 )
-from inertial_estimation.model.representations import (
-    Representation,
-    convert_acceleration,
-    convert_velocity,
-    convert_wrench,
-    gravity_acceleration,
-    net_wrench,
-)
+from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSpec
-from inertial_estimation.model.spatial import (
-    compose,
-    cross,
-    cross_matrix,
-    inverse_pose,
-    motion_cross,
-    motion_transform,
-    row_pose,
-    to_child,
-    to_parent,
-    wrench_cross,
-    wrench_transform,
-)
 
-ONE_LINK = (
-    '<robot name="one_link"><link name="only"><inertial>'
-    '<origin xyz="0.02 -0.01 0.1" rpy="0.1 0.2 0.3"/><mass value="2.0"/>'
-    '<inertia ixx="0.04" ixy="0.001" ixz="-0.002" iyy="0.03" iyz="0.003" izz="0.02"/>'
-    '</inertial></link></robot>'
-)
 ROBOTS = {
-    'one_link': Robot.from_urdf(ONE_LINK),
+    'one_link': Robot.from_urdf(f'<robot name="one_link">{_link("only", 2.0)}</robot>'),
     # One FT sensor behind the other.
     'arm': Robot.from_urdf(
         arm_with_wrist_sensor_urdf(),
@@ -73,7 +42,7 @@ ROBOTS = {
     ),
     'nested_humanoid': Robot.from_urdf(nested_humanoid_urdf()),
 }
-LEFT, RIGHT, MIXED, SENSOR = Representation
+LEFT, RIGHT, MIXED, _ = Representation
 FORMS = (LEFT, RIGHT, MIXED)
 STEP = 1e-5
 """Of central differences [s]; their error is step^2 of a third derivative and round-off / step."""
@@ -256,6 +225,10 @@ def test_motion_power_and_energy_do_not_depend_on_the_variables(state, root, rng
         energy = equations.velocity @ equations.mass_matrix @ equations.velocity
         assert_near(energy, root.velocity @ root.mass_matrix @ root.velocity)
         assert_near(equations.velocity_map(root) @ root.velocity, equations.velocity)
+    last = state.model.robot.link_names[-1]
+    for form in FORMS:
+        wanted = state.equations(last, form).acceleration_from(root, a)[:6]
+        assert_near(state.acceleration(last, root, a, form), wanted)
 
 
 def test_average_equations_fall_into_blocks(state, root):
@@ -300,55 +273,10 @@ def test_robots_without_mass_or_moment_have_no_average_velocity(rng):
             assert_near(got[3:6], expected[3:], 1e-14 / abs(least))
 
 
-# Six-vectors and bodies
+# Bodies
 
 
-PRODUCTS = 1e-11  # of sums of products of numbers around ten
 SUMS = 1e-13  # sums of a few dozen products of order one
-GRAVITY = np.array([0.3, -0.5, -9.7])
-
-
-def assert_product(got, expected, atol=PRODUCTS):
-    np.testing.assert_allclose(got, expected, rtol=0, atol=atol)
-
-
-@pytest.mark.parametrize(('given', 'wanted'), product(Representation, repeat=2))
-def test_conversions_have_inverses_and_keep_power(given, wanted, rng):
-    H, (v, a, f) = random_pose(rng), rng.normal(0.0, 3.0, (3, 6))
-    v_wanted = convert_velocity(v, H, given, wanted)
-    a_wanted = convert_acceleration(a, v, H, given, wanted)
-    f_wanted = convert_wrench(f, H, given, wanted)
-    v_left = convert_velocity(v, H, given, LEFT)
-    a_left = convert_acceleration(a, v, H, given, LEFT)
-    assert_product(v_wanted, convert_velocity(v_left, H, LEFT, wanted))
-    assert_product(a_wanted, convert_acceleration(a_left, v_left, H, LEFT, wanted))
-    assert_product(convert_velocity(v_wanted, H, wanted, given), v)
-    assert_product(convert_acceleration(a_wanted, v_wanted, H, wanted, given), a)
-    assert_product(convert_wrench(f_wanted, H, wanted, given), f)
-    assert_product(f_wanted @ v_wanted, f @ v)
-    proper = a - gravity_acceleration(H, GRAVITY, given)
-    fall = gravity_acceleration(H, GRAVITY, wanted)
-    assert_product(convert_acceleration(proper, v, H, given, wanted), a_wanted - fall)
-
-
-@pytest.fixture
-def body(rng):
-    """Return an inertia of Pinocchio, a pose, a velocity and an acceleration."""
-    pin.seed(7)
-    return pin.Inertia.Random(), random_pose(rng), *rng.normal(size=(2, 6))
-
-
-def test_newton_euler_of_a_body_is_pinocchio_s(body):
-    inertia, A_H_B, v, a = body
-    M, parameters = inertia.matrix(), inertia.toDynamicParameters()
-    assert_product(spatial_inertia(parameters), M)
-    np.testing.assert_array_equal(parameters_of(spatial_inertia(parameters)), parameters)
-    assert_product(inertia_seen_from(M, A_H_B), pin.SE3(A_H_B).act(inertia).matrix())
-    proper = a - gravity_acceleration(A_H_B, GRAVITY, LEFT)
-    wrench = inertia * pin.Motion(proper) + pin.Motion(v).cross(inertia * pin.Motion(v))
-    sensed = convert_acceleration(a, v, A_H_B, LEFT, SENSOR)
-    proper = sensed - gravity_acceleration(A_H_B, GRAVITY, SENSOR)
-    assert_product(net_wrench(parameters, v[3:], proper), wrench.vector)
 
 
 def test_pseudo_inertia_is_the_second_moment_of_the_mass(rng):
@@ -392,21 +320,3 @@ def test_centre_of_mass_must_not_be_too_far_away():
         parameters = np.array([[mass, 0.0, moment, 0.0, *np.ones(6)]])
         with pytest.raises(ModelError) if refused else nullcontext():
             check_centres(['hand'], parameters, largest)
-
-
-def test_transforms_and_cross_products_are_pinocchio_s(rng):
-    """T 2.27, 2.36-2.37, 2.47-2.50; row poses and pairs of rows are the same transforms."""
-    (A_H_B, B_H_C), (v, w, f) = (random_pose(rng), random_pose(rng)), rng.normal(size=(3, 6))
-    ours, theirs, twist = pin.SE3(A_H_B), pin.SE3(B_H_C), pin.Motion(v)
-    assert_product(motion_transform(A_H_B), ours.toActionMatrix())
-    assert_product(wrench_transform(A_H_B), ours.toDualActionMatrix())
-    assert_product(inverse_pose(A_H_B), ours.inverse().homogeneous)
-    assert_product(motion_cross(v) @ w, twist.cross(pin.Motion(w)).vector)
-    assert_product(wrench_cross(v) @ f, twist.cross(pin.Force(f)).vector)
-    assert_product(cross(v[:3], w[:3]), pin.skew(v[:3]) @ w[:3])
-    pose = row_pose(A_H_B)
-    assert_product(compose(pose, row_pose(B_H_C)), row_pose((ours * theirs).homogeneous))
-    lever = cross_matrix(pose[3])
-    there = to_parent(pose, f.reshape(2, 3), lever)
-    assert_product(there.ravel(), ours.act(pin.Force(f)).vector)
-    assert_product(to_child(pose, there, lever).ravel(), f)

@@ -66,7 +66,7 @@ def sensor_readings(
     poses = np.array([state.pose(name) for name in robot.link_names])
     w = np.array([state.velocity(name, form)[3:] for name in robot.link_names])
     a = [state.acceleration(name, variables, acceleration, form) for name in robot.link_names]
-    proper = np.array(a) - gravity_acceleration(poses, robot.gravity, form)
+    proper = np.array(a) - gravity_acceleration(poses, robot.gravity)
     root_H_L = inverse_pose(poses[0]) @ poses
     # Net wrench of each link less the external ones, about the root.
     rows = apply(wrench_transform(root_H_L), net_wrench(robot.parameters, w, proper))
