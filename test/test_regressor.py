@@ -37,7 +37,7 @@ ROUND_OFF = 1e-10  # sums of some hundred products of numbers up to a thousand
 N = 5
 ROBOTS = {
     'fixed arm': (arm_with_wrist_sensor_urdf(), {'fixed_link': 'base'}),
-    'IMUs': (nested_humanoid_urdf(), {'imus': ['hand', 'shank', 'chest']}),
+    'IMUs': (nested_humanoid_urdf(), {'imus': ['hand', 'sole', 'chest']}),
 }
 
 
