@@ -43,9 +43,8 @@ class IDynTreeOracle:
     """
     A robot with one IMU or a fixed frame, and all the FT sensors of its URDF, in iDynTree.
 
-    iDynTree gives every wrench at the contact point in the axes of its link, wants a known wrench
-    about the link's origin, and orders joints and sensors in its own way; all that is undone here.
-    Joints that the robot has locked stay at zero.
+    iDynTree gives every wrench at the contact point and orders joints and sensors in its own way;
+    that is undone here. Joints that the robot has locked stay at zero.
     """
 
     def __init__(self, robot) -> None:
@@ -63,7 +62,7 @@ class IDynTreeOracle:
 
     def estimate(self, sample, contacts) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return wrenches (n_contacts, 6), in and about the contact frames, and torques (n_joints,).
+        Return wrenches (n_contacts, 6), in and about the contact links, and torques (n_joints,).
 
         Every submodel needs a contact.
         """
@@ -72,15 +71,28 @@ class IDynTreeOracle:
         for k, row in enumerate(self._ft_rows):
             wrench = iDynTree.Wrench.FromPython(sample.ft_readings[row])
             assert measurements.setMeasurement(FT, k, wrench)
-        unknowns = iDynTree.LinkUnknownWrenchContacts(self.model)
-        places = [self._add(unknowns, contact) for contact in contacts]
+        unknowns, places = iDynTree.LinkUnknownWrenchContacts(self.model), []
+        for contact in contacts:
+            link = self.model.getLinkIndex(contact.frame)
+            places.append((link, unknowns.getNrOfContactsForLink(link)))
+            point = np.zeros(3) if contact.kind == 'known' else contact.point
+            translated = iDynTree.UnknownWrenchContact(
+                KINDS[str(contact.kind)],
+                iDynTree.Position(*point),
+                iDynTree.Direction(*contact.direction),
+                iDynTree.Wrench.FromPython(np.array(contact.wrench)),
+            )
+            unknowns.addNewContactForLink(link, translated)
         wrenches = iDynTree.LinkContactWrenches(self.model)
         torques = iDynTree.JointDOFsDoubleArray(self.model)
         assert self.estimator.estimateExtWrenchesAndJointTorques(
             unknowns, measurements, wrenches, torques
         )
-        found = np.array([self._read(wrenches, *place) for place in places])
-        return found, torques.toNumPy().copy()[self._columns]
+        found = [wrenches.contactWrench(*place) for place in places]
+        values = np.array([one.contactWrench.toNumPy() for one in found])
+        points = np.array([one.contactPoint.toNumPy() for one in found])
+        values[:, 3:] += np.cross(points, values[:, :3])
+        return values, torques.toNumPy().copy()[self._columns]
 
     def _update_kinematics(self, sample) -> None:
         """Hand over the motion of the joints and of the IMU or the fixed frame."""
@@ -103,46 +115,21 @@ class IDynTreeOracle:
             vector(sample.angular_accelerations[0]),
         )
 
-    def _add(self, unknowns, contact) -> tuple[int, int, np.ndarray]:
-        """Add a contact; return its link, its number there, and the pose of its frame in it."""
-        frame = self.model.getFrameIndex(contact.frame)
-        link = self.model.getFrameLink(frame)
-        number = unknowns.getNrOfContactsForLink(link)
-        H = self.model.getFrameTransform(frame).asHomogeneousTransform().toNumPy().copy()
-        R, origin = H[:3, :3], H[:3, 3]
-        point = np.zeros(3) if contact.kind == 'known' else origin + R @ contact.point
-        force, moment = np.array(contact.wrench).reshape(2, 3) @ R.T
-        known = iDynTree.Wrench.FromPython(np.array([*force, *(moment + np.cross(origin, force))]))
-        direction = iDynTree.Direction(*(R @ contact.direction))
-        translated = iDynTree.UnknownWrenchContact(
-            KINDS[str(contact.kind)], iDynTree.Position(*point), direction, known
-        )
-        unknowns.addNewContactForLink(link, translated)
-        return link, number, H
-
-    def _read(self, wrenches, link: int, number: int, H: np.ndarray) -> np.ndarray:
-        """Return a wrench in and about its contact frame."""
-        found = wrenches.contactWrench(link, number)
-        force, moment = np.split(found.contactWrench.toNumPy().copy(), 2)
-        arm = found.contactPoint.toNumPy() - H[:3, 3]
-        return np.concatenate([force @ H[:3, :3], (moment + np.cross(arm, force)) @ H[:3, :3]])
-
 
 class Case:
-    """One robot in the engine's view, in iDynTree's, and in that of Newton and Euler."""
+    """A robot in iDynTree's view and in that of Newton and Euler, with its links by submodel."""
 
     def __init__(self, robot):
         self.robot, self.oracle = robot, IDynTreeOracle(robot)
         self.readings = ConsistentReadings(robot)
-        self.frames = [
-            [
-                name
-                for name, (link, _) in sorted(robot.frames.items())
-                if link in submodel.links
-                and name in self.readings.frames
-                and self.oracle.model.isFrameNameUsed(name)
-            ]
-            for submodel in robot.submodels
+        used = [
+            name
+            for name in sorted(robot.frames)
+            if self.oracle.model.isLinkNameUsed(name) and name in self.readings.frames
+        ]
+        self.links = [
+            [name for name in used if robot.submodel_of(name) == k]
+            for k in range(len(robot.submodels))
         ]
 
 
@@ -160,13 +147,13 @@ def case(request, shared_models):
 def draw_contacts(case, kinds, rng):
     """Return contacts of these kinds for every submodel; a fixed root gets its reaction."""
     contacts = []
-    for s, frames in enumerate(case.frames):
+    for s, links in enumerate(case.links):
         if s == 0 and case.robot.fixed_frame:
             contacts.append(Contact(case.robot.fixed_frame))
             continue
         contacts += [
             Contact(
-                str(rng.choice(frames)),
+                str(rng.choice(links)),
                 kind,
                 point=tuple(rng.uniform(-0.2, 0.2, 3)),
                 direction=tuple(rng.normal(size=3)),
@@ -198,7 +185,7 @@ def assert_exact(ours, theirs):
 
 def test_one_full_wrench_per_submodel_on_any_readings(case, rng):
     for _ in range(STATES):
-        contacts = [Contact(str(rng.choice(frames))) for frames in case.frames]
+        contacts = [Contact(str(rng.choice(links))) for links in case.links]
         sample = random_sample(case.robot, rng)
         ours = WrenchEstimator(case.robot, contacts).update(sample)
         wrenches, torques = case.oracle.estimate(sample, contacts)
