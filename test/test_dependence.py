@@ -20,7 +20,7 @@ from robots import (
     random_sample,
     two_link_urdf,
 )
-from test_newton_euler import nested
+from test_newton_euler import MEASURED, delivered, nested
 
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.dependence import dependence_table
@@ -44,18 +44,6 @@ def with_known_wrenches(robot):
     return [*known, *at_ends(robot)]
 
 
-def without(robot, sample, fts, imus):
-    """Return a sample in which some sensors are lost, and IMUs measure what they do."""
-    fields = {name: np.array(getattr(sample, name)) for name in (*PER_IMU, 'ft_readings')}
-    fields['ft_readings'][[s.name in fts for s in robot.ft_sensors]] = np.nan
-    for k, imu in enumerate(robot.imus):
-        for name in PER_IMU:
-            measured = imu.measures != ('gyroscope' if 'proper' in name else 'accelerometer')
-            if imu.name in imus or not measured:
-                fields[name][k] = np.nan
-    return sample._replace(**fields)
-
-
 def root_and_end(robot):
     """Return two full wrenches in every submodel of several links."""
     ends = {(s.links[0], s.links[-1]) for s in robot.submodels}
@@ -63,7 +51,6 @@ def root_and_end(robot):
 
 
 SETS = [at_roots, at_ends, with_known_wrenches, root_and_end, lambda robot: at_ends(robot)[::2]]
-PER_IMU = ('angular_velocities', 'proper_accelerations', 'angular_accelerations')
 THINGS = ('fts', 'imus', 'joints', 'links')
 
 
@@ -81,7 +68,7 @@ def disturbances(robot, sample, rng):
         readings[k] += rng.normal(0.0, 10.0, 6)
         yield 'fts', sensor.name, robot, sample._replace(ft_readings=readings)
     for k, imu in enumerate(robot.imus):
-        readings = {name: getattr(sample, name).copy() for name in PER_IMU}
+        readings = {name: getattr(sample, name).copy() for name in MEASURED}
         for rows in readings.values():
             rows[k] += rng.normal(size=3)
         yield 'imus', imu.name, robot, sample._replace(**readings)
@@ -91,44 +78,33 @@ def disturbances(robot, sample, rng):
         yield 'links', name, robot.with_parameters(parameters), sample
 
 
-def what_moves(robot, contacts, rng, *, lost_fts=(), lost_imus=(), **options):
-    """Return for each kind of thing and each result the names that move it."""
-    sample = without(robot, random_sample(robot, rng), lost_fts, lost_imus)
+def assert_exact(robot, contacts, rng, *, lost_fts=(), lost_imus=(), **options):
+    """Check that exactly the named things move each torque and each external wrench."""
+    fts = [k for k, sensor in enumerate(robot.ft_sensors) if sensor.name not in lost_fts]
+    imus = [k for k, imu in enumerate(robot.imus) if imu.name not in lost_imus]
+    sample = delivered(robot, random_sample(robot, rng), imus)
+    sample.ft_readings[np.delete(np.arange(len(robot.ft_sensors)), fts)] = np.nan
     before = WrenchEstimator(robot, contacts, **options).update(sample)
     moves = {
-        result: {thing: [set() for _ in getattr(before, result)] for thing in THINGS}
+        (result, thing): [set() for _ in getattr(before, result)]
         for result in ('torques', 'wrenches')
+        for thing in THINGS
     }
     for thing, name, other, disturbed in disturbances(robot, sample, rng):
         after = WrenchEstimator(other, contacts, **options).update(disturbed)
-        for result, found in moves.items():
+        for result in ('torques', 'wrenches'):
             a, b = getattr(before, result), getattr(after, result)
             size = max(1.0, np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))
             changed = (np.abs(a - b) > CHANGED * size).reshape(len(a), a[0:1].size).any(axis=1)
             for row in np.flatnonzero(changed):
-                found[thing][row].add(name)
-    return moves
-
-
-def assert_exact(robot, contacts, rng, *, lost_fts=(), lost_imus=(), **options):
-    """Check that exactly the named things move each torque and each external wrench."""
-    table = dependence_table(
-        robot,
-        contacts,
-        fts=[s.name for s in robot.ft_sensors if s.name not in lost_fts],
-        imus=[imu.name for imu in robot.imus if imu.name not in lost_imus],
-        **options,
-    )
-    moves = what_moves(robot, contacts, rng, lost_fts=lost_fts, lost_imus=lost_imus, **options)
+                moves[result, thing][row].add(name)
+    table = dependence_table(robot, contacts, fts=fts, imus=imus, **options)
     assert [row.name for row in table.torques] == list(robot.joint_names)
-    for result, rows in (('torques', table.torques), ('wrenches', table.wrenches)):
-        for thing in THINGS:
-            named = [set(getattr(row, thing)) for row in rows]
-            if thing == 'imus' and robot.fixed_frame:
-                summed = [row.links for row in rows]
-                assert named == [{robot.fixed_frame} if links else set() for links in summed]
-                continue
-            assert named == moves[result][thing], f'{result} and {thing}'
+    for (result, thing), moved in moves.items():
+        rows = getattr(table, result)
+        if thing == 'imus' and robot.fixed_frame:
+            moved = [{robot.fixed_frame} if row.links else set() for row in rows]
+        assert [set(getattr(row, thing)) for row in rows] == moved, f'{result} and {thing}'
 
 
 @pytest.mark.parametrize('contacts', SETS)
