@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 import pytest
 from consistent_readings import ConsistentReadings, random_motion
-from robots import random_sample
+from robots import nested_humanoid_urdf, random_sample
 
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -35,6 +35,7 @@ ROBOTS = {
     'icub_genova01 root': ('icub_genova01', {'imus': ['root_link']}),
     'icub_sensorised head': ('icub_sensorised', {'imus': ['head']}),
     'ergocub root': ('ergocub_sn001', {'imus': ['root_link']}),
+    'nested humanoid': ('', {'imus': ['head']}),
     'panda': ('panda_wrist_ft', {'fixed_link': 'panda_link0', 'joints': PANDA_JOINTS}),
 }
 
@@ -136,7 +137,8 @@ class Case:
 @cache
 def case_of(key, folder):
     name, arguments = ROBOTS[key]
-    return Case(Robot.from_urdf(folder / f'{name}.urdf', **arguments))
+    urdf = folder / f'{name}.urdf' if name else nested_humanoid_urdf()
+    return Case(Robot.from_urdf(urdf, **arguments))
 
 
 @pytest.fixture(params=ROBOTS)
