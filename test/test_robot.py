@@ -11,7 +11,14 @@ test_against_idyntree.py).
 import brute_force
 import numpy as np
 import pytest
-from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
+from robots import (
+    _joint,
+    _link,
+    _links,
+    arm_with_wrist_sensor_urdf,
+    nested_humanoid_urdf,
+    two_link_urdf,
+)
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.config import EstimatorSettings
@@ -134,12 +141,9 @@ def test_tags_of_one_link_pair_where_their_frames_agree(shared_models):
 
 # Settings
 
-EYE = (
-    '<link name="eye"/><joint name="eye_joint" type="fixed"><parent link="head"/>'
-    '<child link="eye"/><origin xyz="0.1 0 0" rpy="1.5 0 0"/></joint></robot>'
-)
+EYE = '<link name="eye"/>' + _joint('eye_joint', 'fixed', 'head', 'eye', '0.1 0 0')
 """A frame of the head that is rotated."""
-WITH_EYE = HUMANOID.replace('</robot>', EYE)
+WITH_EYE = HUMANOID.replace('</robot>', EYE + '</robot>')
 POSE = [0.1, -0.2, 0.3, 0.4, 0.5, -0.6]
 """x y z roll pitch yaw."""
 SOLE = {'imus': ['board'], 'imu.board.frame': 'sole', 'imu.board.pose': POSE}
@@ -182,39 +186,11 @@ def test_imus_are_placed_by_the_settings_in_their_order():
         np.testing.assert_allclose(sensor.L_H_S, L_H_F @ in_frame, rtol=0, atol=1e-14)
 
 
-# Mistakes
-
-
-@pytest.mark.parametrize(
-    ('options', 'error'),
-    [
-        ({'joints': ['elbw']}, NameNotFound),
-        ({'ft_sensors': ['wrist']}, NameNotFound),
-        ({'ft_sensors': ['wrist_sensor', FtSpec('a', 'wrist_sensor_joint')]}, ModelError),
-        ({'imus': ['tup']}, NameNotFound),
-        ({'imus': ['tip', LinkSensorSpec('tip', 'tool')]}, ModelError),
-        ({'gravity': (0.0, 0.0, -26.0)}, ModelError),
-        ({'locked_positions': {'elbow': 1.0}}, ModelError),
-    ],
-)
-def test_impossible_arguments_are_refused(options, error):
-    with pytest.raises(error):
-        Robot.from_urdf(ARM, **options)
-    for pose in (np.full((4, 4), np.inf), 2.0 * np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0])):
-        for kind in (FtSpec, LinkSensorSpec):
-            with pytest.raises(ModelError):
-                kind('sensor', 'tip_joint', pose=pose)
-
-
 # URDFs
 
 
 MOVED = 1e-14  # of a few products of sines and cosines, of an inertia moved there and back
 MASS = '<mass value="1.5"/>'
-INERTIAL = (
-    '<inertial><mass value="{0}"/><inertia ixx="{1}" ixy="0" ixz="0" iyy="{1}" iyz="0" izz="{1}"/>'
-    '</inertial>'
-)
 
 
 def robot_with(*tags):
@@ -257,23 +233,36 @@ def test_unusual_sensor_tags():
 
 
 @pytest.mark.parametrize(
-    ('old', 'new'),
+    ('old', 'new', 'options'),
     [
-        (MASS, '<mass value="nan"/>'),
-        ('xyz="0.02 -0.01 0.1"', 'xyz="0.02 0"'),
-        ('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>'),
-        ('</robot>', '<link name="second_root"/></robot>'),
-        ('<child link="arm"/>', '<child link="amr"/>'),
-        ('<limit lower="-3" upper="3" effort="50" velocity="10"/>', ''),
-        ('</robot>', '<sensor name="a" type="gyroscope"><parent link="tp"/></sensor></robot>'),
+        (MASS, '<mass value="nan"/>', {}),
+        ('xyz="0.02 -0.01 0.1"', 'xyz="0.02 0"', {}),
+        ('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>', {}),
+        ('</robot>', '<link name="second_root"/></robot>', {}),
+        ('<child link="upper"/>', '<child link="uper"/>', {}),
+        ('<limit lower="-3" upper="3" effort="50" velocity="10"/>', '', {}),
+        ('</robot>', ACC.format('a', 'tp', '') + '</robot>', {}),
+        ('', '', {'joints': ['elbw']}),
+        ('', '', {'ft_sensors': ['wrist']}),
+        ('', '', {'ft_sensors': ['wrist_sensor', FtSpec('a', 'wrist_sensor_joint')]}),
+        ('', '', {'imus': ['tup']}),
+        ('', '', {'imus': ['tip', LinkSensorSpec('tip', 'tool')]}),
+        ('', '', {'gravity': (0.0, 0.0, -26.0)}),
+        ('', '', {'locked_positions': {'elbow': 1.0}}),
     ],
 )
-def test_impossible_numbers_and_trees_are_refused(old, new, capfd):
-    text = two_link_urdf()
-    assert old in text
+def test_impossible_urdfs_and_arguments_are_refused(old, new, options, capfd):
+    assert old in ARM
     with pytest.raises((ModelError, NameNotFound)):
-        Robot.from_urdf(text.replace(old, new))
+        Robot.from_urdf(ARM.replace(old, new), **options)
     assert not capfd.readouterr().err
+
+
+@pytest.mark.parametrize('kind', [FtSpec, LinkSensorSpec])
+def test_poses_without_a_rotation_are_refused(kind):
+    for pose in (np.full((4, 4), np.inf), 2.0 * np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0])):
+        with pytest.raises(ModelError):
+            kind('sensor', 'tip_joint', pose=pose)
 
 
 # Export
@@ -301,8 +290,8 @@ TEXTS = {
     'arm': ARM,
     'humanoid': HUMANOID,
     'empty link': (
-        f'<robot name="r"><link name="a">{INERTIAL.format(1, 1)}</link><link name="b"/>'
-        '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+        f'<robot name="r">{_link("a", 1.0)}<link name="b"/>'
+        f'{_joint("j", "continuous", "a", "b", "0 0 0")}</robot>'
     ),
 }
 
@@ -355,13 +344,11 @@ def test_heaviest_link_takes_the_difference_of_a_topmost_frame(factor):
     """Many URDFs begin with a link that is but a name for where the robot stands."""
     text = (
         '<robot name="r"><link name="footprint"/>'
-        f'<link name="wheel">{INERTIAL.format(0.5, 0.01)}</link>'
-        f'<link name="base">{INERTIAL.format(20, 2)}</link><link name="arm">'
-        f'{INERTIAL.format(1, 0.1)}</link>'
-        '<joint name="a" type="fixed"><parent link="footprint"/><child link="wheel"/></joint>'
-        '<joint name="b" type="fixed"><origin xyz="0.1 0.2 0.3" rpy="0.4 0.5 0.6"/><parent '
-        'link="footprint"/><child link="base"/></joint><joint name="j" type="continuous"><parent '
-        'link="base"/><child link="arm"/></joint></robot>'
+        + _links(wheel=0.5, base=20.0, arm=1.0)
+        + _joint('a', 'fixed', 'footprint', 'wheel', '0 0 0')
+        + _joint('b', 'fixed', 'footprint', 'base', '0.1 0.2 0.3')
+        + _joint('j', 'continuous', 'base', 'arm', '0 0 0')
+        + '</robot>'
     )
     robot = Robot.from_urdf(text)
     parameters = heavier(robot, 'footprint', by=factor)
