@@ -128,9 +128,8 @@ class SelfClearance:
             points[i], normals[i] = result.getNearestPoint1(), result.normal
         # Its power on the second part less that on the first is the rate of the distance.
         wrenches = np.concatenate([normals, cross(points, normals)], axis=1)
-        first, second = self.robot.carried.astype(float)[:, self.links[ends[:, pairs]]].swapaxes(
-            0, 1
-        )
+        carried = self.robot.carried.astype(float)
+        first, second = carried[:, self.links[ends[:, pairs]]].swapaxes(0, 1)
         powers = apply(screws[instants], wrenches)
         slopes = np.zeros((len(pairs), positions.shape[1]))
         for k, link in enumerate(self.robot.links):
