@@ -46,25 +46,18 @@ SQUEEZE = (
     Contact('hand', 'force', point=(0.0, 0.1, -0.2)),
     Contact('upper_arm', 'force', point=(0.05, 0.0, 0.1)),
 )
-KNOWN = Contact('shoulder', 'known', wrench=(30.0, -20.0, 10.0, 1.0, 2.0, -3.0))
 HUMANOID_CONTACTS = {
     'wrenches': tuple(Contact(name) for name in ('root', 'upper_arm', 'thigh', 'foot')),
     'free': (),
-    'forces': (
-        Contact('chest', 'force', point=(0.1, 0.0, 0.2)),
-        Contact('hand', 'force', point=(0.0, 0.1, -0.2)),
-        Contact('shank', 'axial_force', point=(0.1, 0.0, 0.0), direction=(1.0, 2.0, 0.5)),
-        Contact('foot'),
-    ),
     'squeeze': (Contact('chest'), *SQUEEZE, Contact('foot')),
     'two wrenches': (Contact('hand'), Contact('upper_arm'), Contact('hip')),
-    'known': (
-        KNOWN,
-        Contact('head'),
-        *SQUEEZE[:1],
-        Contact('thigh', 'known', wrench=KNOWN.wrench),
+    'kinds': (
+        Contact('shoulder', 'known', wrench=(30.0, -20.0, 10.0, 1.0, 2.0, -3.0)),
+        Contact('head', 'force', point=(0.1, 0.0, 0.2)),
+        Contact('shank', 'axial_force', point=(0.1, 0.0, 0.0), direction=(1.0, 2.0, 0.5)),
+        Contact('foot'),
+        Contact('sole', 'known', wrench=(3.0, -2.0, 1.0, 0.1, 0.2, -0.3)),
     ),
-    'known beside forces': (KNOWN, Contact('head', 'force'), Contact('hip', 'axial_force')),
 }
 ROBOTS = {
     'two_link': (two_link_urdf(), {'imus': ['arm']}),
