@@ -61,7 +61,7 @@ HUMANOID_CONTACTS = {
 }
 ROBOTS = {
     'two_link': (two_link_urdf(), {'imus': ['arm']}),
-    'arm': (arm_with_wrist_sensor_urdf(), {'fixed_link': 'lower'}),
+    'arm': (arm_with_wrist_sensor_urdf(), {'fixed_link': 'lower', 'imus': ['tip']}),  # it is idle
     'humanoid': (nested_humanoid_urdf(), {'imus': ['head']}),
     'several imus': (nested_humanoid_urdf(), {'imus': ['head', 'hip', 'shank', 'thigh']}),
     'fixed humanoid': (nested_humanoid_urdf(), {'fixed_link': 'foot'}),

@@ -12,15 +12,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from robots import (
-    arm_with_wrist_sensor_urdf,
-    assert_close,
-    at_ends,
-    at_roots,
-    nested_humanoid_urdf,
-    random_sample,
-    two_link_urdf,
-)
+from robots import assert_close, at_ends, at_roots, nested_humanoid_urdf, random_sample
+from test_newton_euler import nested
+from test_set_parameters import make
 
 from inertial_estimation.errors import (
     InertialEstimationError,
@@ -34,7 +28,6 @@ from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.forest import Dynamics
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
-from inertial_estimation.model.sensors import LinkSensorSpec
 from inertial_estimation.sample import Sample, SampleBatch
 
 EXACT = 1e-9  # N and Nm: round-off of some hundred N
@@ -143,21 +136,6 @@ def test_models_for_failed_imus_do_not_pile_up(rng):
 # Batches
 
 
-BATCH_ROBOTS = {
-    'two_link': (two_link_urdf(), {'imus': ['arm']}),
-    'arm': (arm_with_wrist_sensor_urdf(), {'fixed_link': 'lower'}),
-    'arm with idle imu': (arm_with_wrist_sensor_urdf(), {'fixed_link': 'base', 'imus': ['tip']}),
-    'imus on one link': (
-        nested_humanoid_urdf(),
-        {
-            'imus': [
-                LinkSensorSpec(*one.split()) for one in ('a head', 'b neck', 'c foot', 'd sole')
-            ]
-        },
-    ),
-}
-
-
 def faulty_samples(robot, rng, n):
     """Return samples; most miss one reading, some two, some none."""
     samples = [random_sample(robot, rng) for _ in range(n)]
@@ -170,12 +148,11 @@ def faulty_samples(robot, rng, n):
 
 
 @pytest.mark.parametrize('assumed', [False, True])
-@pytest.mark.parametrize('name', BATCH_ROBOTS)
+@pytest.mark.parametrize('name', ['two_link', 'arm', 'nested'])
 def test_batch_is_its_steps(name, assumed, rng, monkeypatch):
     """In chunks of ten instants."""
     monkeypatch.setattr(wrench_estimator, 'CHUNK', 10)
-    text, options = BATCH_ROBOTS[name]
-    robot = Robot.from_urdf(text, **options)
+    robot = nested() if name == 'nested' else make(name)
     samples = faulty_samples(robot, rng, 25)
     if assumed:
         states = rng.integers(0, 2, (25, len(robot.joint_names))).astype(np.uint8)
