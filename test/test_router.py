@@ -23,15 +23,14 @@ from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.messages import WRENCH, Decoder, Encoder, effort_encoder
 from inertial_estimation.signals.router import Backlog, Router
 
-HUMANOID = {
+FIXED = {
     'robot_description': nested_humanoid_urdf(),
     'ft_sensors': ['arm_sensor', 'leg_sensor', 'foot_sensor'],
-    'imus': ['head'],
+    'fixed_link': 'root',
     'contacts': ['sole', 'hand', 'thigh', 'root'],
     'joint_states.acceleration_source': 'zero',
     'ft.arm_sensor.temperature_topic': 'arm/temperature',
 }
-FIXED = {key: value for key, value in HUMANOID.items() if key != 'imus'} | {'fixed_link': 'root'}
 JOINTS = ('waist', 'neck', 'shoulder_joint', 'elbow', 'hip_joint', 'knee')
 START_NS, STEP_NS = 1_000_000_000, 1_000_000
 SENSORS = ('arm_sensor', 'leg_sensor', 'foot_sensor')
