@@ -24,9 +24,7 @@ from inertial_estimation.model.free_floating import (
 )
 from inertial_estimation.model.inertia import (
     check_centres,
-    consistency_margin,
     inertia_complaint,
-    pseudo_inertia,
 )
 from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot
@@ -260,23 +258,6 @@ def test_robots_without_mass_or_moment_have_no_average_velocity(rng):
 
 
 # Bodies
-
-
-SUMS = 1e-13  # sums of a few dozen products of order one
-
-
-def test_pseudo_inertia_is_the_second_moment_of_the_mass(rng):
-    masses, points = rng.uniform(0.1, 1.0, 12), rng.normal(size=(12, 3))
-    for plate in (False, True):
-        points[:, 2] = 0.3 if plate else points[:, 2]
-        homogeneous = np.column_stack([points, np.ones(12)])
-        inertia = sum(m * (p @ p * np.eye(3) - np.outer(p, p)) for m, p in zip(masses, points))
-        (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia
-        parameters = np.array([masses.sum(), *(masses @ points), xx, xy, yy, xz, yz, zz])
-        expected = (masses[:, None] * homogeneous).T @ homogeneous
-        np.testing.assert_allclose(pseudo_inertia(parameters), expected, rtol=0, atol=SUMS)
-        margin = consistency_margin(parameters)
-        assert abs(margin) < SUMS if plate else margin > 0.01
 
 
 def test_inconsistent_parameters_are_named(nested_humanoid):

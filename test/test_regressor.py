@@ -93,34 +93,29 @@ def held(request):
     return Robot.from_urdf(text, ft_sensors=sensors, fixed_link=root, gravity=gravity)
 
 
-def test_torque_rows_are_those_of_logs(held, rng):
-    q, v, a = rng.normal(size=(3, 5, len(held.joint_names)))
-    none, readings = np.zeros((5, 0, 3)), np.zeros((5, len(held.ft_sensors), 6))
-    samples = SampleBatch(np.arange(5), q, v, a, none, none, none, readings)
+def test_torque_rows_are_those_of_logs_and_have_slopes(held, rng):
+    states, step = rng.normal(size=(3, 2, len(held.joint_names))), 1e-6
+    none, readings = np.zeros((2, 0, 3)), np.zeros((2, len(held.ft_sensors), 6))
+    samples = SampleBatch(np.arange(2), *states, none, none, none, readings)
     regressor = TorqueRegressor(held)
-    Y = regressor.rows(np.array([q, v, a]))[0].reshape(5, -1, len(held.links), 10)
+    Y, gradient = regressor.rows(states)
+    of_links = Y.reshape(2, -1, len(held.links), 10)
     found = submodel_regressors(held, samples, ground=0)
     for submodel, wanted in zip(held.submodels, found, strict=True):
         wrench = regressor.wrench_rows.get(submodel.root, ())
-        own = Y[:, [*(side.joint for side in wanted.sides), *wrench]]
+        own = of_links[:, [*(side.joint for side in wanted.sides), *wrench]]
         both = [wanted.torques] if submodel.root == 0 else [wanted.torques, wanted.wrench]
         expected = np.concatenate(both, axis=1)
         assert_near(own[:, :, list(submodel.links)].reshape(expected.shape), expected)
         assert not np.delete(own, submodel.links, axis=2).any()
-
-
-def test_torque_gradient_is_the_slope(held, rng):
-    regressor, step = TorqueRegressor(held), 1e-6
-    states = rng.normal(size=(3, 2, len(held.joint_names)))
-    Y, gradient = regressor.rows(states)
     slopes = rng.normal(size=Y.shape)
-    found = gradient(slopes)
+    sloped = gradient(slopes)
     for index in np.ndindex(states.shape):
         moved = np.zeros_like(states)
         moved[index] = step
         change = regressor.rows(states + moved)[0] - regressor.rows(states - moved)[0]
         slope = np.sum(slopes * change) / (2 * step)
-        np.testing.assert_allclose(found[index], slope, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(sloped[index], slope, rtol=1e-5, atol=1e-5)
 
 
 # Gravity
