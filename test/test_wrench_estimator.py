@@ -3,8 +3,8 @@
 """
 Contacts, and properties of the estimator: independence, batches, limits of its memory and inputs.
 
-Not covered: the equations (test_newton_euler.py), marks of missing sensors (test_quality.py) and
-joints (test_dependence.py).
+Not covered: the equations and what depends on which joint (test_newton_euler.py), marks of missing
+sensors (test_quality.py).
 """
 
 import gc
