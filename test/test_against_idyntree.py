@@ -9,6 +9,7 @@ has no weights), missing sensors.
 """
 
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -117,28 +118,19 @@ class IDynTreeOracle:
         )
 
 
-class Case:
-    """A robot in iDynTree's view and in that of Newton and Euler, with its links by submodel."""
-
-    def __init__(self, robot):
-        self.robot, self.oracle = robot, IDynTreeOracle(robot)
-        self.readings = ConsistentReadings(robot)
-        used = [
-            name
-            for name in sorted(robot.frames)
-            if self.oracle.model.isLinkNameUsed(name) and name in self.readings.frames
-        ]
-        self.links = [
-            [name for name in used if robot.submodel_of(name) == k]
-            for k in range(len(robot.submodels))
-        ]
-
-
 @cache
 def case_of(key, folder):
+    """Return a robot in iDynTree's view and in that of Newton and Euler, and links by submodel."""
     name, arguments = ROBOTS[key]
     urdf = folder / f'{name}.urdf' if name else nested_humanoid_urdf()
-    return Case(Robot.from_urdf(urdf, **arguments))
+    robot = Robot.from_urdf(urdf, **arguments)
+    oracle, readings = IDynTreeOracle(robot), ConsistentReadings(robot)
+    used = [n for n in sorted(readings.frames) if oracle.model.isLinkNameUsed(n)]
+    links = [
+        [name for name in used if name in robot.frames and robot.submodel_of(name) == k]
+        for k in range(len(robot.submodels))
+    ]
+    return SimpleNamespace(robot=robot, oracle=oracle, readings=readings, links=links)
 
 
 @pytest.fixture(params=ROBOTS)

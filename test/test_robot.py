@@ -42,22 +42,6 @@ def with_tags(text, *tags):
     return text.replace('</robot>', ''.join(tags) + '</robot>')
 
 
-def assert_same_robot(robot, q, full, q_full):
-    """Compare poses of all frames and inertias with another robot of the same URDF."""
-    poses, expected = brute_force.link_poses(robot, q), brute_force.link_poses(full, q_full)
-    moments = np.zeros((len(robot.links), 4, 4))
-    for name, (link, L_H_F) in full.frames.items():
-        other, L_H_other = robot.frame(name)
-        got = poses[other] @ L_H_other
-        np.testing.assert_allclose(got, expected[link] @ L_H_F, rtol=0, atol=ROUND_OFF)
-        if name in full.link_names:
-            body = pseudo_inertia(full.parameters[full.link_names.index(name)])
-            moments[other] += expected[link] @ body @ expected[link].T
-    for A_H_L, parameters, moment in zip(poses, robot.parameters, moments, strict=True):
-        got = A_H_L @ pseudo_inertia(parameters) @ A_H_L.T
-        np.testing.assert_allclose(got, moment, rtol=0, atol=ROUND_OFF * robot.mass)
-
-
 # Links and joints
 
 
@@ -74,7 +58,19 @@ def test_locked_joints_merge_their_links(kept, locked, rng):
     assert len(robot.links) == len(kept) + 2
     full, q = Robot.from_urdf(ARM), rng.uniform(-3, 3, len(kept))
     everywhere = {**locked, **dict(zip(robot.joint_names, q))}
-    assert_same_robot(robot, q, full, [everywhere[name] for name in full.joint_names])
+    poses = brute_force.link_poses(robot, q)
+    expected = brute_force.link_poses(full, [everywhere[name] for name in full.joint_names])
+    moments = np.zeros((len(robot.links), 4, 4))
+    for name, (link, L_H_F) in full.frames.items():
+        other, L_H_other = robot.frame(name)
+        got = poses[other] @ L_H_other
+        np.testing.assert_allclose(got, expected[link] @ L_H_F, rtol=0, atol=ROUND_OFF)
+        if name in full.link_names:
+            body = pseudo_inertia(full.parameters[full.link_names.index(name)])
+            moments[other] += expected[link] @ body @ expected[link].T
+    for A_H_L, parameters, moment in zip(poses, robot.parameters, moments, strict=True):
+        got = A_H_L @ pseudo_inertia(parameters) @ A_H_L.T
+        np.testing.assert_allclose(got, moment, rtol=0, atol=ROUND_OFF * robot.mass)
 
 
 def test_unusual_names_and_joints_are_read():
