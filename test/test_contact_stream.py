@@ -27,8 +27,8 @@ START = 1_700_000_000_000 * MS
 ROBOT = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
 
 
-def make(robot=ROBOT, **settings):
-    return ContactStream(robot, EstimatorSettings.from_dict(settings))
+def make(**settings):
+    return ContactStream(ROBOT, EstimatorSettings.from_dict(settings))
 
 
 def push(stream, ms, frame, *point):

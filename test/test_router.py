@@ -62,9 +62,6 @@ class Robot:
             self.samples.append((sample, self.contacts.at(sample.stamp_ns)))
             self.assembler.wanted_ns = sample.stamp_ns + self.every_ns
 
-    def received(self, name):
-        return self.assembler.statistics().fts[name].received
-
 
 def run(robot, polls, instants=range(200), arm=None):
     """Send the messages of each instant, the joint states last; poll after so many instants."""
@@ -111,7 +108,8 @@ def test_messages_that_cannot_be_used_are_refused_and_counted(topic, data):
         assert sum(robot.source[topic].problems.values()) == count
     robot.send(topic, data)
     robot.poll()
-    assert robot.received('arm_sensor') == robot.contacts.statistics().received == 0
+    of_arm = robot.assembler.statistics().fts['arm_sensor']
+    assert of_arm.received == robot.contacts.statistics().received == 0
     with pytest.raises(LogError):
         Robot(strict=True).router.handle(topic, data)
 

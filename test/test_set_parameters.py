@@ -42,14 +42,15 @@ NS = 1_000_000_000
 ROUND_OFF = 1e-12
 
 
-SQUEEZE = (
-    Contact('hand', 'force', point=(0.0, 0.1, -0.2)),
-    Contact('upper_arm', 'force', point=(0.05, 0.0, 0.1)),
-)
 HUMANOID_CONTACTS = {
     'wrenches': tuple(Contact(name) for name in ('root', 'upper_arm', 'thigh', 'foot')),
     'free': (),
-    'squeeze': (Contact('chest'), *SQUEEZE, Contact('foot')),
+    'squeeze': (
+        Contact('chest'),
+        Contact('hand', 'force', point=(0.0, 0.1, -0.2)),
+        Contact('upper_arm', 'force', point=(0.05, 0.0, 0.1)),
+        Contact('foot'),
+    ),
     'two wrenches': (Contact('hand'), Contact('upper_arm'), Contact('hip')),
     'kinds': (
         Contact('shoulder', 'known', wrench=(30.0, -20.0, 10.0, 1.0, 2.0, -3.0)),
