@@ -173,16 +173,6 @@ def assert_exact(ours, theirs):
     np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=EXACT)
 
 
-def test_one_full_wrench_per_submodel_on_any_readings(case, rng):
-    for _ in range(STATES):
-        contacts = [Contact(str(rng.choice(links))) for links in case.links]
-        sample = random_sample(case.robot, rng)
-        ours = WrenchEstimator(case.robot, contacts).update(sample)
-        wrenches, torques = case.oracle.estimate(sample, contacts)
-        assert_exact(ours.wrenches, wrenches)
-        assert_exact(ours.torques, torques)
-
-
 @pytest.mark.parametrize(
     'kinds',
     [('wrench',), ('wrench', 'known'), ('force', 'axial_force'), ('axial_force',) * 3,
@@ -194,7 +184,11 @@ def test_contacts_that_the_sensors_distinguish(case, kinds, rng):
         contacts = draw_contacts(case, kinds, rng)
         # Well above rounding, well below the singular values of lever arms that nearly meet.
         estimator = WrenchEstimator(case.robot, contacts, rank_tolerance=1e-6)
-        sample = draw_consistent(case, contacts, rng)
+        # One full wrench per submodel explains any readings.
+        anything = kinds == ('wrench',)
+        sample = (
+            random_sample(case.robot, rng) if anything else draw_consistent(case, contacts, rng)
+        )
         ours, (wrenches, torques) = (
             estimator.update(sample),
             case.oracle.estimate(sample, contacts),
