@@ -53,7 +53,6 @@ TEXTS = {
     'humanoid': nested_humanoid_urdf(),
 }
 REAL = ['icub_v2_5', 'icub_genova01', 'icub_sensorised', 'ergocub_sn001', 'panda_wrist_ft']
-KINDS = [str(kind) for kind in ContactKind]
 
 
 def read_robot(name, request, **options):
@@ -70,7 +69,7 @@ def any_contacts(frames, rng, largest):
     return tuple(
         Contact(
             frame=str(rng.choice(frames)),
-            kind=str(rng.choice(KINDS)),
+            kind=str(rng.choice(list(ContactKind))),
             point=tuple(rng.normal(0.0, 0.1, 3)),
             direction=tuple(rng.normal(size=3)),
             wrench=tuple(rng.normal(0.0, 10.0, 6)),

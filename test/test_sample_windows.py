@@ -8,32 +8,29 @@ What they are used for is in ros/test_identifier_node.py.
 
 import numpy as np
 import pytest
-from robots import nested_humanoid_urdf
+from robots import nested_humanoid_urdf, random_sample
 
-from inertial_estimation import Contact, Robot, Sample, SensorState
+from inertial_estimation import Contact, Robot, SensorState
 from inertial_estimation.ros.sample_windows import WINDOW_NS, SampleWindows
 
 START_NS = 1_000_000_000_000
 ROBOT = Robot.from_urdf(nested_humanoid_urdf(), fixed_link='root')
-
-
-def sample(stamp_ns, states=None):
-    n, n_fts = len(ROBOT.joint_names), len(ROBOT.ft_sensors)
-    zeros, none = np.zeros(n), np.empty((0, 3))
-    readings = np.zeros((n_fts, 6))
-    return Sample(int(stamp_ns), zeros, zeros, zeros, none, none, none, readings, ft_states=states)
+SAMPLE = random_sample(ROBOT, np.random.default_rng(0))
 
 
 def regular(rate, seconds, start_ns=START_NS):
     return start_ns + (np.arange(round(rate * seconds)) * 1e9 / rate).astype(np.int64)
 
 
-def run(stamps, touched=lambda stamp: (), margin=0.2, held=(), state=lambda stamp: None):
+def add(windows, stamp, touched=(), states=None):
+    sample = SAMPLE._replace(stamp_ns=int(stamp), ft_states=states)
+    return windows.add(sample, map(Contact, touched))
+
+
+def run(stamps, touched=lambda stamp: (), margin=0.2, state=lambda stamp: None):
     """Return stamps, and for each submodel whether it was free, of each window."""
-    windows = SampleWindows(ROBOT, 100.0, margin, held)
-    found = [
-        windows.add(sample(stamp, state(stamp)), map(Contact, touched(stamp))) for stamp in stamps
-    ]
+    windows = SampleWindows(ROBOT, 100.0, margin, ())
+    found = [add(windows, stamp, touched(stamp), state(stamp)) for stamp in stamps]
     return [(one.samples.stamp_ns, one.free) for one in found if one is not None]
 
 
@@ -107,7 +104,7 @@ def test_contacts_count_for_samples_after_a_drop():
     for k, stamp in enumerate(stamps):
         if k == 200:
             windows.drop()
-        window = windows.add(sample(stamp), [Contact('hand')] if k == 190 else [])
+        window = add(windows, stamp, ['hand'] if k == 190 else [])
         if window is not None and k >= 200:
             found.append(window)
     samples, free = found[0]
