@@ -31,7 +31,7 @@ from robots import (
 from scipy.spatial.transform import Rotation
 from shared_data import SHARED
 
-from inertial_estimation.errors import ModelError, NameNotFound
+from inertial_estimation.errors import ModelError
 from inertial_estimation.estimation.contacts import Contact, ContactKind
 from inertial_estimation.estimation.dependence import dependence_table
 from inertial_estimation.estimation.internal_wrenches import InternalWrenches
@@ -256,12 +256,6 @@ def test_missing_sensors_cost_what_they_cost_the_torques(name, options, contacts
         assert lost[j] or np.isfinite(estimate.torques[j])
         expected = internal.of(whole, estimator.update(whole), robot.joint_names)
         assert_close(wrenches[~lost], expected[~lost], ROUND_OFF)
-
-
-def test_wrong_joints_are_refused(nested_humanoid):
-    for name in ('sole_joint', 'elbo'):
-        with pytest.raises(NameNotFound):
-            InternalWrenches(WrenchEstimator(nested_humanoid)).frames([name])
 
 
 # Dependence: one joint, FT sensor, IMU or link at a time is disturbed

@@ -26,6 +26,7 @@ from inertial_estimation.estimation import wrench_estimator
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.forest import Dynamics
+from inertial_estimation.estimation.internal_wrenches import InternalWrenches
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.sample import Sample, SampleBatch
@@ -198,6 +199,8 @@ def test_wrong_samples_and_contacts_do_not_spoil_the_next(nested_humanoid, rng):
             method(given, (Contact('hand'), Contact('hnd')))
         with pytest.raises(InertialEstimationError):
             method(given, ['sole'])
+    with pytest.raises(NameNotFound):
+        InternalWrenches(estimator).frames(['elbo'])
     assert_same(estimator.update(sample), before)
 
 
