@@ -28,7 +28,8 @@ def estimate(robot, sample, contacts=(), *, imus=None, fts=None, arrays=False, l
     """
     Estimate with the given IMUs and FT sensors only; arrays give angular accelerations.
 
-    Residuals and ranks are by the root link of their submodel.
+    Residuals and ranks are by the root link of their submodel; net wrenches by link, and internal
+    ones by joint, about the origin of its child link.
     """
     imus = list(range(len(robot.imus)) if imus is None else imus)
     fts = list(range(len(robot.ft_sensors)) if fts is None else fts)
@@ -58,19 +59,20 @@ def estimate(robot, sample, contacts=(), *, imus=None, fts=None, arrays=False, l
         link, pose = robot.frame(contact.frame)
         on_link[link] += wrench_transform(pose) @ wrench
     torques, external = np.zeros((2, len(robot.joint_names)))
+    internal = np.zeros((len(robot.joint_names), 6))
     base = robot.frame(robot.fixed_frame)[0] if robot.fixed_frame else 0
     for k, link in enumerate(robot.links):
         if link.joint >= 0:
             far, every = beyond(robot, k), set(range(len(robot.links)))
             own = {n for n in far if roots[n] == roots[k]}
             # From the submodel's side away from the root [T 4.25].
-            local = summed(robot, poses, k, own, net - on_link, through)
-            torques[link.joint] = link.motion @ local
+            internal[link.joint] = summed(robot, poses, k, own, net - on_link, through)
+            torques[link.joint] = link.motion @ internal[link.joint]
             moved, sign = (every - far, -1.0) if base in far else (far, 1.0)
             external[link.joint] = sign * link.motion @ summed(robot, poses, k, moved, on_link, {})
     return SimpleNamespace(
         wrenches=wrenches, torques=torques, external_torques=external,
-        residuals=residuals, ranks=ranks,
+        residuals=residuals, ranks=ranks, net=net, internal=internal,
     )  # fmt: skip
 
 
@@ -288,11 +290,6 @@ def motion_of_link(L_H_S, reading):
     return Motion(w, a, dw)
 
 
-def motion_of_frame(L_H_S, link):
-    """Return the motion of a frame S on a link: what an ideal IMU reads there."""
-    return motion_of_link(np.linalg.inv(L_H_S), link)
-
-
 def walk(robot, sample, start, motion):
     """Return the motion of every link, from link to link away from the start."""
     found, front = {start: motion}, [start]
@@ -318,7 +315,7 @@ def cross_joint(robot, sample, k, to, motion):
         return np.array([axis * qd, slide * qdd + coriolis[0], axis * qdd + coriolis[1]])
 
     if to != robot.links[k].parent:
-        fixed = motion_of_frame(pose, motion)
+        fixed = motion_of_link(np.linalg.inv(pose), motion)
         return Motion(*(np.array(fixed) + joint(fixed.angular_velocity)))
     fixed = Motion(*(np.array(motion) - joint(motion.angular_velocity - axis * qd)))
     return motion_of_link(pose, fixed)

@@ -56,13 +56,11 @@ def test_polynomials_are_exact_at_any_instant_in_the_window(kind, lag_ns, rng):
     t = 1e-9 * (stamps - stamps[-1])[:, None]
     polynomials = [np.polynomial.Polynomial(rng.normal(size=ORDER + 1)) for _ in range(2)]
     filter_ = make()
-    last = run(filter_, stamps, np.hstack([p(t) for p in polynomials]))[-1]
+    run(filter_, stamps, np.hstack([p(t) for p in polynomials]))
     at = -1e-9 * lag_ns
     wanted = np.array([[p(at), p.deriv(1)(at), p.deriv(2)(at)] for p in polynomials]).T
     found = filter_.evaluate_at(int(stamps[-1]) - lag_ns)
     np.testing.assert_allclose(found, wanted, atol=1e4 * ROUND_OFF)
-    if not lag_ns:
-        np.testing.assert_allclose(last, wanted[1:], atol=1e4 * ROUND_OFF)
 
 
 def test_the_window_must_be_filled():
@@ -176,13 +174,12 @@ def test_the_kalman_filter_is_the_conditional_mean(kind, ahead_ns, rng):
         stamps[-3:] += MS * (kind == 'unsteady')
     values = simulate(stamps, 2, rng)
     filter_ = KalmanFilter(2, NOISE, JERK, delay=0.05)
-    last = run(filter_, stamps, values)[-1]
+    run(filter_, stamps, values)
     instant = int(stamps[-1]) - ahead_ns
     wanted = conditional_mean(stamps, values, instant)
     scale = MEAN_ROUND_OFF * np.abs(wanted).max(axis=1, keepdims=True)
     found = filter_.evaluate_at(instant)
     assert (np.abs(found - wanted) < scale).all()
-    assert ahead_ns or (np.abs(last - wanted[1:]) < scale[1:]).all()
 
 
 def test_the_kalman_filter_settles_again_after_nan_and_gaps(rng):

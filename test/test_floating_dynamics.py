@@ -1,21 +1,19 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Six-vectors [T chapter 2], bodies, and floating robots about every base [T chapter 3].
+Bodies, and floating robots about every base [T chapters 2 and 3].
 
-Six-vectors and bodies against Pinocchio and mass points; robots against iDynTree, identities of
-the thesis and central differences. iDynTree knows all joints of a URDF: only robots with all
-joints in use are compared.
+Bodies against mass points; robots against iDynTree, identities of the thesis and central
+differences. iDynTree knows all joints of a URDF: only robots with all joints in use are compared.
 """
 
 from contextlib import nullcontext
 from itertools import product
 
 import numpy as np
-import pinocchio as pin
 import pytest
-from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_pose
-from scipy.linalg import block_diag, expm
+from robots import _link, arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_pose
+from scipy.linalg import expm
 
 from inertial_estimation.errors import ModelError
 from inertial_estimation.model.free_floating import (
@@ -26,45 +24,14 @@ from inertial_estimation.model.free_floating import (
 )
 from inertial_estimation.model.inertia import (
     check_centres,
-    consistency_margin,
     inertia_complaint,
-    inertia_seen_from,
-    parameters_of,
-    pseudo_inertia,
-    spatial_inertia,
 )
-from inertial_estimation.model.representations import (
-    Representation,
-    convert_acceleration,
-    convert_velocity,
-    convert_wrench,
-    gravity_acceleration,
-    net_wrench,
-)
+from inertial_estimation.model.representations import Representation
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSpec
-from inertial_estimation.model.spatial import (
-    compose,
-    cross,
-    cross_matrix,
-    inverse_pose,
-    motion_cross,
-    motion_transform,
-    row_pose,
-    to_child,
-    to_parent,
-    wrench_cross,
-    wrench_transform,
-)
 
-ONE_LINK = (
-    '<robot name="one_link"><link name="only"><inertial>'
-    '<origin xyz="0.02 -0.01 0.1" rpy="0.1 0.2 0.3"/><mass value="2.0"/>'
-    '<inertia ixx="0.04" ixy="0.001" ixz="-0.002" iyy="0.03" iyz="0.003" izz="0.02"/>'
-    '</inertial></link></robot>'
-)
 ROBOTS = {
-    'one_link': Robot.from_urdf(ONE_LINK),
+    'one_link': Robot.from_urdf(f'<robot name="one_link">{_link("only", 2.0)}</robot>'),
     # One FT sensor behind the other.
     'arm': Robot.from_urdf(
         arm_with_wrist_sensor_urdf(),
@@ -73,18 +40,13 @@ ROBOTS = {
     ),
     'nested_humanoid': Robot.from_urdf(nested_humanoid_urdf()),
 }
-LEFT, RIGHT, MIXED, SENSOR = Representation
+LEFT, RIGHT, MIXED, _ = Representation
 FORMS = (LEFT, RIGHT, MIXED)
 STEP = 1e-5
 """Of central differences [s]; their error is step^2 of a third derivative and round-off / step."""
 ROUND_OFF = 1e-10  # of sums over some ten bodies of products of numbers up to hundreds
 DIFFERENCE = 1e-5  # of central differences of numbers up to hundreds
 ORACLE = 1e-12  # relative: sums over up to sixty bodies, and poses made orthonormal
-ALL_VARIABLES = [
-    (name, link, form)
-    for name, robot in ROBOTS.items()
-    for link, form in product(robot.link_names, FORMS)
-]
 
 
 def assert_near(got, expected, atol=ROUND_OFF):
@@ -126,16 +88,6 @@ def variables_of(state):
     last = state.model.robot.link_names[-1]
     chosen = [state.equations(last, form) for form in FORMS]
     return [*chosen, state.equations('', LEFT), average_equations(state)]
-
-
-@pytest.fixture(params=ROBOTS)
-def state(request, rng):
-    return random_state(ROBOTS[request.param], rng)
-
-
-@pytest.fixture
-def root(state):
-    return state.equations('', LEFT)
 
 
 # Against iDynTree
@@ -200,6 +152,8 @@ def test_dynamics_about_any_link_are_idyntree_s(name, request, rng):
     )
     average = average_equations(state).velocity_map(mixed)[:6]
     assert_same(average, oracle.matrix('getCentroidalAverageVelocityJacobian', 6))
+    inertia = oracle.theirs.getCentroidalRobotLockedInertia().asMatrix().toNumPy()
+    assert_same(whole.inertia, inertia)
     names = [link for link in names if oracle.model.isLinkNameUsed(link)]
     bases = names if name in ROBOTS else (names[0], names[len(names) // 2], names[-1])
     for base, form in product(bases, FORMS):
@@ -227,22 +181,28 @@ def test_dynamics_about_any_link_are_idyntree_s(name, request, rng):
 # Identities
 
 
-@pytest.mark.parametrize(('name', 'link', 'form'), ALL_VARIABLES)
-def test_states_by_any_base_have_skew_coriolis_matrices(name, link, form, rng):
+@pytest.mark.parametrize('form', FORMS)
+@pytest.mark.parametrize('robot', ROBOTS.values(), ids=ROBOTS)
+def test_states_by_any_base_have_skew_coriolis_matrices(robot, form, rng):
     """The mass rate less twice the Coriolis matrix [T Proposition 3.4, Theorem 3.3]."""
-    model, n = FreeFloatingModel(ROBOTS[name]), len(ROBOTS[name].joint_names)
-    s, s_rate, H, v = *rng.normal(size=(2, n)), random_pose(rng), rng.normal(size=6)
-    state = model.state(s, s_rate, H, v, base=link, representation=form)
-    assert_near(state.pose(link), H)
-    equations = state.equations(link, form)
-    assert_near(state.velocity(link, form), v)
-    assert_near(equations.velocity, np.concatenate([v, s_rate]))
-    mass_rate = rate(lambda s: s.equations(link, form).mass_matrix, state)
-    N = mass_rate - 2 * equations.coriolis_matrix
-    assert_near(N + N.T, np.zeros_like(N), DIFFERENCE)
+    for link in robot.link_names:
+        s, s_rate = rng.normal(size=(2, len(robot.joint_names)))
+        H, v = random_pose(rng), rng.normal(size=6)
+        given = {'base': link, 'representation': form}
+        state = FreeFloatingModel(robot).state(s, s_rate, H, v, **given)
+        assert_near(state.pose(link), H)
+        equations = state.equations(link, form)
+        assert_near(state.velocity(link, form), v)
+        assert_near(equations.velocity, np.concatenate([v, s_rate]))
+        mass_rate = rate(lambda s, link=link: s.equations(link, form).mass_matrix, state)
+        N = mass_rate - 2 * equations.coriolis_matrix
+        assert_near(N + N.T, np.zeros_like(N), DIFFERENCE)
 
 
-def test_motion_power_and_energy_do_not_depend_on_the_variables(state, root, rng):
+@pytest.mark.parametrize('robot', ROBOTS.values(), ids=ROBOTS)
+def test_motion_power_and_energy_do_not_depend_on_the_variables(robot, rng):
+    state = random_state(robot, rng)
+    root = state.equations('', LEFT)
     a = rng.normal(0.0, 3.0, root.velocity.size)
     forces = root.inverse_dynamics(a)
     for k, equations in enumerate(variables_of(state)):
@@ -256,35 +216,19 @@ def test_motion_power_and_energy_do_not_depend_on_the_variables(state, root, rng
         energy = equations.velocity @ equations.mass_matrix @ equations.velocity
         assert_near(energy, root.velocity @ root.mass_matrix @ root.velocity)
         assert_near(equations.velocity_map(root) @ root.velocity, equations.velocity)
-
-
-def test_average_equations_fall_into_blocks(state, root):
-    """T 3.86, 3.96-3.98."""
-    equations, whole = average_equations(state), centroidal(state)
-    average = equations.velocity[:6]
-    assert_near(whole.inertia @ average, whole.momentum)
-    assert_near(equations.momentum, whole.momentum)
-    M, C, n = equations.mass_matrix, equations.coriolis_matrix, len(root.velocity)
-    F, H = root.mass_matrix[:6, 6:], root.mass_matrix[6:, 6:]
-    H_G = H - F.T @ np.linalg.solve(root.mass_matrix[:6, :6], F)
-    assert_near(M, block_diag(whole.mass * np.eye(3), whole.inertia[3:, 3:], H_G))
-    assert_near(C[:3], np.zeros((3, n)))
-    assert_near(C[:, :3], np.zeros((n, 3)))
-    weight = whole.mass * state.model.robot.gravity
-    assert_near(equations.gravity_forces, np.append(-weight, np.zeros(n - 3)))
+    last = robot.link_names[-1]
+    for form in FORMS:
+        wanted = state.equations(last, form).acceleration_from(root, a)[:6]
+        assert_near(state.acceleration(last, root, a, form), wanted)
 
 
 # Mistakes and degenerate robots
 
 
-@pytest.mark.parametrize('wrong', [2.0 * np.eye(4), np.diag([1, 1, -1, 1]), np.zeros((4, 4))])
-def test_pose_without_a_rotation_is_refused(wrong):
-    with pytest.raises(ModelError):
-        FreeFloatingModel(ROBOTS['one_link']).state([], [], wrong)
-
-
-def test_robots_without_mass_or_moment_have_no_average_velocity(rng):
+def test_poses_and_bodies_without_meaning_are_refused(rng):
     robot = ROBOTS['one_link']
+    with pytest.raises(ModelError):
+        FreeFloatingModel(robot).state([], [], 2.0 * np.eye(4))
     state = random_state(robot.with_parameters(np.zeros((1, 10))), rng)
     for function in (centroidal, average_equations):
         with pytest.raises(ModelError):
@@ -300,69 +244,7 @@ def test_robots_without_mass_or_moment_have_no_average_velocity(rng):
             assert_near(got[3:6], expected[3:], 1e-14 / abs(least))
 
 
-# Six-vectors and bodies
-
-
-PRODUCTS = 1e-11  # of sums of products of numbers around ten
-SUMS = 1e-13  # sums of a few dozen products of order one
-GRAVITY = np.array([0.3, -0.5, -9.7])
-
-
-def assert_product(got, expected, atol=PRODUCTS):
-    np.testing.assert_allclose(got, expected, rtol=0, atol=atol)
-
-
-@pytest.mark.parametrize(('given', 'wanted'), product(Representation, repeat=2))
-def test_conversions_have_inverses_and_keep_power(given, wanted, rng):
-    H, (v, a, f) = random_pose(rng), rng.normal(0.0, 3.0, (3, 6))
-    v_wanted = convert_velocity(v, H, given, wanted)
-    a_wanted = convert_acceleration(a, v, H, given, wanted)
-    f_wanted = convert_wrench(f, H, given, wanted)
-    v_left = convert_velocity(v, H, given, LEFT)
-    a_left = convert_acceleration(a, v, H, given, LEFT)
-    assert_product(v_wanted, convert_velocity(v_left, H, LEFT, wanted))
-    assert_product(a_wanted, convert_acceleration(a_left, v_left, H, LEFT, wanted))
-    assert_product(convert_velocity(v_wanted, H, wanted, given), v)
-    assert_product(convert_acceleration(a_wanted, v_wanted, H, wanted, given), a)
-    assert_product(convert_wrench(f_wanted, H, wanted, given), f)
-    assert_product(f_wanted @ v_wanted, f @ v)
-    proper = a - gravity_acceleration(H, GRAVITY, given)
-    fall = gravity_acceleration(H, GRAVITY, wanted)
-    assert_product(convert_acceleration(proper, v, H, given, wanted), a_wanted - fall)
-
-
-@pytest.fixture
-def body(rng):
-    """Return an inertia of Pinocchio, a pose, a velocity and an acceleration."""
-    pin.seed(7)
-    return pin.Inertia.Random(), random_pose(rng), *rng.normal(size=(2, 6))
-
-
-def test_newton_euler_of_a_body_is_pinocchio_s(body):
-    inertia, A_H_B, v, a = body
-    M, parameters = inertia.matrix(), inertia.toDynamicParameters()
-    assert_product(spatial_inertia(parameters), M)
-    np.testing.assert_array_equal(parameters_of(spatial_inertia(parameters)), parameters)
-    assert_product(inertia_seen_from(M, A_H_B), pin.SE3(A_H_B).act(inertia).matrix())
-    proper = a - gravity_acceleration(A_H_B, GRAVITY, LEFT)
-    wrench = inertia * pin.Motion(proper) + pin.Motion(v).cross(inertia * pin.Motion(v))
-    sensed = convert_acceleration(a, v, A_H_B, LEFT, SENSOR)
-    proper = sensed - gravity_acceleration(A_H_B, GRAVITY, SENSOR)
-    assert_product(net_wrench(parameters, v[3:], proper), wrench.vector)
-
-
-def test_pseudo_inertia_is_the_second_moment_of_the_mass(rng):
-    masses, points = rng.uniform(0.1, 1.0, 12), rng.normal(size=(12, 3))
-    for plate in (False, True):
-        points[:, 2] = 0.3 if plate else points[:, 2]
-        homogeneous = np.column_stack([points, np.ones(12)])
-        inertia = sum(m * (p @ p * np.eye(3) - np.outer(p, p)) for m, p in zip(masses, points))
-        (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia
-        parameters = np.array([masses.sum(), *(masses @ points), xx, xy, yy, xz, yz, zz])
-        expected = (masses[:, None] * homogeneous).T @ homogeneous
-        np.testing.assert_allclose(pseudo_inertia(parameters), expected, rtol=0, atol=SUMS)
-        margin = consistency_margin(parameters)
-        assert abs(margin) < SUMS if plate else margin > 0.01
+# Bodies
 
 
 def test_inconsistent_parameters_are_named(nested_humanoid):
@@ -392,21 +274,3 @@ def test_centre_of_mass_must_not_be_too_far_away():
         parameters = np.array([[mass, 0.0, moment, 0.0, *np.ones(6)]])
         with pytest.raises(ModelError) if refused else nullcontext():
             check_centres(['hand'], parameters, largest)
-
-
-def test_transforms_and_cross_products_are_pinocchio_s(rng):
-    """T 2.27, 2.36-2.37, 2.47-2.50; row poses and pairs of rows are the same transforms."""
-    (A_H_B, B_H_C), (v, w, f) = (random_pose(rng), random_pose(rng)), rng.normal(size=(3, 6))
-    ours, theirs, twist = pin.SE3(A_H_B), pin.SE3(B_H_C), pin.Motion(v)
-    assert_product(motion_transform(A_H_B), ours.toActionMatrix())
-    assert_product(wrench_transform(A_H_B), ours.toDualActionMatrix())
-    assert_product(inverse_pose(A_H_B), ours.inverse().homogeneous)
-    assert_product(motion_cross(v) @ w, twist.cross(pin.Motion(w)).vector)
-    assert_product(wrench_cross(v) @ f, twist.cross(pin.Force(f)).vector)
-    assert_product(cross(v[:3], w[:3]), pin.skew(v[:3]) @ w[:3])
-    pose = row_pose(A_H_B)
-    assert_product(compose(pose, row_pose(B_H_C)), row_pose((ours * theirs).homogeneous))
-    lever = cross_matrix(pose[3])
-    there = to_parent(pose, f.reshape(2, 3), lever)
-    assert_product(there.ravel(), ours.act(pin.Force(f)).vector)
-    assert_product(to_child(pose, there, lever).ravel(), f)

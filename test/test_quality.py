@@ -5,7 +5,7 @@ Results without a missing FT sensor, IMU or joint: what depends on it is marked,
 
 What lies apart from a missing FT sensor is equal bit by bit to the estimate without fault; where
 an IMU or a joint is missing, other sums are built, and round-off may differ. Not covered: which
-results depend on which joint (test_dependence.py), batches (test_wrench_estimator.py).
+results depend on which joint (test_newton_euler.py), batches (test_wrench_estimator.py).
 """
 
 from itertools import combinations

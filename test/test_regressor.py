@@ -3,20 +3,18 @@
 """
 Regressors of wrenches and torques, what they determine, and base parameters.
 
-Against the estimator's net wrenches, known ranks and Theorems 7.1-7.3. Not covered: the speed,
-which `make bench` prints; the WAM, friction and the conditioning of its columns, see `test_wam7`.
+Against the thesis written out (brute_force.py) and known ranks. Not covered: the WAM, friction and
+the conditioning of its columns, see `test_wam7`.
 """
 
 from pathlib import Path
 
+import brute_force
 import numpy as np
 import pytest
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_sample
 
 from inertial_estimation.errors import InertialEstimationError, NameNotFound
-from inertial_estimation.estimation.balance import subtrees
-from inertial_estimation.estimation.internal_wrenches import InternalWrenches
-from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.identification.unknowns import Unknowns
 from inertial_estimation.model.base_parameters import BaseParameters, parse_combination
 from inertial_estimation.model.identifiable import (
@@ -26,15 +24,7 @@ from inertial_estimation.model.identifiable import (
     predictability,
     random_states,
 )
-from inertial_estimation.model.link_motions import link_motions, poses_in_parents
-from inertial_estimation.model.regressor import (
-    joint_axis,
-    joints_without_gravity,
-    net_wrench_regressor,
-    poses_in_root,
-    submodel_regressors,
-    wrench_to_root,
-)
+from inertial_estimation.model.regressor import joints_without_gravity, submodel_regressors
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.torque_derivatives import TorqueRegressor
 from inertial_estimation.model.tree import decompose
@@ -44,10 +34,14 @@ from inertial_estimation.sample import SampleBatch
 
 
 ROUND_OFF = 1e-10  # sums of some hundred products of numbers up to a thousand
-N = 7
+N = 5
 ROBOTS = {
-    'fixed arm': (arm_with_wrist_sensor_urdf(), {'fixed_link': 'base'}),
-    'IMUs': (nested_humanoid_urdf(), {'imus': ['hand', 'shank', 'chest']}),
+    'fixed arm': lambda: Robot.from_urdf(arm_with_wrist_sensor_urdf(), fixed_link='base'),
+    'floating arm': lambda: Robot.from_urdf(arm_with_wrist_sensor_urdf(), imus=['base']),
+    'humanoid': lambda: Robot.from_urdf(nested_humanoid_urdf(), imus=['hand', 'sole', 'chest']),
+    'iCub': lambda: Robot.from_urdf(
+        Path(pytest.importorskip('icub_models').get_model_file('iCubGazeboV2_5'))
+    ),
 }
 
 
@@ -60,29 +54,26 @@ def random_batch(robot, rng):
 
 
 @pytest.mark.parametrize('ground', [-1, 3])
-@pytest.mark.parametrize('name', ROBOTS)
-def test_rows_are_sums_of_the_net_wrenches_of_the_estimator(name, ground, rng):
-    robot = Robot.from_urdf(ROBOTS[name][0], **ROBOTS[name][1])
-    samples, estimator = random_batch(robot, rng), WrenchEstimator(robot, [])
-    poses = poses_in_parents(robot, samples.positions)
-    motions = link_motions(robot, samples, poses)
-    own = [net_wrench_regressor(m) @ p for m, p in zip(motions, robot.parameters, strict=True)]
-    net = InternalWrenches(estimator).net(samples, estimator.batch(samples))
-    assert_near(np.moveaxis(own, 0, 1), net)
-    beyond = subtrees(robot)
+@pytest.mark.parametrize('name', ['fixed arm', 'humanoid'])
+def test_rows_are_sums_of_the_net_wrenches_of_the_thesis(name, ground, rng):
+    robot = ROBOTS[name]()
+    samples = random_batch(robot, rng)
     found = submodel_regressors(robot, samples, ground=ground)
-    for submodel, rows in zip(robot.submodels, found, strict=True):
-        parameters = robot.parameters[list(submodel.links)].reshape(-1)
-        placed = poses_in_root(robot, submodel, poses)
-        at_root = {k: wrench_to_root(placed[k], own[k]) for k in submodel.links}
-        assert_near(rows.wrench @ parameters, sum(at_root.values()))
-        for row, side in enumerate(rows.sides):
-            axis = joint_axis(placed[side.child], robot.links[side.child].motion)
-            carried = {*submodel.links} & {*beyond[side.child]}
-            away = ground not in carried
-            free = carried if away else {*submodel.links} - carried
-            torque = (1 if away else -1) * axis * sum(at_root[k] for k in sorted(free))
-            assert_near(rows.torques[:, row] @ parameters, torque.sum(axis=1))
+    for t, sample in enumerate(samples):
+        motions = brute_force.link_motions(robot, sample, range(len(robot.imus)))
+        net = brute_force.net_wrenches(robot, motions)
+        poses = brute_force.link_poses(robot, sample.positions)
+        for submodel, rows in zip(robot.submodels, found, strict=True):
+            links = set(submodel.links)
+            parameters = robot.parameters[list(submodel.links)].reshape(-1)
+            total = brute_force.summed(robot, poses, submodel.root, links, net, {})
+            assert_near(rows.wrench[t] @ parameters, total)
+            for row, side in enumerate(rows.sides):
+                far = links & brute_force.beyond(robot, side.child)
+                moved, sign = (links - far, -1) if ground in far else (far, 1)
+                wrench = brute_force.summed(robot, poses, side.child, moved, net, {})
+                torque = sign * robot.links[side.child].motion @ wrench
+                assert_near(rows.torques[t, row] @ parameters, torque)
 
 
 def test_missing_joint_costs_what_depends_on_it(rng):
@@ -106,34 +97,29 @@ def held(request):
     return Robot.from_urdf(text, ft_sensors=sensors, fixed_link=root, gravity=gravity)
 
 
-def test_torque_rows_are_those_of_logs(held, rng):
-    q, v, a = rng.normal(size=(3, 5, len(held.joint_names)))
-    none, readings = np.zeros((5, 0, 3)), np.zeros((5, len(held.ft_sensors), 6))
-    samples = SampleBatch(np.arange(5), q, v, a, none, none, none, readings)
+def test_torque_rows_are_those_of_logs_and_have_slopes(held, rng):
+    states, step = rng.normal(size=(3, 2, len(held.joint_names))), 1e-6
+    none, readings = np.zeros((2, 0, 3)), np.zeros((2, len(held.ft_sensors), 6))
+    samples = SampleBatch(np.arange(2), *states, none, none, none, readings)
     regressor = TorqueRegressor(held)
-    Y = regressor.rows(np.array([q, v, a]))[0].reshape(5, -1, len(held.links), 10)
+    Y, gradient = regressor.rows(states)
+    of_links = Y.reshape(2, -1, len(held.links), 10)
     found = submodel_regressors(held, samples, ground=0)
     for submodel, wanted in zip(held.submodels, found, strict=True):
         wrench = regressor.wrench_rows.get(submodel.root, ())
-        own = Y[:, [*(side.joint for side in wanted.sides), *wrench]]
+        own = of_links[:, [*(side.joint for side in wanted.sides), *wrench]]
         both = [wanted.torques] if submodel.root == 0 else [wanted.torques, wanted.wrench]
         expected = np.concatenate(both, axis=1)
         assert_near(own[:, :, list(submodel.links)].reshape(expected.shape), expected)
         assert not np.delete(own, submodel.links, axis=2).any()
-
-
-def test_torque_gradient_is_the_slope(held, rng):
-    regressor, step = TorqueRegressor(held), 1e-6
-    states = rng.normal(size=(3, 2, len(held.joint_names)))
-    Y, gradient = regressor.rows(states)
     slopes = rng.normal(size=Y.shape)
-    found = gradient(slopes)
+    sloped = gradient(slopes)
     for index in np.ndindex(states.shape):
         moved = np.zeros_like(states)
         moved[index] = step
         change = regressor.rows(states + moved)[0] - regressor.rows(states - moved)[0]
         slope = np.sum(slopes * change) / (2 * step)
-        np.testing.assert_allclose(found[index], slope, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(sloped[index], slope, rtol=1e-5, atol=1e-5)
 
 
 # Gravity
@@ -166,70 +152,21 @@ def test_joints_without_gravity_have_no_torque_at_rest(along, names, rng):
 SINES = 1e-10  # sines of angles, of a few hundred columns and of their condition
 
 
-FLOATING = {
-    'floating arm': lambda: Robot.from_urdf(arm_with_wrist_sensor_urdf(), imus=['base']),
-    'humanoid': lambda: Robot.from_urdf(nested_humanoid_urdf(), imus=['hand', 'shank', 'chest']),
-    'iCub': lambda: Robot.from_urdf(
-        Path(pytest.importorskip('icub_models').get_model_file('iCubGazeboV2_5'))
-    ),
-}
-
-
-def complement(rows):
-    """Return orthonormal columns that all rows are orthogonal to."""
-    _, values, right = np.linalg.svd(rows, full_matrices=True)
-    return right[int(np.sum(values > 1e-9 * values.max(initial=0.0))) :].T
-
-
-def row_space(Y):
-    scales = np.linalg.norm(Y, axis=0)
-    largest = scales.max() or 1.0
-    scales[scales < SINES * largest] = largest
-    return complement(np.linalg.qr(complement(Y / scales) / scales[:, None])[0].T)
-
-
-def outside(basis, columns):
-    """Return the sine of the largest angle of orthonormal columns to a subspace."""
-    return float(np.linalg.norm(columns - basis @ (basis.T @ columns), 2))
-
-
-@pytest.mark.parametrize('name', FLOATING)
-def test_ranks_of_floating_submodels(name):
+@pytest.mark.parametrize('name', ['floating arm', 'humanoid', 'iCub'])
+def test_null_spaces_of_floating_submodels(name, rng):
     """A mass on the axis belongs to either side: 3. An inertia that does not turn: 6."""
-    floating = FLOATING[name]()
-    for submodel in floating.submodels:
+    floating = ROBOTS[name]()
+    samples = random_batch(excitable(floating), rng)
+    for submodel in (*floating.submodels, *decompose(floating.links, floating.ft_sensors, ())):
         links = [floating.links[k] for k in submodel.links if k != submodel.root]
         turning = sum(bool(link.motion[3:].any()) for link in links)
         sliding = sum(bool(link.motion[:3].any()) for link in links)
-        rank = 10 * len(submodel.links) - null_space(floating, submodel).shape[1]
-        assert rank == 10 + 7 * turning + 4 * sliding
-
-
-@pytest.mark.parametrize('name', ['floating arm', 'humanoid'])
-def test_theorems_on_submodels(name):
-    """The base wrench (7.1), the submodels (7.2) and each of them (7.3) determine the torques."""
-    floating = FLOATING[name]()
-    (submodel,) = decompose(floating.links, floating.ft_sensors, cut=())
-    n = 10 * len(submodel.links)
-    samples = random_states(floating, max(n // 3, 5 * len(floating.links)))
-    rows = submodel_regressors(excitable(floating), samples, [submodel])[0]
-    everything = np.concatenate([rows.wrench, rows.torques], axis=1).reshape(-1, n)
-    base = complement(null_space(floating, submodel).T)
-    full = row_space(everything)
-    assert full.shape == base.shape and outside(base, full) < SINES
-    assert outside(base, row_space(rows.torques.reshape(-1, n))) < SINES
-    columns = []
-    found = submodel_regressors(excitable(floating), samples)
-    for part, part_rows in zip(floating.submodels, found, strict=True):
-        basis = complement(null_space(floating, part).T)
-        for torque in np.moveaxis(part_rows.torques, 1, 0):
-            assert outside(basis, row_space(torque)) < SINES
-        placed = np.zeros((len(floating.links), 10, basis.shape[1]))
-        placed[list(part.links)] = basis.reshape(len(part.links), 10, -1)
-        columns.append(placed.reshape(-1, basis.shape[1]))
-    parts = np.hstack(columns)
-    assert outside(parts, base) < SINES
-    assert parts.shape[1] > base.shape[1]
+        null = null_space(floating, submodel)
+        assert null.shape[0] - null.shape[1] == 10 + 7 * turning + 4 * sliding
+        np.testing.assert_allclose(null.T @ null, np.eye(null.shape[1]), atol=SINES)
+        rows = submodel_regressors(excitable(floating), samples, [submodel])[0]
+        for Y in (rows.wrench, rows.torques):
+            assert np.abs(Y @ null).max(initial=0.0) <= SINES * np.abs(Y).max(initial=0.0)
 
 
 def test_short_levers_are_levers():

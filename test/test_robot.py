@@ -11,7 +11,14 @@ test_against_idyntree.py).
 import brute_force
 import numpy as np
 import pytest
-from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, two_link_urdf
+from robots import (
+    _joint,
+    _link,
+    _links,
+    arm_with_wrist_sensor_urdf,
+    nested_humanoid_urdf,
+    two_link_urdf,
+)
 from scipy.spatial.transform import Rotation
 
 from inertial_estimation.config import EstimatorSettings
@@ -27,28 +34,12 @@ from inertial_estimation.signals.router import accepted_frame_ids
 ROUND_OFF = 1e-12  # chains of ten transforms of order one
 ACC = '<sensor name="{}" type="accelerometer"><parent link="{}"/>{}</sensor>'
 GYRO = '<sensor name="{}" type="gyroscope"><parent link="{}"/>{}</sensor>'
-ARM = arm_with_wrist_sensor_urdf()
+ARM, HUMANOID = arm_with_wrist_sensor_urdf(), nested_humanoid_urdf()
 AT = '<origin xyz="0.1 0 0" rpy="0 0 1"/>'
 
 
 def with_tags(text, *tags):
     return text.replace('</robot>', ''.join(tags) + '</robot>')
-
-
-def assert_same_robot(robot, q, full, q_full):
-    """Compare poses of all frames and inertias with another robot of the same URDF."""
-    poses, expected = brute_force.link_poses(robot, q), brute_force.link_poses(full, q_full)
-    moments = np.zeros((len(robot.links), 4, 4))
-    for name, (link, L_H_F) in full.frames.items():
-        other, L_H_other = robot.frame(name)
-        got = poses[other] @ L_H_other
-        np.testing.assert_allclose(got, expected[link] @ L_H_F, rtol=0, atol=ROUND_OFF)
-        if name in full.link_names:
-            body = pseudo_inertia(full.parameters[full.link_names.index(name)])
-            moments[other] += expected[link] @ body @ expected[link].T
-    for A_H_L, parameters, moment in zip(poses, robot.parameters, moments, strict=True):
-        got = A_H_L @ pseudo_inertia(parameters) @ A_H_L.T
-        np.testing.assert_allclose(got, moment, rtol=0, atol=ROUND_OFF * robot.mass)
 
 
 # Links and joints
@@ -67,7 +58,19 @@ def test_locked_joints_merge_their_links(kept, locked, rng):
     assert len(robot.links) == len(kept) + 2
     full, q = Robot.from_urdf(ARM), rng.uniform(-3, 3, len(kept))
     everywhere = {**locked, **dict(zip(robot.joint_names, q))}
-    assert_same_robot(robot, q, full, [everywhere[name] for name in full.joint_names])
+    poses = brute_force.link_poses(robot, q)
+    expected = brute_force.link_poses(full, [everywhere[name] for name in full.joint_names])
+    moments = np.zeros((len(robot.links), 4, 4))
+    for name, (link, L_H_F) in full.frames.items():
+        other, L_H_other = robot.frame(name)
+        got = poses[other] @ L_H_other
+        np.testing.assert_allclose(got, expected[link] @ L_H_F, rtol=0, atol=ROUND_OFF)
+        if name in full.link_names:
+            body = pseudo_inertia(full.parameters[full.link_names.index(name)])
+            moments[other] += expected[link] @ body @ expected[link].T
+    for A_H_L, parameters, moment in zip(poses, robot.parameters, moments, strict=True):
+        got = A_H_L @ pseudo_inertia(parameters) @ A_H_L.T
+        np.testing.assert_allclose(got, moment, rtol=0, atol=ROUND_OFF * robot.mass)
 
 
 def test_unusual_names_and_joints_are_read():
@@ -87,13 +90,11 @@ def test_unusual_names_and_joints_are_read():
 # FT sensors
 
 
-def test_ft_sensors_are_chosen_by_name_or_specification(nested_humanoid, rng):
-    text = nested_humanoid.urdf
-    robot = Robot.from_urdf(text, ft_sensors=['foot_sensor', 'arm_sensor'])
-    found = [(s.name, s.direction) for s in robot.ft_sensors]
-    assert found == [('foot_sensor', -1), ('arm_sensor', 1)]
+def test_ft_sensors_are_chosen_by_name_or_specification(rng):
+    robot = Robot.from_urdf(HUMANOID, ft_sensors=['foot_sensor', 'arm_sensor'])
+    assert [sensor.name for sensor in robot.ft_sensors] == ['foot_sensor', 'arm_sensor']
     for given, wanted in ({}, 4), ({'ft_sensors': ['all']}, 4), ({'ft_sensors': []}, 1):
-        assert len(build_robot(EstimatorSettings.from_dict(given), text).submodels) == wanted
+        assert len(build_robot(EstimatorSettings.from_dict(given), HUMANOID).submodels) == wanted
     pose = np.eye(4)
     pose[:3, 3] = rng.normal(size=3)
     spec = FtSpec('tip_sensor', 'tip_joint', child_to_parent=False, pose=pose)
@@ -136,13 +137,9 @@ def test_tags_of_one_link_pair_where_their_frames_agree(shared_models):
 
 # Settings
 
-EYE = (
-    '<link name="eye"/><joint name="eye_joint" type="fixed"><parent link="head"/>'
-    '<child link="eye"/><origin xyz="0.1 0 0" rpy="1.5 0 0"/></joint></robot>'
-)
+EYE = '<link name="eye"/>' + _joint('eye_joint', 'fixed', 'head', 'eye', '0.1 0 0')
 """A frame of the head that is rotated."""
-HUMANOID = nested_humanoid_urdf()
-WITH_EYE = HUMANOID.replace('</robot>', EYE)
+WITH_EYE = HUMANOID.replace('</robot>', EYE + '</robot>')
 POSE = [0.1, -0.2, 0.3, 0.4, 0.5, -0.6]
 """x y z roll pitch yaw."""
 SOLE = {'imus': ['board'], 'imu.board.frame': 'sole', 'imu.board.pose': POSE}
@@ -185,38 +182,11 @@ def test_imus_are_placed_by_the_settings_in_their_order():
         np.testing.assert_allclose(sensor.L_H_S, L_H_F @ in_frame, rtol=0, atol=1e-14)
 
 
-# Mistakes
-
-
-@pytest.mark.parametrize(
-    ('options', 'error'),
-    [
-        ({'joints': ['elbw']}, NameNotFound),
-        ({'ft_sensors': ['wrist']}, NameNotFound),
-        ({'ft_sensors': ['wrist_sensor', FtSpec('a', 'wrist_sensor_joint')]}, ModelError),
-        ({'imus': ['tup']}, NameNotFound),
-        ({'imus': ['tip', LinkSensorSpec('tip', 'tool')]}, ModelError),
-        ({'gravity': (0.0, 0.0, -26.0)}, ModelError),
-        ({'locked_positions': {'elbow': 1.0}}, ModelError),
-    ],
-)
-def test_impossible_arguments_are_refused(options, error):
-    with pytest.raises(error):
-        Robot.from_urdf(ARM, **options)
-    for pose in (np.full((4, 4), np.inf), 2.0 * np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0])):
-        for kind in (FtSpec, LinkSensorSpec):
-            with pytest.raises(ModelError):
-                kind('sensor', 'tip_joint', pose=pose)
-
-
 # URDFs
 
 
 MOVED = 1e-14  # of a few products of sines and cosines, of an inertia moved there and back
-INERTIAL = (
-    '<inertial><mass value="{0}"/><inertia ixx="{1}" ixy="0" ixz="0" iyy="{1}" iyz="0" izz="{1}"/>'
-    '</inertial>'
-)
+MASS = '<mass value="1.5"/>'
 
 
 def robot_with(*tags):
@@ -240,19 +210,11 @@ def test_files_that_are_no_urdf_are_refused(tmp_path):
             urdf.load_text(given)
 
 
-def test_sensor_tags_are_read():
-    origin = '<origin xyz="0.01 -0.02 0.03" rpy="0.4 0.1 -2.0"/>'
-    root = robot_with(ft_tag(inside='<frame> sensor </frame>', origin=origin))
-    pose = urdf.ft_specs(root)['ft'].pose
-    np.testing.assert_allclose(pose[:3, 3], [0.01, -0.02, 0.03], rtol=0)
-    expected = Rotation.from_euler('xyz', (0.4, 0.1, -2.0)).as_matrix()
-    np.testing.assert_allclose(pose[:3, :3], expected, rtol=0, atol=MOVED)
+def test_unusual_sensor_tags():
+    """Frames and directions that are usual are compared with iDynTree's."""
     # Frame child does not even read the origin.
     child = urdf.ft_specs(robot_with(ft_tag(origin='<origin xyz="none"/>')))['ft']
     np.testing.assert_array_equal(child.pose, np.eye(4))
-    assert (child.joint, child.child_to_parent) == ('j', True)
-    turned = ft_tag(inside='<measure_direction>\n parent_to_child\n</measure_direction>')
-    assert not urdf.ft_specs(robot_with(turned))['ft'].child_to_parent
     wrong = robot_with(ft_tag(inside='<frame>parent</frame>'))
     assert isinstance(urdf.ft_specs(wrong)['ft'], ModelError)
     # Tags inside <gazebo> do not count, and names are unique.
@@ -260,33 +222,43 @@ def test_sensor_tags_are_read():
     root = robot_with(*once, '<gazebo reference="j">', *once, '</gazebo>')
     assert list(urdf.ft_specs(root)) == ['ft']
     assert len(urdf.link_sensor_tags(root, 'gyroscope')) == 1
-    with pytest.raises(ModelError):
-        urdf.ft_specs(robot_with(ft_tag(), ft_tag(joint='k')))
-    with pytest.raises(ModelError):
-        urdf.link_sensor_tags(robot_with(*once, *once), 'gyroscope')
-
-
-MASS = '<mass value="1.5"/>'
+    twice = robot_with(*once, *once)
+    for read in (urdf.ft_specs, lambda root: urdf.link_sensor_tags(root, 'gyroscope')):
+        with pytest.raises(ModelError):
+            read(twice)
 
 
 @pytest.mark.parametrize(
-    ('old', 'new'),
+    ('old', 'new', 'options'),
     [
-        (MASS, '<mass value="nan"/>'),
-        ('xyz="0.02 -0.01 0.1"', 'xyz="0.02 0"'),
-        ('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>'),
-        ('</robot>', '<link name="second_root"/></robot>'),
-        ('<child link="arm"/>', '<child link="amr"/>'),
-        ('<limit lower="-3" upper="3" effort="50" velocity="10"/>', ''),
-        ('</robot>', '<sensor name="a" type="gyroscope"><parent link="tp"/></sensor></robot>'),
+        (MASS, '<mass value="nan"/>', {}),
+        ('xyz="0.02 -0.01 0.1"', 'xyz="0.02 0"', {}),
+        ('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>', {}),
+        ('</robot>', '<link name="second_root"/></robot>', {}),
+        ('<child link="upper"/>', '<child link="uper"/>', {}),
+        ('<limit lower="-3" upper="3" effort="50" velocity="10"/>', '', {}),
+        ('</robot>', ACC.format('a', 'tp', '') + '</robot>', {}),
+        ('', '', {'joints': ['elbw']}),
+        ('', '', {'ft_sensors': ['wrist']}),
+        ('', '', {'ft_sensors': ['wrist_sensor', FtSpec('a', 'wrist_sensor_joint')]}),
+        ('', '', {'imus': ['tup']}),
+        ('', '', {'imus': ['tip', LinkSensorSpec('tip', 'tool')]}),
+        ('', '', {'gravity': (0.0, 0.0, -26.0)}),
+        ('', '', {'locked_positions': {'elbow': 1.0}}),
     ],
 )
-def test_impossible_numbers_and_trees_are_refused(old, new, capfd):
-    text = two_link_urdf()
-    assert old in text
+def test_impossible_urdfs_and_arguments_are_refused(old, new, options, capfd):
+    assert old in ARM
     with pytest.raises((ModelError, NameNotFound)):
-        Robot.from_urdf(text.replace(old, new))
+        Robot.from_urdf(ARM.replace(old, new), **options)
     assert not capfd.readouterr().err
+
+
+@pytest.mark.parametrize('kind', [FtSpec, LinkSensorSpec])
+def test_poses_without_a_rotation_are_refused(kind):
+    for pose in (np.full((4, 4), np.inf), 2.0 * np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0])):
+        with pytest.raises(ModelError):
+            kind('sensor', 'tip_joint', pose=pose)
 
 
 # Export
@@ -312,10 +284,10 @@ def inertials(text):
 
 TEXTS = {
     'arm': ARM,
-    'humanoid': nested_humanoid_urdf(),
+    'humanoid': HUMANOID,
     'empty link': (
-        f'<robot name="r"><link name="a">{INERTIAL.format(1, 1)}</link><link name="b"/>'
-        '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+        f'<robot name="r">{_link("a", 1.0)}<link name="b"/>'
+        f'{_joint("j", "continuous", "a", "b", "0 0 0")}</robot>'
     ),
 }
 
@@ -368,13 +340,11 @@ def test_heaviest_link_takes_the_difference_of_a_topmost_frame(factor):
     """Many URDFs begin with a link that is but a name for where the robot stands."""
     text = (
         '<robot name="r"><link name="footprint"/>'
-        f'<link name="wheel">{INERTIAL.format(0.5, 0.01)}</link>'
-        f'<link name="base">{INERTIAL.format(20, 2)}</link><link name="arm">'
-        f'{INERTIAL.format(1, 0.1)}</link>'
-        '<joint name="a" type="fixed"><parent link="footprint"/><child link="wheel"/></joint>'
-        '<joint name="b" type="fixed"><origin xyz="0.1 0.2 0.3" rpy="0.4 0.5 0.6"/><parent '
-        'link="footprint"/><child link="base"/></joint><joint name="j" type="continuous"><parent '
-        'link="base"/><child link="arm"/></joint></robot>'
+        + _links(wheel=0.5, base=20.0, arm=1.0)
+        + _joint('a', 'fixed', 'footprint', 'wheel', '0 0 0')
+        + _joint('b', 'fixed', 'footprint', 'base', '0.1 0.2 0.3')
+        + _joint('j', 'continuous', 'base', 'arm', '0 0 0')
+        + '</robot>'
     )
     robot = Robot.from_urdf(text)
     parameters = heavier(robot, 'footprint', by=factor)

@@ -23,15 +23,14 @@ from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.messages import WRENCH, Decoder, Encoder, effort_encoder
 from inertial_estimation.signals.router import Backlog, Router
 
-HUMANOID = {
+FIXED = {
     'robot_description': nested_humanoid_urdf(),
     'ft_sensors': ['arm_sensor', 'leg_sensor', 'foot_sensor'],
-    'imus': ['head'],
+    'fixed_link': 'root',
     'contacts': ['sole', 'hand', 'thigh', 'root'],
     'joint_states.acceleration_source': 'zero',
     'ft.arm_sensor.temperature_topic': 'arm/temperature',
 }
-FIXED = {key: value for key, value in HUMANOID.items() if key != 'imus'} | {'fixed_link': 'root'}
 JOINTS = ('waist', 'neck', 'shoulder_joint', 'elbow', 'hip_joint', 'knee')
 START_NS, STEP_NS = 1_000_000_000, 1_000_000
 SENSORS = ('arm_sensor', 'leg_sensor', 'foot_sensor')
@@ -63,32 +62,24 @@ class Robot:
             self.samples.append((sample, self.contacts.at(sample.stamp_ns)))
             self.assembler.wanted_ns = sample.stamp_ns + self.every_ns
 
-    def received(self, name):
-        return self.assembler.statistics().fts[name].received
 
-
-def messages(k, rng):
-    """Yield topics and messages of one instant, the joint states last."""
-    stamp = START_NS + k * STEP_NS
-    for name in SENSORS:
-        yield f'ft/{name}', bag_messages.wrench(stamp, name, rng.normal(size=6))
-    if k % 20 == 3:
-        yield 'arm/temperature', bag_messages.temperature(stamp, '', 20.0 + k)
-    if k % 7 == 0:
-        yield 'contacts', bag_messages.point(stamp, 'hand', (0.0, 0.0, 1e-3 * k))
-    positions, velocities = rng.normal(size=len(JOINTS)), np.zeros(len(JOINTS))
-    yield 'joint_states', bag_messages.joint_state(stamp, JOINTS, positions, velocities)
-
-
-def run(batch, **parameters):
-    """Return the samples of messages that are polled after so many instants."""
-    robot, rng = Robot(**parameters), np.random.default_rng(0)
-    for k in range(200):
-        for topic, message in messages(k, rng):
-            robot.send(topic, message)
-        if k % batch == batch - 1:
+def run(robot, polls, instants=range(200), arm=None):
+    """Send the messages of each instant, the joint states last; poll after so many instants."""
+    rng = np.random.default_rng(0)
+    for count, k in enumerate(instants, start=1):
+        stamp = START_NS + k * STEP_NS
+        for name in SENSORS:
+            values = arm(k) if arm and name == 'arm_sensor' else rng.normal(size=6)
+            robot.send(f'ft/{name}', bag_messages.wrench(stamp, name, values))
+        if k % 20 == 3:
+            robot.send('arm/temperature', bag_messages.temperature(stamp, '', 20.0 + k))
+        if k % 7 == 0:
+            robot.send('contacts', bag_messages.point(stamp, 'hand', (0.0, 0.0, 1e-3 * k)))
+        positions, velocities = rng.normal(size=len(JOINTS)), np.zeros(len(JOINTS))
+        joints = bag_messages.joint_state(stamp, JOINTS, positions, velocities)
+        robot.send('joint_states', joints)
+        if count in polls:
             robot.poll()
-    robot.poll()
     return robot
 
 
@@ -117,7 +108,8 @@ def test_messages_that_cannot_be_used_are_refused_and_counted(topic, data):
         assert sum(robot.source[topic].problems.values()) == count
     robot.send(topic, data)
     robot.poll()
-    assert robot.received('arm_sensor') == robot.contacts.statistics().received == 0
+    of_arm = robot.assembler.statistics().fts['arm_sensor']
+    assert of_arm.received == robot.contacts.statistics().received == 0
     with pytest.raises(LogError):
         Robot(strict=True).router.handle(topic, data)
 
@@ -136,7 +128,8 @@ def test_joint_values_that_do_not_fit_their_names_are_counted(sizes, is_used):
 @pytest.mark.parametrize('batch', [7, 200])
 @pytest.mark.parametrize('given', [{}, {'filter.smooth_readings': True}])
 def test_samples_do_not_depend_on_when_messages_are_polled(batch, given):
-    at_once, later = run(1, **given), run(batch, **given)
+    at_once = run(Robot(**given), range(201))
+    later = run(Robot(**given), {*range(batch, 201, batch), 200})
     assert len(at_once.samples) == len(later.samples) >= 15
     for (one, contacts), (other, later_contacts) in zip(
         at_once.samples, later.samples, strict=True
@@ -148,27 +141,17 @@ def test_samples_do_not_depend_on_when_messages_are_polled(batch, given):
 
 
 def test_skipped_readings_do_not_make_a_sensor_frozen():
-    robot, rng = Robot(every_ns=100 * STEP_NS), np.random.default_rng(0)
-    for k in range(200):
-        for topic, message in messages(k, rng):
-            # Few digits: the same reading at each sample, others in between.
-            if topic == 'ft/arm_sensor':
-                values = np.full(6, float(k % 100 // 20))
-                message = bag_messages.wrench(START_NS + k * STEP_NS, 'arm_sensor', values)
-            robot.send(topic, message)
-    robot.poll()
+    """Few digits: the same reading at each sample, others in between."""
+    robot = run(
+        Robot(every_ns=100 * STEP_NS), {200}, arm=lambda k: np.full(6, float(k % 100 // 20))
+    )
     assert len(robot.samples) == 2
     assert all((sample.ft_states == 0).all() for sample, _ in robot.samples)
 
 
 def test_a_clock_that_is_set_back_blocks_nothing():
-    robot, rng = Robot(), np.random.default_rng(0)
     # What is taken together with the jump may be lost, nothing after it.
-    for count, k in enumerate((*range(100, 150), *range(75)), start=1):
-        for topic, message in messages(k, rng):
-            robot.send(topic, message)
-        if not count % 25 and count != 50:
-            robot.poll()
+    robot = run(Robot(), {25, 75, 100, 125}, (*range(100, 150), *range(75)))
     assert robot.samples[-1][0].stamp_ns < START_NS + 75 * STEP_NS
     assert robot.assembler.statistics().resets == 1
     assert all((sample.ft_states == 0).all() for sample, _ in robot.samples[-4:])

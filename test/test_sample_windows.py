@@ -8,44 +8,36 @@ What they are used for is in ros/test_identifier_node.py.
 
 import numpy as np
 import pytest
-from robots import nested_humanoid_urdf
+from robots import nested_humanoid_urdf, random_sample
 
-from inertial_estimation import Contact, Robot, Sample, SensorState
+from inertial_estimation import Contact, Robot, SensorState
 from inertial_estimation.ros.sample_windows import WINDOW_NS, SampleWindows
 
 START_NS = 1_000_000_000_000
-
-
-@pytest.fixture(scope='module')
-def robot():
-    return Robot.from_urdf(nested_humanoid_urdf(), fixed_link='root')
-
-
-def sample(robot, stamp_ns, states=None):
-    n, n_fts = len(robot.joint_names), len(robot.ft_sensors)
-    zeros, none = np.zeros(n), np.empty((0, 3))
-    readings = np.zeros((n_fts, 6))
-    return Sample(int(stamp_ns), zeros, zeros, zeros, none, none, none, readings, ft_states=states)
+ROBOT = Robot.from_urdf(nested_humanoid_urdf(), fixed_link='root')
+SAMPLE = random_sample(ROBOT, np.random.default_rng(0))
 
 
 def regular(rate, seconds, start_ns=START_NS):
     return start_ns + (np.arange(round(rate * seconds)) * 1e9 / rate).astype(np.int64)
 
 
-def run(robot, stamps, touched=lambda stamp: (), margin=0.2, held=(), state=lambda stamp: None):
+def add(windows, stamp, touched=(), states=None):
+    sample = SAMPLE._replace(stamp_ns=int(stamp), ft_states=states)
+    return windows.add(sample, map(Contact, touched))
+
+
+def run(stamps, touched=lambda stamp: (), margin=0.2, state=lambda stamp: None):
     """Return stamps, and for each submodel whether it was free, of each window."""
-    windows = SampleWindows(robot, 100.0, margin, held)
-    found = [
-        windows.add(sample(robot, stamp, state(stamp)), map(Contact, touched(stamp)))
-        for stamp in stamps
-    ]
+    windows = SampleWindows(ROBOT, 100.0, margin, ())
+    found = [add(windows, stamp, touched(stamp), state(stamp)) for stamp in stamps]
     return [(one.samples.stamp_ns, one.free) for one in found if one is not None]
 
 
 @pytest.mark.parametrize('rate', [50.0, 130.0, 1000.0])
 @pytest.mark.parametrize('margin', [0.0, 3.0])
-def test_samples_are_kept_once_in_order_at_the_rate(robot, rate, margin):
-    found = run(robot, regular(rate, 10.0), margin=margin)
+def test_samples_are_kept_once_in_order_at_the_rate(rate, margin):
+    found = run(regular(rate, 10.0), margin=margin)
     assert (np.diff(np.concatenate([stamps for stamps, _ in found])) > 0).all()
     # Whole windows of ten seconds without the margin.
     assert len(found) >= int(9.9 - margin)
@@ -56,11 +48,11 @@ def test_samples_are_kept_once_in_order_at_the_rate(robot, rate, margin):
 
 
 @pytest.mark.parametrize('back', [1, 3_000_000_000, START_NS - 1])
-def test_time_set_back_begins_again(robot, back):
+def test_time_set_back_begins_again(back):
     first = regular(100.0, 3.0)
     second = regular(100.0, 3.0, int(first[-1]) - back)
     touches = iter([*[()] * (len(first) - 1), ['hand'], *[()] * len(second)])
-    found = run(robot, [*first, *second], lambda stamp: next(touches))
+    found = run([*first, *second], lambda stamp: next(touches))
     late = [free for stamps, free in found if stamps[0] in second]
     # Contacts of the time before do not count.
     assert len(late) >= 2 and all(free.all() for free in late)
@@ -68,16 +60,16 @@ def test_time_set_back_begins_again(robot, back):
 
 
 @pytest.mark.parametrize(('margin', 'rate'), [(0.0, 250.0), (0.05, 100.0), (2.5, 250.0)])
-def test_contacts_disturb_their_submodel_and_the_margin(robot, margin, rate, rng):
+def test_contacts_disturb_their_submodel_and_the_margin(margin, rate, rng):
     begins = START_NS + (1e9 * np.sort(rng.uniform(0.0, 12.0, 3))).astype(np.int64)
     ends = begins + (1e9 * rng.uniform(0.0, 1.0, 3)).astype(np.int64)
 
     def touched(stamp):
         return ['hand'] if ((begins <= stamp) & (stamp <= ends)).any() else []
 
-    stamps, hand = regular(rate, 12.0), robot.submodel_of('hand')
+    stamps, hand = regular(rate, 12.0), ROBOT.submodel_of('hand')
     felt = np.array([stamp for stamp in stamps if touched(stamp)])
-    found = run(robot, stamps, touched, margin)
+    found = run(stamps, touched, margin)
     assert found
     for times, free in found:
         near = np.abs(times[:, None] - felt).min(axis=1) <= 1e9 * margin
@@ -85,8 +77,8 @@ def test_contacts_disturb_their_submodel_and_the_margin(robot, margin, rate, rng
         assert np.delete(free, hand, axis=1).all()
 
 
-def test_readings_before_a_frozen_state_count_as_disturbed(robot):
-    names = [sensor.name for sensor in robot.ft_sensors]
+def test_readings_before_a_frozen_state_count_as_disturbed():
+    names = [sensor.name for sensor in ROBOT.ft_sensors]
     frozen = names.index('arm_sensor')
 
     def state(stamp):
@@ -98,24 +90,24 @@ def test_readings_before_a_frozen_state_count_as_disturbed(robot):
             states[frozen] = SensorState.FROZEN
         return states
 
-    found = run(robot, regular(100.0, 6.0), state=state)
+    found = run(regular(100.0, 6.0), state=state)
     seconds = 1e-9 * (np.concatenate([stamps for stamps, _ in found]) - START_NS)
     free = np.concatenate([free for _, free in found])
     disturbed = (seconds > 1.795) & (seconds < 3.195)
-    for k, submodel in enumerate(robot.submodels):
+    for k, submodel in enumerate(ROBOT.submodels):
         beside = frozen in (submodel.root_sensor, *submodel.child_sensors)
         np.testing.assert_array_equal(free[:, k], ~(disturbed & beside))
 
 
-def test_contacts_count_for_samples_after_a_drop(robot):
-    windows, stamps, found = SampleWindows(robot, 100.0, 0.5, ()), regular(100.0, 4.0), []
+def test_contacts_count_for_samples_after_a_drop():
+    windows, stamps, found = SampleWindows(ROBOT, 100.0, 0.5, ()), regular(100.0, 4.0), []
     for k, stamp in enumerate(stamps):
         if k == 200:
             windows.drop()
-        window = windows.add(sample(robot, stamp), [Contact('hand')] if k == 190 else [])
+        window = add(windows, stamp, ['hand'] if k == 190 else [])
         if window is not None and k >= 200:
             found.append(window)
     samples, free = found[0]
     assert samples.stamp_ns[0] == stamps[200]
     near = samples.stamp_ns - stamps[190] <= 500_000_000
-    np.testing.assert_array_equal(free[:, robot.submodel_of('hand')], ~near)
+    np.testing.assert_array_equal(free[:, ROBOT.submodel_of('hand')], ~near)

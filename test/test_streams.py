@@ -84,15 +84,6 @@ def test_joint_values_are_mapped_by_name():
     np.testing.assert_array_equal(sample.joint_states, [FRESH, ASSUMED, FRESH, ASSUMED])
 
 
-def test_ever_new_names_do_not_fill_the_memory():
-    assembler = make()
-    for ms in range(1, 1000):
-        names = (*JOINTS, f'tail {ms}')
-        assert (joint_state(assembler, ms, names).positions == [1.0, 2.0, 3.0, 4.0]).all()
-    assert len(assembler._joints._layouts) < 500
-    assert len(assembler.statistics().ignored_joints) < 500
-
-
 def test_absent_and_stale_sensors():
     assembler = make(**{'ft_sensors': ['leg', 'foot'], 'ft.leg.max_age': 0.05})
     ft(assembler, 0, 1.0)
@@ -151,32 +142,24 @@ def test_the_lead_joint_triggers_until_it_is_silent():
     assert joint_state(assembler, 131, ('ankle', 'elbow')) is None
 
 
-def test_nan_positions_leave_a_joint_to_another_topic():
-    assembler = make(**FILTERED)
-    for ms in range(0, 300, 5):
-        x = 1e-3 * ms
-        joint_state(assembler, ms - 1, JOINTS[2:], [x, -x], source=1)
-        sample = joint_state(assembler, ms, JOINTS, [2 * x, x, np.nan, np.nan])
-    np.testing.assert_allclose(sample.velocities, [2.0, 1.0, 1.0, -1.0], atol=FILTER_ROUND_OFF)
-    np.testing.assert_array_equal(sample.joint_states, [FRESH] * 4)
-    alone = joint_state(make(), 0, JOINTS, [1.0, np.nan, 3.0, 4.0])
-    np.testing.assert_array_equal(alone.joint_states, [FRESH, INVALID, FRESH, FRESH])
-
-
 @pytest.mark.parametrize('velocity_source', ['message', 'filter'])
-def test_joint_derivatives_use_the_stamps_of_their_topic(velocity_source, rng):
+def test_joints_whose_position_is_nan_are_those_of_another_topic(velocity_source, rng):
+    """Their derivatives use the stamps of that topic."""
     assembler = make(**FILTERED | {'joint_states.velocity_source': velocity_source})
     for ms in np.cumsum(rng.uniform(4.0, 6.0, 60)):
         s, t = 1e-3 * (ms - 1.0), 1e-3 * ms
         joint_state(assembler, ms - 1.0, ('elbow',), [s**3], source=1, velocities=np.array([7.0]))
         sample = joint_state(
-            assembler, ms, JOINTS[:3], np.array([1.0, 2.0, 3.0]) * t**2,
-            velocities=np.array([4.0, 5.0, 6.0]),
+            assembler, ms, JOINTS, [t**2, 2 * t**2, 3 * t**2, np.nan],
+            velocities=np.array([4.0, 5.0, 6.0, np.nan]),
         )  # fmt: skip
     filtered = [2 * t, 4 * t, 6 * t, 3 * s**2]
     wanted = filtered if velocity_source == 'filter' else [4.0, 5.0, 6.0, 7.0]
     np.testing.assert_allclose(sample.velocities, wanted, atol=STAMP_ROUND_OFF)
     np.testing.assert_allclose(sample.accelerations, [2.0, 4.0, 6.0, 6 * s], atol=STAMP_ROUND_OFF)
+    np.testing.assert_array_equal(sample.joint_states, [FRESH] * 4)
+    alone = joint_state(make(), 0, JOINTS, [1.0, np.nan, 3.0, 4.0])
+    np.testing.assert_array_equal(alone.joint_states, [FRESH, INVALID, FRESH, FRESH])
 
 
 def test_a_backward_time_jump_resets_everything():
@@ -204,7 +187,7 @@ def test_a_backward_time_jump_resets_everything():
     assert statistics.resets == 1
 
 
-def test_a_queue_without_joint_states_is_bounded():
+def test_queues_and_ever_new_names_do_not_fill_the_memory():
     assembler = make()
     for ms in range(3000):
         ft(assembler, ms, ms)
@@ -213,6 +196,11 @@ def test_a_queue_without_joint_states_is_bounded():
     assert (leg.rate, leg.longest_gap) == (pytest.approx(1000.0), pytest.approx(1e-3))
     assert assembler.rates().fts[0] == leg.rate
     assert joint_state(assembler, 2999).ft_readings[0, 0] == 2999.0
+    for ms in range(3000, 4000):
+        names = (*JOINTS, f'tail {ms}')
+        assert (joint_state(assembler, ms, names).positions == [1.0, 2.0, 3.0, 4.0]).all()
+    assert len(assembler._joints._layouts) < 500
+    assert len(assembler.statistics().ignored_joints) < 500
 
 
 @pytest.mark.parametrize('options', [{}, {'filter.delay': 0.02}, {'filter.smooth_readings': True}])

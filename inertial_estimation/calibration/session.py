@@ -23,7 +23,6 @@ from inertial_estimation.calibration.in_situ_offset import (
 from inertial_estimation.calibration.raw_readings import MIN_JUDGED_SAMPLES
 from inertial_estimation.calibration.support_loads import link_poses
 from inertial_estimation.errors import LogError, ModelError, NameNotFound
-from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.faults import ABSURD
 from inertial_estimation.model.robot import Robot
@@ -96,14 +95,11 @@ class BodyReadings:
             link, L_H_S = source.link, source.L_H_S
             self.imu_name, self.gravity = source.name, f"IMU '{source.name}'"
         self._places = (link, L_H_S), (self.sensor.child, self.sensor.child_H_sensor)
-        beyond = subtrees(robot)
-        self._beyond = beyond[self.sensor.child]
-        between = [
-            k for k, one in enumerate(beyond) if (link in one) != (self.sensor.child in one)
-        ]
+        self._beyond = np.flatnonzero(robot.carried[self.sensor.child])
+        between = np.flatnonzero(robot.carried[:, link] != robot.carried[:, self.sensor.child])
         self._between, self._distal = (
             np.array([j for k in links if (j := robot.links[k].joint) >= 0], dtype=np.intp)
-            for links in (between, sorted(self._beyond))
+            for links in (between, self._beyond)
         )
 
     def reading(self, sample: Sample, contacts: Iterable[Contact] = ()) -> Reading:

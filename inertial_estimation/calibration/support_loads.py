@@ -18,7 +18,6 @@ import numpy as np
 
 from inertial_estimation.arrays import Array, Mask
 from inertial_estimation.calibration.residual_statistics import SCALE
-from inertial_estimation.estimation.balance import subtrees
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.estimate import Quality, WrenchEstimate
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
@@ -86,14 +85,14 @@ def support_loads(
     inverse = np.linalg.pinv(units)
     smallest = apply(inverse, net.sum(axis=1))
     sharing = np.eye(units.shape[2]) - inverse @ units
-    n, n_fts, subtree = len(samples), len(robot.ft_sensors), subtrees(robot)
+    n, n_fts = len(samples), len(robot.ft_sensors)
     readings, pulls = np.empty((n, n_fts, 6)), np.empty((n, n_fts, 3))
     freedom, shared = np.zeros((n, n_fts, 6, units.shape[2])), np.zeros(n_fts, dtype=bool)
     sides = np.ones((n_fts, len(robot.submodels)), dtype=bool)
     upward = proper_acceleration(robot, samples, poses)
     for s, sensor in enumerate(robot.ft_sensors):
-        held = np.array([one.root in subtree[sensor.child] for one in robot.submodels])
-        beyond = np.array([link in subtree[sensor.child] for link, _ in places])
+        held = robot.carried[sensor.child, [one.root for one in robot.submodels]]
+        beyond = robot.carried[sensor.child, [link for link, _ in places]]
         shared[s] = beyond.any() and not beyond.all()
         to_sensor = wrench_transform(inverse_pose(poses[sensor.child] @ sensor.child_H_sensor))
         # Of the parent on the child: what holds the side beyond, or what all but that side pulls.

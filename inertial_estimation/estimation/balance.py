@@ -76,7 +76,7 @@ def build_balance(
     child, places = child_links(robot), np.array(contact_links, dtype=np.intp)
     members = masks([submodel.links for submodel in submodels], len(robot.links))
     owner = members.argmax(axis=0)
-    subtree = masks(subtrees(robot), len(robot.links))[child]
+    subtree = robot.carried[child]
     # What the joint's tau of the forest holds already is the same on both sides of each top.
     beyond = subtree & members[owner[child]]
     torques = np.hstack([measured(beyond), -1.0 * beyond[:, places]])
@@ -112,12 +112,3 @@ def child_links(robot: Robot) -> Indices:
     """Return the child link of each joint."""
     child = {link.joint: k for k, link in enumerate(robot.links)}
     return np.array([child[j] for j in range(len(robot.joint_names))], dtype=np.intp)
-
-
-def subtrees(robot: Robot) -> list[list[int]]:
-    """Return each link together with all links beyond it, seen from the root of the robot."""
-    found = [[k] for k in range(len(robot.links))]
-    for k in reversed(range(len(robot.links))):
-        if robot.links[k].parent >= 0:
-            found[robot.links[k].parent] += found[k]
-    return found

@@ -23,7 +23,6 @@ from inertial_estimation.estimation.balance import (
     build_balance,
     child_links,
     masks,
-    subtrees,
 )
 from inertial_estimation.estimation.contacts import Contact, check_contacts
 from inertial_estimation.estimation.forest import Forest, build_forest
@@ -57,7 +56,7 @@ def find_sides(
     n = len(robot.links)
     own = masks([submodel.links for submodel in submodels], n)
     members = own[own.argmax(axis=0)] & ~masks([[one.root for one in submodels]], n).T
-    beyond = members & masks(subtrees(robot), n)
+    beyond = members & robot.carried
     sizes = np.array(unknowns, dtype=np.intp)
     carriers = np.array(contact_links, dtype=np.intp)[sizes > 0]
     carried = members[:, carriers]
@@ -252,7 +251,7 @@ def find_uninformed(
     links = [robot.frame(contact.frame)[0] for contact in contacts]
     sides = find_sides(robot, submodels, links, [contact.unknowns for contact in contacts])
     informed = np.asarray(_sensors_at(robot, submodels, sides.moving).any(axis=1))
-    found, subtree = [], masks(subtrees(robot), len(robot.links))
+    found = []
     groups: dict[tuple[int, bool], list[int]] = {}
     for k in child_links(robot).tolist():
         if not informed[k]:
@@ -262,7 +261,7 @@ def find_uninformed(
         submodel, contact = submodels[s], ''
         if submodel.sensors:
             # Away from the root: beyond most of the joints.
-            last = children[int(subtree[np.ix_(children, children)].sum(axis=0).argmax())]
+            last = children[int(robot.carried[np.ix_(children, children)].sum(axis=0).argmax())]
             contact = robot.link_names[last if away else submodel.root]
         joints = tuple(robot.joint_names[robot.links[k].joint] for k in children)
         found.append(UninformedTorques(joints, submodel.name, contact))

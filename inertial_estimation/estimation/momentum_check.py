@@ -99,7 +99,13 @@ class MomentumCheck:
         if self._source != source or not 0 < step <= LONGEST_STEP_NS:
             self._window = None
         if self._next is not self._robot:
-            self._change_parameters(sample)
+            # The jump of momentum that other parameters cause is no impulse.
+            watched = self._window is not None
+            before = self._momentum_now(sample)[0] if watched else 0.0
+            set_carried_inertias(self._model, self._next, (self._joint_of, self._J_H_L))
+            self._robot = self._next
+            if watched:
+                self._impulse += self._momentum_now(sample)[0] - before
         if self._source < 0:
             return None
         momentum, rate = self._momentum_and_rate(sample, estimate)
@@ -164,15 +170,6 @@ class MomentumCheck:
         finite = np.isfinite(sample.angular_velocities) & np.isfinite(sample.proper_accelerations)
         rows = np.flatnonzero(estimate.used_imus & self._whole & finite.all(axis=1))
         return int(rows[0]) if len(rows) else -1
-
-    def _change_parameters(self, sample: Sample) -> None:
-        """Use the next parameters; the jump of momentum that they cause is no impulse."""
-        watched = self._window is not None
-        before = self._momentum_now(sample)[0] if watched else 0.0
-        set_carried_inertias(self._model, self._next, (self._joint_of, self._J_H_L))
-        self._robot = self._next
-        if watched:
-            self._impulse += self._momentum_now(sample)[0] - before
 
     def _momentum_and_rate(self, sample: Sample, estimate: WrenchEstimate) -> tuple[Array, Array]:
         """Return h and the rate that the estimate gives it, (6,) each."""

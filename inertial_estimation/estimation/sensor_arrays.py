@@ -70,7 +70,10 @@ def find_imu_links(robot: Robot, bits: Bits) -> tuple[ImuLink, ...]:
             one = ImuLink(link, rows[0], lead.L_H_S, accelerometers, gyroscopes, is_array=False)
             if len(accelerometers) >= 3:
                 _, positions = positions_in(one, robot.imus, accelerometers)
-                one = replace(one, is_array=spread(positions) >= ARRAY_SPREAD)
+                apart = positions - positions.mean(axis=0)
+                # Rms distance to the best line.
+                squares = np.linalg.svd(apart, compute_uv=False)[1:] ** 2 / len(positions)
+                one = replace(one, is_array=np.sqrt(squares.sum()) >= ARRAY_SPREAD)
             found.append(one)
     return tuple(found)
 
@@ -98,13 +101,6 @@ def weights(noise: ArrayLike) -> Array:
     raw = exact.astype(np.float64) if exact.any() else (deviations.min() / deviations) ** 2
     shares: Array = raw / raw.sum()
     return shares
-
-
-def spread(positions: Array) -> float:
-    """Return the rms distance of points to their best line; positions (n, 3) [m]."""
-    apart = positions - positions.mean(axis=0)
-    squares = np.linalg.svd(apart, compute_uv=False)[1:] ** 2 / len(positions)
-    return float(np.sqrt(squares.sum()))
 
 
 class SensorSum:

@@ -23,7 +23,7 @@ from inertial_estimation.errors import CallError
 from inertial_estimation.model.geometry import Geometry, collision_library, link_shapes
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.spatial import apply, cross
-from inertial_estimation.model.torque_derivatives import carried_links, joint_screws
+from inertial_estimation.model.torque_derivatives import joint_screws
 
 ZONE = 0.05
 """Distance beyond the margin from which on nearness costs nothing [m]."""
@@ -59,7 +59,7 @@ class SelfClearance:
         """Take postures between lower and upper, (n_joints,) [rad or m]; margin [m]."""
         if not (np.isfinite(margin) and margin >= 0.0):
             raise CallError(f'the clearance is {margin} m, expected zero or more')
-        self.robot, self.margin, self._carried = robot, margin, carried_links(robot)
+        self.robot, self.margin = robot, margin
         shapes = link_shapes(robot, mesh_folders)
         found, notes = [], list(shapes.notes)
         for name, shape in shapes.by_link.items():
@@ -128,7 +128,8 @@ class SelfClearance:
             points[i], normals[i] = result.getNearestPoint1(), result.normal
         # Its power on the second part less that on the first is the rate of the distance.
         wrenches = np.concatenate([normals, cross(points, normals)], axis=1)
-        first, second = self._carried.astype(float)[:, self.links[ends[:, pairs]]].swapaxes(0, 1)
+        carried = self.robot.carried.astype(float)
+        first, second = carried[:, self.links[ends[:, pairs]]].swapaxes(0, 1)
         powers = apply(screws[instants], wrenches)
         slopes = np.zeros((len(pairs), positions.shape[1]))
         for k, link in enumerate(self.robot.links):

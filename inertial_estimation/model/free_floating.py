@@ -25,14 +25,12 @@ from inertial_estimation.model.inertia import parameters_of
 from inertial_estimation.model.pinocchio_model import free_floating_model, supports
 from inertial_estimation.model.representations import (
     Representation,
-    convert_acceleration,
-    convert_velocity,
     gravity_acceleration,
     pose_of_base,
 )
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import read_only
-from inertial_estimation.model.spatial import inverse_pose, motion_cross, motion_transform
+from inertial_estimation.model.spatial import cross, inverse_pose, motion_cross, motion_transform
 
 LEAST_RATIO = 1e-12
 """Principal moments below this part of the moments about the root link count as zero."""
@@ -168,7 +166,8 @@ class FreeFloatingModel:
         at_rest = State(self, np.eye(4), s, np.concatenate([np.zeros(6), s_rate]))
         frame = base or self.robot.link_names[0]
         root_H_B = at_rest.pose(frame)
-        B_v = convert_velocity(v, A_H_B, representation, Representation.LEFT)
+        B_H_C = inverse_pose(pose_of_base(A_H_B, representation))
+        B_v = motion_transform(B_H_C) @ v
         B_v -= at_rest.velocity(frame, Representation.LEFT)
         root_velocity = motion_transform(root_H_B) @ B_v
         return State(
@@ -220,10 +219,12 @@ class State:
     ) -> Array:
         """Return the acceleration of a frame, (6,) [m/s^2, rad/s^2] [T Table 2.2]."""
         root = self._root_equations.acceleration_from(variables, acceleration)
-        J, J_rate = self._base_rows(frame, Representation.LEFT)
-        left = J @ root + J_rate @ self.root_velocity
-        v, A_H_F = J @ self.root_velocity, self.pose(frame)
-        return convert_acceleration(left, v, A_H_F, Representation.LEFT, representation)
+        J, J_rate = self._base_rows(frame, representation)
+        found = J @ root + J_rate @ self.root_velocity
+        if representation is Representation.SENSOR:
+            v = J @ self.root_velocity
+            found[:3] += cross(v[3:], v[:3])
+        return np.asarray(found)
 
     def jacobian(
         self,
@@ -252,7 +253,7 @@ class State:
         mass_matrix = upper + np.triu(upper, 1).T
         C = pin.computeCoriolisMatrix(model, data, self._q, self.root_velocity)
         fall = np.zeros(n)
-        fall[:6] = gravity_acceleration(self.pose(), self.model.robot.gravity, Representation.LEFT)
+        fall[:6] = gravity_acceleration(self.pose(), self.model.robot.gravity)
         return EquationsOfMotion(
             velocity=self.root_velocity,
             mass_matrix=read_only(mass_matrix),

@@ -4,7 +4,7 @@
 Representations of velocity, acceleration and wrench of one frame [T chapter 2].
 
 B moves with the body, A is inertial, B[A] has the origin of B and the axes of A. Every function
-takes six-vectors (..., 6), or stacks of them with a stack of poses A_H_B (..., 4, 4).
+takes stacks of poses A_H_B (..., 4, 4) and of vectors.
 """
 
 from __future__ import annotations
@@ -15,13 +15,7 @@ import numpy as np
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.model.inertia import spatial_inertia
-from inertial_estimation.model.spatial import (
-    apply,
-    inverse_pose,
-    motion_transform,
-    wrench_cross,
-    wrench_transform,
-)
+from inertial_estimation.model.spatial import apply, wrench_cross
 
 
 class Representation(Enum):
@@ -52,52 +46,12 @@ def pose_of_base(A_H_B: Array, representation: Representation) -> Array:
     return C_H_B
 
 
-def convert_velocity(
-    velocity: Array, A_H_B: Array, given: Representation, wanted: Representation
-) -> Array:
-    """Return a velocity in another representation [m/s, rad/s] [T Table 2.1]."""
-    return apply(motion_transform(_between(A_H_B, given, wanted)), velocity)
-
-
-def convert_wrench(
-    wrench: Array, A_H_B: Array, given: Representation, wanted: Representation
-) -> Array:
-    """Return a wrench in another representation [N, Nm] [T 2.46]."""
-    return apply(wrench_transform(_between(A_H_B, given, wanted)), wrench)
-
-
-def convert_acceleration(
-    acceleration: Array,
-    velocity: Array,
-    A_H_B: Array,
-    given: Representation,
-    wanted: Representation,
-) -> Array:
-    """Return an acceleration in another representation [m/s^2, rad/s^2] [T Table 2.2]."""
-    mixed = convert_velocity(velocity, A_H_B, given, Representation.MIXED)
-    # The rate of the origin is the linear part of the rate of six-vectors only in the mixed form.
-    turning = np.zeros(mixed.shape)
-    turning[..., :3] = np.cross(mixed[..., :3], mixed[..., 3:])
-    rate = convert_velocity(acceleration, A_H_B, given, Representation.MIXED)
-    if given in (Representation.LEFT, Representation.RIGHT):
-        rate = rate - turning
-    if wanted in (Representation.LEFT, Representation.RIGHT):
-        rate = rate + turning
-    return convert_velocity(rate, A_H_B, Representation.MIXED, wanted)
-
-
-def gravity_acceleration(A_H_B: Array, gravity: Array, representation: Representation) -> Array:
-    """Return the acceleration of free fall without rotation, (..., 6) [T 2.41-2.43]."""
+def gravity_acceleration(A_H_B: Array, gravity: Array) -> Array:
+    """Return the acceleration of free fall without rotation, in B, (..., 6) [T 2.41]."""
     fall = np.zeros((*A_H_B.shape[:-2], 6))
     # Without the hat of the origin: gravity is a field of parallel vectors.
-    axes = pose_of_base(A_H_B, representation)[..., :3, :3]
-    fall[..., :3] = (axes @ np.swapaxes(A_H_B[..., :3, :3], -1, -2)) @ gravity
+    fall[..., :3] = np.swapaxes(A_H_B[..., :3, :3], -1, -2) @ gravity
     return fall
-
-
-def _between(A_H_B: Array, given: Representation, wanted: Representation) -> Array:
-    """Return the pose of the frame of one representation in that of another."""
-    return pose_of_base(A_H_B, wanted) @ inverse_pose(pose_of_base(A_H_B, given))
 
 
 def net_wrench(parameters: Array, angular_velocity: Array, proper_acceleration: Array) -> Array:

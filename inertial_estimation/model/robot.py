@@ -202,6 +202,15 @@ class Robot:
         return tuple(link.name for link in self.links)
 
     @cached_property
+    def carried(self) -> NDArray[np.bool_]:
+        """Mask of the links that each link carries, itself included, (n_links, n_links)."""
+        found = np.eye(len(self.links), dtype=bool)
+        for k, link in enumerate(self.links):
+            if link.parent >= 0:
+                found[:, k] |= found[:, link.parent]
+        return found
+
+    @cached_property
     def submodels(self) -> tuple[Submodel, ...]:
         """The tree cut at every FT sensor [T section 4.5.1]; the first one holds the root."""
         return decompose(self.links, self.ft_sensors, cut=range(len(self.ft_sensors)))

@@ -25,7 +25,6 @@ from inertial_estimation.model.representations import (
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtSensor
 from inertial_estimation.model.spatial import apply, inverse_pose, wrench_transform
-from inertial_estimation.model.torque_derivatives import carried_links
 from inertial_estimation.sample import Sample
 
 
@@ -66,7 +65,7 @@ def sensor_readings(
     poses = np.array([state.pose(name) for name in robot.link_names])
     w = np.array([state.velocity(name, form)[3:] for name in robot.link_names])
     a = [state.acceleration(name, variables, acceleration, form) for name in robot.link_names]
-    proper = np.array(a) - gravity_acceleration(poses, robot.gravity, form)
+    proper = np.array(a) - gravity_acceleration(poses, robot.gravity)
     root_H_L = inverse_pose(poses[0]) @ poses
     # Net wrench of each link less the external ones, about the root.
     rows = apply(wrench_transform(root_H_L), net_wrench(robot.parameters, w, proper))
@@ -74,10 +73,10 @@ def sensor_readings(
         link, L_H_F = robot.frame(frame)
         rows[link] -= wrench_transform(root_H_L[link] @ L_H_F) @ wrench
     held, held_H_frame = robot.frame(robot.fixed_frame) if robot.fixed_frame else (0, np.eye(4))
-    carried, fts = carried_links(robot), []
+    fts = []
     for sensor in robot.ft_sensors:
         # Parent on child: it moves the side of the child, or is held against by the other one.
-        beyond = carried[sensor.child]
+        beyond = robot.carried[sensor.child]
         root_f = -rows[~beyond].sum(axis=0) if beyond[held] else rows[beyond].sum(axis=0)
         S_H_root = inverse_pose(root_H_L[sensor.child] @ sensor.child_H_sensor)
         fts.append(-sensor.direction * wrench_transform(S_H_root) @ root_f)

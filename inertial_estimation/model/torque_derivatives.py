@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertial_estimation.arrays import Array
 from inertial_estimation.errors import ModelError
@@ -52,7 +51,7 @@ class TorqueRegressor:
                 f"the root link '{robot.link_names[0]}' must be the fixed link: torques of joints "
                 'between the two would balance an unmeasured wrench'
             )
-        self.robot, self._carried = robot, carried_links(robot)
+        self.robot = robot
         joints = [k for k, link in enumerate(robot.links) if link.joint >= 0]
         joints.sort(key=lambda k: robot.links[k].joint)
         self._joints = np.array(joints, dtype=np.intp)
@@ -64,7 +63,7 @@ class TorqueRegressor:
         owner = np.zeros(len(robot.links), dtype=np.intp)
         for submodel in robot.submodels:
             owner[list(submodel.links)] = submodel.root
-        of_links = self._carried & (owner == owner[:, None])
+        of_links = robot.carried & (owner == owner[:, None])
         self._covered = of_links[[*joints, *np.repeat(beyond, 6).astype(int)]]
         """Links whose parameters are in a row, (n_rows, n_links)."""
 
@@ -77,7 +76,7 @@ class TorqueRegressor:
         in and about the axes of its root link. The second result takes slopes of the shape of the
         first to slopes of the shape of the states.
         """
-        robot, joints, carried = self.robot, self._joints, self._carried.astype(float)
+        robot, joints, carried = self.robot, self._joints, self.robot.carried.astype(float)
         poses, screws = joint_screws(robot, states[0])
         rates = np.zeros((2, *screws.shape[:2], 1))
         rates[:, :, joints, 0] = states[1:]
@@ -114,15 +113,6 @@ class TorqueRegressor:
             return np.array([of_q, of_v, _dot(of_A, screws)])[..., joints]
 
         return Y.reshape(*Y.shape[:2], -1), gradient
-
-
-def carried_links(robot: Robot) -> NDArray[np.bool_]:
-    """Return a mask of the links that each link carries, itself included, (n_links, n_links)."""
-    found = np.eye(len(robot.links), dtype=bool)
-    for k, link in enumerate(robot.links):
-        if link.parent >= 0:
-            found[:, k] |= found[:, link.parent]
-    return found
 
 
 def joint_screws(robot: Robot, positions: Array) -> tuple[Array, Array]:
