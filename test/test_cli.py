@@ -1,6 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the command behaves as a command: help, wrong files, pipes, interrupts, files it writes."""
+"""
+The command as a command: help, wrong files, pipes, interrupts, files it writes; and ``check``.
+
+Not covered: the other subcommands, which have tests of their own.
+"""
 
 import json
 import os
@@ -10,12 +14,14 @@ import sys
 from argparse import Namespace
 
 import pytest
-from robots import nested_humanoid_urdf
+from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
 from inertial_estimation.cli import check, main
 from inertial_estimation.cli.commands import COMMANDS, METHODS, parser
 from inertial_estimation.cli.files import check_outputs
+from inertial_estimation.cli.robot_check import check_urdf
 from inertial_estimation.errors import CallError
+from inertial_estimation.estimation.contacts import Contact
 
 MAIN = 'import sys; from inertial_estimation.cli import main; sys.exit(main())'
 VERBS = sorted({*COMMANDS, *(f'calibrate {way}' for way in METHODS)} - {'calibrate'})
@@ -176,3 +182,81 @@ def test_outputs_are_two_files_and_may_lie_in_a_folder_that_is_read(folder):
         check_outputs(Namespace(json=folder / 'bag' / '..' / 'new', out=folder / 'new'))
     (old := folder / 'bag' / 'old.json').touch()
     check_outputs(Namespace(json=old, log=f'{folder / "bag"}@0:1'))
+
+
+# ---- Robots that are checked -----------------------------------------------------------
+
+
+def codes(check):
+    return [(one.code, one.subject) for one in check['findings']]
+
+
+def test_records_name_sensors_submodels_and_clusters():
+    check = check_urdf(nested_humanoid_urdf(), imus=['head', 'foot'])
+    found = json.loads(json.dumps(check, allow_nan=False))
+    sensors = {row['sensor']: row for row in found['ft_sensors']}
+    assert sensors['foot_sensor']['reads'] == 'shank on foot'
+    assert sensors['leg_sensor']['xyz_m'] == [0.01, -0.02, 0.03]
+    assert sensors['leg_sensor']['rpy_rad'] == [0.4, 0.1, -2.0]
+    submodels = {row['submodel']: row for row in found['submodels']}
+    assert submodels['thigh']['mass_kg'] == 4.5
+    assert submodels['thigh']['sensors_beyond'] == ['foot_sensor']
+    assert submodels['root']['sensor_towards_root'] is None
+    clusters = {row['source']: row['serves'] for row in found['clusters']}
+    # They have no IMU of their own, and the foot's is near.
+    assert clusters['foot'] == ['thigh', 'shank', 'foot']
+    assert 'hip' in clusters['head']
+    assert check['findings'] == []
+
+
+def test_parts_that_cannot_be_used_are_reported():
+    hidden = '<gazebo reference="{}"><sensor name="other" type="force_torque"/></gazebo>'
+    urdf = (
+        arm_with_wrist_sensor_urdf()
+        .replace('<frame>child</frame>', '<frame>parent</frame>')
+        .replace('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><mimic joint="shoulder"/>')
+        .replace('<mass value="2.0"/>', '<mass value="-2.0"/>')
+    )
+    # The wrist has its tag outside as well.
+    for joint, found in ('elbow', True), ('wrist_sensor_joint', False):
+        check = check_urdf(urdf.replace('</robot>', f'{hidden.format(joint)}</robot>'))
+        assert ('inertia', 'upper') in codes(check)
+        assert (('suboptimal', 'other') in codes(check)) == found
+        refusals = ' '.join(check['refusals'])
+        assert all(name in refusals for name in ("'wrist_sensor'", "'elbow'"))
+
+
+def test_contacts_give_the_dependence():
+    contacts = [Contact(name) for name in ('chest', 'upper_arm', 'thigh', 'foot')]
+    check = check_urdf(nested_humanoid_urdf(), imus=['head'], contacts=contacts)
+    rows = {row['name']: row for row in check['torque_dependence']}
+    assert rows['knee']['fts'] == ('foot_sensor',)
+    assert set(rows['knee']['joints']) == {'waist', 'neck', 'hip_joint', 'knee'}
+    assert rows['elbow']['fts'] == ()
+    wrenches = [row['name'] for row in check['wrench_dependence']]
+    assert wrenches == ['chest', 'upper_arm', 'thigh', 'foot']
+    assert ('uninformed', 'upper_arm') in codes(check)
+    without = check_urdf(nested_humanoid_urdf(), imus=['head'])
+    lost = check_urdf(nested_humanoid_urdf(), imus=[], contacts=[Contact('foot')])
+    assert all('torque_dependence' not in one for one in (without, lost))
+
+
+@pytest.mark.parametrize(
+    ('given', 'name'),
+    [
+        ({}, ''),
+        ({'imus': ['heda']}, "'heda'"),
+        ({'imus': ['head'], 'contacts': ['foott']}, "'foott'"),
+        ({'imus': ['head'], 'imu.head.measures': 'accelerometer'}, 'gyroscope'),
+        (
+            {'imus': ['sole'], 'imu.sole': {'frame': 'hand', 'pose': [0.1, 0.0, 0.0] * 2}},
+            'imu.sole.frame_id',
+        ),
+        ({'imus': ['head'], 'ft_sensors': ['knee_ft']}, "'knee_ft'"),
+        ({'imus': ['head'], 'joints': ['kne']}, "'kne'"),
+    ],
+)
+def test_settings_that_the_node_refuses_fail(given, name, urdf, tmp_path, capsys):
+    config = tmp_path / 'robot.yaml'
+    config.write_text(json.dumps({'/**': {'ros__parameters': given}}))
+    assert name in refusal(capsys, 'check', urdf, '--config', str(config))

@@ -6,7 +6,7 @@ A result depends on exactly the sensors, joints and links whose change changes i
 One joint, FT sensor, IMU or link at a time is disturbed: position, velocity and acceleration; the
 whole reading; all inertial parameters. Where a submodel's wrench is split, some of what is marked
 may happen not to change; nothing that changes is ever unmarked. Not covered: missing FT sensors
-and IMUs (test_quality.py), what is printed of it (test_check.py).
+and IMUs (test_quality.py), what is printed of it (test_cli.py).
 """
 
 import numpy as np
