@@ -3,7 +3,7 @@
 """
 Matrix, offset and temperature coefficients from predicted wrenches: sensors of known truth.
 
-Not covered: where predictions come from, and real logs, in `test_calibrate_log`.
+Not covered: where predictions come from, and real logs, in `test_calibrate`.
 """
 
 import numpy as np

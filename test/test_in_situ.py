@@ -3,7 +3,7 @@
 """
 Offset and matrix by the body beyond a sensor: exact without noise, scatter as stated with it.
 
-What is not determined is refused. Not covered: the commands, in `test_calibrate_raw`; real logs,
+What is not determined is refused. Not covered: the commands, in `test_calibrate`; real logs,
 in `test_published_calibration`.
 """
 

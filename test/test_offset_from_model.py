@@ -5,7 +5,7 @@ FT offsets from the model, with one support and with several that share the load
 
 The readings come from a robot that is held by known wrenches, computed without the engine. Each
 sign of motion is tried alone; the readings are wrong then, which must not reach the offsets. Not
-covered: real robots, in `test_calibrate_log`.
+covered: real robots, in `test_calibrate`.
 """
 
 from dataclasses import replace

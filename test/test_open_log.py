@@ -1,9 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Tables opened as logs: units and layouts, bags of the same readings; parts of logs; locked joints.
+Logs: bags that rosbags writes, tables of the same readings, units, layouts, parts, locked joints.
 
-Not covered: bags (test_bag.py, test_replay.py).
+Not covered: written bags, and one that ros2 bag recorded, in test_replay.py; temperatures in the
+node, in ros/test_model_updates.py.
 """
 
 import json
@@ -15,14 +16,26 @@ import yaml
 
 pytest.importorskip('rosbags')
 
-from bag_messages import write_bag
-from replays import SETTINGS, humanoid_columns, humanoid_messages
+from bag_messages import (
+    JOINT_STATE,
+    TEMPERATURE,
+    WRENCH,
+    imu,
+    joint_state,
+    temperature,
+    wrench,
+    write_bag,
+)
+from replays import MS, SETTINGS, START, humanoid_columns, humanoid_messages
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf
 
+from inertial_estimation.calibration.calibration_file import SensorCalibration, write
+from inertial_estimation.calibration.configured_estimator import build_estimator
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import ConfigError, LogError, NameNotFound
 from inertial_estimation.identification.preparation import Preparation, prepare
+from inertial_estimation.logs.bag import BagReader, deserialize
 from inertial_estimation.logs.identify_settings import IdentifySettings
 from inertial_estimation.logs.log import LogSlice, no_progress
 from inertial_estimation.logs.open_log import open_log
@@ -32,6 +45,8 @@ from inertial_estimation.logs.setting_values import read
 from inertial_estimation.logs.table import Layout
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
+from inertial_estimation.signals.assembler import SampleAssembler
+from inertial_estimation.signals.router import Source
 
 FTS = tuple(SETTINGS['ft_sensors'])
 
@@ -77,6 +92,63 @@ def test_table_gives_the_samples_of_a_bag(files, tmp_path):
         call += [f'--{name}', tmp_path / name]
     assert main(list(map(str, call))) == 0
     assert json.loads((tmp_path / 'out.json').read_text())['n_samples'] == 60
+
+
+# ---- Messages of bags ---------------------------------------------------------------------------
+
+
+def two_topics(n=5):
+    """Return messages of two topics that alternate, recorded 1 ms after their stamp."""
+    for k in range(n):
+        stamp = START + 10 * MS * k
+        yield '/joint_states', JOINT_STATE, stamp + MS, joint_state(stamp, ['a'], [k])
+        yield '/ft/leg', WRENCH, stamp + 2 * MS, wrench(stamp, 'leg', [k] * 6)
+
+
+@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
+@pytest.mark.parametrize('as_file', [False, True])
+def test_messages_come_in_the_order_of_their_recording(tmp_path, storage, as_file):
+    written = list(two_topics())
+    # The second half of the first topic is written late.
+    path = write_bag(tmp_path / 'bag', [*written[1::2], *written[::2]], storage)
+    if as_file:
+        path = next(f for f in path.iterdir() if f.suffix in ('.mcap', '.db3'))
+    with BagReader(path) as bag:
+        assert bag.topics['/ft/leg'] == (WRENCH, 5)
+        read = list(bag.messages(['/joint_states', '/ft/leg']))
+        only = list(bag.messages(['/ft/leg']))
+        none = list(bag.messages([]))
+    assert [(m.topic, m.recorded_ns, m.data) for m in read] == [
+        (topic, recorded, data) for topic, _, recorded, data in written
+    ]
+    assert [m.topic for m in only] == ['/ft/leg'] * 5
+    assert none == []
+
+
+def test_damaged_bag_is_refused(tmp_path):
+    for storage in ('mcap', 'sqlite3'):
+        path = write_bag(tmp_path / storage, two_topics(200), storage)
+        file = next(f for f in path.iterdir() if f.suffix in ('.mcap', '.db3'))
+        file.write_bytes(file.read_bytes()[:3000])
+        with pytest.raises(LogError), BagReader(path) as bag:
+            list(bag.messages(['/ft/leg']))
+
+
+def test_other_encodings_are_read():
+    data = joint_state(START, ['hip', 'knee'], [1.0, 2.0], [], [3.0, 4.0], little_endian=False)
+    joints = Source('joints', '', '', deserialize)
+    reading = joints.read(data)
+    assert (reading.stamp_ns, reading.names) == (START, ('hip', 'knee'))
+    np.testing.assert_array_equal([reading.positions, reading.efforts], [[1, 2], [3, 4]])
+    assert len(reading.velocities) == 0 and joints.fallbacks == 1
+    reading = Source('ft', '', '', deserialize).read(
+        wrench(START, 'leg', range(6), little_endian=False)
+    )
+    assert (reading.frame_id, *reading.values) == ('leg', *range(6))
+    data = imu(START, 'head', [1, 2, 3], [4, 5, 6], measures_rate=False, little_endian=False)
+    reading = Source('imu', '', '', deserialize).read(data)
+    assert np.isnan(reading.angular_velocity).all()
+    np.testing.assert_array_equal(reading.linear_acceleration, [4, 5, 6])
 
 
 # ---- Parts of logs, locked joints -----------------------------------------------------
@@ -245,3 +317,68 @@ def test_wrong_layouts_and_tables_are_refused(arm_with_wrist_sensor, npz, tmp_pa
             (tmp_path / name).write_text(text)
         with pytest.raises((LogError, ConfigError)):
             open_log(tmp_path / name, arm_with_wrist_sensor, layout=layout())
+
+
+# ---- Temperatures of FT sensors -----------------------------------------------------------------
+
+LEG, SECOND = FTS.index('leg_sensor'), 1000 * MS
+THERMAL = SETTINGS | {'ft.leg_sensor.temperature_topic': 'leg/temperature'}
+
+
+def test_the_newest_temperature_is_held_until_it_is_too_old():
+    settings = EstimatorSettings.from_dict(THERMAL)
+    assembler = SampleAssembler(build_robot(settings, nested_humanoid_urdf()), settings)
+
+    def temperatures(after):
+        one = np.zeros(1)
+        sample = assembler.push_joints(0, START + after, ('knee',), one, one, np.zeros(0))
+        return sample.ft_temperatures
+
+    assert np.isnan(temperatures(0)).all()
+    # The first sensor has no topic.
+    for sensor, seconds, celsius in ((LEG, 1, 20.0), (LEG, 2, 21.0), (0, 1, 50.0)):
+        assembler.push_temperature(sensor, START + seconds * SECOND, celsius)
+    for tenths, celsius in ((5, np.nan), (10, 20.0), (19, 20.0), (20, 21.0), (620, 21.0)):
+        found = temperatures(tenths * SECOND // 10)
+        np.testing.assert_array_equal(found, [np.nan, celsius, np.nan])
+    assert np.isnan(temperatures(62 * SECOND + 1)[LEG])
+    counted = assembler.statistics().temperatures['leg_sensor']
+    assert (counted.received, counted.used) == (2, 4)
+
+
+def test_bags_have_temperatures_and_estimates_use_them(tmp_path):
+    path = tmp_path / 'calibration.yaml'
+    settings = EstimatorSettings.from_dict(
+        THERMAL | {'calibration_file': str(path), 'ft.foot_sensor.offset': [0.0] * 6}
+    )
+    robot = build_robot(settings, nested_humanoid_urdf())
+    sensor = SensorCalibration(temperature_coefficients=np.arange(6.0), reference_temperature=20)
+    write(path, robot.name, {'leg_sensor': sensor})
+    cold = humanoid_messages(robot, 60)
+    warm = [
+        ('/leg/temperature', TEMPERATURE, stamp, temperature(stamp, 'anywhere', 20.0 + k))
+        for k, stamp in ((k, START + 5 * k * MS) for k in range(1, 60, 2))
+    ]
+    bag = write_bag(tmp_path / 'bag', sorted([*cold, *warm], key=lambda message: message[2]))
+    samples = open_log(bag, robot, settings).samples
+    expected = np.full((60, 3), np.nan)
+    expected[1:, LEG] = 20.0 + (np.arange(1, 60) - 1) // 2 * 2 + 1
+    np.testing.assert_array_equal(samples.ft_temperatures, expected)
+    by_hand = samples.ft_readings.copy()
+    by_hand[:, LEG] += (expected[:, LEG, None] - 20.0) * np.arange(6.0)
+    found, same = (
+        build_estimator(one, robot).batch(given).wrenches
+        for one, given in (
+            (settings, samples),
+            (replace(settings, calibration_file=''),
+             replace(samples, ft_readings=by_hand, ft_temperatures=None)),
+        )
+    )  # fmt: skip
+    np.testing.assert_allclose(found, same, rtol=1e-12, atol=1e-12)
+    assert np.isfinite(found[-1]).all()
+    # A bag without the topic is refused if a sensor needs it.
+    bag = write_bag(tmp_path / 'cold', cold)
+    with pytest.raises(NameNotFound):
+        open_log(bag, robot, settings)
+    write(path, robot.name, {'leg_sensor': SensorCalibration()})
+    assert np.isnan(open_log(bag, robot, settings).samples.ft_temperatures).all()

@@ -1,6 +1,10 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""``calibrate offsets``, ``affine``, ``temperature``: bags in, calibration files out."""
+"""
+``calibrate``: logs in, calibration files out.
+
+Not covered: ``tool``, in `test_tool`, and ``live``, in `ros/test_calibration_session`.
+"""
 
 import json
 from pathlib import Path
@@ -24,13 +28,20 @@ from bag_messages import (
     write_bag,
 )
 from brute_force import link_poses
+from hanging_body import MASS, MATRIX, NOISE, OFFSET, counts, directions, wrenches
+from replays import MS, START
 from robots import arm_with_wrist_sensor_urdf
 from shared_data import SHARED
 from simulated_arm import swinging, tool_readings
 from standing_biped import biped, biped_urdf, standing
-from test_affine import OFFSET, off_by
+from test_affine import K, off_by
 
-from inertial_estimation.calibration.calibration_file import read
+from inertial_estimation.calibration.calibration_file import (
+    SensorCalibration,
+    as_entry,
+    read,
+    write,
+)
 from inertial_estimation.calibration.configured_estimator import (
     build_estimator,
     sensor_calibrations,
@@ -38,17 +49,18 @@ from inertial_estimation.calibration.configured_estimator import (
 from inertial_estimation.calibration.sensor_fits import calibrate_affine
 from inertial_estimation.cli import main
 from inertial_estimation.config import EstimatorSettings
+from inertial_estimation.errors import NameNotFound
 from inertial_estimation.findings import Level
-from inertial_estimation.logs.log import TimeRange
+from inertial_estimation.logs.identify_settings import IdentifySettings
+from inertial_estimation.logs.log import LogSlice, TimeRange
 from inertial_estimation.logs.offsets import in_hindsight, predict_wrenches
 from inertial_estimation.logs.open_log import open_log
+from inertial_estimation.logs.sensor_log import read_body_log
 from inertial_estimation.model.configured_robot import build_robot
 from inertial_estimation.model.robot import Robot
 
 CONFIG = Path(__file__).resolve().parents[1] / 'config'
 DATA = SHARED / 'data'
-START = 1_700_000_000_000_000_000
-MS = 1_000_000
 EXACT = 1e-6
 
 
@@ -121,18 +133,10 @@ def test_offsets_become_a_calibration_file_of_the_node(tmp_path, rng):
     columns |= {sensor: samples.ft_readings[:, k] for k, sensor in enumerate(SENSORS)}
     np.savez(tmp_path / 'table.npz', **columns)
     layout = {
-        'time': {'columns': 't', 'unit': 's'},
-        'joints': list(robot.joint_names),
-        'positions': {'columns': 'q', 'unit': 'rad'},
-        'velocities': {'columns': 'v', 'unit': 'rad/s'},
-        'ft_sensors': {sensor: {'columns': sensor} for sensor in SENSORS},
-        'imus': {
-            'root': {
-                'gyroscope': {'columns': 'w', 'unit': 'rad/s'},
-                'accelerometer': {'columns': 'a', 'unit': 'm/s^2'},
-            }
-        },
-    }
+        'time': 't', 'joints': list(robot.joint_names), 'positions': 'q', 'velocities': 'v',
+        'ft_sensors': {sensor: sensor for sensor in SENSORS},
+        'imus': {'root': {'gyroscope': 'w', 'accelerometer': 'a'}},
+    }  # fmt: skip
     (tmp_path / 'layout.yaml').write_text(json.dumps({'log': layout}))
     more = '--layout', tmp_path / 'layout.yaml', '--support', 'l_sole', '--json', figures
     assert not call('offsets', tmp_path / 'table.npz', *more)
@@ -171,8 +175,7 @@ def test_assumed_support_beside_another_contact_writes_nothing(tmp_path, rng):
 
 RATE, SECONDS = 100, 60.0
 JOINTS = ['shoulder', 'elbow', 'lift']
-K = np.array([0.5, -0.2, 1.0, 0.01, 0.02, -0.03])
-NOISE = np.repeat([0.02, 0.001], 3)
+WRIST_NOISE = np.repeat([0.02, 0.001], 3)
 NODE = {
     'fixed_link': 'base',
     'ft_sensors': ['wrist_sensor'],
@@ -183,7 +186,7 @@ NODE = {
     'contacts': ['base', 'tip'],
     'ft.wrist_sensor.topic': '/ft',
     'ft.wrist_sensor.frame_id': 'wrist',
-    'ft.wrist_sensor.noise': NOISE.tolist(),
+    'ft.wrist_sensor.noise': WRIST_NOISE.tolist(),
     'ft.wrist_sensor.temperature_topic': '/ft_temperature',
 }
 
@@ -196,8 +199,8 @@ def folder(tmp_path_factory):
     t = np.arange(round(SECONDS * RATE)) / RATE
     warmth = 25.0 + 6.0 * (1.0 - np.exp(-t / 12.0))
     samples = swinging(rng, SECONDS, RATE, n_fts=1, waves=((0.05, 0.13, 0.31), 0.5, 1.0))
-    wrenches = tool_readings(robot, samples)
-    noisy = wrenches + NOISE * rng.normal(size=wrenches.shape) + OFFSET
+    loads = tool_readings(robot, samples)
+    noisy = loads + WRIST_NOISE * rng.normal(size=loads.shape) + OFFSET
     raw = np.linalg.solve(off_by(rng), noisy.T).T
     for name, readings in ('moving', raw), ('warming', noisy - K * (warmth[:, None] - 25.0)):
         messages = []
@@ -277,3 +280,154 @@ def test_touches_of_the_other_foot_of_a_real_robot_are_left_out():
     assert 'unexcited' in {one.code for one in foot.findings}
     # The hip is on one side of a step of 20 N in fx all the time.
     assert 'matrix_change' in {one.code for one in leg.findings if one.level == Level.ERROR}
+
+
+# ---- By the body beyond a sensor ----------------------------------------------------------------
+
+SETS = {'none': (0.0, (0, 0, 0)), 'far': (0.5, (0.3, -0.05, 0.1)), 'side': (0.5, (0.0, 0.2, 0.1))}
+FURTHER = (0.7, (0.1, 0.1, 0.2))
+
+
+def poses(rng, added=0.0, at=(0, 0, 0), n=300):
+    """Return times, raw readings and accelerations."""
+    g = directions(rng, n)
+    found = wrenches(g, added, at) + rng.normal(size=(n, 6)) * NOISE
+    return START / 1e9 + np.arange(n) / 10, counts(found), -g
+
+
+LAYOUT = """
+log:
+  time: time
+  ft_sensors: {foot: raw}
+  imus: {imu: {accelerometer: accelerometer, gyroscope: gyroscope}}
+"""
+
+
+def save_table(path, time, raw, a, gyroscope=0.0):
+    gyroscope = np.broadcast_to(gyroscope, a.shape)
+    np.savez(path, time=time, raw=raw, accelerometer=a, gyroscope=gyroscope)
+    path.with_name('layout.yaml').write_text(LAYOUT)
+    return str(path)
+
+
+@pytest.fixture
+def workshop(tmp_path):
+    """Return a calibration file with a matrix that is off by 2 %."""
+    path = tmp_path / 'robot.yaml'
+    sensors = {'foot': SensorCalibration(1.02 * MATRIX), 'hand': SensorCalibration()}
+    write(path, 'icub', sensors)
+    return str(path)
+
+
+def call_raw(way, *more):
+    config = next(Path(one) for one in more if one.endswith('.npz')).with_name('layout.yaml')
+    return main(['calibrate', way, *more, '--ft', 'foot', '--config', str(config)])
+
+
+def test_offset_goes_into_the_file_of_the_robot(rng, tmp_path, workshop):
+    turning = np.zeros((300, 3))
+    turning[:30] = 0.5
+    log = save_table(tmp_path / 'poses.npz', *poses(rng), gyroscope=turning)
+    out = tmp_path / 'out.json'
+    files = '--calibration', workshop, '--out', workshop, '--json', str(out)
+    assert call_raw('offset-without-model', log, *files) == 0
+    robot, sensors = read(workshop)
+    assert robot == 'icub' and set(sensors) == {'foot', 'hand'}
+    np.testing.assert_array_equal(sensors['foot'].matrix, 1.02 * MATRIX)
+    figures = json.loads(out.read_text())['sensors']['foot']
+    assert figures['left_out']['moving'] == 30
+    np.testing.assert_array_equal(sensors['foot'].offset, figures['offset'])
+    errors = (sensors['foot'].offset / 1.02 - OFFSET) / figures['deviations']
+    assert np.abs(errors).max() < 5.0
+    (step,) = sensors['foot'].provenance
+    assert step.date == '2023-11-14T22:13:20+00:00' and step.samples == 270
+    np.testing.assert_allclose(step.spread, 1.02 * NOISE, rtol=0.2)
+
+
+def test_readings_of_a_bag(rng, tmp_path):
+    time, raw, a = poses(rng, n=60)
+    messages = []
+    for at, reading, acceleration in zip(np.round(1e9 * time).astype(int).tolist(), raw, a):
+        messages.append(('/foot/raw', WRENCH, at, wrench(at, 'foot', reading)))
+        # Its stamps are early, by as much as the settings add.
+        data = imu(at - 100 * MS, 'imu', np.zeros(3), acceleration)
+        messages.append(('/foot/imu', IMU, at, data))
+    bag = write_bag(tmp_path / 'bag', messages)
+    node = {'imus': ['imu'], 'imu.imu': {'topic': 'foot/imu', 'time_offset': 0.1}}
+    node['ft.foot.topic'] = 'foot/raw'
+    (tmp_path / 'node.yaml').write_text(json.dumps({'/**': {'ros__parameters': node}}))
+    settings = IdentifySettings.from_yaml(tmp_path / 'node.yaml')
+    found = read_body_log(LogSlice.parse(f'{bag}@1:3'), settings, 'foot')
+    np.testing.assert_array_equal(found.raw, raw[10:30])
+    np.testing.assert_array_equal(found.accelerations, a[10:30])
+    np.testing.assert_array_equal(found.turning, 0.0)
+    assert found.date == '2023-11-14T22:13:21+00:00'
+    with pytest.raises(NameNotFound):
+        read_body_log(LogSlice(bag), settings, 'hand')
+
+
+def test_refusal_leaves_files_as_they_were(rng, tmp_path, workshop, capsys):
+    time, raw, a = poses(rng)
+    flat = a * [1.0, 1.0, 0.0]
+    flat *= 9.8 / np.linalg.norm(flat, axis=1)[:, None]
+    log, before = save_table(tmp_path / 'log.npz', time, raw, flat), Path(workshop).read_text()
+    for code, *more in (
+        (1, '--calibration', workshop, '--out', workshop),
+        (1, '--calibration', workshop, '--ft', 'feet'),
+        (1, '--imu', '/imu'),
+        (2, '--out', log),
+        (2, '--accelerometer-offset', 'nan', '0', '0'),
+    ):
+        assert call_raw('offset-without-model', log, *more) == code
+    assert '--accelerometer-offset' in capsys.readouterr().err
+    assert Path(workshop).read_text() == before
+
+
+def test_temperature_is_needed_with_coefficients(rng, tmp_path, capsys):
+    log, warm = save_table(tmp_path / 'log.npz', *poses(rng)), tmp_path / 'warm.yaml'
+    write(warm, 'icub', {'foot': SensorCalibration(MATRIX, temperature_coefficients=np.ones(6))})
+    given = 'offset-without-model', log, '--calibration', str(warm), '--out', str(warm)
+    assert call_raw(*given) == 2 and '--temperature' in capsys.readouterr().err
+    assert call_raw(*given, '--temperature', '31.5') == 0
+    found = read(warm)[1]['foot']
+    assert found.reference_temperature == 31.5 == found.provenance[0].temperature
+    np.testing.assert_array_equal(found.temperature_coefficients, np.ones(6))
+
+
+def test_matrix_from_added_masses(rng, tmp_path, workshop):
+    out, written, data = tmp_path / 'a.json', tmp_path / 'new.yaml', []
+    for name, (added, at) in (*SETS.items(), ('more', FURTHER)):
+        time, raw, a = poses(rng, added, at)
+        if name == 'more':
+            raw[:30, 2] = np.nan
+        log = save_table(tmp_path / f'{name}.npz', time, raw, a)
+        option = '--validate' if name == 'more' else '--data'
+        data += [option, log, str(added), *map(str, at)]
+    data += ['--imu-rpy', '0', '0', '0', '--calibration', workshop, '--out', str(written)]
+    assert (
+        call_raw('matrix', *data, '--direction', 'parent_to_child') == 1 and not written.exists()
+    )
+    assert call_raw('matrix', *data, '--json', str(out)) == 0
+    whole = json.loads(out.read_text())
+    figures = whole['sensors']['foot']
+    ((code, values),) = [(one['code'], one['values']) for one in whole['findings']]
+    assert figures['rank'] == 40 and code == 'missing' and values['share'] == 0.1
+    errors = (np.array(figures['matrix']) - MATRIX) / figures['deviations']
+    assert np.abs(errors).max() < 6.0
+    # T section 5.4 reaches this.
+    assert figures['body_mass'] == pytest.approx(MASS, abs=0.05)
+    weighed = whole['data_sets'][-1]
+    assert weighed['residual_over_noise'] is None
+    assert weighed['found_mass'] == pytest.approx(FURTHER[0], abs=0.05)
+    robot, sensors = read(written)
+    assert robot == 'icub' and as_entry(sensors['foot'])['matrix'] == figures['matrix']
+    np.testing.assert_allclose(sensors['foot'].offset, OFFSET, atol=2.0)
+
+
+def test_singular_matrix_is_shown_with_a_warning(tmp_path, capsys):
+    path, out = tmp_path / 'robot.yaml', tmp_path / 'out.json'
+    singular = np.where(np.arange(6)[:, None] == 2, 0.0, MATRIX)
+    write(path, 'icub', {'foot': SensorCalibration(singular), 'hand': SensorCalibration(MATRIX)})
+    assert main(['calibrate', 'show', str(path), '--json', str(out)]) == 0
+    assert set(json.loads(out.read_text())['sensors']) == {'foot', 'hand'}
+    assert capsys.readouterr().out.count('warning') == 1
