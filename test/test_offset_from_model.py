@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from brute_force import link_poses
 from scipy.signal import lfilter
 from shared_data import SHARED
 from standing_biped import FEET, GRAVITY, biped, standing
@@ -24,7 +25,7 @@ from inertial_estimation.calibration.calibration_file import (
 from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.residual_statistics import deviations_of_means
 from inertial_estimation.calibration.tare import MAX_SAMPLES, TareRecorder
-from inertial_estimation.errors import CalibrationError, ModelError, OffsetsNotUnique
+from inertial_estimation.errors import CalibrationError, OffsetsNotUnique
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Level
@@ -62,6 +63,11 @@ def repeated(samples, offsets, times=10, noise=None):
 
 def pose_of(robot, rng):
     return rng.uniform(-0.8, 0.8, len(robot.joint_names))
+
+
+def on_one_foot(robot, rng, offsets, times=10, noise=None):
+    """Return samples of one pose on the left foot."""
+    return repeated([standing(robot, pose_of(robot, rng), {'l_sole': 1.0})], offsets, times, noise)
 
 
 def turned(robot, rng, offsets, support, ups):
@@ -166,18 +172,8 @@ def test_matrices_and_temperatures_come_before_the_offsets(robot, rng, offsets):
     np.testing.assert_array_equal(found.calibration.matrices, matrices)
 
 
-def test_a_support_named_twice_and_a_robot_without_ft_sensor_are_refused(robot, rng, offsets):
-    samples = repeated([standing(robot, pose_of(robot, rng), {'l_sole': 1.0})], offsets)
-    with pytest.raises(ModelError):
-        offset_from_model(WrenchEstimator(robot), samples, ['l_sole', 'l_sole'])
-    bare = biped(ft_sensors=[], imus=['root'])
-    samples = replace(samples, ft_readings=samples.ft_readings[:, :0])
-    with pytest.raises(CalibrationError):
-        offset_from_model(WrenchEstimator(bare), samples, ['l_sole'])
-
-
 def test_samples_without_a_reading_cost_their_sensor_only(robot, rng, offsets):
-    samples = repeated([standing(robot, pose_of(robot, rng), {'l_sole': 1.0})], offsets, 40)
+    samples = on_one_foot(robot, rng, offsets, 40)
     samples.ft_readings[:25, 2], samples.ft_readings[:35, 3] = np.nan, np.nan
     found = offset_from_model(WrenchEstimator(robot), samples, ['l_sole'])
     np.testing.assert_array_equal(found.found, [True, True, True, False, True])
@@ -186,6 +182,12 @@ def test_samples_without_a_reading_cost_their_sensor_only(robot, rng, offsets):
     np.testing.assert_array_equal(found.offsets[3], 0.0)
     with pytest.raises(CalibrationError):
         offset_from_model(WrenchEstimator(robot), samples, ['l_sole'], sensors=['r_foot'])
+    bare, samples = (
+        biped(ft_sensors=[], imus=['root']),
+        replace(samples, ft_readings=np.zeros((40, 0, 6))),
+    )
+    with pytest.raises(CalibrationError):
+        offset_from_model(WrenchEstimator(bare), samples, ['l_sole'])
 
 
 @pytest.mark.parametrize(
@@ -197,8 +199,7 @@ def test_samples_without_a_reading_cost_their_sensor_only(robot, rng, offsets):
     ],
 )
 def test_sensor_without_offset_has_a_reason(robot, rng, offsets, state, celsius, reason):
-    shot = standing(robot, pose_of(robot, rng), {'l_sole': 1.0})
-    samples = repeated([shot], offsets, 20, noise=rng)
+    samples = on_one_foot(robot, rng, offsets, 20, noise=rng)
     states, temperatures = np.zeros((20, 5), dtype=np.uint8), np.full((20, 5), 20.0)
     states[:, ARM], temperatures[:, ARM] = state, celsius
     # Of sensors that need none, some are measured now and then, or never.
@@ -256,8 +257,52 @@ def test_readings_in_another_unit_are_an_error(robot, rng, offsets, unit):
     assert texts and all('moment' in text for text in texts)
 
 
+LEVEL, LIFTED = 0.17, -0.8
+"""Of the right hip: the soles are level within 3 mm, or 0.3 m apart [rad]."""
+
+
+@pytest.mark.parametrize(
+    ('hip', 'shares', 'tilt', 'silent', 'level'),
+    [
+        (LIFTED, (0.0, 0.0), 0.0, '', None),
+        # A change that is no more than a model error.
+        (LIFTED, (0.0, 0.1), 0.0, '', None),
+        (LIFTED, (0.0, 0.3), 0.0, '', 0.0),
+        # Without the readings of a sensor the submodels on both sides are one.
+        (LIFTED, (0.0, 0.3), 0.0, 'l_foot', 0.0),
+        (LIFTED, (0.0, 0.3), 0.0, 'r_foot', 0.0),
+        (LEVEL, (0.0, 0.0), 0.0, '', 1.0),
+        (LEVEL, (0.5, 0.5), 0.0, '', 1.0),
+        # On a slope of 30 degrees the feet are not level.
+        (LEVEL, (0.0, 0.0), np.pi / 6, '', None),
+    ],
+)
+def test_second_support_is_reported(robot, offsets, hip, shares, tilt, silent, level):
+    """Its load is in the offsets, and the fit shows nothing of it."""
+    positions = hip * (np.array(robot.joint_names) == 'r_hip_pitch')
+    link, L_H_sole = robot.frame('l_sole')
+    root_R_sole = (link_poses(robot, positions)[link] @ L_H_sole)[:3, :3]
+    up = root_R_sole @ [0.0, np.sin(tilt), np.cos(tilt)]
+    shots = [
+        standing(robot, positions, {'l_sole': 1.0 - share, 'r_sole': share}, up=up)
+        for share in shares
+    ]
+    samples = repeated(shots, offsets)
+    if silent:
+        samples.ft_readings[:, SENSORS.index(silent)] = np.nan
+    estimator = WrenchEstimator(robot, [Contact(name) for name in (*FEET, 'root')])
+    found = offset_from_model(estimator, samples, ['l_sole'], moving=True)
+    supports = [one for one in found.findings if one.code == 'second_support']
+    assert [one.subject for one in supports] == ['r_sole'] * (level is not None)
+    assert all(one.values['share'] == level for one in supports)
+    if any(shares):
+        assert np.abs(found.offsets - offsets).max() > 0.04 * GRAVITY * robot.mass
+    else:
+        np.testing.assert_allclose(found.offsets, offsets, atol=EXACT)
+
+
 def test_provenance_of_offsets(robot, rng, offsets):
-    samples = repeated([standing(robot, pose_of(robot, rng), {'l_sole': 1.0})], offsets, 20)
+    samples = on_one_foot(robot, rng, offsets, 20)
     found = offset_from_model(WrenchEstimator(robot), samples, ['l_sole'], sensors=['arm'])
     workshop = Provenance('workshop', '2020-01-01')
     before = dict.fromkeys(SENSORS, SensorCalibration(2.0 * np.eye(6), provenance=(workshop,)))
@@ -290,7 +335,7 @@ SETTLE = 30
 
 @pytest.fixture
 def samples(robot, rng, offsets):
-    return repeated([standing(robot, pose_of(robot, rng), {'l_sole': 1.0})], offsets, N)
+    return on_one_foot(robot, rng, offsets, N)
 
 
 @pytest.mark.parametrize(

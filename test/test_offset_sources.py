@@ -1,19 +1,21 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""FT offsets of a replay: from the model with one support, and from a torque reference."""
+"""
+FT offsets of a replay: what depends on assumed joints, offsets from torques, predicted readings.
+
+Not covered: offsets from the model, in `test_offset_from_model`; the sources of a real log, in
+`test_replay`.
+"""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from brute_force import link_poses
 from consistent_readings import ConsistentReadings, random_motion
 from robots import nested_humanoid_urdf
 from scipy.signal import savgol_coeffs
-from standing_biped import GRAVITY, biped, standing
 
 from inertial_estimation.config import EstimatorSettings
-from inertial_estimation.errors import LogError
 from inertial_estimation.logs.log import Log
 from inertial_estimation.logs.offsets import (
     OffsetRequest,
@@ -35,8 +37,6 @@ OFFSETS = np.array([
 ])  # fmt: skip
 CONTACTS = ('root', 'thigh', 'sole', 'hand')
 MODEL, TORQUES = OffsetRequest('model'), OffsetRequest('torques')
-LEVEL, LIFTED = 0.17, -0.8
-"""Of the right hip: the soles are level within 3 mm, or 0.3 m apart [rad]."""
 
 
 @pytest.fixture
@@ -111,73 +111,6 @@ def test_torques_determine_the_offsets_that_they_depend_on(humanoid, rng):
     for request in (MODEL, TORQUES):
         found = compute_offsets(request, log, humanoid, settings())
         np.testing.assert_allclose(found.calibration.offsets, OFFSETS, atol=EXACT)
-
-
-FLOATING, FIXED = biped(), biped(imus=[], fixed_link='l_sole')
-FEET_OFFSETS = np.random.default_rng(3).normal(0.0, 20.0, (5, 6))
-
-
-def of_feet(**more):
-    contacts = ['l_sole', 'r_sole', 'root']
-    return EstimatorSettings.from_dict({'fixed_link': 'l_sole', 'contacts': contacts, **more})
-
-
-def stand(right_hip, shares, tilt=0.0):
-    """Return a still pose for each share of the weight that the right foot carries."""
-    positions = right_hip * (np.array(FLOATING.joint_names) == 'r_hip_pitch')
-    link, L_H_sole = FLOATING.frame('l_sole')
-    root_R_sole = (link_poses(FLOATING, positions)[link] @ L_H_sole)[:3, :3]
-    samples, up = [], root_R_sole @ [0.0, np.sin(tilt), np.cos(tilt)]
-    for share in shares:
-        one = standing(FLOATING, positions, {'l_sole': 1.0 - share, 'r_sole': share}, up=up)
-        samples.append(one._replace(ft_readings=one.ft_readings + FEET_OFFSETS))
-    return log_of(FLOATING, samples)
-
-
-def on_left_foot(log, request=MODEL):
-    """Compute offsets of a robot whose left foot is fixed, without an IMU."""
-    names = 'angular_velocities', 'proper_accelerations', 'angular_accelerations'
-    bare = {name: getattr(log.samples, name)[:, :0] for name in names}
-    log = replace(log, samples=replace(log.samples, **bare))
-    return compute_offsets(request, log, FIXED, of_feet())
-
-
-def test_one_foot_in_the_air_gives_the_offsets():
-    found = on_left_foot(stand(LIFTED, [0.0] * 4))
-    np.testing.assert_allclose(found.calibration.offsets, FEET_OFFSETS, atol=EXACT)
-    slight = on_left_foot(stand(LIFTED, [0.0, 0.1] * 2))
-    assert found.findings == slight.findings == ()
-
-
-@pytest.mark.parametrize(('hip', 'shares'), [(LEVEL, [0.5] * 4), (LIFTED, [0.0, 0.3] * 2)])
-def test_second_support_is_refused_unless_the_first_is_named(hip, shares):
-    log, request = stand(hip, shares), OffsetRequest('model', support='l_sole')
-    with pytest.raises(LogError):
-        on_left_foot(log)
-    found = on_left_foot(log, request)
-    # The load of the other foot is in the offsets, and the fit shows nothing of it.
-    weight = GRAVITY * FLOATING.mass
-    assert np.abs(found.calibration.offsets - FEET_OFFSETS).max() > 0.1 * weight
-    (one,) = found.findings
-    assert (one.subject, one.code) == ('r_sole', 'second_support')
-    assert one.values['share'] == (hip == LEVEL)
-    # Without the readings of a sensor the submodels on both sides are one.
-    for silent in ('l_foot', 'r_foot') if hip == LIFTED else ():
-        names = [sensor.name for sensor in FIXED.ft_sensors]
-        readings = log.samples.ft_readings.copy()
-        readings[:, names.index(silent)] = np.nan
-        silenced = replace(log, samples=replace(log.samples, ft_readings=readings))
-        findings = on_left_foot(silenced, request).findings
-        assert [o.subject for o in findings if o.code == 'second_support'] == ['r_sole']
-
-
-def test_imu_determines_the_vertical():
-    given = of_feet(fixed_link='', imus=['root'])
-    request = OffsetRequest('model', support='l_sole')
-    # On a slope of 30 degrees the feet are not level.
-    for tilt, n_findings in ((0.0, 1), (np.pi / 6, 0)):
-        log = stand(LEVEL, [0.0] * 4, tilt)
-        assert len(compute_offsets(request, log, FLOATING, given).findings) == n_findings
 
 
 def test_noise_of_predictions_is_that_of_a_filter_in_hindsight(humanoid, rng):
