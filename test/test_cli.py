@@ -165,7 +165,6 @@ REPLAY = 'replay {0}/bag --robot {0}/arm.urdf --config {0}/node.yaml'
         (EXCITE, '--out-trajectory', 'node.yaml'),
         (BASE, '--json', 'base.csv'),
         (BASE, '--json', 'link'),
-        (BASE, '--json', 'bag/../arm.urdf'),
         (REPLAY, '--json', 'bag/metadata.yaml'),
     ],
 )
@@ -191,22 +190,33 @@ def codes(check):
     return [(one.code, one.subject) for one in check['findings']]
 
 
-def test_records_name_sensors_submodels_and_clusters():
-    check = check_urdf(nested_humanoid_urdf(), imus=['head', 'foot'])
-    found = json.loads(json.dumps(check, allow_nan=False))
-    sensors = {row['sensor']: row for row in found['ft_sensors']}
+def test_sensors_submodels_motion_sources_and_dependence_are_reported():
+    contacts = [Contact(name) for name in ('chest', 'upper_arm', 'thigh', 'foot')]
+    check = check_urdf(nested_humanoid_urdf(), imus=['head'], contacts=contacts)
+    found = json.loads(json.dumps(check | {'findings': []}, allow_nan=False))
+    sensors, submodels, torques, wrenches = (
+        {row[name]: row for row in found[key]}
+        for key, name in (
+            ('ft_sensors', 'sensor'), ('submodels', 'submodel'),
+            ('torque_dependence', 'name'), ('wrench_dependence', 'name'),
+        )
+    )  # fmt: skip
     assert sensors['foot_sensor']['reads'] == 'shank on foot'
     assert sensors['leg_sensor']['xyz_m'] == [0.01, -0.02, 0.03]
     assert sensors['leg_sensor']['rpy_rad'] == [0.4, 0.1, -2.0]
-    submodels = {row['submodel']: row for row in found['submodels']}
     assert submodels['thigh']['mass_kg'] == 4.5
     assert submodels['thigh']['sensors_beyond'] == ['foot_sensor']
     assert submodels['root']['sensor_towards_root'] is None
-    clusters = {row['source']: row['serves'] for row in found['clusters']}
-    # They have no IMU of their own, and the foot's is near.
-    assert clusters['foot'] == ['thigh', 'shank', 'foot']
-    assert 'hip' in clusters['head']
-    assert check['findings'] == []
+    assert torques['knee']['fts'] == ['foot_sensor'] and torques['elbow']['fts'] == []
+    assert set(torques['knee']['joints']) == {'waist', 'neck', 'hip_joint', 'knee'}
+    assert list(wrenches) == ['chest', 'upper_arm', 'thigh', 'foot']
+    assert ('uninformed', 'upper_arm') in codes(check)
+    # Thigh and shank have no IMU of their own, and the foot's is near.
+    without = check_urdf(nested_humanoid_urdf(), imus=['head', 'foot'])
+    serves = {row['source']: row['serves'] for row in without['clusters']}
+    assert serves['foot'] == ['thigh', 'shank', 'foot'] and 'hip' in serves['head']
+    lost = check_urdf(nested_humanoid_urdf(), imus=[], contacts=[Contact('foot')])
+    assert all('torque_dependence' not in one for one in (without, lost))
 
 
 def test_parts_that_cannot_be_used_are_reported():
@@ -224,21 +234,6 @@ def test_parts_that_cannot_be_used_are_reported():
         assert (('suboptimal', 'other') in codes(check)) == found
         refusals = ' '.join(check['refusals'])
         assert all(name in refusals for name in ("'wrist_sensor'", "'elbow'"))
-
-
-def test_contacts_give_the_dependence():
-    contacts = [Contact(name) for name in ('chest', 'upper_arm', 'thigh', 'foot')]
-    check = check_urdf(nested_humanoid_urdf(), imus=['head'], contacts=contacts)
-    rows = {row['name']: row for row in check['torque_dependence']}
-    assert rows['knee']['fts'] == ('foot_sensor',)
-    assert set(rows['knee']['joints']) == {'waist', 'neck', 'hip_joint', 'knee'}
-    assert rows['elbow']['fts'] == ()
-    wrenches = [row['name'] for row in check['wrench_dependence']]
-    assert wrenches == ['chest', 'upper_arm', 'thigh', 'foot']
-    assert ('uninformed', 'upper_arm') in codes(check)
-    without = check_urdf(nested_humanoid_urdf(), imus=['head'])
-    lost = check_urdf(nested_humanoid_urdf(), imus=[], contacts=[Contact('foot')])
-    assert all('torque_dependence' not in one for one in (without, lost))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ robot is checked where the robot is built. Not covered: what the nodes make of a
 (ros/test_identifier_node.py, ros/test_model_updates.py), and bags.
 """
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +27,6 @@ from inertial_estimation.config.files import load_mapping, load_parameters
 from inertial_estimation.config.settings import IDENTIFIER_NAME
 from inertial_estimation.errors import ConfigError, InertialEstimationError, NameNotFound
 from inertial_estimation.identification import parameter_file
-from inertial_estimation.identification.parameter_file import sealed
 from inertial_estimation.model.urdf import load_text, parse
 
 CONFIG = Path(__file__).parents[1] / 'config'
@@ -178,7 +176,6 @@ RAW = {
     'half a pair': 'a: "\\ud800"',
     'no text': b'\xff\xfe\x00',
 }
-ODD = [None, -1, 1e400, float('nan'), 10**400, '', '\ud800', [[]], {'a': 1}, [None] * 6]
 
 
 def outcome(read, *arguments):
@@ -204,21 +201,3 @@ def test_odd_files_are_refused(tmp_path, nested_humanoid, case):
     if isinstance(content, str):
         refusals.append(outcome(parameter_file.from_text, nested_humanoid, content))
     assert all(refusals[1:])
-
-
-def odd_copies(data):
-    """Yield copies in which something else stands at one place, of lists at the first one."""
-    parts = data if isinstance(data, dict) else dict(enumerate(data[:1]))
-    for key, part in parts.items():
-        inner = odd_copies(part) if isinstance(part, (dict, list)) else ()
-        for odd in (*ODD, *inner):
-            yield data | {key: odd} if isinstance(data, dict) else [odd, *data[1:]]
-
-
-def test_odd_parameters_are_refused(two_link):
-    content = json.loads(parameter_file.to_text(two_link, two_link.parameters))['content']
-    # Whose it was is not asked.
-    robot = {'robot': content.pop('robot')}
-    for odd in odd_copies(content):
-        text = sealed(parameter_file.KIND, parameter_file.VERSION, odd | robot)
-        assert outcome(parameter_file.from_text, two_link, text), odd

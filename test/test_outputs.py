@@ -26,7 +26,6 @@ from inertial_estimation.outputs.diagnostics import (
     REPORTS_TO_END,
     FindingLog,
     check_problems,
-    check_sensor,
     check_skew,
     clock_status,
     common_skew,
@@ -56,7 +55,6 @@ from inertial_estimation.outputs.result_checks import (
 from inertial_estimation.sample import SensorState
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import Source
-from inertial_estimation.signals.stream import StreamStatistics
 from inertial_estimation.uncertainty.deviations import Deviations
 
 CONFIG = Path(__file__).parents[1] / 'config'
@@ -189,12 +187,6 @@ def source(name='foot', kind='ft'):
     return Source(kind, name, f'{kind}/{name}', lambda data, kind: None)
 
 
-def streamed(**fields):
-    """Return statistics of a stream that delivers well, but for some fields."""
-    good = {'received': 5, 'last_stamp_ns': 5 * 10**7, 'age': 0.0, 'rate': 100.0}
-    return StreamStatistics(**good | fields)
-
-
 def test_a_finding_is_logged_once_and_its_end_once():
     log, one = FindingLog(), finding('clock', 'ft leg', what='late')
     begun, ended = [], []
@@ -208,22 +200,6 @@ def test_a_finding_is_logged_once_and_its_end_once():
     assert log.update([finding('clock', 'ft leg', what='later')]) == ([], [])
     others = [finding(code, 'a', what='') for code in ('clock', 'suboptimal')]
     assert log.update(others)[0] == others
-
-
-@pytest.mark.parametrize(
-    ('state', 'rate', 'fields', 'expected'),
-    [
-        (SensorState.FRESH, 100.0, {}, []),
-        (None, NAN, {}, [('missing', Level.ERROR)]),
-        (SensorState.STALE, 100.0, {}, [('missing', Level.ERROR)]),
-        (SensorState.PARTIAL, 100.0, {}, [('missing', Level.WARNING)]),
-        (SensorState.FROZEN, 100.0, {}, [('frozen', Level.ERROR)]),
-        (SensorState.WARMING, 100.0, {'filter_lack': '3 of 7'}, [('no_derivative', Level.ERROR)]),
-    ],
-)
-def test_states_of_a_sensor_are_findings(state, rate, fields, expected):
-    found = check_sensor('ft foot', source(), streamed(**fields), rate, state)
-    assert codes(found) == expected
 
 
 @pytest.mark.parametrize(
