@@ -199,17 +199,10 @@ def humanoid(rng):
 
 def moving(robot, rng, frames=()):
     """Return exact readings of fast motions of a floating robot under `WRENCHES` at frames."""
-    model, samples = FreeFloatingModel(robot), []
-    for _ in range(N):
-        motion, v = random_motion(robot, rng), rng.normal(0, 1.5, 6)
-        state = model.state(
-            motion.positions, motion.velocities, random_pose(rng), v, representation=LEFT
-        )
-        wrenches = {frame: WRENCHES[frame] for frame in frames}
-        acceleration = floating_acceleration(state, motion.accelerations, wrenches)
-        root = state.equations('', LEFT)
-        samples.append(sensor_readings(state, root, acceleration, wrenches)[0])
-    return SampleBatch.stack(samples)
+    source, touches = ConsistentReadings(robot), {frame: WRENCHES[frame] for frame in frames}
+    return SampleBatch.stack([
+        source.sample(random_motion(robot, rng), touches)[0] for _ in range(N)
+    ])  # fmt: skip
 
 
 def assert_near(values, expected=0.0):
