@@ -41,6 +41,13 @@ def temperature(stamp_ns, frame_id, celsius):
     return _bytes(TEMPERATURE, _header(stamp_ns, frame_id), celsius, 0.01)
 
 
+def sent(topic, make, stamp_ns, *values, late_ns=0):
+    """Return what `write_bag` takes of a message that one of the functions above makes."""
+    types = {joint_state: JOINT_STATE, wrench: WRENCH, imu: IMU, point: POINT}
+    type_ = types.get(make, TEMPERATURE)
+    return topic, type_, stamp_ns + late_ns, make(stamp_ns, *values)
+
+
 def write_bag(path, messages, storage='mcap'):
     """Write (topic, type, time of recording, bytes) in the order that is given."""
     plugin = StoragePlugin.MCAP if storage == 'mcap' else StoragePlugin.SQLITE3

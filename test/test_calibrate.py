@@ -14,19 +14,7 @@ import pytest
 
 pytest.importorskip('rosbags')
 
-from bag_messages import (
-    IMU,
-    JOINT_STATE,
-    POINT,
-    TEMPERATURE,
-    WRENCH,
-    imu,
-    joint_state,
-    point,
-    temperature,
-    wrench,
-    write_bag,
-)
+from bag_messages import imu, joint_state, point, sent, temperature, wrench, write_bag
 from brute_force import link_poses
 from hanging_body import MASS, MATRIX, NOISE, OFFSET, counts, directions, wrenches
 from replays import MS, START
@@ -91,19 +79,16 @@ def messages_of(shots, names, offsets, touched=()):
     """Yield messages of poses that are held for 3 s each, 100 a second."""
     for k in range(300 * len(shots)):
         shot, stamp = shots[k // 300], START + 10 * k * MS
-        data = joint_state(stamp, names, shot.positions, np.zeros(len(names)))
-        yield '/joint_states', JOINT_STATE, stamp + 2 * MS, data
+        still = shot.positions, np.zeros(len(names))
+        yield sent('/joint_states', joint_state, stamp, names, *still, late_ns=2 * MS)
         # Readings that repeat to the last digit count as frozen.
         live = 1e-9 * np.sin(k + np.arange(6))
         rates, proper = shot.angular_velocities[0], shot.proper_accelerations[0]
-        data = imu(stamp, 'root', rates + live[:3], proper + live[3:])
-        yield '/imu/root', IMU, stamp + MS, data
+        yield sent('/imu/root', imu, stamp, 'root', rates + live[:3], proper + live[3:])
         for sensor, reading in zip(SENSORS, shot.ft_readings + offsets + live):
-            data = wrench(stamp, f'{sensor}_frame', reading)
-            yield f'/ft/{sensor}', WRENCH, stamp + MS, data
+            yield sent(f'/ft/{sensor}', wrench, stamp, f'{sensor}_frame', reading)
         if k in touched:
-            data = point(stamp, 'hand', [0.0, 0.0, 0.0])
-            yield '/contacts', POINT, stamp + MS, data
+            yield sent('/contacts', point, stamp, 'hand', [0.0, 0.0, 0.0])
 
 
 def test_offsets_become_a_calibration_file_of_the_node(tmp_path, rng):
@@ -206,12 +191,13 @@ def folder(tmp_path_factory):
     for name, readings in ('moving', raw), ('warming', noisy - K * (warmth[:, None] - 25.0)):
         messages = []
         for k, stamp in enumerate((START + samples.stamp_ns).tolist()):
-            messages.append(('/ft', WRENCH, stamp, wrench(stamp, 'wrist', readings[k])))
-            data = joint_state(stamp, JOINTS, samples.positions[k])
-            messages.append(('/joint_states', JOINT_STATE, stamp, data))
+            messages.append(sent('/ft', wrench, stamp, 'wrist', readings[k]))
+            messages.append(
+                sent('/joint_states', joint_state, stamp, JOINTS, samples.positions[k])
+            )
             if k % 100 == 0:
-                data = temperature(stamp, 'wrist', float(warmth[k]))
-                messages.append(('/ft_temperature', TEMPERATURE, stamp, data))
+                warm = float(warmth[k])
+                messages.append(sent('/ft_temperature', temperature, stamp, 'wrist', warm))
         save(folder, name, messages, arm_with_wrist_sensor_urdf(), **NODE)
     return folder
 
@@ -386,10 +372,10 @@ def test_readings_of_a_bag(rng, tmp_path):
     time, raw, a = poses(rng, n=60)
     messages = []
     for at, reading, acceleration in zip(np.round(1e9 * time).astype(int).tolist(), raw, a):
-        messages.append(('/foot/raw', WRENCH, at, wrench(at, 'foot', reading)))
+        messages.append(sent('/foot/raw', wrench, at, 'foot', reading))
         # Its stamps are early, by as much as the settings add.
-        data = imu(at - 100 * MS, 'imu', np.zeros(3), acceleration)
-        messages.append(('/foot/imu', IMU, at, data))
+        readings = 'imu', np.zeros(3), acceleration
+        messages.append(sent('/foot/imu', imu, at - 100 * MS, *readings, late_ns=100 * MS))
     bag = write_bag(tmp_path / 'bag', messages)
     node = {'imus': ['imu'], 'imu.imu': {'topic': 'foot/imu', 'time_offset': 0.1}}
     node['ft.foot.topic'] = 'foot/raw'

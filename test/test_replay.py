@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip('rosbags')
 
-from bag_messages import POINT, STORE, point, write_bag
+from bag_messages import STORE, point, sent, write_bag
 from consistent_readings import ConsistentReadings, random_motion
 from replays import MS, SETTINGS, START, humanoid_columns, humanoid_messages
 from robots import nested_humanoid_urdf
@@ -230,8 +230,7 @@ POINTS = {'shank': (0.0, 0.1, 0.2), 'foot': (0.1, 0.0, 0.0)}
 
 
 def touch(ms, frame, values):
-    stamp = START + ms * MS
-    return '/contacts', POINT, stamp, point(stamp, frame, values)
+    return sent('/contacts', point, START + ms * MS, frame, values)
 
 
 def test_samples_are_estimated_with_the_touches_of_their_time(tmp_path, robot):

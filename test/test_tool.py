@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pinocchio as pin
 import pytest
-from bag_messages import IMU, WRENCH, imu, wrench, write_bag
+from bag_messages import imu, sent, wrench, write_bag
 from scipy.spatial.transform import Rotation
 from shared_data import SHARED
 
@@ -183,14 +183,14 @@ URDF = """
 def test_tool_in_a_bag(tmp_path, capsys):
     """The sensor freezes for 1/7 s; the matrix of its file is used and stays."""
     pytest.importorskip('rosbags')
-    given, messages = recorded(), []
+    given = recorded()
     given.readings[3000:3100] = given.readings[3000]
-    for t, reading in zip(given.ft_times, given.readings):
-        stamp = START + round(t * 1e9)
-        messages.append(('/ft', WRENCH, stamp, wrench(stamp, 'ft', reading / 2.0)))
-    for t, proper, rate in zip(given.imu_times, given.accelerations, given.angular_velocities):
-        stamp = START + round(t * 1e9)
-        messages.append(('/imu', IMU, stamp, imu(stamp, 'imu', rate, proper)))
+    messages = [
+        sent('/ft', wrench, START + round(t * 1e9), 'ft', reading / 2.0)
+        for t, reading in zip(given.ft_times, given.readings)
+    ]
+    motion = zip(given.imu_times, given.angular_velocities, given.accelerations)
+    messages += [sent('/imu', imu, START + round(t * 1e9), 'imu', *one) for t, *one in motion]
     bag = write_bag(tmp_path / 'bag', sorted(messages, key=lambda message: message[2]))
     urdf, config, saved, out = (
         tmp_path / name for name in ('arm.urdf', 'node.yaml', 'arm.yaml', 'tool.json')
