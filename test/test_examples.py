@@ -1,21 +1,17 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The example runs, and one round of each benchmark that needs neither real logs nor ROS.
+The example runs.
 
-Not covered: how good the estimates are (test_demo_scores.py, test_against_mujoco.py), the figures
-of benchmarks, and those of nodes.
+Not covered: how good the estimates are (test_demo_scores.py, test_against_mujoco.py).
 """
 
-import json
 import os
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import inertial_estimation
@@ -37,19 +33,3 @@ def test_pushed_icub(tmp_path):
     one, several = map(float, re.findall(r'force error (\S+) N rms', done.stdout))
     assert 0.0 < several < one < 1.0
     assert picture.read_text().startswith('<?xml')
-
-
-@pytest.mark.parametrize('job', ['engine', 'derivatives'])
-def test_benchmark_returns_figures_that_are_finite(job, tmp_path):
-    for name in ('clarabel', 'cvxpy', 'icub_models', 'idyntree', 'mujoco'):
-        pytest.importorskip(name)
-    from bench import report
-
-    found = import_module(f'bench.{job}').measure(rounds=1)
-    tables, goals = found if isinstance(found, tuple) else (found, [])
-    report.write(tmp_path / 'bench.json', tables, goals)
-    read = json.loads((tmp_path / 'bench.json').read_text())
-    assert len(read['tables']) == len(tables)
-    for table in read['tables']:
-        figures = [x for row in table['rows'] for x in row if isinstance(x, float)]
-        assert figures and np.isfinite(figures).all()

@@ -1,7 +1,7 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-FT offsets from the model, with one support and with several that share the load in any way.
+FT offsets from the model, with one support or several, and from torques; predicted readings.
 
 The readings come from a robot that is held by known wrenches, computed without the engine. Each
 sign of motion is tried alone; the readings are wrong then, which must not reach the offsets. Not
@@ -13,7 +13,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from brute_force import link_poses
-from scipy.signal import lfilter
+from consistent_readings import ConsistentReadings, random_motion
+from robots import nested_humanoid_urdf
+from scipy.signal import lfilter, savgol_coeffs
 from shared_data import SHARED
 from standing_biped import FEET, GRAVITY, biped, standing
 
@@ -25,10 +27,18 @@ from inertial_estimation.calibration.calibration_file import (
 from inertial_estimation.calibration.offset_from_model import offset_from_model
 from inertial_estimation.calibration.residual_statistics import deviations_of_means
 from inertial_estimation.calibration.tare import MAX_SAMPLES, TareRecorder
+from inertial_estimation.config import EstimatorSettings
 from inertial_estimation.errors import CalibrationError, OffsetsNotUnique
 from inertial_estimation.estimation.contacts import Contact
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.findings import Level
+from inertial_estimation.logs.log import Log
+from inertial_estimation.logs.offsets import (
+    OffsetRequest,
+    compute_offsets,
+    in_hindsight,
+    predict_wrenches,
+)
 from inertial_estimation.model.robot import Robot
 from inertial_estimation.model.sensors import FtCalibration
 from inertial_estimation.sample import SampleBatch, SensorState
@@ -418,3 +428,84 @@ def test_many_samples_are_thinned_and_no_touch_is_lost(robot, samples):
     assert MAX_SAMPLES <= len(found) <= MAX_SAMPLES + 1
     assert (np.diff(found.stamp_ns) == 10 * MS).all()
     assert np.flatnonzero(felt).tolist() == [11] and recorder.touched == {'hand'}
+
+
+# ---- Sources of the offsets of a replay ---------------------------------------------------------
+
+# Round-off of forces of about 1e3 N, times the condition of the fits.
+ROUND_OFF = 1e-8
+OFFSETS = np.array([
+    [3.0, -20.0, 45.0, 1.0, -0.4, 0.2],
+    [-8.0, 12.0, -60.0, 0.3, 2.0, -0.7],
+    [150.0, -4.0, 7.0, -1.5, 0.6, 0.9],
+])  # fmt: skip
+CONTACTS = ('root', 'thigh', 'sole', 'hand')
+MODEL, TORQUES = OffsetRequest('model'), OffsetRequest('torques')
+
+
+@pytest.fixture
+def humanoid():
+    return Robot.from_urdf(nested_humanoid_urdf(), imus=[], fixed_link='root')
+
+
+def settings(**more):
+    return EstimatorSettings.from_dict({'fixed_link': 'root', 'contacts': list(CONTACTS), **more})
+
+
+def record(robot, rng, n, touched, offsets=OFFSETS):
+    """Return a log of random motions, one a second, with true torques as efforts."""
+    source, samples = ConsistentReadings(robot), []
+    for k in range(1, n + 1):
+        pushes = {frame: rng.normal(0.0, 20.0, 6) for frame in touched}
+        sample, torques, _ = source.sample(random_motion(robot, rng), pushes)
+        readings = sample.ft_readings + offsets
+        samples.append(sample._replace(stamp_ns=k * 10**9, ft_readings=readings, efforts=torques))
+    return Log(SampleBatch.stack(samples), 10**9)
+
+
+@pytest.mark.parametrize('source', ['model', 'torques'])
+@pytest.mark.parametrize('support', CONTACTS)
+def test_offset_is_marked_if_it_depends_on_an_assumed_joint(rng, support, source):
+    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['chest'])
+    given = EstimatorSettings.from_dict({'imus': ['chest'], 'contacts': list(CONTACTS)})
+    log = record(robot, rng, 3, (support,), 0.0)
+    for joint in range(len(robot.joint_names)):
+        found = []
+        for shift in (0.0, 0.5):
+            states = np.zeros(log.samples.positions.shape, dtype=np.uint8)
+            states[:, joint] = SensorState.ASSUMED
+            positions = log.samples.positions.copy()
+            positions[:, joint] += shift
+            moved = replace(log.samples, positions=positions, joint_states=states)
+            request = OffsetRequest(source, support=support)
+            found.append(compute_offsets(request, replace(log, samples=moved), robot, given))
+        change = found[1].calibration.offsets - found[0].calibration.offsets
+        np.testing.assert_array_equal(found[0].assumed, np.abs(change).max(axis=1) > ROUND_OFF)
+
+
+def test_torques_determine_the_offsets_that_they_depend_on(humanoid, rng):
+    log = record(humanoid, rng, 40, touched=('thigh', 'sole', 'hand'))
+    found = compute_offsets(TORQUES, log, humanoid, settings()).fit
+    felt = np.array([joint != 'neck' for joint in humanoid.joint_names])
+    np.testing.assert_allclose(found.deviations[felt], 0.0, atol=ROUND_OFF)
+    assert np.isnan(found.deviations[~felt]).all() and found.rank < 18
+    # Without touches the model determines the others.
+    log = record(humanoid, rng, 40, touched=())
+    for request in (MODEL, TORQUES):
+        found = compute_offsets(request, log, humanoid, settings())
+        np.testing.assert_allclose(found.calibration.offsets, OFFSETS, atol=ROUND_OFF)
+
+
+def test_noise_of_predictions_is_that_of_a_filter_in_hindsight(humanoid, rng):
+    sensors = [sensor.name for sensor in humanoid.ft_sensors]
+    given = settings(
+        ft_sensors=sensors, **{'filter.window': 1.0, f'ft.{sensors[1]}.noise': [2.0] * 6}
+    )
+    hindsight = in_hindsight(given)
+    assert hindsight.filter.delay == 0.5
+    log = record(humanoid, rng, 3, ())
+    log = replace(log, samples=replace(log.samples, stamp_ns=log.samples.stamp_ns // 100))
+    plain, filtered = (predict_wrenches(log, humanoid, one).noise for one in (given, hindsight))
+    assert (plain[1] == 2.0).all()
+    weights = np.linalg.norm(savgol_coeffs(101, 3))
+    np.testing.assert_allclose(filtered[1], 2.0 * weights, rtol=0.01)

@@ -83,14 +83,13 @@ def replay_live(robot, settings, messages):
     assembler, estimator = SampleAssembler(robot, settings), build_estimator(settings, robot)
     columns, counts, estimates = humanoid_columns(robot), Counter(), []
     for topic, *_ in messages:
-        k = counts[topic]
+        k, name = counts[topic], topic.removeprefix('/ft/')
         counts[topic] += 1
-        stamp, name = START + 5 * k * MS, topic.removeprefix('/ft/')
+        stamp = START + 5 * k * MS
         if topic == '/joint_states':
             arrays = (columns[key][k] for key in 'qve')
             sample = assembler.push_joints(0, stamp, robot.joint_names, *arrays)
-            if sample is not None:
-                estimates.append(estimator.update(sample))
+            estimates += [] if sample is None else [estimator.update(sample)]
         elif topic == '/imu/head':
             assembler.push_imu(0, stamp, columns['w'][k], columns['a'][k])
         else:
@@ -160,12 +159,10 @@ def test_written_bag_holds_what_the_node_publishes(tmp_path, robot, bag):
     with BagReader(out) as reader:
         torques = reader.messages(['/wrench_estimator/joint_torques'])
         np.testing.assert_array_equal([m.recorded_ns for m in torques], samples.stamp_ns)
-    message = read['joint_torques'][-1]
-    assert tuple(message.name) == robot.joint_names
-    np.testing.assert_array_equal(message.effort, estimate.torques[-1])
-    message = read['quality'][0]
-    assert message.name[2] == f'external_wrench/{contacts[2]}' and message.effort.any()
-    np.testing.assert_array_equal(message.effort, estimate.quality[0])
+    assert tuple(read['joint_torques'][-1].name) == robot.joint_names
+    assert read['quality'][0].name[2] == f'external_wrench/{contacts[2]}'
+    for name, wanted in (('joint_torques', estimate.torques), ('quality', estimate.quality)):
+        np.testing.assert_array_equal([message.effort for message in read[name]], wanted)
     message = read['ft_offset/foot_sensor'][0]
     assert message.wrench.torque.z == SETTINGS['ft.foot_sensor.offset'][5]
     found = with_deviations(replay, rows).deviations
@@ -180,7 +177,7 @@ def test_written_bag_holds_what_the_node_publishes(tmp_path, robot, bag):
     assert message.wrench[1].torque.z == found.wrenches[-1, 1, 5] > 0.0
     np.testing.assert_array_equal(read['joint_torque_deviations'][-1].effort, found.torques[-1])
     assert [through.joint for through in report.through] == ['elbow', 'knee']
-    assert [net.link for net in report.net] == ['shank', 'foot']
+    assert [one.link for one in report.net] == ['shank', 'foot']
     net = InternalWrenches(build_estimator(settings, robot)).net(samples, estimate)
     wanted = net[np.isfinite(net).all(axis=(1, 2)), robot.link_names.index('foot')]
     assert 0 < report.net[1].n_samples == len(wanted)
@@ -226,20 +223,19 @@ def test_inconsistent_sensors_are_found(rng):
 # ---- Touches ----------------------------------------------------------------------------------
 
 
-POINTS = {'shank': (0.0, 0.1, 0.2), 'foot': (0.1, 0.0, 0.0)}
-
-
-def touch(ms, frame, values):
-    return sent('/contacts', point, START + ms * MS, frame, values)
+AT_FOOT = (0.1, 0.0, 0.0)
 
 
 def test_samples_are_estimated_with_the_touches_of_their_time(tmp_path, robot):
     """The shank is touched at a moving point from 100 to 150 ms, the foot once."""
     touching = {'touch_kind': 'force', 'contact_timeout': 0.02}
     touch_settings = EstimatorSettings.from_dict(SETTINGS | touching)
-    points = [touch(ms, 'shank', (0.0, 1e-4 * ms, 0.2)) for ms in range(100, 151, 10)]
-    points = [*humanoid_messages(robot), *points, touch(120, 'foot', POINTS['foot'])]
-    touched = write_bag(tmp_path / 'touched', sorted(points, key=lambda message: message[2]))
+    places = [(ms, 'shank', (0.0, 1e-4 * ms, 0.2)) for ms in range(100, 151, 10)]
+    messages = humanoid_messages(robot) + [
+        sent('/contacts', point, START + ms * MS, *place)
+        for ms, *place in (*places, (120, 'foot', AT_FOOT))
+    ]
+    touched = write_bag(tmp_path / 'touched', sorted(messages, key=lambda message: message[2]))
     replay = run(open_log(touched, robot, touch_settings), robot, touch_settings)
     estimate, samples = replay.estimate, replay.recording.samples
     defaults = list(SETTINGS['contacts'])
@@ -253,7 +249,7 @@ def test_samples_are_estimated_with_the_touches_of_their_time(tmp_path, robot):
     for k, now in enumerate(ms.tolist()):
         y = 1e-4 * min(150, 10 * (now // 10))
         touches = [Contact('shank', 'force', (0.0, y, 0.2))] * (100 <= now <= 170)
-        touches += [Contact('foot', 'force', POINTS['foot'])] * (120 <= now <= 140)
+        touches += [Contact('foot', 'force', AT_FOOT)] * (120 <= now <= 140)
         wanted = estimator.update(samples[k], estimator.with_touches(touches))
         rows = [names.index(contact.name) for contact in wanted.contacts]
         scale = np.nanmax(np.abs(wanted.wrenches), initial=1.0)
