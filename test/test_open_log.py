@@ -34,11 +34,11 @@ from inertial_estimation.logs.replay import replay
 from inertial_estimation.logs.setting_values import read
 from inertial_estimation.logs.table import Layout
 from inertial_estimation.model.configured_robot import build_robot
-from inertial_estimation.model.robot import Robot
 from inertial_estimation.signals.assembler import SampleAssembler
 from inertial_estimation.signals.router import Source
 
 FTS = tuple(SETTINGS['ft_sensors'])
+LEG = FTS.index('leg_sensor')
 
 
 def layout_of(robot):
@@ -215,78 +215,58 @@ def layout(**changes):
     return read(Layout, given | changes, 'log')
 
 
-@pytest.fixture
-def npz(tmp_path, rng):
-    path = tmp_path / 'log.npz'
-    arrays = {
-        't': np.arange(N) * 0.01,
-        'q': rng.normal(size=(N, 2)),
-        'i': rng.normal(size=(N, 2)),
-        'v1': rng.normal(size=N),
-        'v2': rng.normal(size=N),
-        'late': np.arange(N) * 1e20,
-        'short': rng.normal(size=(N - 2, 2)),
-    }
-    np.savez(path, **arrays)
-    return path, arrays
-
-
-def test_columns_go_to_their_joints_in_si(arm_with_wrist_sensor, npz):
-    (path, arrays), arm, matrix = npz, arm_with_wrist_sensor, [[2.0, 0.0], [3.0, 4.0]]
-    given = layout(
-        positions={'columns': 'q', 'divided_by': matrix, 'offset': [0.0, 1.5]},
-        velocities={'columns': ['v1', 'v2'], 'unit': 'deg/s'},
-        efforts={'columns': 'i', 'unit': 'mA', 'scale': [10.0, 20.0]},
+@pytest.mark.parametrize('suffix', ['.npz', '.csv'])
+def test_columns_go_to_their_joints_and_sensors_in_si(nested_humanoid, suffix, tmp_path, rng):
+    sizes = {'q': 2, 'v': 2, 'i': 2, 'w': 6, 'g': 3, 'a': 3, 'warm': 1}
+    path, values = (
+        tmp_path / f'log{suffix}',
+        {k: rng.normal(size=(N, n)) for k, n in sizes.items()},
     )
-    given.require_torques(('elbow', 'shoulder'))
-    found = open_log(path, arm, layout=given).samples
-    elbow, shoulder, lift = (arm.joint_names.index(j) for j in ('elbow', 'shoulder', 'lift'))
-    np.testing.assert_array_equal(found.stamp_ns, np.arange(N) * 10_000_000)
-    driven = (found.positions[:, [elbow, shoulder]] - [0.0, 1.5]) @ np.transpose(matrix)
-    np.testing.assert_allclose(driven, arrays['q'])
-    np.testing.assert_allclose(found.velocities[:, shoulder], np.deg2rad(arrays['v2']))
-    np.testing.assert_allclose(found.efforts[:, [elbow, shoulder]], arrays['i'] * [0.01, 0.02])
-    for missing in (found.positions[:, lift], found.accelerations, found.ft_readings):
-        assert np.isnan(missing).all()
-    assert found.ft_temperatures is None
-    # Of joints that turn and that slide.
-    given = {'joints': ['elbow', 'lift'], 'positions': {'columns': 'q', 'unit': ['deg', 'mm']}}
-    found = open_log(path, arm, layout=layout(**given)).samples
-    wanted = arrays['q'] * [np.pi / 180, 1e-3]
-    np.testing.assert_allclose(found.positions[:, [elbow, lift]], wanted)
-
-
-def test_csv_with_sensors(tmp_path, rng):
-    robot = Robot.from_urdf(nested_humanoid_urdf(), imus=['head'])
-    wrench = [f'w{k}' for k in range(6)]
-    header = ['ms', *wrench, 'gx', 'gy', 'gz', 'ax', 'ay', 'az', 'warm', *robot.joint_names]
-    values, path = rng.normal(size=(N, len(header))), tmp_path / 'log.csv'
-    values[:, 0] = 10.0 * np.arange(N)
-    rows = [header, *values.tolist()]
-    path.write_text('\n'.join(','.join(map(str, row)) for row in rows))
+    values['ms'] = 10.0 * np.arange(N)[:, None]
+    columns = {k: [f'{k}{axis}' for axis in range(one.shape[1])] for k, one in values.items()}
+    if suffix == '.npz':
+        columns = {k: k for k in values}
+        np.savez(path, **values)
+    else:
+        header = ','.join(name for names in columns.values() for name in names)
+        np.savetxt(path, np.hstack([*values.values()]), delimiter=',', header=header, comments='')
+    matrix = [[2.0, 0.0], [3.0, 4.0]]
     given = layout(
-        time={'columns': 'ms', 'unit': 'ms'}, joints=list(robot.joint_names),
-        positions={'columns': list(robot.joint_names)},
-        ft_sensors={'leg_sensor': {'columns': wrench}},
-        temperatures={'leg_sensor': {'columns': 'warm', 'unit': 'degC', 'offset': 1.0}},
+        time={'columns': columns['ms'], 'unit': 'ms'}, joints=['elbow', 'knee'],
+        positions={'columns': columns['q'], 'divided_by': matrix, 'offset': [0.0, 1.5]},
+        velocities={'columns': columns['v'], 'unit': ['deg/s', 'mm/s']},
+        efforts={'columns': columns['i'], 'unit': 'mA', 'scale': [10.0, 20.0]},
+        ft_sensors={'leg_sensor': columns['w']},
+        temperatures={'leg_sensor': {'columns': columns['warm'], 'offset': 1.0}},
         imus={'head': {
-            'gyroscope': {'columns': ['gx', 'gy', 'gz'], 'unit': 'deg/s'},
-            'accelerometer': {'columns': ['ax', 'ay', 'az'], 'unit': 'g'},
+            'gyroscope': {'columns': columns['g'], 'unit': 'deg/s'},
+            'accelerometer': {'columns': columns['a'], 'unit': 'g'},
         }},
     )  # fmt: skip
-    found = open_log(path, robot, layout=given).samples
-    leg = [ft.name for ft in robot.ft_sensors].index('leg_sensor')
+    given.require_torques(('elbow', 'knee'))
+    found = open_log(path, nested_humanoid, layout=given).samples
+    joints = [nested_humanoid.joint_names.index(name) for name in ('elbow', 'knee')]
     np.testing.assert_array_equal(found.stamp_ns, np.arange(N) * 10_000_000)
-    np.testing.assert_allclose(found.ft_readings[:, leg], values[:, 1:7])
-    np.testing.assert_allclose(found.angular_velocities[:, 0], np.deg2rad(values[:, 7:10]))
-    np.testing.assert_allclose(found.proper_accelerations[:, 0], 9.80665 * values[:, 10:13])
-    np.testing.assert_allclose(found.ft_temperatures[:, leg], values[:, 13] + 1.0)
+    for wanted, one in (
+        (values['q'], (found.positions[:, joints] - [0.0, 1.5]) @ np.transpose(matrix)),
+        (values['v'] * [np.pi / 180, 1e-3], found.velocities[:, joints]),
+        (values['i'] * [0.01, 0.02], found.efforts[:, joints]),
+        (values['w'], found.ft_readings[:, LEG]),
+        (values['warm'][:, 0] + 1.0, found.ft_temperatures[:, LEG]),
+        (np.deg2rad(values['g']), found.angular_velocities[:, 0]),
+        (9.80665 * values['a'], found.proper_accelerations[:, 0]),
+    ):
+        np.testing.assert_allclose(one, wanted)
+    for of_joints in (found.positions, found.velocities, found.efforts):
+        assert np.isnan(np.delete(of_joints, joints, axis=1)).all()
     for of_sensors in (found.ft_readings, found.ft_temperatures):
-        assert np.isnan(np.delete(of_sensors, leg, axis=1)).all()
+        assert np.isnan(np.delete(of_sensors, LEG, axis=1)).all()
+    assert np.isnan(found.accelerations).all()
 
 
-def test_wrong_layouts_and_tables_are_refused(arm_with_wrist_sensor, npz, tmp_path):
-    path, _ = npz
+def test_wrong_layouts_and_tables_are_refused(arm_with_wrist_sensor, tmp_path):
+    path, times = tmp_path / 'log.npz', np.arange(N)
+    np.savez(path, t=times * 0.01, q=np.ones((N, 2)), late=times * 1e20, short=np.ones((3, 2)))
     for changes in (
         {'positions': {'columns': 'q', 'unit': 'rads'}},
         {'positions': {'columns': 'q', 'divided_by': [[1, 1], [1, 1]]}},
@@ -308,7 +288,7 @@ def test_wrong_layouts_and_tables_are_refused(arm_with_wrist_sensor, npz, tmp_pa
 
 # ---- Temperatures of FT sensors -----------------------------------------------------------------
 
-LEG, SECOND = FTS.index('leg_sensor'), 1000 * MS
+SECOND = 1000 * MS
 THERMAL = SETTINGS | {'ft.leg_sensor.temperature_topic': 'leg/temperature'}
 
 
