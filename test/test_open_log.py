@@ -232,7 +232,7 @@ def test_columns_go_to_their_joints_and_sensors_in_si(nested_humanoid, suffix, t
         np.savetxt(path, np.hstack([*values.values()]), delimiter=',', header=header, comments='')
     matrix = [[2.0, 0.0], [3.0, 4.0]]
     given = layout(
-        time={'columns': columns['ms'], 'unit': 'ms'}, joints=['elbow', 'knee'],
+        time={'columns': columns['ms'], 'unit': 'ms'}, joints=['knee', 'elbow'],
         positions={'columns': columns['q'], 'divided_by': matrix, 'offset': [0.0, 1.5]},
         velocities={'columns': columns['v'], 'unit': ['deg/s', 'mm/s']},
         efforts={'columns': columns['i'], 'unit': 'mA', 'scale': [10.0, 20.0]},
@@ -245,7 +245,7 @@ def test_columns_go_to_their_joints_and_sensors_in_si(nested_humanoid, suffix, t
     )  # fmt: skip
     given.require_torques(('elbow', 'knee'))
     found = open_log(path, nested_humanoid, layout=given).samples
-    joints = [nested_humanoid.joint_names.index(name) for name in ('elbow', 'knee')]
+    joints = [nested_humanoid.joint_names.index(name) for name in ('knee', 'elbow')]
     np.testing.assert_array_equal(found.stamp_ns, np.arange(N) * 10_000_000)
     for wanted, one in (
         (values['q'], (found.positions[:, joints] - [0.0, 1.5]) @ np.transpose(matrix)),
