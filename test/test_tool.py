@@ -40,9 +40,7 @@ FROZEN = 2e-3
 def angles(times):
     """Return three angles of a swing with their first two derivatives, (3, n, 3)."""
     found = np.zeros((3, len(times), 3))
-    for axis, (size, rate, phase) in enumerate(
-        [(0.5, 3.1, 2.0), (1.1, 1.7, 1.0), (0.8, 2.3, 0.0)]
-    ):
+    for axis, (size, rate, phase) in enumerate(((0.5, 3.1, 2), (1.1, 1.7, 1), (0.8, 2.3, 0))):
         # A quick vibration beside the swing shows a delay.
         for part, speed in ((size, rate), (0.01, 54.0 - 7.0 * axis)):
             found[0, :, axis] += part * np.sin(speed * times + phase)
@@ -101,10 +99,10 @@ def test_deviations_are_as_large_as_errors(rng):
             accelerations=given.accelerations + 0.05 * noise[1],
             angular_velocities=given.angular_velocities + 0.003 * noise[2],
         ), inertia=True)  # fmt: skip
-        found = np.concatenate([[fit.mass], fit.centre, fit.inertia, fit.offset, [fit.delay]])
-        deviations = np.concatenate([
-            [fit.mass_deviation], fit.centre_deviations, fit.inertia_deviations,
-            fit.offset_deviations, [fit.delay_deviation],
+        found = np.hstack([fit.mass, fit.centre, fit.inertia, fit.offset, fit.delay])
+        deviations = np.hstack([
+            fit.mass_deviation, fit.centre_deviations, fit.inertia_deviations,
+            fit.offset_deviations, fit.delay_deviation,
         ])  # fmt: skip
         ratios.append((found - truth) / deviations)
     # 136 ratios, of deviations that ten blocks determine to a third.
