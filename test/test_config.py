@@ -1,18 +1,20 @@
 # Copyright 2026 The inertial_estimation developers
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Settings: strict reading, checks as a set; files that readers take or refuse with a reason.
+Settings: strict reading, checks as a set; files that readers take or refuse; the exceptions.
 
 That the node declares the same parameters is in ros/test_parameters.py; that names belong to a
 robot is checked where the robot is built. Not covered: what the nodes make of a refused file
 (ros/test_identifier_node.py, ros/test_model_updates.py), and bags.
 """
 
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from inertial_estimation import errors
 from inertial_estimation.calibration import calibration_file
 from inertial_estimation.config import (
     ContactSettings,
@@ -189,3 +191,18 @@ def test_odd_files_are_refused(tmp_path, nested_humanoid, case):
     if isinstance(content, str):
         refusals.append(outcome(parameter_file.from_text, nested_humanoid, content))
     assert all(refusals[1:]) and str(path) in refusals[2]
+
+
+def test_errors_have_one_base_a_matching_builtin_and_pickle():
+    special = {
+        errors.OffsetsNotUnique: ('no', ('l_leg',)),
+        errors.ShapeError: ('positions', (3,), (4,)),
+        errors.NameNotFound: ('joint', 'elbw', ['elbow'], 'it is named'),
+    }
+    classes = [item for item in vars(errors).values() if isinstance(item, type)]
+    for kind in classes:
+        if issubclass(kind, InertialEstimationError) and kind is not InertialEstimationError:
+            error = kind(*special.get(kind, ('no',)))
+            assert isinstance(error, ValueError | KeyError)
+            copy = pickle.loads(pickle.dumps(error))
+            assert (type(copy), str(copy)) == (type(error), str(error))
