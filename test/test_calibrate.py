@@ -273,41 +273,27 @@ def test_touches_of_the_other_foot_of_a_real_robot_are_left_out():
     assert 'matrix_change' in {one.code for one in leg.findings if one.level == Level.ERROR}
 
 
-# iCub on both feet: offsets of the reference software, and leg minus foot along the leg axis
-# with them, as the README of the data has it; the weight in between by the model.
-TIPPING = {
-    'l_leg_ft': (-4.11735, 111.148, -131.104, -13.423, 1.36924, -1.04304),
-    'l_foot_ft': (-52.0296, -5.64247, -18.0923, -0.516052, 9.91345, 0.717567),
-    'r_leg_ft': (-5.65084, -10.5031, -24.6174, 1.95779, 2.61084, 0.0036913),
-    'r_foot_ft': (-17.4992, -0.910681, 18.0613, -0.824831, 3.32657, -0.252851),
-}
-LEGS = {('r_leg_ft', 'r_foot_ft'): 42.95, ('l_leg_ft', 'l_foot_ft'): 47.97}
 BETWEEN, NEAR = 42.6, 0.5
+"""Weight between leg and foot sensors of an iCub by the model, and how near it is [N]."""
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason='needs ../shared/data')
 def test_tipping_offsets_leave_the_weight_between_leg_and_foot():
+    """On both feet; 42.95 N and 47.97 N along the legs with the offsets of its own software."""
     settings = EstimatorSettings.from_yaml(CONFIG / 'icub_foot_tipping.yaml')
     robot = build_robot(settings, str(DATA / 'models' / 'icub_genova01.urdf'))
     log = open_log(DATA / 'icub_foot_tipping' / 'setup07' / 'bag', robot, settings)
     samples = log.within(TimeRange(0.0, 2.0)).samples
-    names = [sensor.name for sensor in robot.ft_sensors]
-    printed = np.array([TIPPING[name] for name in names])
     feet, estimator = ('l_sole', 'r_sole'), build_estimator(settings, robot)
     own = offset_from_model(estimator, samples, feet, accept_split=True).offsets
     # It stands still.
     poses = link_poses(robot, np.nanmean(samples.positions, axis=0))
-    readings = np.nanmean(samples.ft_readings, axis=0)
-
-    def difference(offsets, pair):
-        fts = [robot.ft_sensors[names.index(name)] for name in pair]
-        first, second = ((poses[ft.child] @ ft.child_H_sensor)[:3, :3] for ft in fts)
-        one, other = ((readings - offsets)[names.index(name), :3] for name in pair)
-        return one - first.T @ second @ other
-
-    for pair, measured in LEGS.items():
-        assert difference(printed, pair)[2] == pytest.approx(measured, abs=NEAR)
-        assert np.linalg.norm(difference(own, pair)) == pytest.approx(BETWEEN, abs=NEAR)
+    forces = (np.nanmean(samples.ft_readings, axis=0) - own)[:, :3]
+    fts = {ft.name: (poses[ft.child] @ ft.child_H_sensor)[:3, :3] for ft in robot.ft_sensors}
+    at_root = {name: R @ force for (name, R), force in zip(fts.items(), forces, strict=True)}
+    for side in 'lr':
+        between = at_root[f'{side}_leg_ft'] - at_root[f'{side}_foot_ft']
+        assert np.linalg.norm(between) == pytest.approx(BETWEEN, abs=NEAR)
 
 
 # ---- By the body beyond a sensor ----------------------------------------------------------------

@@ -17,12 +17,7 @@ from consistent_readings import ConsistentReadings, random_motion
 from robots import arm_with_wrist_sensor_urdf, nested_humanoid_urdf, random_pose
 
 from inertial_estimation.estimation.contacts import Contact
-from inertial_estimation.estimation.momentum_check import (
-    PERIOD_NS,
-    MomentumCheck,
-    MomentumReport,
-    is_doubtful,
-)
+from inertial_estimation.estimation.momentum_check import PERIOD_NS, MomentumCheck
 from inertial_estimation.estimation.sensor_residuals import judge_residual, sensor_residuals
 from inertial_estimation.estimation.wrench_estimator import WrenchEstimator
 from inertial_estimation.model.free_floating import FreeFloatingModel
@@ -118,17 +113,6 @@ def test_exact_derivatives_agree_and_late_ones_show(case):
     # Samples in between are passed over.
     seldom = check(motion, contacts, rate=50)
     np.testing.assert_array_equal(seldom.unexplained, right.unexplained)
-
-
-def test_doubtful_is_what_neither_noise_nor_a_good_filter_leaves():
-    def doubtful(windows, unexplained, change, noise=1.0):
-        report = MomentumReport(windows, np.array([unexplained, 0.0]), np.array([change, 1.0]))
-        return is_doubtful(report, np.array([noise, 1.0]))
-
-    assert doubtful(4, 5.0, 8.0)
-    for given in ((3, 5.0, 8.0), (4, 5.0, 30.0), (4, 3.9, 8.0), (4, 5.0, 8.0, 2.0)):
-        assert not doubtful(*given)
-    assert not doubtful(4, 5.0, 8.0, np.nan)
 
 
 def test_noise_leaves_the_predicted_deviation(rng):
