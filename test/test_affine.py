@@ -21,9 +21,9 @@ UNITS = np.repeat([1.0, 0.1], 3)
 OFFSET = np.array([30.0, -80.0, 12.0, 1.5, -0.7, 0.3])
 
 
-def loads(rng, n=2000, sizes=(20.0, 15.0, 30.0, 2.0, 1.5, 0.8)):
+def loads(rng, sizes=(20.0, 15.0, 30.0, 2.0, 1.5, 0.8)):
     """Return times and smooth wrenches that move all six components."""
-    times = np.arange(n) / 100.0
+    times = np.arange(2000) / 100.0
     rates, phases = rng.uniform(0.05, 0.6, (4, 6)), rng.uniform(0.0, 6.3, (4, 6))
     waves = np.sin(6.283 * rates * times[:, None, None] + phases).sum(axis=1)
     return times, waves / 2.0 * np.array(sizes)

@@ -87,41 +87,31 @@ def test_table_gives_the_samples_of_a_bag(files, tmp_path):
 # ---- Messages of bags ---------------------------------------------------------------------------
 
 
-def two_topics(n=5):
-    """Return messages of two topics that alternate, recorded 1 ms after their stamp."""
-    for k in range(n):
-        stamp = START + 10 * MS * k
-        yield sent('/joint_states', joint_state, stamp, ['a'], [k], late_ns=MS)
-        yield sent('/ft/leg', wrench, stamp, 'leg', [k] * 6, late_ns=2 * MS)
-
-
 @pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
 @pytest.mark.parametrize('as_file', [False, True])
 def test_messages_come_in_the_order_of_their_recording(tmp_path, storage, as_file):
-    written = list(two_topics())
+    written = []
+    for k in range(200):
+        stamp = START + 10 * k * MS
+        written.append(sent('/joint_states', joint_state, stamp, ['a'], [k], late_ns=MS))
+        written.append(sent('/ft/leg', wrench, stamp, 'leg', [k] * 6, late_ns=2 * MS))
     # The second half of the first topic is written late.
     path = write_bag(tmp_path / 'bag', [*written[1::2], *written[::2]], storage)
-    if as_file:
-        path = next(f for f in path.iterdir() if f.suffix in ('.mcap', '.db3'))
+    file = next(f for f in path.iterdir() if f.suffix in ('.mcap', '.db3'))
+    path = file if as_file else path
     with BagReader(path) as bag:
-        assert bag.topics['/ft/leg'] == (WRENCH, 5)
+        assert bag.topics['/ft/leg'] == (WRENCH, 200)
         read = list(bag.messages(['/joint_states', '/ft/leg']))
         only = list(bag.messages(['/ft/leg']))
-        none = list(bag.messages([]))
+        assert not list(bag.messages([]))
     assert [(m.topic, m.recorded_ns, m.data) for m in read] == [
         (topic, recorded, data) for topic, _, recorded, data in written
     ]
-    assert [m.topic for m in only] == ['/ft/leg'] * 5
-    assert none == []
-
-
-def test_damaged_bag_is_refused(tmp_path):
-    for storage in ('mcap', 'sqlite3'):
-        path = write_bag(tmp_path / storage, two_topics(200), storage)
-        file = next(f for f in path.iterdir() if f.suffix in ('.mcap', '.db3'))
-        file.write_bytes(file.read_bytes()[:3000])
-        with pytest.raises(LogError), BagReader(path) as bag:
-            list(bag.messages(['/ft/leg']))
+    assert [m.topic for m in only] == ['/ft/leg'] * 200
+    # A part of a file.
+    file.write_bytes(file.read_bytes()[:3000])
+    with pytest.raises(LogError), BagReader(path) as bag:
+        list(bag.messages(['/ft/leg']))
 
 
 def test_other_encodings_are_read():
