@@ -19,17 +19,16 @@ def joint_state(stamp_ns, names, positions, velocities=(), efforts=(), *, little
     return _bytes(JOINT_STATE, _header(stamp_ns, ''), list(names), *arrays, order=little_endian)
 
 
-def wrench(stamp_ns, frame_id, values, *, little_endian=True):
+def wrench(stamp_ns, frame_id, values):
     inner = STORE.types['geometry_msgs/msg/Wrench'](_vector(values[:3]), _vector(values[3:]))
-    return _bytes(WRENCH, _header(stamp_ns, frame_id), inner, order=little_endian)
+    return _bytes(WRENCH, _header(stamp_ns, frame_id), inner)
 
 
-def imu(stamp_ns, frame_id, rate, acceleration, *, measures_rate=True, little_endian=True):
+def imu(stamp_ns, frame_id, rate, acceleration):
     turned = STORE.types['geometry_msgs/msg/Quaternion'](0.0, 0.0, 0.0, 1.0)
     known, absent = np.zeros(9), np.array([-1.0, *[0.0] * 8])
-    covariance = known if measures_rate else absent
-    measured = _vector(rate), covariance, _vector(acceleration), known
-    return _bytes(IMU, _header(stamp_ns, frame_id), turned, absent, *measured, order=little_endian)
+    measured = _vector(rate), known, _vector(acceleration), known
+    return _bytes(IMU, _header(stamp_ns, frame_id), turned, absent, *measured)
 
 
 def point(stamp_ns, frame_id, values):
