@@ -29,8 +29,6 @@ FLOORS = (
     {'__init__', '__main__'},
 )
 LEVEL = {name: k for k, floor in enumerate(FLOORS) for name in floor}
-# The lowest floor holds single files, which may import each other.
-TOGETHER = FLOORS[0]
 NEED_ROS = ('ros/', 'simulation/node.py', 'demo/recorder.py')
 ROS = {'rclpy', 'launch', 'launch_ros', 'ament_index_python', 'builtin_interfaces',
        'rcl_interfaces', 'rosidl_runtime_py', 'std_srvs'}  # fmt: skip
@@ -65,7 +63,8 @@ def violations(name, tree):
         top, *rest = full.split('.')
         if top == PACKAGE:
             other = rest[0] if rest and rest[0] in LEVEL else '__init__'
-            same = other == own or {own, other} <= TOGETHER
+            # The lowest floor holds single files, which may import each other.
+            same = other == own or {own, other} <= FLOORS[0]
             if not same and LEVEL.get(other, 0) >= LEVEL.get(own, -1):
                 yield full
             # A subcommand imports nodes when it runs.

@@ -36,6 +36,7 @@ OPTIONAL = {
     'clarabel': 'clarabel', 'cvxpy': 'cvxpy', 'icub_models': 'icub-models', 'idyntree': 'idyntree',
     'mujoco': 'mujoco', 'rich': 'rich', 'rosbags': 'rosbags', 'yaml': 'pyyaml',
 }  # fmt: skip
+PACKAGE_XML = ElementTree.parse(REPOSITORY / 'package.xml').getroot()
 SOURCES = {path: path.read_text() for path in (REPOSITORY / PACKAGE).rglob('*.py')}
 
 
@@ -51,21 +52,16 @@ def setup(monkeypatch):
     return given
 
 
-@pytest.fixture
-def package_xml():
-    return ElementTree.parse(REPOSITORY / 'package.xml').getroot()
-
-
 def projects(requirements):
     """Return the normalised names of requirements or of lines of a lock."""
     return {re.split(r'[^\w.-]', r, maxsplit=1)[0].lower().replace('_', '-') for r in requirements}
 
 
-def test_setup_and_package_xml_agree(setup, package_xml):
+def test_setup_and_package_xml_agree(setup):
     for name in ('name', 'version', 'license', 'maintainer'):
-        assert setup[name] == package_xml.findtext(name)
-    assert setup['maintainer_email'] == package_xml.find('maintainer').get('email')
-    assert package_xml.findtext('export/build_type') == 'ament_python'
+        assert setup[name] == PACKAGE_XML.findtext(name)
+    assert setup['maintainer_email'] == PACKAGE_XML.find('maintainer').get('email')
+    assert PACKAGE_XML.findtext('export/build_type') == 'ament_python'
     for entry in setup['entry_points']['console_scripts']:
         module, function = re.fullmatch(r'[\w-]+ = ([\w.]+):(\w+)', entry).groups()
         assert callable(getattr(import_module(module), function)), entry
@@ -78,8 +74,8 @@ def test_every_file_of_the_package_is_installed(setup):
     assert {'.'.join(p.parent.parts) for p in folder.rglob('*.py')} == set(setup['packages'])
 
 
-def test_every_import_is_required(setup, package_xml):
-    named = {depend.text for depend in package_xml.iter('exec_depend')}
+def test_every_import_is_required(setup):
+    named = {depend.text for depend in PACKAGE_XML.iter('exec_depend')}
     texts = [*SOURCES.values(), *(p.read_text() for p in (REPOSITORY / 'launch').glob('*.py'))]
     imported = set(re.findall(r'^\s*(?:from|import) (\w+)', '\n'.join(texts), re.MULTILINE))
     of_ros = {name for name in imported if name in ROS or name.endswith('_msgs')}

@@ -104,9 +104,7 @@ def test_motion_is_left_out_until_the_body_has_settled(body):
         body.stamp_ns += step
         assert states(found, body.still(DOWN, 30)) == 30 * [SETTLING]
     assert len(found.poses) == 2
-
-
-def test_slow_tilt_is_seen_without_a_gyroscope(body):
+    # A slow tilt is seen without a gyroscope.
     found = Session()
     for angle in 0.5 * np.arange(200) / RATE:
         gravity = GRAVITY * np.array([np.sin(angle), 0.0, -np.cos(angle)])
