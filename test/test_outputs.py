@@ -202,9 +202,8 @@ def test_refused_messages_and_slow_contacts_are_findings(robot, rng):
     assert not list(diagnostics.check_problems('ft foot', {}))
     (one,) = diagnostics.check_problems('ft foot', {'frame': 3, 'bytes': 2})
     assert one.values['count'] == 5
-    status = diagnostics.contacts_status(
-        ContactStatistics(9, 2, 0), [], [SlowSender('hand', 0.25, 4)], 0.1
-    )
+    slow = [SlowSender('hand', 0.25, 4)]
+    status = diagnostics.contacts_status(ContactStatistics(9, 2, 0), [], slow, 0.1)
     assert codes(status.findings) == [('slow_contacts', Level.WARNING)]
     statistics = SampleAssembler(robot, EstimatorSettings()).statistics()
     statistics = replace(statistics, ignored_joints=('tail',))
